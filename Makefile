@@ -1,0 +1,46 @@
+# Every target does its own set-up: a virtual environment with the locked, hash-checked packages.
+.DEFAULT_GOAL := help
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help setup run test lint types layers bench lock clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
+
+$(STAMP): requirements.lock requirements-dev.lock pyproject.toml
+	@command -v $(PYTHON) >/dev/null 2>&1 || { echo "needs Python 3.11: $(PYTHON) is not on the path; name another with PYTHON=..." >&2; exit 2; }
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(STAMP)
+
+setup: $(STAMP) ## make the virtual environment
+
+run: $(STAMP) ## quote the demo ladder on the embedded venue
+	@$(BIN)/bot run configs/demo.yaml
+
+lint: $(STAMP)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(STAMP)
+	@$(BIN)/mypy
+
+layers: $(STAMP)
+	@$(BIN)/lint-imports --no-cache
+
+test: lint types layers ## style, types, layers and every test
+	@$(BIN)/pytest -n 2
+
+bench: $(STAMP) ## every speed claim, as a ratio measured in one run
+	@$(BIN)/python -m bench
+
+lock: ## pin every dependency with its hashes (needs uv)
+	uv pip compile --quiet --generate-hashes --no-emit-index-url --python-version 3.11 --universal --custom-compile-command 'make lock' -o requirements.lock pyproject.toml
+	uv pip compile --quiet --generate-hashes --no-emit-index-url --python-version 3.11 --universal --custom-compile-command 'make lock' --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
+
+clean: ## remove the virtual environment and every cache
+	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,1 @@
+"""The bot: makes markets on strike ladders of binary contracts."""

@@ -1,0 +1,373 @@
+"""What goes into the trader and what comes out: events, requests, answers, effects.
+
+Events are facts, each with the time it reached this process passed beside it (`now_ns`, a clock
+that never steps: wall time at the start plus monotonic time since). Effects are wishes that the
+shell carries out in order. All are plain frozen values: the journal holds exactly these, and the
+same events in the same order give the same effects, to the byte.
+
+Books here are canonical YES: bids and asks as (price, size), best first.
+Source: design, laws 2, 3 and 6; reliability, Terms.
+"""
+
+from typing import NewType
+
+import msgspec
+
+from venue.wire import model
+from venue.wire.money import Price, Qty
+from venue.wire.names import ClientOrderId, MarketId, OrderId, ProjectId, Ticker
+from venue.wire.requests import Amend, QtyOrder, RequestBody
+
+RequestId = NewType("RequestId", int)
+"""Counts the requests of one run, from 1; ties a reply to its request."""
+
+Levels = tuple[tuple[Price, Qty], ...]
+"""One side of a book, best first."""
+
+# --- events: the shell and the operator -----------------------------------------------------------
+
+
+class OpenIntent(msgspec.Struct, frozen=True):
+    """A create of an earlier run whose answer the journal does not hold: it may be live."""
+
+    order: QtyOrder
+    body: RequestBody
+
+
+class Started(msgspec.Struct, frozen=True, tag=True):
+    """The run begins.
+
+    boot_nonce: 20 hex digits, never used before; every client_order_id of the run begins with it.
+    open_intents: creates of earlier runs that must be settled before anything is quoted.
+    """
+
+    boot_nonce: str
+    open_intents: tuple[OpenIntent, ...]
+
+
+class Beat(msgspec.Struct, frozen=True, tag=True):
+    """Decide now: sent after each batch of events and when a wake-up falls due."""
+
+
+class StopRequested(msgspec.Struct, frozen=True, tag=True):
+    """No new order from here on; cancel everything, verify, finish."""
+
+    reason: str
+
+
+class PauseRequested(msgspec.Struct, frozen=True, tag=True):
+    """Pull all quotes and stand still until resumed."""
+
+    reason: str
+
+
+class ResumeRequested(msgspec.Struct, frozen=True, tag=True):
+    """Quote again after a pause."""
+
+
+class JournalFailed(msgspec.Struct, frozen=True, tag=True):
+    """The journal cannot be written: no create and no amend from here on; cancels go on."""
+
+    reason: str
+
+
+# --- events: the channel --------------------------------------------------------------------------
+
+
+class FeedOpened(msgspec.Struct, frozen=True, tag=True):
+    """The channel is connected; nothing is subscribed yet."""
+
+
+class FeedClosed(msgspec.Struct, frozen=True, tag=True):
+    """The channel is gone: every book it gave is no longer believed."""
+
+    reason: str
+
+
+class FeedHeard(msgspec.Struct, frozen=True, tag=True):
+    """The far end answered a ping: the channel is alive."""
+
+
+class SubscriptionAccepted(msgspec.Struct, frozen=True, tag=True):
+    """The venue acknowledged a subscribe (S9)."""
+
+
+class SubscriptionRefused(msgspec.Struct, frozen=True, tag=True):
+    """The venue refused a subscribe; the old set stands."""
+
+    code: str
+    message: str
+
+
+class BookSeen(msgspec.Struct, frozen=True, tag=True):
+    """A whole book frame of a rung; `ts_ns` is the venue's own time."""
+
+    market_id: MarketId
+    ts_ns: int
+    bids: Levels
+    asks: Levels
+
+
+class TradeSeen(msgspec.Struct, frozen=True, tag=True):
+    """A print, canonical YES cents; `taker_bought_yes`: its taker took the ask side."""
+
+    market_id: MarketId
+    ts_ns: int
+    trade_id: str
+    price: Price
+    size: Qty
+    taker_bought_yes: bool
+
+
+class ImpliedValueSeen(msgspec.Struct, frozen=True, tag=True):
+    """An implied value of a company: dollars, and a confidence of 0..1."""
+
+    project_id: ProjectId
+    ts_ns: int
+    value_dollars: float
+    confidence: float
+
+
+class FrameGarbled(msgspec.Struct, frozen=True, tag=True):
+    """A frame could not be read, or was of an unknown type (`known` False)."""
+
+    reason: str
+    known: bool
+
+
+# --- requests and their answers -------------------------------------------------------------------
+
+
+class Create(msgspec.Struct, frozen=True, tag=True):
+    """POST /orders with exactly these bytes; `again` when they were sent before."""
+
+    order: QtyOrder
+    body: RequestBody
+    again: bool
+
+
+class AmendResting(msgspec.Struct, frozen=True, tag=True):
+    """PUT /orders/{order_id}; never sent twice."""
+
+    order_id: OrderId
+    amend: Amend
+
+
+class CancelResting(msgspec.Struct, frozen=True, tag=True):
+    """DELETE /orders/{order_id}; may be repeated."""
+
+    order_id: OrderId
+
+
+class ReadOrder(msgspec.Struct, frozen=True, tag=True):
+    """GET /orders/{order_id}."""
+
+    order_id: OrderId
+
+
+class ReadResting(msgspec.Struct, frozen=True, tag=True):
+    """GET /orders?status=resting, one page; an empty cursor is the first."""
+
+    cursor: str
+
+
+class ReadFills(msgspec.Struct, frozen=True, tag=True):
+    """GET /portfolio/fills, one page, newest first; an empty cursor is the first."""
+
+    cursor: str
+
+
+class ReadPositions(msgspec.Struct, frozen=True, tag=True):
+    """GET /portfolio/positions, one page; an empty cursor is the first."""
+
+    cursor: str
+
+
+class ReadBalance(msgspec.Struct, frozen=True, tag=True):
+    """GET /portfolio/balance."""
+
+
+class ReadSeries(msgspec.Struct, frozen=True, tag=True):
+    """GET /events/{series_ticker}, one page; an empty cursor is the first."""
+
+    series_ticker: Ticker
+    cursor: str
+
+
+class ReadBook(msgspec.Struct, frozen=True, tag=True):
+    """GET /markets/{market_id}/orderbook."""
+
+    market_id: MarketId
+
+
+Write = Create | AmendResting | CancelResting
+Read = ReadOrder | ReadResting | ReadFills | ReadPositions | ReadBalance | ReadSeries | ReadBook
+Request = Write | Read
+
+
+class OrderShown(msgspec.Struct, frozen=True, tag=True):
+    """The body of a create, amend or single order read."""
+
+    order: model.Order
+
+
+class CancelShown(msgspec.Struct, frozen=True, tag=True):
+    """The body of a cancel."""
+
+    order: model.Order
+    reduced_by: Qty
+
+
+class OrdersShown(msgspec.Struct, frozen=True, tag=True):
+    """A page of resting orders."""
+
+    orders: tuple[model.Order, ...]
+    cursor: str
+
+
+class FillsShown(msgspec.Struct, frozen=True, tag=True):
+    """A page of fills, newest first."""
+
+    fills: tuple[model.Fill, ...]
+    cursor: str
+
+
+class PositionsShown(msgspec.Struct, frozen=True, tag=True):
+    """A page of positions."""
+
+    positions: tuple[model.Position, ...]
+    cursor: str
+
+
+class BalanceShown(msgspec.Struct, frozen=True, tag=True):
+    """The account's cash."""
+
+    balance: model.Balance
+
+
+class SeriesShown(msgspec.Struct, frozen=True, tag=True):
+    """A page of events of a series with their rungs."""
+
+    events: tuple[model.Event, ...]
+    cursor: str
+
+
+class BookShown(msgspec.Struct, frozen=True, tag=True):
+    """An order book read."""
+
+    book: model.Orderbook
+
+
+Body = (
+    OrderShown
+    | CancelShown
+    | OrdersShown
+    | FillsShown
+    | PositionsShown
+    | BalanceShown
+    | SeriesShown
+    | BookShown
+)
+
+
+class Done(msgspec.Struct, frozen=True, tag=True):
+    """2xx with a body that could be read as the request's own kind of body."""
+
+    body: Body
+
+
+class Refused(msgspec.Struct, frozen=True, tag=True):
+    """The venue decided against it, or it never reached the engine (`venue.wire.errors`).
+
+    code is "" with status 0 when the request never left this host (connect failure).
+    """
+
+    status: int
+    code: str
+    message: str
+
+
+class Unknown(msgspec.Struct, frozen=True, tag=True):
+    """It may have been carried out: no answer, a cut or unreadable one, or a code that says so."""
+
+    reason: str
+
+
+Answer = Done | Refused | Unknown
+
+
+class Replied(msgspec.Struct, frozen=True, tag=True):
+    """The answer to a request, or what stands for one.
+
+    tokens_left: X-RateLimit-Remaining, None when absent or unreadable.
+    retry_after_ns: Retry-After, clamped to 0..60 s, None when absent or unreadable.
+    """
+
+    request_id: RequestId
+    answer: Answer
+    tokens_left: int | None = None
+    retry_after_ns: int | None = None
+
+
+Event = (
+    Started
+    | Beat
+    | StopRequested
+    | PauseRequested
+    | ResumeRequested
+    | JournalFailed
+    | FeedOpened
+    | FeedClosed
+    | FeedHeard
+    | SubscriptionAccepted
+    | SubscriptionRefused
+    | BookSeen
+    | TradeSeen
+    | ImpliedValueSeen
+    | FrameGarbled
+    | Replied
+)
+
+# --- effects --------------------------------------------------------------------------------------
+
+
+class Send(msgspec.Struct, frozen=True, tag=True):
+    """Perform a request. `why` is one short phrase for a person."""
+
+    request_id: RequestId
+    request: Request
+    why: str
+
+
+class SubscribeTo(msgspec.Struct, frozen=True, tag=True):
+    """Make the channel's subscription set exactly this, by UUID only."""
+
+    rungs: tuple[MarketId, ...]
+    companies: tuple[ProjectId, ...]
+
+
+class WakeAt(msgspec.Struct, frozen=True, tag=True):
+    """Send a Beat no later than this instant; the newest wish replaces an older one."""
+
+    at_ns: int
+
+
+class Noted(msgspec.Struct, frozen=True, tag=True):
+    """Something a person or a metric should know; `level` is info, warning or error.
+
+    name: lower_snake, from a small closed set per file; fields: short plain values, no secrets.
+    """
+
+    level: str
+    name: str
+    fields: dict[str, str | int]
+
+
+class Finished(msgspec.Struct, frozen=True, tag=True):
+    """The drain is over: nothing of ours rests, as a read has shown; or `left` names what does."""
+
+    left: tuple[OrderId, ...]
+    unknown: tuple[ClientOrderId, ...]
+
+
+Effect = Send | SubscribeTo | WakeAt | Noted | Finished

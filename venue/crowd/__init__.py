@@ -1,0 +1,1 @@
+"""Seeded traders and recorded tapes, as flow for the embedded venue."""

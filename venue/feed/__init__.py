@@ -1,0 +1,1 @@
+"""The subscription channel: a pure channel and the socket around it."""

@@ -1,0 +1,1 @@
+"""The REST shell: parse, ask, format; it decides nothing."""

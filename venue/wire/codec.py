@@ -1,0 +1,432 @@
+"""JSON bytes to and from the types of the contract: strict when sending, tolerant when receiving.
+
+What a caller sends the venue is parsed strictly and refused with the code of the first failing
+row of the errors table. What the venue sends is decoded tolerantly: unknown fields, unknown enum
+values, levels as pairs and numbers as strings are survived (the column "the bot also survives").
+Raises `Refusal` for a caller's fault and `Garbled` for the venue's; nothing else.
+
+Source: interface, POST /orders; PUT /orders/{order_id}; Client frame; silences S12, S13, S26, S32.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any, Final, Literal, TypeVar, cast, get_args
+
+import msgspec
+
+from venue.wire import frames, limits, names
+from venue.wire.errors import ChannelCode, Code
+from venue.wire.money import Cents, Outcome, Price, Qty, Side, is_price, notional
+from venue.wire.names import ClientOrderId, MarketId
+from venue.wire.requests import Amend, BudgetOrder, NewOrder, QtyOrder, RequestBody, TimeInForce
+
+T = TypeVar("T")
+
+
+class Refusal(Exception):
+    """The caller's request is at fault: the code of the answer and a text for a human."""
+
+    def __init__(self, code: Code, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+
+
+class FrameRefusal(Exception):
+    """A client frame is at fault: the channel's error code and a text for a human."""
+
+    def __init__(self, code: ChannelCode, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+
+
+class Garbled(Exception):
+    """The venue sent bytes that cannot be read as what they should be."""
+
+
+# --- sending -------------------------------------------------------------------------------------
+
+_ENCODER: Final = msgspec.json.Encoder()
+
+
+def encode(value: object) -> bytes:
+    """JSON bytes of a resource, page, error body or frame; absent optional fields left out."""
+    return _ENCODER.encode(value)
+
+
+def encode_new_order(order: NewOrder) -> RequestBody:
+    """The body of POST /orders, the market named by its UUID."""
+    body: dict[str, object] = {
+        "market_id": order.market_id,
+        "outcome": order.outcome,
+        "side": order.side if isinstance(order, QtyOrder) else Side.BUY,
+        "price": order.price,
+    }
+    if isinstance(order, QtyOrder):
+        body["qty"] = order.qty
+    else:
+        body["budget_cents"] = order.budget_cents
+    body["time_in_force"] = order.time_in_force
+    body["client_order_id"] = order.client_order_id
+    return RequestBody(_ENCODER.encode(body))
+
+
+def encode_amend(amend: Amend) -> RequestBody:
+    """The body of PUT /orders/{order_id}: only what changes."""
+    body: dict[str, int] = {}
+    if amend.price is not None:
+        body["price"] = amend.price
+    if amend.qty is not None:
+        body["qty"] = amend.qty
+    return RequestBody(_ENCODER.encode(body))
+
+
+# --- receiving what a caller sent ----------------------------------------------------------------
+
+
+def _refuse_constant(text: str) -> object:
+    raise ValueError(f"{text} is not JSON")
+
+
+def _unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a key stands twice")
+    return fields
+
+
+def _too_deep(text: str) -> bool:
+    depth, in_string, escaped = 0, False, False
+    for character in text:
+        if in_string:
+            if escaped:
+                escaped = False
+            elif character == "\\":
+                escaped = True
+            elif character == '"':
+                in_string = False
+        elif character == '"':
+            in_string = True
+        elif character in "[{":
+            depth += 1
+            if depth > limits.BODY_DEPTH_MAX:
+                return True
+        elif character in "]}":
+            depth -= 1
+    return False
+
+
+def _parse_object(body: bytes) -> dict[str, object]:
+    """A strict JSON object: at most 16 KiB and 8 deep, UTF-8, no key twice, no NaN (S26)."""
+    if len(body) > limits.BODY_BYTES_MAX:
+        raise ValueError(f"longer than {limits.BODY_BYTES_MAX} bytes")
+    text = body.decode("utf-8")
+    # Few bodies have this many brackets; only those pay for the exact count.
+    if text.count("{") + text.count("[") > limits.BODY_DEPTH_MAX and _too_deep(text):
+        raise ValueError(f"nested deeper than {limits.BODY_DEPTH_MAX}")
+    value = json.loads(text, object_pairs_hook=_unique_pairs, parse_constant=_refuse_constant)
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")
+    return {key: field for key, field in value.items() if field is not None}
+
+
+def _body_fields(body: bytes) -> dict[str, object]:
+    try:
+        return _parse_object(body)
+    except (ValueError, RecursionError) as fault:
+        raise Refusal(Code.INVALID_REQUEST_BODY, f"request body: {fault}") from None
+
+
+def _integer(fields: dict[str, object], key: str) -> int | None:
+    value = fields.get(key)
+    if value is None:
+        return None
+    if type(value) is not int:
+        raise Refusal(Code.INVALID_REQUEST_BODY, f"{key}: an integer is wanted")
+    return value
+
+
+def _string(fields: dict[str, object], key: str) -> str | None:
+    value = fields.get(key)
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise Refusal(Code.INVALID_REQUEST_BODY, f"{key}: a string is wanted")
+    return value
+
+
+def _required(value: T | None, key: str) -> T:
+    if value is None:
+        raise Refusal(Code.INVALID_REQUEST_BODY, f"{key}: missing")
+    return value
+
+
+E_ = TypeVar("E_", Outcome, Side, TimeInForce)
+
+
+def enum_value(kind: Callable[[str], E_], accepted: list[str], text: str, name: str) -> E_:
+    """The member that `text` names in any ASCII case. Raises Refusal listing what is accepted."""
+    folded = text.lower() if text.isascii() else text
+    if folded not in accepted:
+        raise Refusal(Code.INVALID_ENUM_VALUE, f"{name}: accepted are {', '.join(accepted)}")
+    return kind(folded)
+
+
+def _checked_price(value: int) -> Price:
+    if not is_price(value):
+        raise Refusal(Code.INVALID_PRICE, "price: whole cents, 1 to 99")
+    return Price(value)
+
+
+def _checked_qty(value: int, price: Price) -> Qty:
+    if not 1 <= value <= limits.QTY_MAX:
+        raise Refusal(Code.INVALID_QTY, f"qty: whole shares, 1 to {limits.QTY_MAX}")
+    if notional(price, Qty(value)) > limits.NOTIONAL_CENTS_MAX:
+        raise Refusal(Code.INVALID_QTY, f"qty: notional above {limits.NOTIONAL_CENTS_MAX} cents")
+    return Qty(value)
+
+
+def _market_name(ticker: str | None, market_id: str | None) -> str:
+    if ticker is not None and market_id is not None:
+        raise Refusal(Code.CONFLICTING_IDENTIFIERS, "ticker and market_id name the market twice")
+    if ticker is not None:
+        return ticker
+    if market_id is not None:
+        return market_id
+    raise Refusal(Code.INVALID_REQUEST_BODY, "ticker or market_id: one of them is wanted")
+
+
+def parse_new_order(body: bytes, resolve: Callable[[str], MarketId | None]) -> NewOrder:
+    """The order that the body of POST /orders names.
+
+    resolve: the UUID of a market named by ticker or UUID of checked shape, or None.
+    Raises Refusal with the first failing row: types and missing fields, then the market's shape,
+    price, size, budget, enums, double identifiers, the idempotency key, and at last
+    market_not_found. Unknown fields are ignored, null counts as absent (S32).
+    """
+    fields = _body_fields(body)
+    ticker, market_id = _string(fields, "ticker"), _string(fields, "market_id")
+    outcome_text = _required(_string(fields, "outcome"), "outcome")
+    side_text = _required(_string(fields, "side"), "side")
+    price_value = _required(_integer(fields, "price"), "price")
+    qty_value, budget_value = _integer(fields, "qty"), _integer(fields, "budget_cents")
+    tif_text = _string(fields, "time_in_force") or TimeInForce.GTC.value
+    client_order_id = _string(fields, "client_order_id")
+    if ticker is None and market_id is None:
+        _market_name(ticker, market_id)
+    if qty_value is None and budget_value is None:
+        raise Refusal(Code.INVALID_REQUEST_BODY, "qty or budget_cents: one of them is wanted")
+
+    if ticker is not None and not names.is_market_path(ticker):
+        raise Refusal(Code.INVALID_MARKET_IDENTIFIER, "ticker: not well formed")
+    if market_id is not None and not names.is_uuid(market_id):
+        raise Refusal(Code.INVALID_MARKET_IDENTIFIER, "market_id: not a UUID")
+    price = _checked_price(price_value)
+    if qty_value is not None and budget_value is None:
+        _checked_qty(qty_value, price)
+    if budget_value is not None:
+        _check_budget(budget_value, qty_value, side_text, tif_text)
+    outcome = enum_value(Outcome, [o.value for o in Outcome], outcome_text, "outcome")
+    side = enum_value(Side, [s.value for s in Side], side_text, "side")
+    tif = enum_value(TimeInForce, [t.value for t in TimeInForce], tif_text, "time_in_force")
+    name = _market_name(ticker, market_id)
+    key = _checked_client_order_id(client_order_id)
+    resolved = resolve(name)
+    if resolved is None:
+        raise Refusal(Code.MARKET_NOT_FOUND, "no such market")
+    if qty_value is not None:
+        return QtyOrder(resolved, outcome, side, price, Qty(qty_value), tif, key)
+    assert budget_value is not None
+    budget_tif: Literal[TimeInForce.IOC, TimeInForce.FOK] = (
+        TimeInForce.FOK if tif is TimeInForce.FOK else TimeInForce.IOC
+    )
+    return BudgetOrder(resolved, outcome, price, Cents(budget_value), budget_tif, key)
+
+
+def _check_budget(budget: int, qty: int | None, side_text: str, tif_text: str) -> None:
+    if qty is not None:
+        raise Refusal(Code.INVALID_BUDGET, "qty and budget_cents exclude each other")
+    if not 1 <= budget <= limits.NOTIONAL_CENTS_MAX:
+        raise Refusal(Code.INVALID_BUDGET, f"budget_cents: 1 to {limits.NOTIONAL_CENTS_MAX} cents")
+    if side_text.lower() == Side.SELL:
+        raise Refusal(Code.INVALID_BUDGET, "budget_cents: side buy only")
+    if tif_text.lower() == TimeInForce.GTC:
+        raise Refusal(Code.INVALID_BUDGET, "budget_cents: time_in_force ioc or fok only")
+
+
+def _checked_client_order_id(text: str | None) -> ClientOrderId:
+    if not text:
+        raise Refusal(Code.MISSING_IDEMPOTENCY_KEY, "client_order_id: missing")
+    if not names.is_client_order_id(text):
+        raise Refusal(
+            Code.INVALID_REQUEST_BODY,
+            f"client_order_id: 1 to {limits.CLIENT_ORDER_ID_LENGTH_MAX} printable ASCII characters",
+        )
+    return ClientOrderId(text)
+
+
+def parse_amend(body: bytes) -> Amend:
+    """The amend that the body of PUT /orders/{order_id} names; other fields are ignored.
+
+    Raises Refusal: neither field is invalid_request_body; then invalid_price, invalid_qty.
+    """
+    fields = _body_fields(body)
+    price_value, qty_value = _integer(fields, "price"), _integer(fields, "qty")
+    if price_value is None and qty_value is None:
+        raise Refusal(Code.INVALID_REQUEST_BODY, "price or qty: at least one is wanted")
+    price = None if price_value is None else _checked_price(price_value)
+    qty = None if qty_value is None else _checked_qty(qty_value, price or Price(1))
+    return Amend(price, qty)
+
+
+# --- receiving client frames ---------------------------------------------------------------------
+
+
+def parse_subscribe(data: bytes) -> tuple[frames.Target, ...]:
+    """The targets of a subscribe frame, in order, duplicates kept.
+
+    Raises FrameRefusal: invalid_frame when it does not parse (exactly one known key per target),
+    too_many_targets above 200. Whether a target exists is not looked at here.
+    """
+    try:
+        fields = _parse_frame(data)
+        if fields.get("type") != "subscribe":
+            raise ValueError("type: only subscribe is known")
+        inner = fields.get("data")
+        if not isinstance(inner, dict) or not isinstance(inner.get("targets"), list):
+            raise ValueError("data.targets: a list is wanted")
+        targets = inner["targets"]
+        if len(targets) > limits.SUBSCRIPTION_TARGETS_MAX:
+            raise FrameRefusal(
+                ChannelCode.TOO_MANY_TARGETS,
+                f"{len(targets)} targets; at most {limits.SUBSCRIPTION_TARGETS_MAX} in one message",
+            )
+        return tuple(_parse_target(target) for target in targets)
+    except (ValueError, RecursionError) as fault:
+        raise FrameRefusal(ChannelCode.INVALID_FRAME, f"frame: {fault}") from None
+
+
+def _parse_frame(data: bytes) -> dict[str, Any]:
+    text = data.decode("utf-8")
+    value = json.loads(text, object_pairs_hook=_unique_pairs, parse_constant=_refuse_constant)
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")
+    return value
+
+
+def _parse_target(value: object) -> frames.Target:
+    if not isinstance(value, dict):
+        raise ValueError("a target is an object")
+    kind, data = value.get("target"), value.get("data")
+    if not isinstance(data, dict):
+        raise ValueError("a target's data is an object")
+    keys = {key: text for key, text in data.items() if text is not None}
+    if kind == frames.EVENT_MARKET:
+        key, text = _only_key(keys, "ticker", "eventMarketId")
+        by_ticker = key == "ticker"
+        return frames.RungTarget(
+            frames.ByTicker(text) if by_ticker else frames.ByEventMarketId(text)
+        )
+    if kind == frames.MARKET:
+        key, text = _only_key(keys, "symbol", "marketId")
+        by_symbol = key == "symbol"
+        return frames.CompanyTarget(frames.BySymbol(text) if by_symbol else frames.ByMarketId(text))
+    raise ValueError(f"target: {frames.EVENT_MARKET} or {frames.MARKET}")
+
+
+def _only_key(keys: dict[str, object], handle: str, uuid: str) -> tuple[str, str]:
+    present = [name for name in (handle, uuid) if name in keys]
+    if len(present) != 1:
+        raise ValueError(f"exactly one of {handle} and {uuid} is wanted")
+    text = keys[present[0]]
+    if not isinstance(text, str):
+        raise ValueError(f"{present[0]}: a string is wanted")
+    if present[0] == uuid and not names.is_uuid(text):
+        raise ValueError(f"{uuid}: not a UUID")
+    return present[0], text
+
+
+# --- receiving what the venue sent ---------------------------------------------------------------
+
+
+def decode(data: bytes, kind: type[T]) -> T:
+    """A resource, page or error body off the wire; unknown fields are ignored.
+
+    Numbers written as strings are read where a number is wanted. Raises Garbled otherwise.
+    """
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass
+    try:
+        return msgspec.convert(msgspec.json.decode(data), type=kind, strict=False)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+        raise Garbled(f"not a {kind.__name__}: {fault}") from None
+
+
+class Unrecognised(msgspec.Struct, frozen=True):
+    """A frame of a type this version does not know: counted and passed over."""
+
+    type: str
+
+
+_FRAME_DECODER: Final = msgspec.json.Decoder(frames.ServerFrame)
+_UPDATE_TYPES: Final = frozenset(get_args(frames.FrameType))
+
+
+def decode_frame(data: bytes | str) -> frames.ServerFrame | Unrecognised:
+    """A frame of the venue; the usual form on a fast path, its plausible variants on a slow one.
+
+    Prices are checked to be 1..99 and sizes to be >= 0. Raises Garbled.
+    """
+    try:
+        frame: frames.ServerFrame | Unrecognised = _FRAME_DECODER.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        frame = _decode_variant(data)
+    if isinstance(frame, frames.MarketUpdate):
+        _check_update(frame.data)
+    return frame
+
+
+def _decode_variant(data: bytes | str) -> frames.ServerFrame | Unrecognised:
+    try:
+        value = msgspec.json.decode(data)
+        if not isinstance(value, dict):
+            raise Garbled("a frame is an object")
+        kind, inner = value.get("type"), value.get("data")
+        if kind not in ("market-update", "subscribed", "error"):
+            return Unrecognised(str(kind))
+        if kind == "market-update" and isinstance(inner, dict):
+            if inner.get("type") not in _UPDATE_TYPES:
+                return Unrecognised(str(inner.get("type")))
+            for side in ("yes", "no"):
+                if isinstance(inner.get(side), list):
+                    inner[side] = [_level_object(level) for level in inner[side]]
+        return cast(
+            frames.ServerFrame, msgspec.convert(value, type=frames.ServerFrame, strict=False)
+        )
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+        raise Garbled(f"not a frame: {fault}") from None
+
+
+def _level_object(level: object) -> object:
+    if isinstance(level, list) and len(level) == 2:
+        return {"price": level[0], "size": level[1]}
+    return level
+
+
+def _check_update(update: frames.Update) -> None:
+    if isinstance(update, frames.BookUpdate):
+        for ladder in (update.yes, update.no):
+            previous = 100
+            for level in ladder:
+                if not (is_price(level.price) and level.size >= 0 and level.price < previous):
+                    raise Garbled("a ladder has prices 1..99, each once, best first")
+                previous = level.price
+        if update.yes and update.no and update.yes[0].price + update.no[0].price >= 100:
+            raise Garbled("the ladders cross")
+    elif isinstance(update, frames.TradeUpdate | frames.TickerUpdate) and not (
+        is_price(update.price) and update.size >= 0
+    ):
+        raise Garbled("a print has a price of 1..99 and a size of >= 0")

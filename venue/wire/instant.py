@@ -1,0 +1,75 @@
+"""Instants: RFC3339 nanosecond text, UTC, to and from integer nanoseconds since the Unix epoch.
+
+The standard library's datetime keeps microseconds only, so the fraction is handled here.
+Source: interface, Global conventions, Timestamps; silences S28 (the zero instant).
+"""
+
+import datetime
+import re
+from functools import lru_cache
+from typing import Final, NewType
+
+Instant = NewType("Instant", str)
+"""RFC3339 text with nanoseconds and the suffix Z, as the venue emits it."""
+
+NS_PER_SECOND: Final = 1_000_000_000
+NS_PER_MS: Final = 1_000_000
+
+ZERO: Final = Instant("0001-01-01T00:00:00Z")
+"""The book that never traded reports this: no information, not an old book."""
+
+_TEXT: Final = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt]([0-9]{2}):([0-9]{2}):([0-9]{2})"
+    r"(?:\.([0-9]{1,9}))?(?:([Zz])|([+-])([0-9]{2}):([0-9]{2}))",
+    re.ASCII,
+)
+_EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+
+
+@lru_cache(maxsize=256)
+def _seconds_text(seconds: int) -> str:
+    moment = _EPOCH + datetime.timedelta(seconds=seconds)
+    return (
+        f"{moment.year:04d}-{moment.month:02d}-{moment.day:02d}"
+        f"T{moment.hour:02d}:{moment.minute:02d}:{moment.second:02d}"
+    )
+
+
+def from_ns(ns: int) -> Instant:
+    """The text of an instant: always nine decimal places and Z.
+
+    ns: nanoseconds since 1970, years 1 to 9999. Raises OverflowError outside.
+    """
+    seconds, fraction = divmod(ns, NS_PER_SECOND)
+    return Instant(f"{_seconds_text(seconds)}.{fraction:09d}Z")
+
+
+def to_ns(text: str) -> int:
+    """The nanoseconds since 1970 of an RFC3339 text; the zero instant gives a negative number.
+
+    Any offset and 0 to 9 decimal places are accepted. Raises ValueError for anything else.
+    """
+    match = _TEXT.fullmatch(text)
+    if match is None:
+        raise ValueError(f"not an RFC3339 instant: {text!r}")
+    year, month, day, hour, minute, second = (int(match[i]) for i in range(1, 7))
+    moment = datetime.datetime(year, month, day, hour, minute, second, tzinfo=datetime.UTC)
+    seconds = (moment - _EPOCH) // datetime.timedelta(seconds=1)
+    if match[8] is None:
+        offset_hours, offset_minutes = int(match[10]), int(match[11])
+        if offset_hours > 23 or offset_minutes > 59:
+            raise ValueError(f"not an RFC3339 instant: {text!r}")
+        offset = offset_hours * 3600 + offset_minutes * 60
+        seconds -= offset if match[9] == "+" else -offset
+    return seconds * NS_PER_SECOND + int((match[7] or "0").ljust(9, "0"))
+
+
+def is_zero(text: str) -> bool:
+    """Whether `text` names the zero instant, however many decimal places it is written with."""
+    try:
+        return to_ns(text) == _ZERO_NS
+    except ValueError:
+        return False
+
+
+_ZERO_NS: Final = to_ns(ZERO)

@@ -1,0 +1,160 @@
+"""Money, prices and sizes: the sole price arithmetic of the house.
+
+Everything is an integer. Prices are whole cents of one outcome, 1..99; a share pays 100 cents or
+nothing. Fee rates are exact decimals. Nothing here rounds except `ceil_cents`, and nothing raises
+except the constructors of `FeeRate`.
+
+Source: interface, Global conventions; Resources, Market, fee formula; silences S16, S17, S25.
+"""
+
+import enum
+import re
+from typing import Final, NewType
+
+import msgspec
+
+Price = NewType("Price", int)
+"""Cents per share of one named outcome, 1..99."""
+
+Cents = NewType("Cents", int)
+"""An amount of money in whole cents; may be negative where a difference is meant."""
+
+Qty = NewType("Qty", int)
+"""Whole shares, >= 0."""
+
+PAYOUT_CENTS: Final = 100
+"""What a winning share pays; also the price of one YES and one NO share together."""
+
+PRICE_MIN: Final = Price(1)
+PRICE_MAX: Final = Price(99)
+TICK_CENTS: Final = 1
+
+
+class Outcome(enum.StrEnum):
+    """The two outcomes of a market."""
+
+    YES = "yes"
+    NO = "no"
+
+    @property
+    def other(self) -> "Outcome":
+        """NO for YES, YES for NO."""
+        return Outcome.NO if self is Outcome.YES else Outcome.YES
+
+
+class Side(enum.StrEnum):
+    """What an order does with shares of its outcome."""
+
+    BUY = "buy"
+    SELL = "sell"
+
+
+class BookSide(enum.StrEnum):
+    """Which side of the canonical YES book an order rests on."""
+
+    BID = "bid"
+    ASK = "ask"
+
+    @property
+    def other(self) -> "BookSide":
+        """ASK for BID, BID for ASK."""
+        return BookSide.ASK if self is BookSide.BID else BookSide.BID
+
+
+def complement(price: Price) -> Price:
+    """The price of the other outcome: 100 - price. A mirror of a mirror is the price itself."""
+    return Price(PAYOUT_CENTS - price)
+
+
+def canonical(outcome: Outcome, price: Price) -> Price:
+    """The YES price of an order's own price: itself for YES, the complement for NO.
+
+    The same function turns a canonical price back into the outcome's own price.
+    """
+    return price if outcome is Outcome.YES else complement(price)
+
+
+def book_side(outcome: Outcome, side: Side) -> BookSide:
+    """The canonical side: buy YES and sell NO are bids, sell YES and buy NO are asks.
+
+    Source: interface, Resources, Orderbook.
+    """
+    return BookSide.BID if (outcome is Outcome.YES) == (side is Side.BUY) else BookSide.ASK
+
+
+def is_price(value: int) -> bool:
+    """Whether `value` is a legal limit price, 1..99."""
+    return PRICE_MIN <= value <= PRICE_MAX
+
+
+def notional(price: Price, qty: Qty) -> Cents:
+    """price x qty, in cents."""
+    return Cents(price * qty)
+
+
+FeeUnits = NewType("FeeUnits", int)
+"""An exact, unrounded fee: 10**10 units are one cent. Sums of fees are kept in it (S16)."""
+
+_RATE_DIGITS: Final = 8
+_RATE_SCALE: Final = 10**_RATE_DIGITS
+FEE_UNITS_PER_CENT: Final = _RATE_SCALE * PAYOUT_CENTS
+_RATE_TEXT: Final = re.compile(r"(0|1)(?:\.([0-9]{1,8}))?", re.ASCII)
+
+
+class FeeRate(msgspec.Struct, frozen=True, order=True):
+    """An exact fee rate, a fraction of 0 to 1 with at most 8 decimal places.
+
+    `e8`: the rate times 10**8. Build one with `FeeRate.parse`; `str()` gives the wire text with
+    at least four decimal places (`0.0700` is 7%).
+    """
+
+    e8: int
+
+    @classmethod
+    def parse(cls, text: str) -> "FeeRate":
+        """The rate that a decimal string names. Raises ValueError when it is not one of 0..1."""
+        match = _RATE_TEXT.fullmatch(text)
+        if match is None:
+            raise ValueError(f"not a fee rate: {text!r} (a decimal fraction of 0 to 1, 8 places)")
+        e8 = int(match[1]) * _RATE_SCALE + int((match[2] or "").ljust(_RATE_DIGITS, "0"))
+        if e8 > _RATE_SCALE:
+            raise ValueError(f"not a fee rate: {text!r} (above 1)")
+        return cls(e8)
+
+    def __str__(self) -> str:
+        whole, fraction = divmod(self.e8, _RATE_SCALE)
+        digits = f"{fraction:0{_RATE_DIGITS}d}".rstrip("0").ljust(4, "0")
+        return f"{whole}.{digits}"
+
+
+def fee_units(rate: FeeRate, qty: Qty, price: Price) -> FeeUnits:
+    """The exact fee of a fill: rate x qty x p x (1 - p), p in dollars, before any rounding.
+
+    qty: shares >= 0. price: 1..99, of either outcome: the fee of p and of 100 - p is the same.
+    Source: interface, Resources, Market, fee formula.
+    """
+    return FeeUnits(rate.e8 * qty * price * (PAYOUT_CENTS - price))
+
+
+def ceil_cents(units: FeeUnits) -> Cents:
+    """A sum of exact fees, rounded up to whole cents: the one rounding of the house."""
+    return Cents(-(-units // FEE_UNITS_PER_CENT))
+
+
+def fee_cents(rate: FeeRate, qty: Qty, price: Price) -> Cents:
+    """The fee of a single fill standing alone: `fee_units`, rounded up.
+
+    Zero rate or zero qty gives zero; any positive fee gives at least one cent.
+    """
+    return ceil_cents(fee_units(rate, qty, price))
+
+
+def reserve_cents(rate: FeeRate, qty: Qty, price: Price, fees_so_far: FeeUnits) -> Cents:
+    """What the remainder of a buy order may still cost, fee included.
+
+    rate: the larger of the maker and taker rates (S17). qty: the remainder, shares >= 0.
+    price: the order's own limit. fees_so_far: exact fees of the fills it already had (S16).
+    Any fill at the limit or better costs no more, so released cash never goes negative.
+    """
+    fee_cap = ceil_cents(FeeUnits(fees_so_far + fee_units(rate, qty, price)))
+    return Cents(notional(price, qty) + fee_cap - ceil_cents(fees_so_far))

@@ -1,0 +1,84 @@
+"""Shapes of tickers, handles, UUIDs, order ids and client order ids; case folding; never splitting.
+
+Every check is an ASCII full match made before any folding: `$` matches before a newline, `\\d`
+takes full-width digits, and the Kelvin sign folds to k, so none of those is relied upon.
+Source: interface, Ticker structure; Endpoints; Handle rules; silences S45.
+"""
+
+import re
+from typing import Final, NewType
+
+MarketId = NewType("MarketId", str)
+"""The UUID of a market (one rung or the binary market), lower case."""
+
+Ticker = NewType("Ticker", str)
+"""A series, event or market ticker as the venue writes it: upper case, dots significant."""
+
+ProjectId = NewType("ProjectId", str)
+"""The UUID of a company, lower case."""
+
+OrderId = NewType("OrderId", str)
+"""Decimal digits, 1 to 20; may exceed 2**53 and is never a number."""
+
+ClientOrderId = NewType("ClientOrderId", str)
+"""The caller's idempotency key: 1 to 64 printable ASCII characters; case matters."""
+
+UserId = NewType("UserId", str)
+"""An account holder; never shown on any public surface."""
+
+MARKET_PATH_PATTERN: Final = "^[A-Za-z0-9.](?:[A-Za-z0-9.-]*[A-Za-z0-9.])?$"
+ORDER_ID_PATTERN: Final = "^[0-9]{1,20}$"
+
+_MARKET_PATH: Final = re.compile(MARKET_PATH_PATTERN[1:-1], re.ASCII)
+_ORDER_ID: Final = re.compile(ORDER_ID_PATTERN[1:-1], re.ASCII)
+_UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}", re.ASCII)
+_CLIENT_ORDER_ID: Final = re.compile(r"[\x20-\x7e]{1,64}", re.ASCII)
+_HANDLE: Final = re.compile(r"[A-Za-z0-9.-]+", re.ASCII)
+_DOTS_ONLY: Final = re.compile(r"\.+", re.ASCII)
+
+
+def is_market_path(text: str) -> bool:
+    """Whether `text` may stand in a path as market_id: a ticker or a UUID by shape."""
+    return _MARKET_PATH.fullmatch(text) is not None
+
+
+def is_uuid(text: str) -> bool:
+    """Whether `text` is a UUID in its usual 36-character form, any case."""
+    return _UUID.fullmatch(text) is not None
+
+
+def is_order_id(text: str) -> bool:
+    """Whether `text` is 1 to 20 ASCII digits."""
+    return _ORDER_ID.fullmatch(text) is not None
+
+
+def is_client_order_id(text: str) -> bool:
+    """Whether `text` is 1 to 64 printable ASCII characters; the space is one of them."""
+    return _CLIENT_ORDER_ID.fullmatch(text) is not None
+
+
+def is_path_segment(text: str) -> bool:
+    """Whether a client may put `text` into a path: a market path that is no dot segment.
+
+    The pattern of the interface admits `.` and `..`, which URL libraries fold away.
+    """
+    return is_market_path(text) and _DOTS_ONLY.fullmatch(text) is None
+
+
+def fold_handle(text: str) -> str | None:
+    """A handle trimmed and folded to upper case, or None when it has a forbidden character.
+
+    A handle is rejected, never cleaned up: only surrounding ASCII white space goes.
+    """
+    trimmed = text.strip(" \t\r\n\f\v")
+    return trimmed.upper() if _HANDLE.fullmatch(trimmed) is not None else None
+
+
+def fold_ticker(text: str) -> Ticker:
+    """A ticker of checked shape in the case that the venue writes."""
+    return Ticker(text.upper())
+
+
+def fold_uuid(text: str) -> str:
+    """A UUID of checked shape in lower case."""
+    return text.lower()

@@ -1,0 +1,75 @@
+"""What a caller may ask of the engine: orders by size or by budget, amends, and the priority rule.
+
+Source: interface, POST /orders; PUT /orders/{order_id}; silences S12, S13, S25.
+"""
+
+import enum
+from typing import Literal, NewType
+
+import msgspec
+
+from venue.wire.money import Cents, Outcome, Price, Qty, Side
+from venue.wire.names import ClientOrderId, MarketId
+
+RequestBody = NewType("RequestBody", bytes)
+"""The exact bytes of a write; a re-send repeats them to the letter."""
+
+
+class TimeInForce(enum.StrEnum):
+    """How long an order by size may work."""
+
+    GTC = "gtc"
+    IOC = "ioc"
+    FOK = "fok"
+
+
+class QtyOrder(msgspec.Struct, frozen=True, tag="qty", tag_field="kind"):
+    """An order for a number of shares. `price` is the limit for the named outcome."""
+
+    market_id: MarketId
+    outcome: Outcome
+    side: Side
+    price: Price
+    qty: Qty
+    time_in_force: TimeInForce
+    client_order_id: ClientOrderId
+
+
+class BudgetOrder(msgspec.Struct, frozen=True, tag="budget", tag_field="kind"):
+    """A purchase for an amount of cash, fees included; never rests.
+
+    `price` is the worst acceptable price per share.
+    """
+
+    market_id: MarketId
+    outcome: Outcome
+    price: Price
+    budget_cents: Cents
+    time_in_force: Literal[TimeInForce.IOC, TimeInForce.FOK]
+    client_order_id: ClientOrderId
+
+
+NewOrder = QtyOrder | BudgetOrder
+
+
+class Amend(msgspec.Struct, frozen=True):
+    """A change of a resting order; at least one field is given. `qty` is the new REMAINING size.
+
+    Raises ValueError when both are None: an empty amend cannot be written.
+    """
+
+    price: Price | None = None
+    qty: Qty | None = None
+
+    def __post_init__(self) -> None:
+        if self.price is None and self.qty is None:
+            raise ValueError("an amend gives a price, a remaining qty, or both")
+
+
+def keeps_priority(old_price: Price, old_qty: Qty, new_price: Price, new_qty: Qty) -> bool:
+    """Whether an amended order keeps its place in the queue.
+
+    Only if the price is unchanged and the remaining size does not increase.
+    Source: interface, PUT /orders/{order_id}, rule 3.
+    """
+    return new_price == old_price and new_qty <= old_qty
