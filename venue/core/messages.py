@@ -117,6 +117,14 @@ class Withdraw(msgspec.Struct, frozen=True, tag=True):
     amount_cents: Cents
 
 
+class PublishImpliedValue(msgspec.Struct, frozen=True, tag=True):
+    """Tell the channel what a company is thought to be worth; both texts are decimals (S10)."""
+
+    project_id: ProjectId
+    value_dollars: str
+    confidence: str
+
+
 # --- commands: the traders' -----------------------------------------------------------------------
 
 
@@ -189,6 +197,7 @@ Command = (
     | AddUser
     | Deposit
     | Withdraw
+    | PublishImpliedValue
     | PlaceOrder
     | AmendOrder
     | CancelOrder
@@ -401,6 +410,15 @@ class OpenInterestChanged(msgspec.Struct, frozen=True, tag=True):
     open_interest: Qty
 
 
+class ImpliedValuePublished(msgspec.Struct, frozen=True, tag=True):
+    """What a company is thought to be worth now."""
+
+    at_ns: int
+    project_id: ProjectId
+    value_dollars: str
+    confidence: str
+
+
 Event = (
     CompanyListed
     | CompanyArchived
@@ -417,4 +435,5 @@ Event = (
     | FillBooked
     | LevelChanged
     | OpenInterestChanged
+    | ImpliedValuePublished
 )
