@@ -1,7 +1,8 @@
 """Every reading of a silence of the interface, numbered; the one place where a reading is stated.
 
 Code that follows a reading names its number in a comment or docstring (`S13`). `switch` says where
-to change when the truth is learned. The numbers are permanent.
+to change when the truth is learned. The numbers are permanent. docs/assumptions.md is generated
+from this table.
 
 Source: the interface's "not shown" lines and its double readings.
 """
@@ -12,7 +13,12 @@ import msgspec
 
 
 class Assumption(msgspec.Struct, frozen=True):
-    """What the interface leaves open, what the venue here does, and what a client must survive."""
+    """What the interface leaves open, what the venue here does, and what a client must survive.
+
+    survives: the other plausible answers that a client copes with; empty where none depends on it.
+    switch: dotted module, or module and name, in which the reading is carried out; several are
+    parted by a comma.
+    """
 
     silence: str
     reading: str
@@ -20,4 +26,334 @@ class Assumption(msgspec.Struct, frozen=True):
     switch: str
 
 
-ASSUMPTIONS: Final[dict[str, Assumption]] = {}
+ASSUMPTIONS: Final[dict[str, Assumption]] = {
+    "S1": Assumption(
+        "success status of a write",
+        "201 for a create that made a new order; 200 for every other write, a re-send included",
+        "any 2xx",
+        "venue.http.trade",
+    ),
+    "S2": Assumption(
+        "names of the filters of GET /events",
+        "`series_ticker`, `project_id`, `status`",
+        "",
+        "venue.http.market",
+    ),
+    "S3": Assumption(
+        "event filter of GET /orders, and the codes of bad filter values",
+        "`event_ticker`; a value naming nothing is invalid_parameter, a malformed one is "
+        "invalid_market_identifier",
+        "any 400",
+        "venue.http.account",
+    ),
+    "S4": Assumption(
+        "query and reply of GET /portfolio/fills",
+        "`limit`, `cursor`, `ticker`, `event_ticker`, `order_id` in; `{fills, cursor}` out, newest "
+        "first, each with ids, outcome, side, both prices, qty, fee_cents, liquidity, created_at",
+        "missing or extra fields, another name for qty",
+        "venue.wire.model.Fill, venue.read.account",
+    ),
+    "S5": Assumption(
+        "query and reply of GET /portfolio/positions, and its three money fields",
+        "a position of 0 shares is not listed; cost_basis is cents paid for the shares held, fees "
+        "excluded; avg_entry_price is cost_basis / qty, half up; realized_pnl is proceeds less "
+        "cost of the shares sold less every fee of the position",
+        "any meaning: none of the three is used for a decision",
+        "venue.core.ledger, venue.read.account",
+    ),
+    "S6": Assumption(
+        "path of the public trades",
+        "GET /markets/{market_id}/trades with `limit`, `cursor`, `from`, `to`; `{trades, cursor}`, "
+        "newest first",
+        "no such endpoint",
+        "venue.wire.routes.TRADES, venue.read.market",
+    ),
+    "S7": Assumption(
+        "candles: default interval, unit of volume, buckets without a trade",
+        "1h; shares; left out",
+        "",
+        "venue.read.candles, venue.http.market",
+    ),
+    "S8": Assumption(
+        "address of the subscription channel",
+        "`/stream` under the base URL, ws for http and wss for https",
+        "an address given by configuration",
+        "venue.wire.routes.STREAM_PATH",
+    ),
+    "S9": Assumption(
+        "answer to a subscribe",
+        "a `subscribed` frame with the number of targets, then at once a whole book for every "
+        "event-market target",
+        "no acknowledgement, no first book",
+        "venue.feed.channel, venue.wire.frames.Subscribed",
+    ),
+    "S10": Assumption(
+        "fields of the update frames",
+        "camelCase; `ticker`, `eventMarketId`, `ts` in each; books are whole YES and NO bid "
+        "ladders of `{price, size}`, best first, conflated per market; prints carry `tradeId` and "
+        "what maker and taker did; implied value and confidence are decimal strings",
+        "unknown frame types and fields, levels as pairs, numbers as strings",
+        "venue.wire.frames, venue.wire.codec.decode_frame",
+    ),
+    "S11": Assumption(
+        "push of order and fill events",
+        "none: own fills are learned from the replies of writes and from reads",
+        "",
+        "venue.wire.frames",
+    ),
+    "S12": Assumption(
+        "a create that names no market",
+        "invalid_request_body",
+        "",
+        "venue.wire.codec.parse_new_order",
+    ),
+    "S13": Assumption(
+        "meaning of qty in an amend",
+        "the new REMAINING size; afterwards qty is filled + remaining; below 1 is invalid_qty; "
+        "the order_id stays; a new price that crosses trades at once, as taker",
+        "another order_id after an amend; qty read as the total, seen from the reply",
+        "venue.core.engine, venue.wire.codec.parse_amend",
+    ),
+    "S14": Assumption(
+        "duplicate_order_id against idempotency",
+        "the same body again gives the existing order whatever its status, looked up before any "
+        "halt, balance or limit; the same id with another body is duplicate_order_id; ids are "
+        "remembered for ever",
+        "duplicate_order_id for an identical re-send: the order exists",
+        "venue.core.engine",
+    ),
+    "S15": Assumption(
+        "derivation of order_id",
+        "a keyed hash of user and client_order_id, as an unsigned 64-bit decimal",
+        "any: the client never derives or compares one",
+        "venue.core.identity",
+    ),
+    "S16": Assumption(
+        "rounding of the fees of several fills of one order",
+        "a running sum per order: after each fill it has paid the ceiling of all exact fees so "
+        "far, each at the rate of its role; the reserve of the remainder follows the same sum, so "
+        "it always suffices",
+        "a ceiling per fill: cash is compared with the balance and a lasting difference reported",
+        "venue.wire.money.reserve_cents, venue.core.ledger",
+    ),
+    "S17": Assumption(
+        "which fee rate a reserve uses",
+        "the larger of maker and taker at the limit price, for the check of a new order and for "
+        "its resting remainder",
+        "either rate",
+        "venue.wire.money.reserve_cents, venue.core.ledger",
+    ),
+    "S18": Assumption(
+        "status of an ioc that was filled in part",
+        "canceled, with filled_qty above 0",
+        "any terminal status",
+        "venue.core.engine",
+    ),
+    "S19": Assumption(
+        "a fok that meets an own resting order",
+        "met before the fok is complete it makes it unfillable: canceled, and nothing changes on "
+        "either order",
+        "",
+        "venue.core.matching",
+    ),
+    "S20": Assumption(
+        "course of self-trade prevention",
+        "in price-time order as met: both sides shrink by the overlap, what is left of the "
+        "incoming order goes on",
+        "",
+        "venue.core.matching",
+    ),
+    "S21": Assumption(
+        "cause of the status expired",
+        "the order rested when its market resolved; its reserve is released",
+        "any cause",
+        "venue.core.engine",
+    ),
+    "S22": Assumption(
+        "settlement",
+        "a winning share pays 100 cents, a losing one nothing, without fee; positions leave the "
+        "list; open interest reads 0; the event is settled when its last rung resolves",
+        "positions that vanish",
+        "venue.core.ledger",
+    ),
+    "S23": Assumption(
+        "what a halted market still does",
+        "creates and amends are market_halted, cancels work, resting orders stay; the operator "
+        "makes it active again",
+        "refused cancels",
+        "venue.core.admission",
+    ),
+    "S24": Assumption(
+        "extent of venue_halted",
+        "409 for every write, cancels too; reads go on",
+        "",
+        "venue.core.admission",
+    ),
+    "S25": Assumption(
+        "per-order ceilings",
+        "1,000,000 shares and 100,000,000 cents of notional; beyond them invalid_qty, for budgets "
+        "invalid_budget",
+        "smaller ceilings, learned from the refusal",
+        "venue.wire.limits.QTY_MAX, venue.wire.limits.NOTIONAL_CENTS_MAX",
+    ),
+    "S26": Assumption(
+        "hostile bodies: too long, too deep, not UTF-8, a key twice, NaN, `true` or `1.0` for an "
+        "integer",
+        "invalid_request_body; at most 16 KiB and 8 deep",
+        "",
+        "venue.wire.codec.parse_new_order, venue.wire.limits.BODY_BYTES_MAX",
+    ),
+    "S27": Assumption(
+        "bearer scope of each endpoint",
+        "markets:read for markets, events, books, candles, trades; account:read for orders, "
+        "portfolio, snapshot; orders:write for POST, PUT, DELETE; orders:bulk-cancel for DELETE "
+        "alone; tokens are minted by the operator",
+        "",
+        "venue.wire.routes.ROUTES",
+    ),
+    "S28": Assumption(
+        "a book that never traded",
+        "REST book and snapshot report the zero instant and empty sides even while orders rest; "
+        "the channel carries the true ladders",
+        "an empty REST book is no information, never a loss of own orders",
+        "venue.read.market",
+    ),
+    "S29": Assumption(
+        "order of refusals",
+        "credential, bucket, scope, path, body shape, field values, idempotent re-send, venue "
+        "state, market state, funds",
+        "any order",
+        "venue.http.app, venue.core.admission, venue.wire.errors.PRECEDENCE",
+    ),
+    "S30": Assumption(
+        "identity on the channel",
+        "an unrecognised UUID yields no frames; the ticker of a halted market is refused, its UUID "
+        "works",
+        "a silent target cannot be quoted after 10 s",
+        "venue.read.directory, venue.feed.channel",
+    ),
+    "S31": Assumption(
+        "a second cancel: the text says both 0 and order_not_cancelable",
+        "an order that a cancel ended answers 200 with reduced_by 0; one that filled, expired or "
+        "was ended by ioc, fok or self-trade prevention answers order_not_cancelable",
+        "either answer",
+        "venue.core.engine",
+    ),
+    "S32": Assumption(
+        "unknown fields of a create, and null for an optional one",
+        "ignored; null counts as absent",
+        "",
+        "venue.wire.codec.parse_new_order",
+    ),
+    "S33": Assumption(
+        "when an event is closed",
+        "from its first resolved rung on, or by the operator",
+        "any time",
+        "venue.core.listings",
+    ),
+    "S34": Assumption(
+        'the unfiltered market list, "the full active catalog"',
+        "every market that is not resolved, halted ones included",
+        "",
+        "venue.read.catalog",
+    ),
+    "S35": Assumption(
+        "a budget that buys not one share",
+        "budget_not_fillable",
+        "any 422, or canceled with nothing filled",
+        "venue.core.budget",
+    ),
+    "S36": Assumption(
+        "a limit that is no integer",
+        "invalid_parameter; an integer of any size is clamped",
+        "",
+        "venue.http.params",
+    ),
+    "S37": Assumption(
+        "what binds a cursor",
+        "user, route and filters, authenticated; it survives a restart; one from another list is "
+        "invalid_cursor",
+        "",
+        "venue.read.cursor",
+    ),
+    "S38": Assumption(
+        "what a search matches",
+        "a literal substring of company name, symbol and event title; a prefix of event and "
+        "market ticker; empty counts as too short",
+        "",
+        "venue.read.catalog",
+    ),
+    "S39": Assumption(
+        "headers of 429 engine_overloaded",
+        "Retry-After as for rate_limited; it does not say that the bucket is empty",
+        "no such header",
+        "venue.http.app",
+    ),
+    "S40": Assumption(
+        "GET /openapi.yaml with a bad credential",
+        "served",
+        "",
+        "venue.wire.routes.OPENAPI",
+    ),
+    "S41": Assumption(
+        "volume_usd",
+        "sum of qty x canonical YES price, in dollars",
+        "any meaning: display only",
+        "venue.read.market",
+    ),
+    "S42": Assumption(
+        "a failed authentication and the bucket",
+        "it costs no token; a 403 costs one and carries the limit headers",
+        "either",
+        "venue.http.gate",
+    ),
+    "S43": Assumption(
+        "an amend of a finished order",
+        "order_not_cancelable",
+        "404, 409 or 422",
+        "venue.core.engine",
+    ),
+    "S44": Assumption(
+        "a budget order that meets an own resting order",
+        "the liquidity it may take ends there and no own order shrinks; a fok is then not fillable",
+        "",
+        "venue.core.budget",
+    ),
+    "S45": Assumption(
+        "case and spaces in client_order_id",
+        "case matters; the space is printable and allowed",
+        "",
+        "venue.wire.names.is_client_order_id",
+    ),
+    "S46": Assumption(
+        "min_price, max_price and tick_size",
+        "1, 99 and 1 on every market",
+        "other values, obeyed",
+        "venue.read.catalog",
+    ),
+    "S47": Assumption(
+        "an empty target set, and a target named twice",
+        "subscribes to nothing; delivered once",
+        "",
+        "venue.feed.channel",
+    ),
+    "S48": Assumption(
+        "a client frame that cannot be parsed",
+        "an error frame with code invalid_frame, subscriptions untouched; three in a row close "
+        "the connection",
+        "any",
+        "venue.feed.channel, venue.wire.limits.UNPARSED_FRAMES_MAX",
+    ),
+    "S49": Assumption(
+        "an unknown path or method",
+        "404 with the Error shape and market_not_found, for nothing in the closed set fits better",
+        "any status and code",
+        "venue.http.app",
+    ),
+    "S50": Assumption(
+        "amends under venue_cancel_only",
+        "every one is refused, a shrinking one too",
+        "either",
+        "venue.core.admission",
+    ),
+}

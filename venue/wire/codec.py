@@ -9,14 +9,26 @@ Source: interface, POST /orders; PUT /orders/{order_id}; Client frame; silences 
 """
 
 import json
+import re
 from collections.abc import Callable
-from typing import Any, Final, Literal, TypeVar, cast, get_args
+from typing import Any, Final, TypeVar, cast, get_args
 
 import msgspec
 
 from venue.wire import frames, limits, names
 from venue.wire.errors import ChannelCode, Code
-from venue.wire.money import Cents, Outcome, Price, Qty, Side, is_price, notional
+from venue.wire.money import (
+    PRICE_MAX,
+    PRICE_MIN,
+    Cents,
+    Outcome,
+    Price,
+    Qty,
+    Side,
+    complement,
+    is_price,
+    notional,
+)
 from venue.wire.names import ClientOrderId, MarketId
 from venue.wire.requests import Amend, BudgetOrder, NewOrder, QtyOrder, RequestBody, TimeInForce
 
@@ -211,8 +223,9 @@ def parse_new_order(body: bytes, resolve: Callable[[str], MarketId | None]) -> N
     side_text = _required(_string(fields, "side"), "side")
     price_value = _required(_integer(fields, "price"), "price")
     qty_value, budget_value = _integer(fields, "qty"), _integer(fields, "budget_cents")
-    tif_text = _string(fields, "time_in_force") or TimeInForce.GTC.value
+    tif_text = _string(fields, "time_in_force")
     client_order_id = _string(fields, "client_order_id")
+    tif_text = TimeInForce.GTC.value if tif_text is None else tif_text
     if ticker is None and market_id is None:
         _market_name(ticker, market_id)
     if qty_value is None and budget_value is None:
@@ -238,10 +251,7 @@ def parse_new_order(body: bytes, resolve: Callable[[str], MarketId | None]) -> N
     if qty_value is not None:
         return QtyOrder(resolved, outcome, side, price, Qty(qty_value), tif, key)
     assert budget_value is not None
-    budget_tif: Literal[TimeInForce.IOC, TimeInForce.FOK] = (
-        TimeInForce.FOK if tif is TimeInForce.FOK else TimeInForce.IOC
-    )
-    return BudgetOrder(resolved, outcome, price, Cents(budget_value), budget_tif, key)
+    return BudgetOrder(resolved, outcome, price, Cents(budget_value), tif, key)
 
 
 def _check_budget(budget: int, qty: int | None, side_text: str, tif_text: str) -> None:
@@ -349,20 +359,27 @@ def _only_key(keys: dict[str, object], handle: str, uuid: str) -> tuple[str, str
 
 # --- receiving what the venue sent ---------------------------------------------------------------
 
+_UNREADABLE: Final = (msgspec.DecodeError, UnicodeError, RecursionError)
+_LONG_DIGITS: Final = re.compile(rb"[0-9]{19}")
+_INT64_MAX: Final = 2**63 - 1
+
 
 def decode(data: bytes, kind: type[T]) -> T:
     """A resource, page or error body off the wire; unknown fields are ignored.
 
-    Numbers written as strings are read where a number is wanted. Raises Garbled otherwise.
+    Numbers written as strings are read where a number is wanted. Raises Garbled otherwise, and
+    for an integer beyond 64 bits: whatever is read here can be written to a log.
     """
     try:
-        return msgspec.json.decode(data, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        pass
-    try:
-        return msgspec.convert(msgspec.json.decode(data), type=kind, strict=False)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+        try:
+            value = msgspec.json.decode(data, type=kind)
+        except msgspec.DecodeError:
+            value = msgspec.convert(msgspec.json.decode(data), type=kind, strict=False)
+        if _LONG_DIGITS.search(data) is not None:
+            msgspec.msgpack.encode(value)
+    except (*_UNREADABLE, OverflowError) as fault:
         raise Garbled(f"not a {kind.__name__}: {fault}") from None
+    return value
 
 
 class Unrecognised(msgspec.Struct, frozen=True):
@@ -382,7 +399,7 @@ def decode_frame(data: bytes | str) -> frames.ServerFrame | Unrecognised:
     """
     try:
         frame: frames.ServerFrame | Unrecognised = _FRAME_DECODER.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except _UNREADABLE:
         frame = _decode_variant(data)
     if isinstance(frame, frames.MarketUpdate):
         _check_update(frame.data)
@@ -398,7 +415,7 @@ def _decode_variant(data: bytes | str) -> frames.ServerFrame | Unrecognised:
         if kind not in ("market-update", "subscribed", "error"):
             return Unrecognised(str(kind))
         if kind == "market-update" and isinstance(inner, dict):
-            if inner.get("type") not in _UPDATE_TYPES:
+            if str(inner.get("type")) not in _UPDATE_TYPES:
                 return Unrecognised(str(inner.get("type")))
             for side in ("yes", "no"):
                 if isinstance(inner.get(side), list):
@@ -406,7 +423,7 @@ def _decode_variant(data: bytes | str) -> frames.ServerFrame | Unrecognised:
         return cast(
             frames.ServerFrame, msgspec.convert(value, type=frames.ServerFrame, strict=False)
         )
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as fault:
+    except _UNREADABLE as fault:
         raise Garbled(f"not a frame: {fault}") from None
 
 
@@ -417,16 +434,20 @@ def _level_object(level: object) -> object:
 
 
 def _check_update(update: frames.Update) -> None:
+    if not 0 <= update.ts <= _INT64_MAX:
+        raise Garbled("ts is nanoseconds since the epoch, in 63 bits")
     if isinstance(update, frames.BookUpdate):
         for ladder in (update.yes, update.no):
-            previous = 100
+            # The hot loop of the feed: strictly falling from above the maximum, so written out.
+            previous = PRICE_MAX + 1
             for level in ladder:
-                if not (is_price(level.price) and level.size >= 0 and level.price < previous):
+                price = level.price
+                if not (previous > price >= PRICE_MIN and 0 <= level.size <= _INT64_MAX):
                     raise Garbled("a ladder has prices 1..99, each once, best first")
-                previous = level.price
-        if update.yes and update.no and update.yes[0].price + update.no[0].price >= 100:
+                previous = price
+        if update.yes and update.no and update.yes[0].price >= complement(update.no[0].price):
             raise Garbled("the ladders cross")
     elif isinstance(update, frames.TradeUpdate | frames.TickerUpdate) and not (
-        is_price(update.price) and update.size >= 0
+        is_price(update.price) and 0 <= update.size <= _INT64_MAX
     ):
         raise Garbled("a print has a price of 1..99 and a size of >= 0")

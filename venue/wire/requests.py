@@ -4,7 +4,7 @@ Source: interface, POST /orders; PUT /orders/{order_id}; silences S12, S13, S25.
 """
 
 import enum
-from typing import Literal, NewType
+from typing import NewType
 
 import msgspec
 
@@ -38,15 +38,19 @@ class QtyOrder(msgspec.Struct, frozen=True, tag="qty", tag_field="kind"):
 class BudgetOrder(msgspec.Struct, frozen=True, tag="budget", tag_field="kind"):
     """A purchase for an amount of cash, fees included; never rests.
 
-    `price` is the worst acceptable price per share.
+    `price` is the worst acceptable price per share. Raises ValueError for gtc.
     """
 
     market_id: MarketId
     outcome: Outcome
     price: Price
     budget_cents: Cents
-    time_in_force: Literal[TimeInForce.IOC, TimeInForce.FOK]
+    time_in_force: TimeInForce
     client_order_id: ClientOrderId
+
+    def __post_init__(self) -> None:
+        if self.time_in_force is TimeInForce.GTC:
+            raise ValueError("a budget order is ioc or fok: it never rests")
 
 
 NewOrder = QtyOrder | BudgetOrder

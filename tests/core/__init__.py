@@ -1,0 +1,1 @@
+"""Claims about the exchange's core, and what they are checked with."""

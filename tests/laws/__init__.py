@@ -1,0 +1,1 @@
+"""The laws of the house, checked over whole histories."""

@@ -1,0 +1,1 @@
+"""Claims about the venue's outside: reads, REST, channel, server."""

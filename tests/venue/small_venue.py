@@ -1,0 +1,40 @@
+"""The smallest opening a venue can trade with: one company, one rung, one user with cash."""
+
+from typing import Any
+
+from venue.core.messages import AddUser, Deposit, ListCompany, ListEvent, ListMarket
+from venue.wire.model import EventStatus
+from venue.wire.money import Cents, FeeRate
+from venue.wire.names import MarketId, ProjectId, Ticker, UserId
+
+ANNA = UserId("anna")
+PROJECT = ProjectId("00000000-0000-4000-8000-000000000001")
+MARKET = MarketId("00000000-0000-4000-8000-000000000002")
+RATE = FeeRate.parse("0.0175")
+OPENING: list[Any] = [
+    ListCompany(PROJECT, "Linden Works", "LINDEN"),
+    ListEvent(
+        event_ticker=Ticker("LINDEN-26Q4"),
+        series_ticker=Ticker("LINDEN"),
+        project_market_id="00000000-0000-4000-8000-000000000003",
+        project_id=PROJECT,
+        title="Linden",
+        category="valuation",
+        status=EventStatus.OPEN,
+        mutually_exclusive=False,
+        resolution_date_ns=2 * 10**18,
+    ),
+    ListMarket(
+        market_id=MARKET,
+        ticker=Ticker("LINDEN-26Q4-1B"),
+        event_ticker=Ticker("LINDEN-26Q4"),
+        name="above 1B",
+        outcome_label="above 1B",
+        maker_fee_rate=RATE,
+        taker_fee_rate=RATE,
+        strike_value="1",
+        strike_unit="USD billions",
+    ),
+    AddUser(ANNA),
+    Deposit(ANNA, Cents(1_000_000)),
+]

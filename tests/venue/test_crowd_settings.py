@@ -1,0 +1,39 @@
+"""What a crowd may be told."""
+
+import pydantic
+import pytest
+
+from venue.crowd.settings import CrowdSettings
+
+
+def test_every_field_takes_the_text_of_its_default():
+    defaults = CrowdSettings()
+    texts = {key: str(value) for key, value in defaults.model_dump(exclude_none=True).items()}
+    assert CrowdSettings.model_validate(texts) == defaults
+
+
+def test_a_tape_speed_is_given_as_text():
+    assert CrowdSettings.model_validate({"tape_speed": "60"}).tape_speed == 60.0
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("sede", "7"),
+        ("seed", "-1"),
+        ("seed", "1.5"),
+        ("speed", "0"),
+        ("speed", "nan"),
+        ("theme", "1.1"),
+        ("informed_share", "1"),
+        ("makers", "two"),
+        ("cash_per_user_cents", "0"),
+        ("tape_speed", "0"),
+        ("maker_offset_min_cents", "9"),
+        ("feed_lag_min_s", "90"),
+        ("feed_noise_min", "0.5"),
+    ],
+)
+def test_a_value_out_of_range_is_refused_by_its_key(key, value):
+    with pytest.raises(pydantic.ValidationError, match=key):
+        CrowdSettings.model_validate({key: value})

@@ -1,0 +1,197 @@
+"""The sequencer: one line, batches, overload, and when things become visible."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from tests.venue.small_venue import ANNA, MARKET, OPENING
+from venue.core.messages import (
+    AddKey,
+    AddUser,
+    Amended,
+    Cancelled,
+    CancelOrder,
+    Carried,
+    Command,
+    Deposit,
+    Event,
+    OrderChanged,
+    Placed,
+    PlaceOrder,
+    Refused,
+    UserAdded,
+)
+from venue.http.app import EngineOverloaded, EngineUnavailable, ReplyLost
+from venue.server import CANCEL_RESERVE, QUEUE_MAX, OpeningRefused, Venue
+from venue.wire.money import Cents, Outcome, Price, Qty, Side
+from venue.wire.names import ClientOrderId, OrderId, UserId
+from venue.wire.requests import QtyOrder, TimeInForce
+
+
+def place(number: int) -> PlaceOrder:
+    key = ClientOrderId(f"order {number}")
+    order = QtyOrder(MARKET, Outcome.YES, Side.BUY, Price(5), Qty(1), TimeInForce.GTC, key)
+    return PlaceOrder(ANNA, order)
+
+
+@asynccontextmanager
+async def running(lag_ms: int = 0) -> AsyncIterator[Venue]:
+    venue = Venue(lag_ms, 5)
+    venue.open_with(OPENING)
+    task = asyncio.create_task(venue.run())
+    await asyncio.sleep(0)
+    try:
+        yield venue
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def in_loop(claim: Callable[[], Awaitable[None]]) -> None:
+    anyio.run(claim)
+
+
+def test_an_opening_is_visible_at_once_whatever_the_lag() -> None:
+    async def claim() -> None:
+        async with running(lag_ms=60_000) as venue:
+            assert venue.views.catalog.find_market("LINDEN-26Q4-1B") == MARKET
+            assert venue.views.catalog.resolve_ticker("LINDEN-26Q4-1B", venue.now_ns()) == MARKET
+
+    in_loop(claim)
+
+
+def test_a_refused_opening_command_stops_the_start() -> None:
+    async def claim() -> None:
+        venue = Venue(0, 5)
+        with pytest.raises(OpeningRefused, match="Deposit was refused"):
+            venue.open_with([Deposit(UserId("nobody"), Cents(1))])
+
+    in_loop(claim)
+
+
+def test_answers_come_from_the_engine_and_from_access() -> None:
+    async def claim() -> None:
+        async with running() as venue:
+            assert isinstance(await venue.submit(place(1)), Placed)
+            assert isinstance(await venue.submit(AddKey("0" * 64, "k", ANNA, ())), Carried)
+            assert venue.access.key("0" * 64) is not None
+            assert isinstance(await venue.submit(AddKey("0" * 64, "k", ANNA, ())), Refused)
+
+    in_loop(claim)
+
+
+def test_commands_of_one_caller_are_carried_out_in_their_order() -> None:
+    async def claim() -> None:
+        async with running() as venue:
+            answers = await asyncio.gather(*(venue.submit(place(n)) for n in range(90)))
+            instants = [answer.order.created_ns for answer in answers if isinstance(answer, Placed)]
+            assert len(instants) == 90
+            assert instants == sorted(instants)
+
+    in_loop(claim)
+
+
+def test_reads_lag_behind_an_answer_and_then_follow() -> None:
+    async def claim() -> None:
+        async with running(lag_ms=30) as venue:
+            seen: list[Event] = []
+            visible = asyncio.Event()
+            venue.observe(seen.extend)
+            venue.observe(lambda events: visible.set())
+            begun_ns = venue.now_ns()
+            await venue.submit(AddUser(UserId("bruno")))
+            assert seen == []
+            await visible.wait()
+            assert venue.now_ns() - begun_ns >= 30_000_000
+            assert [type(event) for event in seen] == [UserAdded]
+
+    in_loop(claim)
+
+
+def test_a_full_line_refuses_creates_before_cancels_and_both_in_the_end() -> None:
+    async def claim() -> None:
+        venue = Venue(0, 5)  # nothing carries commands out, so the line only grows
+        waiting = [
+            asyncio.ensure_future(venue.submit(place(n))) for n in range(QUEUE_MAX - CANCEL_RESERVE)
+        ]
+        await asyncio.sleep(0)
+        with pytest.raises(EngineOverloaded):
+            await venue.submit(place(-1))
+        cancel = CancelOrder(ANNA, OrderId("1"))
+        waiting += [asyncio.ensure_future(venue.submit(cancel)) for _ in range(CANCEL_RESERVE)]
+        await asyncio.sleep(0)
+        with pytest.raises(EngineOverloaded):
+            await venue.submit(cancel)
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+    in_loop(claim)
+
+
+def test_in_a_long_line_cancels_go_first() -> None:
+    async def claim() -> None:
+        async with running() as venue:
+            placed = await venue.submit(place(0))
+            assert isinstance(placed, Placed)
+            order: list[str] = []
+
+            async def ask(command: Command, name: str) -> None:
+                answer = await venue.submit(command)
+                assert isinstance(answer, Placed | Cancelled | Amended)
+                order.append(name)
+
+            creates = [ask(place(n), "create") for n in range(1, 300)]
+            cancel = ask(CancelOrder(ANNA, placed.order.order_id), "cancel")
+            await asyncio.gather(*creates, cancel)
+            assert order.index("cancel") < 64
+
+    in_loop(claim)
+
+
+def test_an_answer_that_does_not_come_in_time_is_lost_not_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("venue.server.REPLY_DEADLINE_NS", 10_000_000)
+
+    async def claim() -> None:
+        venue = Venue(0, 5)
+        venue.open_with(OPENING)
+        with pytest.raises(ReplyLost):
+            await venue.submit(place(1))
+        # The command is still in the line and is carried out once somebody does.
+        placed = asyncio.Event()
+
+        def watch(events: list[Event]) -> None:
+            if any(isinstance(event, OrderChanged) for event in events):
+                placed.set()
+
+        venue.observe(watch)
+        task = asyncio.create_task(venue.run())
+        await placed.wait()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    in_loop(claim)
+
+
+def test_after_its_end_the_venue_is_unavailable() -> None:
+    async def claim() -> None:
+        async with running() as venue:
+            pass
+        with pytest.raises(EngineUnavailable):
+            await venue.submit(place(1))
+
+    in_loop(claim)
+
+
+def test_the_clock_never_goes_back() -> None:
+    async def claim() -> None:
+        venue = Venue(0, 5)
+        instants = [venue.now_ns() for _ in range(10_000)]
+        assert instants == sorted(instants)
+
+    in_loop(claim)

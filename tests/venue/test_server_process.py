@@ -1,0 +1,186 @@
+"""The process as a parent sees it: ready line, exit codes, a calm end, no secret in any stream."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
+
+ROOT = Path(__file__).parents[2]
+CONFIG = ROOT / "configs" / "venue.yaml"
+
+
+def command(keys: Path, *more: str, config: Path = CONFIG) -> list[str]:
+    return [
+        *(sys.executable, "-m", "venue", "serve", "--config", str(config)),
+        *("--port", "0", "--keys-file", str(keys), *more),
+    ]
+
+
+@contextmanager
+def served(keys: Path, *more: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        command(keys, "--json", "--exit-with-stdin", *more),
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+    )
+    with process:
+        assert process.stdout is not None
+        try:
+            yield process, json.loads(process.stdout.readline())
+        finally:
+            process.kill()
+
+
+def ended(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(arguments, capture_output=True, text=True, timeout=20, check=False)
+
+
+def test_the_ready_line_says_where_and_how(tmp_path: Path) -> None:
+    begun_s = time.monotonic()
+    with served(tmp_path / "keys.json", "--no-crowd") as (process, ready):
+        assert ready.keys() == {"ready", "base_url", "stream_url", "series", "keys_file", "pid"}
+        assert ready["ready"] is True
+        assert ready["pid"] == process.pid
+        assert ready["series"] == ["AURELIA-VAL", "QUILLON-IPO", "QUILLON-VAL"]
+        keys = json.loads(Path(ready["keys_file"]).read_text())
+        headers = {"X-API-KEY": keys["maker"]}
+        url = ready["base_url"] + "/portfolio/balance"
+        balance = httpx.get(url, headers=headers, trust_env=False)
+        assert balance.json()["available_cents"] == 10_000_000
+        # Generous: the aim is 1.2 s on a quiet machine, and this one is shared.
+        assert time.monotonic() - begun_s < 10
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, "stdin"])
+def test_the_end_is_calm_and_tells_listeners(tmp_path: Path, how: Any) -> None:
+    with served(tmp_path / "keys.json", "--no-crowd") as (process, ready):
+        with connect(ready["stream_url"], proxy=None, compression=None) as stream:
+            if how == "stdin":
+                assert process.stdin is not None
+                process.stdin.close()
+            else:
+                process.send_signal(how)
+            with pytest.raises(ConnectionClosed):
+                stream.recv(timeout=5)
+            assert stream.close_code == 1012
+        assert process.wait(timeout=8) == 0
+
+
+def test_no_stream_shows_a_key(tmp_path: Path) -> None:
+    with served(tmp_path / "keys.json", "--no-crowd") as (process, ready):
+        keys = json.loads(Path(ready["keys_file"]).read_text())
+        for key in keys.values():
+            httpx.get(ready["base_url"] + "/nothing", headers={"X-API-KEY": key}, trust_env=False)
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=8)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        said = process.stdout.read() + process.stderr.read() + json.dumps(ready)
+        assert not [name for name, key in keys.items() if key in said]
+
+
+def test_a_crowd_brings_two_sided_books_within_seconds(tmp_path: Path) -> None:
+    with served(tmp_path / "keys.json", "--seed", "3") as (_, ready):
+        keys = json.loads(Path(ready["keys_file"]).read_text())
+        rest = httpx.Client(
+            base_url=ready["base_url"], headers={"X-API-KEY": keys["reader"]}, trust_env=False
+        )
+        with rest, connect(ready["stream_url"], proxy=None, compression=None) as stream:
+            event = rest.get("/events/AURELIA-VAL").json()["events"][0]
+            targets = [
+                {"target": "event-market", "data": {"eventMarketId": row["market_id"]}}
+                for row in event["markets"]
+            ]
+            stream.send(json.dumps({"type": "subscribe", "data": {"targets": targets}}))
+            two_sided: set[str] = set()
+            deadline_s = time.monotonic() + 10
+            while len(two_sided) < 9:
+                assert time.monotonic() < deadline_s, len(two_sided)
+                data = json.loads(stream.recv(timeout=5)).get("data", {})
+                if data.get("type") == "prediction-orderbook" and data["yes"] and data["no"]:
+                    two_sided.add(data["ticker"])
+
+
+def test_a_bad_configuration_exits_2_and_names_the_fault(tmp_path: Path) -> None:
+    bad = tmp_path / "bad.yaml"
+    bad.write_text(CONFIG.read_text().replace("taker_rate", "takes_rate"))
+    result = ended(*command(tmp_path / "keys.json", config=bad))
+    assert result.returncode == 2
+    assert f"{bad}:10: fees.takes_rate: unknown key" in result.stderr
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "keys.json").exists()
+
+
+@pytest.mark.parametrize("text", ["crowd: {speed: fast}", "crowd: {pace: 3}"])
+def test_the_crowd_s_part_of_the_file_is_checked_as_well(tmp_path: Path, text: str) -> None:
+    bad = tmp_path / "bad.yaml"
+    head, _, _ = CONFIG.read_text().partition("\ncrowd:")
+    bad.write_text(f"{head}\n{text}\n")
+    result = ended(*command(tmp_path / "keys.json", "--no-crowd", config=bad))
+    assert result.returncode == 2
+    assert "crowd." in result.stderr
+
+
+def test_a_missing_tape_exits_2(tmp_path: Path) -> None:
+    result = ended(*command(tmp_path / "keys.json", "--tape", str(tmp_path / "none")))
+    assert result.returncode == 2
+    assert "none" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_taken_port_exits_3(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        result = ended(*command(tmp_path / "keys.json", "--port", port))
+    assert result.returncode == 3
+    assert f"127.0.0.1:{port} cannot be bound" in result.stderr
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
+def test_a_host_that_is_not_loopback_is_refused(tmp_path: Path, host: str) -> None:
+    result = ended(*command(tmp_path / "keys.json", "--host", host))
+    assert result.returncode == 2
+    assert "--allow-remote" in result.stderr
+
+
+def test_version_and_help_need_no_configuration() -> None:
+    version = ended(sys.executable, "-m", "venue", "version")
+    assert version.returncode == 0
+    assert version.stdout.startswith("venue ")
+    helped = ended(sys.executable, "-m", "venue", "serve", "--help")
+    assert helped.returncode == 0
+    assert "Example: venue serve" in helped.stdout
+
+
+def test_a_child_ends_when_its_parent_is_killed(tmp_path: Path) -> None:
+    # The parent starts the venue with a pipe as its stdin and is killed without warning.
+    child = command(tmp_path / "keys.json", "--json", "--no-crowd", "--exit-with-stdin")
+    code = (
+        "import subprocess, sys, time\n"
+        f"child = subprocess.Popen({child!r}, stdin=subprocess.PIPE, start_new_session=True)\n"
+        "time.sleep(60)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True
+    ) as parent:
+        assert parent.stdout is not None
+        assert json.loads(parent.stdout.readline())["ready"] is True
+        parent.kill()
+        # The venue holds the other end of this pipe: the pipe ends with the venue.
+        assert parent.stdout.read() == ""

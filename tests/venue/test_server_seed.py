@@ -1,0 +1,286 @@
+"""Seed files: what is refused and how it is told, and what the venue opens with."""
+
+import json
+import os
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from venue.core.messages import (
+    AddKey,
+    AddToken,
+    ArchiveCompany,
+    HaltMarket,
+    ListEvent,
+    ListMarket,
+    ResolveMarket,
+    SetVenueState,
+)
+from venue.credentials import Credentials
+from venue.opening import Fingerprint, Quarter, listing_commands, state_commands, user_commands
+from venue.seed import Seed, read_seed
+from venue.seedfile import SeedFault
+from venue.wire.instant import NS_PER_SECOND, to_ns
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+GOOD = """\
+fees: {maker_rate: 0.0100, taker_rate: 0.0175}
+companies:
+  - name: Linden Works
+    symbol: LINDEN
+    series:
+      - ticker: LINDEN-VAL
+        category: valuation
+        events:
+          - quarter: 0
+            title: Value at {quarter}
+            strike_unit: USD billions
+            rungs:
+              - {label: 1.5B, strike_value: 1.5}
+              - {label: 15B, strike_value: 15}
+users:
+  - name: anna
+    deposit_cents: 1000
+    keys:
+      - {name: anna, scopes: [read], generate: true}
+"""
+
+
+def seed_of(folder: Path, text: str) -> Seed:
+    path = folder / "seed.yaml"
+    path.write_text(text, encoding="utf-8")
+    return read_seed(path)[0]
+
+
+def faults_of(folder: Path, text: str) -> tuple[str, ...]:
+    with pytest.raises(SeedFault) as caught:
+        seed_of(folder, text)
+    return caught.value.faults
+
+
+TRAPS = [
+    ("name: Linden Works", "nmae: Linden Works", ":3: companies.0.nmae: unknown key"),
+    ("taker_rate: 0.0175", "taker_rate: 1.5", ":1: fees.taker_rate: '1.5'"),
+    ("taker_rate: 0.0175", "taker_rate: 1e-2", ":1: fees.taker_rate: '1e-2'"),
+    ("quarter: 0", "quarter: -1", ":9: companies.0.series.0.events.0.quarter: '-1'"),
+    ("quarter: 0", "quarter: 0.0", ":9: companies.0.series.0.events.0.quarter: '0.0'"),
+    ("quarter: 0", "quarter: 1_0", "a whole number, digits only"),
+    ("quarter: 0", "quarter: ０", "a whole number, digits only"),
+    ("deposit_cents: 1000", "deposit_cents: 10.00", ":17: users.0.deposit_cents: '10.00'"),
+    ("deposit_cents: 1000", "deposit_cents: ''", ":17: users.0.deposit_cents: ''"),
+    ("generate: true", "generate: yes", "true or false"),
+    ("generate: true", "generate: false", "exactly one of file, env and generate"),
+    ("generate: true", "generate: true, env: KEY", "exactly one of file, env and generate"),
+    ("scopes: [read]", "scopes: [write]", "users.0.keys.0.scopes.0: 'write'"),
+    ("scopes: [read], ", "", "users.0.keys.0.scopes: missing"),
+    ("strike_value: 15}", "strike_value: 1.5}", "ascending order of strike_value"),
+    ("strike_value: 15}", "strike_value: 15B}", "rungs.1.strike_value: '15B'"),
+    ("label: 15B", "label: 1.5B", "each rung of LINDEN-VAL once"),
+    ("label: 15B", "label: 15-B", "rungs.1.label: '15-B'"),
+    ("label: 15B", "label: 15b", "rungs.1.label: '15b'"),
+    ("strike_unit: USD billions", "sub_title: x", "a strike_unit beside the rungs"),
+    ("quarter: 0", "quarter: 0\n            binary: true", "either rungs or binary: true"),
+    ("symbol: LINDEN", "symbol: 'LIN DEN'", ":4: companies.0.symbol: 'LIN DEN'"),
+    ("symbol: LINDEN", "symbol: LINDEN\n    symbol: OTHER", ":5: symbol: stands twice, first on"),
+    ("symbol: LINDEN", "symbol: &a LINDEN", ":4: &a: anchors are refused"),
+    ("symbol: LINDEN", "symbol: *a", ":4: *a: aliases are refused"),
+    ("symbol: LINDEN", "symbol: !!str LINDEN", None),
+    ("symbol: LINDEN", "symbol: !!int 5", "tags are refused"),
+    ("symbol: LINDEN", "? [a, b]\n    : LINDEN", "a key is plain text"),
+    ("symbol: LINDEN", "symbol: [", "not YAML"),
+    ("users:", "user:", "user: unknown key; accepted: venue, fees, companies, users, crowd"),
+    ("  - name: anna\n", "  - name: anna\n    usable: maybe\n", "true or false"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "told"), TRAPS)
+def test_a_fault_is_named_with_line_key_value_and_what_is_accepted(
+    tmp_path: Path, old: str, new: str, told: str | None
+) -> None:
+    assert GOOD.count(old) == 1
+    text = GOOD.replace(old, new)
+    if told is None:
+        assert seed_of(tmp_path, text).companies[0].symbol == "LINDEN"
+        return
+    faults = faults_of(tmp_path, text)
+    assert any(told in fault for fault in faults), faults
+    assert all(fault.startswith(f"{tmp_path / 'seed.yaml'}:") for fault in faults)
+
+
+def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
+    text = GOOD.replace("quarter: 0", "quarter: x").replace("[read]", "[write]")
+    text = text.replace("0.0175", "2").replace("deposit_cents", "deposit")
+    assert len(faults_of(tmp_path, text)) == 4
+
+
+def test_a_value_under_an_unknown_key_is_not_repeated(tmp_path: Path) -> None:
+    text = GOOD.replace("generate: true", "key: very-secret-key-of-mine")
+    assert "very-secret" not in "\n".join(faults_of(tmp_path, text))
+
+
+def test_a_missing_and_an_empty_file_are_told(tmp_path: Path) -> None:
+    with pytest.raises(SeedFault, match="cannot be read"):
+        read_seed(tmp_path / "none.yaml")
+    assert "empty" in faults_of(tmp_path, "")[0]
+    assert "cannot be read" in str(_not_utf8(tmp_path))
+
+
+def _not_utf8(folder: Path) -> SeedFault:
+    path = folder / "latin.yaml"
+    path.write_bytes(b"fees: \xff")
+    with pytest.raises(SeedFault) as caught:
+        read_seed(path)
+    return caught.value
+
+
+def test_a_series_may_not_begin_with_another_series(tmp_path: Path) -> None:
+    second = GOOD[GOOD.index("      - ticker") : GOOD.index("users:")]
+    text = GOOD.replace("users:", second.replace("LINDEN-VAL", "LINDEN-VAL-X") + "users:")
+    assert "begins with another one: LINDEN-VAL" in faults_of(tmp_path, text)[0]
+
+
+@pytest.mark.parametrize(
+    ("now", "ticker_part", "name", "end"),
+    [
+        ("2026-11-21T00:00:00Z", "26Q4", "Q4 2026", "2027-01-01T00:00:00Z"),
+        ("2026-01-01T00:00:00Z", "26Q1", "Q1 2026", "2026-04-01T00:00:00Z"),
+        ("2026-06-23T23:59:59Z", "26Q2", "Q2 2026", "2026-07-01T00:00:00Z"),
+        ("2026-06-24T00:00:00Z", "26Q3", "Q3 2026", "2026-10-01T00:00:00Z"),
+        ("2026-12-30T00:00:00Z", "27Q1", "Q1 2027", "2027-04-01T00:00:00Z"),
+    ],
+)
+def test_the_quarter_under_way_has_at_least_a_week_left(
+    now: str, ticker_part: str, name: str, end: str
+) -> None:
+    quarter = Quarter.under_way(to_ns(now))
+    assert (quarter.ticker_part, str(quarter), quarter.end_ns) == (ticker_part, name, to_ns(end))
+
+
+def test_quarters_are_counted_across_years() -> None:
+    assert Quarter(2026, 4).after(1) == Quarter(2027, 1)
+    assert Quarter(2026, 4).after(5) == Quarter(2028, 1)
+    assert Quarter(2026, 1).after(0) == Quarter(2026, 1)
+
+
+NOW_NS = to_ns("2026-11-21T00:00:00Z")
+
+
+def commands_of(folder: Path, text: str) -> list[Any]:
+    seed = seed_of(folder, text)
+    names = [made.name for user in seed.users for made in (*user.keys, *user.tokens)]
+    prints = {name: Fingerprint(f"{number:064x}", name[:4]) for number, name in enumerate(names)}
+    return [
+        *listing_commands(seed, NOW_NS),
+        *user_commands(seed, NOW_NS, prints),
+        *state_commands(seed),
+    ]
+
+
+def of_kind(commands: list[Any], *kinds: type) -> list[Any]:
+    return [command for command in commands if isinstance(command, kinds)]
+
+
+def test_tickers_come_from_series_quarter_and_label(tmp_path: Path) -> None:
+    commands = commands_of(tmp_path, GOOD)
+    (event,) = of_kind(commands, ListEvent)
+    assert (event.event_ticker, event.title) == ("LINDEN-VAL-26Q4", "Value at Q4 2026")
+    tickers = [market.ticker for market in of_kind(commands, ListMarket)]
+    assert tickers == ["LINDEN-VAL-26Q4-1.5B", "LINDEN-VAL-26Q4-15B"]
+    assert len({market.market_id for market in of_kind(commands, ListMarket)}) == 2
+
+
+def test_the_same_file_gives_the_same_commands(tmp_path: Path) -> None:
+    assert commands_of(tmp_path, GOOD) == commands_of(tmp_path, GOOD)
+
+
+def test_a_binary_market_ends_in_yes_and_has_no_strike(tmp_path: Path) -> None:
+    start, end = GOOD.index("            strike_unit"), GOOD.index("users:")
+    text = GOOD[:start] + "            binary: true\n" + GOOD[end:]
+    (market,) = of_kind(commands_of(tmp_path, text), ListMarket)
+    assert (market.ticker, market.strike_value) == ("LINDEN-VAL-26Q4-YES", None)
+
+
+def test_states_are_set_after_what_they_concern_is_listed(tmp_path: Path) -> None:
+    text = GOOD.replace("strike_value: 1.5}", "strike_value: 1.5, winner: yes}")
+    text = text.replace("strike_value: 15}", "strike_value: 15, halted: true}")
+    text = text.replace("symbol: LINDEN", "symbol: LINDEN\n    archived: true")
+    commands = commands_of(tmp_path, text + "venue: {state: cancel_only}\n")
+    kinds = (ListMarket, ResolveMarket, HaltMarket, ArchiveCompany, SetVenueState)
+    assert [type(command) for command in of_kind(commands, *kinds)] == [
+        *(ListMarket, ListMarket, ResolveMarket, HaltMarket, ArchiveCompany, SetVenueState),
+    ]
+
+
+def test_keys_carry_the_user_unless_it_is_unusable(tmp_path: Path) -> None:
+    (key,) = of_kind(commands_of(tmp_path, GOOD), AddKey)
+    assert key.user_id == "anna"
+    text = GOOD.replace("  - name: anna\n", "  - name: anna\n    usable: false\n")
+    (key,) = of_kind(commands_of(tmp_path, text), AddKey)
+    assert key.user_id is None
+
+
+def test_a_token_ends_its_lifetime_after_the_start(tmp_path: Path) -> None:
+    token = "{name: t, application: app, scopes: ['svc:markets:read'], lifetime_s: 60, env: T}"
+    text = f"{GOOD}    tokens:\n      - {token}\n"
+    (made,) = of_kind(commands_of(tmp_path, text), AddToken)
+    assert made.expires_ns == NOW_NS + 60 * NS_PER_SECOND
+
+
+def test_the_venue_of_the_demo_opens_with_its_ladders() -> None:
+    seed, _ = read_seed(CONFIGS / "venue.yaml")
+    rungs: dict[str, int] = {}
+    for market in of_kind(listing_commands(seed, NOW_NS), ListMarket):
+        rungs[market.event_ticker] = rungs.get(market.event_ticker, 0) + 1
+    assert rungs == {
+        "AURELIA-VAL-26Q4": 9,
+        "AURELIA-VAL-27Q1": 8,
+        "QUILLON-IPO-27Q1": 1,
+        "QUILLON-VAL-26Q4": 8,
+    }
+    assert {"maker", "reader", "trader"} <= Credentials(seed).fingerprints().keys()
+
+
+def test_generated_keys_go_to_a_file_for_the_owner_only(tmp_path: Path) -> None:
+    credentials = Credentials(seed_of(tmp_path, GOOD))
+    path = tmp_path / "new" / "keys.json"
+    credentials.write_generated(path)
+    credentials.write_generated(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert os.listdir(path.parent) == ["keys.json"]
+    raw = json.loads(path.read_text())["anna"]
+    assert raw not in repr(credentials)
+    assert raw not in str(credentials.fingerprints())
+    assert credentials.fingerprints()["anna"].prefix == raw[:6]
+
+
+def test_keys_that_cannot_be_written_are_a_fault(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(SeedFault, match="keys cannot be written"):
+        Credentials(seed_of(tmp_path, GOOD)).write_generated(tmp_path / "file" / "keys.json")
+
+
+def test_a_key_comes_from_a_file_or_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "key").write_text("key-from-a-file-0001\n")
+    monkeypatch.setenv("VENUE_TEST_KEY", "key-from-the-environment")
+    text = GOOD.replace("generate: true", f"file: {tmp_path / 'key'}")
+    text += "      - {name: second, scopes: [], env: VENUE_TEST_KEY}\n"
+    credentials = Credentials(seed_of(tmp_path, text))
+    assert credentials.fingerprints()["anna"].prefix == "key-fr"
+    credentials.write_generated(tmp_path / "keys.json")
+    assert json.loads((tmp_path / "keys.json").read_text()) == {}
+
+
+@pytest.mark.parametrize("raw", ["", "too-short", "with a space in the middle", "x" * 257])
+def test_an_unusable_key_is_a_fault_that_does_not_show_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raw: str
+) -> None:
+    monkeypatch.setenv("VENUE_TEST_KEY", raw)
+    text = GOOD.replace("generate: true", "env: VENUE_TEST_KEY")
+    with pytest.raises(SeedFault, match="VENUE_TEST_KEY holds no key") as caught:
+        Credentials(seed_of(tmp_path, text))
+    assert raw == "" or raw not in str(caught.value)

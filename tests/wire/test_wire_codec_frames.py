@@ -1,0 +1,333 @@
+"""Claims about frames: strict subscribes, tolerant updates, and no other exception ever."""
+
+import json
+import random
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from venue.wire import codec, frames, limits, model
+from venue.wire.errors import ChannelCode
+
+UUID = "0b9f3c1e-5a2d-4c7b-9e8f-001122aabbcc"
+TICKER = "ACME-26Q4-212.5B"
+
+
+def subscribe(*targets):
+    return json.dumps({"type": "subscribe", "data": {"targets": list(targets)}}).encode()
+
+
+def rung(**keys):
+    return {"target": "event-market", "data": keys}
+
+
+def company(**keys):
+    return {"target": "market", "data": keys}
+
+
+@pytest.mark.parametrize(
+    ("shown", "target"),
+    [
+        (rung(ticker=TICKER), frames.RungTarget(frames.ByTicker(TICKER))),
+        (rung(eventMarketId=UUID), frames.RungTarget(frames.ByEventMarketId(UUID))),
+        (company(symbol="acme"), frames.CompanyTarget(frames.BySymbol("acme"))),
+        (company(marketId=UUID), frames.CompanyTarget(frames.ByMarketId(UUID))),
+        (rung(ticker=TICKER, eventMarketId=None), frames.RungTarget(frames.ByTicker(TICKER))),
+        (rung(ticker=TICKER, note="x"), frames.RungTarget(frames.ByTicker(TICKER))),
+    ],
+)
+def test_a_target_is_named_by_its_one_key(shown, target):
+    assert codec.parse_subscribe(subscribe(shown)) == (target,)
+
+
+def test_targets_keep_their_order_and_their_duplicates():
+    shown = [rung(ticker="B"), rung(ticker="A"), rung(ticker="B")]
+    tickers = [target.data.ticker for target in codec.parse_subscribe(subscribe(*shown))]
+    assert tickers == ["B", "A", "B"]
+
+
+def test_an_empty_set_is_a_set():
+    assert codec.parse_subscribe(subscribe()) == ()
+
+
+def test_two_hundred_targets_are_taken_and_one_more_is_too_many():
+    most = [rung(eventMarketId=UUID)] * limits.SUBSCRIPTION_TARGETS_MAX
+    assert len(codec.parse_subscribe(subscribe(*most))) == limits.SUBSCRIPTION_TARGETS_MAX
+    with pytest.raises(codec.FrameRefusal) as refusal:
+        codec.parse_subscribe(subscribe(*most, most[0]))
+    assert refusal.value.code is ChannelCode.TOO_MANY_TARGETS
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b"",
+        b"subscribe",
+        b"[]",
+        b"{}",
+        b"\xff",
+        b"[" * 100_000,
+        b'{"type":"unsubscribe","data":{"targets":[]}}',
+        b'{"type":"subscribe"}',
+        b'{"type":"subscribe","data":[]}',
+        b'{"type":"subscribe","data":{"targets":{}}}',
+        b'{"type":"subscribe","type":"subscribe","data":{"targets":[]}}',
+        b'{"type":"subscribe","data":{"targets":[NaN]}}',
+        subscribe("ACME"),
+        subscribe(None),
+        subscribe({"target": "event-market"}),
+        subscribe({"target": "event-market", "data": "ACME"}),
+        subscribe({"target": "event", "data": {"ticker": TICKER}}),
+        subscribe({"target": ["event-market"], "data": {"ticker": TICKER}}),
+        subscribe({"data": {"ticker": TICKER}}),
+        subscribe(rung()),
+        subscribe(rung(ticker=None)),
+        subscribe(rung(ticker=TICKER, eventMarketId=UUID)),
+        subscribe(rung(symbol="acme")),
+        subscribe(rung(marketId=UUID)),
+        subscribe(rung(ticker=5)),
+        subscribe(rung(eventMarketId="ACME")),
+        subscribe(company()),
+        subscribe(company(symbol="acme", marketId=UUID)),
+        subscribe(company(ticker=TICKER)),
+        subscribe(company(marketId=7)),
+        subscribe(rung(ticker=TICKER), rung()),
+    ],
+)
+def test_a_subscribe_that_does_not_parse_is_an_invalid_frame(frame):
+    with pytest.raises(codec.FrameRefusal) as refusal:
+        codec.parse_subscribe(frame)
+    assert refusal.value.code is ChannelCode.INVALID_FRAME
+
+
+TARGETS = st.one_of(
+    st.builds(frames.RungTarget, st.builds(frames.ByTicker, st.text(max_size=20))),
+    st.builds(frames.RungTarget, st.just(frames.ByEventMarketId(UUID))),
+    st.builds(frames.CompanyTarget, st.builds(frames.BySymbol, st.text(max_size=20))),
+    st.builds(frames.CompanyTarget, st.just(frames.ByMarketId(UUID))),
+)
+
+
+@given(st.lists(TARGETS, max_size=5).map(tuple))
+def test_a_subscribe_that_a_client_sends_is_what_the_venue_reads(targets):
+    frame = frames.Subscribe(frames.Targets(targets))
+    assert codec.parse_subscribe(codec.encode(frame)) == targets
+
+
+HEAD = {"ticker": TICKER, "eventMarketId": UUID, "ts": 1_767_312_245_000_000_006}
+BOOK = HEAD | {
+    "type": "prediction-orderbook",
+    "yes": [{"price": 41, "size": 5}, {"price": 40, "size": 9}],
+    "no": [{"price": 57, "size": 2}],
+}
+TRADE = HEAD | {
+    "type": "prediction-trade",
+    "tradeId": "t1",
+    "price": 41,
+    "size": 3,
+    "maker": {"outcome": "yes", "side": "buy"},
+    "taker": {"outcome": "no", "side": "buy"},
+}
+LAST = HEAD | {"type": "prediction-ticker", "price": 41, "size": 3}
+IMPLIED = {
+    "type": "prediction-implied-value",
+    "symbol": "ACME",
+    "marketId": UUID,
+    "ts": 5,
+    "impliedValue": "212500000000.00",
+    "confidence": "0.85",
+}
+UPDATES = [BOOK, TRADE, LAST, IMPLIED]
+
+
+def frame(update):
+    return json.dumps({"type": "market-update", "data": update}).encode()
+
+
+@pytest.mark.parametrize("update", UPDATES, ids=lambda update: update["type"])
+def test_an_update_is_written_with_the_very_fields_it_was_read_with(update):
+    decoded = codec.decode_frame(frame(update))
+    assert json.loads(codec.encode(decoded)) == {"type": "market-update", "data": update}
+
+
+@pytest.mark.parametrize("update", UPDATES, ids=lambda update: update["type"])
+def test_text_and_bytes_read_alike(update):
+    assert codec.decode_frame(frame(update).decode()) == codec.decode_frame(frame(update))
+
+
+@pytest.mark.parametrize("update", UPDATES, ids=lambda update: update["type"])
+def test_extra_fields_are_ignored(update):
+    assert codec.decode_frame(frame(update | {"seq": [1]})) == codec.decode_frame(frame(update))
+
+
+@pytest.mark.parametrize("update", UPDATES, ids=lambda update: update["type"])
+def test_numbers_written_as_strings_are_survived(update):
+    def texts(value):
+        if isinstance(value, dict):
+            return {key: texts(field) for key, field in value.items()}
+        if isinstance(value, list):
+            return [texts(field) for field in value]
+        return str(value)
+
+    assert codec.decode_frame(frame(texts(update))) == codec.decode_frame(frame(update))
+
+
+@pytest.mark.parametrize("level", [[41, 5], ["41", "5"], {"price": "41", "size": 5}])
+def test_a_level_may_be_a_pair(level):
+    pairs = codec.decode_frame(frame(BOOK | {"yes": [level, [40, 9]], "no": [["57", 2]]}))
+    assert pairs == codec.decode_frame(frame(BOOK))
+
+
+@pytest.mark.parametrize(
+    ("shown", "kind"),
+    [
+        ({"type": "heartbeat"}, "heartbeat"),
+        ({"type": "market-update", "data": {"type": "prediction-liquidation"}}, None),
+        ({"type": "market-update", "data": {"type": ["prediction-ticker"]}}, None),
+        ({"data": {}}, "None"),
+        ({"type": 7}, "7"),
+        ({"type": {}}, "{}"),
+    ],
+)
+def test_a_frame_of_a_type_of_tomorrow_is_passed_over(shown, kind):
+    decoded = codec.decode_frame(json.dumps(shown).encode())
+    assert isinstance(decoded, codec.Unrecognised)
+    assert kind is None or decoded.type == kind
+
+
+def test_the_other_frames_of_the_venue_are_read():
+    refused = codec.decode_frame(b'{"type":"error","message":"no","code":"unknown_target"}')
+    assert refused == frames.ChannelError(message="no", code="unknown_target")
+    accepted = codec.decode_frame(b'{"type":"subscribed","data":{"targets":3}}')
+    assert accepted == frames.Subscribed(frames.SubscribedCount(3))
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        BOOK | {"yes": None},
+        {key: value for key, value in BOOK.items() if key != "no"},
+        BOOK | {"yes": [{"price": 0, "size": 5}]},
+        BOOK | {"yes": [{"price": 100, "size": 5}]},
+        BOOK | {"yes": [{"price": 41, "size": -1}]},
+        BOOK | {"yes": [{"price": 41.5, "size": 1}]},
+        BOOK | {"yes": [{"price": True, "size": 1}]},
+        BOOK | {"yes": [{"price": 41, "size": 2**63}]},
+        BOOK | {"yes": [{"price": 41, "size": 10**30}]},
+        BOOK | {"yes": [{"price": 40, "size": 1}, {"price": 41, "size": 1}]},
+        BOOK | {"yes": [{"price": 41, "size": 1}, {"price": 41, "size": 1}]},
+        BOOK | {"yes": [{"price": 43, "size": 1}]},
+        BOOK | {"yes": [{"price": 60, "size": 1}]},
+        BOOK | {"yes": [[41]]},
+        BOOK | {"yes": [[41, 5, 6]]},
+        BOOK | {"yes": "41"},
+        BOOK | {"ts": "yesterday"},
+        BOOK | {"ts": -1},
+        BOOK | {"ts": 2**63},
+        BOOK | {"ts": 10**40},
+        TRADE | {"price": 0},
+        TRADE | {"price": 100},
+        TRADE | {"size": -3},
+        TRADE | {"size": 10**30},
+        TRADE | {"taker": None},
+        LAST | {"price": 1000},
+        IMPLIED | {"impliedValue": 5},
+        IMPLIED | {"ts": 10**30},
+    ],
+    ids=lambda update: repr(update)[-60:],
+)
+def test_an_update_that_cannot_be_believed_is_garbled(update):
+    with pytest.raises(codec.Garbled):
+        codec.decode_frame(frame(update))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"7",
+        b"null",
+        b"\xff\xfe",
+        "\ud800",
+        b'{"type":"error"}',
+        b'{"type":"subscribed","data":{}}',
+        b'{"type":"market-update"}',
+        b'{"type":"market-update","data":5}',
+        b'{"type":"market-update","x":' + b"[" * 100_000,
+    ],
+)
+def test_bytes_that_are_no_frame_are_garbled(data):
+    with pytest.raises(codec.Garbled):
+        codec.decode_frame(data)
+
+
+# --- fuzz ----------------------------------------------------------------------------------------
+
+ALPHABET = b'{}[]",:0123456789-.eEtruefalsn\\u \x00\xff\xc3price'
+SEEDS = [
+    json.dumps(
+        {
+            "ticker": TICKER,
+            "outcome": "yes",
+            "side": "buy",
+            "price": 41,
+            "budget_cents": 10,
+            "time_in_force": "fok",
+            "client_order_id": "a",
+        }
+    ).encode(),
+    b'{"price":5,"qty":7}',
+    subscribe(rung(ticker=TICKER), company(marketId=UUID)),
+    *[frame(update) for update in UPDATES],
+    b'{"code":"rate_limited","error":"slow down"}',
+]
+
+
+def mutant(source):
+    """A sound message with one to six bytes cut, doubled, replaced, or a piece of another in it."""
+    data = bytearray(source.choice(SEEDS))
+    for _ in range(source.randint(1, 6)):
+        at, choice = source.randrange(len(data) + 1), source.randrange(5)
+        if choice == 0:
+            del data[at : at + source.randint(1, 8)]
+        elif choice == 1:
+            data[at:at] = data[at : at + source.randint(1, 30)]
+        elif choice == 2:
+            data[at : at + 1] = source.choices(ALPHABET, k=1)
+        elif choice == 3:
+            other = source.choice(SEEDS)
+            cut = source.randrange(len(other))
+            data[at:at] = other[cut : cut + source.randint(1, 30)]
+        else:
+            data[at:at] = str(source.choice([0, -1, 10**19, 10**40, 1.5, 2**63])).encode()
+    return bytes(data)
+
+
+READERS = [
+    lambda data: codec.parse_new_order(data, lambda name: name),
+    codec.parse_amend,
+    codec.parse_subscribe,
+    codec.decode_frame,
+    lambda data: codec.decode(data, model.ErrorBody),
+    lambda data: codec.decode(data, model.Order),
+]
+
+
+def test_ten_thousand_mutants_end_in_a_value_or_in_one_of_the_three_refusals():
+    source, read, refused = random.Random(20260101), 0, 0
+    for _ in range(10_000):
+        data = mutant(source)
+        for reader in READERS:
+            try:
+                value = reader(data)
+            except (codec.Refusal, codec.FrameRefusal, codec.Garbled):
+                refused += 1
+            else:
+                read += 1
+                msgspec.msgpack.encode(value)  # whatever is read can be written to a log
+    assert read > 500
+    assert refused > 5000

@@ -1,0 +1,75 @@
+"""Claims about the error table: every published code, its status, and what it says of a write."""
+
+from pathlib import Path
+
+import pytest
+
+from venue.wire.errors import CODES, PRECEDENCE, Advice, Code, Sequenced, row_for
+
+TABLE = Path(__file__).parent.parent / "tables" / "codes.txt"
+ROWS = [
+    tuple(line.split())
+    for line in TABLE.read_text(encoding="utf-8").splitlines()
+    if line and not line.startswith("#")
+]
+
+
+def test_the_closed_set_is_the_published_one_in_its_order():
+    assert [code.value for code in Code] == [code for _, code, _ in ROWS]
+
+
+@pytest.mark.parametrize(("status", "code", "sequenced"), ROWS)
+def test_a_code_has_its_published_status_and_says_whether_a_write_was_sequenced(
+    status, code, sequenced
+):
+    row = CODES[Code(code)]
+    assert (row.status, row.sequenced) == (int(status), Sequenced(sequenced))
+
+
+def test_every_code_has_a_row():
+    assert set(CODES) == set(Code)
+
+
+def test_precedence_is_the_order_of_the_table():
+    assert sorted(Code, key=PRECEDENCE.__getitem__) == list(Code)
+
+
+@pytest.mark.parametrize("code", [c for c in Code if CODES[c].sequenced is Sequenced.NEVER])
+def test_what_never_reached_the_engine_may_go_again_after_a_wait(code):
+    assert CODES[code].advice is Advice.WAIT
+
+
+@pytest.mark.parametrize("code", [c for c in Code if CODES[c].sequenced is Sequenced.UNKNOWN])
+def test_what_may_have_been_carried_out_is_read_back(code):
+    assert CODES[code].advice is Advice.READ_BACK
+
+
+@pytest.mark.parametrize("code", Code)
+def test_a_known_code_answers_by_its_own_row_whatever_its_status(code):
+    assert row_for(599, code.value) == CODES[code]
+
+
+@pytest.mark.parametrize(
+    ("status", "sequenced", "advice"),
+    [
+        (100, Sequenced.UNKNOWN, Advice.READ_BACK),
+        (301, Sequenced.UNKNOWN, Advice.READ_BACK),
+        (308, Sequenced.UNKNOWN, Advice.READ_BACK),
+        (400, Sequenced.DECIDED, Advice.FIX),
+        (401, Sequenced.DECIDED, Advice.STOP_KEY),
+        (403, Sequenced.DECIDED, Advice.STOP_KEY),
+        (404, Sequenced.DECIDED, Advice.FIX),
+        (418, Sequenced.DECIDED, Advice.FIX),
+        (422, Sequenced.DECIDED, Advice.FIX),
+        (429, Sequenced.NEVER, Advice.WAIT),
+        (500, Sequenced.UNKNOWN, Advice.READ_BACK),
+        (502, Sequenced.UNKNOWN, Advice.READ_BACK),
+        (504, Sequenced.UNKNOWN, Advice.READ_BACK),
+    ],
+)
+@pytest.mark.parametrize("code", ["", "a_code_of_tomorrow", "RATE_LIMITED"])
+def test_an_unrecognised_code_is_a_generic_failure_of_its_status_class(
+    status, sequenced, advice, code
+):
+    row = row_for(status, code)
+    assert (row.status, row.sequenced, row.advice) == (status, sequenced, advice)

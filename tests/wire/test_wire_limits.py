@@ -1,0 +1,115 @@
+"""Claims about the published numbers and the token bucket."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from venue.wire import limits
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.limits import TokenBucket
+
+PUBLISHED = {
+    "RATE_PER_SECOND": 250,
+    "RATE_BURST": 500,
+    "PAGE_LIMIT_MIN": 1,
+    "PAGE_LIMIT_MAX": 1000,
+    "PAGE_LIMIT_DEFAULT": 100,
+    "CLIENT_ORDER_ID_LENGTH_MAX": 64,
+    "SEARCH_LENGTH_MIN": 2,
+    "ACTIVE_KEYS_PER_USER_MAX": 10,
+    "REVOCATION_DELAY_NS_MAX": 60 * 10**9,
+    "SUBSCRIPTION_TARGETS_MAX": 200,
+    "QTY_MAX": 1_000_000,
+    "NOTIONAL_CENTS_MAX": 100_000_000,
+    "BODY_BYTES_MAX": 16_384,
+    "BODY_DEPTH_MAX": 8,
+    "CANDLE_WINDOW_DEFAULT_NS": 86_400 * 10**9,
+}
+
+
+@pytest.mark.parametrize(("name", "value"), PUBLISHED.items())
+def test_a_limit_is_the_number_that_is_published(name, value):
+    assert getattr(limits, name) == value
+
+
+BUCKETS = st.tuples(st.integers(1, 50), st.integers(1, 20))
+GAPS_NS = st.lists(
+    st.one_of(st.just(0), st.integers(0, NS_PER_SECOND // 10), st.integers(0, 3 * NS_PER_SECOND)),
+    max_size=120,
+)
+
+
+@given(BUCKETS, GAPS_NS)
+def test_no_window_of_t_seconds_lets_more_than_burst_plus_rate_x_t_through(bucket_of, gaps_ns):
+    rate, burst = bucket_of
+    bucket, now_ns, accepted_ns = TokenBucket.full(rate, burst, 0), 0, []
+    for gap_ns in gaps_ns:
+        now_ns += gap_ns
+        if bucket.take(now_ns):
+            accepted_ns.append(now_ns)
+    for first, start_ns in enumerate(accepted_ns):
+        for last in range(first, len(accepted_ns)):
+            window_e9 = (accepted_ns[last] - start_ns) * rate
+            assert (last - first + 1 - burst) * NS_PER_SECOND <= window_e9
+
+
+@given(BUCKETS, GAPS_NS)
+def test_a_bucket_never_holds_less_than_nothing_or_more_than_its_burst(bucket_of, gaps_ns):
+    rate, burst = bucket_of
+    bucket, now_ns = TokenBucket.full(rate, burst, 0), 0
+    for gap_ns in gaps_ns:
+        now_ns += gap_ns
+        bucket.take(now_ns)
+        assert 0 <= bucket.level_e9 <= burst * NS_PER_SECOND
+
+
+@given(BUCKETS, st.integers(1, 5))
+def test_a_token_is_there_after_the_wait_and_not_a_nanosecond_sooner(bucket_of, wanted):
+    rate, burst = bucket_of
+    wanted = min(wanted, burst)
+    bucket = TokenBucket.full(rate, burst, 0)
+    while bucket.take(0):
+        pass
+    wait_ns = bucket.wait_ns(wanted)
+    bucket.refill(wait_ns - 1)
+    assert bucket.whole_tokens == wanted - 1
+    bucket.refill(wait_ns)
+    assert bucket.whole_tokens == wanted
+
+
+def test_nothing_is_lost_by_refilling_in_small_steps():
+    steps, once = TokenBucket(250, 500, 0, 0), TokenBucket(250, 500, 0, 0)
+    for now_ns in range(0, 1_000_003, 7):
+        steps.refill(now_ns)
+    once.refill(now_ns)
+    assert steps == once
+
+
+def test_the_published_bucket_refills_completely_in_two_seconds():
+    bucket = TokenBucket.full(limits.RATE_PER_SECOND, limits.RATE_BURST, 0)
+    assert sum(bucket.take(0) for _ in range(1000)) == 500
+    bucket.refill(2 * NS_PER_SECOND)
+    assert bucket.whole_tokens == 500
+
+
+def test_a_refused_take_costs_nothing():
+    bucket = TokenBucket(1, 1, NS_PER_SECOND - 1, 0)
+    assert not bucket.take(0)
+    assert bucket.level_e9 == NS_PER_SECOND - 1
+
+
+def test_a_clock_that_steps_back_adds_no_token_now_or_later():
+    bucket = TokenBucket.full(1, 1, 10 * NS_PER_SECOND)
+    assert bucket.take(10 * NS_PER_SECOND)
+    assert not bucket.take(0)
+    assert not bucket.take(10 * NS_PER_SECOND + NS_PER_SECOND - 1)
+    assert bucket.take(11 * NS_PER_SECOND)
+
+
+def test_a_full_bucket_need_not_be_waited_for():
+    assert TokenBucket.full(250, 500, 0).wait_ns() == 0
+
+
+def test_a_clock_that_steps_back_takes_no_token_away():
+    bucket = TokenBucket.full(1, 1, 10 * NS_PER_SECOND)
+    assert bucket.take(0)

@@ -1,0 +1,263 @@
+"""Claims about resources: what is left out, what is never null, what unknown values read as."""
+
+import json
+
+import msgspec
+import pytest
+
+from venue.wire import codec, model
+from venue.wire.model import OrderStatus
+
+INSTANT = "2026-01-02T03:04:05.000000006Z"
+MARKET = {
+    "ticker": "ACME-26Q4-212.5B",
+    "market_id": "0b9f3c1e-5a2d-4c7b-9e8f-001122aabbcc",
+    "event_ticker": "ACME-26Q4",
+    "project_market_id": "1b9f3c1e-5a2d-4c7b-9e8f-001122aabbcc",
+    "name": "Acme above 212.5B",
+    "outcome_label": "Above 212.5B",
+    "state": "active",
+    "min_price": 1,
+    "max_price": 99,
+    "tick_size": 1,
+    "maker_fee_rate": "0.0100",
+    "taker_fee_rate": "0.0175",
+    "open_interest": 0,
+    "created_at": INSTANT,
+    "updated_at": INSTANT,
+}
+ORDER = {
+    "order_id": "18446744073709551615",
+    "ticker": MARKET["ticker"],
+    "market_id": MARKET["market_id"],
+    "event_ticker": MARKET["event_ticker"],
+    "outcome": "yes",
+    "side": "buy",
+    "price": 41,
+    "qty": 10,
+    "remaining_qty": 10,
+    "filled_qty": 0,
+    "status": "open",
+    "time_in_force": "gtc",
+    "created_at": INSTANT,
+    "updated_at": INSTANT,
+}
+BOOK = {
+    "ticker": MARKET["ticker"],
+    "market_id": MARKET["market_id"],
+    "as_of": "0001-01-01T00:00:00Z",
+    "bids": [],
+    "asks": [],
+}
+TRADE = {
+    "trade_id": "t1",
+    "ticker": MARKET["ticker"],
+    "market_id": MARKET["market_id"],
+    "price": 41,
+    "qty": 3,
+    "created_at": INSTANT,
+}
+POSITION = {
+    "ticker": MARKET["ticker"],
+    "market_id": MARKET["market_id"],
+    "event_ticker": MARKET["event_ticker"],
+    "outcome": "no",
+    "qty": 7,
+    "cost_basis": 287,
+    "avg_entry_price": 41,
+    "realized_pnl": -2,
+}
+FILL = {
+    "fill_id": "f1",
+    "trade_id": "t1",
+    "order_id": ORDER["order_id"],
+    "ticker": MARKET["ticker"],
+    "market_id": MARKET["market_id"],
+    "event_ticker": MARKET["event_ticker"],
+    "outcome": "no",
+    "side": "sell",
+    "outcome_price": 59,
+    "trade_price": 41,
+    "qty": 3,
+    "fee_cents": 0,
+    "liquidity": "maker",
+    "created_at": INSTANT,
+}
+SNAPSHOT = {
+    "market": MARKET,
+    "orderbook": BOOK,
+    "stats": {"volume_usd": "0.00", "open_interest": 0},
+    "positions": [],
+    "resting_orders": [],
+}
+EVENT = {
+    "event_ticker": MARKET["event_ticker"],
+    "series_ticker": "ACME",
+    "project_market_id": MARKET["project_market_id"],
+    "project_id": "2b9f3c1e-5a2d-4c7b-9e8f-001122aabbcc",
+    "title": "Acme's valuation",
+    "category": "valuation",
+    "status": "open",
+    "mutually_exclusive": False,
+    "resolution_date": INSTANT,
+    "markets": [MARKET],
+}
+CANDLES = {
+    "ticker": MARKET["ticker"],
+    "market_id": MARKET["market_id"],
+    "interval": "1h",
+    "candles": [
+        {
+            "timestamp": INSTANT,
+            "open": 41,
+            "high": 43,
+            "low": 40,
+            "close": 42,
+            "volume": 9,
+            "trade_count": 4,
+        }
+    ],
+}
+RESOURCES = [
+    (model.Market, MARKET),
+    (model.Market, MARKET | {"description": "d", "strike_value": "212.5", "last_price": 41}),
+    (model.Order, ORDER),
+    (model.Order, ORDER | {"client_order_id": "a b", "spent_cents": 1}),
+    (model.Order, ORDER | {"reserved_cents": 0}),
+    (model.Cancelled, {"order": ORDER | {"status": "canceled"}, "reduced_by": 0}),
+    (model.Orderbook, BOOK),
+    (model.Orderbook, BOOK | {"bids": [{"price": 41, "size": 5}]}),
+    (model.MarketTrade, TRADE),
+    (model.MarketStats, {"volume_usd": "1.23", "open_interest": 3, "last_price": 41}),
+    (model.Position, POSITION),
+    (model.Fill, FILL),
+    (model.Snapshot, SNAPSHOT),
+    (model.Snapshot, SNAPSHOT | {"last_trade": TRADE, "resting_orders": [ORDER]}),
+    (model.Event, EVENT),
+    (model.CandleSeries, CANDLES),
+    (model.Balance, {"available_cents": 1, "reserved_cents": 2, "total_cents": 3}),
+    (model.ErrorBody, {"code": "invalid_price", "error": "no"}),
+    (model.ErrorBody, {"code": "invalid_price", "error": "no", "details": "why"}),
+]
+PAGES = [
+    (model.MarketsPage, "markets", MARKET),
+    (model.EventsPage, "events", EVENT),
+    (model.OrdersPage, "orders", ORDER),
+    (model.PositionsPage, "positions", POSITION),
+    (model.FillsPage, "fills", FILL),
+    (model.TradesPage, "trades", TRADE),
+]
+
+
+@pytest.mark.parametrize(("kind", "shown"), RESOURCES, ids=lambda value: str(value)[:40])
+def test_a_resource_is_written_with_the_very_fields_it_was_read_with(kind, shown):
+    resource = codec.decode(json.dumps(shown).encode(), kind)
+    assert json.loads(codec.encode(resource)) == shown
+
+
+@pytest.mark.parametrize(("kind", "shown"), RESOURCES, ids=lambda value: str(value)[:40])
+def test_no_resource_is_ever_written_with_a_null(kind, shown):
+    assert b"null" not in codec.encode(codec.decode(json.dumps(shown).encode(), kind))
+
+
+@pytest.mark.parametrize(("kind", "shown"), RESOURCES, ids=lambda value: str(value)[:40])
+def test_a_field_of_tomorrow_is_ignored(kind, shown):
+    later = json.dumps(shown | {"added_in_1_1": {"deep": [1, None]}}).encode()
+    assert codec.decode(later, kind) == codec.decode(json.dumps(shown).encode(), kind)
+
+
+@pytest.mark.parametrize(("kind", "shown"), RESOURCES, ids=lambda value: str(value)[:40])
+def test_a_resource_without_one_of_its_required_fields_is_garbled(kind, shown):
+    required = [field.encode_name for field in msgspec.structs.fields(kind) if field.required]
+    for name in required:
+        cut = {key: value for key, value in shown.items() if key != name}
+        with pytest.raises(codec.Garbled):
+            codec.decode(json.dumps(cut).encode(), kind)
+
+
+@pytest.mark.parametrize(("kind", "name", "_row"), PAGES)
+def test_an_empty_page_is_an_empty_list_and_an_empty_cursor(kind, name, _row):
+    assert json.loads(codec.encode(kind((), ""))) == {name: [], "cursor": ""}
+
+
+@pytest.mark.parametrize(("kind", "name", "row"), PAGES)
+def test_a_page_survives_the_wire(kind, name, row):
+    shown = {name: [row], "cursor": "opaque"}
+    assert json.loads(codec.encode(codec.decode(json.dumps(shown).encode(), kind))) == shown
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown", "field"),
+    [
+        (model.Order, ORDER, "status"),
+        (model.Order, ORDER, "outcome"),
+        (model.Order, ORDER, "side"),
+        (model.Order, ORDER, "time_in_force"),
+        (model.Market, MARKET, "state"),
+        (model.Event, EVENT, "status"),
+        (model.Position, POSITION, "outcome"),
+        (model.Fill, FILL, "liquidity"),
+    ],
+)
+def test_an_enum_value_of_tomorrow_reads_as_unknown(kind, shown, field):
+    resource = codec.decode(json.dumps(shown | {field: "tomorrow"}).encode(), kind)
+    assert getattr(resource, field) == "unknown"
+
+
+def test_numbers_written_as_strings_are_read_as_numbers():
+    texts = {key: str(value) if type(value) is int else value for key, value in ORDER.items()}
+    assert codec.decode(json.dumps(texts).encode(), model.Order) == codec.decode(
+        json.dumps(ORDER).encode(), model.Order
+    )
+
+
+def test_a_null_for_an_absent_optional_field_is_survived():
+    nulls = json.dumps(ORDER | {"client_order_id": None, "reserved_cents": None}).encode()
+    assert codec.decode(nulls, model.Order).client_order_id is None
+
+
+def test_an_order_id_past_53_bits_keeps_every_digit_and_its_leading_zeros():
+    for order_id in ("18446744073709551615", "9007199254740993", "00000000000000000001"):
+        order = codec.decode(json.dumps(ORDER | {"order_id": order_id}).encode(), model.Order)
+        assert json.loads(codec.encode(order))["order_id"] == order_id
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{}",
+        b"<html>502</html>",
+        b"\xff\xfe",
+        b'{"available_cents":1,"reserved_cents":2,"total_cents"',
+        b'{"available_cents":"one","reserved_cents":2,"total_cents":3}',
+        b'{"available_cents":1.5,"reserved_cents":2,"total_cents":3}',
+        b'{"available_cents":true,"reserved_cents":2,"total_cents":3}',
+        b'{"available_cents":NaN,"reserved_cents":2,"total_cents":3}',
+        b'{"available_cents":1e400,"reserved_cents":2,"total_cents":3}',
+        b'{"available_cents":18446744073709551616,"reserved_cents":2,"total_cents":3}',
+        b'{"available_cents":"-9223372036854775809","reserved_cents":2,"total_cents":3}',
+        b'{"available_cents":null,"reserved_cents":2,"total_cents":3}',
+        b'{"x":' + b"[" * 100_000,
+    ],
+)
+def test_bytes_that_are_no_balance_are_garbled(garbage):
+    with pytest.raises(codec.Garbled):
+        codec.decode(garbage, model.Balance)
+
+
+def test_the_status_groups_are_those_of_the_interface():
+    groups = {name: {s.value for s in group} for name, group in model.STATUS_GROUPS.items()}
+    assert groups == {
+        "resting": {"accepted", "open", "partially_filled"},
+        "filled": {"filled"},
+        "canceled": {"canceled", "expired"},
+        "all": {"accepted", "open", "partially_filled", "filled", "canceled", "expired"},
+    }
+
+
+def test_every_known_status_either_rests_or_is_terminal():
+    assert set(OrderStatus) - {OrderStatus.UNKNOWN} == model.RESTING | model.TERMINAL
+    assert not model.RESTING & model.TERMINAL

@@ -1,0 +1,5 @@
+"""`python -m venue`: the command line."""
+
+from venue.cli import main
+
+main()

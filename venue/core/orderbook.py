@@ -1,0 +1,167 @@
+"""One market's resting orders: price-time queues in canonical YES prices, nothing about cash.
+
+A half of the book is 99 levels, each a linked queue, oldest first. An entry is its own link, so
+joining, leaving and shrinking cost the same however deep the book is. The levels that hold
+anything are one integer of bits: its highest or lowest bit is the best price.
+
+Source: interface, Resources, Orderbook; design, The venue.
+"""
+
+from collections.abc import Iterator
+from typing import Final, Generic, Self, TypeVar
+
+from venue.wire.money import PAYOUT_CENTS, BookSide, Price, Qty
+
+_BID: Final = BookSide.BID
+
+
+class Entry:
+    """Something that can rest in a book; what it belongs to is for subclasses to say.
+
+    remaining: shares still working, >= 0. level: where it rests, None while it does not.
+    """
+
+    __slots__ = ("_after", "_before", "level", "remaining")
+    _after: Self | None
+    _before: Self | None
+    level: "Level[Self] | None"
+
+    def __init__(self, remaining: Qty) -> None:
+        self._after = None
+        self._before = None
+        self.level = None
+        self.remaining = remaining
+
+
+E = TypeVar("E", bound=Entry)
+
+
+class Level(Generic[E]):
+    """One price of one half: a queue of entries, and the shares in it."""
+
+    __slots__ = ("_first", "_last", "price", "size")
+    _first: E | None
+    _last: E | None
+
+    def __init__(self, price: Price) -> None:
+        self._first = None
+        self._last = None
+        self.price = price
+        self.size = 0
+
+    def __iter__(self) -> Iterator[E]:
+        """The entries, oldest first. The queue must not change on the way."""
+        entry = self._first
+        while entry is not None:
+            yield entry
+            entry = entry._after
+
+
+class HalfBook(Generic[E]):
+    """The bids, or the asks, of one market. Every price is canonical YES cents, 1..99."""
+
+    __slots__ = ("_highest_first", "_levels", "_occupied")
+
+    def __init__(self, side: BookSide) -> None:
+        self._highest_first = side is _BID
+        # Indexed by price; the slot of price 0 stands empty.
+        self._levels: tuple[Level[E], ...] = tuple(Level(Price(p)) for p in range(PAYOUT_CENTS))
+        self._occupied = 0
+
+    def add(self, entry: E, price: Price) -> None:
+        """Put an entry, which rests nowhere and has shares left, at the back of its price."""
+        level = self._levels[price]
+        entry.level = level
+        last = level._last
+        if last is None:
+            level._first = entry
+            self._occupied |= 1 << price
+        else:
+            last._after = entry
+            entry._before = last
+        level._last = entry
+        level.size += entry.remaining
+
+    def remove(self, entry: E) -> None:
+        """Take a resting entry out; its `remaining` stays as it is."""
+        level = entry.level
+        assert level is not None
+        before, after = entry._before, entry._after
+        if before is None:
+            level._first = after
+            if after is None:
+                self._occupied ^= 1 << level.price
+        else:
+            before._after = after
+            entry._before = None
+        if after is None:
+            level._last = before
+        else:
+            after._before = before
+            entry._after = None
+        level.size -= entry.remaining
+        entry.level = None
+
+    def shrink(self, entry: E, shares: int) -> None:
+        """Take 1..remaining shares off a resting entry, which keeps its place.
+
+        An entry left with nothing leaves the book.
+        """
+        level = entry.level
+        assert level is not None
+        if shares == entry.remaining:
+            self.remove(entry)
+        else:
+            level.size -= shares
+        entry.remaining = Qty(entry.remaining - shares)
+
+    def best_price(self) -> Price | None:
+        """The best price anything rests at: the highest bid, the lowest ask; None when empty."""
+        occupied = self._occupied
+        if not occupied:
+            return None
+        if self._highest_first:
+            return Price(occupied.bit_length() - 1)
+        return Price((occupied & -occupied).bit_length() - 1)
+
+    def first_within(self, limit: Price) -> E | None:
+        """The entry next in line, if its price is `limit` or better for the one who takes it."""
+        occupied = self._occupied
+        if not occupied:
+            return None
+        if self._highest_first:
+            price = occupied.bit_length() - 1
+            return self._levels[price]._first if price >= limit else None
+        price = (occupied & -occupied).bit_length() - 1
+        return self._levels[price]._first if price <= limit else None
+
+    def level(self, price: Price) -> Level[E]:
+        """The level of a price, the same object for ever."""
+        return self._levels[price]
+
+    def levels(self) -> Iterator[Level[E]]:
+        """The levels that hold anything, best first. The book must not change on the way."""
+        ordered = reversed(self._levels) if self._highest_first else iter(self._levels)
+        return (level for level in ordered if level.size)
+
+    def walk(self, limit: Price) -> Iterator[tuple[Price, E]]:
+        """Price and entry in price-time order, as far as `limit`. The book must not change."""
+        for level in self.levels():
+            if level.price < limit if self._highest_first else level.price > limit:
+                return
+            for entry in level:
+                yield level.price, entry
+
+
+class OrderBook(Generic[E]):
+    """Both halves of one market."""
+
+    __slots__ = ("asks", "bids")
+
+    def __init__(self) -> None:
+        self.bids: HalfBook[E] = HalfBook(BookSide.BID)
+        self.asks: HalfBook[E] = HalfBook(BookSide.ASK)
+
+    def half(self, side: BookSide) -> HalfBook[E]:
+        """The half on which orders of a side rest."""
+        return self.bids if side is _BID else self.asks

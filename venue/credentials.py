@@ -1,0 +1,99 @@
+"""Raw keys: where they come from and the one file they go to; never printed, never logged.
+
+A raw key lives in this module and in the keys file. Everything else sees its fingerprint.
+Source: interface, Authentication.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import re
+import secrets
+from pathlib import Path
+from typing import Final
+
+from venue.opening import Fingerprint
+from venue.seed import KeySeed, Seed, TokenSeed
+from venue.seedfile import SeedFault
+
+_RAW: Final = re.compile(r"[\x21-\x7e]{16,256}", re.ASCII)
+_PREFIX_LENGTH: Final = 6
+
+
+class Credentials:
+    """The raw keys and tokens of a seed, by name. Shows names only."""
+
+    def __init__(self, seed: Seed) -> None:
+        """Read or make every raw key. Raises SeedFault naming each that cannot be read."""
+        self._raw: dict[str, str] = {}
+        self._generated: list[str] = []
+        faults: list[str] = []
+        for entry in _entries(seed):
+            raw, fault = _raw_key(entry)
+            if fault is not None:
+                faults.append(f"key {entry.name}: {fault}")
+            elif raw in self._raw.values():
+                faults.append(f"key {entry.name}: the same raw key as another one")
+            else:
+                self._raw[entry.name] = raw
+                if entry.generate:
+                    self._generated.append(entry.name)
+        if faults:
+            raise SeedFault(faults)
+
+    def __repr__(self) -> str:
+        return f"Credentials({', '.join(self._raw)})"
+
+    def fingerprints(self) -> dict[str, Fingerprint]:
+        """What the venue may know of each: hash and prefix, by name."""
+        return {
+            name: Fingerprint(hashlib.sha256(raw.encode()).hexdigest(), raw[:_PREFIX_LENGTH])
+            for name, raw in self._raw.items()
+        }
+
+    def write_generated(self, path: Path) -> None:
+        """Write the generated ones as JSON, name to raw key, for the owner's eyes (0600) only.
+
+        Whole or not at all: the file is replaced in one step. Raises SeedFault when it cannot be.
+        """
+        generated = {name: self._raw[name] for name in self._generated}
+        beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            with os.fdopen(os.open(beside, flags, 0o600), "w", encoding="utf-8") as file:
+                json.dump(generated, file, indent=1)
+                file.write("\n")
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+        except OSError as fault:
+            with contextlib.suppress(OSError):
+                beside.unlink()
+            raise SeedFault([f"{path}: keys cannot be written: {fault.strerror}"]) from None
+
+
+def _entries(seed: Seed) -> list[KeySeed | TokenSeed]:
+    entries: list[KeySeed | TokenSeed] = []
+    for user in seed.users:
+        entries += [*user.keys, *user.tokens]
+    return entries
+
+
+def _raw_key(entry: KeySeed | TokenSeed) -> tuple[str, str | None]:
+    """The raw key and no fault, or an empty text and the fault; a fault never shows the key."""
+    if entry.file is not None:
+        try:
+            raw = entry.file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError):
+            return "", f"{entry.file} cannot be read"
+        source = str(entry.file)
+    elif entry.env is not None:
+        raw = os.environ.get(entry.env, "")
+        source = f"the environment variable {entry.env}"
+    else:
+        return f"lm_{secrets.token_urlsafe(32)}", None
+    if _RAW.fullmatch(raw) is None:
+        return "", f"{source} holds no key: 16 to 256 printable characters, no space"
+    return raw, None

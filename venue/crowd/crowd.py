@@ -1,0 +1,167 @@
+"""The seeded crowd: events in, commands out, the same for the same seed and the same inputs.
+
+It awaits nothing, reads no clock, and orders everything by instant and then by the order in which
+it was planned; it knows of its own orders only what events say, so a refused or lost command
+mends itself at the trader's next turn.
+"""
+
+import heapq
+import statistics
+from collections.abc import Iterable
+from typing import Final
+
+from venue.core.messages import AccessCommand, AddUser, Command, Deposit, Event
+from venue.crowd.floor import Floor, Spot
+from venue.crowd.latent import LatentValue, stream
+from venue.crowd.settings import CrowdSettings
+from venue.crowd.traders import (
+    InformedTaker,
+    Maker,
+    NoiseTaker,
+    Publisher,
+    Sweep,
+    Trader,
+    World,
+)
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import Cents
+from venue.wire.names import MarketId, ProjectId, UserId
+
+OPENING_NS: Final = NS_PER_SECOND
+"""Within this time of a market's opening every maker has quoted on it."""
+
+LATE_NS_MAX: Final = NS_PER_SECOND
+"""Acts missed by more than this are left out: a sleep is not followed by a storm."""
+
+_SWEEP_DELAY_S: Final = (0.05, 0.8)
+
+
+def accounts(settings: CrowdSettings) -> list[UserId]:
+    """The crowd's account holders; a dot keeps them apart from every seeded user."""
+    return [*_takers(settings), *_informed(settings), *_makers(settings)]
+
+
+def account_commands(users: Iterable[UserId], cash_cents: int) -> list[Command]:
+    """Open each account with its cash."""
+    commands: list[Command] = []
+    for user in users:
+        commands += [AddUser(user), Deposit(user, Cents(cash_cents))]
+    return commands
+
+
+class Crowd:
+    """Noise and informed takers, background makers and the implied-value feed, as one machine.
+
+    catalogue: the venue's opening; markets listed later come by events. The first step starts
+    the crowd's clock.
+    """
+
+    def __init__(
+        self, settings: CrowdSettings, catalogue: Iterable[Command | AccessCommand]
+    ) -> None:
+        self._settings = settings
+        self._floor = Floor(accounts(settings), Cents(settings.cash_per_user_cents))
+        self._floor.open_with(catalogue)
+        self._world = World(settings, self._floor, {}, 0)
+        self._informed: dict[MarketId, InformedTaker] = {}
+        self._sweeps = stream(settings.seed, "sweeps")
+        self._due: list[tuple[int, int, MarketId | None, Trader]] = []
+        self._planned = 0
+        self._started = False
+
+    def observe(self, events: list[Event], now_ns: int) -> None:
+        """Take in what has become visible. `now_ns` is not older than that of any call before."""
+        self._floor.observe(events)
+
+    def step(self, now_ns: int) -> list[Command]:
+        """Everything due by `now_ns`, in order. Halted markets are passed over until resumed."""
+        if not self._started:
+            self._started = True
+            self._world.start_ns = now_ns
+        self._open_markets(now_ns)
+        for project_id, latent in self._world.latents.items():
+            if latent.advance(now_ns):
+                self._plan_sweeps(project_id, now_ns)
+        commands: list[Command] = []
+        while self._due and self._due[0][0] <= now_ns:
+            due_ns, _, market_id, trader = heapq.heappop(self._due)
+            if market_id is not None and market_id not in self._floor.spots:
+                continue
+            if market_id is None or self._floor.is_active(market_id):
+                commands += trader.act(now_ns)
+            gap_ns = trader.gap_ns()
+            if gap_ns is not None:
+                late = due_ns + gap_ns < now_ns - LATE_NS_MAX
+                self._plan((now_ns if late else due_ns) + gap_ns, market_id, trader)
+        return commands
+
+    def next_due_ns(self) -> int | None:
+        """When the next trader acts; None before the first step and when nobody is left."""
+        return self._due[0][0] if self._due else None
+
+    def _open_markets(self, now_ns: int) -> None:
+        # Closed markets leave `informed` when their place is looked at, so lengths tell enough.
+        fresh = [spot for key, spot in self._floor.spots.items() if key not in self._informed]
+        for key in [key for key in self._informed if key not in self._floor.spots]:
+            del self._informed[key]
+        for spot in fresh:
+            if spot.project_id not in self._world.latents:
+                self._open_company(spot.project_id, now_ns)
+            self._open_market(spot, now_ns)
+
+    def _open_company(self, project_id: ProjectId, now_ns: int) -> None:
+        spots = [spot for spot in self._floor.spots.values() if spot.project_id == project_id]
+        ladders = [spot for spot in spots if spot.log_strike is not None]
+        nearest = [
+            spot.log_strike
+            for spot in ladders
+            if spot.log_strike is not None
+            and spot.market.event_ticker == ladders[0].market.event_ticker
+        ]
+        log_start = statistics.median(nearest) if nearest else 0.0
+        name = spots[0].market.event_ticker
+        latent = LatentValue(self._settings, name, log_start, now_ns)
+        self._world.latents[project_id] = latent
+        if ladders:
+            # Without a strike there is no unit, and so no value in dollars to tell.
+            unit = ladders[0].market.strike_unit
+            self._plan(now_ns, None, Publisher(self._world, project_id, name, unit))
+
+    def _open_market(self, spot: Spot, now_ns: int) -> None:
+        told, market_id = self._settings, spot.market.market_id
+        opening = stream(told.seed, "opening", spot.market.ticker)
+        for user in _makers(told):
+            first_ns = now_ns + int(opening.random() * OPENING_NS)
+            self._plan(first_ns, market_id, Maker(self._world, spot, user))
+        noise = NoiseTaker(self._world, spot, _takers(told))
+        per_minute = told.noise_takes_per_rung_per_minute
+        odds = told.informed_share / (1 - told.informed_share)
+        informed = InformedTaker(self._world, spot, _informed(told), per_minute * odds)
+        self._informed[market_id] = informed
+        for taker in (noise, informed):
+            gap_ns = taker.gap_ns()
+            if gap_ns is not None:
+                self._plan(now_ns + gap_ns, market_id, taker)
+
+    def _plan_sweeps(self, project_id: ProjectId, now_ns: int) -> None:
+        for market_id, taker in self._informed.items():
+            wants = self._sweeps.random() < self._settings.sweep_share
+            delay_s = self._sweeps.uniform(*_SWEEP_DELAY_S)
+            if wants and self._floor.spots[market_id].project_id == project_id:
+                self._plan(now_ns + self._world.lag_ns(delay_s), market_id, Sweep(taker))
+
+    def _plan(self, due_ns: int, market_id: MarketId | None, trader: Trader) -> None:
+        self._planned += 1
+        heapq.heappush(self._due, (due_ns, self._planned, market_id, trader))
+
+
+def _takers(settings: CrowdSettings) -> list[UserId]:
+    return [UserId(f"crowd.taker.{number}") for number in range(1, settings.takers + 1)]
+
+
+def _informed(settings: CrowdSettings) -> list[UserId]:
+    return [UserId(f"crowd.informed.{number}") for number in range(1, settings.informed + 1)]
+
+
+def _makers(settings: CrowdSettings) -> list[UserId]:
+    return [UserId(f"crowd.maker.{number}") for number in range(1, settings.makers + 1)]

@@ -1,0 +1,184 @@
+"""The trading floor as the crowd sees it: markets, books, own orders, shares and cash, by events.
+
+It knows what it was told and nothing else; what a command came to shows in later events.
+
+Source: interface, Resources, Orderbook; States and transitions; silences S21, S22, S23, S24.
+"""
+
+import math
+import re
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from venue.core import messages as m
+from venue.wire.model import RESTING, MarketState, VenueState
+from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side, book_side, canonical
+from venue.wire.names import MarketId, OrderId, ProjectId, Ticker, UserId
+
+_MULTIPLES: Final = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+
+
+class Spot(msgspec.Struct, frozen=True):
+    """One market and what the crowd needs of its event. `log_strike` None: a binary market."""
+
+    market: m.ListMarket
+    project_id: ProjectId
+    resolution_ns: int
+    log_strike: float | None
+
+
+class Depth(msgspec.Struct):
+    """Shares by canonical price, own orders among them."""
+
+    bids: dict[Price, Qty] = msgspec.field(default_factory=dict)
+    asks: dict[Price, Qty] = msgspec.field(default_factory=dict)
+
+    def side(self, side: BookSide) -> dict[Price, Qty]:
+        """The levels of one side."""
+        return self.bids if side is BookSide.BID else self.asks
+
+
+def dollars_per_unit(strike_unit: str | None) -> int:
+    """How many dollars one unit of a strike is: USD billions gives 10**9, no multiple 1."""
+    words = re.findall(r"[a-z]+", (strike_unit or "").lower())
+    found = [size for name, size in _MULTIPLES.items() if name in words or f"{name}s" in words]
+    return found[0] if found else 1
+
+
+class Floor:
+    """What a group of accounts knows of the venue. Everything is in the order it was told."""
+
+    def __init__(self, users: Iterable[UserId], cash_cents: Cents) -> None:
+        self.spots: dict[MarketId, Spot] = {}
+        self.venue_open = True
+        self.cash_cents: dict[UserId, Cents] = dict.fromkeys(users, cash_cents)
+        self._events: dict[Ticker, m.ListEvent] = {}
+        self._active: dict[MarketId, bool] = {}
+        self._depths: dict[MarketId, Depth] = {}
+        self._orders: dict[tuple[UserId, MarketId], dict[OrderId, m.OrderState]] = {}
+        self._shares: dict[tuple[UserId, MarketId, Outcome], Qty] = {}
+
+    def open_with(self, catalogue: Iterable[m.Command | m.AccessCommand]) -> None:
+        """Take the catalogue from the venue's opening; its other commands do not matter here."""
+        for command in catalogue:
+            match command:
+                case m.ListEvent():
+                    self._events[command.event_ticker] = command
+                case m.ListMarket():
+                    self._list(command)
+                case m.HaltMarket(market_id=market_id):
+                    self._active[market_id] = False
+                case m.ResumeMarket(market_id=market_id):
+                    self._active[market_id] = True
+                case m.ResolveMarket(market_id=market_id):
+                    self._forget(market_id)
+                case m.SetVenueState(state=state):
+                    self.venue_open = state is VenueState.OPEN
+                case _:
+                    pass
+
+    def observe(self, events: Iterable[m.Event]) -> None:
+        """Take events in, in their order."""
+        for event in events:
+            match event:
+                case m.LevelChanged():
+                    self._level(event)
+                case m.OrderChanged(order=order):
+                    if order.user_id in self.cash_cents:
+                        self._order(order)
+                case m.PositionChanged():
+                    if event.user_id in self.cash_cents:
+                        self._position(event)
+                case m.BalanceChanged():
+                    if event.user_id in self.cash_cents:
+                        self.cash_cents[event.user_id] = event.available_cents
+                case m.MarketStateChanged(market_id=market_id, state=market_state):
+                    if market_state is MarketState.RESOLVED:
+                        self._forget(market_id)
+                    else:
+                        self._active[market_id] = market_state is MarketState.ACTIVE
+                case m.VenueStateChanged(state=venue_state):
+                    self.venue_open = venue_state is VenueState.OPEN
+                case m.EventListed(event=listed):
+                    self._events[listed.event_ticker] = listed
+                case m.MarketListed(market=market):
+                    self._list(market)
+                case _:
+                    pass
+
+    def is_active(self, market_id: MarketId) -> bool:
+        """Whether orders for this market would be taken."""
+        return self.venue_open and self._active.get(market_id, False)
+
+    def best(self, market_id: MarketId, side: BookSide, but: UserId) -> Price | None:
+        """The best price of a side without what `but` rests there; None when nothing is left."""
+        levels = dict(self._depths[market_id].side(side))
+        for order in self.orders(but, market_id):
+            price = canonical(order.outcome, order.price)
+            if book_side(order.outcome, order.side) is side and price in levels:
+                levels[price] = Qty(levels[price] - order.remaining_qty)
+        prices = [price for price, size in levels.items() if size > 0]
+        if not prices:
+            return None
+        return max(prices) if side is BookSide.BID else min(prices)
+
+    def orders(self, user_id: UserId, market_id: MarketId) -> list[m.OrderState]:
+        """An account's resting orders on a market, oldest first."""
+        return list(self._orders.get((user_id, market_id), {}).values())
+
+    def free_shares(self, user_id: UserId, market_id: MarketId, outcome: Outcome) -> Qty:
+        """Shares of an outcome that no own resting order sells already."""
+        offered = sum(
+            order.remaining_qty
+            for order in self.orders(user_id, market_id)
+            if order.side is Side.SELL and order.outcome is outcome
+        )
+        return Qty(max(0, self._shares.get((user_id, market_id, outcome), 0) - offered))
+
+    def _list(self, market: m.ListMarket) -> None:
+        event = self._events[market.event_ticker]
+        strike = None if market.strike_value is None else float(market.strike_value)
+        log_strike = None if strike is None or strike <= 0 else math.log(strike)
+        self.spots[market.market_id] = Spot(
+            market, event.project_id, event.resolution_date_ns, log_strike
+        )
+        self._active[market.market_id] = True
+        self._depths[market.market_id] = Depth()
+
+    def _forget(self, market_id: MarketId) -> None:
+        """Drop a resolved market: nothing will ever happen on it again."""
+        if self.spots.pop(market_id, None) is None:
+            return
+        del self._active[market_id], self._depths[market_id]
+        for user_id in self.cash_cents:
+            self._orders.pop((user_id, market_id), None)
+            for outcome in Outcome:
+                self._shares.pop((user_id, market_id, outcome), None)
+
+    def _level(self, event: m.LevelChanged) -> None:
+        depth = self._depths.get(event.market_id)
+        if depth is None:
+            return
+        levels = depth.side(event.side)
+        if event.size > 0:
+            levels[event.price] = event.size
+        else:
+            levels.pop(event.price, None)
+
+    def _order(self, order: m.OrderState) -> None:
+        if order.market_id not in self.spots:
+            return
+        orders = self._orders.setdefault((order.user_id, order.market_id), {})
+        if order.status in RESTING:
+            orders[order.order_id] = order
+        else:
+            orders.pop(order.order_id, None)
+
+    def _position(self, event: m.PositionChanged) -> None:
+        key = (event.user_id, event.market_id, event.outcome)
+        if event.qty > 0 and event.market_id in self.spots:
+            self._shares[key] = event.qty
+        else:
+            self._shares.pop(key, None)

@@ -1,0 +1,193 @@
+"""A tape played on our markets: recorded books rest, recorded executions take, and then it ends.
+
+Same shape as the seeded crowd: events in, commands out, no clock and no chance. Recorded time is
+compressed; long silences are cut short; whoever trades against the tape's orders finds them back
+with its next record.
+"""
+
+import bisect
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from venue.core.messages import (
+    AccessCommand,
+    Command,
+    Event,
+    OrderChanged,
+    PlaceOrder,
+    PublishImpliedValue,
+)
+from venue.crowd.floor import Floor, dollars_per_unit
+from venue.crowd.keeper import Keeper
+from venue.crowd.picture import picture_of
+from venue.crowd.settings import CrowdSettings
+from venue.crowd.tape import Tape, TradeRecord, decode_record
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import PAYOUT_CENTS, Cents, Price, Qty, Side, canonical
+from venue.wire.names import ClientOrderId, UserId
+from venue.wire.requests import QtyOrder, TimeInForce
+
+TAPE_MAKER: Final = UserId("crowd.tape.maker")
+TAPE_TAKER: Final = UserId("crowd.tape.taker")
+TAPE_CASH_CENTS: Final = Cents(10**12)
+"""What each of the two has; far more than the dearest recorded day turns over."""
+
+PLAY_NS: Final = 20 * 60 * NS_PER_SECOND
+"""A whole tape lasts this long at the default speed, less its silences."""
+
+SILENCE_NS_MAX: Final = 3 * NS_PER_SECOND
+_REFRESH_NS: Final = 2 * NS_PER_SECOND
+_VALUE_INTERVAL_NS: Final = NS_PER_SECOND
+_UNDERLYING_CONFIDENCE: Final = "0.950"
+_MEDIAN_CONFIDENCE: Final = "0.750"
+
+
+class TapeFollower:
+    """Plays one tape once. The first step starts it; after the last record nothing is sent.
+
+    catalogue: the venue's opening, in which the tape's markets are listed.
+    """
+
+    def __init__(
+        self, settings: CrowdSettings, tape: Tape, catalogue: Iterable[Command | AccessCommand]
+    ) -> None:
+        self._tape = tape
+        self._take_qty_max = settings.tape_take_qty_max
+        span_ns = max(tape.end_ts - tape.start_ts, 1)
+        self._speed = settings.tape_speed or span_ns / PLAY_NS
+        self._floor = Floor((TAPE_MAKER, TAPE_TAKER), TAPE_CASH_CENTS)
+        self._floor.open_with(catalogue)
+        self._picture = picture_of(tape)
+        self._keepers = [Keeper(TAPE_MAKER, rung.market_id) for rung in tape.rungs]
+        self._rung_of = {rung.market_id: place for place, rung in enumerate(tape.rungs)}
+        self._dirty: set[int] = set()
+        self._place = tape.start
+        self._last_ts = tape.start_ts
+        self._start_ns: int | None = None
+        self._due_ns: int | None = None
+        self._refresh_ns = 0
+        self._value_ns = 0
+        self._last_value: str | None = None
+        self._orders_made = 0
+
+    def observe(self, events: list[Event], now_ns: int) -> None:
+        """Take in what has become visible."""
+        self._floor.observe(events)
+        for event in events:
+            if isinstance(event, OrderChanged):
+                rung = self._rung_of.get(event.order.market_id)
+                if rung is not None:
+                    self._keepers[rung].observe(event)
+
+    def step(self, now_ns: int) -> list[Command]:
+        """Play every record due by `now_ns`. Empty once the tape has ended."""
+        if self._start_ns is None:
+            self._begin(now_ns)
+        commands: list[Command] = []
+        if self._due_ns is None:
+            return commands
+        while self._due_ns is not None and self._due_ns <= now_ns:
+            record = decode_record(self._tape.lines[self._place])
+            self._last_ts = record.ts
+            self._dirty.update(self._picture.absorb(record))
+            if isinstance(record, TradeRecord):
+                # The books of the moment first, so that the execution meets what it met then.
+                commands += self._settle(now_ns)
+                commands += self._take(record)
+            self._go_on()
+        if now_ns >= self._refresh_ns:
+            self._refresh_ns = now_ns + _REFRESH_NS
+            self._dirty.update(range(len(self._keepers)))
+        return commands + self._settle(now_ns) + self._value(now_ns)
+
+    def next_due_ns(self) -> int | None:
+        """When something is due next; None before the first step and after the last record."""
+        return None if self._due_ns is None else min(self._due_ns, self._refresh_ns)
+
+    def _begin(self, now_ns: int) -> None:
+        """The lead-in leaves its last picture and no trades."""
+        self._start_ns = self._due_ns = now_ns
+        for line in self._tape.lines[: self._tape.start]:
+            self._picture.absorb(decode_record(line))
+
+    def _go_on(self) -> None:
+        assert self._due_ns is not None, "a tape that has ended is not played on"
+        self._place += 1
+        if self._place >= len(self._tape.lines):
+            self._due_ns = None
+            return
+        next_ts = decode_record(self._tape.lines[self._place]).ts
+        gap_ns = int((next_ts - self._last_ts) / self._speed)
+        self._due_ns += min(gap_ns, SILENCE_NS_MAX)
+
+    def _settle(self, now_ns: int) -> list[Command]:
+        commands: list[Command] = []
+        for rung in sorted(self._dirty):
+            if self._floor.is_active(self._tape.rungs[rung].market_id):
+                wanted = self._picture.wanted(rung)
+                commands += self._keepers[rung].settle(wanted, now_ns, self._fresh_id())
+        self._dirty.clear()
+        return commands
+
+    def _take(self, record: TradeRecord) -> list[Command]:
+        rung = self._tape.rungs[self._tape.sources.index(record.ticker)]
+        if not self._floor.is_active(rung.market_id):
+            return []
+        outcome = record.taker_outcome
+        order = QtyOrder(
+            market_id=rung.market_id,
+            outcome=outcome,
+            side=Side.BUY,
+            price=canonical(outcome, Price(record.price)),
+            qty=Qty(min(record.qty, self._take_qty_max)),
+            time_in_force=TimeInForce.IOC,
+            client_order_id=ClientOrderId(self._fresh_id()),
+        )
+        return [PlaceOrder(TAPE_TAKER, order)]
+
+    def _fresh_id(self) -> str:
+        self._orders_made += 1
+        return f"{self._start_ns:x}-{self._orders_made:x}"
+
+    def _value(self, now_ns: int) -> list[Command]:
+        if now_ns < self._value_ns:
+            return []
+        self._value_ns = now_ns + _VALUE_INTERVAL_NS
+        value, confidence = self._underlying(), _UNDERLYING_CONFIDENCE
+        if value is None:
+            value, confidence = self._median(), _MEDIAN_CONFIDENCE
+        if value is None or value == self._last_value:
+            return []
+        self._last_value = value
+        return [PublishImpliedValue(self._tape.project_id, value, confidence)]
+
+    def _underlying(self) -> str | None:
+        """The newest recorded price, in dollars where strikes have a multiple of them."""
+        values = self._tape.values
+        seen = bisect.bisect_right(values, self._last_ts, key=lambda value: value[0])
+        return None if seen == 0 else values[seen - 1][1]
+
+    def _median(self) -> str | None:
+        """Where the survival curve crosses one half."""
+        survival = self._picture.survival_cents()
+        if survival is None:
+            return None
+        strikes = [float(rung.strike) for rung in self._tape.rungs if rung.strike is not None]
+        if len(strikes) < len(survival):
+            return None
+        value = median_strike(strikes, survival) * dollars_per_unit(self._tape.strike_unit)
+        return f"{value:.2f}"
+
+
+def median_strike(strikes: Sequence[float], survival_cents: Sequence[float]) -> float:
+    """Where a survival curve crosses one half, along straight lines; an end where it does not.
+
+    strikes: ascending, at least one. survival_cents: as many, each at most the one before it.
+    """
+    half = PAYOUT_CENTS / 2
+    for place in range(1, len(strikes)):
+        above, below = survival_cents[place - 1], survival_cents[place]
+        if above >= half >= below and above > below:
+            part = (above - half) / (above - below)
+            return strikes[place - 1] + part * (strikes[place] - strikes[place - 1])
+    return strikes[0] if survival_cents[0] < half else strikes[-1]

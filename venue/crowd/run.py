@@ -1,0 +1,89 @@
+"""The crowd at work: a plan, its accounts, and the loop that carries commands to the venue.
+
+Source: design, The venue, in the order a datum flows.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import msgspec
+
+from venue.core.messages import AccessCommand, Answer, Command, Event
+from venue.crowd.crowd import Crowd, account_commands, accounts
+from venue.crowd.follower import TAPE_CASH_CENTS, TAPE_MAKER, TAPE_TAKER, TapeFollower
+from venue.crowd.settings import CrowdSettings
+from venue.crowd.tape import Tape
+from venue.wire.instant import NS_PER_SECOND
+
+BEAT_S: Final = 0.025
+"""The loop looks up this often; nothing in the crowd is faster."""
+
+REST_S: Final = 0.25
+"""After an order that the venue could not take, the crowd leaves it alone for so long."""
+
+
+class SeededPlan(msgspec.Struct, frozen=True):
+    """Seeded traders. `catalogue`: the venue's opening commands; others than listings may stand."""
+
+    settings: CrowdSettings
+    catalogue: tuple[Command | AccessCommand, ...]
+
+
+class TapePlan(msgspec.Struct, frozen=True):
+    """A recorded tape. `catalogue`: the opening commands that list its markets."""
+
+    settings: CrowdSettings
+    catalogue: tuple[Command | AccessCommand, ...]
+    tape: Tape
+
+
+CrowdPlan = SeededPlan | TapePlan
+
+
+def opening_commands(plan: CrowdPlan) -> list[Command]:
+    """The accounts and the cash of the crowd; the venue carries them out before the crowd runs."""
+    match plan:
+        case SeededPlan(settings=settings):
+            return account_commands(accounts(settings), settings.cash_per_user_cents)
+        case TapePlan():
+            return account_commands((TAPE_MAKER, TAPE_TAKER), TAPE_CASH_CENTS)
+
+
+def make_actor(plan: CrowdPlan) -> Crowd | TapeFollower:
+    """The machine of a plan: `observe` what has become visible, `step` for what to do."""
+    match plan:
+        case SeededPlan(settings=settings, catalogue=catalogue):
+            return Crowd(settings, catalogue)
+        case TapePlan(settings=settings, catalogue=catalogue, tape=tape):
+            return TapeFollower(settings, tape, catalogue)
+
+
+async def run_crowd(
+    plan: CrowdPlan,
+    submit: Callable[[Command], Awaitable[Answer]],
+    now_ns: Callable[[], int],
+    observe: Callable[[Callable[[list[Event]], None]], None],
+    not_taken: tuple[type[Exception], ...] = (),
+) -> None:
+    """Trade until cancelled; returns early only when a tape has ended.
+
+    submit: the engine's answer to a command. A refusal needs no care: what is known of orders
+    comes by events alone. observe: registers a hearer of every list of events that has become
+    visible. not_taken: what `submit` raises when a command was not taken or its answer was lost.
+    """
+    actor = make_actor(plan)
+    observe(lambda events: actor.observe(events, now_ns()))
+    while True:
+        for command in actor.step(now_ns()):
+            try:
+                await submit(command)
+            except not_taken:
+                # The rest of the batch was decided on a state that is old by now.
+                await asyncio.sleep(REST_S)
+                break
+        due_ns = actor.next_due_ns()
+        if due_ns is None and isinstance(actor, TapeFollower):
+            return
+        wait_s = BEAT_S if due_ns is None else (due_ns - now_ns()) / NS_PER_SECOND
+        await asyncio.sleep(max(BEAT_S, min(wait_s, 2 * BEAT_S)))

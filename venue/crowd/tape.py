@@ -1,0 +1,339 @@
+"""A recorded tape: read and checked whole from its folder, and listed as a catalogue of ours.
+
+What a tape says about how its markets ended is never decoded here, so it can reach neither a
+trader nor the public catalogue. Every fault is a TapeFault that names file and line.
+
+Source: the format of recorded market data; interface, Ticker structure.
+"""
+
+import datetime
+import gzip
+import re
+import uuid
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Final, TypeVar
+
+import msgspec
+
+from venue.core.messages import Command, ListCompany, ListEvent, ListMarket
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.model import EventStatus
+from venue.wire.money import PRICE_MAX, PRICE_MIN, FeeRate, Outcome
+from venue.wire.names import MarketId, ProjectId, Ticker
+
+_NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, "urn:laddermaker:tape")
+_STRIKE: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,8})?", re.ASCII)
+_SERIES: Final = re.compile(r"[A-Z0-9]{1,30}", re.ASCII)
+_LEAD_IN_BINS: Final = 100
+_BRACKETS_MIN: Final = 4
+
+TapePrice = Annotated[int, msgspec.Meta(ge=PRICE_MIN, le=PRICE_MAX)]
+TapeQty = Annotated[int, msgspec.Meta(ge=1)]
+TapeLevels = tuple[tuple[TapePrice, TapeQty], ...]
+
+
+class TapeFault(Exception):
+    """A tape cannot be played. `str()` names the file, the line where there is one, and why."""
+
+
+class BookRecord(msgspec.Struct, frozen=True, tag="book", tag_field="type"):
+    """A whole book after a change: resting bids of each outcome, best first."""
+
+    ts: int
+    ticker: str
+    yes: TapeLevels
+    no: TapeLevels
+
+
+class TradeRecord(msgspec.Struct, frozen=True, tag="trade", tag_field="type"):
+    """One execution; price in canonical YES cents, `taker_outcome` is what the taker bought."""
+
+    ts: int
+    ticker: str
+    price: TapePrice
+    qty: TapeQty
+    taker_outcome: Outcome
+
+
+class TopRecord(msgspec.Struct, frozen=True, tag="top", tag_field="type"):
+    """Best prices in YES cents; None where that side is empty."""
+
+    ts: int
+    ticker: str
+    yes_bid: TapePrice | None
+    yes_ask: TapePrice | None
+
+
+Record = BookRecord | TradeRecord | TopRecord
+
+
+class UnderlyingRecord(msgspec.Struct, frozen=True):
+    """One price of what the ladder is about, as decimal text."""
+
+    ts: int
+    symbol: str
+    price: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,15}(\.[0-9]{1,12})?$")]
+
+
+class _CatalogRung(msgspec.Struct, frozen=True):
+    ticker: str
+    strike: str
+    floor: str | None = None
+    cap: str | None = None
+
+
+class _CatalogEvent(msgspec.Struct, frozen=True):
+    event_ticker: str
+    rungs: Annotated[tuple[_CatalogRung, ...], msgspec.Meta(min_length=1)]
+
+
+class _Catalog(msgspec.Struct, frozen=True):
+    tape: str
+    strike_unit: str
+    events: Annotated[tuple[_CatalogEvent, ...], msgspec.Meta(min_length=1)]
+
+
+class TapeRung(msgspec.Struct, frozen=True):
+    """One market as it is listed here. `strike` None: a single binary market."""
+
+    market_id: MarketId
+    label: str
+    strike: str | None
+
+
+class Tape(msgspec.Struct, frozen=True):
+    """One event of a tape, ready to be played.
+
+    sources: recorded tickers, lowest first. Each is a rung of its own, or, where `partition`,
+    a bracket: then rung i lies between brackets i and i + 1.
+    lines: the event's records, checked, as they stand in the file, in order of time.
+    start: the first line after the quiet lead-in; start_ts, end_ts: recorded ns.
+    values: recorded ns and price of what the ladder is about; empty where none was recorded.
+    """
+
+    name: str
+    series: str
+    event: str
+    strike_unit: str
+    sources: tuple[str, ...]
+    partition: bool
+    rungs: tuple[TapeRung, ...]
+    lines: tuple[bytes, ...]
+    start: int
+    start_ts: int
+    end_ts: int
+    values: tuple[tuple[int, str], ...]
+
+    @property
+    def project_id(self) -> ProjectId:
+        """The company that stands for the tape."""
+        return ProjectId(_uuid("company", self.name))
+
+
+class _Line(msgspec.Struct, frozen=True):
+    """A checked line. Decoded, a day of books would take ten times the memory."""
+
+    text: bytes
+    ts: int
+    kind: type[Record]
+
+
+_record_decoder: Final["msgspec.json.Decoder[Record]"] = msgspec.json.Decoder(Record)
+_underlying_decoder: Final["msgspec.json.Decoder[UnderlyingRecord]"] = msgspec.json.Decoder(
+    UnderlyingRecord
+)
+
+
+def decode_record(line: bytes) -> Record:
+    """A line of `Tape.lines`; these were checked, so this raises nothing for them."""
+    return _record_decoder.decode(line)
+
+
+def read_tape(folder: Path, choose_event: str | None = None) -> Tape:
+    """Read and check the tape of a folder.
+
+    choose_event: a recorded event ticker; None is the event with the most records.
+    Raises TapeFault when anything is missing, damaged, out of order or not of a known kind.
+    """
+    catalog = _read_catalog(folder / "catalog.json")
+    path = folder / "tape.jsonl.gz"
+    owners = {rung.ticker: event for event in catalog.events for rung in event.rungs}
+    records: dict[str, list[_Line]] = {event.event_ticker: [] for event in catalog.events}
+    for number, line, record in _decoded(path, _record_decoder):
+        owner = owners.get(record.ticker)
+        if owner is None:
+            raise TapeFault(f"{path}:{number}: {record.ticker} does not stand in catalog.json")
+        records[owner.event_ticker].append(_Line(line, record.ts, type(record)))
+    counts = Counter({name: len(found) for name, found in records.items()})
+    chosen = choose_event or counts.most_common(1)[0][0]
+    if not records.get(chosen):
+        known = ", ".join(name for name, count in counts.items() if count)
+        raise TapeFault(f"{path}: no records of event {chosen}; recorded are: {known or 'none'}")
+    event = next(event for event in catalog.events if event.event_ticker == chosen)
+    return _tape(catalog, event, records[chosen], folder)
+
+
+def tape_catalogue(
+    tape: Tape, resolution_ns: int, maker_rate: FeeRate, taker_rate: FeeRate
+) -> list[Command]:
+    """The commands that list a tape's event: company, event, rungs in strike order.
+
+    resolution_ns: when the event is said to resolve; it names the quarter in the tickers. What
+    the recorded date was would lie in the past.
+    """
+    last = datetime.datetime.fromtimestamp((resolution_ns - 1) // NS_PER_SECOND, tz=datetime.UTC)
+    event_ticker = Ticker(f"{tape.series}-{last.year % 100:02d}Q{(last.month - 1) // 3 + 1}")
+    title = f"{tape.event}, as recorded"
+    commands: list[Command] = [
+        ListCompany(tape.project_id, f"Tape {tape.name}", tape.series),
+        ListEvent(
+            event_ticker=event_ticker,
+            series_ticker=Ticker(tape.series),
+            project_market_id=_uuid("event", tape.name, tape.event),
+            project_id=tape.project_id,
+            title=title,
+            category="recorded",
+            status=EventStatus.OPEN,
+            mutually_exclusive=False,
+            resolution_date_ns=resolution_ns,
+        ),
+    ]
+    for rung in tape.rungs:
+        above = None if rung.strike is None else f"above {rung.strike} {tape.strike_unit}"
+        commands.append(
+            ListMarket(
+                market_id=rung.market_id,
+                ticker=Ticker(f"{event_ticker}-{rung.label}"),
+                event_ticker=event_ticker,
+                name=title if above is None else f"{tape.series} {above}",
+                outcome_label="Yes" if above is None else above,
+                maker_fee_rate=maker_rate,
+                taker_fee_rate=taker_rate,
+                strike_value=rung.strike,
+                strike_unit=None if rung.strike is None else tape.strike_unit,
+            )
+        )
+    return commands
+
+
+def _read_catalog(path: Path) -> _Catalog:
+    try:
+        catalog = msgspec.json.decode(path.read_bytes(), type=_Catalog)
+    except OSError as fault:
+        raise TapeFault(f"{path}: cannot be read: {fault.strerror}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+        raise TapeFault(f"{path}: not a catalog: {fault}") from None
+    for event in catalog.events:
+        if _SERIES.fullmatch(event.event_ticker.split("-")[0]) is None:
+            raise TapeFault(f"{path}: {event.event_ticker}: does not begin with a series ticker")
+        for rung in event.rungs:
+            if _STRIKE.fullmatch(rung.strike) is None:
+                raise TapeFault(f"{path}: {rung.ticker}: {rung.strike!r} is no strike")
+    return catalog
+
+
+Stamped = TypeVar("Stamped", BookRecord | TradeRecord | TopRecord, UnderlyingRecord)
+
+
+def _decoded(
+    path: Path, decoder: "msgspec.json.Decoder[Stamped]"
+) -> Iterator[tuple[int, bytes, Stamped]]:
+    """Line number, line and record of each line, in order of time. Raises TapeFault."""
+    number, last_ts = 0, 0
+    try:
+        with gzip.open(path) as file:
+            for number, line in enumerate(file, 1):
+                record = decoder.decode(line)
+                if record.ts < last_ts:
+                    raise TapeFault(f"{path}:{number}: ts goes back from {last_ts} to {record.ts}")
+                last_ts = record.ts
+                yield number, line, record
+    except gzip.BadGzipFile as fault:
+        raise TapeFault(f"{path}:{number + 1}: not gzip: {fault}") from None
+    except (EOFError, zlib.error) as fault:
+        raise TapeFault(f"{path}:{number + 1}: damaged: {fault}") from None
+    except OSError as fault:
+        raise TapeFault(f"{path}: cannot be read: {fault.strerror}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+        raise TapeFault(f"{path}:{number}: {fault}") from None
+
+
+def _tape(catalog: _Catalog, event: _CatalogEvent, records: list[_Line], folder: Path) -> Tape:
+    ladder = sorted(event.rungs, key=lambda rung: Decimal(rung.strike))
+    kinds = {line.kind for line in records}
+    partition = kinds == {TopRecord}
+    if TopRecord in kinds and not partition:
+        raise TapeFault(f"{folder}: {event.event_ticker}: best prices beside books or executions")
+    strikes: list[str | None]
+    if partition:
+        strikes = [*_boundaries([Decimal(rung.strike) for rung in ladder], folder)]
+    elif all(rung.cap is None and rung.floor is None for rung in ladder):
+        strikes = [rung.strike for rung in ladder]
+    elif len(ladder) == 1:
+        # A lone bracket is no rung of a survival ladder: it is a yes or no of its own.
+        strikes = [None]
+    else:
+        raise TapeFault(f"{folder}: {event.event_ticker}: brackets with books cannot be a ladder")
+    times = [line.ts for line in records]
+    start = _lead_in(times)
+    return Tape(
+        name=catalog.tape,
+        series=event.event_ticker.split("-")[0],
+        event=event.event_ticker,
+        strike_unit=catalog.strike_unit,
+        sources=tuple(rung.ticker for rung in ladder),
+        partition=partition,
+        rungs=tuple(_rung(catalog.tape, event.event_ticker, strike) for strike in strikes),
+        lines=tuple(line.text for line in records),
+        start=start,
+        start_ts=times[start],
+        end_ts=times[-1],
+        values=_values(folder / "underlying.jsonl.gz", [Decimal(r.strike) for r in ladder]),
+    )
+
+
+def _rung(tape: str, event: str, strike: str | None) -> TapeRung:
+    label = "YES" if strike is None else strike
+    return TapeRung(MarketId(_uuid("market", tape, event, label)), label, strike)
+
+
+def _boundaries(strikes: list[Decimal], folder: Path) -> Iterator[str]:
+    """The strikes between brackets whose middles are given, first and last being open-ended."""
+    if len(strikes) < _BRACKETS_MIN:
+        raise TapeFault(f"{folder}: a partition of fewer than {_BRACKETS_MIN} brackets")
+    middles = strikes[1:-1]
+    half = (middles[1] - middles[0]) / 2
+    for boundary in [middles[0] - half, *(middle + half for middle in middles)]:
+        yield format(boundary.normalize(), "f")
+
+
+def _lead_in(times: list[int]) -> int:
+    """The first record of the first hundredth of the span with half the mean activity."""
+    span = times[-1] - times[0] + 1
+    bins = Counter((ts - times[0]) * _LEAD_IN_BINS // span for ts in times)
+    lively = min(
+        number for number, count in bins.items() if count * 2 * _LEAD_IN_BINS >= len(times)
+    )
+    return next(
+        place for place, ts in enumerate(times) if (ts - times[0]) * _LEAD_IN_BINS // span >= lively
+    )
+
+
+def _values(path: Path, strikes: list[Decimal]) -> tuple[tuple[int, str], ...]:
+    """The prices of the recorded symbol that lies nearest to the strikes."""
+    if not path.exists():
+        return ()
+    found: dict[str, list[tuple[int, str]]] = {}
+    for _, _, record in _decoded(path, _underlying_decoder):
+        found.setdefault(record.symbol, []).append((record.ts, record.price))
+    middle = strikes[len(strikes) // 2]
+    near = min(found, key=lambda symbol: abs(Decimal(found[symbol][0][1]) - middle), default=None)
+    return () if near is None else tuple(found[near])
+
+
+def _uuid(*parts: str) -> str:
+    return str(uuid.uuid5(_NAMESPACE, ":".join(parts)))

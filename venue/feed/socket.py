@@ -1,0 +1,100 @@
+"""The websocket shell of the channel: moves frames between a socket and its `Channel`.
+
+No credential is needed. One task reads, one writes; the reader takes the client's next message
+only after everything that waits has been sent, so a flood of subscribes waits in the client.
+
+Source: interface, Authentication; Events; silences S8, S48.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, Final
+
+from venue.feed.hub import Connection, Hub
+from venue.wire.routes import API_PREFIX, STREAM_PATH
+
+ABORT_EXTENSION: Final = "laddermaker.abort"
+"""Where the server puts `{"abort": function}`: it cuts the transport without a closing word."""
+
+CLOSE_POLICY: Final = 1008
+"""Close code after too many unparseable frames (RFC 6455, 7.4.1: policy violation)."""
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+def make_stream(
+    hub: Hub, now_ns: Callable[[], int]
+) -> Callable[[Message, Receive, Send], Awaitable[None]]:
+    """The ASGI application of the channel, for scopes of type websocket."""
+
+    async def stream(scope: Message, receive: Receive, send: Send) -> None:
+        await receive()
+        if scope["path"] != API_PREFIX + STREAM_PATH:
+            await send({"type": "websocket.close"})
+            return
+        await send({"type": "websocket.accept"})
+        abort = scope["extensions"][ABORT_EXTENSION]["abort"]
+        connection = hub.connect(abort, now_ns())
+        try:
+            await _converse(hub, connection, now_ns, receive, send)
+        finally:
+            hub.disconnect(connection)
+
+    return stream
+
+
+async def _converse(
+    hub: Hub, connection: Connection, now_ns: Callable[[], int], receive: Receive, send: Send
+) -> None:
+    """Read and write until either side is done."""
+    idle = asyncio.Event()
+    reading = asyncio.ensure_future(_read(hub, connection, now_ns, receive, idle))
+    writing = asyncio.ensure_future(_write(connection, now_ns, send, idle))
+    try:
+        await asyncio.wait((reading, writing), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (reading, writing):
+            task.cancel()
+        ended = await asyncio.gather(reading, writing, return_exceptions=True)
+    if connection.channel.closing and reading.done() and not reading.cancelled():
+        # The peer may be gone by now; there is nobody left to tell.
+        with contextlib.suppress(OSError):
+            await send({"type": "websocket.close", "code": CLOSE_POLICY})
+    for failure in ended:
+        if isinstance(failure, Exception) and not isinstance(failure, OSError):
+            raise failure
+
+
+async def _read(
+    hub: Hub,
+    connection: Connection,
+    now_ns: Callable[[], int],
+    receive: Receive,
+    idle: asyncio.Event,
+) -> None:
+    """Take messages until the client leaves or has sent too many that nobody can read."""
+    while not connection.channel.closing:
+        message = await receive()
+        if message["type"] == "websocket.disconnect":
+            return
+        text = message.get("text")
+        idle.clear()
+        hub.receive(connection, message["bytes"] if text is None else text.encode(), now_ns())
+        await idle.wait()
+
+
+async def _write(
+    connection: Connection, now_ns: Callable[[], int], send: Send, idle: asyncio.Event
+) -> None:
+    """Send what waits, and say `idle` each time nothing does. Ends with OSError at a lost peer."""
+    while True:
+        frame = connection.channel.next_frame(now_ns())
+        if frame is not None:
+            await send({"type": "websocket.send", "text": frame.decode()})
+            continue
+        idle.set()
+        await connection.ready.wait()
+        connection.ready.clear()

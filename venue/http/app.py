@@ -1,0 +1,237 @@
+"""The REST shell as a raw ASGI application: match the route, pass the gate, call the handler.
+
+Whatever goes wrong becomes one Error body. An unknown path or method is market_not_found, once
+the credential is good (S49).
+
+Source: interface, Endpoints; Errors; Limits; silences S26, S29, S39, S49.
+"""
+
+import asyncio
+import traceback
+from collections.abc import Awaitable, Callable, MutableMapping
+from functools import partial
+from typing import Any, Final
+
+import structlog
+
+from venue.http import account, market, trade
+from venue.http.desk import Desk, Request, Response
+from venue.http.gate import Caller, Gate, GateRefusal, Headers, authorize, charge, pace_headers
+from venue.http.params import percent_decoded
+from venue.read.cursor import Cursors
+from venue.wire import codec, routes
+from venue.wire.codec import Refusal
+from venue.wire.errors import CODES, Code
+from venue.wire.limits import BODY_BYTES_MAX
+from venue.wire.model import ErrorBody
+from venue.wire.routes import API_PREFIX, Route
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
+
+BODY_DEADLINE_S: Final = 10.0
+"""How long a caller may take to send the body of a write."""
+
+
+class EngineUnavailable(Exception):
+    """The command could not be submitted; nothing was sequenced."""
+
+
+class EngineOverloaded(Exception):
+    """Too many commands wait; this one was refused before being sequenced."""
+
+
+class ReplyLost(Exception):
+    """The command was submitted and no answer came in time; it may have been carried out."""
+
+
+class _ClientGone(Exception):
+    """The caller hung up before its request was whole; there is nobody to answer."""
+
+
+READS: Final[dict[Route, Callable[[Request], bytes]]] = {
+    routes.LIST_MARKETS: market.list_markets,
+    routes.SNAPSHOT: market.snapshot,
+    routes.ORDERBOOK: market.orderbook,
+    routes.CANDLES: market.candles,
+    routes.TRADES: market.trades,
+    routes.LIST_EVENTS: market.list_events,
+    routes.GET_EVENT: market.get_event,
+    routes.LIST_ORDERS: account.list_orders,
+    routes.GET_ORDER: account.get_order,
+    routes.BALANCE: account.balance,
+    routes.POSITIONS: account.positions,
+    routes.FILLS: account.fills,
+}
+WRITES: Final[dict[Route, Callable[[Request], Awaitable[Response]]]] = {
+    routes.CREATE_ORDER: trade.create_order,
+    routes.AMEND_ORDER: trade.amend_order,
+    routes.CANCEL_ORDER: trade.cancel_order,
+}
+
+_VARIABLE_AT: Final = 1
+"""The place of the variable segment in every path that has one."""
+
+_Shape = tuple[str, tuple[str | None, ...]]
+
+
+def _shape(route: Route) -> _Shape:
+    return route.method, tuple(None if s.startswith("{") else s for s in route.segments)
+
+
+_BY_SHAPE: Final[dict[_Shape, Route]] = {_shape(route): route for route in [*READS, *WRITES]}
+
+_CONTENT_TYPE: Final = (b"content-type", b"application/json")
+_CONTENT_LENGTH: Final = b"content-length"
+_LENGTH_DIGITS_MAX: Final = 18
+_PREFIX: Final = API_PREFIX.encode() + b"/"
+
+_log = structlog.get_logger(__name__)
+
+
+def make_app(desk: Desk) -> Application:
+    """The application of a venue, for scopes of type http."""
+    shell = _Shell(desk)
+
+    async def app(scope: Message, receive: Receive, send: Send) -> None:
+        try:
+            status, body, headers = await shell.answer(scope, receive)
+        except _ClientGone:
+            return
+        length = (_CONTENT_LENGTH, str(len(body)).encode())
+        await send(
+            {
+                "type": "http.response.start",
+                "status": status,
+                "headers": [_CONTENT_TYPE, length, *headers],
+            }
+        )
+        await send({"type": "http.response.body", "body": body})
+
+    return app
+
+
+class _Shell:
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._gate = Gate(desk.access)
+        self._cursors = Cursors(desk.cursor_key)
+
+    async def answer(self, scope: Message, receive: Receive) -> tuple[int, bytes, Headers]:
+        """Status, body and headers for one request. Raises _ClientGone."""
+        headers: Headers = []
+        caller: Caller | None = None
+        route: Route | None = None
+        try:
+            now_ns = self._desk.now_ns()
+            caller = self._gate.authenticate(scope["headers"], partial(_origin, scope), now_ns)
+            headers = charge(caller, now_ns)
+            route, parameter = _find(scope["method"], scope["raw_path"])
+            user_id = authorize(caller, route)
+            if route is None:
+                raise Refusal(Code.MARKET_NOT_FOUND, "no such path or method")
+            request = Request(
+                self._desk,
+                self._cursors,
+                route,
+                user_id,
+                now_ns,
+                parameter,
+                scope["query_string"],
+                partial(_read_body, scope["headers"], receive),
+            )
+            read = READS.get(route)
+            if read is not None:
+                return trade.OK, read(request), headers
+            status, body = await WRITES[route](request)
+        except GateRefusal as refusal:
+            return *_error(refusal.code, refusal.message), headers + refusal.headers
+        except Refusal as refusal:
+            return *_error(refusal.code, refusal.message), headers
+        except EngineUnavailable:
+            return *_error(Code.ENGINE_UNAVAILABLE, "nothing was sequenced"), headers
+        except EngineOverloaded:
+            if caller is not None:
+                headers = headers + pace_headers(caller, self._desk.now_ns())
+            return *_error(Code.ENGINE_OVERLOADED, "nothing was sequenced"), headers
+        except ReplyLost:
+            return *_error(Code.RESULT_UNKNOWN, "the command may have been carried out"), headers
+        except _ClientGone:
+            raise
+        except Exception as fault:  # noqa: BLE001 - one request's fault must not end the venue
+            _report(fault, route)
+            return *_error(Code.INTERNAL_ERROR, "internal error"), headers
+        return status, body, headers
+
+
+def _report(fault: Exception, route: Route | None) -> None:
+    # The text is made here: a console renderer would show local variables, and so the key.
+    trace = "".join(traceback.format_exception(fault))
+    _log.error("internal_error", route=None if route is None else route.name, traceback=trace)
+
+
+def _error(code: Code, message: str) -> Response:
+    return CODES[code].status, codec.encode(ErrorBody(code.value, message))
+
+
+def _find(method: str, raw_path: bytes) -> tuple[Route | None, str | None]:
+    """The route that serves a path, and its variable segment; (None, None) when none does.
+
+    Segments are split before they are decoded, so an escaped slash stays inside its segment, and
+    dot segments are segments like any other. One that cannot be decoded is None: it is no literal
+    of any route, and as a variable it is for the handler to refuse.
+    """
+    if not raw_path.startswith(_PREFIX):
+        return None, None
+    segments = tuple([percent_decoded(raw) for raw in raw_path[len(_PREFIX) :].split(b"/")])
+    route = _BY_SHAPE.get((method, segments))
+    if route is not None and None not in segments:
+        return route, None
+    if len(segments) <= _VARIABLE_AT:
+        return None, None
+    shape = (*segments[:_VARIABLE_AT], None, *segments[_VARIABLE_AT + 1 :])
+    return _BY_SHAPE.get((method, shape)), segments[_VARIABLE_AT]
+
+
+def _origin(scope: Message) -> str:
+    # Not the Host header: what a caller sends is not sent back.
+    server = scope.get("server") or ("localhost", None)
+    host = f"[{server[0]}]" if ":" in server[0] else server[0]
+    port = "" if server[1] is None else f":{server[1]}"
+    return f"{scope.get('scheme', 'http')}://{host}{port}"
+
+
+def _too_long() -> Refusal:
+    return Refusal(Code.INVALID_REQUEST_BODY, f"request body: longer than {BODY_BYTES_MAX} bytes")
+
+
+async def _read_body(headers: Headers, receive: Receive) -> bytes:
+    """The whole body. Raises Refusal(invalid_request_body) for one that is too long or too slow.
+
+    What is beyond the cap is never read.
+    """
+    for name, value in headers:
+        # A number of that many digits is too long without being read; int() would refuse some.
+        if (
+            name == _CONTENT_LENGTH
+            and value.isdigit()
+            and (len(value) > _LENGTH_DIGITS_MAX or int(value) > BODY_BYTES_MAX)
+        ):
+            raise _too_long()
+    body = b""
+    try:
+        async with asyncio.timeout(BODY_DEADLINE_S):
+            more = True
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise _ClientGone
+                body += message.get("body", b"")
+                if len(body) > BODY_BYTES_MAX:
+                    raise _too_long()
+                more = message.get("more_body", False)
+    except TimeoutError:
+        raise Refusal(Code.INVALID_REQUEST_BODY, "request body: took too long") from None
+    return body

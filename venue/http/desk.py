@@ -1,0 +1,96 @@
+"""What the REST shell asks of the venue, and a request as its handlers see it.
+
+Source: design, The venue, in the order a datum flows; silence S37.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import msgspec
+
+from venue.core.messages import Answer, Command
+from venue.http.gate import Access
+from venue.read.cursor import Cursors, Listing
+from venue.read.projector import Views
+from venue.wire.names import UserId
+from venue.wire.routes import Route
+
+Response = tuple[int, bytes]
+"""Status and JSON body."""
+
+
+class Desk(Protocol):
+    """The venue behind the shell."""
+
+    @property
+    def views(self) -> Views:
+        """What reads see."""
+        ...
+
+    @property
+    def access(self) -> Access:
+        """Who may act."""
+        ...
+
+    @property
+    def cursor_key(self) -> bytes:
+        """16 to 64 secret bytes; as long as they are kept, cursors stay good."""
+        ...
+
+    def now_ns(self) -> int:
+        """The venue's clock; never goes back."""
+        ...
+
+    async def submit(self, command: Command, /) -> Answer:
+        """The engine's answer.
+
+        May raise `EngineUnavailable`, `EngineOverloaded` or `ReplyLost` of `venue.http.app`.
+        """
+        ...
+
+
+class Request(msgspec.Struct, frozen=True):
+    """A request that has passed the gate.
+
+    now_ns: when it arrived. parameter: the variable path segment, decoded; None when it cannot be
+    or there is none. query: the raw query string. body: reads the body, once.
+    """
+
+    desk: Desk
+    cursors: Cursors
+    route: Route
+    user_id: UserId
+    now_ns: int
+    parameter: str | None
+    query: bytes
+    body: Callable[[], Awaitable[bytes]]
+
+    @property
+    def views(self) -> Views:
+        """What reads see."""
+        return self.desk.views
+
+    def paging(self, *filters: object) -> "Paging":
+        """The cursors of this list under these filters (plain values, the same in one order)."""
+        text = msgspec.json.encode(filters).decode()
+        return Paging(self.cursors, Listing(self.user_id, self.route.name, text))
+
+
+class Paging(msgspec.Struct, frozen=True):
+    """Cursors of one list."""
+
+    cursors: Cursors
+    listing: Listing
+
+    def place(self, cursor: str | None) -> str | None:
+        """Where a page begins; None at the start. Raises Refusal(invalid_cursor)."""
+        return None if cursor is None else self.cursors.open(self.listing, cursor)
+
+    def number(self, cursor: str | None) -> int | None:
+        """The same for lists whose places are numbers."""
+        place = self.place(cursor)
+        return None if place is None else int(place)
+
+    def cursor(self, place: str | int | None) -> str:
+        """The cursor of the page after `place`; empty when there is none."""
+        return "" if place is None else self.cursors.issue(self.listing, str(place))

@@ -1,0 +1,125 @@
+"""Reads of what is public: markets, snapshots, books, candles, prints and events.
+
+Source: interface, GET /markets and below; GET /events; silences S2, S6, S7, S28, S34, S38.
+"""
+
+from typing import Final
+
+from venue.http.desk import Request
+from venue.http.params import Query, event_in_path, market_in_path
+from venue.read.catalog import EventFilter, MarketFilter
+from venue.wire import codec, model
+from venue.wire.codec import Refusal
+from venue.wire.errors import Code
+from venue.wire.limits import CANDLE_WINDOW_DEFAULT_NS
+from venue.wire.model import CandleInterval, EventStatus
+from venue.wire.names import MarketId
+
+_INTERVALS: Final = tuple(CandleInterval)
+_EVENT_STATUSES: Final[tuple[EventStatus, ...]] = tuple(
+    status for status in EventStatus if status is not EventStatus.UNKNOWN
+)
+
+
+def list_markets(request: Request) -> bytes:
+    """GET /markets: the catalog by pages, or with any filter the whole match in one page."""
+    query = Query(request.query, ("limit", "cursor", "q", "series_ticker", "project_id"))
+    limit = query.limit()
+    wanted = MarketFilter(query.search(), query.text("series_ticker"), query.project_id())
+    # A filtered list never gives a cursor out, so whatever cursor comes with filters is refused.
+    paging = request.paging(wanted)
+    after = paging.number(query.cursor())
+    if not wanted.is_empty:
+        return codec.encode(
+            model.MarketsPage(request.views.catalog.matching_markets(wanted), paging.cursor(None))
+        )
+    markets, place = request.views.catalog.active_markets(-1 if after is None else after, limit)
+    return codec.encode(model.MarketsPage(markets, paging.cursor(place)))
+
+
+def snapshot(request: Request) -> bytes:
+    """GET /markets/{market_id}/snapshot: a market with the caller's own state beside it."""
+    market_id = _market(request)
+    market, account = request.views.market, request.views.account
+    return codec.encode(
+        model.Snapshot(
+            market=request.views.catalog.market(market_id),
+            orderbook=market.orderbook(market_id),
+            last_trade=market.last_trade(market_id),
+            stats=market.stats(market_id),
+            positions=account.market_positions(request.user_id, market_id),
+            resting_orders=account.resting_orders(request.user_id, market_id),
+        )
+    )
+
+
+def orderbook(request: Request) -> bytes:
+    """GET /markets/{market_id}/orderbook."""
+    return codec.encode(request.views.market.orderbook(_market(request)))
+
+
+def candles(request: Request) -> bytes:
+    """GET /markets/{market_id}/candles: the last 24 hours by the hour unless asked otherwise."""
+    market_id = _market(request)
+    query = Query(request.query, ("interval", "from", "to"))
+    to_ns = query.instant_ns("to")
+    to_ns = request.now_ns if to_ns is None else to_ns
+    from_ns = query.instant_ns("from")
+    from_ns = request.now_ns - CANDLE_WINDOW_DEFAULT_NS if from_ns is None else from_ns
+    _check_span(from_ns, to_ns)
+    interval = query.enum("interval", CandleInterval, _INTERVALS) or CandleInterval.H1
+    return codec.encode(request.views.market.candles(market_id, interval, from_ns, to_ns))
+
+
+def trades(request: Request) -> bytes:
+    """GET /markets/{market_id}/trades (S6)."""
+    market_id = _market(request)
+    query = Query(request.query, ("limit", "cursor", "from", "to"))
+    limit = query.limit()
+    span_ns = query.instant_ns("from"), query.instant_ns("to")
+    _check_span(*span_ns)
+    paging = request.paging(market_id, span_ns)
+    before = paging.number(query.cursor())
+    rows, place = request.views.market.trades(market_id, span_ns, before, limit)
+    return codec.encode(model.TradesPage(rows, paging.cursor(place)))
+
+
+def list_events(request: Request) -> bytes:
+    """GET /events, filtered by series, company and status (S2)."""
+    query = Query(request.query, ("limit", "cursor", "series_ticker", "project_id", "status"))
+    limit = query.limit()
+    series_ticker, project_id = query.text("series_ticker"), query.project_id()
+    status = query.enum("status", EventStatus, _EVENT_STATUSES)
+    wanted = EventFilter(
+        None if series_ticker is None else series_ticker.upper(), project_id, status
+    )
+    return _events_page(request, wanted, query, limit)
+
+
+def get_event(request: Request) -> bytes:
+    """GET /events/{event_ticker}: one event, or every event of a series by pages."""
+    ticker = event_in_path(request.parameter)
+    event = request.views.catalog.event(ticker)
+    if event is not None:
+        # Limit and cursor mean nothing here, whatever they hold.
+        return codec.encode(model.EventsPage((event,), ""))
+    if not request.views.catalog.has_series(ticker):
+        raise Refusal(Code.MARKET_NOT_FOUND, "no such event or series")
+    query = Query(request.query, ("limit", "cursor"))
+    return _events_page(request, EventFilter(ticker.upper()), query, query.limit())
+
+
+def _events_page(request: Request, wanted: EventFilter, query: Query, limit: int) -> bytes:
+    paging = request.paging(wanted)
+    after = paging.number(query.cursor())
+    events, place = request.views.catalog.events(wanted, -1 if after is None else after, limit)
+    return codec.encode(model.EventsPage(events, paging.cursor(place)))
+
+
+def _market(request: Request) -> MarketId:
+    return market_in_path(request.views.catalog, request.parameter)
+
+
+def _check_span(from_ns: int | None, to_ns: int | None) -> None:
+    if from_ns is not None and to_ns is not None and from_ns > to_ns:
+        raise Refusal(Code.INVALID_PARAMETER, "from: after to")

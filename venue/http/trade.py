@@ -1,0 +1,74 @@
+"""Order writes: one request, one command, and the engine's answer as the interface words it.
+
+Source: interface, POST /orders; PUT and DELETE /orders/{order_id}; silences S1, S13, S31.
+"""
+
+from typing import Final
+
+from venue.core.messages import (
+    Amended,
+    AmendOrder,
+    Cancelled,
+    CancelOrder,
+    Command,
+    Placed,
+    PlaceOrder,
+    Refused,
+)
+from venue.http.desk import Request, Response
+from venue.http.params import order_in_path
+from venue.read.account import shown_order
+from venue.wire import codec, model
+from venue.wire.codec import Refusal
+
+OK: Final = 200
+CREATED: Final = 201
+
+
+class UnexpectedAnswer(Exception):
+    """The engine answered a command with another command's answer: a fault of the venue."""
+
+
+async def create_order(request: Request) -> Response:
+    """POST /orders: 201 for a new order, 200 for a re-send of a known one (S1)."""
+    order = codec.parse_new_order(await request.body(), request.views.catalog.find_market)
+    submitted_ns = request.desk.now_ns()
+    answer = await _submit(request, PlaceOrder(request.user_id, order))
+    if not isinstance(answer, Placed):
+        raise UnexpectedAnswer(type(answer).__name__)
+    shown = shown_order(
+        answer.order,
+        created_ns=submitted_ns,
+        client_order_id=answer.client_order_id,
+        spent_cents=answer.spent_cents,
+    )
+    return CREATED if answer.fresh else OK, codec.encode(shown)
+
+
+async def amend_order(request: Request) -> Response:
+    """PUT /orders/{order_id}."""
+    order_id = order_in_path(request.parameter)
+    amend = codec.parse_amend(await request.body())
+    submitted_ns = request.desk.now_ns()
+    answer = await _submit(request, AmendOrder(request.user_id, order_id, amend))
+    if not isinstance(answer, Amended):
+        raise UnexpectedAnswer(type(answer).__name__)
+    return OK, codec.encode(shown_order(answer.order, created_ns=submitted_ns))
+
+
+async def cancel_order(request: Request) -> Response:
+    """DELETE /orders/{order_id}; a body, if there is one, is not read."""
+    order_id = order_in_path(request.parameter)
+    answer = await _submit(request, CancelOrder(request.user_id, order_id))
+    if not isinstance(answer, Cancelled):
+        raise UnexpectedAnswer(type(answer).__name__)
+    # Only creates and amends speak of the gateway's instant; a cancelled order keeps its own.
+    order = shown_order(answer.order, created_ns=answer.order.created_ns)
+    return OK, codec.encode(model.Cancelled(order, answer.reduced_by))
+
+
+async def _submit(request: Request, command: Command) -> object:
+    answer = await request.desk.submit(command)
+    if isinstance(answer, Refused):
+        raise Refusal(answer.code, answer.message)
+    return answer

@@ -1,0 +1,58 @@
+"""Logging of the venue's process: structlog on stderr, JSON unless it is a terminal, no secrets.
+
+Third-party loggers of the standard library go the same way, so there is one stream of one shape.
+"""
+
+import logging
+import re
+import sys
+from collections.abc import MutableMapping
+from typing import Any, Final
+
+import structlog
+
+_SECRET_NAMES: Final = frozenset({"key", "keys", "token", "secret", "authorization", "x_api_key"})
+_GENERATED_KEY: Final = re.compile(r"lm_[A-Za-z0-9_-]{16,}", re.ASCII)
+MASK: Final = "[masked]"
+
+
+def masked(
+    _logger: object, _method: str, entry: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    """A log entry without secrets: fields named like one, and generated keys inside any text."""
+    for name, value in entry.items():
+        if name.lower().replace("-", "_") in _SECRET_NAMES:
+            entry[name] = MASK
+        elif isinstance(value, str):
+            entry[name] = _GENERATED_KEY.sub(MASK, value)
+    return entry
+
+
+def configure_logs() -> None:
+    """Send every log line of the process to stderr, warnings and above of other libraries too."""
+    shared: list[structlog.typing.Processor] = [
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    terminal = sys.stderr.isatty()
+    last: list[structlog.typing.Processor] = (
+        [masked, structlog.dev.ConsoleRenderer()]
+        if terminal
+        # A traceback becomes text before masking, so nothing passes the mask by.
+        else [structlog.processors.format_exc_info, masked, structlog.processors.JSONRenderer()]
+    )
+    formatter = structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=shared,
+        processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(formatter)
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(logging.WARNING)
+    structlog.configure(
+        processors=[*shared, *last],
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        cache_logger_on_first_use=True,
+    )

@@ -1,0 +1,114 @@
+"""The directory of handles that the channel resolves tickers and symbols against.
+
+It is refreshed at a fixed beat from the instant the first entry was listed, so what is listed or
+renamed later is found by handle only after the next refresh; a state change (halt, resume,
+resolution, archiving) counts at once. UUIDs never come here: they resolve immediately.
+
+Source: interface, Events, Handle rules; silence S30.
+"""
+
+import enum
+
+import msgspec
+
+from venue.wire.limits import DIRECTORY_REFRESH_NS
+from venue.wire.model import MarketState
+from venue.wire.names import MarketId, ProjectId, Ticker
+
+
+class Unresolvable(enum.Enum):
+    """Why a handle names nothing that one may subscribe to."""
+
+    UNKNOWN = "unknown"  # nothing of that name in the directory as last refreshed
+    HALTED = "halted"  # a market that resolves by UUID only while it is halted
+    ARCHIVED = "archived"  # of an archived company: by UUID only
+    NOT_A_MARKET = "not_a_market"  # a series or event ticker; GET /events/<ticker> lists its rungs
+
+
+class _Rung(msgspec.Struct):
+    market_id: MarketId
+    project_id: ProjectId
+    listed_ns: int
+    state: MarketState
+
+
+class _Symbol(msgspec.Struct, frozen=True):
+    project_id: ProjectId
+    symbol: str
+    since_ns: int
+
+
+class Directory:
+    """Tickers and symbols, in the upper case of `names.fold_handle`, to ids."""
+
+    def __init__(self) -> None:
+        self._first_ns: int | None = None
+        self._rungs: dict[str, _Rung] = {}
+        self._by_id: dict[MarketId, _Rung] = {}
+        self._groups: dict[str, None] = {}
+        self._archived: dict[ProjectId, None] = {}
+        # Symbols in the order in which they were given: one entry per act of the operator.
+        self._symbols: list[_Symbol] = []
+
+    def list_symbol(self, project_id: ProjectId, symbol: str, at_ns: int) -> None:
+        """A company has this symbol from `at_ns` on."""
+        self._note_first(at_ns)
+        self._symbols.append(_Symbol(project_id, symbol.upper(), at_ns))
+
+    def list_group(self, ticker: Ticker) -> None:
+        """A series or an event has this ticker."""
+        self._groups[ticker.upper()] = None
+
+    def list_market(
+        self, market_id: MarketId, ticker: Ticker, project_id: ProjectId, at_ns: int
+    ) -> None:
+        """A market has this ticker, for ever, and is active."""
+        self._note_first(at_ns)
+        rung = _Rung(market_id, project_id, at_ns, MarketState.ACTIVE)
+        self._rungs[ticker.upper()] = self._by_id[market_id] = rung
+
+    def set_state(self, market_id: MarketId, state: MarketState) -> None:
+        """A market was halted, resumed or resolved."""
+        self._by_id[market_id].state = state
+
+    def archive(self, project_id: ProjectId) -> None:
+        """A company's symbol and the tickers of its markets no longer resolve."""
+        self._archived[project_id] = None
+
+    def resolve_ticker(self, handle: str, now_ns: int) -> MarketId | Unresolvable:
+        """The market whose ticker is `handle`, trimmed and folded already."""
+        rung = self._rungs.get(handle)
+        if rung is None:
+            return Unresolvable.NOT_A_MARKET if handle in self._groups else Unresolvable.UNKNOWN
+        if rung.listed_ns > self._refreshed_ns(now_ns):
+            return Unresolvable.UNKNOWN
+        if rung.project_id in self._archived:
+            return Unresolvable.ARCHIVED
+        return Unresolvable.HALTED if rung.state is MarketState.HALTED else rung.market_id
+
+    def resolve_symbol(self, handle: str, now_ns: int) -> ProjectId | Unresolvable:
+        """The company whose symbol was `handle` when the directory was last refreshed.
+
+        A symbol may be reused: of several companies the one that took it last is meant.
+        """
+        refreshed_ns = self._refreshed_ns(now_ns)
+        current: dict[ProjectId, str] = {}
+        for entry in self._symbols:
+            if entry.since_ns <= refreshed_ns:
+                current.pop(entry.project_id, None)
+                current[entry.project_id] = entry.symbol
+        for project_id, symbol in reversed(current.items()):
+            if symbol == handle:
+                archived = project_id in self._archived
+                return Unresolvable.ARCHIVED if archived else project_id
+        return Unresolvable.UNKNOWN
+
+    def _note_first(self, at_ns: int) -> None:
+        if self._first_ns is None:
+            self._first_ns = at_ns
+
+    def _refreshed_ns(self, now_ns: int) -> int:
+        """When the directory that answers at `now_ns` was made."""
+        if self._first_ns is None:
+            return now_ns
+        return now_ns - (now_ns - self._first_ns) % DIRECTORY_REFRESH_NS

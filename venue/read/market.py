@@ -1,0 +1,182 @@
+"""What a market shows in public: depth, prints, lifetime figures and candles, from events alone.
+
+Memory is bounded per market: 99 levels a side, the newest prints up to a number, and candles that
+roll up (`venue.read.candles`).
+
+Source: interface, Resources (Orderbook, MarketTrade, MarketStats, Candle); silences S6, S28, S41.
+"""
+
+from bisect import bisect_left, bisect_right
+from typing import Final
+
+import msgspec
+
+from venue.core import messages
+from venue.read.candles import Candles
+from venue.read.catalog import Catalog
+from venue.wire import frames, model
+from venue.wire.instant import ZERO, from_ns
+from venue.wire.model import CandleInterval
+from venue.wire.money import PRICE_MAX, PRICE_MIN, BookSide, Cents, Price, Qty, complement, notional
+from venue.wire.names import MarketId
+
+PRINTS_KEPT_MIN: Final = 5_000
+"""The newest prints of a market that are always kept; up to twice as many before the old ones go.
+Lifetime figures and candles have counted what is no longer listed."""
+
+_CENTS_PER_DOLLAR: Final = 100
+
+_ASCENDING: Final = tuple(Price(price) for price in range(PRICE_MIN, PRICE_MAX + 1))
+_DESCENDING: Final = _ASCENDING[::-1]
+
+
+class Ladders(msgspec.Struct, frozen=True):
+    """The true book as the channel carries it: YES and NO bids, best first, and its instant."""
+
+    ts: int
+    yes: tuple[frames.BookLevel, ...]
+    no: tuple[frames.BookLevel, ...]
+
+
+class _Print(msgspec.Struct, frozen=True):
+    at_ns: int
+    trade_id: str
+    price: Price
+    qty: Qty
+
+
+class _Tape:
+    """Everything kept of one market."""
+
+    __slots__ = (
+        "asks",
+        "bids",
+        "candles",
+        "captured_ns",
+        "dropped",
+        "prints",
+        "volume_cents",
+    )
+
+    def __init__(self, listed_ns: int) -> None:
+        # Sizes by price; index 0 stays empty.
+        self.bids = [Qty(0)] * (PRICE_MAX + 1)
+        self.asks = [Qty(0)] * (PRICE_MAX + 1)
+        self.captured_ns = listed_ns
+        self.prints: list[_Print] = []
+        self.dropped = 0
+        self.volume_cents = Cents(0)
+        self.candles = Candles()
+
+    def add(self, printed: messages.TradePrinted) -> None:
+        self.captured_ns = printed.at_ns
+        row = _Print(printed.at_ns, printed.trade_id, printed.price, printed.qty)
+        self.prints.append(row)
+        self.volume_cents = Cents(self.volume_cents + notional(row.price, row.qty))
+        self.candles.add(row.at_ns, row.price, row.qty)
+        if len(self.prints) > 2 * PRINTS_KEPT_MIN:
+            del self.prints[:PRINTS_KEPT_MIN]
+            self.dropped += PRINTS_KEPT_MIN
+
+
+class MarketViews:
+    """The public state of every market. Methods raise KeyError for a market never listed."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._tapes: dict[MarketId, _Tape] = {}
+
+    def apply(self, event: messages.Event) -> None:
+        """Take in one event of the engine; those that do not concern markets pass by."""
+        match event:
+            case messages.LevelChanged():
+                tape = self._tapes[event.market_id]
+                sizes = tape.bids if event.side is BookSide.BID else tape.asks
+                sizes[event.price] = event.size
+                tape.captured_ns = event.at_ns
+            case messages.TradePrinted():
+                self._tapes[event.market_id].add(event)
+            case messages.MarketListed():
+                self._tapes[event.market.market_id] = _Tape(event.at_ns)
+            case _:
+                pass
+
+    def ladders(self, market_id: MarketId) -> Ladders:
+        """The true book, also of a market that never traded."""
+        tape = self._tapes[market_id]
+        bids, asks = tape.bids, tape.asks
+        return Ladders(
+            ts=tape.captured_ns,
+            yes=tuple([frames.BookLevel(p, bids[p]) for p in _DESCENDING if bids[p]]),
+            no=tuple([frames.BookLevel(complement(p), asks[p]) for p in _ASCENDING if asks[p]]),
+        )
+
+    def orderbook(self, market_id: MarketId) -> model.Orderbook:
+        """Depth as REST shows it: the zero instant and empty sides until the first print (S28)."""
+        tape = self._tapes[market_id]
+        ticker, _ = self._catalog.market_tickers(market_id)
+        if not tape.prints:
+            return model.Orderbook(ticker, market_id, ZERO, (), ())
+        bids, asks = tape.bids, tape.asks
+        return model.Orderbook(
+            ticker=ticker,
+            market_id=market_id,
+            as_of=from_ns(tape.captured_ns),
+            bids=tuple([model.Level(p, bids[p]) for p in _DESCENDING if bids[p]]),
+            asks=tuple([model.Level(p, asks[p]) for p in _ASCENDING if asks[p]]),
+        )
+
+    def stats(self, market_id: MarketId) -> model.MarketStats:
+        """Lifetime figures; volume is qty x canonical price, in dollars to the cent (S41)."""
+        tape = self._tapes[market_id]
+        dollars, cents = divmod(tape.volume_cents, _CENTS_PER_DOLLAR)
+        return model.MarketStats(
+            volume_usd=f"{dollars}.{cents:02d}",
+            open_interest=self._catalog.market(market_id).open_interest,
+            last_price=tape.prints[-1].price if tape.prints else None,
+        )
+
+    def last_trade(self, market_id: MarketId) -> model.MarketTrade | None:
+        """The newest print, or None for a market that never traded."""
+        prints = self._tapes[market_id].prints
+        return self._shown(market_id, prints[-1]) if prints else None
+
+    def candles(
+        self, market_id: MarketId, interval: CandleInterval, from_ns_: int, to_ns_: int
+    ) -> model.CandleSeries:
+        """Candles that begin at or between two instants, oldest first."""
+        window = self._tapes[market_id].candles.window(interval, from_ns_, to_ns_)
+        ticker, _ = self._catalog.market_tickers(market_id)
+        return model.CandleSeries(ticker, market_id, interval, window)
+
+    def trades(
+        self,
+        market_id: MarketId,
+        span_ns: tuple[int | None, int | None],
+        before: int | None,
+        limit: int,
+    ) -> tuple[tuple[model.MarketTrade, ...], int | None]:
+        """Prints at or between two instants (None: open), newest first, and where to go on.
+
+        before: the place of the last row seen, None at the start. The place returned is None when
+        these are the last ones. Prints made meanwhile are newer than the walk and not met by it.
+        """
+        tape = self._tapes[market_id]
+        prints, (first_ns, last_ns) = tape.prints, span_ns
+        low = 0 if first_ns is None else bisect_left(prints, first_ns, key=_at_ns)
+        high = len(prints) if last_ns is None else bisect_right(prints, last_ns, key=_at_ns)
+        if before is not None:
+            high = min(high, before - tape.dropped)
+        start = max(low, high - limit)
+        rows = [self._shown(market_id, row) for row in reversed(prints[start : max(start, high)])]
+        return tuple(rows), start + tape.dropped if rows and start > low else None
+
+    def _shown(self, market_id: MarketId, row: _Print) -> model.MarketTrade:
+        ticker, _ = self._catalog.market_tickers(market_id)
+        return model.MarketTrade(
+            row.trade_id, ticker, market_id, row.price, row.qty, from_ns(row.at_ns)
+        )
+
+
+def _at_ns(row: _Print) -> int:
+    return row.at_ns

@@ -1,0 +1,56 @@
+"""The engine's events into the views, in order and a chosen time late.
+
+Source: interface, What the service does (reads may briefly lag a write); design, read side.
+"""
+
+from collections import deque
+
+from venue.core.messages import Event
+from venue.read.account import AccountViews
+from venue.read.catalog import Catalog
+from venue.read.market import MarketViews
+
+
+class Views:
+    """Everything that the outside may see."""
+
+    def __init__(self) -> None:
+        self.catalog = Catalog()
+        self.market = MarketViews(self.catalog)
+        self.account = AccountViews(self.catalog)
+
+    def apply(self, event: Event) -> None:
+        """Take in one event; events come in the order in which the engine gave them."""
+        # The catalog first: the other two look up in it what an event names.
+        self.catalog.apply(event)
+        self.market.apply(event)
+        self.account.apply(event)
+
+
+class Projector:
+    """Holds events back for `lag_ns` >= 0, then applies them to `views`."""
+
+    def __init__(self, views: Views, lag_ns: int) -> None:
+        self.views = views
+        self.lag_ns = lag_ns
+        self._waiting: deque[tuple[int, list[Event]]] = deque()
+
+    def publish(self, events: list[Event], now_ns: int) -> None:
+        """Hand over what one command did; it becomes visible whole, `lag_ns` after `now_ns`.
+
+        `now_ns` never goes back from call to call.
+        """
+        self._waiting.append((now_ns + self.lag_ns, events))
+
+    def advance(self, now_ns: int) -> list[Event]:
+        """Make everything visible that is due, and return it in order."""
+        visible: list[Event] = []
+        while self._waiting and self._waiting[0][0] <= now_ns:
+            for event in self._waiting.popleft()[1]:
+                self.views.apply(event)
+                visible.append(event)
+        return visible
+
+    def next_due_ns(self) -> int | None:
+        """When the next events become visible; None while none wait."""
+        return self._waiting[0][0] if self._waiting else None
