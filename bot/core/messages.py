@@ -39,10 +39,12 @@ class Started(msgspec.Struct, frozen=True, tag=True):
 
     boot_nonce: 20 hex digits, never used before; every client_order_id of the run begins with it.
     open_intents: creates of earlier runs that must be settled before anything is quoted.
+    new_account: the account was opened for this run, so no earlier one can have written to it.
     """
 
     boot_nonce: str
     open_intents: tuple[OpenIntent, ...]
+    new_account: bool = False
 
 
 class Beat(msgspec.Struct, frozen=True, tag=True):

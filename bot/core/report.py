@@ -92,6 +92,7 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The whole picture.
 
+    flat_ns: how long it would take to cancel everything with the tokens there are.
     first_two_sided_ns: when both sides first rested on every active rung, None before.
     pnl_cents: cash flow of all fills, fees paid, plus shares marked to the fair curve, else to the
     last price; ledger_difference_cents: the venue's cash less ours, None until both were read with
@@ -109,6 +110,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     in_flight: int
     resting: int
     unknown_open: int
+    flat_ns: int
     cash_available_cents: Cents | None
     pnl_cents: Cents
     fees_cents: Cents

@@ -30,13 +30,16 @@ class PaceSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     decide_ns: shortest time between two decisions of one event. dwell_ns: an order younger than
     this is not moved in price. tolerance_ticks: an order this far on the safe side of its wanted
-    price keeps its place. siblings: most orders of ours at one price. requests_in_flight: most
+    price keeps its place. resize_pct: a level is topped up or shrunk when it is off by this much of
+    its wanted size, for each request has its price; limits count what is live, so they do not hang
+    on it. siblings: most orders of ours at one price. requests_in_flight: most
     writes awaiting an answer.
     """
 
     decide_ns: int = 50 * NS_PER_MS
     dwell_ns: int = 500 * NS_PER_MS
     tolerance_ticks: int = 1
+    resize_pct: int = 50
     siblings: int = 3
     requests_in_flight: int = 32
 
@@ -66,6 +69,8 @@ class TrustSettings(msgspec.Struct, frozen=True, kw_only=True):
     sweep_ns: int = NS_PER_SECOND
     audit_ns: int = 5 * NS_PER_SECOND
     resend_ns: int = NS_PER_SECOND
+    refused_resend_ns: int = 5 * NS_PER_SECOND
+    gap_ns: int = 250 * NS_PER_MS
 
 
 class TraderSettings(msgspec.Struct, frozen=True, kw_only=True):

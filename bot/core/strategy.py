@@ -88,11 +88,17 @@ class EventView(msgspec.Struct, frozen=True):
 
 
 class Quote(msgspec.Struct, frozen=True):
-    """A wish to have `qty` shares resting at a canonical YES price on one side."""
+    """A wish to have `qty` shares resting at a canonical YES price on one side.
+
+    limit: the boldest price (highest bid, lowest ask) at which they would still be worth having:
+    an order that stands between it and `price` is left where it is, for the sake of its place in
+    the queue. None is `price` itself.
+    """
 
     side: BookSide
     price: Price
     qty: Qty
+    limit: Price | None = None
 
 
 Quotes = Mapping[MarketId, tuple[Quote, ...]]
@@ -138,6 +144,8 @@ def checked(quotes: Quotes, view: EventView) -> dict[MarketId, tuple[Quote, ...]
                 raise NonsenseQuotes(f"price {quote.price!r} on {market_id}")
             if type(quote.qty) is not int or quote.qty < 1:
                 raise NonsenseQuotes(f"qty {quote.qty!r} on {market_id}")
+            if quote.limit is not None and not _is_bolder(quote):
+                raise NonsenseQuotes(f"limit {quote.limit!r} of {quote.price} on {market_id}")
             if (quote.side, quote.price) in seen:
                 raise NonsenseQuotes(f"{quote.side} {quote.price} twice on {market_id}")
             seen.add((quote.side, quote.price))
@@ -147,3 +155,11 @@ def checked(quotes: Quotes, view: EventView) -> dict[MarketId, tuple[Quote, ...]
             raise NonsenseQuotes(f"bid {max(bids)} not below ask {min(asks)} on {market_id}")
         out[market_id] = tuple(wanted)
     return out
+
+
+def _is_bolder(quote: Quote) -> bool:
+    """Whether a limit is a price at or beyond the wanted one, toward the other side."""
+    limit: object = quote.limit
+    if type(limit) is not int or not is_price(limit):
+        return False
+    return limit >= quote.price if quote.side is BookSide.BID else limit <= quote.price

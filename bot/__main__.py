@@ -1,0 +1,5 @@
+"""Lets `python -m bot` do what `bot` does."""
+
+from bot.cli import main
+
+main()

@@ -1,0 +1,408 @@
+"""The configuration file: one YAML per series, every unit in its key, every fault told at once.
+
+Paths in the file are taken from the file's own folder; the state directory from where the program
+is started. Nothing is guessed: an unknown key, a limit of zero or a key written out is refused.
+
+Source: docs/operations.md; design, Libraries; reliability, rows 68-72, 104, 107.
+"""
+
+import difflib
+import ipaddress
+import re
+import urllib.parse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import msgspec
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.core.settings import (
+    BudgetSettings,
+    PaceSettings,
+    RiskSettings,
+    TraderSettings,
+    TrustSettings,
+)
+from bot.core.strategy import Strategy
+from bot.io.plugins import StrategyFault, find_strategy
+from bot.io.typed import typed
+from bot.io.yamltext import Fault, Place, YamlFault, YamlText, read_yaml
+from venue.wire.instant import NS_PER_MS
+from venue.wire.limits import NOTIONAL_CENTS_MAX, QTY_MAX, RATE_BURST, RATE_PER_SECOND
+from venue.wire.money import Cents, Qty
+from venue.wire.names import Ticker, fold_ticker, is_path_segment
+from venue.wire.routes import API_PREFIX, STREAM_PATH
+
+_LOSS_CENTS_MAX: Final = NOTIONAL_CENTS_MAX
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
+
+Loss = Annotated[int, Field(ge=1, le=_LOSS_CENTS_MAX)]
+Shares = Annotated[int, Field(ge=1, le=QTY_MAX)]
+Milliseconds = Annotated[int, Field(ge=1, le=600_000)]
+
+
+class ConfigFault(Exception):
+    """A configuration cannot be used; `faults` has a line of text for each thing wrong."""
+
+    def __init__(self, faults: list[str]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("\n".join(faults))
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Venue(_Part):
+    embedded: str | None = Field(None, description="a path of a venue's YAML")
+    base_url: str | None = Field(None, description="an address that ends in /v1")
+    stream_url: str | None = Field(None, description="a ws or wss address")
+    key_file: str | None = Field(None, description="a path of a file that holds the key")
+    key_env: str | None = Field(None, description="the name of an environment variable")
+
+
+class _Strategy(_Part):
+    name: str = Field(description="a strategy's name, package.module:Class or ./file.py:Class")
+    params: dict[str, Any] = Field(default_factory=dict)
+
+
+# The defaults have their home in bot.core.settings; here they get their units and their bounds.
+_PACE: Final = PaceSettings()
+_BUDGET: Final = BudgetSettings()
+_TRUST: Final = TrustSettings()
+_RESTING_ORDERS: Final = RiskSettings(
+    event_loss_cents=Cents(1),
+    series_loss_cents=Cents(1),
+    rung_position_qty=Qty(1),
+    order_qty=Qty(1),
+).resting_orders
+
+
+class _Risk(_Part):
+    event_loss_cents: Loss
+    series_loss_cents: Loss
+    rung_position_qty: Shares
+    order_qty: Shares
+    resting_orders: int = Field(_RESTING_ORDERS, ge=1, le=RATE_BURST)
+
+
+class _Pace(_Part):
+    decide_ms: Milliseconds = _PACE.decide_ns // NS_PER_MS
+    dwell_ms: Milliseconds = _PACE.dwell_ns // NS_PER_MS
+    tolerance_ticks: int = Field(_PACE.tolerance_ticks, ge=0, le=20)
+    resize_pct: int = Field(_PACE.resize_pct, ge=0, le=100)
+    siblings: int = Field(_PACE.siblings, ge=1, le=20)
+    requests_in_flight: int = Field(_PACE.requests_in_flight, ge=1, le=RATE_BURST)
+
+
+class _Budget(_Part):
+    rate_per_second: int = Field(_BUDGET.rate_per_second, ge=1, le=RATE_PER_SECOND)
+    burst: int = Field(_BUDGET.burst, ge=1, le=RATE_BURST)
+    reserve: int = Field(_BUDGET.reserve, ge=1, le=RATE_BURST)
+
+
+class _Trust(_Part):
+    heard_ms: Milliseconds = _TRUST.heard_ns // NS_PER_MS
+    book_ms: Milliseconds = _TRUST.book_ns // NS_PER_MS
+    recheck_ms: Milliseconds = _TRUST.recheck_ns // NS_PER_MS
+    read_lag_ms: Milliseconds = _TRUST.read_lag_ns // NS_PER_MS
+    sweep_ms: Milliseconds = _TRUST.sweep_ns // NS_PER_MS
+    audit_ms: Milliseconds = _TRUST.audit_ns // NS_PER_MS
+    resend_ms: Milliseconds = _TRUST.resend_ns // NS_PER_MS
+    refused_resend_ms: Milliseconds = _TRUST.refused_resend_ns // NS_PER_MS
+    gap_ms: Milliseconds = _TRUST.gap_ns // NS_PER_MS
+
+
+class _Status(_Part):
+    host: str = Field("127.0.0.1", description="an address to listen on")
+    port: int = Field(8090, ge=0, le=65_535)
+    allowed_hosts: tuple[str, ...] = ()
+
+
+class _State(_Part):
+    dir: str | None = Field(None, description="a path of a directory")
+    journal_segment_mb: int = Field(64, ge=1, le=1_024)
+    journal_segments_kept: int = Field(8, ge=2, le=1_000)
+
+
+class _File(_Part):
+    """The whole file."""
+
+    name: str | None = Field(None, description="a short name of small letters, digits, - and _")
+    series: str = Field(description="a series ticker")
+    venue: _Venue
+    strategy: _Strategy
+    risk: _Risk
+    pace: _Pace = _Pace()
+    budget: _Budget = _Budget()
+    trust: _Trust = _Trust()
+    status: _Status = _Status()
+    state: _State = _State()
+
+
+class EmbeddedSettings(msgspec.Struct, frozen=True):
+    """Trade on a venue of our own, opened with this file."""
+
+    config: Path
+
+
+class ExternalSettings(msgspec.Struct, frozen=True):
+    """Trade on a venue at these addresses. Exactly one of key_file and key_env is set."""
+
+    base_url: str
+    stream_url: str
+    key_file: Path | None
+    key_env: str | None
+
+
+class StatusSettings(msgspec.Struct, frozen=True):
+    """Where the status page answers. allowed_hosts: Host headers beside those of loopback."""
+
+    host: str
+    port: int
+    allowed_hosts: tuple[str, ...]
+
+
+class StateSettings(msgspec.Struct, frozen=True):
+    """Where the journal, the lock and the logs stand, and how much of the journal is kept."""
+
+    directory: Path
+    segment_bytes: int
+    segments_kept: int
+
+
+class Draft:
+    """A file that was read, with what is wrong so far; the strategy has not been looked for."""
+
+    def __init__(self, source: YamlText, file: _File | None, faults: list[Fault]) -> None:
+        self.source = source
+        self._file = file
+        self.faults = faults
+
+    @property
+    def file(self) -> _File:
+        """What the file says; only for a draft without faults."""
+        assert self._file is not None
+        return self._file
+
+    @property
+    def name(self) -> str:
+        """The bot's name: the one given, else the file's."""
+        return self.file.name or self.source.path.stem
+
+    @property
+    def state(self) -> StateSettings:
+        """The state directory."""
+        state = self.file.state
+        return StateSettings(
+            Path(state.dir) if state.dir is not None else Path("state") / self.name,
+            state.journal_segment_mb * 1024 * 1024,
+            state.journal_segments_kept,
+        )
+
+    @property
+    def venue(self) -> EmbeddedSettings | ExternalSettings:
+        """The venue to trade on."""
+        venue, folder = self.file.venue, self.source.path.parent
+        if venue.embedded is not None:
+            return EmbeddedSettings(folder / venue.embedded)
+        assert venue.base_url is not None
+        base_url = venue.base_url.rstrip("/")
+        key_file = None if venue.key_file is None else folder / Path(venue.key_file).expanduser()
+        stream_url = venue.stream_url or default_stream_url(base_url)
+        return ExternalSettings(base_url, stream_url, key_file, venue.key_env)
+
+
+class BotConfig(msgspec.Struct, frozen=True):
+    """A whole, checked configuration."""
+
+    name: str
+    trader: TraderSettings
+    make_strategy: Callable[[], Strategy]
+    strategy_name: str
+    venue: EmbeddedSettings | ExternalSettings
+    status: StatusSettings
+    state: StateSettings
+
+
+def default_stream_url(base_url: str) -> str:
+    """The channel's address when none is given: ws for http, wss for https, plus /stream (S8)."""
+    scheme, _, rest = base_url.partition("://")
+    return f"{'wss' if scheme == 'https' else 'ws'}://{rest}{STREAM_PATH}"
+
+
+def read_draft(path: Path) -> Draft:
+    """Read a file and check everything but the strategy. Raises ConfigFault only when it is no
+    plain YAML at all; other faults are kept in the draft, to be told together."""
+    try:
+        source = read_yaml(path)
+    except YamlFault as fault:
+        raise ConfigFault(list(fault.told)) from None
+    file, faults = typed(_File, source.content, (), source)
+    if file is not None:
+        faults = _cross_checked(file, source)
+    return Draft(source, file, faults)
+
+
+def finish(draft: Draft) -> BotConfig:
+    """Find the strategy, check its parameters. Raises ConfigFault with everything that is wrong.
+
+    Imports the strategy's module, and so whatever it needs.
+    """
+    found, faults = _strategy(draft.source)
+    faults = sorted({*draft.faults, *faults})
+    if faults or found is None:
+        raise ConfigFault([f"{draft.source.path}:{fault.line}: {fault.text}" for fault in faults])
+    strategy, params = found
+    file = draft.file
+    return BotConfig(
+        name=draft.name,
+        trader=trader_settings(file, fold_ticker(file.series)),
+        make_strategy=lambda: strategy(params),
+        strategy_name=file.strategy.name,
+        venue=draft.venue,
+        status=StatusSettings(file.status.host, file.status.port, file.status.allowed_hosts),
+        state=draft.state,
+    )
+
+
+def trader_settings(file: _File, series_ticker: Ticker) -> TraderSettings:
+    """The trader's numbers, milliseconds turned into nanoseconds."""
+    risk = file.risk
+    return TraderSettings(
+        series_ticker=series_ticker,
+        risk=RiskSettings(
+            event_loss_cents=Cents(risk.event_loss_cents),
+            series_loss_cents=Cents(risk.series_loss_cents),
+            rung_position_qty=Qty(risk.rung_position_qty),
+            order_qty=Qty(risk.order_qty),
+            resting_orders=risk.resting_orders,
+        ),
+        pace=PaceSettings(**_in_ns(file.pace)),
+        budget=BudgetSettings(**file.budget.model_dump()),
+        trust=TrustSettings(**_in_ns(file.trust)),
+    )
+
+
+def _in_ns(part: _Part) -> dict[str, int]:
+    """A part's numbers with every `_ms` turned into `_ns`."""
+    return {
+        f"{key[:-3]}_ns" if key.endswith("_ms") else key: (
+            value * NS_PER_MS if key.endswith("_ms") else value
+        )
+        for key, value in part.model_dump().items()
+    }
+
+
+def _strategy(source: YamlText) -> tuple[tuple[type[Strategy], Any] | None, list[Fault]]:
+    """The strategy's class and its parameters, or what is wrong with them."""
+    part = source.content.get("strategy")
+    name = part.get("name") if isinstance(part, dict) else None
+    if not isinstance(part, dict) or not isinstance(name, str):
+        return None, []
+    place: Place = ("strategy", "name")
+    try:
+        strategy = find_strategy(name, source.path.parent)
+    except StrategyFault as fault:
+        return None, [Fault(source.line_of(place), f"strategy.name: {fault}")]
+    content = part.get("params", {})
+    params, faults = typed(strategy.Params, content, ("strategy", "params"), source)
+    return (None, faults) if params is None else ((strategy, params), [])
+
+
+# --- checks over several keys ---------------------------------------------------------------------
+
+
+def _cross_checked(file: _File, source: YamlText) -> list[Fault]:
+    faults: list[Fault] = []
+
+    def wrong(place: Place, text: str) -> None:
+        name = ".".join(str(step) for step in place)
+        faults.append(Fault(source.line_of(place), f"{name}: {text}"))
+
+    if file.name is not None and _NAME.fullmatch(file.name) is None:
+        wrong(("name",), f"{file.name[:60]!r}; accepted: small letters, digits, - and _")
+    elif file.name is None and _NAME.fullmatch(source.path.stem) is None:
+        wrong(("name",), "missing, and the file's own name cannot stand for it")
+    if not is_path_segment(file.series):
+        wrong(("series",), f"{file.series[:60]!r}; accepted: letters, digits, dots and hyphens")
+    _check_venue(file.venue, wrong)
+    _check_numbers(file, wrong)
+    _check_status(file.status, wrong)
+    return faults
+
+
+Wrong = Callable[[Place, str], None]
+
+
+def _check_venue(venue: _Venue, wrong: Wrong) -> None:
+    if (venue.embedded is None) == (venue.base_url is None):
+        wrong(("venue",), "exactly one of embedded and base_url is wanted")
+        return
+    if venue.embedded is not None:
+        for key in ("stream_url", "key_file", "key_env"):
+            if getattr(venue, key) is not None:
+                wrong(("venue", key), "not with embedded, which gives its own")
+        return
+    if (venue.key_file is None) == (venue.key_env is None):
+        wrong(("venue",), "exactly one of key_file and key_env is wanted beside base_url")
+    if venue.key_env is not None and _VARIABLE.fullmatch(venue.key_env) is None:
+        wrong(("venue", "key_env"), "not the name of a variable; never write the key itself here")
+    assert venue.base_url is not None
+    _check_address(("venue", "base_url"), venue.base_url, ("http", "https"), wrong)
+    if not venue.base_url.rstrip("/").endswith(API_PREFIX):
+        wrong(("venue", "base_url"), f"ends in the version segment {API_PREFIX}")
+    if venue.stream_url is not None:
+        _check_address(("venue", "stream_url"), venue.stream_url, ("ws", "wss"), wrong)
+
+
+def _check_address(place: Place, text: str, schemes: tuple[str, str], wrong: Wrong) -> None:
+    """An address without user, query or fragment; the plain scheme to loopback only."""
+    plain, secure = schemes
+    try:
+        address = urllib.parse.urlsplit(text)
+        host, _ = address.hostname, address.port
+    except ValueError:
+        wrong(place, "not an address")
+        return
+    if address.scheme not in schemes or not host:
+        near = difflib.get_close_matches(address.scheme, schemes, n=1)
+        meant = f"; did you mean {near[0]}://?" if near and address.scheme not in schemes else ""
+        wrong(place, f"begins with {secure}:// and names a host{meant}")
+    elif address.username is not None or address.query or address.fragment:
+        # What stands there may be a secret: it is not shown.
+        wrong(place, "no user, query or fragment in an address")
+    elif address.scheme == plain and not is_loopback(host):
+        wrong(place, f"{plain}:// is for loopback only; use {secure}://")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address is this machine's own."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _check_numbers(file: _File, wrong: Wrong) -> None:
+    risk, budget, trust = file.risk, file.budget, file.trust
+    if risk.series_loss_cents < risk.event_loss_cents:
+        wrong(("risk", "series_loss_cents"), "not below event_loss_cents")
+    if risk.rung_position_qty < risk.order_qty:
+        wrong(("risk", "rung_position_qty"), "not below order_qty")
+    if budget.reserve >= budget.burst:
+        wrong(("budget", "reserve"), "below burst, or nothing could ever be quoted")
+    if risk.resting_orders > budget.burst:
+        wrong(("risk", "resting_orders"), "at most budget.burst, so that all can be cancelled")
+    if trust.recheck_ms >= trust.book_ms:
+        wrong(("trust", "recheck_ms"), "below book_ms, or a book is too old before it is checked")
+
+
+def _check_status(status: _Status, wrong: Wrong) -> None:
+    if not is_loopback(status.host) and not status.allowed_hosts:
+        wrong(
+            ("status", "host"),
+            "not loopback; name the Host headers to answer to in allowed_hosts to mean it",
+        )

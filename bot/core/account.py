@@ -1,0 +1,187 @@
+"""Reading the account and the series page by page, each list on its own beat.
+
+A walk is a list read from its first page to its empty cursor. A failed page throws the walk away: a
+failed read is never an empty one. What a walk shows is as of its first page's sending (`begun_ns`),
+and the reader decides what that can say about writes made meanwhile.
+
+Source: interface, Pagination; silences S3, S4, S5, S37; reliability, rows 36, 37, 54.
+"""
+
+import enum
+from collections.abc import Callable
+from typing import Any
+
+from bot.core.messages import (
+    Answer,
+    BalanceShown,
+    Done,
+    FillsShown,
+    OrdersShown,
+    PositionsShown,
+    Read,
+    ReadBalance,
+    ReadFills,
+    ReadPositions,
+    ReadResting,
+    ReadSeries,
+    Refused,
+    SeriesShown,
+)
+from bot.core.settings import TrustSettings
+from venue.wire.errors import Code
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.names import Ticker
+
+_PAGES_MAX = 1_000
+"""A walk longer than this is a failed one (row 37)."""
+
+
+class Kind(enum.StrEnum):
+    """What is read."""
+
+    SERIES = "series"
+    BALANCE = "balance"
+    POSITIONS = "positions"
+    FILLS = "fills"
+    RESTING = "resting"
+
+
+class Walk:
+    """One list on its way: rows so far, and the cursors already seen."""
+
+    __slots__ = ("begun_ns", "cursor", "cursors", "kind", "pages", "rows", "waiting")
+
+    def __init__(self, kind: Kind, begun_ns: int) -> None:
+        self.kind = kind
+        self.begun_ns = begun_ns
+        self.cursor = ""
+        self.cursors: set[str] = set()
+        self.rows: list[Any] = []
+        self.pages = 0
+        self.waiting = False
+
+
+class Account:
+    """Which reads are wanted when, and the walks under way: at most one of a kind.
+
+    done_ns and begun_ns: when the last whole walk of a kind ended, and when it was begun.
+    """
+
+    def __init__(
+        self,
+        series_ticker: Ticker,
+        trust: TrustSettings,
+        enough: Callable[[Kind, tuple[Any, ...]], bool],
+    ) -> None:
+        """enough: whether a walk may end early at this page (the rest is known already)."""
+        self._series_ticker = series_ticker
+        self._trust = trust
+        self._enough = enough
+        self._walks: dict[Kind, Walk] = {}
+        self.due_ns: dict[Kind, int] = dict.fromkeys(Kind, 0)
+        self.done_ns: dict[Kind, int] = {}
+        self.begun_ns: dict[Kind, int] = {}
+
+    def hasten(self, kind: Kind, at_ns: int) -> None:
+        """Have a list read no later than `at_ns`."""
+        self.due_ns[kind] = min(self.due_ns[kind], at_ns)
+
+    def next_due_ns(self) -> int:
+        """The earliest instant at which a read is wanted that is not under way."""
+        return min(
+            (due for kind, due in self.due_ns.items() if kind not in self._walks), default=2**62
+        )
+
+    def wanted(self, now_ns: int) -> list[tuple[Walk, Read]]:
+        """Pages to ask for now; tell `asked` about each that is sent."""
+        out: list[tuple[Walk, Read]] = []
+        for kind in Kind:
+            walk = self._walks.get(kind)
+            if walk is None:
+                if self.due_ns[kind] > now_ns:
+                    continue
+                walk = Walk(kind, now_ns)
+            if not walk.waiting:
+                out.append((walk, self._request(walk)))
+        return out
+
+    def asked(self, walk: Walk) -> None:
+        """The walk's next page has been sent for."""
+        walk.waiting = True
+        self._walks[walk.kind] = walk
+
+    def _request(self, walk: Walk) -> Read:
+        if walk.kind is Kind.SERIES:
+            return ReadSeries(self._series_ticker, walk.cursor)
+        if walk.kind is Kind.BALANCE:
+            return ReadBalance()
+        if walk.kind is Kind.POSITIONS:
+            return ReadPositions(walk.cursor)
+        if walk.kind is Kind.FILLS:
+            return ReadFills(walk.cursor)
+        return ReadResting(walk.cursor)
+
+    def take_answer(self, request: Read, answer: Answer, now_ns: int) -> Walk | None:
+        """Take a page in. The finished walk when it was the last one, else None."""
+        kind = _kind_of(request)
+        walk = None if kind is None else self._walks.get(kind)
+        if walk is None or not walk.waiting:
+            return None
+        walk.waiting = False
+        if not isinstance(answer, Done):
+            del self._walks[walk.kind]
+            fresh = isinstance(answer, Refused) and answer.code == Code.INVALID_CURSOR
+            self.due_ns[walk.kind] = now_ns if fresh and walk.pages else now_ns + NS_PER_SECOND
+            return None
+        rows, cursor = _page(answer)
+        walk.rows.extend(rows)
+        walk.pages += 1
+        repeated = cursor in walk.cursors
+        if repeated or walk.pages > _PAGES_MAX:
+            del self._walks[walk.kind]
+            self.due_ns[walk.kind] = now_ns + NS_PER_SECOND
+            return None
+        if cursor and not self._enough(walk.kind, rows):
+            walk.cursors.add(cursor)
+            walk.cursor = cursor
+            return None
+        del self._walks[walk.kind]
+        self.done_ns[walk.kind] = now_ns
+        self.begun_ns[walk.kind] = walk.begun_ns
+        sweep = walk.kind in (Kind.FILLS, Kind.RESTING)
+        self.due_ns[walk.kind] = now_ns + (self._trust.sweep_ns if sweep else self._trust.audit_ns)
+        return walk
+
+
+def _kind_of(request: Read) -> Kind | None:
+    """Which list a request is a page of; None for the reads of single things."""
+    match request:
+        case ReadSeries():
+            return Kind.SERIES
+        case ReadBalance():
+            return Kind.BALANCE
+        case ReadPositions():
+            return Kind.POSITIONS
+        case ReadFills():
+            return Kind.FILLS
+        case ReadResting():
+            return Kind.RESTING
+        case _:
+            return None
+
+
+def _page(answer: Done) -> tuple[tuple[Any, ...], str]:
+    body = answer.body
+    match body:
+        case SeriesShown():
+            return body.events, body.cursor
+        case BalanceShown():
+            return (body.balance,), ""
+        case PositionsShown():
+            return body.positions, body.cursor
+        case FillsShown():
+            return body.fills, body.cursor
+        case OrdersShown():
+            return body.orders, body.cursor
+        case _:
+            return (), ""

@@ -1,0 +1,204 @@
+"""What is believed of one market's book: whole ladders in, ours taken out, and how old it all is.
+
+Canonical YES throughout: bids and asks as (price, size), best first. No clock inside: every time is
+passed in. `ts_ns` is the venue's own time and is compared with the venue's own times only; `now_ns`
+is ours and is compared with ours only.
+
+Source: design, The bot, items 1 and 2; reliability, Terms (FEED_OK), rows 42-49, 79.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Final
+
+from bot.core.messages import TradeSeen
+from bot.core.strategy import Levels
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import BookSide, Price, Qty
+
+_TRADE_IDS_MAX: Final = 512
+"""Prints remembered per market, to count each once; a page of repeats is far shorter."""
+
+_PRINT_LEAD_NS: Final = NS_PER_SECOND
+"""A print this much newer than the book says that a frame is missing (reliability, Terms)."""
+
+_TOUCH_SIZE_CAP: Final = 100
+"""Shares beyond this at the touch add nothing to the microprice: one large order is one opinion."""
+
+
+class Book:
+    """One market's book as last shown, and the prints since."""
+
+    __slots__ = (
+        "_asks",
+        "_bids",
+        "_confirmed_ns",
+        "_last_price",
+        "_last_print_seen_ns",
+        "_last_print_ts_ns",
+        "_print_unexplained",
+        "_trade_ids",
+        "_ts_ns",
+    )
+
+    def __init__(self) -> None:
+        self._bids: Levels = ()
+        self._asks: Levels = ()
+        self._ts_ns: int | None = None
+        self._confirmed_ns: int | None = None
+        self._last_price: Price | None = None
+        self._last_print_ts_ns: int | None = None
+        self._last_print_seen_ns: int | None = None
+        self._print_unexplained = False
+        self._trade_ids: OrderedDict[str, None] = OrderedDict()
+
+    @property
+    def bids(self) -> Levels:
+        """Bids as last shown, ours included; empty when nothing is known."""
+        return self._bids
+
+    @property
+    def asks(self) -> Levels:
+        """Asks as last shown, ours included; empty when nothing is known."""
+        return self._asks
+
+    @property
+    def known(self) -> bool:
+        """Whether a book was shown since the start or since `forget`."""
+        return self._ts_ns is not None
+
+    @property
+    def ts_ns(self) -> int | None:
+        """The venue's time of the book, None when nothing is known."""
+        return self._ts_ns
+
+    @property
+    def confirmed_ns(self) -> int | None:
+        """Our time when the book was last shown or confirmed, None when nothing is known."""
+        return self._confirmed_ns
+
+    @property
+    def last_price(self) -> Price | None:
+        """The price of the newest print, by the venue's time; it outlives `forget`."""
+        return self._last_price
+
+    @property
+    def last_print_ts_ns(self) -> int | None:
+        """The venue's time of the newest print."""
+        return self._last_print_ts_ns
+
+    @property
+    def last_print_seen_ns(self) -> int | None:
+        """Our time when the newest print arrived."""
+        return self._last_print_seen_ns
+
+    def replace(self, bids: Levels, asks: Levels, ts_ns: int, now_ns: int) -> bool:
+        """Take in a whole book. False, and nothing changed, when it is older than the one held.
+
+        An equal `ts_ns` is accepted: several changes may share one instant.
+        """
+        if self._ts_ns is not None and ts_ns < self._ts_ns:
+            return False
+        self._bids = bids
+        self._asks = asks
+        self._ts_ns = ts_ns
+        self._confirmed_ns = now_ns
+        self._print_unexplained = self._print_leads()
+        return True
+
+    def confirm(self, now_ns: int) -> None:
+        """Another source has shown the very book that is held; without one this does nothing."""
+        if self._ts_ns is not None:
+            self._confirmed_ns = now_ns
+            self._print_unexplained = False
+
+    def forget(self) -> None:
+        """The feed is gone: there is no book until one is shown again (row 42)."""
+        self._bids = ()
+        self._asks = ()
+        self._ts_ns = None
+        self._confirmed_ns = None
+        self._print_unexplained = False
+
+    def print_seen(self, trade: TradeSeen, now_ns: int) -> bool:
+        """Take in a print. False when it was seen before; prints carry no order but their time.
+
+        now_ns: when it arrived. A print that leads the book by more than the allowed second puts
+        the book in doubt until a newer book or a confirmation explains it.
+        """
+        if trade.trade_id in self._trade_ids:
+            return False
+        self._trade_ids[trade.trade_id] = None
+        if len(self._trade_ids) > _TRADE_IDS_MAX:
+            self._trade_ids.popitem(last=False)
+        if self._last_print_ts_ns is None or trade.ts_ns >= self._last_print_ts_ns:
+            self._last_print_ts_ns = trade.ts_ns
+            self._last_price = trade.price
+            self._last_print_seen_ns = now_ns
+            self._print_unexplained = self._print_leads()
+        return True
+
+    def _print_leads(self) -> bool:
+        """Whether the newest print is newer than the book by more than the lead allowed."""
+        print_ns, book_ns = self._last_print_ts_ns, self._ts_ns
+        return print_ns is not None and book_ns is not None and print_ns > book_ns + _PRINT_LEAD_NS
+
+    def believable(self, now_ns: int, max_age_ns: int) -> bool:
+        """Whether it may be quoted on.
+
+        It is known, shown or confirmed no longer than `max_age_ns` ago, not crossed or locked
+        (the venue's never is), and no print since is newer than it by more than a second.
+        """
+        if self._confirmed_ns is None or now_ns - self._confirmed_ns > max_age_ns:
+            return False
+        if self._bids and self._asks and self._bids[0][0] >= self._asks[0][0]:
+            return False
+        return not self._print_unexplained
+
+    def others(self, own: Mapping[tuple[BookSide, Price], Qty]) -> tuple[Levels, Levels]:
+        """Bids and asks with our own size taken out (row 47).
+
+        own: shares of ours that may rest, per canonical side and price. What is left of a level is
+        never below zero, and an emptied level is dropped. Own size the book does not show yet
+        (reads and frames lag writes) takes nothing out of other levels.
+        """
+        if not own:
+            return self._bids, self._asks
+        return (
+            _without(self._bids, BookSide.BID, own),
+            _without(self._asks, BookSide.ASK, own),
+        )
+
+
+def _without(levels: Levels, side: BookSide, own: Mapping[tuple[BookSide, Price], Qty]) -> Levels:
+    left = []
+    for price, size in levels:
+        ours = own.get((side, price), 0)
+        if size > ours:
+            left.append((price, Qty(size - ours)))
+    return tuple(left)
+
+
+def shrunk(before: Levels, after: Levels) -> tuple[Price, ...]:
+    """The prices of one side at which less rests than before, in the order of `before`.
+
+    An own order there may have filled: its read is worth a request (design, The bot, item 9).
+    """
+    if before == after:
+        return ()
+    now = dict(after)
+    return tuple(price for price, size in before if now.get(price, 0) < size)
+
+
+def microprice(bids: Levels, asks: Levels) -> float | None:
+    """The mid of the touch weighted by the opposite sizes, in cents; None unless both sides are.
+
+    Each size counts up to a hundred shares.
+    """
+    if not bids or not asks:
+        return None
+    bid, bid_size = bids[0]
+    ask, ask_size = asks[0]
+    bid_weight = min(bid_size, _TOUCH_SIZE_CAP)
+    ask_weight = min(ask_size, _TOUCH_SIZE_CAP)
+    return (bid * ask_weight + ask * bid_weight) / (bid_weight + ask_weight)

@@ -1,0 +1,104 @@
+"""Draws the `Report`: the whole trader at one instant, for people and metrics. Decides nothing.
+
+Source: design, The bot, item 10.
+"""
+
+from typing import TYPE_CHECKING
+
+from bot.core.order import OwnOrder, State
+from bot.core.report import EventReport, OrderReport, Report, RungReport
+from bot.core.risk import Exposure, loss_cents
+from bot.core.room import Ladder, Rung
+from bot.core.settings import TraderSettings
+from venue.wire.names import MarketId
+
+if TYPE_CHECKING:
+    from bot.core.trader import Trader
+
+
+def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
+    """The picture at `now_ns`."""
+    quoting, ledgers, desk, out = trader.quoting, trader.ledgers, trader.desk, trader.out
+    marks: dict[MarketId, float] = {
+        rung.market_id: rung.fair.value_cents
+        if rung.fair is not None
+        else rung.book.last_price or 0
+        for ladder in quoting.ladders
+        for rung in ladder.rungs
+        if rung.fair is not None or rung.book.last_price is not None
+    }
+    return Report(
+        now_ns=now_ns,
+        phase=trader.phase,
+        series_ticker=settings.series_ticker,
+        started_ns=trader.started_ns,
+        first_two_sided_ns=trader.first_two_sided_ns,
+        events=tuple(_event(trader, ladder, now_ns) for ladder in quoting.ladders),
+        counters=out.counters(ledgers.fills),
+        tokens=out.purse.tokens(now_ns),
+        in_flight=len(out.pending),
+        resting=sum(own.state is not State.LOST for own in desk.all_live()),
+        unknown_open=desk.unknown_count(),
+        flat_ns=out.purse.flat_ns(desk.live_count(), now_ns),
+        cash_available_cents=ledgers.available_cents,
+        pnl_cents=ledgers.pnl_cents(marks),
+        fees_cents=ledgers.book.fees_cents,
+        worst_case_cents=quoting.worst_case_cents,
+        worst_case_max_cents=quoting.worst_case_max_cents,
+        worst_case_limit_cents=settings.risk.series_loss_cents,
+        ledger_difference_cents=ledgers.difference_cents,
+        feed_heard_ns=quoting.heard_ns,
+        findings=tuple(f"{name}: {text}" for name, text in sorted(out.findings.items())),
+    )
+
+
+def _event(trader: "Trader", ladder: Ladder, now_ns: int) -> EventReport:
+    exposure: Exposure = trader.quoting.exposure(ladder)
+    return EventReport(
+        event_ticker=ladder.event.event_ticker,
+        title=ladder.event.title,
+        status=ladder.event.status,
+        resolution_ns=ladder.resolution_ns,
+        rungs=tuple(_rung(trader, rung, now_ns) for rung in ladder.rungs),
+        outcome_cents=exposure.outcome_cents,
+        worst_case_cents=loss_cents(exposure.worst_cents),
+    )
+
+
+def _rung(trader: "Trader", rung: Rung, now_ns: int) -> RungReport:
+    orders = trader.desk.live(rung.market_id)
+    bids, asks = rung.others(orders)
+    yes_qty, no_qty = trader.ledgers.holdings(rung.market_id)
+    unit = f" {rung.market.strike_unit}" if rung.market.strike_unit else ""
+    return RungReport(
+        market_id=rung.market_id,
+        ticker=rung.market.ticker,
+        strike_text=f"{rung.market.strike_value}{unit}" if rung.market.strike_value else "",
+        state=rung.market.state,
+        blocked=rung.blocked,
+        bids=bids,
+        asks=asks,
+        fair_cents=None if rung.fair is None else rung.fair.value_cents,
+        fair_sd_cents=None if rung.fair is None else rung.fair.sd_cents,
+        last_price=rung.book.last_price,
+        yes_qty=yes_qty,
+        no_qty=no_qty,
+        book_age_ns=None if not rung.book.known else now_ns - rung.confirmed_ns,
+        orders=tuple(_order(own, now_ns) for own in orders),
+    )
+
+
+def _order(own: OwnOrder, now_ns: int) -> OrderReport:
+    return OrderReport(
+        client_order_id=own.client_order_id,
+        order_id=own.order_id,
+        side=own.side,
+        price=own.level,
+        outcome=own.outcome,
+        own_side=own.own_side,
+        remaining_qty=own.remaining,
+        filled_qty=own.filled,
+        state=own.state,
+        age_ns=now_ns - own.placed_ns,
+        why=own.why,
+    )

@@ -1,0 +1,279 @@
+"""The account as its fills make it: shares, cash, fees, to the cent, whatever order they come in.
+
+Every sum here is commutative: pages are walked newest first, a fill may be read after its market
+has settled, and the end result is the same. Positions and balances that the venue shows are for
+comparing with (`holdings`, `expected_cash`), never for adding up.
+
+Each fill is booked exactly once for ever, in bounded memory: ids of recent fills are kept, and
+below a floor in the venue's time every fill is known to be booked. The floor rises only in `trim`,
+which is called when a walk of the fill list has joined what was booked before it; older pages can
+then hold nothing new, so what is at or below the floor is a repeat.
+
+Source: design, laws 3 and 4; reliability, rows 52-58, B9; silences S4, S5, S16, S22.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+import msgspec
+
+from venue.wire import model
+from venue.wire.instant import to_ns
+from venue.wire.money import (
+    PAYOUT_CENTS,
+    Cents,
+    FeeRate,
+    FeeUnits,
+    Outcome,
+    Qty,
+    Side,
+    ceil_cents,
+    fee_units,
+    notional,
+)
+from venue.wire.names import MarketId, OrderId, Ticker
+
+FILL_IDS_KEPT: Final = 20_000
+"""Newest fills whose ids are kept after a `trim`: far more than a lagging read can reorder."""
+
+
+class UnbookableFill(Exception):
+    """A fill that cannot be read as cash and shares; nothing was booked. Names the fill and why."""
+
+
+class OrderTally(msgspec.Struct):
+    """What the booked fills of one order come to.
+
+    filled: shares. cash_cents: what they did to our cash, fees included; negative is paid.
+    fee_units: the exact fees by formula of those fills that came without a fee (S16).
+    """
+
+    filled: int = 0
+    cash_cents: int = 0
+    fee_units: int = 0
+
+
+class _Market(msgspec.Struct):
+    """One market: its terms, shares by outcome, and its cash so far. `winner` once it settled."""
+
+    event_ticker: Ticker
+    maker_rate: FeeRate
+    taker_rate: FeeRate
+    yes: int = 0
+    no: int = 0
+    cash_cents: int = 0
+    winner: Outcome | None = None
+
+
+class Portfolio:
+    """The books. Amounts are integer cents, sizes whole shares."""
+
+    def __init__(self, ids_kept: int = FILL_IDS_KEPT) -> None:
+        """ids_kept: how many of the newest fills are told apart by id after a `trim`, >= 1."""
+        self._ids_kept = ids_kept
+        self._markets: dict[MarketId, _Market] = {}
+        self._tallies: dict[OrderId, OrderTally] = {}
+        self._booked: dict[str, int] = {}
+        self._floor_ns: int | None = None
+        self._event_cash: dict[Ticker, int] = {}
+        self._cash_cents = 0
+        self._fees_cents = 0
+        self._fill_count = 0
+
+    def list_market(
+        self, market_id: MarketId, event_ticker: Ticker, maker: FeeRate, taker: FeeRate
+    ) -> None:
+        """Make a market and its fee rates known; again with other rates is from now on."""
+        market = self._markets.get(market_id)
+        if market is None:
+            self._markets[market_id] = _Market(event_ticker, maker, taker)
+        else:
+            market.maker_rate, market.taker_rate = maker, taker
+
+    # --- writing ----------------------------------------------------------------------------------
+
+    def is_booked(self, fill: model.Fill) -> bool:
+        """Whether this fill has been booked. Raises UnbookableFill when its time is unreadable."""
+        return fill.fill_id in self._booked or self._is_below_floor(_created_ns(fill))
+
+    def _is_below_floor(self, created_ns: int) -> bool:
+        return self._floor_ns is not None and created_ns <= self._floor_ns
+
+    def book_fill(self, fill: model.Fill) -> bool:
+        """Book a fill. False, and nothing changed, when it was booked before.
+
+        Cash is reckoned in `outcome_price`. A fill without a fee is charged by the formula, one
+        running sum per order, at the rate of its role, or at the dearer one if that is not shown.
+        Raises UnbookableFill, and books nothing, for an outcome, side, time or price it cannot
+        read, or a missing fee on a market that was never listed.
+        """
+        created_ns = _created_ns(fill)
+        if fill.fill_id in self._booked or self._is_below_floor(created_ns):
+            return False
+        try:
+            outcome, side = Outcome(fill.outcome.value), Side(fill.side.value)
+        except ValueError as fault:
+            raise UnbookableFill(f"fill {fill.fill_id}: {fault}") from None
+        if not 0 <= fill.outcome_price <= PAYOUT_CENTS or fill.qty < 1:
+            raise UnbookableFill(
+                f"fill {fill.fill_id}: {fill.qty} shares at {fill.outcome_price} cents"
+            )
+        market = self._markets.get(fill.market_id)
+        if market is None:
+            if fill.fee_cents is None:
+                raise UnbookableFill(f"fill {fill.fill_id}: no fee, and its market is not listed")
+            market = _Market(fill.event_ticker, FeeRate(0), FeeRate(0))
+            self._markets[fill.market_id] = market
+        tally = self._tallies.setdefault(fill.order_id, OrderTally())
+        fee_cents = _fee_of(fill, market, tally)
+        sign = 1 if side is Side.BUY else -1
+        cash_cents = -sign * notional(fill.outcome_price, fill.qty) - fee_cents
+        tally.filled += fill.qty
+        tally.cash_cents += cash_cents
+        self._fees_cents += fee_cents
+        self._fill_count += 1
+        self._booked[fill.fill_id] = created_ns
+        self._move_cash(market, cash_cents)
+        self._move_shares(market, outcome, sign * fill.qty)
+        return True
+
+    def _move_cash(self, market: _Market, cents: int) -> None:
+        market.cash_cents += cents
+        event = market.event_ticker
+        self._event_cash[event] = self._event_cash.get(event, 0) + cents
+        self._cash_cents += cents
+
+    def _move_shares(self, market: _Market, outcome: Outcome, shares: int) -> None:
+        """Shares of a settled market turn into their payout at once, late fills included."""
+        if market.winner is not None:
+            if outcome is market.winner:
+                self._move_cash(market, PAYOUT_CENTS * shares)
+        elif outcome is Outcome.YES:
+            market.yes += shares
+        else:
+            market.no += shares
+
+    def settle(self, market_id: MarketId, winner: Outcome) -> Cents:
+        """A market resolved: its shares become cash. What was paid out for shares held now.
+
+        The first word stands: settling again changes nothing and returns 0. A market of which
+        nothing is known yet returns 0; list it first so that late fills find its winner (S22).
+        """
+        market = self._markets.get(market_id)
+        if market is None or market.winner is not None:
+            return Cents(0)
+        winning = market.yes if winner is Outcome.YES else market.no
+        market.yes = market.no = 0
+        market.winner = winner
+        self._move_cash(market, PAYOUT_CENTS * winning)
+        return Cents(PAYOUT_CENTS * winning)
+
+    def trim(self, live_orders: Collection[OrderId]) -> None:
+        """Forget what can never be asked for again. Call when a walk of the fills has finished.
+
+        Only then is everything older than the newest `ids_kept` fills booked, so that their time
+        can stand for their ids; equal times stay on one side of the floor together. Nothing is done
+        before twice `ids_kept` have gathered, so that the work is rare. Tallies of orders not among
+        `live_orders` go in the same way.
+        """
+        if len(self._booked) > 2 * self._ids_kept:
+            times = sorted(self._booked.values())
+            floor_ns = times[-self._ids_kept - 1]
+            self._booked = {key: at for key, at in self._booked.items() if at > floor_ns}
+            self._floor_ns = floor_ns
+        if len(self._tallies) > 2 * self._ids_kept:
+            live = frozenset(live_orders)
+            self._tallies = {key: tally for key, tally in self._tallies.items() if key in live}
+
+    def forget_order(self, order_id: OrderId) -> None:
+        """Drop the tally of an order that has ended and whose fills are all booked."""
+        self._tallies.pop(order_id, None)
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def holdings(self, market_id: MarketId) -> tuple[int, int]:
+        """YES and NO shares held of a market, by the booked fills; 0 and 0 when unheard of.
+
+        Below zero only while the purchase that an already booked sale came from is yet to be read.
+        """
+        market = self._markets.get(market_id)
+        return (0, 0) if market is None else (market.yes, market.no)
+
+    def winner(self, market_id: MarketId) -> Outcome | None:
+        """The outcome that won, once settled."""
+        market = self._markets.get(market_id)
+        return None if market is None else market.winner
+
+    def filled_qty(self, order_id: OrderId) -> Qty:
+        """Booked shares of an order, 0 when there are none or it was forgotten."""
+        tally = self._tallies.get(order_id)
+        return Qty(0) if tally is None else Qty(tally.filled)
+
+    def cash_of_order(self, order_id: OrderId) -> Cents:
+        """What an order's booked fills did to our cash, fees included; negative is paid."""
+        tally = self._tallies.get(order_id)
+        return Cents(0) if tally is None else Cents(tally.cash_cents)
+
+    def event_cash_cents(self, event_ticker: Ticker) -> Cents:
+        """Net cash flow of an event's fills and payouts, fees included."""
+        return Cents(self._event_cash.get(event_ticker, 0))
+
+    @property
+    def cash_flow_cents(self) -> Cents:
+        """Net cash flow of everything booked."""
+        return Cents(self._cash_cents)
+
+    @property
+    def fees_cents(self) -> Cents:
+        """Fees of everything booked, already inside the cash flow."""
+        return Cents(self._fees_cents)
+
+    @property
+    def fill_count(self) -> int:
+        """Fills booked so far."""
+        return self._fill_count
+
+    def expected_cash(self, opening_cents: Cents) -> Cents:
+        """What the venue's balance must total, reserves included, if it was `opening_cents` before
+        the first booked fill and nothing was paid in or out since."""
+        return Cents(opening_cents + self._cash_cents)
+
+    def value_cents(self, marks: Mapping[MarketId, float]) -> Cents:
+        """What the held shares are worth, each market rounded to the cent.
+
+        marks: YES value per share, cents 0..100. Where a mark is missing, pairs of YES and NO
+        count at the dollar they pay for certain, and what is left over at nothing.
+        """
+        return Cents(sum(_worth(each, marks.get(key)) for key, each in self._markets.items()))
+
+    def pnl_cents(self, marks: Mapping[MarketId, float]) -> Cents:
+        """Cash flow of everything booked and what the held shares are worth at `marks`."""
+        return Cents(self._cash_cents + self.value_cents(marks))
+
+
+def _created_ns(fill: model.Fill) -> int:
+    try:
+        return to_ns(fill.created_at)
+    except ValueError as fault:
+        raise UnbookableFill(f"fill {fill.fill_id}: {fault}") from None
+
+
+def _fee_of(fill: model.Fill, market: _Market, tally: OrderTally) -> int:
+    """The fee of a fill. Missing fees of an order add up to one rounding of their sum (S16), and
+    only they are in that sum, so that the order in which fills are booked does not matter."""
+    if fill.fee_cents is not None:
+        return fill.fee_cents
+    rate = {
+        model.Liquidity.MAKER: market.maker_rate,
+        model.Liquidity.TAKER: market.taker_rate,
+    }.get(fill.liquidity, max(market.maker_rate, market.taker_rate))
+    before = FeeUnits(tally.fee_units)
+    after = FeeUnits(before + fee_units(rate, fill.qty, fill.outcome_price))
+    tally.fee_units = after
+    return ceil_cents(after) - ceil_cents(before)
+
+
+def _worth(market: _Market, mark: float | None) -> int:
+    if mark is None:
+        return PAYOUT_CENTS * max(0, min(market.yes, market.no))
+    return PAYOUT_CENTS * market.no + round((market.yes - market.no) * mark)

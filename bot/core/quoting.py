@@ -1,0 +1,434 @@
+"""The events of the series: what is believed of them, what is wanted there, and what may be sent.
+
+Events of the feed mark a rung's event dirty; a Beat decides dirty events together, newest belief
+only: belief -> view -> strategy -> limits -> wanted quotes -> the changes that reach them.
+A strategy that raises or returns nonsense has its event pulled; the other events go on.
+
+Source: design, The bot, items 2-5; reliability, FEED_OK, rows 7, 9, 32, 39-48, 77, B3, B4.
+"""
+
+from collections.abc import Callable, Iterable
+
+from bot.core import messages as m
+from bot.core.desk import NEVER_NS, Desk
+from bot.core.ledgers import Ledgers
+from bot.core.order import OwnOrder
+from bot.core.outbox import Outbox
+from bot.core.reconcile import WantAmend, WantCancel, WantCreate, Wish, free_shares, plan_rung
+from bot.core.risk import Exposure, cut, event_limit_cents, series_loss_cents
+from bot.core.room import Ladder, Rung
+from bot.core.settings import TraderSettings
+from bot.core.strategy import ImpliedView, Strategy
+from venue.wire import instant, model
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import Cents, Qty
+from venue.wire.names import MarketId, ProjectId
+from venue.wire.requests import Amend
+
+_RESUBSCRIBE_NS = NS_PER_SECOND
+_REFUSED_SUBSCRIBE_NS = 5 * NS_PER_SECOND
+_BOOK_READS_PER_BEAT = 2
+_PULLED_NS = 5 * NS_PER_SECOND
+
+
+class Quoting:
+    """Every event of the series. Rungs are found by market id; order of events is by ticker."""
+
+    def __init__(
+        self,
+        settings: TraderSettings,
+        make_strategy: Callable[[], Strategy],
+        desk: Desk,
+        ledgers: Ledgers,
+        out: Outbox,
+    ) -> None:
+        self._settings = settings
+        self._make_strategy = make_strategy
+        self._desk = desk
+        self._ledgers = ledgers
+        self._out = out
+        self.ladders: list[Ladder] = []
+        self._rungs: dict[MarketId, Rung] = {}
+        self._implied: dict[ProjectId, m.ImpliedValueSeen] = {}
+        self._feed_open = False
+        self._was_open = False
+        self.heard_ns: int | None = None
+        self._subscribe_due_ns = NEVER_NS
+        self._subscribed: tuple[tuple[MarketId, ...], tuple[ProjectId, ...]] | None = None
+        self._subscribed_ns = 0
+        self._garbled_at_ns: list[int] = []
+        self._exposures: dict[str, Exposure] = {}
+        self.worst_case_cents = Cents(0)
+        self.worst_case_max_cents = Cents(0)
+
+    # --- the series -------------------------------------------------------------------------------
+
+    def take_series(self, events: Iterable[model.Event], begun_ns: int, now_ns: int) -> None:
+        """Merge a read of the series: new events and rungs come in, states change."""
+        known = {ladder.event.event_ticker: ladder for ladder in self.ladders}
+        for event in events:
+            ladder = known.get(event.event_ticker)
+            if ladder is None:
+                ladder = Ladder(event, self._settings, self._make_strategy())
+                self.ladders.append(ladder)
+                self._out.note("info", "event_found", event=event.event_ticker)
+            for rung in ladder.refresh(event, begun_ns - self._settings.trust.read_lag_ns):
+                self._rungs[rung.market_id] = rung
+                rung.read_asked_ns = now_ns
+                self._exposures.pop(event.event_ticker, None)
+                self._ledgers.list_market(rung.market, rung.maker_rate, rung.taker_rate)
+            for rung in ladder.rungs:
+                if rung.market.state is model.MarketState.RESOLVED:
+                    self._ledgers.resolved(rung.market_id)
+        self.ladders.sort(key=lambda ladder: ladder.event.event_ticker)
+        self._subscribe_if_changed(now_ns)
+
+    def is_ours(self, market_id: MarketId) -> bool:
+        """Whether a market is a rung of the series."""
+        return market_id in self._rungs
+
+    def active_rungs(self) -> list[Rung]:
+        """Rungs that take orders, of events that are open."""
+        return [rung for ladder in self.ladders if ladder.is_open for rung in ladder.active_rungs()]
+
+    def all_two_sided(self) -> bool:
+        """Whether orders of ours rest on both sides of every active rung."""
+        rungs = self.active_rungs()
+        return bool(rungs) and all(rung.is_two_sided(self._desk) for rung in rungs)
+
+    # --- the channel ------------------------------------------------------------------------------
+
+    def feed_opened(self, now_ns: int) -> None:
+        """The channel is there again; subscribe to everything."""
+        self._feed_open = True
+        self.heard_ns = now_ns
+        self._subscribed = None
+        if self._was_open:
+            self._out.purse.outage_over(now_ns)
+        self._was_open = True
+        for rung in self._rungs.values():
+            rung.read_asked_ns = now_ns
+        self._subscribe_if_changed(now_ns)
+
+    def feed_closed(self) -> None:
+        """The channel is gone: no book is believed until it is seen anew."""
+        self._feed_open = False
+        for rung in self._rungs.values():
+            rung.forget_book()
+        for ladder in self.ladders:
+            ladder.dirty = True
+
+    def heard(self, now_ns: int) -> None:
+        """The far end is alive."""
+        self.heard_ns = now_ns
+
+    def paused_for(self, gap_ns: int, now_ns: int) -> None:
+        """This process stood still: nothing is sent on a rung before its book is confirmed."""
+        self._out.note("warning", "process_paused", gap_ns=gap_ns)
+        for rung in self._rungs.values():
+            rung.suspect_since_ns = now_ns
+        self._subscribe_due_ns = now_ns
+
+    def garbled(self, known: bool, now_ns: int) -> None:
+        """A frame could not be read: three in ten seconds ask for all books anew (row 48)."""
+        if not known:
+            return
+        self._garbled_at_ns = [at for at in self._garbled_at_ns if at > now_ns - 10 * NS_PER_SECOND]
+        self._garbled_at_ns.append(now_ns)
+        for rung in self._rungs.values():
+            rung.suspect_since_ns = now_ns
+        if len(self._garbled_at_ns) >= 3:
+            self._garbled_at_ns = []
+            self._subscribe_due_ns = now_ns
+
+    def subscription_refused(self, now_ns: int) -> None:
+        """The set was refused: read the series again soon and send the set once more."""
+        self._subscribe_due_ns = now_ns + _REFUSED_SUBSCRIBE_NS
+
+    def saw(self, event: m.BookSeen | m.TradeSeen | m.ImpliedValueSeen, now_ns: int) -> bool:
+        """Believe a frame. Whether it makes fills of ours likely: a read is worth a token."""
+        self.heard_ns = now_ns
+        if isinstance(event, m.ImpliedValueSeen):
+            last = self._implied.get(event.project_id)
+            if last is None or event.ts_ns >= last.ts_ns:
+                self._implied[event.project_id] = event
+                for ladder in self.ladders:
+                    ladder.dirty |= ladder.event.project_id == event.project_id
+            return False
+        rung = self._rungs.get(event.market_id)
+        if rung is None:
+            return False
+        own = self._desk.live(event.market_id)
+        if isinstance(event, m.TradeSeen):
+            return rung.saw_trade(event, own, now_ns)
+        return rung.saw_book(event, own, now_ns)
+
+    def _subscribe_if_changed(self, now_ns: int) -> None:
+        if not self._feed_open:
+            return
+        rungs = tuple(
+            rung.market_id
+            for ladder in self.ladders
+            if ladder.is_open
+            for rung in ladder.rungs
+            if rung.market.state is not model.MarketState.RESOLVED
+        )
+        companies = tuple(sorted({ladder.event.project_id for ladder in self.ladders}))
+        if rungs and (rungs, companies) != self._subscribed:
+            self._subscribed = (rungs, companies)
+            self._subscribe_due_ns = now_ns
+
+    def watch(self, now_ns: int) -> None:
+        """Ask anew for books whose last confirmation is getting old; once a second at most.
+
+        A subscribe costs no token and brings a fresh book of every rung (S9).
+        """
+        trust = self._settings.trust
+        if self._feed_open and self._subscribed is not None:
+            old = any(
+                now_ns - rung.confirmed_ns >= trust.recheck_ns or rung.is_suspect
+                for rung in self.active_rungs()
+            )
+            if old and now_ns - self._subscribed_ns >= _RESUBSCRIBE_NS:
+                self._subscribe_due_ns = min(self._subscribe_due_ns, now_ns)
+            if now_ns >= self._subscribe_due_ns:
+                self._subscribe_due_ns = NEVER_NS
+                self._subscribed_ns = now_ns
+                self._out.effects.append(m.SubscribeTo(*self._subscribed))
+        alive = (
+            self._feed_open
+            and self.heard_ns is not None
+            and now_ns - self.heard_ns <= trust.heard_ns
+        )
+        for ladder in self.ladders:
+            for rung in ladder.rungs:
+                rung.judge(alive, trust, now_ns)
+                if rung.blocked != rung.was_blocked:
+                    rung.was_blocked = rung.blocked
+                    ladder.dirty = True
+
+    def books_to_read(self, now_ns: int) -> list[MarketId]:
+        """Rungs whose book should be confirmed by a read, a few at a time."""
+        if not self._feed_open:
+            return []
+        late_ns = now_ns - 3 * self._settings.trust.recheck_ns // 2
+        out: list[MarketId] = []
+        for rung in self.active_rungs():
+            if rung.confirmed_ns <= late_ns and rung.read_asked_ns <= now_ns - NS_PER_SECOND:
+                rung.read_asked_ns = now_ns
+                out.append(rung.market_id)
+                if len(out) == _BOOK_READS_PER_BEAT:
+                    break
+        return out
+
+    def book_read(self, market_id: MarketId, answer: m.Answer, now_ns: int) -> None:
+        """A book read by REST confirms ours when equal; the zero instant says nothing (S28)."""
+        rung = self._rungs.get(market_id)
+        if (
+            rung is None
+            or not isinstance(answer, m.Done)
+            or not isinstance(answer.body, m.BookShown)
+        ):
+            return
+        shown = answer.body.book
+        if instant.is_zero(shown.as_of):
+            return
+        if rung.equals(shown):
+            rung.confirm(now_ns)
+        else:
+            self._subscribe_due_ns = now_ns
+
+    # --- orders and limits ------------------------------------------------------------------------
+
+    def orders_changed(self, market_id: MarketId) -> None:
+        """Something about our orders or holdings on a rung is not what it was."""
+        rung = self._rungs.get(market_id)
+        if rung is not None:
+            rung.orders_changed()
+
+    def own_shown(self, shown: model.Order) -> None:
+        """An answer to a write of ours showed this order: the book will show the change too."""
+        rung = self._rungs.get(shown.market_id)
+        if rung is not None:
+            try:
+                rung.shown_own(instant.to_ns(shown.updated_at))
+            except ValueError:
+                self._out.note("warning", "instant_unreadable", order_id=shown.order_id)
+
+    def fills_booked(self, market_id: MarketId) -> None:
+        """Cash or holdings of a rung are not what they were."""
+        self.orders_changed(market_id)
+        rung = self._rungs.get(market_id)
+        if rung is not None:
+            self._exposures.pop(rung.ladder.event.event_ticker, None)
+
+    def park_market(self, market_id: MarketId, code: str, now_ns: int) -> None:
+        """The venue takes no order on this rung until a later read of the series says so."""
+        rung = self._rungs.get(market_id)
+        if rung is not None:
+            rung.parked_at_ns = now_ns
+            rung.parked_code = code
+            rung.ladder.dirty = True
+
+    def park_side(self, own: OwnOrder, code: str, for_ns: int, now_ns: int) -> None:
+        """A request of ours was refused: no new order on this side of the rung for a while."""
+        rung = self._rungs.get(own.market_id)
+        if rung is not None:
+            rung.side_parked_until_ns[own.side] = now_ns + for_ns
+            rung.touched = True
+            self._out.note("warning", "side_parked", ticker=rung.market.ticker, code=code)
+
+    def _held(self, ladder: Ladder) -> Exposure:
+        """What the event may lose by what is held alone."""
+        ids = [rung.market_id for rung in ladder.rungs]
+        return Exposure(
+            [rung.terms for rung in ladder.rungs],
+            self._ledgers.event_cash_cents(ladder.event.event_ticker, ids),
+            [self._ledgers.holdings(market_id) for market_id in ids],
+        )
+
+    def exposure(self, ladder: Ladder) -> Exposure:
+        """What an event may lose now, everything that may be live counted.
+
+        Kept, and brought up to date rung by rung; not to be changed by the caller.
+        """
+        ticker = ladder.event.event_ticker
+        exposure = self._exposures.get(ticker)
+        stale = [rung for rung in ladder.rungs if not rung.weighed]
+        if exposure is None or any(
+            rung.held != self._ledgers.holdings(rung.market_id) for rung in stale
+        ):
+            exposure = self._held(ladder)
+            self._exposures[ticker] = exposure
+            stale = ladder.rungs
+            for rung in stale:
+                rung.held = self._ledgers.holdings(rung.market_id)
+                rung.counted = ()
+        for rung in stale:
+            for live in rung.counted:
+                exposure.remove(live)
+            rung.counted = tuple(own.exposure() for own in self._desk.live(rung.market_id))
+            rung.weighed = True
+            for live in rung.counted:
+                exposure.add(live)
+        return exposure
+
+    def weigh(self) -> None:
+        """Add up the worst cases of the events, as of everything sent so far."""
+        total = series_loss_cents(self.exposure(ladder).worst_cents for ladder in self.ladders)
+        self.worst_case_cents = total
+        self.worst_case_max_cents = max(self.worst_case_max_cents, total)
+
+    def _loss_limit(self, ladder: Ladder) -> Cents:
+        """What this event may lose: its own limit, and what the series has left beside others."""
+        others = series_loss_cents(
+            self.exposure(other).worst_cents for other in self.ladders if other is not ladder
+        )
+        return event_limit_cents(self._settings.risk, others)
+
+    def admits_create(self, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
+        """Shares of a wanted order that every limit admits now; 0 when none."""
+        if rung.side_parked(wish.side, now_ns):
+            return Qty(0)
+        risk = self._settings.risk
+        exposure = self.exposure(rung.ladder)
+        candidate = rung.live(wish, min(wish.qty, risk.order_qty))
+        room = min(
+            candidate.qty_max,
+            exposure.room(candidate, self._loss_limit(rung.ladder)),
+            exposure.position_room(candidate, risk.rung_position_qty),
+        )
+        return Qty(max(0, room))
+
+    def admits_amend(self, own: OwnOrder, amend: Amend) -> bool:
+        """Whether every limit admits a move to another price, counted at the worse of the two."""
+        ladder = self._rungs[own.market_id].ladder
+        exposure = self.exposure(ladder)
+        before = own.exposure()
+        own.amend = amend
+        after = own.exposure()
+        own.amend = None
+        exposure.remove(before)
+        room = min(
+            exposure.room(after, self._loss_limit(ladder)),
+            exposure.position_room(after, self._settings.risk.rung_position_qty),
+        )
+        exposure.add(before)
+        return room >= after.qty_max
+
+    # --- deciding ---------------------------------------------------------------------------------
+
+    def decide(self, may_quote: bool, now_ns: int) -> tuple[list[tuple[Rung, Wish]], int]:
+        """The changes wanted now, rung by rung, and when to look again."""
+        wishes: list[tuple[Rung, Wish]] = []
+        again_ns = NEVER_NS
+        for ladder in self.ladders:
+            turned = ladder.may_quote != may_quote
+            if ladder.dirty or turned:
+                # Pulling everything does not wait for the pace, nor does what follows a resume.
+                if turned or now_ns >= ladder.decided_ns + self._settings.pace.decide_ns:
+                    self._decide_ladder(ladder, may_quote, now_ns)
+                else:
+                    again_ns = min(again_ns, ladder.decided_ns + self._settings.pace.decide_ns)
+            for rung in ladder.rungs:
+                if not rung.touched and now_ns < rung.again_ns:
+                    again_ns = min(again_ns, rung.again_ns)
+                    continue
+                orders = self._desk.live(rung.market_id)
+                yes_qty, no_qty = self._ledgers.holdings(rung.market_id)
+                free = free_shares(yes_qty, no_qty, orders)
+                plan = plan_rung(rung.wanted, orders, free, self._settings.pace, now_ns)
+                # A wish that cannot be carried out now is made again at the next Beat.
+                rung.touched = bool(plan.wishes)
+                rung.again_ns = NEVER_NS if plan.again_ns is None else plan.again_ns
+                again_ns = min(again_ns, rung.again_ns)
+                wishes.extend((rung, wish) for wish in plan.wishes)
+        return wishes, again_ns
+
+    def _decide_ladder(self, ladder: Ladder, may_quote: bool, now_ns: int) -> None:
+        ladder.dirty = False
+        ladder.may_quote = may_quote
+        ladder.decided_ns = now_ns
+        self._out.decisions += 1
+        implied = self._implied.get(ladder.event.project_id)
+        view = ladder.view(
+            None if implied is None else _implied_view(implied, now_ns),
+            self._desk,
+            self._ledgers,
+            now_ns,
+        )
+        if not (may_quote and ladder.is_open and ladder.is_understood) or (
+            now_ns < ladder.pulled_until_ns
+        ):
+            ladder.want({})
+            return
+        try:
+            quotes = ladder.quotes(view)
+        except Exception as fault:  # noqa: BLE001 - the plugin boundary: its fault pulls one event
+            self._out.strategy_errors += 1
+            ladder.pulled_until_ns = now_ns + _PULLED_NS
+            self._out.note(
+                "error",
+                "strategy_failed",
+                event=ladder.event.event_ticker,
+                fault=f"{type(fault).__name__}: {fault}",
+            )
+            ladder.want({})
+            return
+        kept, _ = cut(quotes, self._held(ladder), self._settings.risk, self._loss_limit(ladder))
+        ladder.want(kept)
+
+    def value(self, rung: Rung, wish: Wish) -> float:
+        """What a request is worth: shares brought near the fair price, per token."""
+        if isinstance(wish, WantCreate):
+            price, qty = wish.price, int(wish.qty)
+        else:
+            assert isinstance(wish, WantAmend | WantCancel)
+            price, qty = wish.order.level, int(wish.order.remaining)
+        fair = rung.fair.value_cents if rung.fair is not None else float(price)
+        return float(qty / (1.0 + abs(fair - price)))
+
+
+def _implied_view(seen: m.ImpliedValueSeen, now_ns: int) -> ImpliedView:
+    age_s = max(0, now_ns - seen.ts_ns) / NS_PER_SECOND
+    return ImpliedView(seen.value_dollars, seen.confidence, age_s)

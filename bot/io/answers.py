@@ -1,0 +1,111 @@
+"""From an HTTP status and a body to Done, Refused or Unknown, by the errors table; no I/O.
+
+Source: interface, Errors; design, law 3; silences S1; reliability, rows 1, 2, 5, 15, 16.
+"""
+
+import email.utils
+import re
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from bot.core import messages as m
+from venue.wire import codec, model, routes
+from venue.wire.errors import Sequenced, row_for
+from venue.wire.instant import NS_PER_SECOND
+
+RETRY_AFTER_NS_MAX: Final = 60 * NS_PER_SECOND
+_TEXT_MAX: Final = 200
+_WHOLE: Final = re.compile(r"[0-9]{1,12}", re.ASCII)
+
+
+class _LooseError(msgspec.Struct, frozen=True):
+    """An error body of which only what is there is taken."""
+
+    code: str = ""
+    error: str = ""
+
+
+def is_write(request: m.Request) -> bool:
+    """Whether a request may change something at the venue."""
+    return isinstance(request, m.Create | m.AmendResting | m.CancelResting)
+
+
+def answer_of(request: m.Request, status: int, body: bytes) -> m.Answer:
+    """What a complete HTTP answer says about a request.
+
+    2xx with a body of the request's own kind is Done; with any other body Unknown, for it may well
+    have been carried out. Otherwise the errors table decides: what it calls unknown (500, 502,
+    result_unknown, any 3xx, an unreadable 5xx) is Unknown, the rest Refused with the code, "" when
+    the body gives none. A read has no effect, but is answered by the same rule.
+    """
+    if 200 <= status < 300:
+        try:
+            return m.Done(_body_of(request, body))
+        except codec.Garbled as fault:
+            return m.Unknown(f"{status} with an unreadable body: {str(fault)[:_TEXT_MAX]}")
+    code, text = _error_of(body)
+    if row_for(status, code).sequenced is Sequenced.UNKNOWN:
+        return m.Unknown(f"{status} {code}".rstrip())
+    return m.Refused(status, code, text)
+
+
+def _body_of(request: m.Request, body: bytes) -> m.Body:
+    match request:
+        case m.Create() | m.AmendResting() | m.ReadOrder():
+            return m.OrderShown(codec.decode(body, model.Order))
+        case m.CancelResting():
+            cancelled = codec.decode(body, model.Cancelled)
+            return m.CancelShown(cancelled.order, cancelled.reduced_by)
+        case m.ReadResting():
+            orders = codec.decode(body, model.OrdersPage)
+            return m.OrdersShown(orders.orders, orders.cursor)
+        case m.ReadFills():
+            fills = codec.decode(body, model.FillsPage)
+            return m.FillsShown(fills.fills, fills.cursor)
+        case m.ReadPositions():
+            positions = codec.decode(body, model.PositionsPage)
+            return m.PositionsShown(positions.positions, positions.cursor)
+        case m.ReadBalance():
+            return m.BalanceShown(codec.decode(body, model.Balance))
+        case m.ReadSeries():
+            events = codec.decode(body, model.EventsPage)
+            return m.SeriesShown(events.events, events.cursor)
+        case m.ReadBook():
+            return m.BookShown(codec.decode(body, model.Orderbook))
+
+
+def _error_of(body: bytes) -> tuple[str, str]:
+    """Code and text of an error body; both "" when it is HTML, cut, or anything else."""
+    try:
+        shown = codec.decode(body, _LooseError)
+    except codec.Garbled:
+        return "", ""
+    return plain(shown.code), plain(shown.error)
+
+
+def plain(text: str) -> str:
+    """Foreign text made fit for a log line or a terminal: printable, at most 200 characters."""
+    return "".join(sign if sign.isprintable() else "?" for sign in text[:_TEXT_MAX])
+
+
+def tokens_left(headers: Mapping[str, str]) -> int | None:
+    """X-RateLimit-Remaining; None when it is absent, negative or no whole number."""
+    text = headers.get(routes.REMAINING_HEADER, "").strip()
+    return int(text) if _WHOLE.fullmatch(text) else None
+
+
+def retry_after_ns(headers: Mapping[str, str], wall_s: float) -> int | None:
+    """Retry-After, whole seconds or an HTTP date, clamped to 0..60 s; None when unreadable.
+
+    wall_s: the machine's own time, seconds since 1970; a date can be compared with nothing else.
+    """
+    text = headers.get(routes.RETRY_AFTER_HEADER, "").strip()
+    if _WHOLE.fullmatch(text):
+        return min(int(text) * NS_PER_SECOND, RETRY_AFTER_NS_MAX)
+    try:
+        until_s = email.utils.parsedate_to_datetime(text).timestamp()
+    except (ValueError, OverflowError):
+        return None
+    return min(max(0, int((until_s - wall_s) * NS_PER_SECOND)), RETRY_AFTER_NS_MAX)

@@ -1,0 +1,37 @@
+"""The bot's clock: wall time at the start plus monotonic time since, so that it never steps."""
+
+import os
+import time
+from pathlib import Path
+from typing import Final
+
+from venue.wire.instant import NS_PER_SECOND
+
+_IMPORTED_MONOTONIC_NS: Final = time.monotonic_ns()
+
+
+class Clock:
+    """Nanoseconds since 1970 that only move forward, whatever is done to the machine's clock."""
+
+    def __init__(self) -> None:
+        self._offset_ns = time.time_ns() - time.monotonic_ns()
+
+    def now_ns(self) -> int:
+        """Now, on this clock."""
+        return time.monotonic_ns() + self._offset_ns
+
+    def process_start_ns(self) -> int:
+        """When this process was started, on this clock; its first import where that is not told."""
+        return self.now_ns() - _process_age_ns()
+
+
+def _process_age_ns() -> int:
+    """How long the process has run, from the kernel's own account (in ticks of 10 ms)."""
+    try:
+        # The name of the program stands in parentheses and may hold spaces: count from its end.
+        fields = Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        uptime_s = float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
+        started_s = int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return time.monotonic_ns() - _IMPORTED_MONOTONIC_NS
+    return max(0, int((uptime_s - started_s) * NS_PER_SECOND))

@@ -1,0 +1,147 @@
+"""The embedded venue: a child process on loopback that lives exactly as long as we do.
+
+Its standard input is a pipe of ours: when we end, even by SIGKILL, the pipe ends and so does it.
+It stands in a session of its own, so that Ctrl-C at a terminal reaches the bot alone, which then
+drains while the venue still answers.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from bot.io.faults import ShellFault
+
+READY_S: Final = 15.0
+STOP_S: Final = 7.0
+KEY_NAME: Final = "maker"
+_TAIL_BYTES: Final = 2_000
+
+
+class VenueFault(ShellFault):
+    """The embedded venue did not start or did not say where it is; the text says what to do."""
+
+
+class VenueAddress(msgspec.Struct, frozen=True):
+    """What the venue says when it is ready."""
+
+    base_url: str
+    stream_url: str
+    series: tuple[str, ...]
+    keys_file: str
+
+
+class EmbeddedVenue:
+    """A started child; `ready` waits for it, `stop` ends it."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", log: Path) -> None:
+        self._process = process
+        self._log = log
+
+    @classmethod
+    def start(
+        cls, config: Path, state: Path, seed: int | None = None, tape: Path | None = None
+    ) -> "EmbeddedVenue":
+        """Start the child and return at once. Raises VenueFault when it cannot be started."""
+        command = [sys.executable, "-m", "venue", "serve", "--config", str(config)]
+        command += ["--port", "0", "--keys-file", str(state / "venue-keys.json")]
+        command += ["--json", "--exit-with-stdin"]
+        if seed is not None:
+            command += ["--seed", str(seed)]
+        if tape is not None:
+            command += ["--tape", str(tape)]
+        log = state / "venue.log"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            handle = os.open(log, flags, 0o600)
+        except OSError as fault:
+            raise VenueFault(f"{log}: {fault.strerror}") from None
+        try:
+            process = subprocess.Popen(  # noqa: S603 - our own interpreter, arguments as a list
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=handle,
+                start_new_session=True,
+            )
+        except OSError as fault:
+            raise VenueFault(f"the embedded venue: {fault.strerror}") from None
+        finally:
+            os.close(handle)
+        return cls(process, log)
+
+    def ready(self, longest_s: float = READY_S) -> VenueAddress:
+        """Wait for the line that says where the venue is; blocks.
+
+        Raises VenueFault, with the end of the venue's own log, when none comes in time.
+        """
+        stdout = self._process.stdout
+        assert stdout is not None
+        line, until_s = b"", time.monotonic() + longest_s
+        while not line.endswith(b"\n"):
+            left_s = until_s - time.monotonic()
+            if left_s <= 0 or not select.select([stdout], [], [], left_s)[0]:
+                raise VenueFault(self._told(f"not ready after {longest_s:g} s"))
+            chunk = os.read(stdout.fileno(), 65_536)
+            if not chunk:
+                raise VenueFault(self._told("ended before it was ready"))
+            line += chunk
+        try:
+            return msgspec.convert(json.loads(line), type=VenueAddress)
+        except (ValueError, msgspec.ValidationError):
+            raise VenueFault(self._told("said something else than where it is")) from None
+
+    def _told(self, what: str) -> str:
+        tail = self._log.read_bytes()[-_TAIL_BYTES:].decode("utf-8", errors="replace").strip()
+        return f"the embedded venue {what}; its log {self._log} ends:\n{tail or '(nothing)'}"
+
+    async def gone(self) -> None:
+        """Return when the child has ended: its standard output, of which we hold the only other
+        end, ends with it."""
+        assert self._process.stdout is not None
+        handle = self._process.stdout.fileno()
+        ended = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def look() -> None:
+            if not os.read(handle, 65_536):
+                ended.set()
+                loop.remove_reader(handle)
+
+        loop.add_reader(handle, look)
+        try:
+            await ended.wait()
+        finally:
+            loop.remove_reader(handle)
+
+    def stop(self) -> None:
+        """Close its standard input, wait, and kill it if it stays; blocks."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+
+
+def raw_key(keys_file: Path, name: str = KEY_NAME) -> str:
+    """The key of that name in the venue's keys file. Raises VenueFault when there is none."""
+    try:
+        keys = json.loads(keys_file.read_text(encoding="utf-8"))
+        return str(keys[name])
+    except (OSError, ValueError, KeyError, TypeError):
+        raise VenueFault(
+            f"{keys_file}: no key named {name!r}; give the venue's configuration a user with it"
+        ) from None

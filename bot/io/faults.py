@@ -1,0 +1,13 @@
+"""What stands in the way of a run and a person can mend; the root of the shell's own faults.
+
+ShellFault
+  VenueFault    the embedded venue does not start          (embedded)
+  SecretFault   the key cannot be had                      (secret)
+  StateFault    the state directory is taken or not ours   (statedir)
+  JournalFault  a journal of another version, a full disk  (records)
+  StatusFault   the status page's address is taken         (status)
+"""
+
+
+class ShellFault(Exception):
+    """The text names the thing and says what to do; it never holds a secret."""

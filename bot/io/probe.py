@@ -1,0 +1,139 @@
+"""What `bot check` tries at a venue: reach it, read, trade scope, the series, the channel.
+
+Nothing is changed at the venue: the trade scope is proved by cancelling an order that cannot exist.
+
+Source: interface, Authentication; Errors; reliability, row 72.
+"""
+
+import asyncio
+from typing import Final
+
+import msgspec
+
+from bot.core import messages as m
+from bot.io.feed import Feed
+from bot.io.rest import Rest
+from venue.wire.errors import Code
+from venue.wire.names import MarketId, OrderId, Ticker
+
+NO_SUCH_ORDER: Final = OrderId("9" * 20)
+"""Twenty nines are a well-formed id above 2**64, which no venue of this interface gives out."""
+
+CHANNEL_S: Final = 8.0
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One thing that was tried. `advice` is empty when it is well."""
+
+    name: str
+    well: bool
+    found: str
+    advice: str = ""
+
+
+async def probe(rest: Rest, stream_url: str, series_ticker: Ticker) -> list[Finding]:
+    """Try everything in order; a venue that cannot be reached ends it early."""
+    findings = [await _read_scope(rest)]
+    if not findings[0].well:
+        return findings
+    findings.append(await _trade_scope(rest))
+    series, rungs = await _series(rest, series_ticker)
+    findings.append(series)
+    findings += await _account(rest)
+    if rungs:
+        findings.append(await _book(rest, rungs[0]))
+        findings.append(await _channel(stream_url, rungs[0]))
+    return findings
+
+
+def _said(answer: m.Answer) -> str:
+    match answer:
+        case m.Refused(status=0):
+            return f"not reached: {answer.message}"
+        case m.Refused():
+            return f"{answer.status} {answer.code}".rstrip()
+        case m.Unknown():
+            return answer.reason
+        case m.Done():
+            return "read"
+
+
+async def _read_scope(rest: Rest) -> Finding:
+    """The balance: reached, key known, scope read."""
+    answer = (await rest.ask(m.ReadBalance())).answer
+    if isinstance(answer, m.Done):
+        return Finding("read scope", True, "the balance can be read")
+    advice = "see whether the venue runs and venue.base_url is its address"
+    if isinstance(answer, m.Refused) and answer.status == 401:
+        advice = "the venue does not know the key: make a new one for this environment"
+    elif isinstance(answer, m.Refused) and answer.status == 403:
+        advice = "give the key the scope read; trade does not include it"
+    return Finding("read scope", False, _said(answer), advice)
+
+
+async def _trade_scope(rest: Rest) -> Finding:
+    answer = (await rest.ask(m.CancelResting(NO_SUCH_ORDER))).answer
+    if isinstance(answer, m.Refused) and answer.code == Code.ORDER_NOT_FOUND:
+        return Finding("trade scope", True, "a cancel is let through to the orders")
+    if isinstance(answer, m.Refused) and answer.status == 403:
+        return Finding("trade scope", False, _said(answer), "give the key the scope trade")
+    advice = "not the answer of the interface; see whether venue.base_url is the right address"
+    return Finding("trade scope", False, _said(answer), advice)
+
+
+async def _series(rest: Rest, ticker: Ticker) -> tuple[Finding, list[MarketId]]:
+    answer = (await rest.ask(m.ReadSeries(ticker, ""))).answer
+    if isinstance(answer, m.Done) and isinstance(answer.body, m.SeriesShown):
+        rungs = [market.market_id for event in answer.body.events for market in event.markets]
+        if rungs:
+            events = len(answer.body.events)
+            return Finding("series", True, f"{events} events, {len(rungs)} rungs"), rungs
+    advice = f"look up the series ticker of the venue; {ticker} has no rungs there"
+    return Finding("series", False, _said(answer), advice), []
+
+
+async def _account(rest: Rest) -> list[Finding]:
+    """Every list the trader reads decodes as its own kind."""
+    out = []
+    lists: tuple[tuple[str, m.Read], ...] = (
+        ("orders", m.ReadResting("")),
+        ("fills", m.ReadFills("")),
+        ("positions", m.ReadPositions("")),
+    )
+    for name, request in lists:
+        answer = (await rest.ask(request)).answer
+        well = isinstance(answer, m.Done)
+        advice = "" if well else "the venue answers otherwise than its interface says"
+        out.append(Finding(name, well, _said(answer), advice))
+    return out
+
+
+async def _book(rest: Rest, rung: MarketId) -> Finding:
+    answer = (await rest.ask(m.ReadBook(rung))).answer
+    well = isinstance(answer, m.Done)
+    advice = "" if well else "without it a quiet book cannot be confirmed"
+    return Finding("order book", well, _said(answer), advice)
+
+
+async def _channel(stream_url: str, rung: MarketId) -> Finding:
+    """The channel opens, and answers a subscription or a ping."""
+    heard: asyncio.Queue[m.Event] = asyncio.Queue()
+    feed = Feed(stream_url, heard.put_nowait)
+    feed.subscribe(m.SubscribeTo((rung,), ()))
+    running = asyncio.ensure_future(feed.run())
+    opened = False
+    try:
+        async with asyncio.timeout(CHANNEL_S):
+            while True:
+                event = await heard.get()
+                opened = opened or isinstance(event, m.FeedOpened)
+                if isinstance(event, m.SubscriptionAccepted | m.BookSeen | m.FeedHeard):
+                    return Finding("channel", True, f"{type(event).__name__}")
+                if isinstance(event, m.SubscriptionRefused):
+                    return Finding("channel", False, event.code, "a rung's UUID was refused")
+    except TimeoutError:
+        found = "opens but says nothing" if opened else "does not open"
+        return Finding("channel", False, found, f"see venue.stream_url ({stream_url})")
+    finally:
+        running.cancel()
+        await asyncio.wait([running])

@@ -1,0 +1,234 @@
+"""One request to the venue and exactly one answer: the only place that speaks HTTP for the bot.
+
+No cancel scope ever encloses a request: a cancelled request loses its answer and leaks its
+connection. Each one is a task of its own that only the client's own timeouts end, and `drain`
+waits for them. Nothing is retried here and no redirect is followed: what may be sent again is the
+trader's decision.
+
+Source: interface, Endpoints; Authentication; reliability, rows 1-6, 16, 94, 103.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Final, assert_never
+
+import httpx
+import msgspec
+
+from bot.core import messages as m
+from bot.io.answers import answer_of, plain, retry_after_ns, tokens_left
+from bot.io.secret import Secret
+from venue.wire import codec, limits, names, routes
+
+TIMEOUTS: Final = httpx.Timeout(connect=2.0, read=5.0, write=2.0, pool=1.0)
+KEEPALIVE_S: Final = 4.0
+"""Idle connections go before the usual server's five seconds are over (row 4)."""
+
+BODY_S_MAX: Final = 10.0
+"""A body that trickles in for longer is given up: the read timeout counts single chunks only."""
+
+BODY_BYTES_MAX: Final = 8 * 1024 * 1024
+_READS_IN_FLIGHT: Final = 16
+NEVER_LEFT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+"""Failures before the first byte of a request: nothing can have been carried out (row 2)."""
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """A complete HTTP answer, or why there is none."""
+
+    answer: m.Answer
+    tokens_left: int | None = None
+    retry_after_ns: int | None = None
+
+
+class _Call(msgspec.Struct, frozen=True):
+    """A request as HTTP."""
+
+    method: str
+    path: str
+    query: dict[str, str | int] = {}
+    body: bytes | None = None
+
+
+class BadSegment(Exception):
+    """An id that must not stand in a path: it could name another route (row 94)."""
+
+
+class Rest:
+    """The venue's REST interface for one credential.
+
+    base_url: ends in the version segment, no trailing slash. requests_in_flight: most writes at
+    once; the connections are sized to it. Needs a running asyncio loop; end it with `drain`.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        key: Secret,
+        requests_in_flight: int,
+        *,
+        timeouts: httpx.Timeout = TIMEOUTS,
+        wall_s: Callable[[], float] = time.time,
+    ) -> None:
+        self._base_url = base_url
+        self._origin = _origin(httpx.URL(base_url))
+        self._key = key
+        self._wall_s = wall_s
+        self._tasks: set[asyncio.Task[None]] = set()
+        connections = requests_in_flight + _READS_IN_FLIGHT
+        self._client = httpx.AsyncClient(
+            timeout=timeouts,
+            limits=httpx.Limits(
+                max_connections=connections,
+                max_keepalive_connections=connections,
+                keepalive_expiry=KEEPALIVE_S,
+            ),
+            follow_redirects=False,
+            # No proxy, certificate file or netrc out of the environment (row 6).
+            trust_env=False,
+            # Asked for plain, a body cannot unpack into more than was sent.
+            headers={"Accept": "application/json", "Accept-Encoding": "identity"},
+        )
+
+    @property
+    def in_flight(self) -> int:
+        """Requests begun and not yet answered."""
+        return len(self._tasks)
+
+    def start(
+        self,
+        send: m.Send,
+        answered: Callable[[m.Replied], None],
+        may_leave: Callable[[], Awaitable[bool]] | None = None,
+    ) -> None:
+        """Begin a request; `answered` is called exactly once, later, with its Replied.
+
+        may_leave: waited for before the first byte goes; when it says False, nothing is sent.
+        """
+        task = asyncio.get_running_loop().create_task(self._run(send, answered, may_leave))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _run(
+        self,
+        send: m.Send,
+        answered: Callable[[m.Replied], None],
+        may_leave: Callable[[], Awaitable[bool]] | None,
+    ) -> None:
+        if may_leave is None or await may_leave():
+            reply = await self.ask(send.request)
+        else:
+            reply = Reply(m.Refused(0, "", "not in the journal, so not sent"))
+        answered(m.Replied(send.request_id, reply.answer, reply.tokens_left, reply.retry_after_ns))
+
+    async def ask(self, request: m.Request) -> Reply:
+        """Perform one request and wait for its answer. Raises nothing: a fault is an answer."""
+        try:
+            call = _call_of(request)
+        except BadSegment as fault:
+            return Reply(m.Refused(0, "", str(fault)))
+        try:
+            return await self._perform(request, call)
+        except NEVER_LEFT as fault:
+            return Reply(m.Refused(0, "", _named(fault)))
+        except httpx.HTTPError as fault:
+            return Reply(m.Unknown(_named(fault)))
+        except Exception as fault:  # noqa: BLE001 - it may have been sent: only Unknown is safe
+            return Reply(m.Unknown(f"fault of ours: {_named(fault)}"))
+
+    async def _perform(self, request: m.Request, call: _Call) -> Reply:
+        url = httpx.URL(self._base_url + call.path, params=call.query or None)
+        # The key is for one origin only; the path was checked, this says it once more (row 5).
+        if _origin(url) != self._origin:
+            return Reply(m.Refused(0, "", "the address left the configured origin"))
+        headers = {routes.API_KEY_HEADER: self._key.reveal()}
+        if call.body is not None:
+            headers["Content-Type"] = "application/json"
+        built = self._client.build_request(call.method, url, content=call.body, headers=headers)
+        give_up_s = time.monotonic() + BODY_S_MAX
+        response = await self._client.send(built, stream=True)
+        try:
+            body = bytearray()
+            async for chunk in response.aiter_raw():
+                body += chunk
+                if len(body) > BODY_BYTES_MAX or time.monotonic() > give_up_s:
+                    return Reply(m.Unknown(f"{response.status_code} with an endless body"))
+        finally:
+            await response.aclose()
+        answer = answer_of(request, response.status_code, bytes(body))
+        waits = retry_after_ns(response.headers, self._wall_s())
+        return Reply(answer, tokens_left(response.headers), waits)
+
+    async def drain(self) -> None:
+        """Wait for every request under way, then close the connections."""
+        while self._tasks:
+            await asyncio.wait(set(self._tasks))
+        await self._client.aclose()
+
+
+def _named(fault: Exception) -> str:
+    """The kind of a fault and its text; httpx puts no header into either."""
+    return f"{type(fault).__name__}: {plain(str(fault))}".removesuffix(": ")
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port
+
+
+def _order_path(route: routes.Route, order_id: str) -> str:
+    if not names.is_order_id(order_id):
+        raise BadSegment(f"not an order id: {plain(order_id)!r}")
+    return route.path.format(order_id=order_id)
+
+
+def _segment(text: str) -> str:
+    if not names.is_path_segment(text):
+        raise BadSegment(f"not fit for a path: {plain(text)!r}")
+    return text
+
+
+def _page(route: routes.Route, cursor: str, limit: int, **query: str) -> _Call:
+    more: dict[str, str | int] = {**query, "limit": limit}
+    if cursor:
+        more["cursor"] = cursor
+    return _Call(route.method, route.path, more)
+
+
+def _call_of(request: m.Request) -> _Call:
+    """The HTTP form of a request. Raises BadSegment for an id that cannot stand in a path."""
+    match request:
+        case m.Create():
+            route = routes.CREATE_ORDER
+            return _Call(route.method, route.path, body=request.body)
+        case m.AmendResting():
+            route = routes.AMEND_ORDER
+            path = _order_path(route, request.order_id)
+            return _Call(route.method, path, body=codec.encode_amend(request.amend))
+        case m.CancelResting():
+            route = routes.CANCEL_ORDER
+            return _Call(route.method, _order_path(route, request.order_id))
+        case m.ReadOrder():
+            route = routes.GET_ORDER
+            return _Call(route.method, _order_path(route, request.order_id))
+        case m.ReadResting():
+            return _page(
+                routes.LIST_ORDERS, request.cursor, limits.PAGE_LIMIT_MAX, status="resting"
+            )
+        case m.ReadFills():
+            # Read every second from the newest on: a long page would be mostly known rows.
+            return _page(routes.FILLS, request.cursor, limits.PAGE_LIMIT_DEFAULT)
+        case m.ReadPositions():
+            return _page(routes.POSITIONS, request.cursor, limits.PAGE_LIMIT_MAX)
+        case m.ReadBalance():
+            return _Call(routes.BALANCE.method, routes.BALANCE.path)
+        case m.ReadSeries():
+            route = routes.GET_EVENT
+            page = _page(route, request.cursor, limits.PAGE_LIMIT_MAX)
+            path = route.path.format(event_ticker=_segment(request.series_ticker))
+            return _Call(page.method, path, page.query)
+        case m.ReadBook():
+            route = routes.ORDERBOOK
+            return _Call(route.method, route.path.format(market_id=_segment(request.market_id)))
+        case _:
+            assert_never(request)

@@ -1,0 +1,84 @@
+"""A secret that cannot be shown by accident, and where one may come from: a file or a variable."""
+
+import os
+import stat
+from pathlib import Path
+from typing import Final, NoReturn
+
+from bot.io.faults import ShellFault
+
+MASK: Final = "[masked]"
+_KEY_BYTES_MAX: Final = 4_096
+
+
+class SecretFault(ShellFault):
+    """A secret cannot be had. The text names the place and what to do, never the secret."""
+
+
+class Secret:
+    """Text that no repr, str, format, pickle or traceback of ours gives away."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def reveal(self) -> str:
+        """The text itself; for the one line that puts it into a request."""
+        return self._text
+
+    def __repr__(self) -> str:
+        return MASK
+
+    __str__ = __repr__
+
+    def __format__(self, _spec: str) -> str:
+        return MASK
+
+    def __reduce_ex__(self, _protocol: object) -> NoReturn:
+        raise TypeError("a secret is not pickled or copied")
+
+
+def checked(text: str, place: str) -> Secret:
+    """The secret in `text`, surrounding white space gone.
+
+    place: where it came from, for the fault. Raises SecretFault when it is empty or holds a
+    character that cannot stand in a header: those are mistakes of copying.
+    """
+    trimmed = text.strip()
+    if not trimmed:
+        raise SecretFault(f"{place}: empty; put the API key there")
+    if not trimmed.isascii() or not trimmed.isprintable() or " " in trimmed:
+        raise SecretFault(f"{place}: not one word of printable ASCII; copy the key again")
+    return Secret(trimmed)
+
+
+def from_file(path: Path) -> Secret:
+    """The secret in a file that only its owner may read.
+
+    Raises SecretFault when it cannot be read, is open to others, or holds no key.
+    """
+    place = f"key file {path}"
+    try:
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            raw = file.read(_KEY_BYTES_MAX + 1)
+    except OSError as fault:
+        raise SecretFault(f"{place}: cannot be read: {fault.strerror}") from None
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise SecretFault(f"{place}: open to others; run chmod 600 on it")
+    if len(raw) > _KEY_BYTES_MAX:
+        raise SecretFault(f"{place}: too long for an API key")
+    return checked(raw.decode("utf-8", errors="replace"), place)
+
+
+def from_environment(name: str) -> Secret:
+    """The secret in an environment variable, which is then taken out of the environment.
+
+    Child processes inherit the environment; the key is none of their business.
+    Raises SecretFault when the variable is not set or holds no key.
+    """
+    text = os.environ.pop(name, None)
+    if text is None:
+        raise SecretFault(f"environment variable {name}: not set; export it, or use key_file")
+    return checked(text, f"environment variable {name}")

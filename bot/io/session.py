@@ -1,0 +1,92 @@
+"""One run from a configuration to an exit code: puts the parts together and takes them apart.
+
+Source: design, The bot, in the order a datum flows.
+"""
+
+import secrets
+import sys
+from pathlib import Path
+from socket import socket
+
+import msgspec
+from rich.console import Console
+
+from bot.core.trader import Trader
+from bot.io.clock import Clock
+from bot.io.embedded import EmbeddedVenue
+from bot.io.feed import Feed
+from bot.io.journal import Journal
+from bot.io.logs import Masker, configure_logs
+from bot.io.rest import Rest
+from bot.io.runner import Child, Ended, Runner
+from bot.io.secret import Secret
+from bot.io.status import address, make_app, serve
+from bot.io.terminal import show_lines, show_table
+
+
+class Site(msgspec.Struct, frozen=True):
+    """Where the venue is and what opens it; `embedded` is the child when it is one of ours."""
+
+    base_url: str
+    stream_url: str
+    key: Secret
+    embedded: EmbeddedVenue | None
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole run. `live_table`: the terminal is ours to draw on. run_ns: None is until stopped."""
+
+    trader: Trader
+    requests_in_flight: int
+    site: Site
+    state: Path
+    segment_bytes: int
+    segments_kept: int
+    page: socket
+    allowed_hosts: tuple[str, ...]
+    live_table: bool
+    run_ns: int | None
+
+
+async def run_plan(plan: Plan, clock: Clock) -> Ended:
+    """Trade as planned and say how it ended. Raises JournalFault before anything is sent."""
+    masker = Masker()
+    masker.learn(plan.site.key)
+    # A live table owns the terminal: what would scroll it away goes to a file.
+    configure_logs(masker, plan.state / "bot.log" if plan.live_table else None)
+    rest = Rest(plan.site.base_url, plan.site.key, plan.requests_in_flight)
+    runner = Runner(
+        plan.trader,
+        clock,
+        rest,
+        lambda failed: Journal(
+            plan.state,
+            clock.now_ns(),
+            failed,
+            segment_bytes=plan.segment_bytes,
+            segments_kept=plan.segments_kept,
+        ),
+        lambda emit: Feed(plan.site.stream_url, emit),
+    )
+    return await runner.run(
+        secrets.token_hex(10),
+        _children(plan, runner),
+        plan.run_ns,
+        new_account=plan.site.embedded is not None,
+    )
+
+
+def _children(plan: Plan, runner: Runner) -> tuple[Child, ...]:
+    app = make_app(runner.look, runner.metrics, plan.allowed_hosts)
+    children = [Child("status", lambda: serve(app, plan.page))]
+    if plan.live_table:
+        console, where = Console(file=sys.stdout), address(plan.page)
+        children.append(
+            Child("terminal", lambda: show_table(runner.look, runner.last_notes, where, console))
+        )
+    else:
+        children.append(Child("lines", lambda: show_lines(runner.look)))
+    embedded = plan.site.embedded
+    if embedded is not None:
+        children.append(Child("venue", embedded.gone))
+    return tuple(children)

@@ -1,0 +1,45 @@
+"""The newest picture of the trader with its age, and whether it may be called healthy.
+
+Source: design, The bot, item 10.
+"""
+
+from typing import Final
+
+import msgspec
+
+from bot.core.report import Phase, Report
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+
+DECIDED_NS_MAX: Final = 2 * NS_PER_SECOND
+"""A trader that has not decided for so long is not alive, whatever its last picture shows."""
+
+HEARD_NS_MAX: Final = 10 * NS_PER_SECOND
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """decided_ns: when the trader last had a Beat; now_ns: when this was asked for."""
+
+    now_ns: int
+    decided_ns: int
+    report: Report
+
+    @property
+    def age_ms(self) -> int:
+        """Since the trader last decided."""
+        return (self.now_ns - self.decided_ns) // NS_PER_MS
+
+    def unhealthy(self) -> str:
+        """Why this bot is not doing its work; empty when it quotes or was told to pause."""
+        report = self.report
+        if self.now_ns - self.decided_ns > DECIDED_NS_MAX:
+            return f"no decision for {self.age_ms} ms"
+        if report.phase is Phase.PAUSED:
+            return ""
+        if report.phase is not Phase.QUOTING:
+            return f"{report.phase.value}"
+        if report.feed_heard_ns is None or self.now_ns - report.feed_heard_ns > HEARD_NS_MAX:
+            return "the channel is silent"
+        rungs = [rung for event in report.events for rung in event.rungs]
+        if all(rung.blocked for rung in rungs):
+            return f"no rung can be quoted: {rungs[0].blocked}" if rungs else "no rung at all"
+        return ""

@@ -1,0 +1,161 @@
+"""What a person at the terminal sees: a calm live table, or a line of JSON every few seconds.
+
+The table is drawn from the newest report in a thread of its own, so drawing never holds up the
+trader. Whatever the venue named is shown without control signs and is never read as markup.
+
+Source: design, The bot, item 10; reliability, row 99.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+import structlog
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from bot.core.report import EventReport, Report, RungReport
+from bot.core.strategy import Levels
+from bot.io.answers import plain
+from bot.io.snapshot import Snapshot
+from venue.wire.money import BookSide
+
+REFRESH_PER_SECOND: Final = 2
+LINES_S: Final = 5.0
+
+Look = Callable[[], Snapshot | None]
+
+
+async def show_lines(look: Look, every_s: float = LINES_S) -> None:
+    """Log the state of things every few seconds, until cancelled."""
+    log = structlog.stdlib.get_logger("bot")
+    while True:
+        await asyncio.sleep(every_s)
+        snapshot = look()
+        if snapshot is not None:
+            report = snapshot.report
+            log.info(
+                "state",
+                phase=report.phase.value,
+                age_ms=snapshot.age_ms,
+                resting=report.resting,
+                unknown=report.unknown_open,
+                fills=report.counters.fills,
+                pnl_cents=report.pnl_cents,
+                worst_case_cents=report.worst_case_cents,
+                tokens=report.tokens,
+                findings=len(report.findings),
+            )
+
+
+async def show_table(
+    look: Look, notes: Callable[[], list[str]], address: str, console: Console
+) -> None:
+    """Keep a live table on the terminal, until cancelled."""
+    board = _Board(address)
+    with Live(
+        get_renderable=board.drawn,
+        console=console,
+        refresh_per_second=REFRESH_PER_SECOND,
+        transient=True,
+    ):
+        while True:
+            board.update(look(), notes())
+            await asyncio.sleep(1 / REFRESH_PER_SECOND)
+
+
+class _Board:
+    """The newest picture, taken on the event loop, drawn on the display's thread."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._snapshot: Snapshot | None = None
+        self._notes: list[str] = []
+        self._before: tuple[int, int] | None = None
+        self._per_second = 0.0
+
+    def update(self, snapshot: Snapshot | None, notes: list[str]) -> None:
+        """Take in what there is now."""
+        self._notes = notes
+        if snapshot is None:
+            return
+        sent = sum(snapshot.report.counters.requests.values())
+        if self._before is not None and snapshot.now_ns > self._before[0]:
+            seconds = (snapshot.now_ns - self._before[0]) / 1e9
+            self._per_second = (sent - self._before[1]) / seconds
+        self._before = (snapshot.now_ns, sent)
+        self._snapshot = snapshot
+
+    def drawn(self) -> RenderableType:
+        """All of it, for a person."""
+        if self._snapshot is None:
+            return Text("starting …")
+        return picture(self._snapshot, self._notes, self._address, self._per_second)
+
+
+def picture(
+    snapshot: Snapshot, notes: list[str], address: str, per_second: float
+) -> RenderableType:
+    """A table per event, the totals, and the last few notes."""
+    report = snapshot.report
+    why = snapshot.unhealthy()
+    head = f"{report.series_ticker}  {report.phase}  {address}"
+    parts: list[RenderableType] = [_text(head, "bold")]
+    if why and report.phase == "quoting":
+        parts.append(_text(why, "yellow"))
+    parts += [_event(event) for event in report.events]
+    parts.append(_text(_footer(report, per_second)))
+    parts += [_text(finding, "red") for finding in report.findings]
+    parts += [_text(note, "dim") for note in notes]
+    return Group(*parts)
+
+
+def _text(text: str, style: str = "") -> Text:
+    return Text("".join(sign if sign.isprintable() else "?" for sign in text), style=style)
+
+
+def _event(event: EventReport) -> Table:
+    table = Table(title=_text(f"{event.event_ticker}  {plain(event.title)}"), title_justify="left")
+    table.add_column("rung")
+    for name in ("own bid", "own ask", "touch", "fair", "YES-NO", "orders"):
+        table.add_column(name, justify="right")
+    table.add_column("why not")
+    for rung in event.rungs:
+        table.add_row(*(_text(cell) for cell in _cells(rung)))
+    return table
+
+
+def _cells(rung: RungReport) -> tuple[str, ...]:
+    bids = [order.price for order in rung.orders if order.side is BookSide.BID]
+    asks = [order.price for order in rung.orders if order.side is BookSide.ASK]
+    return (
+        rung.strike_text or rung.ticker,
+        str(max(bids)) if bids else "-",
+        str(min(asks)) if asks else "-",
+        f"{_touch(rung.bids)} / {_touch(rung.asks)}",
+        "-" if rung.fair_cents is None else f"{rung.fair_cents:.1f}",
+        str(rung.yes_qty - rung.no_qty),
+        str(len(rung.orders)),
+        rung.blocked,
+    )
+
+
+def _touch(levels: Levels) -> str:
+    return str(levels[0][0]) if levels else "-"
+
+
+def _footer(report: Report, per_second: float) -> str:
+    worst = f"{dollars(report.worst_case_cents)} of {dollars(report.worst_case_limit_cents)}"
+    return (
+        f"fills {report.counters.fills}   profit {dollars(report.pnl_cents)}   "
+        f"worst case {worst}   {per_second:.1f} requests/s   tokens {report.tokens}   "
+        f"resting {report.resting}   unknown {report.unknown_open}"
+    )
+
+
+def dollars(cents: int) -> str:
+    """Cents as dollars, for people only."""
+    whole, part = divmod(abs(cents), 10**2)
+    return f"{'-' if cents < 0 else ''}${whole:,}.{part:02d}"

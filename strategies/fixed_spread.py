@@ -1,0 +1,54 @@
+"""The tutorial strategy: one bid and one ask on every rung, a fixed distance from its value.
+
+It needs nothing but a price. Where it holds much of one side it asks for less of that side.
+"""
+
+import math
+
+from pydantic import Field
+
+from bot.core.strategy import EventView, Quote, Quotes, RungView, Strategy
+from venue.wire.money import PRICE_MAX, PRICE_MIN, BookSide, Price, Qty
+
+
+class FixedSpread(Strategy):
+    """Bids and asks `half_spread_cents` around the microprice, or the fair value if there is none.
+
+    A rung without either is left out. The side that adds to a position stops at
+    `max_position_qty`; the side that works it off always asks for a whole lot.
+    """
+
+    name = "fixed_spread"
+
+    class Params(Strategy.Params):
+        """half_spread_cents: from the value to either quote. Sizes in shares."""
+
+        half_spread_cents: int = Field(2, ge=1, le=49)
+        lot_qty: int = Field(10, ge=1, le=100_000)
+        max_position_qty: int = Field(100, ge=1, le=1_000_000)
+
+    def quote(self, view: EventView) -> Quotes:
+        """One bid and one ask per rung, where there is a legal price and room for a share."""
+        return {rung.market_id: self._both_sides(rung) for rung in view.rungs}
+
+    def _both_sides(self, rung: RungView) -> tuple[Quote, ...]:
+        value = rung.fair_cents if rung.microprice_cents is None else rung.microprice_cents
+        if value is None:
+            return ()
+        # Never at or through the touch of others: a quote is there to wait, not to take.
+        bid_max = PRICE_MAX if rung.best_ask is None else rung.best_ask - 1
+        ask_min = PRICE_MIN if rung.best_bid is None else rung.best_bid + 1
+        bid = min(math.floor(value - self.params.half_spread_cents), bid_max)
+        ask = max(math.ceil(value + self.params.half_spread_cents), ask_min)
+        room = self.params.max_position_qty
+        bid_qty = min(self.params.lot_qty, room - rung.net_qty)
+        ask_qty = min(self.params.lot_qty, room + rung.net_qty)
+        quotes = []
+        if bid >= PRICE_MIN and bid_qty > 0:
+            quotes.append(Quote(BookSide.BID, Price(bid), Qty(bid_qty)))
+        if ask <= PRICE_MAX and ask_qty > 0:
+            quotes.append(Quote(BookSide.ASK, Price(ask), Qty(ask_qty)))
+        return tuple(quotes)
+
+
+STRATEGY = FixedSpread

@@ -1,0 +1,179 @@
+"""What one rung's own data says, and how sure it is."""
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.core.estimate import (
+    VARIANCE_FLOOR,
+    Estimate,
+    FeedTrust,
+    TradedPrice,
+    Volatility,
+    baseline_volatility,
+    clipped,
+    from_book,
+    from_prints,
+    from_probit,
+    merged,
+    probit,
+    slope,
+)
+from bot.core.strategy import Levels
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import Price, Qty
+
+S = NS_PER_SECOND
+
+
+def level(price: int, size: int) -> Levels:
+    return ((Price(price), Qty(size)),)
+
+
+@settings(deadline=None)
+@given(st.floats(0.5, 99.5))
+def test_probit_and_its_inverse_are_mirrors(cents: float) -> None:
+    assert from_probit(probit(cents)) == pytest.approx(cents, abs=1e-9)
+
+
+def test_the_slope_is_the_derivative_of_the_value() -> None:
+    for deviations in (-2.0, -0.5, 0.0, 1.3):
+        numeric = (from_probit(deviations + 1e-6) - from_probit(deviations - 1e-6)) / 2e-6
+        assert slope(deviations) == pytest.approx(numeric, rel=1e-6)
+
+
+def test_a_fifty_cent_rung_thirty_days_out_moves_a_fortieth_of_a_cent_a_root_second() -> None:
+    volatility = baseline_volatility(slope(0.0), 30 * 86_400)
+    assert volatility == pytest.approx(0.0248, abs=1e-4)
+    assert volatility * math.sqrt(3_600) == pytest.approx(1.49, abs=0.01)
+
+
+@pytest.mark.parametrize(("cents", "inside"), [(-3, 0.5), (0.4, 0.5), (7.25, 7.25), (100, 99.5)])
+def test_values_are_kept_half_a_tick_from_certainty(cents: float, inside: float) -> None:
+    assert clipped(cents) == inside
+
+
+def test_volatility_says_nothing_before_a_minute_has_been_seen() -> None:
+    volatility = Volatility()
+    for second in range(60):
+        volatility.update(50.0 + second % 2, second * S)
+        assert volatility.cents_per_sqrt_s == 0.0
+
+
+def test_a_cent_each_second_is_a_volatility_of_one() -> None:
+    volatility = Volatility()
+    for second in range(600):
+        volatility.update(50.0 + second % 2, second * S)
+    assert volatility.cents_per_sqrt_s == pytest.approx(1.0, rel=0.01)
+
+
+def test_volatility_fades_by_half_of_its_square_in_a_half_life_of_calm() -> None:
+    volatility = Volatility(half_life_s=100.0)
+    for second in range(1_000):
+        volatility.update(50.0 + second % 2, second * S)
+    stormy = volatility.cents_per_sqrt_s
+    for second in range(1_000, 1_100):
+        volatility.update(51.0, second * S)
+    assert volatility.cents_per_sqrt_s**2 == pytest.approx(stormy**2 / 2, rel=0.02)
+
+
+def test_time_that_stepped_back_counts_as_none() -> None:
+    volatility = Volatility()
+    for second in (0, 100, 50, 100):
+        volatility.update(50.0 + second % 3, second * S)
+    assert volatility.cents_per_sqrt_s == pytest.approx(math.sqrt((1 + 1 + 1) / 100), rel=0.06)
+
+
+def test_a_traded_price_is_the_mean_by_size() -> None:
+    traded = TradedPrice()
+    traded.update(40, 10, 5 * S)
+    traded.update(46, 20, 5 * S)
+    assert traded.read(5 * S) == pytest.approx((44.0, 0.0))
+
+
+def test_a_print_a_half_life_ago_counts_half() -> None:
+    traded = TradedPrice(half_life_s=120.0)
+    traded.update(40, 10, 0)
+    traded.update(46, 10, 120 * S)
+    reading = traded.read(120 * S)
+    assert reading == pytest.approx((44.0, 40.0))
+
+
+def test_the_age_of_a_traded_price_grows_with_time_and_it_goes_in_the_end() -> None:
+    traded = TradedPrice()
+    assert traded.read(0) is None
+    traded.update(40, 10, 0)
+    assert traded.read(60 * S) == pytest.approx((40.0, 60.0))
+    assert traded.read(86_400 * S) is None
+
+
+def test_a_book_says_more_when_it_is_tight_thick_and_young() -> None:
+    tight = from_book(level(49, 50), level(51, 50), 0, 0.1)
+    wide = from_book(level(47, 50), level(53, 50), 0, 0.1)
+    thin = from_book(level(49, 2), level(51, 2), 0, 0.1)
+    old = from_book(level(49, 50), level(51, 50), 100, 0.1)
+    assert tight == Estimate(50.0, pytest.approx(1 / 3 * 1.2 + VARIANCE_FLOOR))
+    assert thin is not None
+    assert thin.variance == pytest.approx(1 / 3 * 6 + VARIANCE_FLOOR)
+    assert old is not None
+    assert old.variance == pytest.approx(1 / 3 * 1.2 + VARIANCE_FLOOR + 1.0)
+    assert wide is not None
+    assert wide.variance == pytest.approx(9 / 3 * 1.2 + VARIANCE_FLOOR)
+
+
+@pytest.mark.parametrize(
+    ("bids", "asks"),
+    [((), ()), (level(40, 1), ()), ((), level(40, 1)), (level(40, 1), level(40, 1))],
+    ids=["empty", "no asks", "no bids", "locked"],
+)
+def test_a_book_without_two_sides_apart_says_nothing(bids: Levels, asks: Levels) -> None:
+    assert from_book(bids, asks, 0, 0.1) is None
+
+
+def test_prints_are_surer_in_a_tight_book_and_less_with_age() -> None:
+    bids, asks = level(48, 1), level(52, 1)
+    assert from_prints(49.0, 0, bids, asks, 0.1).variance == pytest.approx(1.6**2)
+    assert from_prints(49.0, 100, bids, asks, 0.1).variance == pytest.approx(1.6**2 + 4.0)
+    assert from_prints(49.0, 0, (), (), 0.1).variance == pytest.approx(4.0**2)
+    assert from_prints(49.0, 0, level(50, 1), level(51, 1), 0.1).variance == VARIANCE_FLOOR
+
+
+def test_merged_estimates_weigh_by_sureness_and_are_surer_than_either() -> None:
+    both = merged(Estimate(40.0, 1.0), Estimate(46.0, 2.0))
+    assert both == Estimate(pytest.approx(42.0), pytest.approx(2 / 3))
+    assert merged(None, Estimate(40.0, 1.0)) == merged(Estimate(40.0, 1.0), None)
+    assert merged(None, None) is None
+
+
+def test_the_feed_is_taken_at_its_word_at_first() -> None:
+    trust = FeedTrust()
+    assert trust.log_sd(1.0) == pytest.approx(0.02)
+    assert trust.log_sd(0.5) == pytest.approx(0.07)
+    assert trust.log_sd(0.0) == pytest.approx(0.12)
+    assert trust.log_sd(-5.0) == pytest.approx(0.12)
+
+
+def test_a_feed_that_proves_wrong_is_trusted_less_in_its_class_only() -> None:
+    trust = FeedTrust()
+    for minute in range(0, 1_000, 5):
+        trust.observe(0.3, 0.95, 0.0, minute * 60 * S)
+    assert trust.log_sd(0.95) > 0.25
+    assert trust.log_sd(0.5) == pytest.approx(0.07)
+
+
+def test_a_feed_that_proves_right_is_trusted_more_than_its_word() -> None:
+    trust = FeedTrust()
+    for minute in range(0, 1_000, 5):
+        trust.observe(4.8, 0.05, 4.8, minute * 60 * S)
+    assert trust.log_sd(0.05) < 0.06
+
+
+def test_a_forecast_is_judged_ten_minutes_later_not_at_once() -> None:
+    trust = FeedTrust()
+    trust.observe(0.5, 1.0, 0.0, 0)
+    trust.observe(0.5, 1.0, 0.0, 599 * S)
+    assert trust.log_sd(1.0) == pytest.approx(0.02)
+    trust.observe(0.5, 1.0, 0.0, 600 * S)
+    assert trust.log_sd(1.0) > 0.1
