@@ -1,0 +1,252 @@
+"""Tick to order: frame bytes in -> order request bytes out, own CPU, a ladder of twelve rungs.
+
+One rung moves by two cents a frame, in turn, so that quotes must follow, those of its neighbours
+with them, for the curve is one. Timed is what the bot does on the way: decode the frame, believe
+it, decide (fit, strategy, limits, reconcile, budget) and encode the request bodies. The venue's
+answers are given at once and outside the clock. Anchor of the same run: a floor loop that decodes
+the frame, compares one price and encodes one body.
+"""
+
+import json
+import time
+from collections.abc import Callable
+
+from bot.core import messages as m
+from bot.core.settings import PaceSettings, RiskSettings, TraderSettings
+from bot.core.trader import Trader
+from bot.io.translate import event_of
+from strategies.ladder import Ladder
+from venue.wire import codec, model
+from venue.wire.errors import Code
+from venue.wire.instant import NS_PER_MS, Instant
+from venue.wire.model import Market
+from venue.wire.money import Cents, Price, Qty
+from venue.wire.names import MarketId, OrderId, ProjectId, Ticker
+from venue.wire.requests import Amend
+
+RUNGS = 12
+_SERIES = Ticker("BENCH")
+_EVENT = Ticker("BENCH-30Q1")
+_T0 = Instant("2029-12-01T00:00:00.000000000Z")
+_END = Instant("2030-03-31T00:00:00.000000000Z")
+
+
+def _market(index: int) -> Market:
+    return Market(
+        ticker=Ticker(f"{_EVENT}-{100 + 10 * index}B"),
+        market_id=MarketId(f"00000000-0000-4000-8000-{index:012d}"),
+        event_ticker=_EVENT,
+        project_market_id="00000000-0000-4000-9000-000000000000",
+        name=f"rung {index}",
+        outcome_label="above",
+        state=model.MarketState.ACTIVE,
+        min_price=Price(1),
+        max_price=Price(99),
+        tick_size=1,
+        strike_value=str(100 + 10 * index),
+        strike_unit="USD billions",
+        maker_fee_rate="0.0100",
+        taker_fee_rate="0.0175",
+        open_interest=Qty(0),
+        created_at=_T0,
+        updated_at=_T0,
+    )
+
+
+def _event() -> model.Event:
+    return model.Event(
+        event_ticker=_EVENT,
+        series_ticker=_SERIES,
+        project_market_id="00000000-0000-4000-9000-000000000000",
+        project_id=ProjectId("00000000-0000-4000-a000-000000000000"),
+        title="bench",
+        category="bench",
+        status=model.EventStatus.OPEN,
+        mutually_exclusive=False,
+        resolution_date=_END,
+        markets=tuple(_market(index) for index in range(RUNGS)),
+    )
+
+
+def _frame(index: int, mid: int, ts_ns: int) -> bytes:
+    """A book of thirty levels a side around `mid`, as the channel sends it."""
+    yes = [{"price": p, "size": 100 + p} for p in range(mid - 2, max(0, mid - 32), -1)]
+    no = [{"price": 100 - p, "size": 100 + p} for p in range(mid + 2, min(100, mid + 32))]
+    data = {
+        "type": "prediction-orderbook",
+        "ticker": _market(index).ticker,
+        "eventMarketId": _market(index).market_id,
+        "ts": ts_ns,
+        "yes": yes,
+        "no": no,
+    }
+    return json.dumps({"type": "market-update", "data": data}).encode()
+
+
+class _Stand:
+    """The venue's side, as thin as can be: every write is done as asked."""
+
+    def __init__(self) -> None:
+        self.now_ns = 1_890_000_000 * 1_000_000_000
+        risk = RiskSettings(
+            event_loss_cents=Cents(10_000_000),
+            series_loss_cents=Cents(10_000_000),
+            rung_position_qty=Qty(100_000),
+            order_qty=Qty(1_000),
+        )
+        pace = PaceSettings(decide_ns=0, dwell_ns=0, tolerance_ticks=0)
+        settings = TraderSettings(series_ticker=_SERIES, risk=risk, pace=pace)
+        self.trader = Trader(settings, lambda: Ladder(Ladder.Params()))
+        self.orders: dict[OrderId, model.Order] = {}
+        self._made = 0
+        self._empty = {
+            m.ReadSeries: m.SeriesShown((_event(),), ""),
+            m.ReadBalance: m.BalanceShown(model.Balance(Cents(10**9), Cents(0), Cents(10**9))),
+            m.ReadPositions: m.PositionsShown((), ""),
+            m.ReadFills: m.FillsShown((), ""),
+        }
+
+    def give(self, event: m.Event, step_ns: int = NS_PER_MS) -> list[m.Effect]:
+        self.now_ns += step_ns
+        return self.trader.receive(event, self.now_ns)
+
+    def answer(self, effects: list[m.Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, m.Send):
+                body = self._body(effect.request)
+                refused = m.Refused(404, Code.ORDER_NOT_FOUND, "")
+                answer: m.Answer = m.Done(body) if body else refused
+                self.give(m.Replied(effect.request_id, answer, 500), 0)
+
+    def _body(self, request: m.Request) -> m.Body | None:
+        match request:
+            case m.Create(order=order):
+                self._made += 1
+                order_id = OrderId(str(self._made))
+                self.orders[order_id] = model.Order(
+                    order_id=order_id,
+                    ticker=_EVENT,
+                    market_id=order.market_id,
+                    event_ticker=_EVENT,
+                    outcome=model.ShownOutcome(order.outcome.value),
+                    side=model.ShownSide(order.side.value),
+                    price=order.price,
+                    qty=order.qty,
+                    remaining_qty=order.qty,
+                    filled_qty=Qty(0),
+                    status=model.OrderStatus.OPEN,
+                    time_in_force=model.ShownTimeInForce.GTC,
+                    created_at=_T0,
+                    updated_at=_T0,
+                )
+                return m.OrderShown(self.orders[order_id])
+            case m.AmendResting(order_id=order_id, amend=amend):
+                self.orders[order_id] = _amended(self.orders[order_id], amend)
+                return m.OrderShown(self.orders[order_id])
+            case m.CancelResting(order_id=order_id):
+                order = self.orders.pop(order_id)
+                return m.CancelShown(order, order.remaining_qty)
+            case m.ReadResting():
+                return m.OrdersShown(tuple(self.orders.values()), "")
+            case m.ReadBook() | m.ReadOrder():
+                return None
+            case _:
+                return self._empty[type(request)]
+
+
+def _event_of(frame: bytes) -> m.Event:
+    event = event_of(frame)
+    assert event is not None
+    return event
+
+
+def _amended(order: model.Order, amend: Amend) -> model.Order:
+    qty = order.remaining_qty if amend.qty is None else amend.qty
+    price = order.price if amend.price is None else amend.price
+    fields = {name: getattr(order, name) for name in order.__struct_fields__}
+    return model.Order(**{**fields, "price": price, "qty": qty, "remaining_qty": qty})
+
+
+def _encoded(effects: list[m.Effect]) -> list[bytes]:
+    out: list[bytes] = []
+    for effect in effects:
+        if isinstance(effect, m.Send):
+            if isinstance(effect.request, m.Create):
+                out.append(effect.request.body)
+            elif isinstance(effect.request, m.AmendResting):
+                out.append(codec.encode_amend(effect.request.amend))
+    return out
+
+
+def _percentiles(samples: list[int]) -> tuple[float, float]:
+    samples.sort()
+    return samples[len(samples) // 2] / 1000, samples[len(samples) * 99 // 100] / 1000
+
+
+def _floor_loop(frames: list[bytes]) -> float:
+    samples = []
+    for frame in frames:
+        begun = time.thread_time_ns()
+        decoded = codec.decode_frame(frame)
+        if decoded.data.yes[0].price > 1:  # type: ignore[union-attr]
+            codec.encode_amend(Amend(Price(50)))
+        samples.append(time.thread_time_ns() - begun)
+    return _percentiles(samples)[0]
+
+
+def _start() -> _Stand:
+    stand = _Stand()
+    stand.give(m.Started("0" * 20, ()))
+    stand.answer(stand.give(m.Beat()))
+    stand.give(m.FeedOpened())
+    stand.answer(stand.give(m.Beat()))
+    for index in range(RUNGS):
+        stand.give(_event_of(_frame(index, _mid(index, 0), stand.now_ns)))
+    for _ in range(5):
+        stand.answer(stand.give(m.Beat(), 60 * NS_PER_MS))
+    return stand
+
+
+def _mid(index: int, turn: int) -> int:
+    return 92 - 7 * index + (2 if turn % 2 else 0)
+
+
+def _measure(turns: int, clock: Callable[[], int]) -> tuple[list[int], list[int], list[bytes]]:
+    """Samples in ns: frames that led to a request, decisions alone, and the frames."""
+    stand = _start()
+    whole: list[int] = []
+    deciding: list[int] = []
+    frames: list[bytes] = []
+    for turn in range(turns):
+        for index in range(RUNGS):
+            frame = _frame(index, _mid(index, turn + 1), stand.now_ns)
+            frames.append(frame)
+            stand.now_ns += 20 * NS_PER_MS
+            begun = clock()
+            stand.trader.receive(_event_of(frame), stand.now_ns)
+            believed = clock()
+            effects = stand.trader.receive(m.Beat(), stand.now_ns)
+            decided = clock()
+            bodies = _encoded(effects)
+            ended = clock()
+            if bodies:
+                whole.append(ended - begun)
+                deciding.append(decided - believed)
+            stand.answer(effects)
+    return whole, deciding, frames
+
+
+def run(quick: bool) -> list[tuple[str, str]]:
+    """Rows of (figure, text). quick: a tenth of the samples."""
+    whole, deciding, frames = _measure(40 if quick else 400, time.thread_time_ns)
+    floor_us = _floor_loop(frames)
+    whole_p50, whole_p99 = _percentiles(whole)
+    deciding_p50, _ = _percentiles(deciding)
+    return [
+        ("frames that led to a request", f"{len(whole)} of {len(frames)}"),
+        ("tick to order p50", f"{whole_p50:.0f} us (aim 400)"),
+        ("tick to order p99", f"{whole_p99:.0f} us (aim 1500)"),
+        ("deciding alone p50", f"{deciding_p50:.0f} us (aim 150)"),
+        ("floor loop p50", f"{floor_us:.0f} us"),
+        ("tick to order / floor loop", f"{whole_p50 / floor_us:.1f} x"),
+    ]

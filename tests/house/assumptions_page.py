@@ -1,0 +1,29 @@
+"""The page docs/assumptions.md, made from the table; run as a module it prints the page."""
+
+import sys
+
+from venue.wire.assumptions import ASSUMPTIONS
+
+HEAD = """# What the interface leaves open, and how it is read here
+
+Generated from `venue/wire/assumptions.py` by `python -m tests.house.assumptions_page`; a test keeps
+it current. Code that follows a reading names its number. The last column names the place to change
+when the truth is learned. A dash means that no client depends on the answer.
+
+| # | Open | The venue here | The bot also survives | Change in |
+|---|---|---|---|---|
+"""
+
+
+def page() -> str:
+    """The whole page, one row per assumption in the order of the numbers."""
+    rows = [
+        f"| {number} | {row.silence} | {row.reading} | {row.survives or '-'} "
+        f"| {', '.join(f'`{place}`' for place in row.switch.split(', '))} |"
+        for number, row in ASSUMPTIONS.items()
+    ]
+    return HEAD + "\n".join(rows) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

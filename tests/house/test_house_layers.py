@@ -1,0 +1,133 @@
+"""Claims about who may import whom: the contracts hold, each can fail, a second account agrees."""
+
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.house import tree
+
+LINT = (
+    "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
+)
+CONTRACTS = tomllib.loads(tree.text(tree.ROOT / "pyproject.toml"))["tool"]["importlinter"][
+    "contracts"
+]
+
+# One forbidden import per contract: (contract id, file, the import).
+PLANTS = [
+    ("one-arrow", "venue/core/planted_arrow.py", "import bot.core.settings"),
+    ("venue-layers", "venue/wire/planted_up.py", "import venue.core.messages"),
+    ("bot-layers", "bot/core/planted_up.py", "import bot.io"),
+    ("venue-edges", "venue/read/planted_edge.py", "import venue.core.planted_engine"),
+    ("bot-core", "bot/core/planted_venue.py", "import venue.core.messages"),
+    ("bot-io", "bot/io/planted_venue.py", "import venue.read"),
+    ("strategies", "strategies/planted_order.py", "import bot.core.messages"),
+    ("pure", "bot/core/planted_clock.py", "import time"),
+]
+# What a package may import of ours; a longer name goes before a shorter one.
+MAY_IMPORT = {
+    "venue.wire": ("venue.wire",),
+    "venue.core": ("venue.core", "venue.wire"),
+    "venue.read": ("venue.read", "venue.core.messages", "venue.wire"),
+    "venue.http": ("venue.http", "venue.read", "venue.core.messages", "venue.wire"),
+    "venue.feed": ("venue.feed", "venue.read", "venue.core.messages", "venue.wire"),
+    "venue.crowd": ("venue.crowd", "venue.seedfile", "venue.core.messages", "venue.wire"),
+    "venue": ("venue",),
+    "bot.core": ("bot.core", "venue.wire"),
+    "bot.io": ("bot.io", "bot.core", "venue.wire"),
+    "bot.lab": ("bot", "venue.core", "venue.read", "venue.crowd", "venue.wire"),
+    "bot": ("bot", "venue.wire"),
+    "strategies": ("bot.core.strategy", "venue.wire.money"),
+}
+
+
+def lint(folder: Path) -> subprocess.CompletedProcess[str]:
+    """import-linter over the tree in `folder`, by the contracts of its pyproject.toml."""
+    return subprocess.run(
+        [sys.executable, "-c", LINT],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of what is shipped, with its contracts."""
+    unwanted = shutil.ignore_patterns("__pycache__")
+    for folder in tree.SHIPPED:
+        shutil.copytree(tree.ROOT / folder, tmp_path / folder, ignore=unwanted)
+    shutil.copy(tree.ROOT / "pyproject.toml", tmp_path)
+    return tmp_path
+
+
+def test_every_import_contract_holds():
+    done = lint(tree.ROOT)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"Contracts: {len(CONTRACTS)} kept, 0 broken." in done.stdout
+
+
+def test_every_import_contract_breaks_when_its_forbidden_import_is_planted(copy):
+    (copy / "venue/core/planted_engine.py").write_text('"""A module to import."""\n')
+    for _, file, line in PLANTS:
+        (copy / file).write_text(f'"""A planted import."""\n\n{line}\n')
+    done = lint(copy)
+    assert done.returncode != 0
+    for contract in CONTRACTS:
+        assert f"{contract['name']} BROKEN" in done.stdout, done.stdout
+
+
+def test_there_is_a_planted_import_for_every_contract():
+    assert sorted(name for name, _, _ in PLANTS) == sorted(c["id"] for c in CONTRACTS)
+
+
+def rule_of(module: str) -> tuple[str, ...]:
+    """The names that a module may import of ours."""
+    for package, allowed in MAY_IMPORT.items():
+        if module == package or module.startswith(package + "."):
+            return allowed
+    raise AssertionError(f"no rule for {module}")
+
+
+def breaches(module: str, names: list[tuple[int, str]]) -> list[str]:
+    """Imports of ours that the module's rule does not name."""
+    allowed = rule_of(module)
+    return [
+        f"{module}:{line} imports {name}"
+        for line, name in names
+        if name.split(".")[0] in tree.SHIPPED
+        and not any(name == head or name.startswith(head + ".") for head in allowed)
+    ]
+
+
+@pytest.mark.parametrize("path", tree.python_files(*tree.SHIPPED), ids=tree.shown)
+def test_a_file_imports_only_what_the_table_of_its_package_allows(path):
+    names = tree.imports(path)
+    assert not [name for _, name in names if name.startswith(".")], "relative import"
+    assert breaches(tree.module_name(path), names) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("venue.wire.codec", "venue.core.messages.Deposit"),
+        ("venue.core.ledger", "venue.read.market"),
+        ("venue.read.market", "venue.core.engine.Engine"),
+        ("venue.http.trade", "venue.core.engine.Engine"),
+        ("venue.server", "bot.core.messages"),
+        ("bot.core.trader", "bot.io.rest"),
+        ("bot.core.trader", "venue.core.messages"),
+        ("bot.io.rest", "venue.http.app"),
+        ("bot.cli", "venue.core.engine"),
+        ("strategies.mine", "bot.core.order"),
+        ("strategies.mine", "venue.wire.codec"),
+    ],
+)
+def test_the_second_account_sees_a_forbidden_import_too(module, name):
+    assert breaches(module, [(1, name)]) == [f"{module}:1 imports {name}"]

@@ -1,0 +1,180 @@
+"""Claims about form: sizes, docstrings, excepts, words, paths, and numbers that have one home."""
+
+import ast
+import re
+
+import pytest
+
+from tests.house import tree
+
+FILE_LINES_MAX = 500
+FUNCTION_LINES_MAX = 70
+LINE_LENGTH_MAX = 100
+EVERYTHING = ("bot", "strategies", "venue", "tests", "bench")
+SHIPPED_FILES = tree.python_files(*tree.SHIPPED)
+ALL_FILES = tree.python_files(*EVERYTHING)
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@pytest.mark.parametrize("path", ALL_FILES, ids=tree.shown)
+def test_a_file_has_at_most_500_lines_of_at_most_100_columns(path):
+    lines = tree.text(path).splitlines()
+    assert len(lines) <= FILE_LINES_MAX
+    assert [n for n, line in enumerate(lines, 1) if len(line) > LINE_LENGTH_MAX] == []
+
+
+def code_lines(function: Function) -> int:
+    """Lines of a function, its docstring not counted."""
+    assert function.end_lineno is not None
+    lines = function.end_lineno - function.lineno + 1
+    first = function.body[0]
+    if ast.get_docstring(function) is not None:
+        assert first.end_lineno is not None
+        lines -= first.end_lineno - first.lineno + 1
+    return lines
+
+
+@pytest.mark.parametrize("path", ALL_FILES, ids=tree.shown)
+def test_a_function_fits_a_screen(path):
+    functions = [node for node in ast.walk(tree.tree(path)) if isinstance(node, Function)]
+    long = [f"{f.name}: {code_lines(f)}" for f in functions if code_lines(f) > FUNCTION_LINES_MAX]
+    assert long == []
+
+
+@pytest.mark.parametrize("path", ALL_FILES, ids=tree.shown)
+def test_a_file_opens_by_saying_its_one_duty(path):
+    if tree.text(path).strip():
+        duty = ast.get_docstring(tree.tree(path))
+        assert duty, "no docstring"
+        assert len(duty.splitlines()[0]) >= 10
+
+
+def undocumented(body: list[ast.stmt], prefix: str) -> list[str]:
+    """Public classes and functions of a body, and of its public classes, without a docstring."""
+    found = []
+    for node in body:
+        if not isinstance(node, Function | ast.ClassDef) or node.name.startswith("_"):
+            continue
+        if ast.get_docstring(node) is None and not is_overload(node):
+            found.append(f"{prefix}{node.name}, line {node.lineno}")
+        if isinstance(node, ast.ClassDef):
+            found += undocumented(node.body, f"{node.name}.")
+    return found
+
+
+def is_overload(node: Function | ast.ClassDef) -> bool:
+    """Whether a definition is only a signature: an overload, or a setter beside its getter."""
+    return any(
+        ast.unparse(decorator).split(".")[-1] in ("overload", "setter")
+        for decorator in node.decorator_list
+    )
+
+
+@pytest.mark.parametrize("path", SHIPPED_FILES, ids=tree.shown)
+def test_everything_public_says_what_it_is(path):
+    assert undocumented(tree.tree(path).body, "") == []
+
+
+def unexcused(path) -> list[int]:
+    """Lines of broad excepts that carry no noqa or no word of why."""
+    lines = tree.text(path).splitlines()
+    found = []
+    for node in ast.walk(tree.tree(path)):
+        if not isinstance(node, ast.ExceptHandler):
+            continue
+        kinds = "" if node.type is None else ast.unparse(node.type)
+        if node.type is not None and not re.search(r"\b(Base)?Exception\b", kinds):
+            continue
+        line = lines[node.lineno - 1]
+        why = line.partition("BLE001")[2].strip(" -:#")
+        beside = [lines[node.lineno - 2].strip(), lines[node.lineno].strip()]
+        if "noqa" not in line or not (why or any(b.startswith("#") for b in beside)):
+            found.append(node.lineno)
+    return found
+
+
+@pytest.mark.parametrize("path", SHIPPED_FILES, ids=tree.shown)
+def test_a_broad_except_is_excused_and_explained(path):
+    assert unexcused(path) == []
+
+
+def hits(pattern: str, path, flags: re.RegexFlag = re.NOFLAG) -> list[str]:
+    """Lines of a file that match a pattern."""
+    return [
+        f"{number}: {line.strip()[:80]}"
+        for number, line in enumerate(tree.text(path).splitlines(), 1)
+        if re.search(pattern, line, flags)
+    ]
+
+
+# Written in two halves so that this file does not find itself.
+UNFINISHED = r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b"
+MACHINE_PATH = r"(?<![\w.}-])/(wo" r"rk|ro" r"ot|ho" r"me|Us" r"ers)/|/t" r"mp/\w+_"
+INDEX_ADDRESS = r"https?://\S*(py" r"pi|/sim" r"ple\b)|^\s*--(extra-)?index-" r"url\b"
+
+
+@pytest.mark.parametrize("path", tree.text_files(), ids=tree.shown)
+def test_a_file_holds_no_unfinished_word_no_machine_path_and_no_index_address(path):
+    assert hits(UNFINISHED, path) == []
+    assert hits(MACHINE_PATH, path) == []
+    assert hits(INDEX_ADDRESS, path, re.IGNORECASE) == []
+
+
+@pytest.mark.parametrize(
+    ("pattern", "line"),
+    [
+        (UNFINISHED, "# TO" + "DO: later"),
+        (MACHINE_PATH, "path = '/ho" + "me/someone/x'"),
+        (INDEX_ADDRESS, "--index-" + "url x"),
+        (INDEX_ADDRESS, "https://example/sim" + "ple/"),
+    ],
+)
+def test_the_word_checks_see_what_they_are_for(pattern, line):
+    assert re.search(pattern, line)
+
+
+def mirrored(module: ast.Module) -> list[int]:
+    """Lines with a literal `100 -`: the mirror has its one home in wire/money."""
+    return [
+        node.lineno
+        for node in ast.walk(module)
+        if isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Sub)
+        and isinstance(node.left, ast.Constant)
+        and type(node.left.value) is int
+        and node.left.value == 100
+    ]
+
+
+@pytest.mark.parametrize("path", SHIPPED_FILES, ids=tree.shown)
+def test_the_mirror_of_a_price_is_written_in_one_place(path):
+    assert mirrored(tree.tree(path)) == []
+
+
+def test_the_mirror_check_sees_what_it_is_for():
+    assert mirrored(ast.parse("other = 100 - price")) == [1]
+
+
+# Published numbers distinctive enough to be known by sight, and where they must not be retyped.
+PUBLISHED = {
+    250: ("venue/core", "venue/http", "venue/read", "venue/feed"),
+    1_000_000: ("venue/core", "venue/http", "venue/feed"),
+    100_000_000: ("bot", "venue/core", "venue/http", "venue/read", "venue/feed"),
+    16_384: ("bot", "venue/core", "venue/http", "venue/read", "venue/feed"),
+}
+
+
+@pytest.mark.parametrize(("number", "folders"), PUBLISHED.items())
+def test_a_published_number_is_not_retyped(number, folders):
+    retyped = [
+        f"{tree.shown(path)}:{node.lineno}"
+        for path in tree.python_files(*folders)
+        for node in ast.walk(tree.tree(path))
+        if isinstance(node, ast.Constant) and type(node.value) is int and node.value == number
+    ]
+    assert retyped == []
+
+
+@pytest.mark.parametrize("package", ["bench", "bot", "venue"])
+def test_a_program_can_be_started_by_its_name(package):
+    assert (tree.ROOT / package / "__main__.py").is_file()

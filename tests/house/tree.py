@@ -1,0 +1,68 @@
+"""The source tree as the house tests see it: files, their text and their syntax trees."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SHIPPED = ("bot", "strategies", "venue")
+PURE = ("bot/core", "venue/core", "venue/wire")
+_TEXT_ENDINGS = {".py", ".md", ".txt", ".toml", ".yaml", ".yml", ".lock", ".html", ".cfg", ".sh"}
+_TEXT_NAMES = {"Dockerfile", "Makefile", "run", ".gitignore", ".dockerignore"}
+_OWN_DOT_FOLDERS = {".ci", ".github"}
+
+
+def python_files(*folders: str) -> list[Path]:
+    """Every Python file below these folders, in order of path."""
+    return sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py"))
+
+
+def text_files() -> list[Path]:
+    """Every text file of the project itself: no caches, no environment, no state."""
+    found = []
+    for path in sorted(ROOT.rglob("*")):
+        folders = path.relative_to(ROOT).parts[:-1]
+        if any(
+            (part.startswith(".") and part not in _OWN_DOT_FOLDERS)
+            or part in ("__pycache__", "state", "dist")
+            for part in folders
+        ):
+            continue
+        if path.is_file() and (path.suffix in _TEXT_ENDINGS or path.name in _TEXT_NAMES):
+            found.append(path)
+    return found
+
+
+def shown(path: Path) -> str:
+    """A path as a reader of a failure wants it: relative to the project."""
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def text(path: Path) -> str:
+    """The text of a file."""
+    return path.read_text(encoding="utf-8")
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    """The syntax tree of a Python file."""
+    return ast.parse(text(path), filename=str(path))
+
+
+def module_name(path: Path) -> str:
+    """The dotted name of a Python file."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path: Path) -> list[tuple[int, str]]:
+    """(line, dotted name) of everything a file imports; `from a import b` gives `a.b`."""
+    found = []
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            prefix = "." * node.level + (node.module or "")
+            found += [(node.lineno, f"{prefix}.{alias.name}") for alias in node.names]
+    return found
