@@ -1,0 +1,120 @@
+"""Real processes for whole runs: a venue on loopback, a bot beside it, and the account read raw."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+ROOT = Path(__file__).parents[2]
+BOT = [sys.executable, "-m", "bot"]
+CONFIG = """\
+series: AURELIA-VAL
+venue:
+  base_url: {base_url}
+  key_file: {key_file}
+strategy:
+  name: ladder
+risk:
+  event_loss_cents: 100000
+  series_loss_cents: 200000
+  rung_position_qty: 300
+  order_qty: 100
+state:
+  dir: {state}
+status:
+  port: 0
+"""
+
+
+class Venue:
+    """A running venue with its crowd, and the maker's account as anybody could read it."""
+
+    def __init__(self, base_url: str, keys: dict[str, str]) -> None:
+        self.base_url = base_url
+        self.keys = keys
+
+    def get(self, path: str, **query: str) -> Any:
+        """The JSON of a read with the maker's key."""
+        headers = {"X-API-KEY": self.keys["maker"]}
+        answer = httpx.get(self.base_url + path, headers=headers, params=query, trust_env=False)
+        answer.raise_for_status()
+        return answer.json()
+
+    def orders(self, status: str) -> list[dict[str, Any]]:
+        """Every order of the maker in a status group."""
+        rows: list[dict[str, Any]] = []
+        cursor = ""
+        while True:
+            page = self.get("/orders", status=status, limit="1000", cursor=cursor)
+            rows += page["orders"]
+            cursor = page["cursor"]
+            if not cursor:
+                return rows
+
+
+@contextmanager
+def running_venue(folder: Path, seed: int) -> Iterator[Venue]:
+    """A venue process of its own; it ends with the block."""
+    command = [sys.executable, "-m", "venue", "serve", "--config", "configs/venue.yaml"]
+    command += ["--port", "0", "--keys-file", str(folder / "keys.json")]
+    command += ["--seed", str(seed), "--json", "--exit-with-stdin"]
+    with (folder / "venue.log").open("wb") as log:
+        process = subprocess.Popen(
+            command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
+        )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        ready = json.loads(process.stdout.readline())
+        yield Venue(ready["base_url"], json.loads(Path(ready["keys_file"]).read_text()))
+    finally:
+        process.stdin.close()
+        process.wait(10)
+        process.stdout.close()
+
+
+def config_for(venue: Venue, folder: Path) -> Path:
+    """A configuration of a bot on that venue, its state in `folder`."""
+    key_file = folder / "maker.key"
+    key_file.write_text(venue.keys["maker"])
+    key_file.chmod(0o400)
+    config = folder / "bot.yaml"
+    config.write_text(
+        CONFIG.format(base_url=venue.base_url, key_file=key_file, state=folder / "state")
+    )
+    return config
+
+
+def start_bot(*arguments: str, folder: Path) -> subprocess.Popen[bytes]:
+    """A bot process in a session of its own; stdout is piped, stderr goes to a file."""
+    with (folder / "bot.err").open("ab") as log:
+        return subprocess.Popen(
+            [*BOT, *arguments],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            start_new_session=True,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )
+
+
+def summary_of(process: subprocess.Popen[bytes], longest_s: float) -> dict[str, Any]:
+    """The last line that a bot printed, as JSON, after it has ended."""
+    out, _ = process.communicate(timeout=longest_s)
+    summary: dict[str, Any] = json.loads(out.splitlines()[-1])
+    return summary
+
+
+def wait_until(true: Callable[[], bool], longest_s: float) -> None:
+    """Return once it is true; an AssertionError when it does not become so in time."""
+    until_s = time.monotonic() + longest_s
+    while not true():
+        assert time.monotonic() < until_s, "did not become true in time"
+        time.sleep(0.05)

@@ -1,0 +1,138 @@
+"""Whole runs with real processes: the demo, a recorded tape, interrupts, and a pulled plug."""
+
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.runs import (
+    ROOT,
+    config_for,
+    running_venue,
+    start_bot,
+    summary_of,
+    wait_until,
+)
+
+DATA = Path(os.environ.get("LADDERMAKER_DATA", ROOT.parent / "shared" / "data"))
+DEMO = "configs/demo.yaml"
+FIGURES = {
+    "first_two_sided_s",
+    "rungs",
+    "frames",
+    "fills",
+    "requests",
+    "amends_kept_place",
+    "amends_lost_place",
+    "refused",
+    "unknown_open",
+    "self_trades",
+    "rate_limited",
+    "worst_case_loss_cents_max",
+    "worst_case_limit_cents",
+    "pnl_cents",
+    "resting_after",
+    "ledger_difference_cents",
+}
+
+
+def assert_clean(summary: dict) -> None:
+    """What every run must end with, whatever the market did."""
+    assert summary.keys() >= FIGURES
+    assert set(summary["requests"]) == {"create", "amend", "cancel", "read"}
+    assert summary["first_two_sided_s"] is not None
+    assert summary["resting_after"] == 0
+    assert summary["unknown_open"] == 0
+    assert summary["self_trades"] == 0
+    assert summary["rate_limited"] == 0
+    assert summary["ledger_difference_cents"] == 0
+    assert summary["worst_case_loss_cents_max"] <= summary["worst_case_limit_cents"]
+    assert summary["findings"] == []
+
+
+def demo(folder: Path, *arguments: str, longest_s: float = 60) -> dict:
+    """A run of the demo to its end; it must end well."""
+    process = start_bot(
+        "run", DEMO, "--json", "--status-port", "0", "--state-dir", str(folder / "state"),
+        *arguments, folder=folder,
+    )  # fmt: skip
+    summary = summary_of(process, longest_s)
+    assert process.returncode == 0, (folder / "bot.err").read_text()[-2000:]
+    return summary
+
+
+@pytest.mark.parametrize("seed", ["11", "12", "13"])
+def test_the_demo_quotes_every_rung_is_traded_with_and_leaves_nothing(tmp_path, seed):
+    summary = demo(tmp_path, "--for", "15s", "--seed", seed)
+    assert_clean(summary)
+    assert summary["rungs"] >= 8
+    assert summary["fills"] > 0
+
+
+@pytest.mark.parametrize("tape", ["kxinxu-2026-01", "inxd-23apr10"])
+def test_the_demo_follows_a_recorded_tape(tmp_path, tape):
+    if not (DATA / tape).is_dir():
+        pytest.skip(f"no recorded tapes at {DATA}: set LADDERMAKER_DATA")
+    summary = demo(tmp_path, "--for", "10s", "--tape", str(DATA / tape))
+    assert_clean(summary)
+
+
+def test_a_second_interrupt_changes_nothing(tmp_path):
+    process = start_bot(
+        "run", DEMO, "--json", "--status-port", "0", "--state-dir", str(tmp_path / "state"),
+        folder=tmp_path,
+    )  # fmt: skip
+    wait_until(lambda: "two_sided_everywhere" in (tmp_path / "bot.err").read_text(), 20)
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    summary = summary_of(process, 20)
+    assert process.returncode == 0
+    assert_clean(summary)
+
+
+@pytest.mark.parametrize("alive_s", [0.0, 0.15, 1.3])
+def test_a_killed_bot_started_again_leaves_no_order_twice_or_alone(tmp_path, alive_s):
+    """Killed at the first resting order and later; the account is read raw before and after."""
+    with running_venue(tmp_path, seed=21) as venue:
+        config = str(config_for(venue, tmp_path))
+        first = start_bot("run", config, folder=tmp_path)
+        wait_until(lambda: bool(venue.orders("resting")), 20)
+        time.sleep(alive_s)
+        first.kill()
+        first.wait(5)
+        assert first.stdout is not None
+        first.stdout.close()
+        time.sleep(0.2)
+        left = {order["order_id"] for order in venue.orders("resting")}
+        assert left, "the plug was pulled while orders rested"
+
+        second = start_bot("run", config, "--for", "6s", "--json", folder=tmp_path)
+        summary = summary_of(second, 30)
+
+        assert second.returncode == 0, (tmp_path / "bot.err").read_text()[-2000:]
+        assert_clean(summary)
+        assert venue.orders("resting") == []
+        ended = {order["order_id"]: order for order in venue.orders("all")}
+        assert all(ended[order_id]["status"] in ("filled", "canceled") for order_id in left)
+        # Every create of both runs made exactly one order.
+        assert len(ended) == len(_creates(tmp_path / "state"))
+
+
+def _creates(state: Path) -> set[str]:
+    """Ids of every create that left, by the journals; each has one body only."""
+    from bot.core.messages import Create, Send
+    from bot.io.journal import read_journal, segments
+
+    bodies: dict[str, bytes] = {}
+    for segment in segments(state):
+        for entry in read_journal(segment):
+            if isinstance(entry.message, Send) and isinstance(entry.message.request, Create):
+                create = entry.message.request
+                known = bodies.setdefault(create.order.client_order_id, create.body)
+                assert known == create.body
+                assert json.loads(create.body)["client_order_id"] == create.order.client_order_id
+    return set(bodies)
