@@ -234,6 +234,8 @@ def _trade(
     first_series: bool,
     status_port: int,
 ) -> "Ended":
+    import resource
+
     import anyio
     import msgspec
 
@@ -241,6 +243,8 @@ def _trade(
     from bot.io.session import Plan, run_plan
     from bot.io.status import address, listen
 
+    # A dump of our memory would hold the key.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     site, series = _site(config, embedded)
     settings = config.trader
     if first_series and series:

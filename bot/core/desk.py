@@ -26,7 +26,7 @@ from bot.core.outbox import Outbox, Pending
 from bot.core.settings import TrustSettings
 from bot.core.spend import Lane
 from venue.wire import model
-from venue.wire.errors import Advice, Row, Sequenced, row_for
+from venue.wire.errors import Advice, Code, Row, Sequenced, row_for
 from venue.wire.money import Price, Qty
 from venue.wire.names import MarketId, OrderId
 from venue.wire.requests import Amend, keeps_priority
@@ -212,6 +212,9 @@ class Desk:
             fact = {Sequenced.NEVER: Fact.NEVER, Sequenced.DECIDED: Fact.REFUSED}.get(
                 row.sequenced, Fact.NO_ANSWER
             )
+        if own.state is State.LOST and isinstance(answer, Refused) and _is_resolved(answer):
+            # Whatever became of it: nothing rests in a resolved market, and fills are listed.
+            own.move(Fact.ENDED)
         own.answered(fact, now_ns)
         if own.state is State.LOST:
             refused = row is not None and row.sequenced is Sequenced.DECIDED
@@ -348,6 +351,10 @@ def _row_of(answer: Refused) -> Row:
     if answer.status == 0:
         return _NOT_CONNECTED
     return row_for(answer.status, answer.code)
+
+
+def _is_resolved(answer: Refused) -> bool:
+    return answer.code == Code.MARKET_RESOLVED
 
 
 _NOT_CONNECTED = row_for(429, "")

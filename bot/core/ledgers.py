@@ -150,12 +150,12 @@ class Ledgers:
     def balance_read(self, balance: model.Balance, begun_ns: int, now_ns: int) -> None:
         """Keep a balance for comparing once the fills around it are known."""
         self.available_cents = balance.available_cents
-        if self._balance is None or not self._quiet_before(self._balance[1]):
+        if self._balance is None or not self._worth_keeping(self._balance[1]):
             self._balance = (balance, begun_ns, now_ns)
 
     def positions_read(self, rows: Iterable[model.Position], begun_ns: int, now_ns: int) -> None:
         """Keep the positions for comparing once the fills around them are known."""
-        if self._positions is not None and self._quiet_before(self._positions[1]):
+        if self._positions is not None and self._worth_keeping(self._positions[1]):
             return
         held: dict[tuple[MarketId, Outcome], int] = {}
         for row in rows:
@@ -197,12 +197,16 @@ class Ledgers:
         )
 
     def _quiet_before(self, begun_ns: int) -> bool:
-        """Whether no fill has been booked that a read begun then may not have shown.
-
-        A read that can still be compared is kept when a newer one comes, or reads that come
-        oftener than they lag would never be compared.
-        """
+        """Whether no fill has been booked that a read begun then may not have shown."""
         return self.booked_ns < begun_ns - self._trust.read_lag_ns
+
+    def _worth_keeping(self, begun_ns: int) -> bool:
+        """Whether a read yet to be compared is kept when a newer one comes.
+
+        Else reads that come oftener than they lag would never be compared. The books are opened
+        with the newest.
+        """
+        return self._opening_cents is not None and self._quiet_before(begun_ns)
 
     def _quiet_around(self, begun_ns: int, ended_ns: int, fills_begun_ns: int) -> bool:
         late_enough = fills_begun_ns >= ended_ns + self._trust.read_lag_ns

@@ -237,10 +237,12 @@ class Trader:
     def _adopt(self, strangers: list[model.Order], begun_ns: int) -> None:
         """Before the first quote and after the last, what rests in our rungs is ours to cancel.
 
-        While a create of ours is undecided its order may be among them, and before the series is
-        read nobody knows our rungs: such a list says nothing, and another one is asked for.
+        Before the series is read nobody knows our rungs: such a list says nothing, and another one
+        is asked for. The order of an undecided create of ours may be among them: then it is
+        counted twice until both are over. Waiting instead could be for ever, for what rests may
+        hold the very cash without which the re-send is refused.
         """
-        if self.desk.creates_undecided() or Kind.SERIES not in self._account.done_ns:
+        if Kind.SERIES not in self._account.done_ns:
             return
         self._adopted_ns = begun_ns
         for order in strangers:

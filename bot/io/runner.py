@@ -242,7 +242,7 @@ class Runner:
             try:
                 self.metrics.did(effect, at_ns)
                 self._perform(effect)
-            except Exception:  # noqa: BLE001 - a bug of the shell: the drain must still be performed
+            except Exception:  # noqa: BLE001 - a bug of the shell must not end the drain
                 self._failed("shell", type(effect).__name__)
                 if isinstance(effect, m.Send):
                     self.tell(m.Replied(effect.request_id, m.Unknown("a fault of ours")))

@@ -1,0 +1,73 @@
+"""A tiny HTTP server on loopback that answers with exactly the bytes a test wants."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+Talk = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+
+class Hostile:
+    """Where it listens, and the raw requests it was sent."""
+
+    def __init__(self) -> None:
+        self.port = 0
+        self.requests: list[bytes] = []
+
+    @property
+    def base_url(self) -> str:
+        """As a configuration would have it."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+
+@asynccontextmanager
+async def hostile(talk: Talk) -> AsyncIterator[Hostile]:
+    """Serve: every request is read whole, then `talk` writes what it likes and is hung up on."""
+    site = Hostile()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = 0
+            for line in head.lower().split(b"\r\n"):
+                if line.startswith(b"content-length:"):
+                    length = int(line.partition(b":")[2])
+            site.requests.append(head + await reader.readexactly(length))
+            await talk(writer)
+            await writer.drain()
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    site.port = server.sockets[0].getsockname()[1]
+    try:
+        yield site
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+def says(status: int, body: bytes, *headers: str) -> Talk:
+    """A whole, well-formed answer."""
+
+    async def talk(writer: asyncio.StreamWriter) -> None:
+        head = [f"HTTP/1.1 {status} Whatever", f"Content-Length: {len(body)}", *headers]
+        writer.write("\r\n".join([*head, "Connection: close", "", ""]).encode() + body)
+
+    return talk
+
+
+def blurts(data: bytes) -> Talk:
+    """Exactly these bytes, then the connection ends."""
+
+    async def talk(writer: asyncio.StreamWriter) -> None:
+        writer.write(data)
+
+    return talk
+
+
+async def silence(_writer: asyncio.StreamWriter) -> None:
+    """No answer within the patience of any test."""
+    await asyncio.sleep(0.6)

@@ -1,0 +1,249 @@
+"""Claims about the command line: exit codes, whole runs on an embedded venue, and sudden death."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import get_args
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli import app
+from bot.config import finish, read_draft
+from bot.core import messages as m
+from bot.core.trader import Trader
+from bot.io.embedded import EmbeddedVenue, VenueFault, raw_key
+from bot.io.journal import read_journal, segments
+
+ROOT = Path(__file__).resolve().parents[2]
+DEMO = ROOT / "configs" / "demo.yaml"
+PATIENCE_S = 40
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+def invoke(*arguments: str):
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_the_version_is_printed():
+    done = invoke("version")
+    assert done.exit_code == 0
+    assert done.stdout.startswith("bot ")
+
+
+@pytest.mark.parametrize("duration", ["60", "0s", "-1s", "1d", "1.5s", "s"])
+def test_a_time_that_is_none_is_refused(duration):
+    done = invoke("run", str(DEMO), "--for", duration)
+    assert done.exit_code == 2
+    assert "such as 60s" in done.stderr
+
+
+def test_a_wrong_configuration_ends_with_2_and_every_fault_on_stderr(tmp_path):
+    path = tmp_path / "x.yaml"
+    path.write_text(DEMO.read_text().replace("order_qty: 100", "order_qty: 0\n  oops: 1"))
+    for command in ("run", "check"):
+        done = invoke(command, str(path))
+        assert done.exit_code == 2
+        assert "risk.order_qty: '0'" in done.stderr
+        assert "risk.oops: no such key" in done.stderr
+        assert done.stdout == ""
+
+
+EXTERNAL = """\
+series: X
+venue: {{base_url: "http://127.0.0.1:{port}/v1", key_file: maker.key}}
+strategy: {{name: fixed_spread}}
+risk: {{event_loss_cents: 1, series_loss_cents: 1, rung_position_qty: 1, order_qty: 1}}
+"""
+
+
+def external(folder: Path, port: int) -> Path:
+    path = folder / "outside.yaml"
+    path.write_text(EXTERNAL.format(port=port))
+    return path
+
+
+def test_a_missing_key_file_ends_with_3_and_says_where_it_was_looked_for(tmp_path):
+    done = invoke("check", str(external(tmp_path, 1)))
+    assert done.exit_code == 3
+    assert "maker.key" in done.stderr
+
+
+def test_a_venue_that_is_not_there_ends_with_3_and_what_to_look_at(tmp_path):
+    (tmp_path / "maker.key").write_text("lm_canary")
+    (tmp_path / "maker.key").chmod(0o600)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        done = invoke("check", str(external(tmp_path, taken.getsockname()[1])))
+    assert done.exit_code == 3
+    assert "see whether the venue runs" in done.stderr
+    assert "canary" not in done.output
+
+
+def test_a_tape_is_refused_where_the_venue_is_not_our_own(tmp_path):
+    state = str(tmp_path / "s")
+    path = str(external(tmp_path, 1))
+    done = invoke("run", path, "--tape", str(tmp_path), "--state-dir", state)
+    assert done.exit_code == 2
+    assert "--tape" in done.stderr
+
+
+def test_an_embedded_venue_that_cannot_open_tells_the_end_of_its_log(tmp_path):
+    venue = EmbeddedVenue.start(tmp_path / "none.yaml", tmp_path)
+    with pytest.raises(VenueFault, match=r"none\.yaml"):
+        venue.ready()
+    venue.stop()
+
+
+def test_a_keys_file_without_the_makers_key_is_told(tmp_path):
+    (tmp_path / "keys.json").write_text('{"somebody": "lm_x"}')
+    with pytest.raises(VenueFault, match="no key named 'maker'"):
+        raw_key(tmp_path / "keys.json")
+
+
+# --- whole runs -----------------------------------------------------------------------------------
+
+
+@contextmanager
+def started(state: Path, *more: str) -> "Iterator[subprocess.Popen[str]]":
+    """A run of the demo in a process of its own, which does not outlive the block."""
+    command = [sys.executable, "-m", "bot", "run", str(DEMO), "--json", "--status-port", "0"]
+    with subprocess.Popen(
+        [*command, "--state-dir", str(state), *more],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def page_of(process: "subprocess.Popen[str]") -> str:
+    """Where the status page of a run is, which it says first."""
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("status page: "):
+            return line.removeprefix("status page: ").strip()
+    raise AssertionError("no status page was named")
+
+
+def until(true, what: str) -> None:
+    ends = time.monotonic() + PATIENCE_S
+    while not true():
+        assert time.monotonic() < ends, what
+        time.sleep(0.05)
+
+
+def asked(address: str) -> tuple[int, bytes]:
+    try:
+        with DIRECT.open(address, timeout=5) as answer:
+            return answer.status, answer.read()
+    except urllib.error.HTTPError as refused:
+        refused.close()
+        return refused.code, b""
+
+
+def replayed(state: Path) -> int:
+    """Give a run's events to a second trader: it must wish for the same, entry by entry."""
+    config = finish(read_draft(DEMO))
+    trader = Trader(config.trader, config.make_strategy)
+    wished: list[m.Effect] = []
+    entries = list(read_journal(segments(state)[-1]))
+    for number, entry in enumerate(entries):
+        if isinstance(entry.message, get_args(m.Event)):
+            assert wished == [], f"entry {number}"
+            wished = trader.receive(entry.message, entry.at_ns)
+        else:
+            assert wished.pop(0) == entry.message, f"entry {number}"
+    return len(entries)
+
+
+def test_a_run_quotes_both_sides_drains_on_a_signal_and_balances_to_the_cent(tmp_path):
+    with started(tmp_path / "s", "--seed", "7") as process:
+        page = page_of(process)
+        until(lambda: asked(f"{page}healthz")[0] == 200, "healthy")
+
+        def both_sides() -> bool:
+            report = json.loads(asked(f"{page}status.json")[1])["report"]
+            return report["first_two_sided_ns"] is not None
+
+        until(both_sides, "two-sided")
+        second = invoke("run", str(DEMO), "--state-dir", str(tmp_path / "s"))
+        assert second.exit_code == 3
+        assert "another bot is running on it" in second.stderr
+        assert b"laddermaker_resting_orders" in asked(f"{page}metrics")[1]
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, err
+    told = json.loads(out.splitlines()[-1])
+    assert told["resting_after"] == told["unknown_open"] == told["self_trades"] == 0
+    assert told["ledger_difference_cents"] == 0
+    assert told["worst_case_loss_cents_max"] <= told["worst_case_limit_cents"]
+    assert told["requests"]["create"] >= 2 * told["rungs"]
+    assert replayed(tmp_path / "s") > 100
+    keys = json.loads((tmp_path / "s" / "venue-keys.json").read_text())
+    written = b"".join(path.read_bytes() for path in (tmp_path / "s").glob("journal-*"))
+    assert keys["maker"].encode() not in written
+    assert keys["maker"] not in out + err
+
+
+def venues_of(state: Path) -> list[int]:
+    """Processes of the embedded venue that were started for a state directory."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"venue" in words and str(state / "venue-keys.json").encode() in words:
+            found.append(int(path.parent.name))
+    return found
+
+
+@pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="needs /proc")
+def test_when_the_bot_is_killed_its_venue_ends_and_the_state_can_be_used_again(tmp_path):
+    with started(tmp_path / "s") as process:
+        page_of(process)
+        assert len(venues_of(tmp_path / "s")) == 1
+        os.kill(process.pid, signal.SIGKILL)
+        process.communicate(timeout=PATIENCE_S)
+    until(lambda: venues_of(tmp_path / "s") == [], "the venue ended")
+    with started(tmp_path / "s", "--for", "100ms") as again:
+        out, err = again.communicate(timeout=PATIENCE_S)
+    assert again.returncode == 0, err
+    assert json.loads(out.splitlines()[-1])["exit_code"] == 0
+
+
+def test_a_check_of_the_demo_finds_everything_well():
+    done = subprocess.run(
+        [sys.executable, "-m", "bot", "check", str(DEMO), "--json"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    found = json.loads(done.stdout)
+    assert done.returncode == 0, found
+    assert [each["name"] for each in found["findings"]] == [
+        "configuration",
+        "read scope",
+        "trade scope",
+        "series",
+        "orders",
+        "fills",
+        "positions",
+        "order book",
+        "channel",
+    ]

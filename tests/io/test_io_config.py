@@ -1,0 +1,316 @@
+"""Claims about the configuration: what is refused, how it is said, and that all of it is said."""
+
+import textwrap
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bot import config as configuration
+from bot.config import BotConfig, ConfigFault, ExternalSettings, finish, read_draft
+from bot.core.settings import BudgetSettings, PaceSettings, RiskSettings, TrustSettings
+from bot.io.secret import SecretFault, from_environment, from_file
+
+ROOT = Path(__file__).resolve().parents[2]
+GOOD = """\
+series: AURELIA-VAL
+venue:
+  embedded: venue.yaml
+strategy:
+  name: fixed_spread
+  params:
+    half_spread_cents: 3
+risk:
+  event_loss_cents: 10000
+  series_loss_cents: 20000
+  rung_position_qty: 100
+  order_qty: 50
+"""
+OUTSIDE = GOOD.replace(
+    "embedded: venue.yaml", "base_url: https://venue.example/v1\n  key_file: maker.key"
+)
+
+
+def load(folder: Path, text: str) -> BotConfig:
+    path = folder / "demo.yaml"
+    path.write_text(text)
+    return finish(read_draft(path))
+
+
+def faults(folder: Path, text: str) -> tuple[str, ...]:
+    with pytest.raises(ConfigFault) as caught:
+        load(folder, text)
+    return caught.value.faults
+
+
+def test_a_good_file_becomes_the_traders_settings(tmp_path):
+    config = load(tmp_path, GOOD + "pace: {decide_ms: 20}\nbudget: {burst: 300}\n")
+    assert config.name == "demo"
+    assert config.trader.series_ticker == "AURELIA-VAL"
+    assert config.trader.risk.event_loss_cents == 10_000
+    assert config.trader.pace.decide_ns == 20_000_000
+    assert config.trader.budget == BudgetSettings(burst=300)
+    assert config.trader.trust == TrustSettings()
+    assert config.make_strategy().params.half_spread_cents == 3
+    assert config.venue.config == tmp_path / "venue.yaml"
+    assert config.state.directory == Path("state/demo")
+
+
+def test_the_channels_address_follows_from_the_base_url(tmp_path):
+    venue = load(tmp_path, OUTSIDE).venue
+    assert venue == ExternalSettings(
+        "https://venue.example/v1",
+        "wss://venue.example/v1/stream",
+        tmp_path / "maker.key",
+        None,
+    )
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda p: p.name)
+def test_every_configuration_that_is_shipped_can_be_used(path):
+    if path.name != "venue.yaml":
+        finish(read_draft(path))
+
+
+# (what is replaced, by what, what the fault must say)
+TRAPS = [
+    # money, sizes and numbers
+    ("event_loss_cents: 10000", "event_loss_cents: 12.50", "looks like dollars: write cents"),
+    ("event_loss_cents: 10000", "event_loss_cents: 12.0", "looks like dollars: write cents"),
+    ("event_loss_cents: 10000", "event_loss_cents: $100", "looks like dollars"),
+    ("event_loss_cents: 10000", "event_loss_cents: 0", "at least 1"),
+    ("event_loss_cents: 10000", "event_loss_cents: -5", "at least 1"),
+    ("event_loss_cents: 10000", "event_loss_cents: 1e4", "a whole number"),
+    ("event_loss_cents: 10000", "event_loss_cents: 10_000", "a whole number"),
+    ("event_loss_cents: 10000", "event_loss_cents: 10,000", "a whole number"),
+    ("event_loss_cents: 10000", "event_loss_cents: 0123", "a whole number"),
+    ("event_loss_cents: 10000", "event_loss_cents: 0x10", "a whole number"),
+    ("event_loss_cents: 10000", "event_loss_cents: ０１", "a whole number"),
+    ("event_loss_cents: 10000", "event_loss_cents: 12:30", "a whole number"),
+    ("event_loss_cents: 10000", "event_loss_cents: true", "a whole number"),
+    ("event_loss_cents: 10000", "event_loss_cents:", "nothing; accepted: a whole number"),
+    ("event_loss_cents: 10000", "event_loss_cents: null", "a whole number"),
+    ("event_loss_cents: 10000", "event_loss_cents: [1]", "a whole number"),
+    ("event_loss_cents: 10000", "event_loss_cents: 99999999999", "at most"),
+    ("series_loss_cents: 20000", "series_loss_cents: 9999", "not below event_loss_cents"),
+    ("order_qty: 50", "order_qty: 101", "not below order_qty"),
+    ("order_qty: 50", "order_qty: 0", "at least 1"),
+    ("order_qty: 50", "order_qty: 50\n  resting_orders: 0", "at least 1"),
+    ("  order_qty: 50\n", "", "risk.order_qty: missing"),
+    # keys
+    ("order_qty: 50", "order_qyt: 50", "did you mean order_qty?"),
+    ("order_qty: 50", "order_qty: 50\n  order_qty: 60", "stands twice, first on line 12"),
+    ("order_qty: 50", "order_qty: 50\n  max_loss: 3", "no such key"),
+    ("series: AURELIA-VAL", "sereis: AURELIA-VAL", "did you mean series?"),
+    ("series: AURELIA-VAL", "series: ../etc", "letters, digits, dots and hyphens"),
+    ("series: AURELIA-VAL", "series: ..", "letters, digits, dots and hyphens"),
+    ("series: AURELIA-VAL", "series: A\nname: Über", "small letters"),
+    # strategy
+    ("name: fixed_spread", "name: fixed_sperad", "did you mean fixed_spread?"),
+    ("name: fixed_spread", "name: nobody.home:Strategy", "cannot be imported"),
+    ("name: fixed_spread", "name: bot.core.book:Book", "no class made from"),
+    ("name: fixed_spread", "name: ./nowhere.py:Mine", "no such Python file"),
+    ("name: fixed_spread", "name: __init__", "no strategy"),
+    ("half_spread_cents: 3", "half_spread_cent: 3", "did you mean half_spread_cents?"),
+    ("half_spread_cents: 3", "half_spread_cents: 2.5", "looks like dollars"),
+    ("half_spread_cents: 3", "half_spread_cents: 50", "at least 1, at most 49"),
+    # YAML itself
+    ("series: AURELIA-VAL", "series: &x AURELIA-VAL", "anchor &x is refused"),
+    ("series: AURELIA-VAL", "series: *x", "alias *x is refused"),
+    ("series: AURELIA-VAL", "series: !!python/name:os.system AURELIA", "tag"),
+    ("series: AURELIA-VAL", "<<: {series: A}", "merge key"),
+    ("series: AURELIA-VAL", "series: [", "not YAML"),
+    ("series: AURELIA-VAL", "series: A\n---\nseries: B", "not YAML"),
+    ("series: AURELIA-VAL", "series: AURELIA-VAL\ttoo\x07", "not YAML"),
+    # venue
+    ("embedded: venue.yaml", "embedded: venue.yaml\n  base_url: https://x/v1", "exactly one of"),
+    ("embedded: venue.yaml", "stream_url: wss://x", "exactly one of embedded and base_url"),
+    ("embedded: venue.yaml", "embedded: venue.yaml\n  key_env: KEY", "not with embedded"),
+    ("embedded: venue.yaml", "base_url: https://x/v1", "exactly one of key_file and key_env"),
+    ("embedded: venue.yaml", "base_url: http://x.example/v1\n  key_env: K", "loopback only"),
+    ("embedded: venue.yaml", "base_url: https://x.example\n  key_env: K", "version segment /v1"),
+    ("embedded: venue.yaml", "base_url: htps://x/v1\n  key_env: K", "did you mean https://?"),
+    ("embedded: venue.yaml", "base_url: https://u:p@x/v1\n  key_env: K", "no user, query"),
+    ("embedded: venue.yaml", "base_url: https://x/v1?key=s\n  key_env: K", "no user, query"),
+    ("embedded: venue.yaml", "base_url: https://x:y/v1\n  key_env: K", "not an address"),
+    (
+        "embedded: venue.yaml",
+        "base_url: https://x/v1\n  stream_url: ws://x.example/s\n  key_env: K",
+        "ws:// is for loopback only",
+    ),
+    # the other parts
+    ("venue:", "status: {host: 0.0.0.0}\nvenue:", "allowed_hosts"),
+    ("venue:", "status: {port: 70000}\nvenue:", "at most 65535"),
+    ("venue:", "budget: {burst: 50}\nvenue:", "below burst"),
+    ("venue:", "budget: {rate_per_second: 251}\nvenue:", "at most 250"),
+    ("venue:", "trust: {recheck_ms: 10000}\nvenue:", "below book_ms"),
+    ("venue:", "pace: fast\nvenue:", "accepted: decide_ms"),
+    ("venue:", "state: {journal_segments_kept: 1}\nvenue:", "at least 2"),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "said"), TRAPS, ids=[f"{n}" for n in range(len(TRAPS))])
+def test_a_trap_is_refused_and_said_in_plain_words(tmp_path, old, new, said):
+    assert GOOD.count(old) == 1
+    told = faults(tmp_path, GOOD.replace(old, new))
+    assert any(said in fault for fault in told), told
+    assert all(fault.startswith(str(tmp_path / "demo.yaml")) for fault in told)
+
+
+def test_a_fault_names_file_line_key_value_and_what_is_accepted(tmp_path):
+    told = faults(tmp_path, GOOD.replace("order_qty: 50", "order_qty: fifty"))
+    assert told == (
+        f"{tmp_path}/demo.yaml:12: risk.order_qty: 'fifty'; "
+        "accepted: a whole number, at least 1, at most 1000000",
+    )
+
+
+def test_all_faults_are_told_at_once_in_order_of_line(tmp_path):
+    text = GOOD.replace("order_qty: 50", "order_qty: 0").replace("series:", "serie:")
+    text = text.replace("half_spread_cents: 3", "half_spread_cents: wide")
+    told = faults(tmp_path, text + "pace: {decide_ms: 0}\n")
+    lines = [int(fault.split(":")[1]) for fault in told]
+    assert lines == sorted(lines)
+    keys = {fault.split(": ")[1] for fault in told}
+    assert {"serie", "series", "strategy.params.half_spread_cents", "risk.order_qty"} <= keys
+    assert "pace.decide_ms" in keys
+
+
+class FlagParams(configuration._Part):
+    """A schema with one truth."""
+
+    careful: bool
+
+
+@pytest.mark.parametrize("text", ["no", "yes", "off", "True", "1", "", "~"])
+def test_only_true_and_false_are_truths(tmp_path, text):
+    path = tmp_path / "x.yaml"
+    path.write_text(f"careful: {text}\n")
+    source = configuration.read_yaml(path)
+    found, told = configuration.typed(FlagParams, source.content, (), source)
+    assert found is None
+    assert "accepted: true or false" in told[0].text
+
+
+@pytest.mark.parametrize("key", ["key", "api_key", "token", "key_value"])
+def test_a_key_written_out_is_refused_and_not_echoed(tmp_path, key):
+    told = faults(tmp_path, OUTSIDE.replace("key_file: maker.key", f"{key}: lm_sEcReT_1234"))
+    assert any("key_file" in fault for fault in told)
+    assert "sEcReT" not in "".join(told)
+
+
+def test_a_key_given_as_the_name_of_a_variable_is_refused_and_not_echoed(tmp_path):
+    told = faults(tmp_path, OUTSIDE.replace("key_file: maker.key", "key_env: lm_sEcReT-12/34"))
+    assert any("never write the key itself" in fault for fault in told)
+    assert "sEcReT" not in "".join(told)
+
+
+@pytest.mark.parametrize(
+    ("part", "settings"),
+    [
+        (configuration._Risk, RiskSettings),
+        (configuration._Pace, PaceSettings),
+        (configuration._Budget, BudgetSettings),
+        (configuration._Trust, TrustSettings),
+    ],
+)
+def test_every_number_of_the_trader_can_be_set_and_has_its_own_default(part, settings):
+    fields = {field.name: field.default for field in msgspec.structs.fields(settings)}
+    keys = {
+        key.removesuffix("_ms") + "_ns" if key.endswith("_ms") else key: key
+        for key in part.model_fields
+    }
+    assert set(keys) == set(fields)
+    for name, key in keys.items():
+        if fields[name] is not msgspec.NODEFAULT:
+            times = 1_000_000 if key.endswith("_ms") else 1
+            assert part.model_fields[key].default * times == fields[name], key
+
+
+def test_a_strategy_in_a_file_is_found_beside_the_configuration(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        textwrap.dedent(
+            '''
+            """A strategy that wants nothing."""
+            from bot.core.strategy import Strategy
+
+            class Mine(Strategy):
+                class Params(Strategy.Params):
+                    """Nothing to set."""
+
+                def quote(self, view):
+                    return {}
+            '''
+        )
+    )
+    text = GOOD.replace(
+        "name: fixed_spread\n  params:\n    half_spread_cents: 3", "name: ./mine.py:Mine"
+    )
+    assert type(load(tmp_path, text).make_strategy()).__name__ == "Mine"
+
+
+def test_a_strategy_by_dotted_path_is_found(tmp_path):
+    text = GOOD.replace("name: fixed_spread", "name: strategies.fixed_spread:FixedSpread")
+    assert type(load(tmp_path, text).make_strategy()).__name__ == "FixedSpread"
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path):
+    with pytest.raises(ConfigFault, match="cannot be read: No such file"):
+        read_draft(tmp_path / "none.yaml")
+    (tmp_path / "latin.yaml").write_bytes(b"series: \xff\n")
+    with pytest.raises(ConfigFault, match="not UTF-8"):
+        read_draft(tmp_path / "latin.yaml")
+    (tmp_path / "long.yaml").write_bytes(b"#" * 300_000)
+    with pytest.raises(ConfigFault, match="longer than"):
+        read_draft(tmp_path / "long.yaml")
+
+
+@pytest.mark.parametrize("text", ["a: " + "[" * 50_000, "- " * 50_000, "a: " + "{a: " * 50_000])
+def test_a_file_nested_without_end_is_refused_at_once(tmp_path, text):
+    path = tmp_path / "deep.yaml"
+    path.write_text(text)
+    begun = time.monotonic()
+    with pytest.raises(ConfigFault, match="nested deeper than 16"):
+        read_draft(path)
+    assert time.monotonic() - begun < 2
+
+
+# --- where the key comes from ---------------------------------------------------------------------
+
+
+def key_file(folder: Path, content: bytes, mode: int = 0o600) -> Path:
+    path = folder / "maker.key"
+    path.write_bytes(content)
+    path.chmod(mode)
+    return path
+
+
+def test_a_key_file_is_read_without_its_line_end(tmp_path):
+    assert from_file(key_file(tmp_path, b"lm_abc\n")).reveal() == "lm_abc"
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "said"),
+    [
+        (b"lm_abc", 0o640, "chmod 600"),
+        (b"lm_abc", 0o604, "chmod 600"),
+        (b"", 0o600, "empty"),
+        (b" \n", 0o600, "empty"),
+        (b"lm_abc lm_def", 0o600, "one word"),
+        (b"lm_\xff", 0o600, "one word"),
+        (b"lm_a\r\nX-Evil: 1", 0o600, "one word"),
+        (b"x" * 5_000, 0o600, "too long"),
+    ],
+)
+def test_a_key_file_that_cannot_hold_a_key_is_refused_and_not_echoed(tmp_path, content, mode, said):
+    with pytest.raises(SecretFault, match=said) as caught:
+        from_file(key_file(tmp_path, content, mode))
+    assert "lm_" not in str(caught.value)
+
+
+def test_a_key_leaves_the_environment_when_it_is_taken(monkeypatch):
+    monkeypatch.setenv("MAKER_KEY", "lm_abc")
+    assert from_environment("MAKER_KEY").reveal() == "lm_abc"
+    with pytest.raises(SecretFault, match="not set"):
+        from_environment("MAKER_KEY")

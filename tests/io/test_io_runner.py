@@ -1,0 +1,262 @@
+"""Claims about the loop: order, Beats, the journal before the act, and every way to end."""
+
+import asyncio
+import os
+import signal
+
+import pytest
+
+from bot.core import messages as m
+from bot.io.journal import read_journal, segments
+from bot.io.runner import Child, Exit
+from bot.io.summary import summary_of
+from tests.io.fakes import FakeTrader, run, runner_of
+from tests.io.hostile import hostile, says, silence
+from tests.io.samples import ORDER_ID, ORDER_JSON, create, sent
+from venue.wire.names import ClientOrderId
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+def once(kind: type, *effects: m.Effect):
+    """Wish for these effects at the first event of a kind."""
+    left = list(effects)
+
+    def behave(event: m.Event) -> list[m.Effect]:
+        if not isinstance(event, kind):
+            return []
+        now, left[:] = list(left), []
+        return now
+
+    return behave
+
+
+async def test_a_run_begins_with_started_and_ends_well_when_its_time_is_over(tmp_path):
+    trader = FakeTrader()
+    ended = await run(runner_of(trader, tmp_path))
+    assert trader.events[0] == m.Started("ab" * 10, ())
+    assert trader.of(m.StopRequested) == [m.StopRequested("the time asked for is over")]
+    assert ended.exit_code is Exit.OK
+
+
+@pytest.mark.parametrize("new_account", [False, True])
+async def test_a_run_begins_with_what_the_last_one_left_open_at_the_same_venue(
+    tmp_path, new_account
+):
+    async with hostile(silence) as site:
+        first = FakeTrader(once(m.Started, sent(create(), 3)), patient=False)
+        first.left = m.Finished((), (ClientOrderId("a-1"),))
+        await run(runner_of(first, tmp_path, site.base_url), 20_000_000)
+    second = FakeTrader()
+    async with asyncio.timeout(10):
+        await runner_of(second, tmp_path).run("cd" * 10, (), 20_000_000, new_account=new_account)
+    left = () if new_account else (m.OpenIntent(create().order, create().body),)
+    assert second.events[0] == m.Started("cd" * 10, left, new_account)
+
+
+async def test_every_batch_is_followed_by_one_beat_and_time_never_steps_back(tmp_path):
+    trader = FakeTrader()
+    await run(runner_of(trader, tmp_path))
+    assert isinstance(trader.events[1], m.Beat)
+    assert trader.times == sorted(trader.times)
+
+
+async def test_a_beat_comes_when_the_wake_up_falls_due(tmp_path):
+    woken: list[int] = []
+    runner = runner_of(trader := FakeTrader(), tmp_path)
+
+    def behave(event: m.Event) -> list[m.Effect]:
+        if isinstance(event, m.Beat):
+            woken.append(trader.times[-1])
+            return [m.WakeAt(trader.times[-1] + 5_000_000)]
+        return []
+
+    trader._behave = behave
+    await run(runner, 300_000_000)
+    # Without the wish there would be one each tenth of a second.
+    assert 6 <= len(woken) <= 80
+
+
+async def test_the_newest_wake_up_replaces_an_older_one(tmp_path):
+    beats = 0
+
+    def behave(event: m.Event) -> list[m.Effect]:
+        nonlocal beats
+        if not isinstance(event, m.Beat):
+            return []
+        beats += 1
+        return [m.WakeAt(0), m.WakeAt(2**62)]
+
+    await run(runner_of(FakeTrader(behave), tmp_path), 60_000_000)
+    assert beats <= 4
+
+
+async def test_the_answer_to_a_request_comes_back_as_an_event(tmp_path):
+    async with hostile(says(201, ORDER_JSON)) as site:
+        trader = FakeTrader(once(m.Started, sent(create(), 3)))
+        await run(runner_of(trader, tmp_path, site.base_url))
+    [replied] = trader.of(m.Replied)
+    assert replied.request_id == 3
+    assert isinstance(replied.answer, m.Done)
+
+
+async def test_a_create_is_on_disk_before_its_bytes_leave(tmp_path):
+    on_disk: list[m.Event | m.Effect] = []
+
+    async def look(writer: asyncio.StreamWriter) -> None:
+        on_disk.extend(entry.message for entry in read_journal(segments(tmp_path)[0]))
+        await says(201, ORDER_JSON)(writer)
+
+    async with hostile(look) as site:
+        trader = FakeTrader(once(m.Started, sent(create(), 3)))
+        await run(runner_of(trader, tmp_path, site.base_url))
+    assert sent(create(), 3) in on_disk
+
+
+async def test_every_event_and_effect_is_in_the_journal_in_order(tmp_path):
+    wishes = (m.Noted("info", "x", {}), m.WakeAt(5))
+    trader = FakeTrader(once(m.Started, *wishes))
+    await run(runner_of(trader, tmp_path))
+    written = [entry.message for entry in read_journal(segments(tmp_path)[0])]
+    assert written[:3] == [trader.events[0], *wishes]
+    assert [each for each in written if isinstance(each, type(trader.events[1]))]
+    events = [each for each in written if not isinstance(each, m.Noted | m.WakeAt | m.Finished)]
+    assert events[: len(trader.events)] == trader.events
+
+
+async def test_when_the_journal_fails_the_trader_hears_it_and_no_create_leaves(
+    tmp_path, monkeypatch
+):
+    real = os.write
+
+    def full(handle: int, data: bytes) -> int:
+        if bytes(data[:4]) == b"LMKJ":
+            return real(handle, data)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "write", full)
+    sends = (sent(create(), 1), sent(m.CancelResting(ORDER_ID), 2))
+    async with hostile(says(404, b"")) as site:
+        trader = FakeTrader(once(m.Started, *sends))
+        await run(runner_of(trader, tmp_path, site.base_url))
+    assert len(trader.of(m.JournalFailed)) == 1
+    assert [raw.split(b" ")[0] for raw in site.requests] == [b"DELETE"]
+    answers = {reply.request_id: reply.answer for reply in trader.of(m.Replied)}
+    assert answers[1].status == 0
+
+
+@pytest.mark.parametrize("fails", [True, False])
+async def test_a_child_that_ends_by_itself_stops_the_bot_with_a_fault(tmp_path, fails):
+    async def ends() -> None:
+        await asyncio.sleep(0.02)
+        if fails:
+            raise ZeroDivisionError
+
+    trader = FakeTrader()
+    ended = await run(runner_of(trader, tmp_path), None, (Child("page", ends),))
+    assert trader.of(m.StopRequested) == [m.StopRequested("page ended")]
+    assert ended.exit_code is Exit.BUG
+
+
+async def test_the_end_of_the_embedded_venue_is_the_venues_fault(tmp_path):
+    async def ends() -> None:
+        await asyncio.sleep(0.01)
+
+    ended = await run(runner_of(FakeTrader(), tmp_path), None, (Child("venue", ends),))
+    assert ended.exit_code is Exit.VENUE
+
+
+async def test_a_trader_that_raises_is_stopped_and_still_drained(tmp_path):
+    def behave(event: m.Event) -> list[m.Effect]:
+        if isinstance(event, m.Started):
+            raise ZeroDivisionError
+        return []
+
+    ended = await run(runner_of(FakeTrader(behave), tmp_path), None)
+    assert ended.died == ("trader",)
+    assert ended.exit_code is Exit.BUG
+
+
+async def test_a_fault_of_the_shell_loses_no_answer_and_stops_in_good_order(tmp_path, monkeypatch):
+    trader = FakeTrader(once(m.Started, sent(m.CancelResting(ORDER_ID), 4)))
+    runner = runner_of(trader, tmp_path)
+
+    def broken(*_arguments: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(runner._rest, "start", broken)
+    ended = await run(runner, None)
+    assert [type(reply.answer) for reply in trader.of(m.Replied)] == [m.Unknown]
+    assert ended.died == ("shell",)
+    assert ended.exit_code is Exit.BUG
+
+
+@pytest.mark.parametrize(
+    "left", [m.Finished((ORDER_ID,), ()), m.Finished((), (ClientOrderId("a"),))]
+)
+async def test_orders_left_behind_end_with_their_own_exit_code(tmp_path, left):
+    trader = FakeTrader()
+    trader.left = left
+    assert (await run(runner_of(trader, tmp_path))).exit_code is Exit.LEFT_OVER
+
+
+async def test_a_drain_that_takes_too_long_gives_up_and_says_so(tmp_path):
+    trader = FakeTrader(finishes=False)
+    trader.left = m.Finished((ORDER_ID,), ())
+    ended = await run(runner_of(trader, tmp_path, drain_ns=100_000_000))
+    assert ended.overdue
+    assert ended.finished.left == (ORDER_ID,)
+    assert ended.exit_code is Exit.LEFT_OVER
+
+
+async def test_a_run_waits_for_the_answers_still_under_way_and_journals_them(tmp_path):
+    async def slow(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.3)
+        await says(201, ORDER_JSON)(writer)
+
+    async with hostile(slow) as site:
+        trader = FakeTrader(once(m.Started, sent(create(), 3)), patient=False)
+        await run(runner_of(trader, tmp_path, site.base_url), 20_000_000)
+    written = [entry.message for entry in read_journal(segments(tmp_path)[0])]
+    assert [each.request_id for each in written if isinstance(each, m.Replied)] == [3]
+
+
+async def test_the_first_signal_stops_and_the_second_changes_nothing(tmp_path):
+    trader = FakeTrader(finishes=False)
+    running = asyncio.ensure_future(run(runner_of(trader, tmp_path, drain_ns=200_000_000), None))
+    await trader.until(m.Started)
+    os.kill(os.getpid(), signal.SIGTERM)
+    await trader.until(m.StopRequested)
+    os.kill(os.getpid(), signal.SIGINT)
+    await running
+    assert trader.of(m.StopRequested) == [m.StopRequested("SIGTERM")]
+
+
+async def test_signals_pause_and_resume(tmp_path):
+    trader = FakeTrader()
+    running = asyncio.ensure_future(run(runner_of(trader, tmp_path), None))
+    await trader.until(m.Started)
+    os.kill(os.getpid(), signal.SIGUSR1)
+    await trader.until(m.PauseRequested)
+    os.kill(os.getpid(), signal.SIGUSR2)
+    await trader.until(m.ResumeRequested)
+    os.kill(os.getpid(), signal.SIGTERM)
+    await running
+    assert trader.of(m.PauseRequested) == [m.PauseRequested("SIGUSR1")]
+    assert trader.of(m.ResumeRequested) == [m.ResumeRequested()]
+
+
+async def test_the_summary_tells_what_a_run_came_to(tmp_path):
+    ended = await run(runner_of(FakeTrader(), tmp_path))
+    told = summary_of(ended, ended.report.now_ns - 2_500_000_000)
+    assert told["seconds"] == 2.5
+    assert told["first_two_sided_s"] is None
+    assert told["requests"] == {"create": 2, "amend": 1, "cancel": 0, "read": 4}
+    assert told["pnl_cents"] == -7
+    assert told["rungs"] == 1
+    assert told["exit_code"] == 0
