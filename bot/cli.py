@@ -271,20 +271,22 @@ def _site(config: "BotConfig", embedded: "EmbeddedVenue | None") -> "tuple[Site,
     """Where the venue is and the key to it; waits for an embedded one. The series it named."""
     from bot.config import ExternalSettings
     from bot.io import secret
-    from bot.io.embedded import raw_key
+    from bot.io.embedded import KEY_NAME
     from bot.io.session import Site
 
     settings = config.venue
     if isinstance(settings, ExternalSettings):
         if settings.key_file is not None:
-            key = secret.from_file(settings.key_file)
+            key = secret.from_file(settings.key_file, settings.key_name)
+            if secret.is_open_to_others(settings.key_file):
+                typer.echo(f"warning: {settings.key_file} is readable to others", err=True)
         else:
             assert settings.key_env is not None
             key = secret.from_environment(settings.key_env)
         return Site(settings.base_url, settings.stream_url, key, None), ()
     assert embedded is not None
     ready = embedded.ready()
-    key = secret.Secret(raw_key(Path(ready.keys_file)))
+    key = secret.from_file(Path(ready.keys_file), KEY_NAME)
     return Site(ready.base_url, ready.stream_url, key, embedded), ready.series
 
 

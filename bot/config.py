@@ -60,6 +60,7 @@ class _Venue(_Part):
     base_url: str | None = Field(None, description="an address that ends in /v1")
     stream_url: str | None = Field(None, description="a ws or wss address")
     key_file: str | None = Field(None, description="a path of a file that holds the key")
+    key_name: str | None = Field(None, description="the key's name, where key_file is JSON of keys")
     key_env: str | None = Field(None, description="the name of an environment variable")
 
 
@@ -149,11 +150,15 @@ class EmbeddedSettings(msgspec.Struct, frozen=True):
 
 
 class ExternalSettings(msgspec.Struct, frozen=True):
-    """Trade on a venue at these addresses. Exactly one of key_file and key_env is set."""
+    """Trade on a venue at these addresses. Exactly one of key_file and key_env is set.
+
+    key_name: which key of `key_file`, where that is a JSON object of keys; None for a plain file.
+    """
 
     base_url: str
     stream_url: str
     key_file: Path | None
+    key_name: str | None
     key_env: str | None
 
 
@@ -212,7 +217,7 @@ class Draft:
         base_url = venue.base_url.rstrip("/")
         key_file = None if venue.key_file is None else folder / Path(venue.key_file).expanduser()
         stream_url = venue.stream_url or default_stream_url(base_url)
-        return ExternalSettings(base_url, stream_url, key_file, venue.key_env)
+        return ExternalSettings(base_url, stream_url, key_file, venue.key_name, venue.key_env)
 
 
 class BotConfig(msgspec.Struct, frozen=True):
@@ -342,12 +347,14 @@ def _check_venue(venue: _Venue, wrong: Wrong) -> None:
         wrong(("venue",), "exactly one of embedded and base_url is wanted")
         return
     if venue.embedded is not None:
-        for key in ("stream_url", "key_file", "key_env"):
+        for key in ("stream_url", "key_file", "key_name", "key_env"):
             if getattr(venue, key) is not None:
                 wrong(("venue", key), "not with embedded, which gives its own")
         return
     if (venue.key_file is None) == (venue.key_env is None):
         wrong(("venue",), "exactly one of key_file and key_env is wanted beside base_url")
+    if venue.key_name is not None and venue.key_file is None:
+        wrong(("venue", "key_name"), "only beside key_file")
     if venue.key_env is not None and _VARIABLE.fullmatch(venue.key_env) is None:
         wrong(("venue", "key_env"), "not the name of a variable; never write the key itself here")
     assert venue.base_url is not None

@@ -218,6 +218,8 @@ class Desk:
         own.answered(fact, now_ns)
         if own.state is State.LOST:
             refused = row is not None and row.sequenced is Sequenced.DECIDED
+            if refused and fact is Fact.REFUSED and own.refused_since_ns is None:
+                own.refused_since_ns = now_ns
             own.due_ns = now_ns + (
                 self._trust.refused_resend_ns if refused else self._trust.resend_ns
             )
@@ -290,6 +292,33 @@ class Desk:
             self._out.self_trades += 1
             self._out.note("warning", "order_shrunk_without_fill", order_id=shown.order_id)
         self._file(own)
+
+    def explain_refusals(self, shown: Iterable[model.Order], begun_ns: int) -> None:
+        """A complete list of what rests: end lost creates that it shows never to have landed.
+
+        Their re-sends are decided against, for longer than a request can be on its way, and no
+        order that could be theirs rests. If one had landed and is over, its fills are listed and
+        booked by themselves; nothing of it can fill any more (row 23).
+        """
+        ours = [own for own in self.all_live() if own.client_order_id and own.order_id]
+        known = {own.order_id for own in ours}
+        there = {
+            (row.market_id, row.outcome.value, row.side.value, row.price)
+            for row in shown
+            if row.order_id not in known
+        }
+        wait_ns = self._trust.refused_resend_ns + self._trust.read_lag_ns
+        for own in list(self.all_live()):
+            since_ns = own.refused_since_ns
+            if own.state is not State.LOST or since_ns is None or begun_ns < since_ns + wait_ns:
+                continue
+            if own.due_ns == NEVER_NS:
+                continue  # a re-send is on its way: its answer is better than any list
+            if (own.market_id, own.outcome.value, own.own_side.value, own.price) not in there:
+                own.move(Fact.READ_NEVER)
+                own.last_write_ns = begun_ns
+                self._out.note("info", "create_never_landed", client_order_id=own.client_order_id)
+                self._file(own)
 
     def merge_list_row(self, own: OwnOrder, shown: model.Order, begun_ns: int) -> None:
         """Merge a row of the resting list; a fact that cannot be becomes a finding."""

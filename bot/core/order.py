@@ -49,6 +49,9 @@ class Fact(enum.StrEnum):
     NO_ANSWER = "no_answer"  # our write may have been carried out
     READ_RESTS = "read_rests"  # a read begun late enough shows it resting
     READ_ENDED = "read_ended"
+    READ_NEVER = (
+        "read_never"  # its re-sends are refused, and a late enough list shows no such order
+    )
 
 
 _S, _F = State, Fact
@@ -60,21 +63,22 @@ LIFE: Final[dict[State, dict[Fact, State | None]]] = {
         _F.RESTS: _S.OPEN, _F.ENDED: _S.DONE,
         _F.NEVER: _S.DONE, _F.REFUSED: _S.DONE,
         _F.OVER: None, _F.NO_ANSWER: _S.LOST,
-        _F.READ_RESTS: None, _F.READ_ENDED: None,
+        _F.READ_RESTS: None, _F.READ_ENDED: None, _F.READ_NEVER: None,
     },
-    # Every answer but 2xx leaves a re-sent create unknown: the first one may have landed (row 23).
+    # Every answer but 2xx leaves a re-sent create unknown: the first one may have landed, until a
+    # list explains the refusals (row 23).
     _S.LOST: {
         _F.RESEND: _S.LOST, _F.AMEND: None, _F.CANCEL: None,
         _F.RESTS: _S.OPEN, _F.ENDED: _S.DONE,
         _F.NEVER: _S.LOST, _F.REFUSED: _S.LOST,
         _F.OVER: None, _F.NO_ANSWER: _S.LOST,
-        _F.READ_RESTS: None, _F.READ_ENDED: None,
+        _F.READ_RESTS: None, _F.READ_ENDED: None, _F.READ_NEVER: _S.DONE,
     },
     _S.OPEN: {
         _F.RESEND: None, _F.AMEND: _S.AMENDING, _F.CANCEL: _S.CANCELLING,
         _F.RESTS: None, _F.ENDED: None, _F.NEVER: None, _F.REFUSED: None,
         _F.OVER: None, _F.NO_ANSWER: None,
-        _F.READ_RESTS: _S.OPEN, _F.READ_ENDED: _S.DONE,
+        _F.READ_RESTS: _S.OPEN, _F.READ_ENDED: _S.DONE, _F.READ_NEVER: None,
     },
     # A read during an amend may show the order before or after it: only an end is news.
     _S.AMENDING: {
@@ -82,13 +86,13 @@ LIFE: Final[dict[State, dict[Fact, State | None]]] = {
         _F.RESTS: _S.OPEN, _F.ENDED: _S.DONE,
         _F.NEVER: _S.OPEN, _F.REFUSED: _S.OPEN,
         _F.OVER: _S.CLOSING, _F.NO_ANSWER: _S.BLURRED,
-        _F.READ_RESTS: _S.AMENDING, _F.READ_ENDED: _S.DONE,
+        _F.READ_RESTS: _S.AMENDING, _F.READ_ENDED: _S.DONE, _F.READ_NEVER: None,
     },
     _S.BLURRED: {
         _F.RESEND: None, _F.AMEND: None, _F.CANCEL: _S.CANCELLING,
         _F.RESTS: None, _F.ENDED: None, _F.NEVER: None, _F.REFUSED: None,
         _F.OVER: None, _F.NO_ANSWER: None,
-        _F.READ_RESTS: _S.OPEN, _F.READ_ENDED: _S.DONE,
+        _F.READ_RESTS: _S.OPEN, _F.READ_ENDED: _S.DONE, _F.READ_NEVER: None,
     },
     # A cancel that did not do its work leaves the order open; it is wanted again at once. A
     # cancel without an answer does the same, for a cancel may be repeated (row 30).
@@ -97,20 +101,20 @@ LIFE: Final[dict[State, dict[Fact, State | None]]] = {
         _F.RESTS: _S.OPEN, _F.ENDED: _S.DONE,
         _F.NEVER: _S.OPEN, _F.REFUSED: _S.OPEN,
         _F.OVER: _S.CLOSING, _F.NO_ANSWER: _S.OPEN,
-        _F.READ_RESTS: _S.CANCELLING, _F.READ_ENDED: _S.DONE,
+        _F.READ_RESTS: _S.CANCELLING, _F.READ_ENDED: _S.DONE, _F.READ_NEVER: None,
     },
     _S.CLOSING: {
         _F.RESEND: None, _F.AMEND: None, _F.CANCEL: None,
         _F.RESTS: None, _F.ENDED: None, _F.NEVER: None, _F.REFUSED: None,
         _F.OVER: None, _F.NO_ANSWER: None,
-        _F.READ_RESTS: _S.CLOSING, _F.READ_ENDED: _S.DONE,
+        _F.READ_RESTS: _S.CLOSING, _F.READ_ENDED: _S.DONE, _F.READ_NEVER: None,
     },
     # Ended is for ever; late answers and reads add fills at most.
     _S.DONE: {
         _F.RESEND: None, _F.AMEND: None, _F.CANCEL: None,
         _F.RESTS: _S.DONE, _F.ENDED: _S.DONE, _F.NEVER: _S.DONE, _F.REFUSED: _S.DONE,
         _F.OVER: _S.DONE, _F.NO_ANSWER: _S.DONE,
-        _F.READ_RESTS: _S.DONE, _F.READ_ENDED: _S.DONE,
+        _F.READ_RESTS: _S.DONE, _F.READ_ENDED: _S.DONE, _F.READ_NEVER: _S.DONE,
     },
 }
 # fmt: on
@@ -129,6 +133,7 @@ class OwnOrder:
     last read begun late enough; `price` is of the order's own outcome, `level` canonical YES.
     amend: the change on its way or without an answer. doomed: it is to be cancelled as soon as
     it can be. last_write_ns: when our last write about it was answered or given up.
+    refused_since_ns: since when re-sends of it are decided against, None while none was.
     """
 
     __slots__ = (
@@ -148,6 +153,7 @@ class OwnOrder:
         "price",
         "qty",
         "read_due_ns",
+        "refused_since_ns",
         "remaining",
         "side",
         "state",
@@ -186,6 +192,7 @@ class OwnOrder:
         self.last_write_ns = now_ns
         self.due_ns = now_ns
         self.read_due_ns: int | None = None
+        self.refused_since_ns: int | None = None
         self.confirmed_read: model.Order | None = None
         self.why = why
 

@@ -220,6 +220,7 @@ class Trader:
 
     def _resting_walked(self, shown: Iterable[model.Order], begun_ns: int) -> None:
         by_id = {order.order_id: order for order in shown}
+        self.desk.explain_refusals(by_id.values(), begun_ns)
         for own in list(self.desk.all_live()):
             if own.order_id is None:
                 continue

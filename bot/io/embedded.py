@@ -134,14 +134,3 @@ class EmbeddedVenue:
             self._process.kill()
             self._process.wait()
         self._process.stdout.close()
-
-
-def raw_key(keys_file: Path, name: str = KEY_NAME) -> str:
-    """The key of that name in the venue's keys file. Raises VenueFault when there is none."""
-    try:
-        keys = json.loads(keys_file.read_text(encoding="utf-8"))
-        return str(keys[name])
-    except (OSError, ValueError, KeyError, TypeError):
-        raise VenueFault(
-            f"{keys_file}: no key named {name!r}; give the venue's configuration a user with it"
-        ) from None

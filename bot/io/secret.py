@@ -1,5 +1,6 @@
 """A secret that cannot be shown by accident, and where one may come from: a file or a variable."""
 
+import json
 import os
 import stat
 from pathlib import Path
@@ -53,23 +54,31 @@ def checked(text: str, place: str) -> Secret:
     return Secret(trimmed)
 
 
-def from_file(path: Path) -> Secret:
-    """The secret in a file that only its owner may read.
+def from_file(path: Path, name: str | None = None) -> Secret:
+    """The secret in a file: its whole text or, with a name, that entry of a JSON object of keys.
 
-    Raises SecretFault when it cannot be read, is open to others, or holds no key.
+    Raises SecretFault when it cannot be read or holds no such key.
     """
     place = f"key file {path}"
     try:
         with path.open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
             raw = file.read(_KEY_BYTES_MAX + 1)
     except OSError as fault:
         raise SecretFault(f"{place}: cannot be read: {fault.strerror}") from None
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise SecretFault(f"{place}: open to others; run chmod 600 on it")
     if len(raw) > _KEY_BYTES_MAX:
         raise SecretFault(f"{place}: too long for an API key")
-    return checked(raw.decode("utf-8", errors="replace"), place)
+    if name is None:
+        return checked(raw.decode("utf-8", errors="replace"), place)
+    try:
+        return checked(str(json.loads(raw)[name]), f"{place}, key {name!r}")
+    except (ValueError, KeyError, TypeError):
+        raise SecretFault(f"{place}: no JSON object with a key named {name!r}") from None
+
+
+def is_open_to_others(path: Path) -> bool:
+    """Whether others than its owner may read a key file: worth a warning, and no more, for the
+    secrets that containers mount are often readable to everybody inside."""
+    return bool(path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
 
 
 def from_environment(name: str) -> Secret:

@@ -21,8 +21,9 @@ from bot.cli import app
 from bot.config import finish, read_draft
 from bot.core import messages as m
 from bot.core.trader import Trader
-from bot.io.embedded import EmbeddedVenue, VenueFault, raw_key
+from bot.io.embedded import EmbeddedVenue, VenueFault
 from bot.io.journal import read_journal, segments
+from bot.io.secret import SecretFault, from_file
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "configs" / "demo.yaml"
@@ -106,8 +107,8 @@ def test_an_embedded_venue_that_cannot_open_tells_the_end_of_its_log(tmp_path):
 
 def test_a_keys_file_without_the_makers_key_is_told(tmp_path):
     (tmp_path / "keys.json").write_text('{"somebody": "lm_x"}')
-    with pytest.raises(VenueFault, match="no key named 'maker'"):
-        raw_key(tmp_path / "keys.json")
+    with pytest.raises(SecretFault, match="no JSON object with a key named 'maker'"):
+        from_file(tmp_path / "keys.json", "maker")
 
 
 # --- whole runs -----------------------------------------------------------------------------------

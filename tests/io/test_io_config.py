@@ -10,7 +10,7 @@ import pytest
 from bot import config as configuration
 from bot.config import BotConfig, ConfigFault, ExternalSettings, finish, read_draft
 from bot.core.settings import BudgetSettings, PaceSettings, RiskSettings, TrustSettings
-from bot.io.secret import SecretFault, from_environment, from_file
+from bot.io.secret import SecretFault, from_environment, from_file, is_open_to_others
 
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = """\
@@ -63,6 +63,7 @@ def test_the_channels_address_follows_from_the_base_url(tmp_path):
         "https://venue.example/v1",
         "wss://venue.example/v1/stream",
         tmp_path / "maker.key",
+        None,
         None,
     )
 
@@ -291,21 +292,36 @@ def test_a_key_file_is_read_without_its_line_end(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "mode", "said"),
+    ("content", "said"),
     [
-        (b"lm_abc", 0o640, "chmod 600"),
-        (b"lm_abc", 0o604, "chmod 600"),
-        (b"", 0o600, "empty"),
-        (b" \n", 0o600, "empty"),
-        (b"lm_abc lm_def", 0o600, "one word"),
-        (b"lm_\xff", 0o600, "one word"),
-        (b"lm_a\r\nX-Evil: 1", 0o600, "one word"),
-        (b"x" * 5_000, 0o600, "too long"),
+        (b"", "empty"),
+        (b" \n", "empty"),
+        (b"lm_abc lm_def", "one word"),
+        (b"lm_\xff", "one word"),
+        (b"lm_a\r\nX-Evil: 1", "one word"),
+        (b"x" * 5_000, "too long"),
     ],
 )
-def test_a_key_file_that_cannot_hold_a_key_is_refused_and_not_echoed(tmp_path, content, mode, said):
+def test_a_key_file_that_cannot_hold_a_key_is_refused_and_not_echoed(tmp_path, content, said):
     with pytest.raises(SecretFault, match=said) as caught:
-        from_file(key_file(tmp_path, content, mode))
+        from_file(key_file(tmp_path, content))
+    assert "lm_" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("mode", "open_"), [(0o600, False), (0o640, True), (0o604, True)])
+def test_a_key_file_that_others_may_read_is_noticed(tmp_path, mode, open_):
+    assert is_open_to_others(key_file(tmp_path, b"lm_abc", mode)) is open_
+
+
+def test_one_key_is_taken_by_name_from_a_file_of_keys(tmp_path):
+    path = key_file(tmp_path, b'{"maker": "lm_abc", "reader": "lm_def"}')
+    assert from_file(path, "reader").reveal() == "lm_def"
+
+
+@pytest.mark.parametrize("content", [b"lm_abc", b"[]", b'{"reader": "lm_def"}'])
+def test_a_file_without_the_named_key_is_refused_and_not_echoed(tmp_path, content):
+    with pytest.raises(SecretFault, match="named 'maker'") as caught:
+        from_file(key_file(tmp_path, content), "maker")
     assert "lm_" not in str(caught.value)
 
 
