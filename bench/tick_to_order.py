@@ -1,13 +1,14 @@
 """Tick to order: frame bytes in -> order request bytes out, own CPU, a ladder of twelve rungs.
 
-One rung moves by two cents a frame, in turn, so that quotes must follow, those of its neighbours
-with them, for the curve is one. Timed is what the bot does on the way: decode the frame, believe
-it, decide (fit, strategy, limits, reconcile, budget) and encode the request bodies. The venue's
-answers are given at once and outside the clock. Anchor of the same run: a floor loop that decodes
-the frame, compares one price and encodes one body.
+The company's value swings slowly, and the books of the rungs follow one frame after the other; only
+frames that make quotes follow too are counted. Timed is what the bot does on the way: decode the
+frame, believe it, decide (fit, strategy, limits, reconcile, budget) and encode the request bodies.
+The venue's answers are given at once and outside the clock. Anchor of the same run: a floor loop
+that decodes the frame, compares one price and encodes one body.
 """
 
 import json
+import math
 import time
 from collections.abc import Callable
 
@@ -27,7 +28,7 @@ from venue.wire.requests import Amend
 RUNGS = 12
 _SERIES = Ticker("BENCH")
 _EVENT = Ticker("BENCH-30Q1")
-_T0 = Instant("2029-12-01T00:00:00.000000000Z")
+_T0 = Instant("2029-11-01T00:00:00.000000000Z")
 _END = Instant("2030-03-31T00:00:00.000000000Z")
 
 
@@ -196,7 +197,7 @@ def _floor_loop(frames: list[bytes]) -> float:
 
 def _start() -> _Stand:
     stand = _Stand()
-    stand.give(m.Started("0" * 20, ()))
+    stand.give(m.Started("0" * 20, (), new_account=True))
     stand.answer(stand.give(m.Beat()))
     stand.give(m.FeedOpened())
     stand.answer(stand.give(m.Beat()))
@@ -207,8 +208,9 @@ def _start() -> _Stand:
     return stand
 
 
-def _mid(index: int, turn: int) -> int:
-    return 92 - 7 * index + (2 if turn % 2 else 0)
+def _mid(index: int, frame: int) -> int:
+    """The middle of a rung's book as of a frame: a swing of six cents either way."""
+    return 88 - 7 * index + round(6 * math.sin(frame / 60))
 
 
 def _measure(turns: int, clock: Callable[[], int]) -> tuple[list[int], list[int], list[bytes]]:
@@ -219,7 +221,7 @@ def _measure(turns: int, clock: Callable[[], int]) -> tuple[list[int], list[int]
     frames: list[bytes] = []
     for turn in range(turns):
         for index in range(RUNGS):
-            frame = _frame(index, _mid(index, turn + 1), stand.now_ns)
+            frame = _frame(index, _mid(index, RUNGS * turn + index), stand.now_ns)
             frames.append(frame)
             stand.now_ns += 20 * NS_PER_MS
             begun = clock()

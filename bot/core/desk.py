@@ -230,7 +230,7 @@ class Desk:
     def _after_amend(
         self, own: OwnOrder, amend: Amend, answer: Answer, row: Row | None, now_ns: int
     ) -> None:
-        old_price, old_remaining = own.price, own.remaining
+        old_price, old_remaining, old_filled = own.price, own.remaining, own.filled
         if isinstance(answer, Done) and isinstance(answer.body, OrderShown):
             shown = answer.body.order
             if own.order_id is not None and shown.order_id != own.order_id:
@@ -239,7 +239,7 @@ class Desk:
                 self._out.note("warning", "amend_changed_order_id", order_id=shown.order_id)
             own.shown_by_write(shown, now_ns)
             self._count_place(amend, old_price, old_remaining)
-            if amend.qty is not None and _meant_as_total(amend.qty, shown):
+            if amend.qty is not None and _meant_as_total(amend.qty, shown, old_filled):
                 self.amends_of_size = False
                 self._out.find("amend_qty_is_total", "amends of size are switched off")
             return
@@ -402,10 +402,14 @@ def _echoes(own: OwnOrder, shown: model.Order) -> bool:
     )
 
 
-def _meant_as_total(asked: Qty, shown: model.Order) -> bool:
-    """Whether a venue took an amend's qty as the order's total, not its remainder (S13)."""
+def _meant_as_total(asked: Qty, shown: model.Order, old_filled: Qty) -> bool:
+    """Whether a venue took an amend's qty as the order's total, not its remainder (S13).
+
+    Only an order that had filled before tells, and only if it did not fill meanwhile: the amend
+    itself may trade.
+    """
     return (
-        shown.filled_qty > 0
+        shown.filled_qty == old_filled > 0
         and shown.remaining_qty == asked - shown.filled_qty
         and shown.qty == asked
     )

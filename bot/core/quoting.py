@@ -15,7 +15,7 @@ from bot.core.ledgers import Ledgers
 from bot.core.order import OwnOrder
 from bot.core.outbox import Outbox
 from bot.core.reconcile import WantAmend, WantCancel, WantCreate, Wish, free_shares, plan_rung
-from bot.core.risk import Exposure, cut, event_limit_cents, series_loss_cents
+from bot.core.risk import Exposure, cut, event_limit_cents, fits_surely, series_loss_cents
 from bot.core.room import Ladder, Rung
 from bot.core.settings import TraderSettings
 from bot.core.strategy import ImpliedView, Strategy
@@ -341,7 +341,7 @@ class Quoting:
         return Qty(max(0, room))
 
     def admits_amend(self, own: OwnOrder, amend: Amend) -> bool:
-        """Whether every limit admits a move to another price, counted at the worse of the two."""
+        """Whether every limit admits a change, counted at its worst while it is undecided."""
         ladder = self._rungs[own.market_id].ladder
         exposure = self.exposure(ladder)
         before = own.exposure()
@@ -415,8 +415,15 @@ class Quoting:
             )
             ladder.want({})
             return
-        kept, _ = cut(quotes, self._held(ladder), self._settings.risk, self._loss_limit(ladder))
-        ladder.want(kept)
+        sendable = {
+            rung.market_id: quotes[rung.market_id]
+            for rung in ladder.rungs
+            if rung.market_id in quotes and not rung.blocked
+        }
+        held, limit = self._held(ladder), self._loss_limit(ladder)
+        if not fits_surely(sendable, held, self._settings.risk, limit):
+            sendable, _ = cut(sendable, held, self._settings.risk, limit)
+        ladder.want(sendable)
 
     def value(self, rung: Rung, wish: Wish) -> float:
         """What a request is worth: shares brought near the fair price, per token."""

@@ -275,6 +275,26 @@ class _Wish:
         self.reason: CutReason | None = None
 
 
+def fits_surely(
+    quotes: Quotes, held: Exposure, limits: RiskSettings, loss_limit_cents: Cents
+) -> bool:
+    """Whether no limit could cut anything, at a glance: no share can lose more than its payout.
+
+    False says nothing; `cut` then looks closely. held: the exposure of the holdings alone.
+    """
+    shares = 0
+    for market_id, wanted in quotes.items():
+        rung_shares = 0
+        for quote in wanted:
+            if quote.qty > limits.order_qty:
+                return False
+            rung_shares += quote.qty
+        if held.largest_position(market_id) + rung_shares > limits.rung_position_qty:
+            return False
+        shares += rung_shares
+    return PAYOUT_CENTS * shares <= held.worst_cents + loss_limit_cents
+
+
 def cut(
     quotes: Quotes, held: Exposure, limits: RiskSettings, loss_limit_cents: Cents
 ) -> tuple[dict[MarketId, tuple[Quote, ...]], list[Cut]]:

@@ -236,6 +236,7 @@ class Ladder:
         self.event = event
         self.strategy = strategy
         self.curve: FairCurve | None = None
+        self._proven: dict[MarketId, tuple[Quote, ...]] = {}
         self.rungs: list[Rung] = []
         self.resolution_ns = instant.to_ns(event.resolution_date)
         self.dirty = True
@@ -337,8 +338,15 @@ class Ladder:
         return EventView(self.event.event_ticker, self.is_ladder, seconds, implied, tuple(views))
 
     def quotes(self, view: EventView) -> dict[MarketId, tuple[Quote, ...]]:
-        """What the strategy wants, proven sane. Raises whatever the strategy raises."""
-        return checked(self.strategy.quote(view), view)
+        """What the strategy wants, proven sane. Raises whatever the strategy raises.
+
+        A strategy may return for a rung the very tuple it returned before: that one was proven.
+        """
+        wanted = self.strategy.quote(view)
+        fresh = {key: each for key, each in wanted.items() if self._proven.get(key) is not each}
+        proven = checked(fresh, view)
+        self._proven = {key: proven[key] if key in proven else self._proven[key] for key in wanted}
+        return self._proven
 
     def want(self, quotes: Mapping[MarketId, tuple[Quote, ...]]) -> None:
         """Make these the wanted quotes; a blocked rung wants nothing."""

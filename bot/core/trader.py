@@ -393,8 +393,9 @@ class Trader:
             if amend.price is None:
                 return self.desk.send_cancel(own, "too much here", self._now_ns)
             amend = Amend(price=amend.price)
-        if not wish.keeps_place and not self.quoting.admits_amend(own, amend):
-            return self.desk.send_cancel(own, "the move would pass a limit", self._now_ns)
+        # A smaller size too: fills may come first, and then the amend sets the remainder (S13).
+        if not self.quoting.admits_amend(own, amend):
+            return self.desk.send_cancel(own, "the change could pass a limit", self._now_ns)
         return self.desk.send_amend(own, amend, wish.why, self._now_ns)
 
     def _create(self, rung: Rung, wish: Wish) -> bool:

@@ -1,0 +1,111 @@
+"""Claims about walking lists page by page: whole walks only, and when each is wanted."""
+
+from bot.core import messages as m
+from bot.core.account import Account, Kind
+from bot.core.settings import TrustSettings
+from tests.bot import made
+from venue.wire import model
+from venue.wire.money import Cents
+
+SECOND = 1_000_000_000
+BALANCE = m.Done(m.BalanceShown(model.Balance(Cents(1), Cents(2), Cents(3))))
+
+
+def account(enough=lambda kind, rows: False) -> Account:
+    """An account reader for which nothing is known yet."""
+    return Account(made.EVENT, TrustSettings(), enough)
+
+
+def ask(of: Account, kind: Kind, now_ns: int) -> m.Read:
+    """Have the next page of a kind sent for."""
+    walk, request = next((w, r) for w, r in of.wanted(now_ns) if w.kind is kind)
+    of.asked(walk)
+    return request
+
+
+def page(cursor: str, *orders: model.Order) -> m.Done:
+    """A page of resting orders."""
+    return m.Done(m.OrdersShown(orders, cursor))
+
+
+def test_everything_is_wanted_at_the_start():
+    assert [walk.kind for walk, _ in account().wanted(0)] == list(Kind)
+
+
+def test_a_kind_under_way_is_not_asked_for_twice():
+    of = account()
+    ask(of, Kind.RESTING, 0)
+    assert Kind.RESTING not in [walk.kind for walk, _ in of.wanted(SECOND)]
+
+
+def test_a_walk_follows_the_cursors_and_is_as_of_its_first_page():
+    of, own = account(), made.own()
+    first = ask(of, Kind.RESTING, 5)
+    assert first == m.ReadResting("")
+    assert of.take_answer(first, page("a", made.shown(own)), 6) is None
+    second = ask(of, Kind.RESTING, 7)
+    assert second == m.ReadResting("a")
+    walk = of.take_answer(second, page("", made.shown(own)), 8)
+    assert walk is not None
+    assert (len(walk.rows), walk.begun_ns) == (2, 5)
+    assert (of.begun_ns[Kind.RESTING], of.done_ns[Kind.RESTING]) == (5, 8)
+
+
+def test_a_failed_page_throws_the_whole_walk_away():
+    of, own = account(), made.own()
+    of.take_answer(ask(of, Kind.RESTING, 0), page("a", made.shown(own)), 1)
+    assert of.take_answer(ask(of, Kind.RESTING, 2), m.Unknown(""), 3) is None
+    assert Kind.RESTING not in of.done_ns
+    assert ask(of, Kind.RESTING, 3 + SECOND) == m.ReadResting("")
+
+
+def test_a_refused_cursor_begins_a_fresh_walk_at_once():
+    of = account()
+    of.take_answer(ask(of, Kind.RESTING, 0), page("a"), 1)
+    of.take_answer(ask(of, Kind.RESTING, 2), m.Refused(400, "invalid_cursor", ""), 3)
+    assert ask(of, Kind.RESTING, 3) == m.ReadResting("")
+
+
+def test_a_cursor_refused_on_the_first_page_does_not_repeat_at_once():
+    of = account()
+    of.take_answer(ask(of, Kind.RESTING, 0), m.Refused(400, "invalid_cursor", ""), 1)
+    assert Kind.RESTING not in [walk.kind for walk, _ in of.wanted(2)]
+
+
+def test_a_cursor_that_comes_back_is_a_failed_walk():
+    of = account()
+    of.take_answer(ask(of, Kind.RESTING, 0), page("a"), 1)
+    assert of.take_answer(ask(of, Kind.RESTING, 2), page("a"), 3) is None
+    assert Kind.RESTING not in of.done_ns
+
+
+def test_a_walk_ends_early_where_the_rest_is_known():
+    of = account(lambda kind, rows: kind is Kind.FILLS)
+    own = made.own()
+    shown = m.Done(m.FillsShown((made.fill(own, 1, 2),), "more"))
+    walk = of.take_answer(ask(of, Kind.FILLS, 0), shown, 1)
+    assert walk is not None
+    assert len(walk.rows) == 1
+
+
+def test_sweeps_come_oftener_than_audits():
+    of = account()
+    of.take_answer(ask(of, Kind.RESTING, 0), page(""), 0)
+    of.take_answer(ask(of, Kind.BALANCE, 0), BALANCE, 0)
+    assert of.due_ns[Kind.RESTING] == SECOND
+    assert of.due_ns[Kind.BALANCE] == 5 * SECOND
+
+
+def test_hastening_never_delays():
+    of = account()
+    of.take_answer(ask(of, Kind.BALANCE, 0), BALANCE, 0)
+    of.hasten(Kind.BALANCE, 2 * SECOND)
+    of.hasten(Kind.BALANCE, 4 * SECOND)
+    assert of.due_ns[Kind.BALANCE] == 2 * SECOND
+
+
+def test_an_answer_without_a_walk_changes_nothing():
+    of = account()
+    assert of.take_answer(m.ReadResting(""), page(""), 0) is None
+    assert of.take_answer(m.ReadBook(made.MARKET), BALANCE, 0) is None
+    assert of.done_ns == {}

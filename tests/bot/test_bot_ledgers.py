@@ -1,0 +1,209 @@
+"""Claims about our books against the venue's: fills booked once, and what a read may say."""
+
+from bot.core.desk import Desk
+from bot.core.ledgers import Ledgers
+from bot.core.order import State
+from bot.core.outbox import Outbox
+from bot.core.settings import BudgetSettings, TrustSettings
+from tests.bot import made
+from tests.bot.made import EVENT, LAG_NS, MARKET, T0
+from venue.wire import model
+from venue.wire.money import Cents, FeeRate, Outcome, Qty, Side
+from venue.wire.names import MarketId, Ticker
+
+OTHER = MarketId("aaaaaaaa-0000-4000-8000-000000000002")
+RATE = FeeRate.parse("0.0700")
+
+
+class Books:
+    """Ledgers over an empty desk, opened with 10,000 cents and nothing held."""
+
+    def __init__(self) -> None:
+        self.out = Outbox(BudgetSettings())
+        self.desk = Desk(TrustSettings(read_lag_ns=LAG_NS), self.out)
+        self.of = Ledgers(TrustSettings(read_lag_ns=LAG_NS), self.desk, self.out)
+        for number, market_id in enumerate((MARKET, OTHER)):
+            self.of.list_market(market(market_id, number), RATE, RATE)
+
+    def opened(self, cents: int = 10_000) -> "Books":
+        """The books, opened."""
+        self.balance(cents, T0)
+        self.positions({}, T0)
+        self.of.open_books()
+        return self
+
+    def balance(self, cents: int, at_ns: int) -> None:
+        """A balance read at an instant."""
+        shown = model.Balance(Cents(cents), Cents(0), Cents(cents))
+        self.of.balance_read(shown, at_ns, at_ns)
+
+    def positions(self, held: dict[Outcome, int], at_ns: int) -> None:
+        """The positions read at an instant."""
+        rows = [
+            model.Position(
+                ticker=Ticker("x"),
+                market_id=MARKET,
+                outcome=model.ShownOutcome(outcome.value),
+                qty=Qty(qty),
+            )
+            for outcome, qty in held.items()
+        ]
+        self.of.positions_read(rows, at_ns, at_ns)
+
+    def fills(self, at_ns: int, *fills: model.Fill) -> list[MarketId]:
+        """A walk of the fills, newest first, begun and ended at an instant."""
+        return self.of.fills_read(tuple(reversed(fills)), at_ns, at_ns, [])
+
+
+def market(market_id: MarketId, number: int) -> model.Market:
+    """A rung."""
+    return model.Market(
+        ticker=Ticker(f"{EVENT}-{100 + number}B"),
+        market_id=market_id,
+        event_ticker=EVENT,
+        project_market_id="",
+        name="",
+        outcome_label="",
+        state=model.MarketState.ACTIVE,
+        min_price=1,
+        max_price=99,
+        tick_size=1,
+        maker_fee_rate="0.0700",
+        taker_fee_rate="0.0700",
+        open_interest=Qty(0),
+        created_at=made.INSTANT,
+        updated_at=made.INSTANT,
+    )
+
+
+FILL = made.fill(made.own(State.OPEN), 1, 5, fee_cents=3)  # five YES at 40
+
+
+def test_a_fill_seen_in_two_walks_is_booked_once():
+    books = Books().opened()
+    assert books.fills(T0 + LAG_NS, FILL) == [MARKET]
+    assert books.fills(T0 + 2 * LAG_NS, FILL) == []
+    assert books.of.holdings(MARKET) == (5, 0)
+    assert books.of.event_cash_cents(EVENT, [MARKET]) == -203
+
+
+def test_what_an_order_has_filled_beyond_its_booked_fills_counts_at_its_limit_and_fee():
+    books = Books().opened()
+    own = made.own(State.OPEN)
+    own.filled = Qty(4)
+    books.desk.add(own)
+    assert books.of.holdings(MARKET) == (4, 0)
+    # 4 x 40 and ceil(0.07 x 4 x 0.4 x 0.6 dollars) = 7 cents
+    assert books.of.event_cash_cents(EVENT, [MARKET]) == -167
+
+
+def test_a_fill_that_is_booked_is_not_counted_beside_its_order():
+    books = Books().opened()
+    own = made.own(State.OPEN)
+    own.filled = Qty(5)
+    books.desk.add(own)
+    books.fills(T0 + LAG_NS, FILL)
+    assert books.of.holdings(MARKET) == (5, 0)
+    assert books.of.event_cash_cents(EVENT, [MARKET]) == -203
+
+
+def test_a_sale_not_booked_yet_takes_its_shares_out():
+    books = Books().opened()
+    books.fills(T0 + LAG_NS, FILL)
+    sale = made.own(State.OPEN, side=Side.SELL, price=60, number=2)
+    sale.filled = Qty(2)
+    books.desk.add(sale)
+    assert books.of.holdings(MARKET) == (3, 0)
+
+
+def test_a_balance_is_compared_only_after_a_later_walk_of_the_fills():
+    books = Books().opened()
+    books.fills(T0 + 2 * LAG_NS)
+    books.balance(9_000, T0 + 5 * LAG_NS)
+    books.fills(T0 + 6 * LAG_NS - 1)
+    assert "cash_differs" not in books.out.findings
+    books.fills(T0 + 6 * LAG_NS)
+    assert books.of.difference_cents == -1_000
+    assert "cash_differs" in books.out.findings
+
+
+def test_a_balance_around_which_a_fill_was_booked_says_nothing():
+    books = Books().opened()
+    books.fills(T0 + 5 * LAG_NS, FILL)
+    books.balance(10_000, T0 + 6 * LAG_NS)
+    books.fills(T0 + 8 * LAG_NS)
+    assert "cash_differs" not in books.out.findings
+
+
+def test_balances_read_oftener_than_reads_lag_are_compared_all_the_same():
+    books = Books().opened()
+    for step in range(1, 20):
+        at_ns = T0 + 5 * LAG_NS + step * LAG_NS // 4
+        books.balance(10_000, at_ns)
+        books.fills(at_ns)
+    assert books.of.compared_since(T0 + 3 * LAG_NS)
+
+
+def test_a_difference_that_goes_away_is_cleared():
+    books = Books().opened()
+    books.balance(9_000, T0 + 5 * LAG_NS)
+    books.fills(T0 + 7 * LAG_NS)
+    books.balance(10_000, T0 + 8 * LAG_NS)
+    books.fills(T0 + 10 * LAG_NS)
+    assert books.out.findings == {}
+    assert books.of.difference_cents == 0
+
+
+def test_a_position_that_the_fills_do_not_explain_is_a_finding():
+    books = Books().opened()
+    books.fills(T0 + LAG_NS, FILL)
+    books.positions({Outcome.YES: 6}, T0 + 5 * LAG_NS)
+    books.fills(T0 + 7 * LAG_NS)
+    assert "position_differs" in books.out.findings
+
+
+def test_a_position_that_the_fills_explain_is_none():
+    books = Books().opened()
+    books.fills(T0 + LAG_NS, FILL)
+    books.positions({Outcome.YES: 5}, T0 + 5 * LAG_NS)
+    books.fills(T0 + 7 * LAG_NS)
+    assert books.out.findings == {}
+
+
+def test_shares_held_before_the_first_fill_we_know_are_taken_over():
+    books = Books()
+    books.balance(10_000, T0)
+    books.positions({Outcome.NO: 7}, T0)
+    books.of.open_books()
+    assert books.of.holdings(MARKET) == (0, 7)
+    assert books.of.difference_cents == 0
+
+
+def test_cash_that_one_choice_of_winners_explains_settles_the_rung():
+    books = Books().opened()
+    books.fills(T0 + LAG_NS, FILL)
+    books.of.resolved(MARKET)
+    books.balance(10_000 - 203 + 500, T0 + 5 * LAG_NS)
+    books.fills(T0 + 7 * LAG_NS)
+    assert books.of.difference_cents == 0
+    assert books.of.holdings(MARKET) == (0, 0)
+    assert books.of.event_cash_cents(EVENT, [MARKET]) == 297
+
+
+def test_cash_that_nothing_explains_settles_nothing():
+    books = Books().opened()
+    books.fills(T0 + LAG_NS, FILL)
+    books.of.resolved(MARKET)
+    books.balance(10_000 - 203 + 499, T0 + 5 * LAG_NS)
+    books.fills(T0 + 7 * LAG_NS)
+    assert books.of.difference_cents == 499
+    assert "cash_differs" in books.out.findings
+
+
+def test_pages_end_where_the_oldest_fill_is_booked_but_not_before_the_books_are_open():
+    books = Books()
+    books.fills(T0, FILL)
+    assert not books.of.all_booked_before((FILL,))
+    books.opened()
+    assert books.of.all_booked_before((FILL,))
+    assert not books.of.all_booked_before((made.fill(made.own(State.OPEN), 2, 1),))

@@ -1,0 +1,283 @@
+"""Claims about the whole trader: its phases, what stops new orders, what never stops cancels."""
+
+from dataclasses import replace
+
+import pytest
+
+from bot.core import messages as m
+from bot.core.report import Phase
+from bot.core.settings import RiskSettings, TraderSettings
+from bot.core.strategy import Strategy
+from bot.core.trader import Trader
+from tests.sim.exchange import MAKER, SERIES
+from tests.sim.odds import SECOND, Odds, draw
+from tests.sim.world import World
+from venue.core import messages as v
+from venue.wire import codec
+from venue.wire.model import VenueState
+from venue.wire.money import Cents, Outcome, Price, Qty, Side
+from venue.wire.names import ClientOrderId
+from venue.wire.requests import QtyOrder, TimeInForce
+
+
+def calm() -> Odds:
+    """Odds without faults and without a crowd that moves."""
+    return replace(
+        draw(0),
+        strategy="fixed_spread",
+        rungs=(2, 1),
+        request_faults={},
+        frame_faults={},
+        episodes={},
+        slow_read=0.0,
+        trust_lag_ns=SECOND,
+        slow_lag_ns=SECOND // 2,
+        fast_lag_ns=1_000_000,
+        cash_cents=1_000_000,
+        event_loss_cents=20_000,
+        rung_position_qty=200,
+    )
+
+
+def quoting(odds: Odds | None = None) -> World:
+    """A world in which the trader quotes both sides of every rung."""
+    world = World(odds or calm())
+    world.crowd.open(world.now_ns)
+    world.run_until(world.now_ns + SECOND)
+    world.start(world.process)
+    assert world.run_until(
+        world.now_ns + 8 * SECOND, lambda: world.process.trader.quoting.all_two_sided()
+    )
+    return world
+
+
+def resting(world: World) -> int:
+    """Orders of ours in the engine's book."""
+    return len(world.auditor.truth.working)
+
+
+def creates(world: World) -> int:
+    """Creates sent so far."""
+    return world.process.trader.out.requests["create"]
+
+
+def test_both_sides_of_every_rung_are_quoted():
+    world = quoting()
+    world.run_until(world.now_ns + SECOND)
+    assert resting(world) == 6
+    assert world.process.trader.report(world.now_ns).first_two_sided_ns is not None
+
+
+def test_nothing_is_sent_before_the_start():
+    world = World(calm())
+    assert world.process.receive(m.Beat(), world.now_ns) == []
+
+
+def test_a_pause_pulls_every_quote_and_a_resume_brings_them_back():
+    world = quoting()
+    world.deliver(world.process, m.PauseRequested("lunch"))
+    assert world.run_until(world.now_ns + 2 * SECOND, lambda: resting(world) == 0)
+    world.run_until(world.now_ns + 2 * SECOND)
+    assert resting(world) == 0
+    world.deliver(world.process, m.ResumeRequested())
+    assert world.run_until(world.now_ns + 2 * SECOND, lambda: resting(world) == 6)
+
+
+@pytest.mark.parametrize("end", [m.StopRequested("done"), m.JournalFailed("disk full")])
+def test_a_stop_and_a_failed_journal_cancel_everything_and_make_nothing_new(end):
+    world = quoting()
+    before = creates(world)
+    world.deliver(world.process, end)
+    assert world.run_until(world.now_ns + 8 * SECOND, lambda: world.process.finished is not None)
+    assert resting(world) == 0
+    assert creates(world) == before
+    assert world.process.finished == m.Finished((), ())
+
+
+def test_a_finished_trader_is_silent():
+    world = quoting()
+    world.deliver(world.process, m.StopRequested("done"))
+    world.run_until(world.now_ns + 8 * SECOND, lambda: world.process.finished is not None)
+    assert world.process.receive(m.Beat(), world.now_ns + 1) == []
+
+
+def test_a_closed_channel_pulls_every_quote():
+    world = quoting()
+    world.channel.close(3 * SECOND)
+    assert world.run_until(world.now_ns + SECOND, lambda: resting(world) == 0)
+
+
+def test_a_silent_channel_pulls_every_quote_in_time():
+    world = quoting()
+    world.channel.stall(20 * SECOND)
+    assert world.run_until(world.now_ns + 6 * SECOND, lambda: resting(world) == 0)
+
+
+def test_a_halted_venue_is_asked_once_in_five_seconds():
+    world = quoting()
+    world.exchange.apply(v.SetVenueState(VenueState.HALTED), world.now_ns)
+    world.deliver(world.process, m.PauseRequested("so that there is something to cancel"))
+    world.run_until(world.now_ns + SECOND)
+    before = dict(world.process.trader.out.requests)
+    world.run_until(world.now_ns + 30 * SECOND)
+    after = world.process.trader.out.requests
+    assert 4 <= after["cancel"] - before["cancel"] <= 7
+    assert after["create"] == before["create"]
+
+
+def test_a_halted_market_is_left_alone_and_the_others_are_quoted():
+    world = quoting()
+    market = world.exchange.markets["ACME-VAL-27Q1"][0]
+    world.exchange.apply(v.HaltMarket(market), world.now_ns)
+    world.run_until(world.now_ns + 8 * SECOND)
+    rungs = [r for ladder in world.process.trader.quoting.ladders for r in ladder.rungs]
+    assert [rung.blocked != "" for rung in rungs] == [rung.market_id == market for rung in rungs]
+
+
+def foreign(world: World) -> None:
+    """Somebody else places an order on the account."""
+    market = world.exchange.markets["ACME-VAL-27Q1"][0]
+    cid = ClientOrderId("somebody-else")
+    order = QtyOrder(market, Outcome.YES, Side.BUY, Price(1), Qty(1), TimeInForce.GTC, cid)
+    world.exchange.apply(v.PlaceOrder(MAKER, order), world.now_ns)
+
+
+def test_an_order_of_somebody_else_stops_new_orders_and_is_told():
+    world = quoting()
+    foreign(world)
+    world.run_until(world.now_ns + 5 * SECOND)
+    assert "foreign_orders" in world.process.trader.out.findings
+    assert resting(world) == 1
+
+
+def test_what_rests_at_the_start_is_cancelled_before_the_first_quote():
+    world = World(calm())
+    world.crowd.open(world.now_ns)
+    foreign(world)
+    world.run_until(world.now_ns + SECOND)
+    world.start(world.process)
+    trader = world.process.trader
+    assert world.run_until(world.now_ns + 8 * SECOND, lambda: trader.phase is Phase.QUOTING)
+    assert resting(world) == 0
+
+
+def test_orders_of_an_earlier_run_are_found_however_late_the_series_is_read():
+    world = quoting()
+    world._crash(0)
+    late = world.process
+    real = world.deliver
+
+    def deliver(process, event):
+        if process is late and isinstance(event, m.Replied):
+            shown = getattr(event.answer, "body", None)
+            if isinstance(shown, m.SeriesShown) and world.now_ns < hold_until_ns:
+                event = m.Replied(event.request_id, m.Unknown("held back"))
+        real(process, event)
+
+    hold_until_ns = world.now_ns + 4 * SECOND
+    world.deliver = deliver
+    assert world.run_until(world.now_ns + 12 * SECOND, lambda: late.trader.phase is Phase.QUOTING)
+    assert resting(world) == 0
+
+
+def test_an_open_intent_is_settled_before_anything_is_quoted():
+    world = World(calm())
+    world.crowd.open(world.now_ns)
+    market = world.exchange.markets["ACME-VAL-27Q1"][0]
+    cid = ClientOrderId("earlier-1")
+    order = QtyOrder(market, Outcome.YES, Side.BUY, Price(5), Qty(1), TimeInForce.GTC, cid)
+    world.exchange.apply(v.PlaceOrder(MAKER, order), world.now_ns)
+    body = codec.encode_new_order(order)
+    world.intents.open[cid] = m.OpenIntent(order, body)
+    world.auditor._bodies[cid] = body
+    world.run_until(world.now_ns + SECOND)
+    world.start(world.process)
+    trader = world.process.trader
+    assert world.run_until(world.now_ns + 9 * SECOND, lambda: trader.phase is Phase.QUOTING)
+    assert resting(world) == 0
+    assert cid not in world.intents.open
+
+
+def test_a_lost_create_that_the_cash_does_not_reach_for_does_not_keep_a_restart_waiting():
+    odds = replace(calm(), cash_cents=100)
+    world = World(odds)
+    world.crowd.open(world.now_ns)
+    market = world.exchange.markets["ACME-VAL-27Q1"][0]
+    for cid, price in (("rests", 60), ("lost", 55)):
+        order = QtyOrder(
+            market,
+            Outcome.YES,
+            Side.BUY,
+            Price(price),
+            Qty(1),
+            TimeInForce.GTC,
+            ClientOrderId(cid),
+        )
+        answer = world.exchange.apply(v.PlaceOrder(MAKER, order), world.now_ns)
+    assert isinstance(answer, v.Refused)
+    body = codec.encode_new_order(order)
+    world.intents.open[order.client_order_id] = m.OpenIntent(order, body)
+    world.auditor._bodies[order.client_order_id] = body
+    world.run_until(world.now_ns + SECOND)
+    world.start(world.process)
+    trader = world.process.trader
+    assert world.run_until(world.now_ns + 12 * SECOND, lambda: trader.phase is Phase.QUOTING)
+
+
+class Mad(Strategy):
+    """A strategy that fails for one event and quotes the other."""
+
+    def quote(self, view):
+        if view.event_ticker.endswith("Q1"):
+            raise ZeroDivisionError
+        return {}
+
+
+def test_a_strategy_that_fails_pulls_its_event_and_is_counted():
+    settings = TraderSettings(
+        series_ticker=SERIES,
+        risk=RiskSettings(
+            event_loss_cents=Cents(1_000),
+            series_loss_cents=Cents(2_000),
+            rung_position_qty=Qty(10),
+            order_qty=Qty(5),
+        ),
+    )
+    world = World(calm())
+    world.crowd.open(world.now_ns)
+    world.run_until(world.now_ns + SECOND)
+    world.process.trader = Trader(settings, lambda: Mad(None))
+    world.start(world.process)
+    world.run_until(world.now_ns + 8 * SECOND)
+    trader = world.process.trader
+    assert trader.out.strategy_errors >= 1
+    assert trader.phase is Phase.QUOTING
+    assert creates(world) == 0
+
+
+def test_an_answer_to_no_request_is_told_and_changes_nothing():
+    world = quoting()
+    trader = world.process.trader
+    before = trader.report(world.now_ns)
+    effects = trader.receive(m.Replied(m.RequestId(10**9), m.Unknown("")), world.now_ns)
+    assert [effect.name for effect in effects if isinstance(effect, m.Noted)] == [
+        "answer_without_request"
+    ]
+    assert trader.report(world.now_ns).counters == before.counters
+
+
+def test_a_process_that_stood_still_sends_nothing_before_its_books_are_confirmed():
+    world = quoting()
+    trader = world.process.trader
+    world.now_ns += 30 * SECOND
+    effects = trader.receive(m.Beat(), world.now_ns)
+    sent = [effect.request for effect in effects if isinstance(effect, m.Send)]
+    assert not [request for request in sent if isinstance(request, m.Create | m.AmendResting)]
+    assert [effect for effect in effects if isinstance(effect, m.SubscribeTo)]
+
+
+def test_what_a_drain_leaves_behind_is_named():
+    world = quoting()
+    left = world.process.trader.left_over()
+    assert sorted(left.left) == sorted(world.auditor.truth.working)
+    assert left.unknown == ()
