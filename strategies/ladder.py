@@ -125,7 +125,6 @@ class Ladder(Strategy):
         self._diagonal = np.diagonal(self._root).tolist()
         deviations = [_STANDARD.inv_cdf(chance) for chance in chances]
         self._slopes = [PAYOUT_CENTS * _STANDARD.pdf(each) for each in deviations]
-        self._priced.clear()
 
     def _price(
         self, rung: RungView, index: int, fair: float, skew: float, pressure: float
@@ -141,6 +140,7 @@ class Ladder(Strategy):
             round(skew * _GRID),
             round((pressure * self._slopes[index] + 0.5 * doubt) * _GRID),
             round(doubt * _GRID),
+            round(self._skew_cents * self._diagonal[index] * _SKEW_GRID),
             rung.bids[0][0] if rung.bids else None,
             rung.asks[0][0] if rung.asks else None,
             rung.maker_fee_rate,
@@ -151,7 +151,7 @@ class Ladder(Strategy):
         doubt = terms.doubt / _GRID / _MEDIUM_SD_CENTS
         scale = 1 / (1 + doubt * doubt)
         sizes = [max(1, math.floor(size * scale)) for size in self._sizes]
-        own_skew = self._skew_cents * self._diagonal[index]
+        own_skew = terms.own_skew / _SKEW_GRID
         bids = self._side(1, terms, own_skew, sizes)
         asks = self._side(-1, terms, own_skew, sizes)
         priced = self._priced[rung.market_id] = _Priced(terms, bids, asks, _quotes(bids, asks))
@@ -196,6 +196,9 @@ class Ladder(Strategy):
 _GRID = 20
 """Steps to a cent in which fair values, skews and costs are taken."""
 
+_SKEW_GRID = 1000
+"""The same for what one share moves the reservation value by."""
+
 _LEAST_EDGE = 1 / 3
 """The part of the best edge, 1/decay, that an order must keep to be left where it is."""
 
@@ -204,12 +207,14 @@ _Levels = tuple[tuple[int, int, int], ...]
 
 
 class _Terms(NamedTuple):
-    """All that the prices of one rung depend on; the first four in twentieths of a cent."""
+    """All that the prices of one rung depend on. fair, skew, cost, doubt: twentieths of a cent;
+    own_skew: cents by which one share moves the rung's own reservation value, thousandths."""
 
     fair: int
     skew: int
     cost: int
     doubt: int
+    own_skew: int
     best_bid: int | None
     best_ask: int | None
     maker_fee_rate: FeeRate

@@ -37,6 +37,7 @@ NEVER_NS = 2**62
 _ENDED_IDS_MAX = 20_000
 """Ids of ended orders kept, so that a lagging list does not make a stranger of our own order."""
 
+_NEVER_LANDED_MAX = 1_000
 _REPEAT_NS = 200_000_000
 _BOOKED_WITHIN_NS = 10_000_000_000
 
@@ -50,6 +51,7 @@ class Desk:
         self._by_market: dict[MarketId, list[OwnOrder]] = {}
         self._by_id: dict[OrderId, OwnOrder] = {}
         self._ended: OrderedDict[OrderId, None] = OrderedDict()
+        self._never: OrderedDict[_Slot, None] = OrderedDict()
         self.unsettled: list[OwnOrder] = []
         self.amends_of_size = True
         self.last_write_ns = 0
@@ -302,11 +304,7 @@ class Desk:
         """
         ours = [own for own in self.all_live() if own.client_order_id and own.order_id]
         known = {own.order_id for own in ours}
-        there = {
-            (row.market_id, row.outcome.value, row.side.value, row.price)
-            for row in shown
-            if row.order_id not in known
-        }
+        there = {_slot_shown(row) for row in shown if row.order_id not in known}
         wait_ns = self._trust.refused_resend_ns + self._trust.read_lag_ns
         for own in list(self.all_live()):
             since_ns = own.refused_since_ns
@@ -314,11 +312,18 @@ class Desk:
                 continue
             if own.due_ns == NEVER_NS:
                 continue  # a re-send is on its way: its answer is better than any list
-            if (own.market_id, own.outcome.value, own.own_side.value, own.price) not in there:
+            if _slot_of(own) not in there:
                 own.move(Fact.READ_NEVER)
                 own.last_write_ns = begun_ns
+                self._never[_slot_of(own)] = None
+                while len(self._never) > _NEVER_LANDED_MAX:
+                    self._never.popitem(last=False)
                 self._out.note("info", "create_never_landed", client_order_id=own.client_order_id)
                 self._file(own)
+
+    def landed_late(self, shown: model.Order) -> bool:
+        """Whether a stranger may be a create of ours that was thought never to have landed."""
+        return _slot_shown(shown) in self._never
 
     def merge_list_row(self, own: OwnOrder, shown: model.Order, begun_ns: int) -> None:
         """Merge a row of the resting list; a fact that cannot be becomes a finding."""
@@ -374,6 +379,17 @@ class Desk:
         self._ended.move_to_end(order_id)
         while len(self._ended) > _ENDED_IDS_MAX:
             self._ended.popitem(last=False)
+
+
+_Slot = tuple[MarketId, str, str, Price]
+
+
+def _slot_of(own: OwnOrder) -> _Slot:
+    return own.market_id, own.outcome.value, own.own_side.value, own.price
+
+
+def _slot_shown(shown: model.Order) -> _Slot:
+    return shown.market_id, shown.outcome.value, shown.side.value, shown.price
 
 
 def _row_of(answer: Refused) -> Row:

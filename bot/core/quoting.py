@@ -21,7 +21,7 @@ from bot.core.settings import TraderSettings
 from bot.core.strategy import ImpliedView, Strategy
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import Cents, Qty
+from venue.wire.money import BookSide, Cents, Qty
 from venue.wire.names import MarketId, ProjectId
 from venue.wire.requests import Amend
 
@@ -29,6 +29,8 @@ _RESUBSCRIBE_NS = NS_PER_SECOND
 _REFUSED_SUBSCRIBE_NS = 5 * NS_PER_SECOND
 _BOOK_READS_PER_BEAT = 2
 _PULLED_NS = 5 * NS_PER_SECOND
+_FUNDS_PARK_NS = 60 * NS_PER_SECOND
+"""How long a side refused for want of funds waits at most: money may come from outside."""
 
 
 class Quoting:
@@ -58,6 +60,7 @@ class Quoting:
         self._subscribed_ns = 0
         self._garbled_at_ns: list[int] = []
         self._exposures: dict[str, Exposure] = {}
+        self._short_of_funds: list[tuple[MarketId, BookSide]] = []
         self.worst_case_cents = Cents(0)
         self.worst_case_max_cents = Cents(0)
 
@@ -257,6 +260,7 @@ class Quoting:
 
     def fills_booked(self, market_id: MarketId) -> None:
         """Cash or holdings of a rung are not what they were."""
+        self.funds_changed()
         self.orders_changed(market_id)
         rung = self._rungs.get(market_id)
         if rung is not None:
@@ -277,6 +281,19 @@ class Quoting:
             rung.side_parked_until_ns[own.side] = now_ns + for_ns
             rung.touched = True
             self._out.note("warning", "side_parked", ticker=rung.market.ticker, code=code)
+
+    def park_for_funds(self, own: OwnOrder, code: str, now_ns: int) -> None:
+        """Cash or shares did not suffice: the same again is asked for only once they changed."""
+        self.park_side(own, code, _FUNDS_PARK_NS, now_ns)
+        self._short_of_funds.append((own.market_id, own.side))
+
+    def funds_changed(self) -> None:
+        """Fills were booked, or an order of ours let its reserve go: what was refused for want of
+        funds may be asked for again."""
+        for market_id, side in self._short_of_funds:
+            self._rungs[market_id].side_parked_until_ns[side] = 0
+            self._rungs[market_id].touched = True
+        self._short_of_funds.clear()
 
     def _held(self, ladder: Ladder) -> Exposure:
         """What the event may lose by what is held alone."""

@@ -171,6 +171,8 @@ class Trader:
                 self.quoting.own_shown(answer.body.order)
         if own.filled > self.ledgers.booked_qty(own):
             self._hasten_sweep()
+        if not own.is_live and row is None:
+            self.quoting.funds_changed()
         if row is None or isinstance(pending.request, m.ReadOrder):
             return
         assert isinstance(answer, m.Refused)
@@ -184,7 +186,7 @@ class Trader:
                 Kind.SERIES, self._now_ns + PARK_MIN_NS + self._trust.read_lag_ns + NS_PER_MS
             )
         elif row.advice is Advice.REREAD_FUNDS:
-            self.quoting.park_side(own, answer.code, 2 * self._trust.read_lag_ns, self._now_ns)
+            self.quoting.park_for_funds(own, answer.code, self._now_ns)
             self._account.hasten(Kind.BALANCE, self._now_ns)
             self._account.hasten(Kind.POSITIONS, self._now_ns)
         elif row.advice is Advice.FIX and not own.is_unknown:
@@ -224,16 +226,18 @@ class Trader:
         for own in list(self.desk.all_live()):
             if own.order_id is None:
                 continue
+            before = (own.state, own.filled, own.remaining, own.price)
             if own.order_id in by_id:
                 self.desk.merge_list_row(own, by_id[own.order_id], begun_ns)
             else:
                 self.desk.missing_from_list(own, begun_ns, self._now_ns)
-            self.quoting.orders_changed(own.market_id)
+            if before != (own.state, own.filled, own.remaining, own.price):
+                self.quoting.orders_changed(own.market_id)
         strangers = [order for order in by_id.values() if not self.desk.knows(order.order_id)]
         if self.phase in (Phase.STARTING, Phase.STOPPING):
             self._adopt(strangers, begun_ns)
         else:
-            self._suspect(strangers)
+            self._suspect(strangers, begun_ns)
 
     def _adopt(self, strangers: list[model.Order], begun_ns: int) -> None:
         """Before the first quote and after the last, what rests in our rungs is ours to cancel.
@@ -255,10 +259,17 @@ class Trader:
             except ValueError:
                 self.out.find("order_unreadable", f"order {order.order_id} cannot be read")
 
-    def _suspect(self, strangers: list[model.Order]) -> None:
-        """Foreign orders seen in two lists running: somebody else trades this account (row 63)."""
+    def _suspect(self, strangers: list[model.Order], begun_ns: int) -> None:
+        """Foreign orders seen in two lists running: somebody else trades this account (row 63).
+
+        What may be a create of ours that landed after all is ours, to be cancelled (row 25).
+        """
         if self.desk.creates_undecided():
             return
+        late = [order for order in strangers if self.desk.landed_late(order)]
+        if late:
+            self._adopt(late, begun_ns)
+            strangers = [order for order in strangers if order not in late]
         foreign = frozenset(
             order.order_id for order in strangers if self.quoting.is_ours(order.market_id)
         )
