@@ -220,7 +220,8 @@ class Desk:
         own.answered(fact, now_ns)
         if own.state is State.LOST:
             refused = row is not None and row.sequenced is Sequenced.DECIDED
-            if refused and fact is Fact.REFUSED and own.refused_since_ns is None:
+            own.exists |= row is not None and row.advice is Advice.EXISTS
+            if refused and own.refused_since_ns is None:
                 own.refused_since_ns = now_ns
             own.due_ns = now_ns + (
                 self._trust.refused_resend_ns if refused else self._trust.resend_ns
@@ -295,31 +296,45 @@ class Desk:
             self._out.note("warning", "order_shrunk_without_fill", order_id=shown.order_id)
         self._file(own)
 
-    def explain_refusals(self, shown: Iterable[model.Order], begun_ns: int) -> None:
-        """A complete list of what rests: end lost creates that it shows never to have landed.
+    def explain_lost(self, shown: Iterable[model.Order], begun_ns: int) -> list[MarketId]:
+        """A complete list of what rests: what it says of lost creates. Returns their markets.
 
-        Their re-sends are decided against, for longer than a request can be on its way, and no
-        order that could be theirs rests. If one had landed and is over, its fills are listed and
-        booked by themselves; nothing of it can fill any more (row 23).
+        Their re-sends are decided against, for longer than a request can be on its way. When no
+        order that could be theirs rests, they never landed or are over: fills are listed and
+        booked by themselves, and nothing can fill any more (row 23). When the venue has said that
+        one exists, a stranger that equals it is it; which of several equal ones does not matter.
         """
-        ours = [own for own in self.all_live() if own.client_order_id and own.order_id]
-        known = {own.order_id for own in ours}
-        there = {_slot_shown(row) for row in shown if row.order_id not in known}
+        strangers: dict[_Slot, list[model.Order]] = {}
+        for row in shown:
+            if not self.knows(row.order_id):
+                strangers.setdefault(_slot_shown(row), []).append(row)
         wait_ns = self._trust.refused_resend_ns + self._trust.read_lag_ns
+        changed: list[MarketId] = []
         for own in list(self.all_live()):
             since_ns = own.refused_since_ns
             if own.state is not State.LOST or since_ns is None or begun_ns < since_ns + wait_ns:
                 continue
             if own.due_ns == NEVER_NS:
                 continue  # a re-send is on its way: its answer is better than any list
-            if _slot_of(own) not in there:
-                own.move(Fact.READ_NEVER)
-                own.last_write_ns = begun_ns
-                self._never[_slot_of(own)] = None
-                while len(self._never) > _NEVER_LANDED_MAX:
-                    self._never.popitem(last=False)
-                self._out.note("info", "create_never_landed", client_order_id=own.client_order_id)
-                self._file(own)
+            rows = strangers.get(_slot_of(own), [])
+            if not rows:
+                self._give_up_on(own, begun_ns)
+            elif own.exists:
+                own.identified(rows.pop(0), begun_ns)
+                self._out.note("info", "create_identified", client_order_id=own.client_order_id)
+            else:
+                continue
+            changed.append(own.market_id)
+            self._file(own)
+        return changed
+
+    def _give_up_on(self, own: OwnOrder, begun_ns: int) -> None:
+        own.move(Fact.READ_NEVER)
+        own.last_write_ns = begun_ns
+        self._never[_slot_of(own)] = None
+        while len(self._never) > _NEVER_LANDED_MAX:
+            self._never.popitem(last=False)
+        self._out.note("info", "create_never_landed", client_order_id=own.client_order_id)
 
     def landed_late(self, shown: model.Order) -> bool:
         """Whether a stranger may be a create of ours that was thought never to have landed."""

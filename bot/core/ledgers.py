@@ -27,7 +27,7 @@ from venue.wire.money import (
     fee_cents,
     notional,
 )
-from venue.wire.names import MarketId, OrderId, Ticker
+from venue.wire.names import MarketId, OrderId, Ticker, fold_ticker
 
 _SETTLED_TOGETHER_MAX: Final = 12
 
@@ -40,6 +40,7 @@ class Ledgers:
         self._desk = desk
         self._out = out
         self.book = Portfolio()
+        self._by_ticker: dict[Ticker, MarketId] = {}
         self._rates: dict[MarketId, tuple[Ticker, FeeRate]] = {}
         self._resolved: dict[MarketId, None] = {}
         self._inherited: dict[tuple[MarketId, Outcome], int] = {}
@@ -59,6 +60,7 @@ class Ledgers:
         """Make a rung and its fee rates known."""
         self.book.list_market(market.market_id, market.event_ticker, maker, taker)
         self._rates[market.market_id] = (market.event_ticker, max(maker, taker))
+        self._by_ticker[fold_ticker(market.ticker)] = market.market_id
 
     @property
     def fills(self) -> int:
@@ -159,8 +161,10 @@ class Ledgers:
             return
         held: dict[tuple[MarketId, Outcome], int] = {}
         for row in rows:
-            if row.market_id is not None and row.outcome is not model.ShownOutcome.UNKNOWN:
-                held[(row.market_id, Outcome(row.outcome.value))] = row.qty
+            # Only the ticker is promised (interface, Position).
+            market_id = row.market_id or self._by_ticker.get(fold_ticker(row.ticker))
+            if market_id is not None and row.outcome is not model.ShownOutcome.UNKNOWN:
+                held[(market_id, Outcome(row.outcome.value))] = row.qty
         self._positions = (held, begun_ns, now_ns)
 
     def open_books(self) -> None:

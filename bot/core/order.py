@@ -66,13 +66,13 @@ LIFE: Final[dict[State, dict[Fact, State | None]]] = {
         _F.READ_RESTS: None, _F.READ_ENDED: None, _F.READ_NEVER: None,
     },
     # Every answer but 2xx leaves a re-sent create unknown: the first one may have landed, until a
-    # list explains the refusals (row 23).
+    # list explains the refusals (row 23), or shows the order that the venue says exists.
     _S.LOST: {
         _F.RESEND: _S.LOST, _F.AMEND: None, _F.CANCEL: None,
         _F.RESTS: _S.OPEN, _F.ENDED: _S.DONE,
         _F.NEVER: _S.LOST, _F.REFUSED: _S.LOST,
         _F.OVER: None, _F.NO_ANSWER: _S.LOST,
-        _F.READ_RESTS: None, _F.READ_ENDED: None, _F.READ_NEVER: _S.DONE,
+        _F.READ_RESTS: _S.OPEN, _F.READ_ENDED: None, _F.READ_NEVER: _S.DONE,
     },
     _S.OPEN: {
         _F.RESEND: None, _F.AMEND: _S.AMENDING, _F.CANCEL: _S.CANCELLING,
@@ -134,6 +134,7 @@ class OwnOrder:
     amend: the change on its way or without an answer. doomed: it is to be cancelled as soon as
     it can be. last_write_ns: when our last write about it was answered or given up.
     refused_since_ns: since when re-sends of it are decided against, None while none was.
+    exists: the venue has said that it is there, without showing it (duplicate_order_id).
     """
 
     __slots__ = (
@@ -143,6 +144,7 @@ class OwnOrder:
         "confirmed_read",
         "doomed",
         "due_ns",
+        "exists",
         "filled",
         "last_write_ns",
         "market_id",
@@ -193,6 +195,7 @@ class OwnOrder:
         self.due_ns = now_ns
         self.read_due_ns: int | None = None
         self.refused_since_ns: int | None = None
+        self.exists = False
         self.confirmed_read: model.Order | None = None
         self.why = why
 
@@ -365,6 +368,15 @@ class OwnOrder:
         else:
             self.remaining = Qty(0)
         self.amend = None
+
+    def identified(self, shown: model.Order, begun_ns: int) -> None:
+        """A list shows the one order that this lost create, which exists, can be."""
+        self.move(Fact.READ_RESTS)
+        self.order_id = shown.order_id
+        self.price = shown.price
+        self.filled = shown.filled_qty
+        self.remaining = shown.remaining_qty
+        self.last_write_ns = begun_ns
 
     def shown_by_read(self, shown: model.Order, begun_ns: int, lag_ns: int) -> None:
         """A read, which may lag. Fills always count; the rest only when it began late enough.

@@ -16,7 +16,7 @@ from bot.core.order import OwnOrder
 from bot.core.outbox import Outbox
 from bot.core.reconcile import WantAmend, WantCancel, WantCreate, Wish, free_shares, plan_rung
 from bot.core.risk import Exposure, cut, event_limit_cents, fits_surely, series_loss_cents
-from bot.core.room import Ladder, Rung
+from bot.core.room import Ladder, Rung, book_seen
 from bot.core.settings import TraderSettings
 from bot.core.strategy import ImpliedView, Strategy
 from venue.wire import instant, model
@@ -238,8 +238,13 @@ class Quoting:
             return
         if rung.equals(shown):
             rung.confirm(now_ns)
-        else:
-            self._subscribe_due_ns = now_ns
+            return
+        # Newer than ours, or ours is missing: the channel owes us a frame. Until it comes this is
+        # the best there is, once a second read shows the same; an older one only lags.
+        self._subscribe_due_ns = now_ns
+        seen = book_seen(shown)
+        if seen is not None:
+            rung.read_book(seen, now_ns)
 
     # --- orders and limits ------------------------------------------------------------------------
 

@@ -32,7 +32,7 @@ from bot.core.strategy import (
 )
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, FeeRate, Price, Qty, canonical
+from venue.wire.money import BookSide, FeeRate, Price, Qty, canonical, is_price
 from venue.wire.names import MarketId
 
 PARK_MIN_NS = 2 * NS_PER_SECOND
@@ -112,6 +112,14 @@ class Rung:
             BookSide.ASK: shrunk(old_asks, seen.asks),
         }
         return any(level in fallen[order.side] for order in own for level in order.levels)
+
+    def read_book(self, seen: m.BookSeen, now_ns: int) -> None:
+        """Take over a book that no frame has shown; nothing is sent on it unconfirmed."""
+        if self.book.replace(seen.bids, seen.asks, seen.ts_ns, now_ns):
+            self.ladder.dirty = True
+            self._others = None
+            if self.suspect_since_ns is None:
+                self.suspect_since_ns = now_ns
 
     def saw_trade(self, seen: m.TradeSeen, own: Iterable[OwnOrder], now_ns: int) -> bool:
         """Believe a print. Whether it was at or through a price of ours."""
@@ -355,6 +363,21 @@ class Ladder:
             if wanted != rung.wanted:
                 rung.wanted = wanted
                 rung.touched = True
+
+
+def book_seen(shown: model.Orderbook) -> m.BookSeen | None:
+    """A book read by REST as a frame of its own instant; None when it cannot be one."""
+    try:
+        as_of_ns = instant.to_ns(shown.as_of)
+    except ValueError:
+        return None
+    bids = tuple((level.price, level.size) for level in shown.bids if level.size > 0)
+    asks = tuple((level.price, level.size) for level in shown.asks if level.size > 0)
+    prices = [price for price, _ in (*reversed(asks), *bids)]
+    falling = all(high > low for high, low in itertools.pairwise(prices))
+    if not falling or not all(is_price(price) for price in prices):
+        return None
+    return m.BookSeen(shown.market_id, as_of_ns, bids, asks)
 
 
 _UNITS: Final = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}

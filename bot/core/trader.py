@@ -222,7 +222,8 @@ class Trader:
 
     def _resting_walked(self, shown: Iterable[model.Order], begun_ns: int) -> None:
         by_id = {order.order_id: order for order in shown}
-        self.desk.explain_refusals(by_id.values(), begun_ns)
+        for market_id in self.desk.explain_lost(by_id.values(), begun_ns):
+            self.quoting.orders_changed(market_id)
         for own in list(self.desk.all_live()):
             if own.order_id is None:
                 continue
@@ -256,6 +257,7 @@ class Trader:
                 continue
             try:
                 self.desk.add(OwnOrder.found_resting(order, self._now_ns))
+                self.quoting.orders_changed(order.market_id)
             except ValueError:
                 self.out.find("order_unreadable", f"order {order.order_id} cannot be read")
 

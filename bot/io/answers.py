@@ -13,6 +13,7 @@ import msgspec
 from bot.core import messages as m
 from venue.wire import codec, model, routes
 from venue.wire.errors import Sequenced, row_for
+from venue.wire.fills import decode_fills
 from venue.wire.instant import NS_PER_SECOND
 
 RETRY_AFTER_NS_MAX: Final = 60 * NS_PER_SECOND
@@ -62,7 +63,7 @@ def _body_of(request: m.Request, body: bytes) -> m.Body:
             orders = codec.decode(body, model.OrdersPage)
             return m.OrdersShown(orders.orders, orders.cursor)
         case m.ReadFills():
-            fills = codec.decode(body, model.FillsPage)
+            fills = decode_fills(body)
             return m.FillsShown(fills.fills, fills.cursor)
         case m.ReadPositions():
             positions = codec.decode(body, model.PositionsPage)

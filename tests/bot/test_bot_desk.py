@@ -1,5 +1,6 @@
 """Claims about answers on orders: what each code makes of an order, and what recovery sends."""
 
+import msgspec
 import pytest
 
 from bot.core import messages as m
@@ -102,17 +103,46 @@ def refused_twice() -> tuple[Desk, OwnOrder]:
 
 def test_refusals_that_a_late_list_explains_end_a_lost_create():
     of, own = refused_twice()
-    of.explain_refusals([], T0 + WAIT_NS - 1)
+    of.explain_lost([], T0 + WAIT_NS - 1)
     assert own.state is State.LOST
-    of.explain_refusals([], T0 + WAIT_NS)
+    of.explain_lost([], T0 + WAIT_NS)
     assert own.state is State.DONE
     assert of.live_count() == 0
 
 
 def test_an_order_in_the_list_that_could_be_the_lost_one_keeps_it():
     of, own = refused_twice()
-    of.explain_refusals([made.shown(own, order_id="77")], T0 + WAIT_NS)
+    of.explain_lost([made.shown(own, order_id="77")], T0 + WAIT_NS)
     assert own.state is State.LOST
+
+
+def test_a_create_that_exists_is_the_stranger_that_equals_it():
+    of, _ = desk()
+    own = made.own(State.LOST)
+    of.add(own)
+    for _ in range(2):
+        answer(of, own, create(own, again=True), m.Refused(422, "duplicate_order_id", ""))
+    of.explain_lost([made.shown(own, order_id="77")], T0 + WAIT_NS)
+    assert (own.state, own.order_id) == (State.OPEN, "77")
+    assert of.knows("77")
+
+
+def test_a_create_that_exists_and_does_not_rest_is_over():
+    of, _ = desk()
+    own = made.own(State.LOST)
+    of.add(own)
+    answer(of, own, create(own, again=True), m.Refused(422, "duplicate_order_id", ""))
+    of.explain_lost([], T0 + WAIT_NS)
+    assert own.state is State.DONE
+
+
+def test_a_stranger_that_equals_a_create_thought_never_landed_may_be_it():
+    of, own = refused_twice()
+    of.explain_lost([], T0 + WAIT_NS)
+    late = made.shown(own, order_id="78")
+    assert of.landed_late(late)
+    other = msgspec.structs.replace(late, price=late.price + 1)
+    assert not of.landed_late(other)
 
 
 def test_a_list_says_nothing_of_a_lost_create_that_was_only_unanswered():
@@ -120,7 +150,7 @@ def test_a_list_says_nothing_of_a_lost_create_that_was_only_unanswered():
     own = made.own(State.LOST)
     of.add(own)
     answer(of, own, create(own, again=True), m.Unknown(""))
-    of.explain_refusals([], T0 + 100 * WAIT_NS)
+    of.explain_lost([], T0 + 100 * WAIT_NS)
     assert own.state is State.LOST
 
 
@@ -128,7 +158,7 @@ def test_a_list_says_nothing_of_a_lost_create_that_is_being_sent_again():
     of, own = refused_twice()
     own.due_ns = T0
     of.recover(T0 + WAIT_NS)
-    of.explain_refusals([], T0 + WAIT_NS)
+    of.explain_lost([], T0 + WAIT_NS)
     assert own.state is State.LOST
 
 

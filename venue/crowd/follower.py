@@ -32,7 +32,7 @@ TAPE_TAKER: Final = UserId("crowd.tape.taker")
 TAPE_CASH_CENTS: Final = Cents(10**12)
 """What each of the two has; far more than the dearest recorded day turns over."""
 
-PLAY_NS: Final = 20 * 60 * NS_PER_SECOND
+PLAY_NS: Final = 10 * 60 * NS_PER_SECOND
 """A whole tape lasts this long at the default speed, less its silences."""
 
 SILENCE_NS_MAX: Final = 3 * NS_PER_SECOND

@@ -38,7 +38,7 @@ class CrowdSettings(BaseModel):
     feed_*: implied values: how often, how late, how wrong (sd of the log), and by what share the
         confidence misjudges that error.
     cash_per_user_cents: deposit of each account.
-    tape_speed: recorded seconds in one of the venue's; None fits the tape into twenty minutes.
+    tape_speed: recorded seconds in one of the venue's; None fits the tape into ten minutes.
     tape_take_qty_max: a recorded execution is cut to this many shares.
     """
 

@@ -1,0 +1,75 @@
+"""Claims about fills whose shape the interface leaves open."""
+
+import json
+
+import pytest
+
+from venue.wire.codec import Garbled, encode
+from venue.wire.fills import decode_fills
+from venue.wire.instant import Instant
+from venue.wire.model import Fill, FillsPage, Liquidity, ShownOutcome, ShownSide
+from venue.wire.money import Cents, Price, Qty
+from venue.wire.names import MarketId, OrderId, Ticker
+
+WHOLE = Fill(
+    fill_id="f1",
+    trade_id="t1",
+    order_id=OrderId("7"),
+    ticker=Ticker("A-26Q4-1B"),
+    market_id=MarketId("m"),
+    event_ticker=Ticker("A-26Q4"),
+    outcome=ShownOutcome.NO,
+    side=ShownSide.BUY,
+    outcome_price=Price(40),
+    trade_price=Price(60),
+    qty=Qty(3),
+    fee_cents=Cents(1),
+    liquidity=Liquidity.MAKER,
+    created_at=Instant("2026-01-01T00:00:00Z"),
+)
+BARE = {
+    "order_id": "7",
+    "outcome": "no",
+    "side": "buy",
+    "outcome_price": 40,
+    "qty": 3,
+    "created_at": "2026-01-01T00:00:00Z",
+}
+
+
+def page(*rows: dict) -> bytes:
+    return json.dumps({"fills": rows, "cursor": ""}).encode()
+
+
+def test_a_whole_page_comes_back_as_it_was_sent():
+    sent = FillsPage((WHOLE,), "next")
+    assert decode_fills(encode(sent)) == sent
+
+
+def test_a_fill_without_ids_gets_the_same_ones_on_every_read():
+    first, again = (decode_fills(page(BARE)).fills[0] for _ in range(2))
+    assert first.fill_id == again.fill_id
+    assert decode_fills(page({**BARE, "qty": 4})).fills[0].fill_id != first.fill_id
+
+
+def test_a_missing_tape_price_follows_from_the_own_one():
+    assert decode_fills(page(BARE)).fills[0].trade_price == 60
+
+
+@pytest.mark.parametrize("name", ["size", "quantity", "filled_qty", "shares"])
+def test_a_size_by_another_name_is_the_size(name):
+    row = {key: value for key, value in BARE.items() if key != "qty"}
+    assert decode_fills(page({**row, name: "3"})).fills[0].qty == 3
+
+
+@pytest.mark.parametrize("name", [*BARE])
+def test_a_fill_without_what_cash_and_shares_hang_on_is_garbled(name):
+    row = {key: value for key, value in BARE.items() if key != name}
+    with pytest.raises(Garbled):
+        decode_fills(page(row))
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b'{"fills": 3}', b'{"fills": [3]}', b"\xff"])
+def test_what_is_no_page_is_garbled(body):
+    with pytest.raises(Garbled):
+        decode_fills(body)
