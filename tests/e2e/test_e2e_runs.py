@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.proxy import Proxy
 from tests.e2e.runs import (
     ROOT,
+    Venue,
     config_for,
     running_venue,
     start_bot,
@@ -120,6 +122,30 @@ def test_a_killed_bot_started_again_leaves_no_order_twice_or_alone(tmp_path, ali
         assert all(ended[order_id]["status"] in ("filled", "canceled") for order_id in left)
         # Every create of both runs made exactly one order.
         assert len(ended) == len(_creates(tmp_path / "state"))
+
+
+@pytest.mark.parametrize("seed", [31, 32])
+def test_a_network_that_loses_things_loses_no_order(tmp_path, seed):
+    """Requests cut before and after the venue has them, wrong answers, a channel that breaks."""
+    with running_venue(tmp_path, seed=seed) as venue:
+        real_port = int(venue.base_url.split(":")[2].split("/")[0])
+        with Proxy(real_port, seed) as proxy:
+            broken = venue.base_url.replace(str(real_port), str(proxy.port))
+            config = config_for(Venue(broken, venue.keys), tmp_path)
+            bot = start_bot("run", str(config), "--for", "15s", "--json", folder=tmp_path)
+            summary = summary_of(bot, 60)
+        assert min(proxy.seen[name] for name in ("cut_before", "cut_after", "unknown_after")) > 0
+        assert proxy.seen["channels"] > 1
+
+        said = (tmp_path / "bot.err").read_text()[-3000:]
+        assert bot.returncode == 0, said
+        assert summary["unknown_open"] == 0
+        assert summary["self_trades"] == 0
+        assert summary["ledger_difference_cents"] == 0
+        assert summary["worst_case_loss_cents_max"] <= summary["worst_case_limit_cents"]
+        assert venue.orders("resting") == []
+        # A create that never reached the venue made none; none made two.
+        assert len(venue.orders("all")) <= len(_creates(tmp_path / "state"))
 
 
 def _creates(state: Path) -> set[str]:
