@@ -131,7 +131,7 @@ class Ladder(Strategy):
     ) -> "_Priced":
         """Both sides of one rung, before its neighbours are looked at.
 
-        Inputs are rounded to a twentieth of a cent, so that a rung that has not moved to speak of
+        Inputs are rounded to an eighth of a cent, so that a rung that has not moved to speak of
         is not priced again, and its quotes do not flicker.
         """
         doubt = rung.fair_sd_cents or 0.0
@@ -193,7 +193,7 @@ class Ladder(Strategy):
         return tuple(out)
 
 
-_GRID = 20
+_GRID = 8
 """Steps to a cent in which fair values, skews and costs are taken."""
 
 _SKEW_GRID = 1000
@@ -207,7 +207,7 @@ _Levels = tuple[tuple[int, int, int], ...]
 
 
 class _Terms(NamedTuple):
-    """All that the prices of one rung depend on. fair, skew, cost, doubt: twentieths of a cent;
+    """All that the prices of one rung depend on. fair, skew, cost, doubt: eighths of a cent;
     own_skew: cents by which one share moves the rung's own reservation value, thousandths."""
 
     fair: int
@@ -283,9 +283,11 @@ def best_price(sign: int, worth: float, fair: float, decay: float) -> int:
     else:
         safe = math.ceil(max(worth + 1 / decay, fair))
     bold = safe + sign
-    gain_safe = math.exp(-decay * abs(fair - safe)) * sign * (worth - safe)
-    gain_bold = math.exp(-decay * abs(fair - bold)) * sign * (worth - bold)
-    return bold if gain_bold > gain_safe else safe
+    edge_bold = sign * (worth - bold)
+    if edge_bold <= 0:
+        return safe
+    nearer = abs(fair - safe) - abs(fair - bold)
+    return bold if math.exp(decay * nearer) * edge_bold > sign * (worth - safe) else safe
 
 
 def _boldest(sign: int, worth: float, edge: float) -> int:

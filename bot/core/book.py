@@ -171,12 +171,16 @@ class Book:
 
 
 def _without(levels: Levels, side: BookSide, own: Mapping[tuple[BookSide, Price], Qty]) -> Levels:
-    left = []
-    for price, size in levels:
-        ours = own.get((side, price), 0)
-        if size > ours:
-            left.append((price, Qty(size - ours)))
-    return tuple(left)
+    ours = {price: qty for (where, price), qty in own.items() if where is side}
+    if not ours:
+        return levels
+    return tuple(
+        [
+            (price, Qty(size - ours[price])) if price in ours else (price, size)
+            for price, size in levels
+            if price not in ours or size > ours[price]
+        ]
+    )
 
 
 def shrunk(before: Levels, after: Levels) -> tuple[Price, ...]:

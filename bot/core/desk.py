@@ -67,6 +67,10 @@ class Desk:
         for orders in self._by_market.values():
             yield from orders
 
+    def has_fills(self, market_id: MarketId) -> bool:
+        """Whether `with_fills` may have anything to show."""
+        return bool(self.unsettled) or any(own.filled for own in self.live(market_id))
+
     def with_fills(self, market_id: MarketId) -> Iterable[OwnOrder]:
         """Orders of one market that have filled, live or ended, until their fills are booked."""
         for own in self.live(market_id):

@@ -81,14 +81,16 @@ class Ledgers:
     def holdings(self, market_id: MarketId) -> tuple[Qty, Qty]:
         """YES and NO shares held, fills not booked yet included."""
         yes_qty, no_qty = self.book.holdings(market_id)
-        yes_qty += self._inherited.get((market_id, Outcome.YES), 0)
-        no_qty += self._inherited.get((market_id, Outcome.NO), 0)
-        for own, ahead in self._unbooked(market_id):
-            signed = ahead if own.own_side is Side.BUY else -ahead
-            if own.outcome is Outcome.YES:
-                yes_qty += signed
-            else:
-                no_qty += signed
+        if self._inherited:
+            yes_qty += self._inherited.get((market_id, Outcome.YES), 0)
+            no_qty += self._inherited.get((market_id, Outcome.NO), 0)
+        if self._desk.has_fills(market_id):
+            for own, ahead in self._unbooked(market_id):
+                signed = ahead if own.own_side is Side.BUY else -ahead
+                if own.outcome is Outcome.YES:
+                    yes_qty += signed
+                else:
+                    no_qty += signed
         return Qty(max(0, yes_qty)), Qty(max(0, no_qty))
 
     def event_cash_cents(self, event_ticker: Ticker, rungs: Iterable[MarketId]) -> Cents:

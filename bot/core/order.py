@@ -138,6 +138,7 @@ class OwnOrder:
     """
 
     __slots__ = (
+        "_price",
         "amend",
         "body",
         "client_order_id",
@@ -147,12 +148,12 @@ class OwnOrder:
         "exists",
         "filled",
         "last_write_ns",
+        "level",
         "market_id",
         "order_id",
         "outcome",
         "own_side",
         "placed_ns",
-        "price",
         "qty",
         "read_due_ns",
         "refused_since_ns",
@@ -248,9 +249,14 @@ class OwnOrder:
         return own
 
     @property
-    def level(self) -> Price:
-        """The canonical YES price at which it rests or would rest."""
-        return canonical(self.outcome, self.price)
+    def price(self) -> Price:
+        """The limit in cents of its own outcome; `level` is the canonical YES price of the same."""
+        return self._price
+
+    @price.setter
+    def price(self, price: Price) -> None:
+        self._price = price
+        self.level = canonical(self.outcome, price)
 
     @property
     def is_live(self) -> bool:

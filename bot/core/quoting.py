@@ -60,7 +60,7 @@ class Quoting:
         self._subscribed_ns = 0
         self._garbled_at_ns: list[int] = []
         self._exposures: dict[str, Exposure] = {}
-        self._short_of_funds: list[tuple[MarketId, BookSide]] = []
+        self._short_of_funds: list[tuple[Rung, BookSide]] = []
         self.worst_case_cents = Cents(0)
         self.worst_case_max_cents = Cents(0)
 
@@ -289,15 +289,17 @@ class Quoting:
 
     def park_for_funds(self, own: OwnOrder, code: str, now_ns: int) -> None:
         """Cash or shares did not suffice: the same again is asked for only once they changed."""
-        self.park_side(own, code, _FUNDS_PARK_NS, now_ns)
-        self._short_of_funds.append((own.market_id, own.side))
+        rung = self._rungs.get(own.market_id)
+        if rung is not None:
+            self.park_side(own, code, _FUNDS_PARK_NS, now_ns)
+            self._short_of_funds.append((rung, own.side))
 
     def funds_changed(self) -> None:
         """Fills were booked, or an order of ours let its reserve go: what was refused for want of
         funds may be asked for again."""
-        for market_id, side in self._short_of_funds:
-            self._rungs[market_id].side_parked_until_ns[side] = 0
-            self._rungs[market_id].touched = True
+        for rung, side in self._short_of_funds:
+            rung.side_parked_until_ns[side] = 0
+            rung.touched = True
         self._short_of_funds.clear()
 
     def _held(self, ladder: Ladder) -> Exposure:

@@ -232,7 +232,7 @@ def _plan_side(
 
 def _place(own: OwnOrder) -> Price:
     """Where an order stands, or will stand once the amend on its way is carried out."""
-    return own.levels[-1]
+    return own.level if own.amend is None else own.levels[-1]
 
 
 def _can_change(own: OwnOrder) -> bool:
@@ -245,11 +245,16 @@ def _keep_in_order(
 ) -> bool:
     """Keep everything where it stands if each price, from the touch outward, is near enough to
     the wanted one in the same place. False, and nothing kept, if any is not."""
-    prices = sorted({_place(own) for own in standing}, reverse=side is BookSide.BID)
-    wanted = sorted(levels.values(), key=lambda level: level.price, reverse=side is BookSide.BID)
-    if len(prices) != len(wanted):
+    sizes_at: dict[Price, int] = {}
+    for own in standing:
+        price = _place(own)
+        sizes_at[price] = sizes_at.get(price, 0) + own.remaining
+    if len(sizes_at) != len(levels):
         return False
-    sizes = [sum(own.remaining for own in standing if _place(own) == price) for price in prices]
+    from_touch = side is BookSide.BID
+    prices = sorted(sizes_at, reverse=from_touch)
+    wanted = [levels[price] for price in sorted(levels, reverse=from_touch)]
+    sizes = [sizes_at[price] for price in prices]
     if not all(
         level.keeps(side, price, size, pace)
         for price, size, level in zip(prices, sizes, wanted, strict=True)

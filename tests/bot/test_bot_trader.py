@@ -9,6 +9,8 @@ from bot.core.report import Phase
 from bot.core.settings import RiskSettings, TraderSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
+from tests.bot import made
+from tests.bot.made import T0
 from tests.sim.exchange import MAKER, SERIES
 from tests.sim.odds import SECOND, Odds, draw
 from tests.sim.world import World
@@ -18,6 +20,13 @@ from venue.wire.model import VenueState
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId
 from venue.wire.requests import QtyOrder, TimeInForce
+
+RISK = RiskSettings(
+    event_loss_cents=Cents(1_000),
+    series_loss_cents=Cents(1_000),
+    rung_position_qty=Qty(10),
+    order_qty=Qty(10),
+)
 
 
 def calm() -> Odds:
@@ -66,6 +75,23 @@ def test_both_sides_of_every_rung_are_quoted():
     world.run_until(world.now_ns + SECOND)
     assert resting(world) == 6
     assert world.process.trader.report(world.now_ns).first_two_sided_ns is not None
+
+
+@pytest.mark.parametrize("code", ["insufficient_balance", "insufficient_shares"])
+def test_a_create_left_behind_may_be_refused_before_its_rung_is_known(code):
+    """Found by seed 75 of the simulation."""
+    settings = TraderSettings(series_ticker=SERIES, risk=RISK)
+    trader = Trader(settings, lambda: Strategy(None))
+    order = made.intent()
+    left = m.OpenIntent(order, codec.encode_new_order(order))
+    trader.receive(m.Started("0" * 20, (left,)), T0)
+    sent = next(
+        effect
+        for effect in trader.receive(m.Beat(), T0)
+        if isinstance(effect, m.Send) and isinstance(effect.request, m.Create)
+    )
+    trader.receive(m.Replied(sent.request_id, m.Refused(422, code, "")), T0)
+    assert trader.desk.unknown_count() == 1
 
 
 def test_nothing_is_sent_before_the_start():
