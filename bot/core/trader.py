@@ -29,7 +29,7 @@ from venue.wire import codec, model
 from venue.wire.errors import Advice, Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Qty, canonical
-from venue.wire.names import ClientOrderId
+from venue.wire.names import ClientOrderId, Ticker
 from venue.wire.requests import Amend, QtyOrder, TimeInForce
 
 _BEAT_NS = 100 * NS_PER_MS
@@ -64,6 +64,11 @@ class Trader:
         self._venue_parked_until_ns: int | None = None
         self._cancels_parked = False
         self._again_ns = NEVER_NS
+
+    @property
+    def series_ticker(self) -> Ticker:
+        """The series it trades."""
+        return self._settings.series_ticker
 
     def receive(self, event: m.Event, now_ns: int) -> list[m.Effect]:
         """Take one event in. now_ns: the shell's clock, which never steps back.

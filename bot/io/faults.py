@@ -2,6 +2,7 @@
 
 ShellFault
   VenueFault    the embedded venue does not start          (embedded)
+  SiteFault     the venue refuses us or does not answer   (session)
   SecretFault   the key cannot be had                      (secret)
   StateFault    the state directory is taken or not ours   (statedir)
   JournalFault  a journal of another version, a full disk  (records)

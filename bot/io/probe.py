@@ -1,4 +1,7 @@
-"""What `bot check` tries at a venue: reach it, read, trade scope, the series, the channel.
+"""What is tried at a venue before trading: reach it, read, trade scope, the series, the channel.
+
+`probe` is the whole of it, for `bot check`. `obstacles` is for a start: only what the venue decided
+against, or nobody answering, stands in its way; a venue that stumbles is the trader's business.
 
 Nothing is changed at the venue: the trade scope is proved by cancelling an order that cannot exist.
 
@@ -20,6 +23,9 @@ NO_SUCH_ORDER: Final = OrderId("9" * 20)
 """Twenty nines are a well-formed id above 2**64, which no venue of this interface gives out."""
 
 CHANNEL_S: Final = 8.0
+REACH_TRIES: Final = 10
+REACH_PAUSE_S: Final = 0.5
+"""A venue that is being started beside us gets these five seconds."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -33,17 +39,50 @@ class Finding(msgspec.Struct, frozen=True):
 
 async def probe(rest: Rest, stream_url: str, series_ticker: Ticker) -> list[Finding]:
     """Try everything in order; a venue that cannot be reached ends it early."""
-    findings = [await _read_scope(rest)]
+    findings = [_read_scope((await rest.ask(m.ReadBalance())).answer)]
     if not findings[0].well:
         return findings
-    findings.append(await _trade_scope(rest))
-    series, rungs = await _series(rest, series_ticker)
+    findings.append(_trade_scope((await rest.ask(m.CancelResting(NO_SUCH_ORDER))).answer))
+    answer = (await rest.ask(m.ReadSeries(series_ticker, ""))).answer
+    series, rungs = _series(answer, series_ticker)
     findings.append(series)
     findings += await _account(rest)
     if rungs:
         findings.append(await _book(rest, rungs[0]))
         findings.append(await _channel(stream_url, rungs[0]))
     return findings
+
+
+async def obstacles(rest: Rest, series_ticker: Ticker) -> list[Finding]:
+    """The first thing that makes it pointless to begin, or nothing.
+
+    Nobody answers for five seconds, the key or its scopes are refused, or there is no such series.
+    """
+    balance = await _reached(rest)
+    if _is_refused(balance, 0, 401, 403):
+        return [_read_scope(balance)]
+    cancel = (await rest.ask(m.CancelResting(NO_SUCH_ORDER))).answer
+    if _is_refused(cancel, 401, 403):
+        return [_trade_scope(cancel)]
+    series = (await rest.ask(m.ReadSeries(series_ticker, ""))).answer
+    if _is_refused(series, 400, 404):
+        return [_series(series, series_ticker)[0]]
+    return []
+
+
+async def _reached(rest: Rest) -> m.Answer:
+    """The answer to a read of the balance; asked again for a while if nobody answers."""
+    answer = (await rest.ask(m.ReadBalance())).answer
+    for _ in range(REACH_TRIES - 1):
+        if not _is_refused(answer, 0):
+            break
+        await asyncio.sleep(REACH_PAUSE_S)
+        answer = (await rest.ask(m.ReadBalance())).answer
+    return answer
+
+
+def _is_refused(answer: m.Answer, *statuses: int) -> bool:
+    return isinstance(answer, m.Refused) and answer.status in statuses
 
 
 def _said(answer: m.Answer) -> str:
@@ -58,9 +97,8 @@ def _said(answer: m.Answer) -> str:
             return "read"
 
 
-async def _read_scope(rest: Rest) -> Finding:
+def _read_scope(answer: m.Answer) -> Finding:
     """The balance: reached, key known, scope read."""
-    answer = (await rest.ask(m.ReadBalance())).answer
     if isinstance(answer, m.Done):
         return Finding("read scope", True, "the balance can be read")
     advice = "see whether the venue runs and venue.base_url is its address"
@@ -71,8 +109,8 @@ async def _read_scope(rest: Rest) -> Finding:
     return Finding("read scope", False, _said(answer), advice)
 
 
-async def _trade_scope(rest: Rest) -> Finding:
-    answer = (await rest.ask(m.CancelResting(NO_SUCH_ORDER))).answer
+def _trade_scope(answer: m.Answer) -> Finding:
+    """The cancel of an order that cannot exist: let through and not found."""
     if isinstance(answer, m.Refused) and answer.code == Code.ORDER_NOT_FOUND:
         return Finding("trade scope", True, "a cancel is let through to the orders")
     if isinstance(answer, m.Refused) and answer.status == 403:
@@ -81,8 +119,8 @@ async def _trade_scope(rest: Rest) -> Finding:
     return Finding("trade scope", False, _said(answer), advice)
 
 
-async def _series(rest: Rest, ticker: Ticker) -> tuple[Finding, list[MarketId]]:
-    answer = (await rest.ask(m.ReadSeries(ticker, ""))).answer
+def _series(answer: m.Answer, ticker: Ticker) -> tuple[Finding, list[MarketId]]:
+    """The series with its rungs."""
     if isinstance(answer, m.Done) and isinstance(answer.body, m.SeriesShown):
         rungs = [market.market_id for event in answer.body.events for market in event.markets]
         if rungs:

@@ -14,14 +14,20 @@ from rich.console import Console
 from bot.core.trader import Trader
 from bot.io.clock import Clock
 from bot.io.embedded import EmbeddedVenue
+from bot.io.faults import ShellFault
 from bot.io.feed import Feed
 from bot.io.journal import Journal
 from bot.io.logs import Masker, configure_logs
+from bot.io.probe import obstacles
 from bot.io.rest import Rest
 from bot.io.runner import Child, Ended, Runner
 from bot.io.secret import Secret
 from bot.io.status import address, make_app, serve
 from bot.io.terminal import show_lines, show_table
+
+
+class SiteFault(ShellFault):
+    """The venue does not answer, or refuses the key, a scope or the series."""
 
 
 class Site(msgspec.Struct, frozen=True):
@@ -49,12 +55,17 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def run_plan(plan: Plan, clock: Clock) -> Ended:
-    """Trade as planned and say how it ended. Raises JournalFault before anything is sent."""
+    """Trade as planned and say how it ended.
+
+    Raises SiteFault and JournalFault, both before anything is traded.
+    """
     masker = Masker()
     masker.learn(plan.site.key)
     # A live table owns the terminal: what would scroll it away goes to a file.
     configure_logs(masker, plan.state / "bot.log" if plan.live_table else None)
     rest = Rest(plan.site.base_url, plan.site.key, plan.requests_in_flight)
+    if plan.site.embedded is None:
+        await _look_first(rest, plan)
     runner = Runner(
         plan.trader,
         clock,
@@ -74,6 +85,13 @@ async def run_plan(plan: Plan, clock: Clock) -> Ended:
         plan.run_ns,
         new_account=plan.site.embedded is not None,
     )
+
+
+async def _look_first(rest: Rest, plan: Plan) -> None:
+    """Raise SiteFault when it would be pointless to begin; see `bot.io.probe.obstacles`."""
+    for found in await obstacles(rest, plan.trader.series_ticker):
+        await rest.drain()
+        raise SiteFault(f"{found.name}: {found.found}; {found.advice}")
 
 
 def _children(plan: Plan, runner: Runner) -> tuple[Child, ...]:

@@ -124,6 +124,34 @@ def test_a_killed_bot_started_again_leaves_no_order_twice_or_alone(tmp_path, ali
         assert len(ended) == len(_creates(tmp_path / "state"))
 
 
+def test_a_run_that_is_pointless_ends_with_three_and_what_to_do(tmp_path):
+    """A key without a scope, an unknown key, a series that is not there, and no venue at all."""
+    with running_venue(tmp_path, seed=22) as venue:
+        config = config_for(venue, tmp_path)
+        keys = {
+            "reader": (venue.keys["reader"], "give the key the scope trade"),
+            "trader": (venue.keys["trader"], "give the key the scope read"),
+            "wrong": ("nobody-knows-this", "make a new one"),
+        }
+        for raw, advice in keys.values():
+            (tmp_path / "maker.key").chmod(0o600)
+            (tmp_path / "maker.key").write_text(raw)
+            assert told(config, tmp_path, advice) == 3
+        (tmp_path / "maker.key").write_text(venue.keys["maker"])
+        config.write_text(config.read_text().replace("AURELIA-VAL", "NOWHERE-VAL"))
+        assert told(config, tmp_path, "NOWHERE-VAL has no rungs there") == 3
+    assert told(config, tmp_path, "see whether the venue runs") == 3
+
+
+def told(config: Path, folder: Path, advice: str) -> int:
+    """The exit code of a run that must say this."""
+    (folder / "bot.err").unlink(missing_ok=True)
+    bot = start_bot("run", str(config), "--for", "5s", "--json", folder=folder)
+    bot.communicate(timeout=30)
+    assert advice in (folder / "bot.err").read_text()
+    return bot.returncode
+
+
 @pytest.mark.parametrize("seed", [31, 32])
 def test_a_network_that_loses_things_loses_no_order(tmp_path, seed):
     """Requests cut before and after the venue has them, wrong answers, a channel that breaks."""
