@@ -32,7 +32,7 @@ def test_every_route_but_the_description_has_a_handler():
 @pytest.mark.parametrize(
     ("method", "path"),
     [
-        ("GET", ""), ("GET", "/"), ("GET", "/openapi.yaml"), ("GET", "/nothing"),
+        ("GET", ""), ("GET", "/"), ("POST", "/openapi.yaml"), ("GET", "/nothing"),
         ("GET", "/markets/"), ("GET", "//markets"), ("GET", "/Markets"), ("GET", "/markets/X"),
         ("GET", "/markets/./X/orderbook"), ("GET", "/%zz"), ("GET", "/markets%2Fx"),
         ("GET", "/portfolio"), ("GET", "/orders/7/fills"), ("DELETE", "/orders"),

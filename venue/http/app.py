@@ -1,9 +1,9 @@
 """The REST shell as a raw ASGI application: match the route, pass the gate, call the handler.
 
 Whatever goes wrong becomes one Error body. An unknown path or method is market_not_found, once
-the credential is good (S49).
+the credential is good (S49). The description is served before any credential is looked at (S40).
 
-Source: interface, Endpoints; Errors; Limits; silences S26, S29, S39, S49.
+Source: interface, Endpoints; Errors; Limits; silences S26, S29, S39, S40, S49.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import structlog
 
-from venue.http import account, market, trade
+from venue.http import account, market, openapi, trade
 from venue.http.desk import Desk, Request, Response
 from venue.http.gate import Caller, Gate, GateRefusal, Headers, authorize, charge, pace_headers
 from venue.http.params import percent_decoded
@@ -81,9 +81,10 @@ def _shape(route: Route) -> _Shape:
     return route.method, tuple(None if s.startswith("{") else s for s in route.segments)
 
 
-_BY_SHAPE: Final[dict[_Shape, Route]] = {_shape(route): route for route in [*READS, *WRITES]}
+_BY_SHAPE: Final[dict[_Shape, Route]] = {_shape(route): route for route in routes.ROUTES}
 
-_CONTENT_TYPE: Final = (b"content-type", b"application/json")
+_JSON: Final = (b"content-type", b"application/json")
+_YAML: Final = (b"content-type", openapi.CONTENT_TYPE.encode())
 _CONTENT_LENGTH: Final = b"content-length"
 _LENGTH_DIGITS_MAX: Final = 18
 _PREFIX: Final = API_PREFIX.encode() + b"/"
@@ -94,18 +95,25 @@ _log = structlog.get_logger(__name__)
 def make_app(desk: Desk) -> Application:
     """The application of a venue, for scopes of type http."""
     shell = _Shell(desk)
+    # Made now: the first caller who asks must not hold up the orders of the others.
+    description = openapi.document()
 
     async def app(scope: Message, receive: Receive, send: Send) -> None:
-        try:
-            status, body, headers = await shell.answer(scope, receive)
-        except _ClientGone:
-            return
+        route, parameter = _find(scope["method"], scope["raw_path"])
+        content_type, headers = _JSON, Headers()
+        if route is routes.OPENAPI:
+            status, body, content_type = trade.OK, description, _YAML
+        else:
+            try:
+                status, body, headers = await shell.answer(scope, receive, route, parameter)
+            except _ClientGone:
+                return
         length = (_CONTENT_LENGTH, str(len(body)).encode())
         await send(
             {
                 "type": "http.response.start",
                 "status": status,
-                "headers": [_CONTENT_TYPE, length, *headers],
+                "headers": [content_type, length, *headers],
             }
         )
         await send({"type": "http.response.body", "body": body})
@@ -119,16 +127,16 @@ class _Shell:
         self._gate = Gate(desk.access)
         self._cursors = Cursors(desk.cursor_key)
 
-    async def answer(self, scope: Message, receive: Receive) -> tuple[int, bytes, Headers]:
-        """Status, body and headers for one request. Raises _ClientGone."""
+    async def answer(
+        self, scope: Message, receive: Receive, route: Route | None, parameter: str | None
+    ) -> tuple[int, bytes, Headers]:
+        """Status, body and headers for one request of a route, or of None. Raises _ClientGone."""
         headers: Headers = []
         caller: Caller | None = None
-        route: Route | None = None
         try:
             now_ns = self._desk.now_ns()
             caller = self._gate.authenticate(scope["headers"], partial(_origin, scope), now_ns)
             headers = charge(caller, now_ns)
-            route, parameter = _find(scope["method"], scope["raw_path"])
             user_id = authorize(caller, route)
             if route is None:
                 raise Refusal(Code.MARKET_NOT_FOUND, "no such path or method")

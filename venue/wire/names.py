@@ -28,11 +28,12 @@ UserId = NewType("UserId", str)
 
 MARKET_PATH_PATTERN: Final = "^[A-Za-z0-9.](?:[A-Za-z0-9.-]*[A-Za-z0-9.])?$"
 ORDER_ID_PATTERN: Final = "^[0-9]{1,20}$"
+CLIENT_ORDER_ID_PATTERN: Final = r"^[\x20-\x7e]{1,64}$"
 
 _MARKET_PATH: Final = re.compile(MARKET_PATH_PATTERN[1:-1], re.ASCII)
 _ORDER_ID: Final = re.compile(ORDER_ID_PATTERN[1:-1], re.ASCII)
 _UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}", re.ASCII)
-_CLIENT_ORDER_ID: Final = re.compile(r"[\x20-\x7e]{1,64}", re.ASCII)
+_CLIENT_ORDER_ID: Final = re.compile(CLIENT_ORDER_ID_PATTERN[1:-1], re.ASCII)
 _HANDLE: Final = re.compile(r"[A-Za-z0-9.-]+", re.ASCII)
 _DOTS_ONLY: Final = re.compile(r"\.+", re.ASCII)
 
