@@ -69,13 +69,20 @@ class Quoting:
     def take_series(self, events: Iterable[model.Event], begun_ns: int, now_ns: int) -> None:
         """Merge a read of the series: new events and rungs come in, states change."""
         known = {ladder.event.event_ticker: ladder for ladder in self.ladders}
+        believed_from_ns = begun_ns - self._settings.trust.read_lag_ns
         for event in events:
             ladder = known.get(event.event_ticker)
-            if ladder is None:
-                ladder = Ladder(event, self._settings, self._make_strategy())
+            try:
+                if ladder is None:
+                    ladder = Ladder(event, self._settings, self._make_strategy())
+                listed = ladder.refresh(event, believed_from_ns)
+            except ValueError as fault:
+                self._out.find("event_unreadable", f"{event.event_ticker}: {fault}")
+                continue
+            if event.event_ticker not in known:
                 self.ladders.append(ladder)
                 self._out.note("info", "event_found", event=event.event_ticker)
-            for rung in ladder.refresh(event, begun_ns - self._settings.trust.read_lag_ns):
+            for rung in listed:
                 self._rungs[rung.market_id] = rung
                 rung.read_asked_ns = now_ns
                 self._exposures.pop(event.event_ticker, None)

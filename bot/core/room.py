@@ -88,12 +88,22 @@ class Rung:
         """Whether its book wants a confirmation before anything new is sent."""
         return self.suspect_since_ns is not None
 
-    def refresh(self, market: model.Market, believed_from_ns: int) -> None:
-        """Take in a newer read of its market, which speaks of `believed_from_ns` and before."""
+    def refresh(self, market: model.Market, believed_from_ns: int) -> bool:
+        """Take in a newer read of its market, which speaks of `believed_from_ns` and before.
+
+        Whether its fee rates are others now. Raises ValueError for rates that cannot be read.
+        """
+        rates = (FeeRate.parse(market.maker_fee_rate), FeeRate.parse(market.taker_fee_rate))
+        changed = rates != (self.maker_rate, self.taker_rate)
+        if changed:
+            self.maker_rate, self.taker_rate = rates
+            self.terms = RungTerms.of(self.market_id, *rates)
+            self.ladder.dirty = True
         self.market = market
         parked = self.parked_at_ns
         if parked is not None and self.is_active and believed_from_ns > parked + PARK_MIN_NS:
             self.parked_at_ns = None
+        return changed
 
     def saw_book(self, seen: m.BookSeen, own: Iterable[OwnOrder], now_ns: int) -> bool:
         """Believe a book frame. Whether a level of ours shrank, so that we may have filled."""
@@ -273,10 +283,13 @@ class Ladder:
         return [rung for rung in self.rungs if rung.is_active]
 
     def refresh(self, event: model.Event, believed_from_ns: int) -> list[Rung]:
-        """Take in a newer read of the event. Returns rungs that are new."""
-        self.event = event
+        """Take in a newer read of the event. Returns rungs that are new or have other fee rates.
+
+        Raises ValueError for what cannot be read; what came before it is taken in.
+        """
         known = {rung.market_id: rung for rung in self.rungs}
         new: list[Rung] = []
+        repriced: list[Rung] = []
         for market in event.markets:
             rung = known.get(market.market_id)
             if rung is None:
@@ -284,13 +297,15 @@ class Ladder:
                 new.append(rung)
             elif rung.market != market:
                 self.dirty |= rung.market.state is not market.state
-            rung.refresh(market, believed_from_ns)
+            if rung.refresh(market, believed_from_ns):
+                repriced.append(rung)
             known[market.market_id] = rung
+        self.event = event
         if new:
             self.rungs = [known[market.market_id] for market in event.markets]
             self.curve = self._fresh_curve()
             self.dirty = True
-        return new
+        return new + repriced
 
     def _fresh_curve(self) -> FairCurve | None:
         """A curve for the rungs as they are now; None when they are neither kind of event."""

@@ -1,0 +1,96 @@
+"""Claims about the series as it is read: the unreadable is left out, other rates are taken in."""
+
+import msgspec
+
+from bot.core.desk import Desk
+from bot.core.ledgers import Ledgers
+from bot.core.outbox import Outbox
+from bot.core.quoting import Quoting
+from bot.core.settings import BudgetSettings, RiskSettings, TraderSettings
+from bot.core.strategy import Strategy
+from tests.bot.made import INSTANT, T0
+from venue.wire import model
+from venue.wire.money import Cents, FeeRate, Price, Qty
+from venue.wire.names import MarketId, ProjectId, Ticker
+
+SERIES = Ticker("ACME-VAL")
+RISK = RiskSettings(
+    event_loss_cents=Cents(1_000),
+    series_loss_cents=Cents(1_000),
+    rung_position_qty=Qty(10),
+    order_qty=Qty(10),
+)
+
+
+def quoting() -> tuple[Quoting, Outbox]:
+    settings = TraderSettings(series_ticker=SERIES, risk=RISK)
+    out = Outbox(BudgetSettings())
+    desk = Desk(settings.trust, out)
+    ledgers = Ledgers(settings.trust, desk, out)
+    return Quoting(settings, lambda: Strategy(None), desk, ledgers, out), out
+
+
+def event(quarter: int, rate: str = "0.0100", resolution: str = INSTANT) -> model.Event:
+    ticker = Ticker(f"{SERIES}-27Q{quarter}")
+    market = model.Market(
+        ticker=Ticker(f"{ticker}-YES"),
+        market_id=MarketId(f"aaaaaaaa-0000-4000-8000-00000000000{quarter}"),
+        event_ticker=ticker,
+        project_market_id="p",
+        name="n",
+        outcome_label="yes",
+        state=model.MarketState.ACTIVE,
+        min_price=Price(1),
+        max_price=Price(99),
+        tick_size=1,
+        maker_fee_rate=rate,
+        taker_fee_rate="0.0175",
+        open_interest=Qty(0),
+        created_at=INSTANT,
+        updated_at=INSTANT,
+    )
+    return model.Event(
+        event_ticker=ticker,
+        series_ticker=SERIES,
+        project_market_id="p",
+        project_id=ProjectId("q"),
+        title="t",
+        category="c",
+        status=model.EventStatus.OPEN,
+        mutually_exclusive=False,
+        resolution_date=resolution,
+        markets=(market,),
+    )
+
+
+def test_an_event_whose_fee_cannot_be_read_is_left_out_and_told_and_the_others_are_kept():
+    series, out = quoting()
+    series.take_series([event(1, rate="a lot"), event(2)], T0, T0)
+    assert [ladder.event.event_ticker for ladder in series.ladders] == ["ACME-VAL-27Q2"]
+    assert "ACME-VAL-27Q1" in out.findings["event_unreadable"]
+
+
+def test_an_event_whose_end_cannot_be_read_is_left_out():
+    series, _ = quoting()
+    series.take_series([event(1, resolution="soon")], T0, T0)
+    assert series.ladders == []
+
+
+def test_other_fee_rates_are_taken_in_at_the_next_read():
+    series, _ = quoting()
+    series.take_series([event(1)], T0, T0)
+    rung = series.ladders[0].rungs[0]
+    terms_before = rung.terms
+    series.take_series([event(1, rate="0.9000")], T0, T0 + 1)
+    assert rung.maker_rate == FeeRate.parse("0.9")
+    assert rung.terms != terms_before
+
+
+def test_a_market_that_is_the_same_again_changes_nothing():
+    series, _ = quoting()
+    series.take_series([event(1)], T0, T0)
+    ladder = series.ladders[0]
+    ladder.dirty = False
+    same = msgspec.json.decode(msgspec.json.encode(event(1)), type=model.Event)
+    series.take_series([same], T0, T0 + 1)
+    assert not ladder.dirty
