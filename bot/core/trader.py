@@ -13,7 +13,7 @@ from typing import Any
 
 from bot.core import messages as m
 from bot.core.account import Account, Kind, Walk
-from bot.core.desk import NEVER_NS, Desk
+from bot.core.desk import Desk
 from bot.core.ledgers import Ledgers
 from bot.core.order import OwnOrder
 from bot.core.outbox import Outbox, Pending
@@ -63,7 +63,6 @@ class Trader:
         self._adopted_ns = -1  # when the last list of orders began whose strangers were taken over
         self._venue_parked_until_ns: int | None = None
         self._cancels_parked = False
-        self._again_ns = NEVER_NS
 
     @property
     def series_ticker(self) -> Ticker:
