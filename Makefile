@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help setup run test lint types layers bench lock clean
+.PHONY: help setup run test lint types layers fuzz bench lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -33,7 +33,10 @@ layers: $(STAMP)
 	@$(BIN)/lint-imports --no-cache
 
 test: lint types layers ## style, types, layers and every test
-	@$(BIN)/pytest -n 2
+	@$(BIN)/pytest -n 2 --dist loadgroup
+
+fuzz: $(STAMP) ## the interface under 2,000 generated requests an operation
+	@$(BIN)/python -m tests.fuzz --examples 2000
 
 bench: $(STAMP) ## every speed claim, as a ratio measured in one run
 	@$(BIN)/python -m bench

@@ -5,7 +5,6 @@ Source: interface, Authentication.
 """
 
 import contextlib
-import hashlib
 import json
 import os
 import re
@@ -13,12 +12,12 @@ import secrets
 from pathlib import Path
 from typing import Final
 
-from venue.opening import Fingerprint
+from venue import rawkeys
+from venue.rawkeys import Fingerprint
 from venue.seed import KeySeed, Seed, TokenSeed
 from venue.seedfile import SeedFault
 
 _RAW: Final = re.compile(r"[\x21-\x7e]{16,256}", re.ASCII)
-_PREFIX_LENGTH: Final = 6
 
 
 class Credentials:
@@ -47,10 +46,7 @@ class Credentials:
 
     def fingerprints(self) -> dict[str, Fingerprint]:
         """What the venue may know of each: hash and prefix, by name."""
-        return {
-            name: Fingerprint(hashlib.sha256(raw.encode()).hexdigest(), raw[:_PREFIX_LENGTH])
-            for name, raw in self._raw.items()
-        }
+        return {name: rawkeys.fingerprint(raw) for name, raw in self._raw.items()}
 
     def write_generated(self, path: Path) -> None:
         """Write the generated ones as JSON, name to raw key, for the owner's eyes (0600) only.
@@ -93,7 +89,7 @@ def _raw_key(entry: KeySeed | TokenSeed) -> tuple[str, str | None]:
         raw = os.environ.get(entry.env, "")
         source = f"the environment variable {entry.env}"
     else:
-        return f"lm_{secrets.token_urlsafe(32)}", None
+        return rawkeys.made(), None
     if _RAW.fullmatch(raw) is None:
         return "", f"{source} holds no key: 16 to 256 printable characters, no space"
     return raw, None

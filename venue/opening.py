@@ -6,13 +6,9 @@ Pure: the start instant and the credentials' hashes are handed in.
 Source: interface, Ticker structure; Resources; Authentication.
 """
 
-import datetime
-import uuid
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Container, Iterable, Mapping
 
-import msgspec
-
+from venue import derived
 from venue.core.messages import (
     AccessCommand,
     AddKey,
@@ -29,56 +25,14 @@ from venue.core.messages import (
     RevokeKey,
     SetVenueState,
 )
+from venue.derived import Quarter as Quarter
+from venue.rawkeys import Fingerprint as Fingerprint
+from venue.read.catalog import Catalog
 from venue.seed import CompanySeed, EventSeed, FeeSeed, Seed, SeriesSeed, UserSeed
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.model import VenueState
 from venue.wire.money import Cents, FeeRate
-from venue.wire.names import MarketId, ProjectId, Ticker, UserId
-
-_NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, "urn:laddermaker:venue")
-_LAST_DAYS: Final = 7
-"""With fewer days left than this, the next quarter counts as the one under way."""
-
-
-class Fingerprint(msgspec.Struct, frozen=True):
-    """What may be known of a credential: its SHA-256 in hex and its first characters."""
-
-    sha256_hex: str
-    prefix: str
-
-
-class Quarter(msgspec.Struct, frozen=True):
-    """A calendar quarter, UTC: year and number 1..4."""
-
-    year: int
-    number: int
-
-    @classmethod
-    def under_way(cls, now_ns: int) -> "Quarter":
-        """The quarter of an instant, or the next one within its last seven days."""
-        moment = datetime.datetime.fromtimestamp(now_ns // NS_PER_SECOND, tz=datetime.UTC)
-        moment += datetime.timedelta(days=_LAST_DAYS)
-        return cls(moment.year, (moment.month - 1) // 3 + 1)
-
-    def after(self, quarters: int) -> "Quarter":
-        """The quarter that many quarters later."""
-        year, index = divmod(self.year * 4 + self.number - 1 + quarters, 4)
-        return Quarter(year, index + 1)
-
-    @property
-    def end_ns(self) -> int:
-        """The first instant after the quarter."""
-        following = self.after(1)
-        end = datetime.datetime(following.year, following.number * 3 - 2, 1, tzinfo=datetime.UTC)
-        return int(end.timestamp()) * NS_PER_SECOND
-
-    @property
-    def ticker_part(self) -> str:
-        """As an event ticker ends, such as 26Q4."""
-        return f"{self.year % 100:02d}Q{self.number}"
-
-    def __str__(self) -> str:
-        return f"Q{self.number} {self.year}"
+from venue.wire.names import ProjectId, Ticker, UserId
 
 
 def listing_commands(seed: Seed, start_ns: int) -> list[Command]:
@@ -107,8 +61,42 @@ def state_commands(seed: Seed) -> list[Command]:
     return [] if seed.venue.state is VenueState.OPEN else [SetVenueState(seed.venue.state)]
 
 
+def additions(
+    commands: Iterable[Command | AccessCommand], catalog: Catalog, users: Container[UserId]
+) -> list[Command | AccessCommand]:
+    """What of an opening is not there yet: for a venue that goes on where it ended.
+
+    What is listed stays as it is, whatever the commands say of it now; only companies, events,
+    markets and account holders that are not known are added, each with what belongs to it.
+    """
+    added: list[Command | AccessCommand] = []
+    new: set[str] = set()
+    for command in commands:
+        match command:
+            case ListCompany(project_id=name):
+                is_new = catalog.company(name) is None
+            case ListEvent(event_ticker=name):
+                is_new = catalog.event(name) is None
+            case ListMarket(market_id=name):
+                is_new = catalog.find_market(name) is None
+            case AddUser(user_id=name):
+                is_new = name not in users
+            case ArchiveCompany(project_id=name):
+                is_new = name in new
+            case HaltMarket(market_id=name) | ResolveMarket(market_id=name):
+                is_new = name in new
+            case Deposit(user_id=name):
+                is_new = name in new
+            case _:
+                continue
+        if is_new:
+            new.add(name)
+            added.append(command)
+    return added
+
+
 def _company(company: CompanySeed, fees: FeeSeed, current: Quarter) -> list[Command]:
-    project_id = ProjectId(_uuid("company", company.name))
+    project_id = derived.company_id(company.name)
     commands: list[Command] = [ListCompany(project_id, company.name, company.symbol)]
     for series in company.series:
         for event in series.events:
@@ -127,13 +115,13 @@ def _event(
     quarter: Quarter,
     fees: FeeSeed,
 ) -> list[Command]:
-    ticker = Ticker(f"{series.ticker}-{quarter.ticker_part}")
+    ticker = derived.event_ticker(series.ticker, quarter)
     title = event.title.replace("{quarter}", str(quarter))
     commands: list[Command] = [
         ListEvent(
             event_ticker=ticker,
             series_ticker=Ticker(series.ticker),
-            project_market_id=_uuid("event", ticker),
+            project_market_id=derived.event_id(ticker),
             project_id=project_id,
             title=title,
             category=series.category,
@@ -147,23 +135,25 @@ def _event(
     ]
     maker_rate, taker_rate = FeeRate.parse(fees.maker_rate), FeeRate.parse(fees.taker_rate)
     if event.binary:
-        binary = Ticker(f"{ticker}-YES")
-        market_id = MarketId(_uuid("market", binary))
+        binary = derived.market_ticker(ticker, derived.BINARY_LABEL)
+        market_id = derived.market_id(binary)
         return [
             *commands,
-            ListMarket(market_id, binary, ticker, title, "Yes", maker_rate, taker_rate),
+            ListMarket(
+                market_id, binary, ticker, title, derived.BINARY_OUTCOME, maker_rate, taker_rate
+            ),
         ]
     after: list[Command] = []
     for rung in event.rungs:
-        rung_ticker = Ticker(f"{ticker}-{rung.label}")
-        market_id = MarketId(_uuid("market", rung_ticker))
+        rung_ticker = derived.market_ticker(ticker, rung.label)
+        market_id = derived.market_id(rung_ticker)
         commands.append(
             ListMarket(
                 market_id=market_id,
                 ticker=rung_ticker,
                 event_ticker=ticker,
-                name=f"{company.name} above {rung.label}, {quarter}",
-                outcome_label=f"above {rung.label}",
+                name=derived.rung_name(company.name, rung.label, quarter),
+                outcome_label=derived.rung_outcome(rung.label),
                 maker_fee_rate=maker_rate,
                 taker_fee_rate=taker_rate,
                 strike_value=rung.strike_value,
@@ -201,7 +191,3 @@ def _user(
             )
         )
     return commands
-
-
-def _uuid(kind: str, name: str) -> str:
-    return str(uuid.uuid5(_NAMESPACE, f"{kind}:{name}"))

@@ -10,15 +10,22 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from venue.core.messages import AccessCommand, Command, ListEvent
+from venue.core.messages import AccessCommand, Command
 from venue.credentials import Credentials
 from venue.crowd.settings import CrowdSettings
-from venue.opening import Quarter, listing_commands, state_commands, user_commands
-from venue.process import Crowd, ServePlan
+from venue.hold import held_in, in_memory
+from venue.opening import (
+    Quarter,
+    additions,
+    listing_commands,
+    state_commands,
+    user_commands,
+)
+from venue.process import ControlPlan, Crowd, ServePlan
 from venue.seed import Seed, read_seed, validated
 from venue.seedfile import SeedFault, SeedText
 from venue.server import Venue
-from venue.wire.names import Ticker
+from venue.wire.instant import NS_PER_SECOND
 
 if TYPE_CHECKING:
     from venue.crowd.run import CrowdPlan
@@ -35,6 +42,8 @@ class Options(msgspec.Struct, frozen=True):
     tape: Path | None
     no_crowd: bool
     exit_with_stdin: bool
+    state: Path | None
+    control: ControlPlan | None
 
 
 class _Flow(msgspec.Struct, frozen=True):
@@ -46,25 +55,41 @@ class _Flow(msgspec.Struct, frozen=True):
 
 
 def make_plan(options: Options, listener: socket.socket) -> ServePlan:
-    """The plan, with generated keys written to their file. Raises SeedFault with every fault."""
+    """The plan; generated keys are written to their file when the venue opens for the first time.
+
+    A state that was opened before wins over the configuration: of that only companies, events,
+    markets and crowd accounts that the state does not know are added. Raises SeedFault with every
+    fault of the configuration, StateFault when the state directory cannot be used.
+    """
     start_ns = time.time_ns()
     seed, text = read_seed(options.config)
     settings = _crowd_settings(seed, text, options.crowd_seed)
-    credentials = Credentials(seed)
+    if options.tape is not None and options.state is not None:
+        raise SeedFault(["--tape begins a venue of its own each time; leave --state out"])
+    held = in_memory() if options.state is None else held_in(options.state)
+    refresh_ns = seed.venue.directory_refresh_s * NS_PER_SECOND
+    held.exchange.views.catalog.refresh_directory_every(refresh_ns)
     if options.tape is not None:
         flow = _taped(options.tape, settings, seed, start_ns)
     elif options.no_crowd:
         flow = _Flow(tuple(listing_commands(seed, start_ns)), (), None)
     else:
-        flow = _seeded(settings, tuple(listing_commands(seed, start_ns)))
-    users = user_commands(seed, start_ns, credentials.fingerprints())
-    credentials.write_generated(options.keys_file)
+        flow = _seeded(settings, tuple(listing_commands(seed, start_ns)), held.is_new)
+    opening = [*flow.catalogue, *flow.accounts]
+    if held.is_new:
+        credentials = Credentials(seed)
+        opening += user_commands(seed, start_ns, credentials.fingerprints())
+        opening += state_commands(seed)
+        credentials.write_generated(options.keys_file)
+    else:
+        opening = additions(opening, held.exchange.views.catalog, held.exchange.engine.users)
     return ServePlan(
-        opening=[*flow.catalogue, *flow.accounts, *users, *state_commands(seed)],
-        series=_series(flow.catalogue),
+        held=held,
+        opening=opening,
         projection_lag_ms=seed.venue.projection_lag_ms,
         feed_flush_ms=seed.venue.feed_flush_ms,
         listener=listener,
+        control=options.control,
         crowd=flow.crowd,
         exit_with_stdin=options.exit_with_stdin,
     )
@@ -75,12 +100,13 @@ def _crowd_settings(seed: Seed, text: SeedText, crowd_seed: int | None) -> Crowd
     return settings if crowd_seed is None else settings.model_copy(update={"seed": crowd_seed})
 
 
-def _seeded(settings: CrowdSettings, catalogue: Commands) -> _Flow:
+def _seeded(settings: CrowdSettings, catalogue: Commands, is_new: bool) -> _Flow:
     # Imported only where there is a crowd: it takes its time.
     from venue.crowd.run import SeededPlan, opening_commands
 
-    plan = SeededPlan(settings, catalogue)
-    return _Flow(catalogue, tuple(opening_commands(plan)), _crowd(plan))
+    # A crowd that comes to a venue opened before is told what stands there instead.
+    plan = SeededPlan(settings, catalogue if is_new else ())
+    return _Flow(catalogue, tuple(opening_commands(plan)), _crowd(plan, is_new))
 
 
 def _taped(folder: Path, settings: CrowdSettings, seed: Seed, start_ns: int) -> _Flow:
@@ -95,20 +121,16 @@ def _taped(folder: Path, settings: CrowdSettings, seed: Seed, start_ns: int) -> 
     rates = FeeRate.parse(seed.fees.maker_rate), FeeRate.parse(seed.fees.taker_rate)
     catalogue = tuple(tape_catalogue(tape, Quarter.under_way(start_ns).end_ns, *rates))
     plan = TapePlan(settings, catalogue, tape)
-    return _Flow(catalogue, tuple(opening_commands(plan)), _crowd(plan))
+    return _Flow(catalogue, tuple(opening_commands(plan)), _crowd(plan, is_new=True))
 
 
-def _crowd(plan: "CrowdPlan") -> Crowd:
+def _crowd(plan: "CrowdPlan", is_new: bool) -> Crowd:
     from venue.crowd.run import run_crowd
     from venue.http.app import EngineOverloaded, EngineUnavailable, ReplyLost
 
     async def crowd(venue: Venue) -> None:
         not_taken = (EngineOverloaded, EngineUnavailable, ReplyLost)
-        await run_crowd(plan, venue.submit, venue.now_ns, venue.observe, not_taken)
+        standing = () if is_new else venue.standing()
+        await run_crowd(plan, venue.submit, venue.now_ns, venue.observe, not_taken, standing)
 
     return crowd
-
-
-def _series(catalogue: Commands) -> list[Ticker]:
-    listed = [command for command in catalogue if isinstance(command, ListEvent)]
-    return list(dict.fromkeys(event.series_ticker for event in listed))

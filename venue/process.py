@@ -12,17 +12,20 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 import msgspec
 import structlog
-import uvicorn
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
+from venue.compaction import compact_when_sealed
+from venue.control.app import make_control
+from venue.control.listener import control_address
 from venue.core.messages import AccessCommand, Command
-from venue.feed.socket import ABORT_EXTENSION, make_stream
+from venue.feed.socket import make_stream
+from venue.hold import Held
 from venue.http.app import make_app
+from venue.listen import make_server
 from venue.server import Venue
 from venue.wire.names import Ticker
 from venue.wire.routes import API_PREFIX, STREAM_PATH
@@ -30,63 +33,42 @@ from venue.wire.routes import API_PREFIX, STREAM_PATH
 DRAIN_S: Final = 5
 """Answers under way get this long at the end."""
 
-WS_MESSAGE_BYTES_MAX: Final = 1024 * 1024
-WS_PING_S: Final = 20.0
-CONNECTIONS_WAITING_MAX: Final = 1_024
-
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Crowd = Callable[[Venue], Awaitable[None]]
 
 
-class ServePlan(msgspec.Struct, frozen=True):
-    """What to serve and where. `listener` is bound already; `crowd` runs once all is ready."""
+class ControlPlan(msgspec.Struct, frozen=True):
+    """Where the operator's interface listens, bound already, and the hash of its token."""
 
+    listener: socket.socket
+    token_sha256: bytes
+
+
+class ServePlan(msgspec.Struct, frozen=True):
+    """What to serve and where. `listener` is bound already; `crowd` runs once all is ready.
+
+    opening: what is still to be carried out on the state that is held.
+    """
+
+    held: Held
     opening: list[Command | AccessCommand]
-    series: list[Ticker]
     projection_lag_ms: int
     feed_flush_ms: int
     listener: socket.socket
+    control: ControlPlan | None
     crowd: Crowd | None
     exit_with_stdin: bool
 
 
 class Ready(msgspec.Struct, frozen=True):
-    """Where the venue answers, once it does."""
+    """Where the venue answers, once it does. control: None when it is not offered."""
 
     base_url: str
     stream_url: str
+    control: str | None
     series: list[Ticker]
-
-
-class _StreamProtocol(WebSocketsSansIOProtocol):
-    """Lets the channel cut a connection whose peer reads nothing.
-
-    A polite close would wait for that peer to read what is buffered, for ever.
-    """
-
-    async def run_asgi(self) -> None:
-        self.scope["extensions"][ABORT_EXTENSION] = {"abort": self.transport.abort}
-        await super().run_asgi()
-
-
-class _Server(uvicorn.Server):
-    """Uvicorn that says when it listens and leaves the signals to the process."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.listening = asyncio.Event()
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Capture nothing: uvicorn would raise the signal again after a clean end."""
-        yield
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and say so."""
-        await super().startup(sockets)
-        self.listening.set()
 
 
 async def serve(plan: ServePlan, announce: Callable[[Ready], None]) -> None:
@@ -95,27 +77,62 @@ async def serve(plan: ServePlan, announce: Callable[[Ready], None]) -> None:
     announce: called once, when requests are answered. Raises OpeningRefused before listening.
     """
     log = structlog.get_logger()
-    venue = Venue(plan.projection_lag_ms, plan.feed_flush_ms)
-    venue.open_with(plan.opening)
-    server = _Server(_config(_both(venue)))
+    for notice in plan.held.notices:
+        log.warning("state", notice=notice)
+    venue = Venue(plan.projection_lag_ms, plan.feed_flush_ms, plan.held)
+    if plan.opening:
+        venue.open_with(plan.opening)
+    server = make_server(_both(venue), DRAIN_S)
+    venue.connections_open = lambda: len(server.server_state.connections)
     stop = asyncio.Event()
-    address = _address(plan.listener)
-    async with _running(venue.run()), asyncio.TaskGroup() as tasks:
+    async with (
+        _running(venue.run()),
+        _running(_compacting(plan.held)),
+        _controlled(venue, plan.control) as control,
+        asyncio.TaskGroup() as tasks,
+    ):
         _stop_on_signals(stop)
         if plan.exit_with_stdin:
             _stop_at_end_of_stdin(stop)
         serving = tasks.create_task(server.serve([plan.listener]))
         await server.listening.wait()
-        stream = f"ws://{address}{API_PREFIX}{STREAM_PATH}"
-        announce(Ready(f"http://{address}{API_PREFIX}", stream, plan.series))
+        announce(_ready(venue, plan, control))
         crowd = None if plan.crowd is None else tasks.create_task(_awaited(plan.crowd(venue)))
         await stop.wait()
         log.info("draining")
+        venue.drain()
         if crowd is not None:
             crowd.cancel()
         server.should_exit = True
         await serving
     log.info("stopped")
+
+
+def _ready(venue: Venue, plan: ServePlan, control: str | None) -> Ready:
+    address = _address(plan.listener)
+    stream = f"ws://{address}{API_PREFIX}{STREAM_PATH}"
+    series = list(venue.views.catalog.series_tickers())
+    return Ready(f"http://{address}{API_PREFIX}", stream, control, series)
+
+
+@contextlib.asynccontextmanager
+async def _controlled(venue: Venue, plan: ControlPlan | None) -> AsyncIterator[str | None]:
+    """Offer the operator's interface beside the block, to its very end; its address, or None."""
+    if plan is None:
+        yield None
+        return
+    server = make_server(make_control(venue, plan.token_sha256), DRAIN_S)
+    async with asyncio.TaskGroup() as tasks:
+        serving = tasks.create_task(server.serve([plan.listener]))
+        await server.listening.wait()
+        yield control_address(plan.listener)
+        server.should_exit = True
+        await serving
+
+
+async def _compacting(held: Held) -> None:
+    if held.log is not None and held.path is not None:
+        await compact_when_sealed(held.log, held.path)
 
 
 @contextlib.asynccontextmanager
@@ -132,32 +149,12 @@ async def _awaited(work: Awaitable[None]) -> None:
 
 
 def _both(venue: Venue) -> Callable[[Message, Receive, Send], Awaitable[None]]:
-    rest, stream = make_app(venue), make_stream(venue.hub, venue.now_ns)
+    rest, stream = make_app(venue, venue.metrics.request), make_stream(venue.hub, venue.now_ns)
 
     async def app(scope: Message, receive: Receive, send: Send) -> None:
         await (stream if scope["type"] == "websocket" else rest)(scope, receive, send)
 
     return app
-
-
-def _config(app: Callable[[Message, Receive, Send], Awaitable[None]]) -> uvicorn.Config:
-    return uvicorn.Config(
-        app,
-        loop="none",
-        http="httptools",
-        ws=_StreamProtocol,
-        ws_max_size=WS_MESSAGE_BYTES_MAX,
-        ws_ping_interval=WS_PING_S,
-        ws_ping_timeout=WS_PING_S,
-        ws_per_message_deflate=False,
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        backlog=CONNECTIONS_WAITING_MAX,
-        timeout_graceful_shutdown=DRAIN_S,
-    )
 
 
 def _address(listener: socket.socket) -> str:

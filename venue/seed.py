@@ -172,11 +172,13 @@ class VenueSeed(_Part):
 
     projection_lag_ms: how far reads and the channel lag behind the engine.
     feed_flush_ms: a market's book goes out at most once in this time.
+    directory_refresh_s: the channel finds a new ticker or symbol within this time.
     """
 
     state: VenueState = VenueState.OPEN
     projection_lag_ms: Annotated[Whole, Field(ge=0, le=60_000)] = 5
     feed_flush_ms: Annotated[Whole, Field(ge=1, le=1_000)] = 10
+    directory_refresh_s: Annotated[Whole, Field(ge=1, le=60)] = 60
 
 
 class Seed(_Part):

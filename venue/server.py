@@ -1,53 +1,58 @@
 """The venue as it runs: one task owns the exchange, everybody else asks it.
 
-Commands wait in one bounded line, are carried out in batches without any await in between, are
-committed together, and only then answered. Events become visible to reads and to the channel
-after the configured lag.
+Commands wait in one bounded line. A batch of them is written to the log and synced first, then
+carried out without any await in between, then answered: nothing is carried out that is not on
+disk, and a log that takes nothing changes nothing. Without a log the venue lives in memory only.
+Events become visible to reads and to the channel after the configured lag.
 
 Source: design, The venue, in the order a datum flows; interface, Errors (429, 503).
 """
 
 import asyncio
-import secrets
+import importlib.metadata
 import time
 from collections import deque
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, get_args
 
 import msgspec
+import structlog
 
 from venue.core.access import Access
-from venue.core.engine import Engine
 from venue.core.messages import (
     AccessCommand,
-    AddKey,
-    AddToken,
+    AmendOrder,
     Answer,
     CancelOrder,
     Command,
     Event,
+    PlaceOrder,
     Refused,
-    RevokeKey,
 )
 from venue.feed.hub import Hub
+from venue.hold import Held, in_memory
 from venue.http.app import EngineOverloaded, EngineUnavailable, ReplyLost
+from venue.http.faults import Faults
+from venue.journal.log import LogBroken, LogFull
+from venue.metrics import Readings, VenueMetrics
 from venue.read.projector import Projector, Views
+from venue.recovery import Exchange, fresh
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.limits import REPLY_DEADLINE_NS
+from venue.wire.model import VenueState
 
 QUEUE_MAX: Final = 1_000
 """Commands that may wait; beyond it the answer is engine_overloaded."""
 
 CANCEL_RESERVE: Final = 100
-"""The last places of the line are for cancels, which only ever take risk off."""
+"""The last places of the line are for cancels, which only ever take risk off, and the operator."""
 
 CANCELS_FIRST_ABOVE: Final = 100
 """In a line longer than this, cancels are carried out before what came earlier."""
 
 BATCH_MAX: Final = 64
 """Commands carried out before the loop gets a turn: some milliseconds at most."""
-
-_ACCESS_COMMANDS: Final = (AddKey, RevokeKey, AddToken)
 
 
 class _Waiting(msgspec.Struct, frozen=True, eq=False):
@@ -62,26 +67,52 @@ class OpeningRefused(Exception):
 
 
 class Venue:
-    """The desk behind the REST shell and the channel. Made inside a running event loop.
+    """The desk behind the REST shell, the channel and control. Made inside a running event loop.
 
     projection_lag_ms: how far reads and the channel lag behind. feed_flush_ms: see `Hub`.
+    held: the state to go on from and the log to go on with; None begins anew, in memory.
     """
 
-    def __init__(self, projection_lag_ms: int, feed_flush_ms: int) -> None:
-        self._started_wall_ns = time.time_ns()
+    def __init__(
+        self, projection_lag_ms: int, feed_flush_ms: int, held: Held | None = None
+    ) -> None:
+        held = in_memory() if held is None else held
+        self._exchange = held.exchange
+        self.access: Access = held.exchange.access
+        self.views: Views = held.exchange.views
+        self.cursor_key = held.cursor_key
+        self.faults = Faults()
+        # A wall clock set back between two runs must not make anything younger than it is.
+        self._started_wall_ns = max(time.time_ns(), held.exchange.at_ns + 1)
         self._started_ns = time.monotonic_ns()
-        # Nothing outlives this process yet, so neither need what its ids and cursors hang on.
-        self.cursor_key = secrets.token_bytes(32)
-        self._engine = Engine(secrets.token_bytes(32))
-        self.access = Access()
-        self.views = Views()
+        self._log = held.log
+        self._writer = None if held.log is None else ThreadPoolExecutor(1, "log")
+        self._log_fault: str | None = None
+        self._log_broken = False
         self._projector = Projector(self.views, projection_lag_ms * NS_PER_MS)
         self.hub = Hub(self.views, feed_flush_ms)
         self._line: deque[_Waiting] = deque()
+        self._batch: list[_Waiting] = []
         self._line_grew = asyncio.Event()
         self._published = asyncio.Event()
         self._observers: list[Callable[[list[Event]], None]] = []
+        self._draining = False
         self._closed = False
+        self.connections_open: Callable[[], int | None] = lambda: None
+        """Connections of the front door; whoever opens it says how to count them."""
+        self.metrics = VenueMetrics(
+            importlib.metadata.version("laddermaker"),
+            [kind.__name__ for kind in (*get_args(Command), *get_args(AccessCommand))],
+            Readings(
+                queue_commands=lambda: self.queue,
+                sequence=lambda: self.sequence,
+                projection_lag_seconds=self._projection_lag_s,
+                subscribers=lambda: self.subscribers,
+                readers_cut=lambda: self.hub.readers_cut,
+                connections_open=lambda: self.connections_open(),
+                log_writable=lambda: self.writable if self.durable else None,
+            ),
+        )
 
     def now_ns(self) -> int:
         """The venue's clock: the wall at the start and monotonic from there, never backwards."""
@@ -91,26 +122,36 @@ class Venue:
         """Call `observer` with every list of events as they become visible. It must not raise."""
         self._observers.append(observer)
 
+    def standing(self) -> list[Event]:
+        """What stands now, as events, for an observer that has seen none of what led there."""
+        return self._exchange.engine.standing(self.now_ns())
+
     def open_with(self, commands: list[Command | AccessCommand]) -> None:
-        """Carry the opening out, visible at once. Raises OpeningRefused at the first refusal."""
+        """Carry an opening out, visible at once, before anything runs.
+
+        Raises OpeningRefused at the first refusal; LogFull or LogBroken with nothing carried out.
+        """
         now_ns = self.now_ns()
+        if self._log is not None:
+            if self.sequence == 0:
+                # Half an opening on disk would be taken for the whole one at the next start.
+                _rehearse(commands, now_ns)
+            self._log.append(now_ns, commands)
         for command in commands:
-            answer = self._carry_out(command, now_ns)
-            if isinstance(answer, Refused):
-                kind = type(command).__name__
-                raise OpeningRefused(f"{kind} was refused: {answer.code}: {answer.message}")
+            _check(command, self._carry_out(command, now_ns))
         self._make_visible(now_ns + self._projector.lag_ns)
 
     async def submit(self, command: Command | AccessCommand) -> Answer:
         """The engine's answer to a command.
 
         Raises EngineOverloaded (not sequenced) when the line is full, EngineUnavailable (not
-        sequenced) once the venue has closed, ReplyLost when no answer came within two seconds:
-        the command may be carried out all the same.
+        sequenced) once the venue has closed or while its log takes nothing, ReplyLost when no
+        answer came within two seconds: the command may be carried out all the same.
         """
-        if self._closed:
+        if self._closed or self._log_broken:
             raise EngineUnavailable
-        room = QUEUE_MAX if isinstance(command, CancelOrder) else QUEUE_MAX - CANCEL_RESERVE
+        waits = isinstance(command, PlaceOrder | AmendOrder)
+        room = QUEUE_MAX - CANCEL_RESERVE if waits else QUEUE_MAX
         if len(self._line) >= room:
             raise EngineOverloaded
         reply: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
@@ -131,25 +172,104 @@ class Venue:
                 tasks.create_task(self.hub.run(self.now_ns))
         finally:
             self._closed = True
-            for waiting in self._line:
-                if not waiting.reply.done():
-                    waiting.reply.set_exception(EngineUnavailable())
+            if self._writer is not None and self._log is not None:
+                self._writer.shutdown(wait=True)
+                self._log.close()
+            # A batch that was being written may be on disk; what waits behind it is not.
+            _fail(self._batch, ReplyLost)
+            _fail(self._line, EngineUnavailable)
             self._line.clear()
+
+    # --- what the operator sees and does --------------------------------------------------------
+
+    @property
+    def venue_state(self) -> VenueState:
+        """The venue-wide state."""
+        return self._exchange.engine.venue_state
+
+    @property
+    def projection_lag_ms(self) -> int:
+        """How far reads and the channel lag behind."""
+        return self._projector.lag_ns // NS_PER_MS
+
+    def set_projection_lag_ms(self, lag_ms: int) -> None:
+        """Let what is carried out from now on become visible so much later; lag_ms >= 0."""
+        self._projector.lag_ns = lag_ms * NS_PER_MS
+
+    @property
+    def sequence(self) -> int:
+        """Commands sequenced so far, refused ones too, over all runs on one log."""
+        return self._exchange.sequence
+
+    def state_hash(self) -> tuple[int, str]:
+        """The sequence and the hash of the engine's state after it. Takes its time."""
+        return self._exchange.sequence, self._exchange.engine.state_hash()
+
+    @property
+    def durable(self) -> bool:
+        """Whether what is acknowledged outlives this process."""
+        return self._log is not None
+
+    @property
+    def writable(self) -> bool:
+        """Whether commands are taken, as far as the last one shows."""
+        return self._log_fault is None and not self._closed
+
+    @property
+    def queue(self) -> int:
+        """Commands that wait."""
+        return len(self._line)
+
+    @property
+    def subscribers(self) -> int:
+        """Connections to the channel."""
+        return self.hub.subscribers
+
+    def drain(self) -> None:
+        """Say from now on that no new callers should come; the ones there are served on."""
+        self._draining = True
+
+    def readiness(self) -> str | None:
+        """Why callers should go elsewhere; None while there is no reason."""
+        return "draining" if self._closed or self._draining else self._log_fault
+
+    def exposition(self) -> bytes:
+        """The metrics as Prometheus text."""
+        return self.metrics.exposition()
+
+    def _projection_lag_s(self) -> float:
+        """The age of the oldest event that reads do not show yet; 0 when they show all."""
+        due_ns = self._projector.next_due_ns()
+        if due_ns is None:
+            return 0.0
+        return max(0, self.now_ns() - due_ns + self._projector.lag_ns) / NS_PER_SECOND
+
+    # --- sequencing -----------------------------------------------------------------------------
 
     async def _sequence(self) -> None:
         while True:
             await self._line_grew.wait()
             self._line_grew.clear()
             while self._line:
-                batch = self._next_batch()
+                self._batch = self._next_batch()
                 now_ns = self.now_ns()
-                answers = [self._carry_out(waiting.command, now_ns) for waiting in batch]
-                self._commit(batch)
-                for waiting, answer in zip(batch, answers, strict=True):
-                    # The caller may have given up waiting; the command stands all the same.
-                    if not waiting.reply.done():
-                        waiting.reply.set_result(answer)
+                if await self._logged(now_ns):
+                    self._carry_out_batch(now_ns)
+                self._batch = []
                 await asyncio.sleep(0)
+
+    def _carry_out_batch(self, now_ns: int) -> None:
+        begun = time.perf_counter()
+        for waiting in self._batch:
+            answer = self._carry_out(waiting.command, now_ns)
+            # The caller may have given up waiting; the command stands all the same.
+            if not waiting.reply.done():
+                waiting.reply.set_result(answer)
+            ended = time.perf_counter()
+            self.metrics.applied(type(waiting.command).__name__, ended - begun)
+            begun = ended
+        self.metrics.batch(len(self._batch))
+        self._published.set()
 
     def _next_batch(self) -> list[_Waiting]:
         if len(self._line) > CANCELS_FIRST_ABOVE:
@@ -158,17 +278,44 @@ class Venue:
             )
         return [self._line.popleft() for _ in range(min(BATCH_MAX, len(self._line)))]
 
+    async def _logged(self, now_ns: int) -> bool:
+        """Whether the batch is on disk, or need not be; where it is not, its callers are told."""
+        if self._log is None:
+            return True
+        commands = [waiting.command for waiting in self._batch]
+        loop = asyncio.get_running_loop()
+        begun = time.perf_counter()
+        try:
+            size = await loop.run_in_executor(self._writer, self._log.append, now_ns, commands)
+        except LogFull as fault:
+            self.metrics.append_refused("full")
+            self._note_log_fault(f"the command log takes nothing: {fault}")
+            _fail(self._batch, EngineUnavailable)
+            return False
+        except LogBroken as fault:
+            self._log_broken = True
+            self.metrics.append_refused("broken")
+            self._note_log_fault(f"the command log is broken, restart the venue: {fault}")
+            _fail(self._batch, ReplyLost)
+            _fail(self._line, EngineUnavailable)
+            self._line.clear()
+            return False
+        self.metrics.appended(len(commands), size, time.perf_counter() - begun)
+        if self._log_fault is not None:
+            self._log_fault = None
+            structlog.get_logger().warning("log_takes_commands_again")
+        return True
+
+    def _note_log_fault(self, why: str) -> None:
+        if self._log_fault is None:
+            structlog.get_logger().error("log_refused", why=why)
+        self._log_fault = why
+
     def _carry_out(self, command: Command | AccessCommand, now_ns: int) -> Answer:
-        if isinstance(command, _ACCESS_COMMANDS):
-            return self.access.apply(command, now_ns)
-        answer, events = self._engine.apply(command, now_ns)
+        answer, events = self._exchange.carry_out(command, now_ns)
         if events:
             self._projector.publish(events, now_ns)
         return answer
-
-    def _commit(self, batch: list[_Waiting]) -> None:
-        """The one place between carrying a batch out and answering it."""
-        self._published.set()
 
     async def _project(self) -> None:
         while True:
@@ -188,3 +335,23 @@ class Venue:
             self.hub.publish(visible, now_ns)
             for observer in self._observers:
                 observer(visible)
+
+
+def _rehearse(opening: list[Command | AccessCommand], now_ns: int) -> None:
+    """Carry an opening out on a state of its own. Raises OpeningRefused."""
+    exchange: Exchange = fresh(b"rehearsal")
+    for command in opening:
+        answer, _ = exchange.carry_out(command, now_ns)
+        _check(command, answer)
+
+
+def _check(command: Command | AccessCommand, answer: Answer) -> None:
+    if isinstance(answer, Refused):
+        kind = type(command).__name__
+        raise OpeningRefused(f"{kind} was refused: {answer.code}: {answer.message}")
+
+
+def _fail(waiting: Iterable[_Waiting], failure: type[Exception]) -> None:
+    for each in waiting:
+        if not each.reply.done():
+            each.reply.set_exception(failure())

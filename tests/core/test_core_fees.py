@@ -7,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.core.world import CASH, NO, YES, World
-from venue.core.ledger import fill_fee
 from venue.core.messages import FillBooked
-from venue.wire.money import FeeRate, FeeUnits, Price, Qty
+from venue.wire.money import FeeRate, FeeUnits, Price, Qty, fill_fee
 
 
 def fees_of(world, user):

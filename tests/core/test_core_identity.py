@@ -1,5 +1,7 @@
 """Claims about ids: what they depend on, what they hide, and what a clash of two comes to."""
 
+import hashlib
+
 import pytest
 
 from tests.core.world import YES, World
@@ -35,15 +37,26 @@ def test_the_border_between_user_and_client_order_id_counts():
 
 def test_trade_ids_do_not_rise_with_their_number():
     identity = Identity(b"key")
-    ids = [identity.trade_id(number) for number in range(100)]
+    ids = [identity.match_ids(number)[0] for number in range(100)]
     assert len(set(ids)) == 100
     assert ids != sorted(ids)
 
 
 def test_the_fills_of_one_match_have_ids_of_their_own():
     identity = Identity(b"key")
-    ids = {identity.fill_id(1, "maker"), identity.fill_id(1, "taker"), identity.trade_id(1)}
-    assert len(ids) == 3
+    assert len(set(identity.match_ids(1))) == 3
+
+
+def test_ids_are_what_the_keyed_hash_of_their_names_says():
+    """Ids of a log that is replayed, or of a snapshot, must not change with the code."""
+    identity = Identity(b"key")
+    named = hashlib.blake2b(b"3:ann:id 1", key=b"key", digest_size=8, person=b"order")
+    assert identity.order_id("ann", "id 1") == str(int.from_bytes(named.digest()))
+    names = (b"trade:12", b"maker:12", b"taker:12")
+    assert identity.match_ids(12) == tuple(
+        hashlib.blake2b(name, key=b"key", digest_size=16, person=b"trade").hexdigest()
+        for name in names
+    )
 
 
 @pytest.mark.parametrize("key", [b"", b"x" * 65])
@@ -55,8 +68,8 @@ def test_a_key_that_cannot_be_used_is_refused_at_once(key):
 class Narrow(Identity):
     """Eight bits only, so that names meet soon."""
 
-    def order_id(self, user_id, client_order_id):
-        return str(int(super().order_id(user_id, client_order_id)) % 256)
+    def order_number(self, user_id, client_order_id):
+        return super().order_number(user_id, client_order_id) % 256
 
 
 def test_names_that_meet_in_one_id_are_refused_and_nobody_sees_anothers_order():

@@ -10,13 +10,15 @@ from tests.house import tree
 from venue.seed import read_seed
 
 PAGE = tree.ROOT / "docs/operations.md"
+SECTION = "\n## The trader's numbers\n"
 ROW = re.compile(r"^\| `([a-z_.]+)` \| ([^|]+) \|", re.MULTILINE)
 NS = {"ms": 10**6, "s": 10**9}
 
 
 def documented() -> dict[str, str]:
     """Setting to default, as the page shows them."""
-    return {name: default.strip() for name, default in ROW.findall(tree.text(PAGE))}
+    section = tree.text(PAGE).split(SECTION)[1].split("\n## ")[0]
+    return {name: default.strip() for name, default in ROW.findall(section)}
 
 
 def settings(kind: type[msgspec.Struct], prefix: str) -> list[tuple[str, object]]:

@@ -8,6 +8,7 @@ import httpx
 from venue.core import messages as m
 from venue.core.access import Access
 from venue.http.app import make_app
+from venue.http.faults import Faults
 from venue.read.projector import Projector, Views
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.model import EventStatus, Liquidity, OrderStatus
@@ -126,6 +127,7 @@ class ScriptedDesk:
         self.projector = Projector(self.views, 0)
         self.access = Access()
         self.cursor_key = b"k" * 32
+        self.faults = Faults()
         self.clock_ns = T0 + NS_PER_SECOND
         self.commands: list[m.Command] = []
         self.answers: list[m.Answer | Exception] = []

@@ -18,6 +18,7 @@ from websockets.exceptions import InvalidStatus
 
 from tests.venue.small_venue import ANNA, MARKET, OPENING, PROJECT
 from venue.core.messages import ImpliedValuePublished, PlaceOrder, PublishImpliedValue
+from venue.hold import in_memory
 from venue.process import Ready, ServePlan, serve
 from venue.server import Venue
 from venue.wire.instant import NS_PER_SECOND
@@ -39,7 +40,16 @@ async def served() -> AsyncIterator[tuple[Venue, Ready]]:
     async def crowd(venue: Venue) -> None:
         inside.set_result(venue)
 
-    plan = ServePlan(OPENING, [], 0, 5, listener, crowd, False)
+    plan = ServePlan(
+        held=in_memory(),
+        opening=OPENING,
+        projection_lag_ms=0,
+        feed_flush_ms=5,
+        listener=listener,
+        control=None,
+        crowd=crowd,
+        exit_with_stdin=False,
+    )
     task = asyncio.create_task(serve(plan, ready.set_result))
     try:
         yield await inside, await ready
@@ -182,7 +192,7 @@ def test_another_path_is_not_the_channel() -> None:
             with pytest.raises(InvalidStatus) as caught:
                 async with connect(f"{ready.stream_url}s", proxy=None, compression=None):
                     pass
-            assert caught.value.response.status_code == 403
+            assert caught.value.response.status_code == 404
 
     in_loop(claim)
 

@@ -10,6 +10,7 @@ from tests.venue.rest_bench import ACME, HIGH, LOW, T0, TICKERS, Client, ladder,
 from venue.core import messages as m
 from venue.core.access import Access
 from venue.core.engine import Engine
+from venue.http.faults import Faults
 from venue.read.projector import Projector, Views
 from venue.wire.instant import ZERO
 from venue.wire.money import Outcome, complement
@@ -34,6 +35,7 @@ class EngineDesk:
         self.projector = Projector(self.views, 0)
         self.access = Access()
         self.cursor_key = b"k" * 32
+        self.faults = Faults()
         self.clock_ns = T0
         event = ladder("ACME-VAL-26Q4", "ACME-VAL", ACME, "Valuation of Acme at year end")
         for command in (

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
+from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from tests.venue.rest_bench import (
     LOW,
@@ -23,7 +24,7 @@ from tests.venue.rest_bench import (
 )
 from venue.core import messages as m
 from venue.http import account, market, openapi
-from venue.http.openapi_operations import CREDENTIAL_CODES
+from venue.http.openapi_operations import CREDENTIAL_CODES, MARKET_DATA_CODES
 from venue.http.openapi_schemas import RESOURCES
 from venue.http.params import Query
 from venue.wire import model, routes
@@ -100,6 +101,10 @@ def test_it_is_openapi_31_of_interface_version_1_0_0():
     assert re.fullmatch(r"3\.1\.\d+", DOCUMENT["openapi"])
     assert DOCUMENT["info"]["version"] == "1.0.0"
     assert DOCUMENT["servers"] == [{"url": "/v1"}]
+
+
+def test_it_keeps_every_rule_of_openapi_31():
+    OpenAPIV31SpecValidator(DOCUMENT).validate()
 
 
 def test_it_has_every_route_and_nothing_else():
@@ -211,29 +216,6 @@ def body_of(route: routes.Route) -> dict[str, Any]:
     return operation(route)["requestBody"]["content"]["application/json"]
 
 
-@pytest.mark.parametrize("route", [routes.CREATE_ORDER, routes.AMEND_ORDER])
-def test_the_examples_of_a_body_fit_its_schema(route):
-    schema = resolved(body_of(route)["schema"])
-    fields = {key: schema[key] for key in ("type", "required", "properties") if key in schema}
-    for example in body_of(route)["examples"].values():
-        assert faults(example["value"], fields) == []
-
-
-def test_an_order_names_its_market_once_and_its_size_once():
-    market_names, sizes = (choice["oneOf"] for choice in SCHEMAS["NewOrder"]["allOf"])
-    assert [choice["required"] for choice in market_names] == [["ticker"], ["market_id"]]
-    by_size, by_budget = sizes
-    assert by_size == {"required": ["qty"], "properties": {"budget_cents": False}}
-    assert by_budget["required"] == ["budget_cents", "time_in_force"]
-    assert by_budget["properties"]["qty"] is False
-    assert by_budget["properties"]["side"] == {"const": "buy"}
-    assert by_budget["properties"]["time_in_force"]["enum"] == ["ioc", "fok"]
-
-
-def test_an_amend_gives_at_least_one_field():
-    assert SCHEMAS["Amend"]["anyOf"] == [{"required": ["price"]}, {"required": ["qty"]}]
-
-
 @pytest.mark.parametrize("route", READS, ids=lambda route: route.name)
 async def test_a_read_documents_exactly_the_query_parameters_it_looks_at(desk, route, monkeypatch):
     looked_at: set[str] = set()
@@ -284,8 +266,14 @@ async def test_a_read_refuses_with_exactly_the_codes_it_documents(desk, route):
         reply = await client.ask("GET", url)
         if reply.status_code != 200:
             met.add((reply.status_code, reply.json()["code"]))
-    everywhere = {(CODES[code].status, code.value) for code in CREDENTIAL_CODES}
-    assert met == documented(route) - everywhere
+    elsewhere = (*CREDENTIAL_CODES, *MARKET_DATA_CODES)
+    assert met == documented(route) - {(CODES[code].status, code.value) for code in elsewhere}
+
+
+def test_what_reads_market_data_may_find_none():
+    with_data = (routes.ORDERBOOK, routes.CANDLES, routes.TRADES)
+    for route in READS:
+        assert ((503, "engine_unavailable") in documented(route)) == (route in with_data)
 
 
 @pytest.mark.parametrize("route", WRITES, ids=lambda route: route.name)
@@ -302,6 +290,59 @@ async def test_a_write_refuses_with_documented_codes(desk, route):
             desk.answers = [m.Refused(Code.VENUE_HALTED, "scripted")]
             reply = await Client(desk).ask(route.method, path_of(route, segment), json=body)
             assert (reply.status_code, reply.json()["code"]) in documented(route)
+
+
+def test_a_failure_carries_a_code_of_its_own_status_and_route():
+    for route in routes.ROUTES:
+        for status, answer in operation(route)["responses"].items():
+            if status.startswith("2"):
+                continue
+            body = resolved(answer)["content"]["application/json"]["schema"]["allOf"]
+            codes = body[1]["properties"]["code"]["enum"]
+            assert body[0] == {"$ref": "#/components/schemas/ErrorBody"}
+            assert {(int(status), code) for code in codes} <= documented(route)
+
+
+def test_a_link_leads_to_a_route_and_fills_its_own_parameters():
+    for route in routes.ROUTES:
+        for answer in operation(route)["responses"].values():
+            for link in resolved(answer).get("links", {}).values():
+                (target,) = [r for r in routes.ROUTES if r.name == link["operationId"]]
+                taken = {p["name"] for p in operation(target)["parameters"]}
+                assert link["parameters"].keys() <= taken
+
+
+@pytest.mark.parametrize("route", [routes.LIST_MARKETS, routes.LIST_EVENTS, routes.LIST_ORDERS,
+                                   routes.TRADES, routes.FILLS, routes.POSITIONS,
+                                   routes.GET_EVENT])  # fmt: skip
+def test_a_list_leads_to_its_next_page(route):
+    link = operation(route)["responses"]["200"]["links"]["next"]
+    assert link["operationId"] == route.name
+    assert link["parameters"]["cursor"] == "$response.body#/cursor"
+
+
+def test_a_created_order_leads_to_its_read_its_amend_and_its_cancel():
+    for status in ("200", "201"):
+        links = operation(routes.CREATE_ORDER)["responses"][status]["links"]
+        for name, target in (
+            ("get", routes.GET_ORDER), ("amend", routes.AMEND_ORDER),
+            ("cancel", routes.CANCEL_ORDER),
+        ):  # fmt: skip
+            assert links[name]["operationId"] == target.name
+            assert links[name]["parameters"] == {"order_id": "$response.body#/order_id"}
+
+
+def test_only_a_failure_that_may_precede_the_credential_may_lack_the_limiter_headers():
+    for route in routes.ROUTES:
+        for status, answer in operation(route)["responses"].items():
+            headers = resolved(answer).get("headers", {})
+            for name in ("X-RateLimit-Limit", "X-RateLimit-Remaining"):
+                if status == "401" or route is routes.OPENAPI:
+                    assert name not in headers
+                else:
+                    assert resolved(headers[name])["required"] is (status not in ("400", "500"))
+            for name in ("Retry-After", "X-RateLimit-Reset"):
+                assert (name in headers) == (status == "429")
 
 
 async def test_the_headers_of_a_failure_are_documented(desk):

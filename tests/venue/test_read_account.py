@@ -1,10 +1,11 @@
 """Claims about private state: orders, fills, positions, balance; and about the projector."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.venue.rest_bench import BINARY, HIGH, LOW, T0, fill, opening, order, position
 from venue.core import messages as m
-from venue.read import account as account_module
 from venue.read.account import Scope
 from venue.read.projector import Projector, Views
 from venue.wire.model import RESTING, STATUS_GROUPS, OrderStatus
@@ -56,6 +57,13 @@ def test_an_order_of_somebody_else_is_no_order(views):
     changed(views, order(7))
     assert views.account.order("bruno", "7") is None
     assert ids(views, user="bruno") == []
+
+
+def test_an_id_with_a_zero_before_it_is_another_id(views):
+    changed(views, order(7))
+    views.apply(fill(1, order_id="7"))
+    assert views.account.order("anna", "007") is None
+    assert views.account.fills("anna", Scope(), "007", None, 10) == ((), None)
 
 
 FINISHED = {
@@ -112,17 +120,44 @@ def test_the_resting_orders_of_a_market_are_the_cancelable_ones(views):
     assert [row.order_id for row in resting] == ["4", "1"]
 
 
-def test_old_finished_orders_go_and_resting_ones_stay(views, monkeypatch):
-    monkeypatch.setattr(account_module, "FINISHED_ORDERS_KEPT_MIN", 10)
-    monkeypatch.setattr(account_module, "_SLACK", 5)
-    changed(views, order(0))
-    for number in range(1, 41):
+def test_every_order_there_ever_was_is_listed_and_read(views):
+    total = 25_000
+    for number in range(total):
         changed(views, order(number, status=OrderStatus.FILLED))
-    found = ids(views)
-    assert found[-1] == "0"
-    assert 10 <= len(found) - 1 < 15
-    assert found[:10] == [str(number) for number in range(40, 30, -1)]
-    assert views.account.order("anna", "1") is None
+    assert ids(views, limit=1000) == [str(number) for number in range(total - 1, -1, -1)]
+    assert views.account.order("anna", "0").status == "filled"
+
+
+MARKETS = (LOW, HIGH, BINARY)
+changes = st.lists(
+    st.tuples(st.integers(0, 12), st.sampled_from(sorted(ALL)), st.sampled_from(MARKETS)),
+    max_size=40,
+)
+scopes = st.sampled_from(
+    [EVERYTHING, *(Scope(each) for each in MARKETS), Scope(event_ticker="ACME-VAL-26Q4")]
+)
+
+
+@given(changes, st.frozensets(st.sampled_from(sorted(ALL))), scopes, st.integers(1, 5))
+@settings(max_examples=150, deadline=None)
+def test_any_filter_of_any_orders_lists_those_that_pass_it_newest_first(
+    made, statuses, scope, limit
+):
+    views, known = Views(), {}
+    for event in opening():
+        views.apply(event)
+    for number, status, market in made:
+        market = known[number].market_id if number in known else market
+        known[number] = order(number, market=market, status=status)
+        changed(views, known[number])
+    passing = [
+        each.order_id
+        for each in reversed(known.values())
+        if each.status in statuses
+        and scope.market_id in (None, each.market_id)
+        and scope.event_ticker in (None, each.event_ticker)
+    ]
+    assert ids(views, scope, statuses, limit=limit) == passing
 
 
 # --- fills and positions -------------------------------------------------------------------------
@@ -157,15 +192,30 @@ def test_fills_are_filtered_by_market_event_and_order(views):
     assert found(order_id="8") == []
 
 
-def test_old_fills_go_and_a_walk_goes_on_over_the_gap(views, monkeypatch):
-    monkeypatch.setattr(account_module, "FILLS_KEPT_MIN", 10)
-    monkeypatch.setattr(account_module, "_SLACK", 5)
-    for number in range(14):
+@pytest.mark.parametrize("limit", [1, 2, 3, 4])
+def test_the_fills_of_one_order_are_walked_newest_first(views, limit):
+    for number in range(9):
+        views.apply(fill(number, order_id=str(number % 2)))
+        changed(views, order(number % 2))
+    found, before = [], None
+    for _ in range(9):
+        rows, before = views.account.fills("anna", Scope(LOW), "1", before, limit)
+        found += [row.fill_id for row in rows]
+        if before is None:
+            break
+    assert found == ["f7", "f5", "f3", "f1"]
+    assert views.account.fills("anna", Scope(HIGH), "1", None, 10) == ((), None)
+
+
+def test_every_fill_there_ever_was_is_listed(views):
+    total = 25_000
+    for number in range(total):
         views.apply(fill(number))
-    rows, before = views.account.fills("anna", Scope(), None, None, 4)
-    views.apply(fill(14))
-    more, _ = views.account.fills("anna", Scope(), None, before, 100)
-    assert [row.fill_id for row in rows + more] == [f"f{number}" for number in range(13, 4, -1)]
+    found, before = [], None
+    while found == [] or before is not None:
+        rows, before = views.account.fills("anna", Scope(), None, before, 1000)
+        found += [row.fill_id for row in rows]
+    assert found == [f"f{number}" for number in range(total - 1, -1, -1)]
 
 
 def shown_positions(views, scope=EVERYTHING, limit=100):

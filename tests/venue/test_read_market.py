@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from tests.venue.rest_bench import HIGH, LOW, T0, TICKERS, level, opening, printed
 from venue.core import messages as m
-from venue.read.candles import BUCKETS_KEPT, LENGTH_NS, Candles
-from venue.read.market import PRINTS_KEPT_MIN
+from venue.read import candles as candles_module
+from venue.read.candles import LENGTH_NS, Candles
 from venue.read.projector import Views
 from venue.wire.instant import NS_PER_SECOND, ZERO, from_ns
 from venue.wire.model import CandleInterval
@@ -134,24 +134,12 @@ def test_prints_can_be_asked_for_between_two_instants_inclusive(views):
     assert walked(views, 9, (None, T0 - 1)) == []
 
 
-def test_old_prints_go_but_lifetime_figures_stay(views):
-    total = 2 * PRINTS_KEPT_MIN + 1
+def test_every_print_there_ever_was_is_listed(views):
+    total = 12_000
     for number in range(total):
         views.apply(printed(T0 + number, 10))
-    ids = walked(views, 1000)
-    assert PRINTS_KEPT_MIN <= len(ids) <= 2 * PRINTS_KEPT_MIN
-    assert ids[0] == f"t{T0 + total - 1}"
+    assert walked(views, 1000) == [f"t{T0 + number}" for number in range(total - 1, -1, -1)]
     assert Fraction(views.market.stats(LOW).volume_usd) == Fraction(total, 10)
-
-
-def test_a_walk_goes_on_over_prints_that_went_meanwhile(views):
-    for number in range(2 * PRINTS_KEPT_MIN):
-        views.apply(printed(T0 + number, 10))
-    _, before = views.market.trades(LOW, (None, None), None, 1000)
-    views.apply(printed(T0 + 2 * PRINTS_KEPT_MIN, 10))
-    rows, _ = views.market.trades(LOW, (None, None), before, 1)
-    assert rows[0].trade_id == f"t{T0 + 2 * PRINTS_KEPT_MIN - 1001}"
-    assert views.market.trades(LOW, (None, None), 3, 1000) == ((), None)
 
 
 def test_markets_do_not_mix(views):
@@ -200,12 +188,33 @@ def test_candles_of_every_length_equal_those_counted_from_the_prints(prints, int
     ] == expected
 
 
-def test_candles_of_a_long_trading_market_take_bounded_room():
+def traded_every(length_ns: int, count: int) -> Candles:
     candles = Candles()
-    buckets = BUCKETS_KEPT[CandleInterval.S30] + 200
-    for number in range(buckets):
-        candles.add(T0 + number * LENGTH_NS[CandleInterval.S30], 50, 1)
-    end_ns = T0 + buckets * LENGTH_NS[CandleInterval.S30]
-    kept = candles.window(CandleInterval.S30, 0, end_ns)
-    assert BUCKETS_KEPT[CandleInterval.S30] <= len(kept) < buckets
-    assert sum(c.volume for c in candles.window(CandleInterval.H12, 0, end_ns)) == buckets
+    for number in range(count):
+        candles.add(T0 + number * length_ns, 50, 1)
+    return candles
+
+
+def test_a_window_long_ago_has_every_candle_of_it():
+    length_ns = LENGTH_NS[CandleInterval.S30]
+    candles = traded_every(length_ns, 12_000)
+    window = candles.window(CandleInterval.S30, T0, T0 + 9 * length_ns)
+    assert [candle.timestamp for candle in window] == [
+        from_ns(T0 - T0 % length_ns + number * length_ns) for number in range(1, 10)
+    ]
+    days = candles.window(CandleInterval.D1, 0, T0 + 12_000 * length_ns)
+    assert sum(candle.volume for candle in days) == 12_000
+
+
+@pytest.mark.parametrize("interval", [CandleInterval.H1, CandleInterval.H4, CandleInterval.H12])
+def test_an_answer_that_would_be_too_long_holds_the_newest_candles_whole(monkeypatch, interval):
+    candles = traded_every(HOUR_NS, 100)
+    end_ns = T0 + 100 * HOUR_NS
+    whole = candles.window(interval, 0, end_ns)
+    monkeypatch.setattr(candles_module, "CANDLES_MAX", 31)
+    cut = candles.window(interval, 0, end_ns)
+    assert cut == whole[-len(cut) :]
+    assert len(cut) in (
+        31 * HOUR_NS // LENGTH_NS[interval],
+        31 * HOUR_NS // LENGTH_NS[interval] + 1,
+    )

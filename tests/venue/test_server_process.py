@@ -120,7 +120,7 @@ def test_a_bad_configuration_exits_2_and_names_the_fault(tmp_path: Path) -> None
     bad.write_text(CONFIG.read_text().replace("taker_rate", "takes_rate"))
     result = ended(*command(tmp_path / "keys.json", config=bad))
     assert result.returncode == 2
-    assert f"{bad}:10: fees.takes_rate: unknown key" in result.stderr
+    assert f"{bad}:11: fees.takes_rate: unknown key" in result.stderr
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "keys.json").exists()
 

@@ -7,7 +7,7 @@ Source: interface, Authentication; Limits; silences S27, S42.
 """
 
 import string
-from typing import Final
+from typing import Final, Self
 
 import msgspec
 
@@ -34,6 +34,33 @@ class AccessKey(msgspec.Struct, frozen=True):
     bucket_id: str
 
 
+class KnownKey(msgspec.Struct, frozen=True, array_like=True):
+    """An API key as the operator may see it. prefix: the first characters of the raw key."""
+
+    sha256_hex: str
+    prefix: str
+    user_id: UserId | None
+    scopes: tuple[KeyScope, ...]
+    revoked: bool
+
+
+class KnownToken(msgspec.Struct, frozen=True, array_like=True):
+    """A bearer token as it was added; it is in force before `expires_ns`."""
+
+    sha256_hex: str
+    user_id: UserId
+    scopes: tuple[TokenScope, ...]
+    bucket_id: str
+    expires_ns: int
+
+
+class AccessSnapshot(msgspec.Struct, frozen=True):
+    """Every key and token between two commands."""
+
+    keys: tuple[KnownKey, ...]
+    tokens: tuple[KnownToken, ...]
+
+
 class AccessToken(msgspec.Struct, frozen=True):
     """A bearer token that has not expired; tokens of one application and user share a bucket."""
 
@@ -47,6 +74,7 @@ class Access:
 
     def __init__(self) -> None:
         self._keys: dict[str, AccessKey] = {}
+        self._prefixes: dict[str, str] = {}
         self._tokens: dict[str, tuple[AccessToken, int]] = {}
         self._active_keys: dict[UserId, int] = {}
 
@@ -75,6 +103,34 @@ class Access:
             return None
         return known[0]
 
+    def keys(self) -> tuple[KnownKey, ...]:
+        """Every key, revoked ones too, in the order in which they were added."""
+        return tuple(
+            KnownKey(sha256_hex, self._prefixes[sha256_hex], key.user_id, key.scopes, key.revoked)
+            for sha256_hex, key in self._keys.items()
+        )
+
+    def snapshot(self) -> AccessSnapshot:
+        """Everything between two commands, to go on from in another process."""
+        return AccessSnapshot(
+            self.keys(),
+            tuple(
+                KnownToken(sha256_hex, token.user_id, token.scopes, token.bucket_id, expires_ns)
+                for sha256_hex, (token, expires_ns) in self._tokens.items()
+            ),
+        )
+
+    @classmethod
+    def restored(cls, snapshot: AccessSnapshot) -> Self:
+        """The keys and tokens of a snapshot; answers everything as those would have."""
+        access = cls()
+        for key in snapshot.keys:
+            access._keep(key)
+        for known in snapshot.tokens:
+            token = AccessToken(known.user_id, known.scopes, known.bucket_id)
+            access._tokens[known.sha256_hex] = (token, known.expires_ns)
+        return access
+
     def _add_key(self, command: AddKey) -> Answer:
         sha256_hex, user_id = command.key_sha256, command.user_id
         fault = self._hash_fault(sha256_hex)
@@ -83,10 +139,16 @@ class Access:
         active = 0 if user_id is None else self._active_keys.get(user_id, 0)
         if active >= ACTIVE_KEYS_PER_USER_MAX:
             return _refused(f"at most {ACTIVE_KEYS_PER_USER_MAX} active keys per holder")
-        if user_id is not None:
-            self._active_keys[user_id] = active + 1
-        self._keys[sha256_hex] = AccessKey(user_id, command.scopes, False, f"key:{sha256_hex}")
+        self._keep(KnownKey(sha256_hex, command.prefix, user_id, command.scopes, False))
         return Carried()
+
+    def _keep(self, key: KnownKey) -> None:
+        if key.user_id is not None and not key.revoked:
+            self._active_keys[key.user_id] = self._active_keys.get(key.user_id, 0) + 1
+        self._keys[key.sha256_hex] = AccessKey(
+            key.user_id, key.scopes, key.revoked, f"key:{key.sha256_hex}"
+        )
+        self._prefixes[key.sha256_hex] = key.prefix
 
     def _revoke_key(self, command: RevokeKey) -> Answer:
         key = self._keys.get(command.key_sha256)

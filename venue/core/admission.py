@@ -14,7 +14,7 @@ from venue.core.messages import Refused
 from venue.wire.errors import Code
 from venue.wire.limits import NOTIONAL_CENTS_MAX, QTY_MAX
 from venue.wire.model import MarketState, VenueState
-from venue.wire.money import Cents, Price, Qty, is_price, notional
+from venue.wire.money import PRICE_MAX, PRICE_MIN, Cents, Price, Qty, is_price, notional
 from venue.wire.names import is_client_order_id
 from venue.wire.requests import Amend, NewOrder, QtyOrder
 
@@ -42,18 +42,23 @@ _DEPOSITS: Final = Refused(
     Code.INVALID_REQUEST, f"amount_cents: all deposits together exceed {CASH_CENTS_MAX} cents"
 )
 _SHARES: Final = Refused(Code.INSUFFICIENT_SHARES, "more than is held and not yet committed")
+_QTY_AT_ANY_PRICE: Final = min(QTY_MAX, NOTIONAL_CENTS_MAX // PRICE_MAX)
+"""As many shares are within the ceilings whatever they cost: most orders need no product."""
 _VENUE_OPEN: Final = VenueState.OPEN
 _MARKET_ACTIVE: Final = MarketState.ACTIVE
 
 
 def new_order_values(order: NewOrder) -> Refused | None:
     """invalid_price, invalid_qty, invalid_budget, missing_idempotency_key: fields of a create."""
-    if not is_price(order.price):
+    price = order.price
+    if not PRICE_MIN <= price <= PRICE_MAX:
         return _PRICE
     if isinstance(order, QtyOrder):
-        refused = size(order.price, order.qty)
-        if refused is not None:
-            return refused
+        qty = order.qty
+        if not 1 <= qty <= _QTY_AT_ANY_PRICE:
+            refused = size(price, qty)
+            if refused is not None:
+                return refused
     elif not 1 <= order.budget_cents <= NOTIONAL_CENTS_MAX:
         return _BUDGET
     return None if is_client_order_id(order.client_order_id) else _KEY
@@ -92,6 +97,13 @@ def market_takes_orders(state: MarketState) -> Refused | None:
     if state is _MARKET_ACTIVE:
         return None
     return _MARKET_HALTED if state is MarketState.HALTED else _MARKET_RESOLVED
+
+
+def takes_orders(venue: VenueState, market: MarketState) -> Refused | None:
+    """What the venue says, then what the market says, to a create."""
+    if venue is _VENUE_OPEN and market is _MARKET_ACTIVE:
+        return None
+    return venue_takes_orders(venue) or market_takes_orders(market)
 
 
 def cash(needed: Cents, available: Cents) -> Refused | None:

@@ -1,18 +1,16 @@
-"""The engine's whole state as plain values in canonical order, for its hash and for comparisons.
+"""The engine's state as plain values, named and sorted: for people and for comparisons.
 
-Whatever two engines could differ in is in here; what follows from the rest is left out. Exact fees
-are written as text, for a long life of amends takes them beyond 64 bits.
+What the exchange has come to is in here, in words; `venue.core.snapshot` has what it goes on from,
+orders of arrival included. Exact fees are written as text, for a long life of amends takes them
+beyond 64 bits.
 
-Source: design, law 2; The venue (restart is replay, hash-equal).
+Source: design, law 2.
 """
-
-from collections.abc import Mapping
 
 from venue.core.ledger import Holding, Ledger
 from venue.core.listings import Listings, Market
-from venue.core.order import Order
+from venue.core.orders import Orders
 from venue.wire.money import Outcome
-from venue.wire.names import OrderId
 
 
 def dump_ledger(ledger: Ledger) -> dict[str, object]:
@@ -30,7 +28,7 @@ def dump_ledger(ledger: Ledger) -> dict[str, object]:
                 **{
                     outcome.value: {
                         user_id: _holding(holding)
-                        for user_id, holding in sorted(shares.holdings[outcome].items())
+                        for user_id, holding in sorted(shares.of(outcome).items())
                         if holding.qty or holding.realized
                     }
                     for outcome in Outcome
@@ -58,10 +56,10 @@ def dump_listings(listings: Listings) -> dict[str, object]:
     }
 
 
-def dump_orders(orders: Mapping[OrderId, Order]) -> dict[str, object]:
+def dump_orders(orders: Orders) -> dict[str, object]:
     """Every order there ever was, with what its state does not show."""
     return {
-        order_id: [
+        order.order_id: [
             order.state(),
             order.request,
             str(order.fees),
@@ -69,7 +67,7 @@ def dump_orders(orders: Mapping[OrderId, Order]) -> dict[str, object]:
             order.spent,
             order.ended_by_cancel,
         ]
-        for order_id, order in sorted(orders.items())
+        for order in orders.everything()
     }
 
 

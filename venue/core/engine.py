@@ -8,11 +8,8 @@ Source: interface, POST, PUT and DELETE /orders; States and transitions; silence
 S18..S22, S29, S31.
 """
 
-import hashlib
 from collections.abc import Iterator
-from typing import Final
-
-import msgspec
+from typing import Final, Self
 
 from venue.core import admission
 from venue.core.budget import Offer, size_for_budget
@@ -20,7 +17,7 @@ from venue.core.dump import dump_ledger, dump_listings, dump_orders
 from venue.core.identity import Identity
 from venue.core.ledger import Account, Ledger
 from venue.core.listings import Listings, Market
-from venue.core.matching import Matcher, fills_whole
+from venue.core.matching import Matcher
 from venue.core.messages import (
     AddUser,
     Amended,
@@ -43,6 +40,19 @@ from venue.core.messages import (
     Withdraw,
 )
 from venue.core.order import Order
+from venue.core.orders import Orders
+from venue.core.snapshot import (
+    EngineSnapshot,
+    account_states,
+    company_states,
+    digest,
+    event_states,
+    market_snapshots,
+    restore_ledger,
+    restore_listings,
+    restore_orders,
+)
+from venue.core.standing import standing_events
 from venue.wire.errors import Code
 from venue.wire.model import MarketState, OrderStatus, VenueState
 from venue.wire.money import (
@@ -63,6 +73,7 @@ _NO_FEES: Final = FeeUnits(0)
 # Members by a name of the module: looking one up on its class costs as much as a small function.
 _BUY: Final = Side.BUY
 _FOK: Final = TimeInForce.FOK
+_CANCELED: Final = OrderStatus.CANCELED
 _RESOLVED: Final = MarketState.RESOLVED
 
 
@@ -77,9 +88,9 @@ class Engine:
         self._identity = Identity(order_id_key)
         self._ledger = Ledger()
         self._listings = Listings(self._ledger)
-        self._orders: dict[OrderId, Order] = {}
+        self._orders = Orders(self._ledger.accounts_by_number, self._listings.markets_by_number)
         self._venue_state = VenueState.OPEN
-        self._matcher = Matcher(self._identity, self._ledger)
+        self._matcher = Matcher(self._identity, self._ledger, self._orders)
 
     def apply(self, command: Command, now_ns: int) -> tuple[Answer, list[Event]]:
         """Carry a command out at an instant: its answer, and what has changed, in order.
@@ -121,29 +132,19 @@ class Engine:
         market = self._listings.markets.get(request.market_id)
         if market is None:
             return admission.NO_SUCH_MARKET, []
-        order_id = self._identity.order_id(account.user_id, request.client_order_id)
-        existing = self._orders.get(order_id)
+        number = self._identity.order_number(account.user_id, request.client_order_id)
+        order_id = OrderId(str(number))
+        existing = self._orders.known(order_id, number)
         if existing is not None:
             return _again(existing, account, request), []
-        refused = admission.venue_takes_orders(self._venue_state)
-        if refused is not None:
-            return refused, []
-        refused = admission.market_takes_orders(market.state)
+        refused = admission.takes_orders(self._venue_state, market.state)
         if refused is not None:
             return refused, []
         size = self._funded_size(account, market, request)
         if isinstance(size, Refused):
             return size, []
-        listing = market.listing
-        order = Order(
-            order_id, account, request, listing.ticker, listing.event_ticker, size, now_ns
-        )
-        self._orders[order_id] = order
-        self._matcher.note_new(order)
-        if request.time_in_force is not _FOK or fills_whole(order, market):
-            self._matcher.match(order, market, now_ns)
-        self._matcher.rest_or_end(order, market)
-        events = self._matcher.drain(now_ns)
+        order = Order(order_id, account, market, request, size, now_ns)
+        events = self._matcher.enter(order, now_ns)
         return Placed(order.state(), request.client_order_id, True, order.spent), events
 
     def _funded_size(self, account: Account, market: Market, request: NewOrder) -> Qty | Refused:
@@ -186,7 +187,7 @@ class Engine:
             return refused, []
         if not order.is_resting:
             return admission.NOT_CANCELABLE, []
-        market = self._listings.markets[order.request.market_id]
+        market = order.market
         refused = admission.market_takes_orders(market.state)
         if refused is not None:
             return refused, []
@@ -195,16 +196,15 @@ class Engine:
             return refused, []
         kept = keeps_priority(order.price, order.remaining, price, remaining)
         if kept:
-            self._matcher.cut_down(order, market, remaining, now_ns)
+            self._matcher.cut_down(order, remaining, now_ns)
             order.qty = qty
         else:
-            self._matcher.take_out(order, market, now_ns)
-            self._matcher.secure(order, market)
+            self._matcher.take_out(order, now_ns)
             order.reprice(price)
             order.remaining, order.qty = remaining, qty
-            self._matcher.match(order, market, now_ns)
-            self._matcher.rest_or_end(order, market)
-        events = self._matcher.drain(now_ns)
+            self._matcher.match(order, now_ns)
+            self._matcher.rest_or_end(order)
+        events = self._matcher.drain(market, now_ns)
         return Amended(order.state(), kept), events
 
     def _growth_refused(
@@ -228,12 +228,10 @@ class Engine:
             if order.ended_by_cancel:
                 return Cancelled(order.state(), Qty(0)), []
             return admission.NOT_CANCELABLE, []
-        market = self._listings.markets[order.request.market_id]
         removed = order.remaining
-        self._matcher.take_out(order, market, now_ns)
-        self._matcher.end(order, market, OrderStatus.CANCELED)
+        self._matcher.end(order, _CANCELED, now_ns)
         order.ended_by_cancel = True
-        events = self._matcher.drain(now_ns)
+        events = self._matcher.drain(order.market, now_ns)
         return Cancelled(order.state(), removed), events
 
     def _own_order(self, user_id: UserId, order_id: OrderId) -> Order | None:
@@ -258,10 +256,9 @@ class Engine:
             for order in level
         ]
         for order in resting:
-            self._matcher.take_out(order, market, now_ns)
-            self._matcher.end(order, market, OrderStatus.EXPIRED)
+            self._matcher.end(order, OrderStatus.EXPIRED, now_ns)
         self._ledger.pay_out(market.shares, command.winner)
-        return Carried(), self._matcher.drain(now_ns) + self._listings.resolved(
+        return Carried(), self._matcher.drain(market, now_ns) + self._listings.resolved(
             market, command.winner, now_ns
         )
 
@@ -294,7 +291,9 @@ class Engine:
         if refused is not None:
             return refused, []
         self._ledger.deposit(account, Cents(direction * cents))
-        return Carried(), self._matcher.drain(now_ns)
+        events: list[Event] = []
+        self._ledger.tell(events, now_ns)
+        return Carried(), events
 
     # --- what is told, and what may be asked --------------------------------------------------
 
@@ -333,6 +332,38 @@ class Engine:
         half = self._listings.markets[market_id].book.half(side)
         return [(level.price, Qty(level.size)) for level in half.levels()]
 
+    def snapshot(self) -> EngineSnapshot:
+        """The whole state between two commands, to go on from in another process."""
+        return EngineSnapshot(
+            self._venue_state,
+            self._matcher.matches,
+            self._ledger.fees_cents,
+            self._ledger.deposited_cents,
+            account_states(self._ledger),
+            company_states(self._listings),
+            event_states(self._listings),
+            market_snapshots(self._ledger, self._listings),
+            self._orders.ended.copy(),
+        )
+
+    @classmethod
+    def restored(cls, order_id_key: bytes, snapshot: EngineSnapshot) -> Self:
+        """An engine in the state of a snapshot, which answers everything as that one would have.
+
+        order_id_key: the key of the engine that the snapshot is of.
+        """
+        engine = cls(order_id_key)
+        engine._venue_state = snapshot.venue_state
+        engine._matcher.matches = snapshot.matches
+        restore_ledger(engine._ledger, snapshot)
+        restore_listings(engine._ledger, engine._listings, snapshot)
+        restore_orders(engine._listings, engine._orders, snapshot)
+        return engine
+
+    def standing(self, now_ns: int) -> list[Event]:
+        """What stands, as events of this instant; see `venue.core.standing`."""
+        return list(standing_events(self._ledger, self._listings, self._venue_state, now_ns))
+
     def dump(self) -> dict[str, object]:
         """The whole state as plain values in canonical order; see `venue.core.dump`."""
         return {
@@ -344,8 +375,8 @@ class Engine:
         }
 
     def state_hash(self) -> str:
-        """SHA-256, in hex, of `dump`: equal exactly for equal states, in any process."""
-        return hashlib.sha256(msgspec.json.encode(self.dump())).hexdigest()
+        """SHA-256, in hex, of `snapshot`: equal exactly for equal states, in any process."""
+        return digest(self.snapshot())
 
 
 def _again(existing: Order, account: Account, request: NewOrder) -> Answer:

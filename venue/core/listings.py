@@ -49,12 +49,16 @@ _MARKET_RESOLVED: Final = Refused(Code.MARKET_RESOLVED, "the market has resolved
 
 
 class Market:
-    """One market as the engine keeps it. winner: None until it has resolved."""
+    """One market as the engine keeps it. winner: None until it has resolved.
 
-    __slots__ = ("book", "listing", "rate_max", "shares", "state", "winner")
+    number: how many markets were listed before it.
+    """
 
-    def __init__(self, listing: ListMarket, shares: Shares) -> None:
+    __slots__ = ("book", "listing", "number", "rate_max", "shares", "state", "winner")
+
+    def __init__(self, listing: ListMarket, number: int, shares: Shares) -> None:
         self.listing = listing
+        self.number = number
         self.shares = shares
         self.state = MarketState.ACTIVE
         self.winner: Outcome | None = None
@@ -97,6 +101,7 @@ class Listings:
         self.companies: dict[ProjectId, Company] = {}
         self.events: dict[Ticker, ListedEvent] = {}
         self.markets: dict[MarketId, Market] = {}
+        self.markets_by_number: list[Market] = []
         # Everything that ever was a ticker: one is permanent and never given to another thing.
         self._market_tickers: dict[Ticker, MarketId] = {}
         self._series_tickers: dict[Ticker, ProjectId] = {}
@@ -137,6 +142,28 @@ class Listings:
             events.append(EventStatusChanged(now_ns, event.listing.event_ticker, status))
         return events
 
+    def add_company(self, listing: ListCompany) -> Company:
+        """List a company, or list it anew in its old place, without asking."""
+        company = self.companies[listing.project_id] = Company(listing, archived=False)
+        return company
+
+    def add_event(self, listing: ListEvent) -> ListedEvent:
+        """List an event without asking."""
+        event = self.events[listing.event_ticker] = ListedEvent(listing, listing.status, [])
+        self._series_tickers[listing.series_ticker] = listing.project_id
+        return event
+
+    def add_market(self, listing: ListMarket) -> Market:
+        """List a market on its event, active, without asking."""
+        market_id = listing.market_id
+        number = len(self.markets_by_number)
+        market = Market(listing, number, self._ledger.open_market(market_id))
+        self.markets[market_id] = market
+        self.markets_by_number.append(market)
+        self._market_tickers[listing.ticker] = market_id
+        self.events[listing.event_ticker].markets.append(market)
+        return market
+
     def _list_company(self, command: ListCompany, now_ns: int) -> tuple[Answer, list[Event]]:
         known = self.companies.get(command.project_id)
         if known is not None and known.listing == command:
@@ -151,7 +178,7 @@ class Listings:
             taken = company.listing.symbol == command.symbol and not company.archived
             if taken and project_id != command.project_id:
                 return _refused("the symbol is another company's")
-        self.companies[command.project_id] = Company(command, archived=False)
+        self.add_company(command)
         return Carried(), [CompanyListed(now_ns, command)]
 
     def _archive(self, command: ArchiveCompany, now_ns: int) -> tuple[Answer, list[Event]]:
@@ -186,8 +213,7 @@ class Listings:
             return _refused("the series ticker is another thing's")
         if ticker in self._series_tickers or ticker in self._market_tickers:
             return _refused("the event ticker is another thing's")
-        self._series_tickers[series] = command.project_id
-        self.events[ticker] = ListedEvent(command, command.status, [])
+        self.add_event(command)
         return Carried(), [EventListed(now_ns, command)]
 
     def _list_market(self, command: ListMarket, now_ns: int) -> tuple[Answer, list[Event]]:
@@ -202,10 +228,7 @@ class Listings:
         fault = self._market_fault(command)
         if fault is not None:
             return _refused(fault)
-        market = Market(command, self._ledger.open_market(command.market_id))
-        self.markets[command.market_id] = market
-        self._market_tickers[command.ticker] = command.market_id
-        event.markets.append(market)
+        self.add_market(command)
         return Carried(), [MarketListed(now_ns, command)]
 
     def _market_fault(self, command: ListMarket) -> str | None:

@@ -3,7 +3,8 @@
 Commands are imperatives and go into the command log; events are past participles and are all that
 the read side ever sees. Each carries plain values, so the log can be written, read back and
 compared. The command's instant travels beside it (`Engine.apply(command, now_ns)`) and inside
-every event as `at_ns`.
+every event as `at_ns`. All are `gc=False`: plain values cannot make a cycle, and the collector need
+not walk through the many that the read side keeps.
 
 Source: design, laws 2, 4 and 5; interface, Resources, States and transitions, Endpoints.
 """
@@ -20,7 +21,7 @@ from venue.wire.routes import KeyScope, TokenScope
 # --- commands: the operator's ---------------------------------------------------------------------
 
 
-class ListCompany(msgspec.Struct, frozen=True, tag=True):
+class ListCompany(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Add a company, or give it another symbol."""
 
     project_id: ProjectId
@@ -28,13 +29,13 @@ class ListCompany(msgspec.Struct, frozen=True, tag=True):
     symbol: str
 
 
-class ArchiveCompany(msgspec.Struct, frozen=True, tag=True):
+class ArchiveCompany(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Take a company's handles out of the directory; its UUIDs go on resolving."""
 
     project_id: ProjectId
 
 
-class ListEvent(msgspec.Struct, frozen=True, tag=True):
+class ListEvent(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Add one event of a series. Its rungs follow as ListMarket."""
 
     event_ticker: Ticker
@@ -50,7 +51,7 @@ class ListEvent(msgspec.Struct, frozen=True, tag=True):
     resolution_source: str | None = None
 
 
-class ListMarket(msgspec.Struct, frozen=True, tag=True):
+class ListMarket(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Add one rung, or the binary market, of an event. `strike_value`: decimal text or None."""
 
     market_id: MarketId
@@ -65,59 +66,59 @@ class ListMarket(msgspec.Struct, frozen=True, tag=True):
     description: str | None = None
 
 
-class SetEventStatus(msgspec.Struct, frozen=True, tag=True):
+class SetEventStatus(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Open or close an event; `settled` comes only from resolving every rung."""
 
     event_ticker: Ticker
     status: EventStatus
 
 
-class HaltMarket(msgspec.Struct, frozen=True, tag=True):
+class HaltMarket(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Refuse creates and amends on a market; resting orders stay, cancels work (S23)."""
 
     market_id: MarketId
 
 
-class ResumeMarket(msgspec.Struct, frozen=True, tag=True):
+class ResumeMarket(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Make a halted market active again."""
 
     market_id: MarketId
 
 
-class ResolveMarket(msgspec.Struct, frozen=True, tag=True):
+class ResolveMarket(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Pay 100 to every share of `winner`, expire what rests, for ever (S21, S22)."""
 
     market_id: MarketId
     winner: Outcome
 
 
-class SetVenueState(msgspec.Struct, frozen=True, tag=True):
+class SetVenueState(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Open, cancel_only or halted, for the whole venue (S24, S50)."""
 
     state: VenueState
 
 
-class AddUser(msgspec.Struct, frozen=True, tag=True):
+class AddUser(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Add an account holder with no cash."""
 
     user_id: UserId
 
 
-class Deposit(msgspec.Struct, frozen=True, tag=True):
+class Deposit(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Add paper cash to an account; amount >= 1 cent."""
 
     user_id: UserId
     amount_cents: Cents
 
 
-class Withdraw(msgspec.Struct, frozen=True, tag=True):
+class Withdraw(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Take available cash out of an account; amount >= 1 cent."""
 
     user_id: UserId
     amount_cents: Cents
 
 
-class PublishImpliedValue(msgspec.Struct, frozen=True, tag=True):
+class PublishImpliedValue(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Tell the channel what a company is thought to be worth; both texts are decimals (S10)."""
 
     project_id: ProjectId
@@ -128,14 +129,14 @@ class PublishImpliedValue(msgspec.Struct, frozen=True, tag=True):
 # --- commands: the traders' -----------------------------------------------------------------------
 
 
-class PlaceOrder(msgspec.Struct, frozen=True, tag=True):
+class PlaceOrder(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Create an order for a user; idempotent by (user, client_order_id) for ever (S14)."""
 
     user_id: UserId
     order: NewOrder
 
 
-class AmendOrder(msgspec.Struct, frozen=True, tag=True):
+class AmendOrder(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Change a resting order; no idempotency."""
 
     user_id: UserId
@@ -143,7 +144,7 @@ class AmendOrder(msgspec.Struct, frozen=True, tag=True):
     amend: Amend
 
 
-class CancelOrder(msgspec.Struct, frozen=True, tag=True):
+class CancelOrder(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Remove what is left of a resting order."""
 
     user_id: UserId
@@ -153,7 +154,7 @@ class CancelOrder(msgspec.Struct, frozen=True, tag=True):
 # --- commands: credentials ------------------------------------------------------------------------
 
 
-class AddKey(msgspec.Struct, frozen=True, tag=True):
+class AddKey(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Add an API key of a user; only its SHA-256 (hex) and a short prefix are known here.
 
     `user_id` None is a key whose stored user reference is unusable (api_key_misconfigured).
@@ -165,13 +166,13 @@ class AddKey(msgspec.Struct, frozen=True, tag=True):
     scopes: tuple[KeyScope, ...]
 
 
-class RevokeKey(msgspec.Struct, frozen=True, tag=True):
+class RevokeKey(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Stop a key; in force at once."""
 
     key_sha256: str
 
 
-class AddToken(msgspec.Struct, frozen=True, tag=True):
+class AddToken(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Add a bearer token of an application and user, by its SHA-256, until `expires_ns`."""
 
     token_sha256: str
@@ -206,7 +207,7 @@ Command = (
 # --- outcomes -------------------------------------------------------------------------------------
 
 
-class OrderState(msgspec.Struct, frozen=True):
+class OrderState(msgspec.Struct, frozen=True, gc=False):
     """An order in full as the engine has it after a command.
 
     qty: filled + remaining + removed since the last amend; after an amend filled + remaining
@@ -231,7 +232,7 @@ class OrderState(msgspec.Struct, frozen=True):
     updated_ns: int
 
 
-class Placed(msgspec.Struct, frozen=True, tag=True):
+class Placed(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The order exists. `fresh` is False for an idempotent re-send (S1, S14).
 
     spent_cents: exact cash out of a budget order, None for an order by size.
@@ -243,28 +244,28 @@ class Placed(msgspec.Struct, frozen=True, tag=True):
     spent_cents: Cents | None = None
 
 
-class Amended(msgspec.Struct, frozen=True, tag=True):
+class Amended(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The order after the amend. `kept_place`: whether it kept its place in the queue."""
 
     order: OrderState
     kept_place: bool
 
 
-class Cancelled(msgspec.Struct, frozen=True, tag=True):
+class Cancelled(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The order after the cancel, and what the engine removed; 0 on a repeated cancel (S31)."""
 
     order: OrderState
     reduced_by: Qty
 
 
-class Refused(msgspec.Struct, frozen=True, tag=True):
+class Refused(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Nothing changed: the state of the exchange is what it was, to the last bit."""
 
     code: Code
     message: str
 
 
-class Carried(msgspec.Struct, frozen=True, tag=True):
+class Carried(msgspec.Struct, frozen=True, tag=True, gc=False):
     """An operator's command was carried out; one that changes nothing is carried out as well."""
 
 
@@ -274,35 +275,35 @@ Answer = Placed | Amended | Cancelled | Refused | Carried
 # --- events ---------------------------------------------------------------------------------------
 
 
-class CompanyListed(msgspec.Struct, frozen=True, tag=True):
+class CompanyListed(msgspec.Struct, frozen=True, tag=True, gc=False):
     """A company was added or renamed."""
 
     at_ns: int
     company: ListCompany
 
 
-class CompanyArchived(msgspec.Struct, frozen=True, tag=True):
+class CompanyArchived(msgspec.Struct, frozen=True, tag=True, gc=False):
     """A company's handles left the directory."""
 
     at_ns: int
     project_id: ProjectId
 
 
-class EventListed(msgspec.Struct, frozen=True, tag=True):
+class EventListed(msgspec.Struct, frozen=True, tag=True, gc=False):
     """An event was added."""
 
     at_ns: int
     event: ListEvent
 
 
-class MarketListed(msgspec.Struct, frozen=True, tag=True):
+class MarketListed(msgspec.Struct, frozen=True, tag=True, gc=False):
     """A market was added, active."""
 
     at_ns: int
     market: ListMarket
 
 
-class EventStatusChanged(msgspec.Struct, frozen=True, tag=True):
+class EventStatusChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
     """An event's status is another now (S33: closed from its first resolved rung on)."""
 
     at_ns: int
@@ -310,7 +311,7 @@ class EventStatusChanged(msgspec.Struct, frozen=True, tag=True):
     status: EventStatus
 
 
-class MarketStateChanged(msgspec.Struct, frozen=True, tag=True):
+class MarketStateChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
     """A market was halted, resumed or resolved."""
 
     at_ns: int
@@ -318,21 +319,21 @@ class MarketStateChanged(msgspec.Struct, frozen=True, tag=True):
     state: MarketState
 
 
-class VenueStateChanged(msgspec.Struct, frozen=True, tag=True):
+class VenueStateChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The venue-wide state is another now."""
 
     at_ns: int
     state: VenueState
 
 
-class UserAdded(msgspec.Struct, frozen=True, tag=True):
+class UserAdded(msgspec.Struct, frozen=True, tag=True, gc=False):
     """An account holder was added."""
 
     at_ns: int
     user_id: UserId
 
 
-class BalanceChanged(msgspec.Struct, frozen=True, tag=True):
+class BalanceChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
     """An account's cash after a command."""
 
     at_ns: int
@@ -341,14 +342,14 @@ class BalanceChanged(msgspec.Struct, frozen=True, tag=True):
     reserved_cents: Cents
 
 
-class OrderChanged(msgspec.Struct, frozen=True, tag=True):
+class OrderChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
     """An order after a command: new, filled, amended, reduced or ended."""
 
     at_ns: int
     order: OrderState
 
 
-class PositionChanged(msgspec.Struct, frozen=True, tag=True):
+class PositionChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Shares of one outcome held after a command; 0 when there are none (S5)."""
 
     at_ns: int
@@ -360,7 +361,7 @@ class PositionChanged(msgspec.Struct, frozen=True, tag=True):
     realized_pnl_cents: Cents
 
 
-class TradePrinted(msgspec.Struct, frozen=True, tag=True):
+class TradePrinted(msgspec.Struct, frozen=True, tag=True, gc=False):
     """One match on the public tape; price in canonical YES cents."""
 
     at_ns: int
@@ -374,7 +375,7 @@ class TradePrinted(msgspec.Struct, frozen=True, tag=True):
     taker_side: Side
 
 
-class FillBooked(msgspec.Struct, frozen=True, tag=True):
+class FillBooked(msgspec.Struct, frozen=True, tag=True, gc=False):
     """One side of a match; `outcome_price` in cents of the caller's own outcome."""
 
     at_ns: int
@@ -392,7 +393,7 @@ class FillBooked(msgspec.Struct, frozen=True, tag=True):
     liquidity: Liquidity
 
 
-class LevelChanged(msgspec.Struct, frozen=True, tag=True):
+class LevelChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Shares resting at one canonical price after a command; 0 when the level is gone."""
 
     at_ns: int
@@ -402,7 +403,7 @@ class LevelChanged(msgspec.Struct, frozen=True, tag=True):
     size: Qty
 
 
-class OpenInterestChanged(msgspec.Struct, frozen=True, tag=True):
+class OpenInterestChanged(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Pairs issued and not yet retired, after a command."""
 
     at_ns: int
@@ -410,7 +411,7 @@ class OpenInterestChanged(msgspec.Struct, frozen=True, tag=True):
     open_interest: Qty
 
 
-class ImpliedValuePublished(msgspec.Struct, frozen=True, tag=True):
+class ImpliedValuePublished(msgspec.Struct, frozen=True, tag=True, gc=False):
     """What a company is thought to be worth now."""
 
     at_ns: int

@@ -1,39 +1,63 @@
 """One order as the engine keeps it: what was asked, what became of it, what it holds locked.
 
-Orders are kept for ever, because a client_order_id is remembered for ever (S14).
+While it rests an order is such an object; when it has ended, `venue.core.orders` packs it.
 
 Source: interface, Resources, Order; States and transitions; silences S13, S16, S31.
 """
 
+from typing import TYPE_CHECKING, Final
+
 from venue.core.ledger import Account
 from venue.core.messages import OrderState
-from venue.core.orderbook import Entry
+from venue.core.orderbook import Entry, HalfBook
 from venue.wire.model import OrderStatus
-from venue.wire.money import BookSide, Cents, FeeUnits, Price, Qty, Side, book_side, canonical
-from venue.wire.names import OrderId, Ticker
+from venue.wire.money import (
+    BookSide,
+    Cents,
+    FeeUnits,
+    Price,
+    Qty,
+    Side,
+    book_side,
+    canonical,
+)
+from venue.wire.names import OrderId
 from venue.wire.requests import NewOrder, QtyOrder
+
+if TYPE_CHECKING:
+    from venue.core.listings import Market
+
+_BID: Final = BookSide.BID
+_BUY: Final = Side.BUY
+_OPEN: Final = OrderStatus.OPEN
+_NO_CENTS: Final = Cents(0)
+_NO_SHARES: Final = Qty(0)
+_NO_FEES: Final = FeeUnits(0)
 
 
 class Order(Entry):
-    """An order, and while it rests its own place in the queue.
+    """An order of `qty` shares, and while it rests its own place in the queue.
 
-    qty: filled + remaining + removed since the last amend (S13). canonical_price: the limit in YES
-    cents. fees: the exact fees of all its fills (S16). reserved: cents locked, locked: shares
-    locked; both 0 unless it rests. spent: what a budget order cost, None for an order by size.
-    ended_by_cancel: a second cancel of such an order is answered 0 and not refused (S31).
+    half: where it rests, or would. canonical_price: the limit in YES cents. qty: filled +
+    remaining + removed since the last amend (S13). fees: the exact fees of all its fills (S16).
+    reserved: cents locked, locked: shares locked; both 0 unless it rests. spent: what a budget
+    order cost, None for an order by size. ended_by_cancel: a second cancel of such an order is
+    answered 0 and not refused (S31).
     """
 
+    spent: Cents | None
+    status: OrderStatus
     __slots__ = (
         "_shown",
         "account",
-        "book_side",
         "canonical_price",
         "created_ns",
         "ended_by_cancel",
-        "event_ticker",
         "fees",
         "filled",
+        "half",
         "locked",
+        "market",
         "order_id",
         "outcome",
         "price",
@@ -43,7 +67,6 @@ class Order(Entry):
         "side",
         "spent",
         "status",
-        "ticker",
         "updated_ns",
     )
 
@@ -51,30 +74,36 @@ class Order(Entry):
         self,
         order_id: OrderId,
         account: Account,
+        market: "Market",
         request: NewOrder,
-        ticker: Ticker,
-        event_ticker: Ticker,
         qty: Qty,
         now_ns: int,
     ) -> None:
-        super().__init__(qty)
+        # What `Entry` sets, set here: one is made for every command that places an order.
+        self._after = None
+        self._before = None
+        self.level = None
+        self.remaining = qty
         self.order_id = order_id
         self.account = account
+        self.market = market
         self.request = request
-        self.ticker = ticker
-        self.event_ticker = event_ticker
-        self.outcome = request.outcome
-        self.side = request.side if isinstance(request, QtyOrder) else Side.BUY
-        self.book_side: BookSide = book_side(self.outcome, self.side)
-        self.price: Price = request.price
-        self.canonical_price = canonical(self.outcome, self.price)
+        outcome = self.outcome = request.outcome
+        if isinstance(request, QtyOrder):
+            side, self.spent = request.side, None
+        else:
+            side, self.spent = _BUY, _NO_CENTS
+        self.side: Side = side
+        book = market.book
+        self.half: HalfBook[Order] = book.bids if book_side(outcome, side) is _BID else book.asks
+        price = self.price = request.price
+        self.canonical_price = canonical(outcome, price)
         self.qty = qty
-        self.filled = Qty(0)
-        self.fees = FeeUnits(0)
-        self.status = OrderStatus.OPEN
-        self.reserved = Cents(0)
-        self.locked = Qty(0)
-        self.spent: Cents | None = None if isinstance(request, QtyOrder) else Cents(0)
+        self.filled = _NO_SHARES
+        self.fees = _NO_FEES
+        self.status = _OPEN
+        self.reserved = _NO_CENTS
+        self.locked = _NO_SHARES
         self.ended_by_cancel = False
         self.created_ns = now_ns
         self.updated_ns = now_ns
@@ -100,12 +129,13 @@ class Order(Entry):
         """The order as messages carry it. The same object until the order is touched again."""
         shown = self._shown
         if shown is None:
+            listing = self.market.listing
             shown = self._shown = OrderState(
                 self.order_id,
                 self.account.user_id,
-                self.request.market_id,
-                self.ticker,
-                self.event_ticker,
+                listing.market_id,
+                listing.ticker,
+                listing.event_ticker,
                 self.outcome,
                 self.side,
                 self.price,

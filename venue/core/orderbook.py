@@ -13,6 +13,7 @@ from typing import Final, Generic, Self, TypeVar
 from venue.wire.money import PAYOUT_CENTS, BookSide, Price, Qty
 
 _BID: Final = BookSide.BID
+_NONE: Final = Qty(0)
 
 
 class Entry:
@@ -39,13 +40,14 @@ E = TypeVar("E", bound=Entry)
 class Level(Generic[E]):
     """One price of one half: a queue of entries, and the shares in it."""
 
-    __slots__ = ("_first", "_last", "price", "size")
+    __slots__ = ("_first", "_last", "price", "side", "size")
     _first: E | None
     _last: E | None
 
-    def __init__(self, price: Price) -> None:
+    def __init__(self, side: BookSide, price: Price) -> None:
         self._first = None
         self._last = None
+        self.side = side
         self.price = price
         self.size = 0
 
@@ -65,11 +67,16 @@ class HalfBook(Generic[E]):
     def __init__(self, side: BookSide) -> None:
         self._highest_first = side is _BID
         # Indexed by price; the slot of price 0 stands empty.
-        self._levels: tuple[Level[E], ...] = tuple(Level(Price(p)) for p in range(PAYOUT_CENTS))
+        self._levels: tuple[Level[E], ...] = tuple(
+            Level(side, Price(p)) for p in range(PAYOUT_CENTS)
+        )
         self._occupied = 0
 
-    def add(self, entry: E, price: Price) -> None:
-        """Put an entry, which rests nowhere and has shares left, at the back of its price."""
+    def add(self, entry: E, price: Price) -> Level[E]:
+        """Put an entry, which rests nowhere and has shares left, at the back of its price.
+
+        Returns the level that it has joined.
+        """
         level = self._levels[price]
         entry.level = level
         last = level._last
@@ -81,6 +88,7 @@ class HalfBook(Generic[E]):
             entry._before = last
         level._last = entry
         level.size += entry.remaining
+        return level
 
     def remove(self, entry: E) -> None:
         """Take a resting entry out; its `remaining` stays as it is."""
@@ -111,9 +119,10 @@ class HalfBook(Generic[E]):
         assert level is not None
         if shares == entry.remaining:
             self.remove(entry)
+            entry.remaining = _NONE
         else:
             level.size -= shares
-        entry.remaining = Qty(entry.remaining - shares)
+            entry.remaining = Qty(entry.remaining - shares)
 
     def best_price(self) -> Price | None:
         """The best price anything rests at: the highest bid, the lowest ask; None when empty."""

@@ -27,6 +27,9 @@ OUTBOX_BYTES_MAX: Final = 1024 * 1024
 
 STUCK_NS: Final = 5 * NS_PER_SECOND
 
+HANDLE_LENGTH_MAX: Final = 64
+"""No ticker or symbol is longer, and a refusal names the handle it refuses."""
+
 
 class Directory(Protocol):
     """Handles to ids, as the periodically refreshed directory has them at `now_ns`."""
@@ -115,6 +118,8 @@ class Channel:
                 handle = names.fold_handle(text)
         if handle is None:
             return "a handle has letters, digits, dots and hyphens only"
+        if len(handle) > HANDLE_LENGTH_MAX:
+            return f"no handle is longer than {HANDLE_LENGTH_MAX} characters"
         if isinstance(target, frames.CompanyTarget):
             project_id = self._directory.resolve_symbol(handle, now_ns)
             if isinstance(project_id, Unresolvable):
@@ -177,7 +182,12 @@ class Channel:
         """
         stuck = (self._in_flight or self.backlog > 0) and now_ns - self._moved_ns >= STUCK_NS
         full = self._full_since_ns is not None and now_ns - self._full_since_ns >= STUCK_NS
-        return stuck or full or self._bytes > OUTBOX_BYTES_MAX
+        return stuck or full or self.overflows
+
+    @property
+    def overflows(self) -> bool:
+        """Whether more than 1 MiB waits: whatever the reader does, this is not kept for it."""
+        return self._bytes > OUTBOX_BYTES_MAX
 
     def _wake(self, now_ns: int) -> None:
         if not self._in_flight and self.backlog == 0:

@@ -7,6 +7,7 @@ Source: interface, Events; silences S9, S10.
 """
 
 import asyncio
+import ipaddress
 from collections.abc import Callable
 from typing import Final
 
@@ -24,13 +25,21 @@ from venue.wire.names import MarketId, ProjectId
 
 OVERDUE_CHECK_S: Final = 0.25
 
+CONNECTIONS_MAX: Final = 500
+"""Half of what the server takes, so that listeners never keep orders out."""
+
+CONNECTIONS_PER_ADDRESS_MAX: Final = 100
+"""From one address that is not loopback. Everybody on this host has the same one: a cap there would
+only make it cheaper to lock a neighbour's bot out."""
+
 
 class Connection:
     """A channel and how its shell is woken and cut off."""
 
-    def __init__(self, channel: Channel, abort: Callable[[], None]) -> None:
+    def __init__(self, channel: Channel, abort: Callable[[], None], address: str) -> None:
         self.channel = channel
         self.abort = abort
+        self.address = address
         self.ready = asyncio.Event()
         """Set when there may be a frame to send."""
 
@@ -42,24 +51,46 @@ class Hub:
         self._views = views
         self._flush_s = flush_ms / 1000
         self._connections: dict[Connection, None] = {}
+        self._by_address: dict[str, int] = {}
         self._rungs: dict[MarketId, dict[Connection, None]] = {}
         self._companies: dict[ProjectId, dict[Connection, None]] = {}
         self._encoded: dict[MarketId, bytes] = {}
         self._dirty: dict[MarketId, None] = {}
         self._dirtied = asyncio.Event()
+        self.readers_cut = 0
+        """Connections cut off so far because their readers were too slow."""
 
     # --- connections ---------------------------------------------------------------------------
 
-    def connect(self, abort: Callable[[], None], now_ns: int) -> Connection:
-        """A new connection, subscribed to nothing. `abort` cuts it off at once."""
-        connection = Connection(Channel(self._views.catalog, self, now_ns), abort)
+    @property
+    def subscribers(self) -> int:
+        """How many connections there are."""
+        return len(self._connections)
+
+    def has_room(self, address: str) -> bool:
+        """Whether one more connection may come from `address`: an IP address, or anything else."""
+        if len(self._connections) >= CONNECTIONS_MAX:
+            return False
+        from_there = self._by_address.get(address, 0)
+        return from_there < CONNECTIONS_PER_ADDRESS_MAX or _is_loopback(address)
+
+    def connect(self, abort: Callable[[], None], now_ns: int, address: str = "") -> Connection:
+        """A new connection, subscribed to nothing. `abort` cuts it off at once.
+
+        Whether there is room for it was asked before, see `has_room`.
+        """
+        connection = Connection(Channel(self._views.catalog, self, now_ns), abort, address)
         self._connections[connection] = None
+        self._by_address[address] = self._by_address.get(address, 0) + 1
         return connection
 
     def disconnect(self, connection: Connection) -> None:
         """Forget a connection; one that is forgotten already, as after a cut, stays so."""
         if self._connections.pop(connection, connection) is None:
             self._unsubscribe(connection)
+            left = self._by_address.pop(connection.address) - 1
+            if left:
+                self._by_address[connection.address] = left
 
     def receive(self, connection: Connection, data: bytes, now_ns: int) -> None:
         """Hand a client's message to its channel and follow its new set of targets."""
@@ -96,7 +127,8 @@ class Hub:
                 case TradePrinted():
                     if event.market_id in self._rungs:
                         for update in self._print_updates(event):
-                            self._send(self._rungs[event.market_id], update, now_ns)
+                            # The first update may have cut everybody off.
+                            self._send(self._rungs.get(event.market_id, {}), update, now_ns)
                 case ImpliedValuePublished():
                     if event.project_id in self._companies:
                         listening = self._companies[event.project_id]
@@ -126,10 +158,14 @@ class Hub:
     def cut_overdue(self, now_ns: int) -> int:
         """Cut off every reader that is too slow. Returns how many there were."""
         overdue = [held for held in self._connections if held.channel.overdue(now_ns)]
-        for connection in overdue:
+        self._cut(overdue)
+        return len(overdue)
+
+    def _cut(self, connections: list[Connection]) -> None:
+        self.readers_cut += len(connections)
+        for connection in connections:
             self.disconnect(connection)
             connection.abort()
-        return len(overdue)
 
     def book_frame(self, market_id: MarketId) -> bytes | None:
         """A market's whole book as last flushed, as a frame; None for a market never listed."""
@@ -166,6 +202,10 @@ class Hub:
         for connection in connections:
             connection.channel.offer(frame, now_ns)
             connection.ready.set()
+        # Not left to the beat: a burst could pile up any number of megabytes between two of them.
+        overflowing = [each for each in connections if each.channel.overflows]
+        if overflowing:
+            self._cut(overflowing)
 
     def _print_updates(self, event: TradePrinted) -> tuple[frames.TradeUpdate, frames.TickerUpdate]:
         ticker, _ = self._views.catalog.market_tickers(event.market_id)
@@ -189,3 +229,10 @@ class Hub:
         return frames.ImpliedValueUpdate(
             company.symbol, event.project_id, event.at_ns, event.value_dollars, event.confidence
         )
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return True  # no address: a socket of this host

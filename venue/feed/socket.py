@@ -1,9 +1,10 @@
 """The websocket shell of the channel: moves frames between a socket and its `Channel`.
 
 No credential is needed. One task reads, one writes; the reader takes the client's next message
-only after everything that waits has been sent, so a flood of subscribes waits in the client.
+only after everything that waits has been sent and its pace allows, so a flood of subscribes waits
+in the client. Text and binary messages are read alike.
 
-Source: interface, Authentication; Events; silences S8, S48.
+Source: interface, Authentication; Events; silences S8, S48, S49.
 """
 
 import asyncio
@@ -12,6 +13,9 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
 from venue.feed.hub import Connection, Hub
+from venue.wire import codec
+from venue.wire.errors import CODES, Code
+from venue.wire.model import ErrorBody
 from venue.wire.routes import API_PREFIX, STREAM_PATH
 
 ABORT_EXTENSION: Final = "laddermaker.abort"
@@ -19,6 +23,15 @@ ABORT_EXTENSION: Final = "laddermaker.abort"
 
 CLOSE_POLICY: Final = 1008
 """Close code after too many unparseable frames (RFC 6455, 7.4.1: policy violation)."""
+
+REPLIES_PER_SECOND: Final = 100
+REPLIES_BURST: Final = 600
+"""Frames sent for the asking to one connection: an acknowledgement, and a book for every rung.
+Nearly three of the largest sets at once, and one every two seconds; the rest is answered later."""
+
+_BURST_S: Final = REPLIES_BURST / REPLIES_PER_SECOND
+_FRAMES_IN_A_TURN: Final = 4
+"""Sent before the others get their turn: a tenth of a millisecond."""
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -32,18 +45,36 @@ def make_stream(
 
     async def stream(scope: Message, receive: Receive, send: Send) -> None:
         await receive()
+        client = scope.get("client")
+        address = "" if client is None else client[0]
         if scope["path"] != API_PREFIX + STREAM_PATH:
-            await send({"type": "websocket.close"})
+            await _refuse(send, Code.MARKET_NOT_FOUND, "no such path")
+            return
+        if not hub.has_room(address):
+            await _refuse(send, Code.ENGINE_UNAVAILABLE, "too many connections to the channel")
             return
         await send({"type": "websocket.accept"})
         abort = scope["extensions"][ABORT_EXTENSION]["abort"]
-        connection = hub.connect(abort, now_ns())
+        connection = hub.connect(abort, now_ns(), address)
         try:
             await _converse(hub, connection, now_ns, receive, send)
         finally:
             hub.disconnect(connection)
 
     return stream
+
+
+async def _refuse(send: Send, code: Code, message: str) -> None:
+    """Answer a handshake with an Error body instead of a connection."""
+    await send(
+        {
+            "type": "websocket.http.response.start",
+            "status": CODES[code].status,
+            "headers": [(b"content-type", b"application/json")],
+        }
+    )
+    body = codec.encode(ErrorBody(code.value, message))
+    await send({"type": "websocket.http.response.body", "body": body})
 
 
 async def _converse(
@@ -76,6 +107,8 @@ async def _read(
     idle: asyncio.Event,
 ) -> None:
     """Take messages until the client leaves or has sent too many that nobody can read."""
+    now_s = asyncio.get_running_loop().time
+    free_at_s = now_s() - _BURST_S
     while not connection.channel.closing:
         message = await receive()
         if message["type"] == "websocket.disconnect":
@@ -84,16 +117,23 @@ async def _read(
         idle.clear()
         hub.receive(connection, message["bytes"] if text is None else text.encode(), now_ns())
         await idle.wait()
+        replies = 1 + len(connection.channel.rungs)
+        free_at_s = max(free_at_s, now_s() - _BURST_S) + replies / REPLIES_PER_SECOND
+        await asyncio.sleep(free_at_s - now_s())
 
 
 async def _write(
     connection: Connection, now_ns: Callable[[], int], send: Send, idle: asyncio.Event
 ) -> None:
     """Send what waits, and say `idle` each time nothing does. Ends with OSError at a lost peer."""
+    sent = 0
     while True:
         frame = connection.channel.next_frame(now_ns())
         if frame is not None:
             await send({"type": "websocket.send", "text": frame.decode()})
+            sent += 1
+            if sent % _FRAMES_IN_A_TURN == 0:
+                await asyncio.sleep(0)
             continue
         idle.set()
         await connection.ready.wait()

@@ -18,13 +18,16 @@ def list_orders(request: Request) -> bytes:
     statuses = query.statuses()
     paging = request.paging(scope, sorted(statuses))
     before = paging.number(query.cursor())
+    request.check_accounts()
     orders, place = request.views.account.orders(request.user_id, scope, statuses, before, limit)
     return codec.encode(model.OrdersPage(orders, paging.cursor(place)))
 
 
 def get_order(request: Request) -> bytes:
     """GET /orders/{order_id}; an order of somebody else answers like one that never was."""
-    order = request.views.account.order(request.user_id, order_in_path(request.parameter))
+    order_id = order_in_path(request.parameter)
+    request.check_accounts()
+    order = request.views.account.order(request.user_id, order_id)
     if order is None:
         raise Refusal(Code.ORDER_NOT_FOUND, "no such order")
     return codec.encode(order)
@@ -32,6 +35,7 @@ def get_order(request: Request) -> bytes:
 
 def balance(request: Request) -> bytes:
     """GET /portfolio/balance."""
+    request.check_accounts()
     return codec.encode(request.views.account.balance(request.user_id))
 
 
@@ -42,6 +46,7 @@ def positions(request: Request) -> bytes:
     scope = query.scope(request.views.catalog)
     paging = request.paging(scope)
     after = paging.place(query.cursor()) or ""
+    request.check_accounts()
     rows, place = request.views.account.positions(request.user_id, scope, after, limit)
     return codec.encode(model.PositionsPage(rows, paging.cursor(place)))
 
@@ -54,5 +59,6 @@ def fills(request: Request) -> bytes:
     scope = query.scope(request.views.catalog)
     paging = request.paging(scope, order_id)
     before = paging.number(query.cursor())
+    request.check_accounts()
     rows, place = request.views.account.fills(request.user_id, scope, order_id, before, limit)
     return codec.encode(model.FillsPage(rows, paging.cursor(place)))

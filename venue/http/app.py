@@ -1,12 +1,15 @@
 """The REST shell as a raw ASGI application: match the route, pass the gate, call the handler.
 
 Whatever goes wrong becomes one Error body. An unknown path or method is market_not_found, once
-the credential is good (S49). The description is served before any credential is looked at (S40).
+the credential is good (S49). The description and the metadata that a bearer challenge names are
+served before any credential is looked at (S40).
 
-Source: interface, Endpoints; Errors; Limits; silences S26, S29, S39, S40, S49.
+Source: interface, Endpoints; Authentication; Errors; Limits; RFC 9728; silences S26, S29, S39,
+S40, S49.
 """
 
 import asyncio
+import time
 import traceback
 from collections.abc import Awaitable, Callable, MutableMapping
 from functools import partial
@@ -15,8 +18,20 @@ from typing import Any, Final
 import structlog
 
 from venue.http import account, market, openapi, trade
-from venue.http.desk import Desk, Request, Response
-from venue.http.gate import Caller, Gate, GateRefusal, Headers, authorize, charge, pace_headers
+from venue.http.desk import INTERNAL_ERROR_TEXT, ConnectionCut, Desk, Request, Response
+from venue.http.desk import EngineOverloaded as EngineOverloaded
+from venue.http.desk import EngineUnavailable as EngineUnavailable
+from venue.http.desk import ReplyLost as ReplyLost
+from venue.http.gate import (
+    METADATA_PATH,
+    Caller,
+    Gate,
+    GateRefusal,
+    Headers,
+    authorize,
+    charge,
+    pace_headers,
+)
 from venue.http.params import percent_decoded
 from venue.read.cursor import Cursors
 from venue.wire import codec, routes
@@ -30,24 +45,21 @@ Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
+Meter = Callable[[str | None, str | None, int, float], None]
+"""Told of each answer: route name (None: no route), error code (None: success), status, seconds."""
+
+Answered = tuple[int, bytes, Headers, Code | None]
+"""Status, body, headers beside the body's own, and the code of a failure."""
+
+ABORT_EXTENSION: Final = "laddermaker.abort"
+"""Where the server puts `{"abort": function}`, in scopes of the channel as in these: it cuts the
+transport without a closing word."""
 
 BODY_DEADLINE_S: Final = 10.0
 """How long a caller may take to send the body of a write."""
 
 
-class EngineUnavailable(Exception):
-    """The command could not be submitted; nothing was sequenced."""
-
-
-class EngineOverloaded(Exception):
-    """Too many commands wait; this one was refused before being sequenced."""
-
-
-class ReplyLost(Exception):
-    """The command was submitted and no answer came in time; it may have been carried out."""
-
-
-class _ClientGone(Exception):
+class ClientGone(Exception):
     """The caller hung up before its request was whole; there is nobody to answer."""
 
 
@@ -88,26 +100,38 @@ _YAML: Final = (b"content-type", openapi.CONTENT_TYPE.encode())
 _CONTENT_LENGTH: Final = b"content-length"
 _LENGTH_DIGITS_MAX: Final = 18
 _PREFIX: Final = API_PREFIX.encode() + b"/"
+_METADATA: Final = METADATA_PATH.encode()
+_MS_PER_S: Final = 1_000
 
 _log = structlog.get_logger(__name__)
 
 
-def make_app(desk: Desk) -> Application:
+def make_app(desk: Desk, meter: Meter | None = None) -> Application:
     """The application of a venue, for scopes of type http."""
     shell = _Shell(desk)
     # Made now: the first caller who asks must not hold up the orders of the others.
     description = openapi.document()
 
     async def app(scope: Message, receive: Receive, send: Send) -> None:
+        begun = time.perf_counter()
         route, parameter = _find(scope["method"], scope["raw_path"])
         content_type, headers = _JSON, Headers()
+        code: Code | None = None
         if route is routes.OPENAPI:
             status, body, content_type = trade.OK, description, _YAML
+        elif scope["raw_path"] == _METADATA and scope["method"] == "GET":
+            status, body = trade.OK, _metadata(_origin(scope))
         else:
             try:
-                status, body, headers = await shell.answer(scope, receive, route, parameter)
-            except _ClientGone:
+                status, body, headers, code = await shell.answer(scope, receive, route, parameter)
+            except ClientGone:
                 return
+            except ConnectionCut:
+                await _cut(scope, receive)
+                return
+        if meter is not None:
+            name = None if route is None else route.name
+            meter(name, code, status, time.perf_counter() - begun)
         length = (_CONTENT_LENGTH, str(len(body)).encode())
         await send(
             {
@@ -129,13 +153,15 @@ class _Shell:
 
     async def answer(
         self, scope: Message, receive: Receive, route: Route | None, parameter: str | None
-    ) -> tuple[int, bytes, Headers]:
-        """Status, body and headers for one request of a route, or of None. Raises _ClientGone."""
+    ) -> Answered:
+        """The answer to one request of a route, or of None. Raises ClientGone, ConnectionCut."""
         headers: Headers = []
         caller: Caller | None = None
         try:
             now_ns = self._desk.now_ns()
-            caller = self._gate.authenticate(scope["headers"], partial(_origin, scope), now_ns)
+            caller = self._gate.authenticate(
+                scope["headers"], partial(_origin, scope), now_ns, scope.get("client")
+            )
             headers = charge(caller, now_ns)
             user_id = authorize(caller, route)
             if route is None:
@@ -148,30 +174,45 @@ class _Shell:
                 now_ns,
                 parameter,
                 scope["query_string"],
-                partial(_read_body, scope["headers"], receive),
+                partial(read_body, scope["headers"], receive),
             )
-            read = READS.get(route)
-            if read is not None:
-                return trade.OK, read(request), headers
-            status, body = await WRITES[route](request)
+            status, body = await self._handled(request)
         except GateRefusal as refusal:
-            return *_error(refusal.code, refusal.message), headers + refusal.headers
+            return _error(refusal.code, refusal.message, headers + refusal.headers)
         except Refusal as refusal:
-            return *_error(refusal.code, refusal.message), headers
+            return _error(refusal.code, refusal.message, headers)
         except EngineUnavailable:
-            return *_error(Code.ENGINE_UNAVAILABLE, "nothing was sequenced"), headers
+            return _error(Code.ENGINE_UNAVAILABLE, "nothing was sequenced", headers)
         except EngineOverloaded:
             if caller is not None:
                 headers = headers + pace_headers(caller, self._desk.now_ns())
-            return *_error(Code.ENGINE_OVERLOADED, "nothing was sequenced"), headers
+            return _error(Code.ENGINE_OVERLOADED, "nothing was sequenced", headers)
         except ReplyLost:
-            return *_error(Code.RESULT_UNKNOWN, "the command may have been carried out"), headers
-        except _ClientGone:
+            return _error(Code.RESULT_UNKNOWN, "the command may have been carried out", headers)
+        except (ClientGone, ConnectionCut):
             raise
         except Exception as fault:  # noqa: BLE001 - one request's fault must not end the venue
             _report(fault, route)
-            return *_error(Code.INTERNAL_ERROR, "internal error"), headers
-        return status, body, headers
+            return _error(Code.INTERNAL_ERROR, INTERNAL_ERROR_TEXT, headers)
+        return status, body, headers, None
+
+    async def _handled(self, request: Request) -> Response:
+        """What the route's handler says, or raises, and not before a delay in force is over."""
+        read = READS.get(request.route)
+        delay_ms = self._desk.faults.reply_delay_ms(is_write=read is None)
+        failure: Exception | None = None
+        try:
+            if read is None:
+                status, body = await WRITES[request.route](request)
+            else:
+                status, body = trade.OK, read(request)
+        except Exception as fault:  # noqa: BLE001 - raised again; a refusal is held back as well
+            failure = fault
+        if delay_ms:
+            await asyncio.sleep(delay_ms / _MS_PER_S)
+        if failure is not None:
+            raise failure
+        return status, body
 
 
 def _report(fault: Exception, route: Route | None) -> None:
@@ -180,8 +221,26 @@ def _report(fault: Exception, route: Route | None) -> None:
     _log.error("internal_error", route=None if route is None else route.name, traceback=trace)
 
 
-def _error(code: Code, message: str) -> Response:
-    return CODES[code].status, codec.encode(ErrorBody(code.value, message))
+async def _cut(scope: Message, receive: Receive) -> None:
+    """Cut the connection, and wait until the server knows: it would answer on its own else."""
+    scope["extensions"][ABORT_EXTENSION]["abort"]()
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _metadata(origin: str) -> bytes:
+    """What RFC 9728 says of a protected resource; no authorization server issues tokens (S27)."""
+    return codec.encode(
+        {
+            "resource": origin,
+            "scopes_supported": [scope.value for scope in routes.TokenScope],
+            "bearer_methods_supported": ["header"],
+        }
+    )
+
+
+def _error(code: Code, message: str, headers: Headers) -> Answered:
+    return CODES[code].status, codec.encode(ErrorBody(code.value, message)), headers, code
 
 
 def _find(method: str, raw_path: bytes) -> tuple[Route | None, str | None]:
@@ -215,7 +274,7 @@ def _too_long() -> Refusal:
     return Refusal(Code.INVALID_REQUEST_BODY, f"request body: longer than {BODY_BYTES_MAX} bytes")
 
 
-async def _read_body(headers: Headers, receive: Receive) -> bytes:
+async def read_body(headers: Headers, receive: Receive) -> bytes:
     """The whole body. Raises Refusal(invalid_request_body) for one that is too long or too slow.
 
     What is beyond the cap is never read.
@@ -235,7 +294,7 @@ async def _read_body(headers: Headers, receive: Receive) -> bytes:
             while more:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    raise _ClientGone
+                    raise ClientGone
                 body += message.get("body", b"")
                 if len(body) > BODY_BYTES_MAX:
                     raise _too_long()

@@ -1,22 +1,44 @@
-"""What the REST shell asks of the venue, and a request as its handlers see it.
+"""What the REST shell asks of the venue, what may go wrong there, and a request as handlers see it.
 
-Source: design, The venue, in the order a datum flows; silence S37.
+Source: design, The venue, in the order a datum flows; interface, Errors (429, 503); silence S37.
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
 from venue.core.messages import Answer, Command
+from venue.http.faults import Faults, Outage
 from venue.http.gate import Access
 from venue.read.cursor import Cursors, Listing
 from venue.read.projector import Views
+from venue.wire.codec import Refusal
+from venue.wire.errors import Code
 from venue.wire.names import UserId
 from venue.wire.routes import Route
 
+INTERNAL_ERROR_TEXT: Final = "internal error"
+"""All that is ever said of a failure inside."""
+
 Response = tuple[int, bytes]
 """Status and JSON body."""
+
+
+class EngineUnavailable(Exception):
+    """The command could not be submitted; nothing was sequenced."""
+
+
+class EngineOverloaded(Exception):
+    """Too many commands wait; this one was refused before being sequenced."""
+
+
+class ReplyLost(Exception):
+    """The command was submitted and no answer came in time; it may have been carried out."""
+
+
+class ConnectionCut(Exception):
+    """The connection is to be cut without an answer: a fault that the operator asked for."""
 
 
 class Desk(Protocol):
@@ -33,6 +55,11 @@ class Desk(Protocol):
         ...
 
     @property
+    def faults(self) -> Faults:
+        """What the operator has asked to go wrong."""
+        ...
+
+    @property
     def cursor_key(self) -> bytes:
         """16 to 64 secret bytes; as long as they are kept, cursors stay good."""
         ...
@@ -44,7 +71,7 @@ class Desk(Protocol):
     async def submit(self, command: Command, /) -> Answer:
         """The engine's answer.
 
-        May raise `EngineUnavailable`, `EngineOverloaded` or `ReplyLost` of `venue.http.app`.
+        May raise `EngineUnavailable`, `EngineOverloaded` or `ReplyLost`.
         """
         ...
 
@@ -69,6 +96,11 @@ class Request(msgspec.Struct, frozen=True):
     def views(self) -> Views:
         """What reads see."""
         return self.desk.views
+
+    def check_accounts(self) -> None:
+        """Raises Refusal(internal_error) while the store of accounts is down."""
+        if self.desk.faults.is_down(Outage.ACCOUNTS_DOWN):
+            raise Refusal(Code.INTERNAL_ERROR, INTERNAL_ERROR_TEXT)
 
     def paging(self, *filters: object) -> "Paging":
         """The cursors of this list under these filters (plain values, the same in one order)."""

@@ -4,7 +4,7 @@ Refusals come in that order (S29). Before a credential is known nothing is charg
 header is sent; from then on every answer carries what is left (S42). Raw keys and tokens are
 hashed on arrival and never stored, logged or put into an error.
 
-Source: interface, Authentication; Limits (rate-limit headers); silences S27, S29, S42.
+Source: interface, Authentication; Limits (rate-limit headers); silences S27, S29, S42, S51.
 """
 
 import hashlib
@@ -13,6 +13,7 @@ from typing import Final, Protocol
 
 import msgspec
 
+from venue.http.flood import FailedLogins
 from venue.wire.codec import Refusal
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
@@ -40,7 +41,9 @@ _REMAINING_TEXT: Final = tuple(str(count).encode() for count in range(RATE_BURST
 _RESET: Final = RESET_HEADER.lower().encode()
 _RETRY_AFTER: Final = RETRY_AFTER_HEADER.lower().encode()
 _CHALLENGE: Final = b"www-authenticate"
-_METADATA_PATH: Final = "/.well-known/oauth-protected-resource"
+_CLOSE: Final = (b"connection", b"close")
+METADATA_PATH: Final = "/.well-known/oauth-protected-resource"
+"""Where the metadata of RFC 9728 stands, outside the versioned prefix."""
 
 
 class KeyFacts(Protocol):
@@ -120,14 +123,31 @@ class Gate:
     def __init__(self, access: Access) -> None:
         self._access = access
         self._buckets: dict[str, TokenBucket] = {}
+        self._failed = FailedLogins()
 
-    def authenticate(self, headers: Headers, origin: Callable[[], str], now_ns: int) -> Caller:
+    def authenticate(
+        self,
+        headers: Headers,
+        origin: Callable[[], str],
+        now_ns: int,
+        client: tuple[str, int] | None = None,
+    ) -> Caller:
         """The caller that the request's headers name; nothing is charged.
 
         headers: names in lower case. origin: gives scheme and authority of this service, for a
-        challenge. Raises GateRefusal: conflicting_credentials when both headers are there,
-        unauthenticated when neither or when the one is empty, repeated, unknown, revoked, expired.
+        challenge. client: address and port of the peer, if it has any. Raises GateRefusal:
+        conflicting_credentials when both headers are there, unauthenticated when neither or when
+        the one is empty, repeated, unknown, revoked, expired. From an address that fails too
+        often the refusal is the same, and asks for the connection to be closed after it.
         """
+        try:
+            return self._known(headers, origin, now_ns)
+        except GateRefusal as refusal:
+            if self._failed.note("" if client is None else client[0], now_ns):
+                refusal.headers.append(_CLOSE)
+            raise
+
+    def _known(self, headers: Headers, origin: Callable[[], str], now_ns: int) -> Caller:
         keys = [value for name, value in headers if name == _API_KEY]
         bearers = [value for name, value in headers if name == _BEARER]
         if keys and bearers:
@@ -145,6 +165,8 @@ class Gate:
                     [(_CHALLENGE, _unauthenticated_challenge(origin()))],
                 )
             return Caller(token, True, self._bucket(token.bucket_id, now_ns))
+        # One hash and one look-up. The look-up's time may depend on the digest, and tells nothing
+        # of the key: whoever tries keys cannot choose digests that share more and more of it.
         key = self._access.key(_sha256_hex(keys[0])) if len(keys) == 1 and keys[0] else None
         if key is None or key.revoked:
             raise GateRefusal(Code.UNAUTHENTICATED, "no valid credential", [])
@@ -206,7 +228,7 @@ def authorize(caller: Caller, route: Route | None) -> UserId:
 def pace_headers(caller: Caller, now_ns: int) -> Headers:
     """What a 429 carries besides: whole seconds to wait, at least 1 (S39 too), and the reset.
 
-    The reset is the Unix time, whole seconds rounded up, at which the bucket is full again.
+    The reset is the Unix time, whole seconds rounded up, at which the bucket is full again (S51).
     """
     bucket = caller.bucket
     bucket.refill(now_ns)
@@ -224,5 +246,5 @@ def _sha256_hex(raw: bytes) -> str:
 
 
 def _unauthenticated_challenge(origin: str) -> bytes:
-    location = f"{origin}{_METADATA_PATH}"
+    location = f"{origin}{METADATA_PATH}"
     return f'Bearer error="invalid_token", resource_metadata="{location}"'.encode()

@@ -6,11 +6,13 @@ Source: interface, GET /markets and below; GET /events; silences S2, S6, S7, S28
 from typing import Final
 
 from venue.http.desk import Request
+from venue.http.faults import Outage
 from venue.http.params import Query, event_in_path, market_in_path
 from venue.read.catalog import EventFilter, MarketFilter
 from venue.wire import codec, model
 from venue.wire.codec import Refusal
 from venue.wire.errors import Code
+from venue.wire.instant import ZERO
 from venue.wire.limits import CANDLE_WINDOW_DEFAULT_NS
 from venue.wire.model import CandleInterval, EventStatus
 from venue.wire.names import MarketId
@@ -38,14 +40,23 @@ def list_markets(request: Request) -> bytes:
 
 
 def snapshot(request: Request) -> bytes:
-    """GET /markets/{market_id}/snapshot: a market with the caller's own state beside it."""
+    """GET /markets/{market_id}/snapshot: a market with the caller's own state beside it.
+
+    The market's colour degrades to empty when its store is down; the caller's own never does.
+    """
     market_id = _market(request)
-    market, account = request.views.market, request.views.account
+    request.check_accounts()
+    catalog, market, account = request.views.catalog, request.views.market, request.views.account
+    if request.desk.faults.is_down(Outage.MARKET_DATA_DOWN):
+        ticker, _ = catalog.market_tickers(market_id)
+        orderbook, last_trade = model.Orderbook(ticker, market_id, ZERO, (), ()), None
+    else:
+        orderbook, last_trade = market.orderbook(market_id), market.last_trade(market_id)
     return codec.encode(
         model.Snapshot(
-            market=request.views.catalog.market(market_id),
-            orderbook=market.orderbook(market_id),
-            last_trade=market.last_trade(market_id),
+            market=catalog.market(market_id),
+            orderbook=orderbook,
+            last_trade=last_trade,
             stats=market.stats(market_id),
             positions=account.market_positions(request.user_id, market_id),
             resting_orders=account.resting_orders(request.user_id, market_id),
@@ -55,7 +66,9 @@ def snapshot(request: Request) -> bytes:
 
 def orderbook(request: Request) -> bytes:
     """GET /markets/{market_id}/orderbook."""
-    return codec.encode(request.views.market.orderbook(_market(request)))
+    market_id = _market(request)
+    _check_market_data(request)
+    return codec.encode(request.views.market.orderbook(market_id))
 
 
 def candles(request: Request) -> bytes:
@@ -68,6 +81,7 @@ def candles(request: Request) -> bytes:
     from_ns = request.now_ns - CANDLE_WINDOW_DEFAULT_NS if from_ns is None else from_ns
     _check_span(from_ns, to_ns)
     interval = query.enum("interval", CandleInterval, _INTERVALS) or CandleInterval.H1
+    _check_market_data(request)
     return codec.encode(request.views.market.candles(market_id, interval, from_ns, to_ns))
 
 
@@ -80,6 +94,7 @@ def trades(request: Request) -> bytes:
     _check_span(*span_ns)
     paging = request.paging(market_id, span_ns)
     before = paging.number(query.cursor())
+    _check_market_data(request)
     rows, place = request.views.market.trades(market_id, span_ns, before, limit)
     return codec.encode(model.TradesPage(rows, paging.cursor(place)))
 
@@ -118,6 +133,12 @@ def _events_page(request: Request, wanted: EventFilter, query: Query, limit: int
 
 def _market(request: Request) -> MarketId:
     return market_in_path(request.views.catalog, request.parameter)
+
+
+def _check_market_data(request: Request) -> None:
+    """Raises Refusal(engine_unavailable) while the market data store is down."""
+    if request.desk.faults.is_down(Outage.MARKET_DATA_DOWN):
+        raise Refusal(Code.ENGINE_UNAVAILABLE, "market data cannot be read now")
 
 
 def _check_span(from_ns: int | None, to_ns: int | None) -> None:

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import yaml
 
+from venue.http.openapi_links import LINKS
 from venue.http.openapi_operations import CREDENTIAL_CODES, OPERATIONS, PATH, Operation
 from venue.http.openapi_schemas import AMEND, NEW_ORDER, component_schemas, ref
 from venue.http.trade import OK
@@ -33,10 +34,13 @@ Node = dict[str, Any]
 
 _LIMITER: Final = (routes.LIMIT_HEADER, routes.REMAINING_HEADER)
 _THROTTLED: Final = (*_LIMITER, routes.RETRY_AFTER_HEADER, routes.RESET_HEADER)
+_BEFORE_THE_LIMITER: Final = frozenset({Code.CONFLICTING_CREDENTIALS, Code.INTERNAL_ERROR})
+"""Failures that may come before a credential is known to be good, and then without its headers."""
 
 
 def _integer_header(description: str, minimum: int) -> Node:
-    return {"description": description, "schema": {"type": "integer", "minimum": minimum}}
+    schema = {"type": "integer", "minimum": minimum}
+    return {"description": description, "required": True, "schema": schema}
 
 
 _HEADERS: Final[dict[str, Node]] = {
@@ -114,7 +118,8 @@ def _operation(route: Route, operation: Operation) -> Node:
         schema = {"schema": ref(operation.body), "examples": _body_examples()[operation.body]}
         node["requestBody"] = {"required": True, "content": {_JSON: schema}}
     responses = {
-        str(status): _success(status, kind.__name__) for status, kind in operation.answers.items()
+        str(status): _success(route, status, kind.__name__)
+        for status, kind in operation.answers.items()
     }
     if route is routes.OPENAPI:
         content = {CONTENT_TYPE: {"schema": {"type": "string"}}}
@@ -139,6 +144,7 @@ def _path_parameters(route: Route) -> list[Node]:
             "required": True,
             "description": PATH[name][1],
             "schema": PATH[name][0],
+            "example": PATH[name][2],
         }
         for name in names
     ]
@@ -171,12 +177,15 @@ def _headers(names: Iterable[str]) -> Node:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
-def _success(status: int, name: str) -> Node:
-    return {
+def _success(route: Route, status: int, name: str) -> Node:
+    node: Node = {
         "description": "The answer." if status == OK else "A new order.",
         "headers": _headers(_LIMITER),
         "content": {_JSON: {"schema": ref(name)}},
     }
+    if route in LINKS:
+        node["links"] = LINKS[route]
+    return node
 
 
 def refusals(route: Route) -> list[tuple[int, tuple[Code, ...]]]:
@@ -203,26 +212,32 @@ def _response_name(status: int, codes: tuple[Code, ...]) -> str:
 
 def _refusal(status: int, codes: tuple[Code, ...]) -> Node:
     """A failure: one example per code, for clients branch on it; the text is for humans."""
-    names: tuple[str, ...] = _LIMITER
-    if status == CODES[Code.RATE_LIMITED].status:
-        names = _THROTTLED
-    elif status == CODES[Code.UNAUTHENTICATED].status:
-        names = (_CHALLENGE_HEADER,)
-    elif status == CODES[Code.FORBIDDEN_SCOPE].status:
-        names = (*_LIMITER, _CHALLENGE_HEADER)
+    shown = [code.value for code in codes]
+    this_version = {"type": "object", "properties": {"code": {"enum": shown}}}
     return {
         "description": f"{', '.join(codes)}.",
-        "headers": _headers(names),
+        "headers": _refusal_headers(status, codes),
         "content": {
             _JSON: {
-                "schema": ref(model.ErrorBody.__name__),
+                "schema": {"allOf": [ref(model.ErrorBody.__name__), this_version]},
                 "examples": {
-                    code.value: {"value": {"code": code.value, "error": "a text for a human"}}
-                    for code in codes
+                    code: {"value": {"code": code, "error": "a text for a human"}} for code in shown
                 },
             }
         },
     }
+
+
+def _refusal_headers(status: int, codes: tuple[Code, ...]) -> Node:
+    if status == CODES[Code.UNAUTHENTICATED].status:
+        return _headers((_CHALLENGE_HEADER,))
+    if status == CODES[Code.FORBIDDEN_SCOPE].status:
+        return _headers((*_LIMITER, _CHALLENGE_HEADER))
+    if status == CODES[Code.RATE_LIMITED].status:
+        return _headers(_THROTTLED)
+    if _BEFORE_THE_LIMITER.isdisjoint(codes):
+        return _headers(_LIMITER)
+    return {name: {**_HEADERS[name], "required": False} for name in _LIMITER}
 
 
 # --- credentials ----------------------------------------------------------------------------------

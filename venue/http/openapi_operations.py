@@ -52,16 +52,30 @@ CREDENTIAL_CODES: Final = (
 )
 """What every route with a credential can refuse with."""
 
-PATH: Final[dict[str, tuple[Schema, str]]] = {
-    "market_id": (MARKET_PATH, "A market's ticker, in any case, or its UUID."),
-    "event_ticker": (MARKET_PATH, "An event or series ticker, in any case; dots are significant."),
-    "order_id": (ORDER_ID, "An order id; never a number."),
-}
-"""Schema and meaning of the variable segments."""
+MARKET_DATA_CODES: Final = (Code.ENGINE_UNAVAILABLE,)
+"""What reads of the market data store refuse with when there is none."""
+
+_MARKET_EXAMPLE: Final = "ACME-VAL-26Q4-212.5B"
+_EVENT_EXAMPLE: Final = "ACME-VAL-26Q4"
+_SERIES_EXAMPLE: Final = "ACME-VAL"
+_COMPANY_EXAMPLE: Final = "00000000-0000-4000-8000-000000000002"
+_FROM_EXAMPLE: Final = "2026-10-01T00:00:00Z"
+_TO_EXAMPLE: Final = "2026-10-02T00:00:00.123456789Z"
+_ORDER_EXAMPLE: Final = "17978385004963309572"
+
+PATH: Final[dict[str, tuple[Schema, str, str]]] = {
+    "market_id": (MARKET_PATH, "A market's ticker, in any case, or its UUID.", _MARKET_EXAMPLE),
+    "event_ticker": (
+        MARKET_PATH, "An event or series ticker, in any case; dots are significant.", _EVENT_EXAMPLE
+    ),
+    "order_id": (ORDER_ID, "An order id; never a number.", _ORDER_EXAMPLE),
+}  # fmt: skip
+"""Schema, meaning and an example of the variable segments."""
 
 
-def _query(name: str, schema: Schema, description: str) -> Parameter:
-    return {"name": name, "in": "query", "description": description, "schema": schema}
+def _query(name: str, schema: Schema, description: str, example: object = None) -> Parameter:
+    node = {"name": name, "in": "query", "description": description, "schema": schema}
+    return node if example is None else {**node, "example": example}
 
 
 _LIMIT: Final = _query(
@@ -81,21 +95,25 @@ _CURSOR: Final = _query(
 )
 _PAGE: Final = (_LIMIT, _CURSOR)
 _FILTER: Final[Schema] = {"type": "string", "minLength": 1}
-_SERIES: Final = _query("series_ticker", _FILTER, "Of one series, in any case.")
-_PROJECT: Final = _query("project_id", UUID, "Of one company.")
+_SERIES: Final = _query("series_ticker", _FILTER, "Of one series, in any case.", _SERIES_EXAMPLE)
+_PROJECT: Final = _query("project_id", UUID, "Of one company.", _COMPANY_EXAMPLE)
 _SEARCH: Final = _query(
     "q",
     {"type": "string", "minLength": limits.SEARCH_LENGTH_MIN},
     "Literal search, in any case: part of a company's name, symbol or event title, or the "
     "beginning of an event or market ticker.",
+    "acme",
 )
-_FROM: Final = _query("from", INSTANT, "Beginning of the window; not after `to`.")
-_TO: Final = _query("to", INSTANT, "End of the window.")
+_FROM: Final = _query("from", INSTANT, "Beginning of the window; not after `to`.", _FROM_EXAMPLE)
+_TO: Final = _query("to", INSTANT, "End of the window.", _TO_EXAMPLE)
 _CANDLE_HOURS: Final = limits.CANDLE_WINDOW_DEFAULT_NS // (3600 * NS_PER_SECOND)
 _CANDLES_FROM: Final = _query(
-    "from", INSTANT, f"Window start, not after `to`; {_CANDLE_HOURS} hours before now if absent."
+    "from",
+    INSTANT,
+    f"Window start, not after `to`; {_CANDLE_HOURS} hours before now if absent.",
+    _FROM_EXAMPLE,
 )
-_CANDLES_TO: Final = _query("to", INSTANT, "Window end; now if absent.")
+_CANDLES_TO: Final = _query("to", INSTANT, "Window end; now if absent.", _TO_EXAMPLE)
 _INTERVAL: Final = _query(
     "interval",
     {**one_of(CandleInterval), "default": CandleInterval.H1.value},
@@ -122,12 +140,18 @@ _ORDER_STATUS: Final = {
     "explode": False,
 }
 _OF_MARKET: Final = _query(
-    "ticker", MARKET_PATH, "Of one market, by ticker or UUID; not together with `event_ticker`."
+    "ticker",
+    MARKET_PATH,
+    "Of one market, by ticker or UUID; not together with `event_ticker`.",
+    _MARKET_EXAMPLE,
 )
 _OF_EVENT: Final = _query(
-    "event_ticker", MARKET_PATH, "Of every market of one event; not together with `ticker`."
+    "event_ticker",
+    MARKET_PATH,
+    "Of every market of one event; not together with `ticker`.",
+    _EVENT_EXAMPLE,
 )
-_OF_ORDER: Final = _query("order_id", ORDER_ID, "Of one order.")
+_OF_ORDER: Final = _query("order_id", ORDER_ID, "Of one order.", _ORDER_EXAMPLE)
 
 _MARKET_CODES: Final = (Code.INVALID_MARKET_IDENTIFIER, Code.MARKET_NOT_FOUND)
 _PAGE_CODES: Final = (Code.INVALID_PARAMETER, Code.INVALID_CURSOR)
@@ -164,16 +188,17 @@ OPERATIONS: Final[dict[Route, Operation]] = {
         "A market with the caller's own state beside it.", model.Snapshot, (), *_MARKET_CODES
     ),
     routes.ORDERBOOK: _read(
-        "Depth in canonical YES terms, a recent view.", model.Orderbook, (), *_MARKET_CODES
+        "Depth in canonical YES terms, a recent view.",
+        model.Orderbook, (), *_MARKET_CODES, *MARKET_DATA_CODES,
     ),
     routes.CANDLES: _read(
         "Candles, oldest first.",
         model.CandleSeries, (_INTERVAL, _CANDLES_FROM, _CANDLES_TO),
-        *_MARKET_CODES, Code.INVALID_PARAMETER, Code.INVALID_ENUM_VALUE,
+        *_MARKET_CODES, Code.INVALID_PARAMETER, Code.INVALID_ENUM_VALUE, *MARKET_DATA_CODES,
     ),
     routes.TRADES: _read(
         "The public tape of a market, newest first.",
-        model.TradesPage, (*_PAGE, _FROM, _TO), *_MARKET_CODES, *_PAGE_CODES,
+        model.TradesPage, (*_PAGE, _FROM, _TO), *_MARKET_CODES, *_PAGE_CODES, *MARKET_DATA_CODES,
     ),
     routes.LIST_EVENTS: _read(
         "Events with their markets in strike order.",

@@ -141,16 +141,31 @@ def _present(kind: object) -> object:
     return next(part for part in parts if part is not NoneType) if NoneType in parts else kind
 
 
+def _or_null(schema: Schema) -> Schema:
+    """An optional field of a request: null counts as absent (S32)."""
+    nullable = {**schema, "type": [schema["type"], "null"]}
+    if "enum" in schema:
+        nullable["enum"] = [*schema["enum"], None]
+    return nullable
+
+
+def _one_without_the_other(there: str, absent: str, **more: Schema) -> Schema:
+    """A choice: the field `there` is given and `absent` is not."""
+    given = {there: {"not": {"type": "null"}}, absent: {"type": "null"}}
+    return {"required": [there], "properties": {**given, **more}}
+
+
 def _new_order() -> Schema:
     return {
         "description": "An order by size or, to buy only and never to rest, by budget. Enums in "
-        "any case. Unknown fields are ignored. The notional of an order, price x qty, is at most "
-        f"{limits.NOTIONAL_CENTS_MAX} cents.",
+        "any case. Unknown fields are ignored; null counts as absent. No key stands twice. At most "
+        f"{limits.BODY_BYTES_MAX} bytes, nested at most {limits.BODY_DEPTH_MAX} deep. The notional "
+        f"of an order, price x qty, is at most {limits.NOTIONAL_CENTS_MAX} cents.",
         "type": "object",
         "required": ["outcome", "side", "price", "client_order_id"],
         "properties": {
-            "ticker": MARKET_PATH,
-            "market_id": UUID,
+            "ticker": _or_null(MARKET_PATH),
+            "market_id": _or_null(UUID),
             "outcome": one_of(Outcome),
             "side": one_of(Side),
             "price": {
@@ -158,50 +173,55 @@ def _new_order() -> Schema:
                 "description": "Limit in cents for the named outcome; on a budget order the "
                 "worst acceptable price per share.",
             },
-            "qty": {**_QTY_ASKED, "description": "Whole shares."},
-            "budget_cents": {
-                "type": "integer",
-                "minimum": 1,
-                "maximum": limits.NOTIONAL_CENTS_MAX,
-                "description": "Cash to spend at most, fees included.",
-            },
-            "time_in_force": {**one_of(TimeInForce), "default": TimeInForce.GTC.value},
+            "qty": {**_or_null(_QTY_ASKED), "description": "Whole shares."},
+            "budget_cents": _or_null(
+                {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": limits.NOTIONAL_CENTS_MAX,
+                    "description": "Cash to spend at most, fees included.",
+                }
+            ),
+            "time_in_force": {**_or_null(one_of(TimeInForce)), "default": TimeInForce.GTC.value},
             "client_order_id": {
                 **_CLIENT_ORDER_ID,
                 "description": "Idempotency key of the user; case matters.",
             },
         },
         "allOf": [
-            {"oneOf": [{"required": ["ticker"]}, {"required": ["market_id"]}]},
-            {"oneOf": [_by_size(), _by_budget()]},
+            {
+                "oneOf": [
+                    _one_without_the_other("ticker", "market_id"),
+                    _one_without_the_other("market_id", "ticker"),
+                ]
+            },
+            {"oneOf": [_one_without_the_other("qty", "budget_cents"), _by_budget()]},
         ],
     }
 
 
-def _by_size() -> Schema:
-    return {"required": ["qty"], "properties": {"budget_cents": False}}
-
-
 def _by_budget() -> Schema:
     # The time in force is required here, for its default is the one a budget order cannot have.
-    return {
-        "required": ["budget_cents", "time_in_force"],
-        "properties": {
-            "qty": False,
-            "side": {"const": Side.BUY.value},
-            "time_in_force": one_of(TimeInForce, TimeInForce.GTC.value),
-        },
-    }
+    by_budget = _one_without_the_other(
+        "budget_cents",
+        "qty",
+        side={"const": Side.BUY.value},
+        time_in_force=one_of(TimeInForce, TimeInForce.GTC.value),
+    )
+    return {**by_budget, "required": ["budget_cents", "time_in_force"]}
 
 
 def _amend() -> Schema:
     return {
-        "description": "A new price, a new remaining size, or both; what is left out stays as it "
-        "is. Other fields are ignored.",
+        "description": "A new price, a new remaining size, or both; what is left out or null stays "
+        "as it is. Other fields are ignored.",
         "type": "object",
         "properties": {
-            "price": PRICE,
-            "qty": {**_QTY_ASKED, "description": "The new REMAINING size, whole shares."},
+            "price": _or_null(PRICE),
+            "qty": {**_or_null(_QTY_ASKED), "description": "The new REMAINING size, whole shares."},
         },
-        "anyOf": [{"required": ["price"]}, {"required": ["qty"]}],
+        "anyOf": [
+            {"required": [name], "properties": {name: {"type": "integer"}}}
+            for name in ("price", "qty")
+        ],
     }

@@ -1,9 +1,9 @@
 """Candles of one market: rollups of its prints, kept as they grow, and coarser ones made from them.
 
-Buckets are aligned to the Unix epoch, UTC. Each rollup keeps its newest buckets up to a number,
-so a market's candles take bounded memory however long it trades.
+Buckets are aligned to the Unix epoch, UTC. Every bucket in which something traded is kept, packed,
+so there are never more of them than prints.
 
-Source: interface, GET /markets/{market_id}/candles; silence S7.
+Source: interface, GET /markets/{market_id}/candles; silences S7, S52.
 """
 
 from bisect import bisect_left
@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from venue.read.packed import PackedRows, PackedSnapshot
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND, from_ns
 from venue.wire.model import CandleInterval
@@ -27,20 +28,21 @@ LENGTH_NS: Final[dict[CandleInterval, int]] = {
     CandleInterval.D1: 24 * _HOUR_NS,
 }
 
-BUCKETS_KEPT: Final[dict[CandleInterval, int]] = {
-    CandleInterval.S30: 2_880,
-    CandleInterval.M1: 10_080,
-    CandleInterval.H1: 17_520,
-    CandleInterval.D1: 3_650,
-}
-"""The stored rollups and how many traded buckets of each are kept: at least a day, a week, two
-years and ten years. 4h and 12h are re-aggregated from hourly ones."""
+STORED: Final = (CandleInterval.S30, CandleInterval.M1, CandleInterval.H1, CandleInterval.D1)
+"""The stored rollups; 4h and 12h are re-aggregated from hourly ones when asked for."""
 
-_SLACK: Final = 64
-"""Old buckets are dropped this many at a time."""
+CANDLES_MAX: Final = 10_000
+"""The newest candles of a window that one answer holds, and the newest hours that it is made from:
+nearly a week of minutes in each of which something traded, or a year of hours. A longer answer
+would hold up everybody else's; a narrower window reaches what it leaves out."""
 
 
-class _Bucket(msgspec.Struct):
+class Bucket(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One bucket of a rollup; prices in canonical YES cents, volume in shares.
+
+    Snapshots hold these rows: fields may be added at the end only, with a default.
+    """
+
     start_ns: int
     open: Price
     high: Price
@@ -49,66 +51,132 @@ class _Bucket(msgspec.Struct):
     volume: Qty
     trade_count: int
 
-    def add(self, later: "_Bucket") -> None:
-        self.high = max(self.high, later.high)
-        self.low = min(self.low, later.low)
-        self.close = later.close
-        self.volume = Qty(self.volume + later.volume)
-        self.trade_count += later.trade_count
+    def with_later(
+        self, high: Price, low: Price, close: Price, volume: Qty, trade_count: int
+    ) -> "Bucket":
+        """This bucket with what traded later in it."""
+        return Bucket(
+            self.start_ns,
+            self.open,
+            max(self.high, high),
+            min(self.low, low),
+            close,
+            Qty(self.volume + volume),
+            self.trade_count + trade_count,
+        )
+
+
+_BUCKETS: Final = msgspec.msgpack.Decoder(Bucket)
+
+
+class RollupSnapshot(msgspec.Struct, frozen=True):
+    """The buckets of one stored rollup; `latest` is the one that may still grow."""
+
+    interval: CandleInterval
+    closed: PackedSnapshot
+    latest: Bucket | None
+
+
+class _Rollup:
+    """The buckets of one length, oldest first."""
+
+    __slots__ = ("closed", "latest", "length_ns")
+
+    def __init__(self, length_ns: int) -> None:
+        self.length_ns = length_ns
+        self.closed = PackedRows(_BUCKETS)
+        self.latest: Bucket | None = None
+
+    def add(self, at_ns: int, price: Price, qty: Qty) -> None:
+        start_ns = at_ns - at_ns % self.length_ns
+        latest = self.latest
+        if latest is not None and latest.start_ns == start_ns:
+            self.latest = latest.with_later(price, price, price, qty, 1)
+        else:
+            if latest is not None:
+                self.closed.append(latest)
+            self.latest = Bucket(start_ns, price, price, price, price, qty, 1)
+
+    def between(self, low_ns: int, high_ns: int) -> tuple[list[Bucket], bool]:
+        """The newest buckets that begin from `low_ns` to below `high_ns`; whether older are cut."""
+        low = bisect_left(self.closed, low_ns, key=_start_ns)
+        high = bisect_left(self.closed, high_ns, key=_start_ns)
+        last = self.latest
+        shown = [last] if last is not None and low_ns <= last.start_ns < high_ns else []
+        first = max(low, high + len(shown) - CANDLES_MAX)
+        return [self.closed[place] for place in range(first, high)] + shown, first > low
 
 
 class Candles:
     """The candles of one market."""
 
     def __init__(self) -> None:
-        self._stored: dict[CandleInterval, list[_Bucket]] = {name: [] for name in BUCKETS_KEPT}
+        self._stored: dict[CandleInterval, _Rollup] = {
+            name: _Rollup(LENGTH_NS[name]) for name in STORED
+        }
+
+    @classmethod
+    def restored(cls, snapshot: tuple[RollupSnapshot, ...]) -> "Candles":
+        """The candles that gave this snapshot."""
+        candles = cls()
+        for kept in snapshot:
+            rollup = candles._stored[kept.interval]
+            rollup.closed = PackedRows.restored(_BUCKETS, kept.closed)
+            rollup.latest = kept.latest
+        return candles
+
+    def snapshot(self) -> tuple[RollupSnapshot, ...]:
+        """Everything there is; later prints do not change it."""
+        return tuple(
+            [
+                RollupSnapshot(interval, rollup.closed.snapshot(), rollup.latest)
+                for interval, rollup in self._stored.items()
+            ]
+        )
 
     def add(self, at_ns: int, price: Price, qty: Qty) -> None:
         """Count one print; `at_ns` never goes back."""
-        for interval, buckets in self._stored.items():
-            start_ns = at_ns - at_ns % LENGTH_NS[interval]
-            _append(buckets, _Bucket(start_ns, price, price, price, price, qty, 1))
-            if len(buckets) >= BUCKETS_KEPT[interval] + _SLACK:
-                del buckets[:_SLACK]
+        for rollup in self._stored.values():
+            rollup.add(at_ns, price, qty)
 
     def window(
         self, interval: CandleInterval, from_ns_: int, to_ns_: int
     ) -> tuple[model.Candle, ...]:
         """Candles that begin at or between two instants, oldest first, none without a trade.
 
-        A candle that is still going on is shown as it stands.
+        A candle that is still going on is shown as it stands. Of more than `CANDLES_MAX` only the
+        newest are shown.
         """
-        length_ns = LENGTH_NS[interval]
-        stored = self._stored.get(interval)
-        if stored is None:
-            stored = self._regrouped(from_ns_, to_ns_ + length_ns, length_ns)
-        low = bisect_left(stored, from_ns_, key=_start_ns)
-        high = bisect_left(stored, to_ns_ + 1, key=_start_ns)
-        return tuple(map(_shown, stored[low:high]))
+        rollup = self._stored.get(interval)
+        if rollup is None:
+            buckets = self._regrouped(from_ns_, to_ns_, LENGTH_NS[interval])
+        else:
+            buckets, _ = rollup.between(from_ns_, to_ns_ + 1)
+        return tuple(map(_shown, buckets))
 
-    def _regrouped(self, from_ns_: int, to_ns_: int, length_ns: int) -> list[_Bucket]:
-        hourly = self._stored[CandleInterval.H1]
-        low = bisect_left(hourly, from_ns_ - from_ns_ % length_ns, key=_start_ns)
-        high = bisect_left(hourly, to_ns_, key=_start_ns)
-        grouped: list[_Bucket] = []
-        for hour in hourly[low:high]:
+    def _regrouped(self, from_ns_: int, to_ns_: int, length_ns: int) -> list[Bucket]:
+        """Whole groups of hours that begin at or between two instants, oldest first."""
+        first_ns = from_ns_ + -from_ns_ % length_ns
+        end_ns = to_ns_ - to_ns_ % length_ns + length_ns
+        hours, cut = self._stored[CandleInterval.H1].between(first_ns, end_ns)
+        grouped: list[Bucket] = []
+        for hour in hours:
             start_ns = hour.start_ns - hour.start_ns % length_ns
-            _append(grouped, msgspec.structs.replace(hour, start_ns=start_ns))
-        return grouped
+            if grouped and grouped[-1].start_ns == start_ns:
+                grouped[-1] = grouped[-1].with_later(
+                    hour.high, hour.low, hour.close, hour.volume, hour.trade_count
+                )
+            else:
+                grouped.append(msgspec.structs.replace(hour, start_ns=start_ns))
+        # What the cut left of the first group is not that group.
+        return grouped[1:] if cut else grouped
 
 
-def _append(buckets: list[_Bucket], later: _Bucket) -> None:
-    if buckets and buckets[-1].start_ns == later.start_ns:
-        buckets[-1].add(later)
-    else:
-        buckets.append(later)
-
-
-def _start_ns(bucket: _Bucket) -> int:
+def _start_ns(bucket: Bucket) -> int:
     return bucket.start_ns
 
 
-def _shown(bucket: _Bucket) -> model.Candle:
+def _shown(bucket: Bucket) -> model.Candle:
     return model.Candle(
         timestamp=from_ns(bucket.start_ns),
         open=bucket.open,

@@ -5,29 +5,33 @@ Source: interface, Resources (Market, Event); GET /markets, /events; silences S2
 
 import decimal
 from bisect import bisect_right, insort
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
 import msgspec
 
 from venue.core import messages
-from venue.read.directory import Directory, Unresolvable
+from venue.read.directory import Directory, DirectorySnapshot, Unresolvable
 from venue.wire import model, names
 from venue.wire.instant import from_ns
 from venue.wire.model import EventStatus, MarketState
 from venue.wire.money import PRICE_MAX, PRICE_MIN, TICK_CENTS, Price, Qty
 from venue.wire.names import MarketId, ProjectId, Ticker
 
+Takers = Mapping[type[messages.Event], Callable[[Any], None]]
+"""Who takes in an event, by its type. A column of class patterns costs more than most events do."""
+
 _UNSTRUCK: Final = (1, decimal.Decimal(0))
 """Sorts a binary market behind every rung."""
 
 
-class Company(msgspec.Struct):
-    """A company as listed; `symbol` is its current handle."""
+class Company(msgspec.Struct, frozen=True):
+    """A company as listed; `symbol` is its current handle, which an archived one has lost."""
 
     project_id: ProjectId
     name: str
     symbol: str
+    archived: bool = False
 
 
 class _Market(msgspec.Struct):
@@ -47,6 +51,33 @@ class _Event(msgspec.Struct):
     sequence: int
     status: EventStatus
     markets: list[_Market]
+
+
+class EventRecord(msgspec.Struct, frozen=True):
+    """An event as listed, and its status."""
+
+    listed: messages.ListEvent
+    status: EventStatus
+
+
+class MarketRecord(msgspec.Struct, frozen=True):
+    """A market as listed, and what has become of it. open_interest: shares."""
+
+    listed: messages.ListMarket
+    created_ns: int
+    updated_ns: int
+    state: MarketState
+    last_price: Price | None
+    open_interest: Qty
+
+
+class CatalogSnapshot(msgspec.Struct, frozen=True):
+    """Everything that is listed, each in the order of listing."""
+
+    companies: tuple[Company, ...]
+    events: tuple[EventRecord, ...]
+    markets: tuple[MarketRecord, ...]
+    directory: DirectorySnapshot
 
 
 class MarketFilter(msgspec.Struct, frozen=True):
@@ -82,32 +113,87 @@ class Catalog:
         self._by_market: dict[MarketId, _Market] = {}
         self._by_ticker: dict[Ticker, _Market] = {}
         self._directory = Directory()
+        self._takers: Takers = {
+            messages.CompanyListed: self._take_company,
+            messages.CompanyArchived: self._take_archiving,
+            messages.EventListed: self._take_event,
+            messages.MarketListed: self._take_market,
+            messages.EventStatusChanged: self._take_event_status,
+            messages.MarketStateChanged: self._take_market_state,
+            messages.TradePrinted: self._take_print,
+            messages.OpenInterestChanged: self._take_open_interest,
+        }
+
+    @classmethod
+    def restored(cls, snapshot: CatalogSnapshot) -> "Catalog":
+        """The catalog that gave this snapshot."""
+        catalog = cls()
+        catalog._directory = Directory.restored(snapshot.directory)
+        catalog._companies = {company.project_id: company for company in snapshot.companies}
+        for event in snapshot.events:
+            catalog._list_event(event.listed)
+            catalog._events[-1].status = event.status
+        for kept in snapshot.markets:
+            catalog._list_market(kept.listed, kept.created_ns)
+            market = catalog._touch(kept.listed.market_id, kept.updated_ns)
+            market.last_price, market.open_interest = kept.last_price, kept.open_interest
+            catalog._set_state(market, kept.state)
+        return catalog
+
+    def snapshot(self) -> CatalogSnapshot:
+        """Everything there is; later events do not change it."""
+        return CatalogSnapshot(
+            tuple(self._companies.values()),
+            tuple([EventRecord(event.listed, event.status) for event in self._events]),
+            tuple(
+                [
+                    MarketRecord(
+                        market.listed,
+                        market.created_ns,
+                        market.updated_ns,
+                        market.state,
+                        market.last_price,
+                        market.open_interest,
+                    )
+                    for market in self._markets
+                ]
+            ),
+            self._directory.snapshot(),
+        )
 
     # --- what happened -------------------------------------------------------------------------
 
     def apply(self, event: messages.Event) -> None:
         """Take in one event of the engine; those that do not concern the catalog pass by."""
-        match event:
-            case messages.CompanyListed():
-                self._list_company(event.company, event.at_ns)
-            case messages.CompanyArchived():
-                self._directory.archive(event.project_id)
-            case messages.EventListed():
-                self._list_event(event.event)
-            case messages.MarketListed():
-                self._list_market(event.market, event.at_ns)
-            case messages.EventStatusChanged():
-                self._by_event[names.fold_ticker(event.event_ticker)].status = event.status
-            case messages.MarketStateChanged():
-                market = self._touch(event.market_id, event.at_ns)
-                market.state = event.state
-                self._directory.set_state(event.market_id, event.state)
-            case messages.TradePrinted():
-                self._touch(event.market_id, event.at_ns).last_price = event.price
-            case messages.OpenInterestChanged():
-                self._touch(event.market_id, event.at_ns).open_interest = event.open_interest
-            case _:
-                pass
+        take = self._takers.get(type(event))
+        if take is not None:
+            take(event)
+
+    def _take_company(self, event: messages.CompanyListed) -> None:
+        self._list_company(event.company, event.at_ns)
+
+    def _take_archiving(self, event: messages.CompanyArchived) -> None:
+        company = self._companies[event.project_id]
+        self._companies[event.project_id] = msgspec.structs.replace(company, archived=True)
+        self._directory.archive(event.project_id)
+
+    def _take_event(self, event: messages.EventListed) -> None:
+        self._list_event(event.event)
+
+    def _take_market(self, event: messages.MarketListed) -> None:
+        self._list_market(event.market, event.at_ns)
+
+    def _take_event_status(self, event: messages.EventStatusChanged) -> None:
+        self._by_event[names.fold_ticker(event.event_ticker)].status = event.status
+
+    def _take_market_state(self, event: messages.MarketStateChanged) -> None:
+        self._set_state(self._touch(event.market_id, event.at_ns), event.state)
+
+    def _take_print(self, event: messages.TradePrinted) -> None:
+        self._touch(event.market_id, event.at_ns).last_price = event.price
+
+    def _take_open_interest(self, event: messages.OpenInterestChanged) -> None:
+        self._touch(event.market_id, event.at_ns).open_interest = event.open_interest
 
     def _list_company(self, listed: messages.ListCompany, at_ns: int) -> None:
         self._companies[listed.project_id] = Company(listed.project_id, listed.name, listed.symbol)
@@ -136,6 +222,10 @@ class Catalog:
         market.shown = None
         return market
 
+    def _set_state(self, market: _Market, state: MarketState) -> None:
+        market.state = state
+        self._directory.set_state(market.listed.market_id, state)
+
     # --- one thing by name ---------------------------------------------------------------------
 
     def find_market(self, name: str) -> MarketId | None:
@@ -159,14 +249,43 @@ class Catalog:
         listed = self._by_market[market_id].listed
         return listed.ticker, listed.event_ticker
 
+    def market_number(self, market_id: MarketId) -> int:
+        """A market's number in the order of listing, from 0, for ever its own. May raise KeyError.
+
+        Kept rows name their market by it.
+        """
+        return self._by_market[market_id].sequence
+
+    def numbered_market(self, number: int) -> MarketId:
+        """The market with this number."""
+        return self._markets[number].listed.market_id
+
+    def market_numbers(self, event_ticker: Ticker) -> tuple[int, ...]:
+        """The numbers of an event's markets; none for an event never listed."""
+        event = self._by_event.get(names.fold_ticker(event_ticker))
+        return () if event is None else tuple([market.sequence for market in event.markets])
+
     def company(self, project_id: ProjectId) -> Company | None:
         """The company with this UUID, archived ones too."""
         return self._companies.get(project_id)
+
+    def companies(self) -> tuple[Company, ...]:
+        """Every company in the order of listing, archived ones too."""
+        return tuple(self._companies.values())
+
+    @property
+    def market_count(self) -> int:
+        """How many markets there are or were."""
+        return len(self._markets)
 
     def event(self, event_ticker: str) -> model.Event | None:
         """The event with this ticker, any case."""
         event = self._by_event.get(names.fold_ticker(event_ticker))
         return None if event is None else _shown_event(event)
+
+    def series_tickers(self) -> tuple[Ticker, ...]:
+        """Every series, in the order in which their first events were listed."""
+        return tuple([events[0].listed.series_ticker for events in self._by_series.values()])
 
     def has_series(self, series_ticker: str) -> bool:
         """Whether any event belongs to this series, any case."""
@@ -239,6 +358,10 @@ class Catalog:
         return [m for m in event.markets if m.listed.ticker.upper().startswith(prefix)]
 
     # --- handles of the channel ----------------------------------------------------------------
+
+    def refresh_directory_every(self, refresh_ns: int) -> None:
+        """Let the directory of handles take in what is new so often; refresh_ns >= 1."""
+        self._directory.refresh_ns = refresh_ns
 
     def resolve_ticker(self, handle: str, now_ns: int) -> MarketId | Unresolvable:
         """The market that a channel's folded handle names at `now_ns`, or why there is none."""

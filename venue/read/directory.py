@@ -38,10 +38,23 @@ class _Symbol(msgspec.Struct, frozen=True):
     since_ns: int
 
 
+class DirectorySnapshot(msgspec.Struct, frozen=True):
+    """What the directory knows beyond the tickers, which the catalog lists anew.
+
+    symbols: in the order in which they were given.
+    """
+
+    first_ns: int | None
+    symbols: tuple[_Symbol, ...]
+    archived: tuple[ProjectId, ...]
+
+
 class Directory:
     """Tickers and symbols, in the upper case of `names.fold_handle`, to ids."""
 
     def __init__(self) -> None:
+        self.refresh_ns = DIRECTORY_REFRESH_NS
+        """How long a new name may stay unknown; at most what the interface says."""
         self._first_ns: int | None = None
         self._rungs: dict[str, _Rung] = {}
         self._by_id: dict[MarketId, _Rung] = {}
@@ -49,6 +62,19 @@ class Directory:
         self._archived: dict[ProjectId, None] = {}
         # Symbols in the order in which they were given: one entry per act of the operator.
         self._symbols: list[_Symbol] = []
+
+    @classmethod
+    def restored(cls, snapshot: DirectorySnapshot) -> "Directory":
+        """The directory that gave this snapshot, once groups, markets and states are told again."""
+        directory = cls()
+        directory._first_ns = snapshot.first_ns
+        directory._symbols = list(snapshot.symbols)
+        directory._archived = dict.fromkeys(snapshot.archived)
+        return directory
+
+    def snapshot(self) -> DirectorySnapshot:
+        """Everything there is but tickers; later changes do not change it."""
+        return DirectorySnapshot(self._first_ns, tuple(self._symbols), tuple(self._archived))
 
     def list_symbol(self, project_id: ProjectId, symbol: str, at_ns: int) -> None:
         """A company has this symbol from `at_ns` on."""
@@ -111,4 +137,4 @@ class Directory:
         """When the directory that answers at `now_ns` was made."""
         if self._first_ns is None:
             return now_ns
-        return now_ns - (now_ns - self._first_ns) % DIRECTORY_REFRESH_NS
+        return now_ns - (now_ns - self._first_ns) % self.refresh_ns

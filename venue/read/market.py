@@ -1,7 +1,6 @@
 """What a market shows in public: depth, prints, lifetime figures and candles, from events alone.
 
-Memory is bounded per market: 99 levels a side, the newest prints up to a number, and candles that
-roll up (`venue.read.candles`).
+Every print there was is kept, packed, and so is every candle (`venue.read.candles`).
 
 Source: interface, Resources (Orderbook, MarketTrade, MarketStats, Candle); silences S6, S28, S41.
 """
@@ -12,17 +11,14 @@ from typing import Final
 import msgspec
 
 from venue.core import messages
-from venue.read.candles import Candles
-from venue.read.catalog import Catalog
+from venue.read.candles import Candles, RollupSnapshot
+from venue.read.catalog import Catalog, Takers
+from venue.read.packed import PackedRows, PackedSnapshot, downwards, page
 from venue.wire import frames, model
 from venue.wire.instant import ZERO, from_ns
 from venue.wire.model import CandleInterval
 from venue.wire.money import PRICE_MAX, PRICE_MIN, BookSide, Cents, Price, Qty, complement, notional
 from venue.wire.names import MarketId
-
-PRINTS_KEPT_MIN: Final = 5_000
-"""The newest prints of a market that are always kept; up to twice as many before the old ones go.
-Lifetime figures and candles have counted what is no longer listed."""
 
 _CENTS_PER_DOLLAR: Final = 100
 
@@ -38,45 +34,68 @@ class Ladders(msgspec.Struct, frozen=True):
     no: tuple[frames.BookLevel, ...]
 
 
-class _Print(msgspec.Struct, frozen=True):
+class _Print(msgspec.Struct, frozen=True, array_like=True):
+    # Snapshots hold these rows: fields may be added at the end only, with a default.
     at_ns: int
     trade_id: str
     price: Price
     qty: Qty
 
 
+_PRINTS: Final = msgspec.msgpack.Decoder(_Print)
+
+
+class TapeSnapshot(msgspec.Struct, frozen=True):
+    """Everything kept of one market. bids, asks: shares by price, the slot of price 0 unused."""
+
+    market_id: MarketId
+    bids: tuple[Qty, ...]
+    asks: tuple[Qty, ...]
+    captured_ns: int
+    volume_cents: Cents
+    prints: PackedSnapshot
+    candles: tuple[RollupSnapshot, ...]
+
+
 class _Tape:
     """Everything kept of one market."""
 
-    __slots__ = (
-        "asks",
-        "bids",
-        "candles",
-        "captured_ns",
-        "dropped",
-        "prints",
-        "volume_cents",
-    )
+    __slots__ = ("asks", "bids", "candles", "captured_ns", "prints", "volume_cents")
 
     def __init__(self, listed_ns: int) -> None:
         # Sizes by price; index 0 stays empty.
         self.bids = [Qty(0)] * (PRICE_MAX + 1)
         self.asks = [Qty(0)] * (PRICE_MAX + 1)
         self.captured_ns = listed_ns
-        self.prints: list[_Print] = []
-        self.dropped = 0
+        self.prints = PackedRows(_PRINTS)
         self.volume_cents = Cents(0)
         self.candles = Candles()
 
+    @classmethod
+    def restored(cls, snapshot: TapeSnapshot) -> "_Tape":
+        tape = cls(snapshot.captured_ns)
+        tape.bids, tape.asks = list(snapshot.bids), list(snapshot.asks)
+        tape.prints = PackedRows.restored(_PRINTS, snapshot.prints)
+        tape.volume_cents = snapshot.volume_cents
+        tape.candles = Candles.restored(snapshot.candles)
+        return tape
+
+    def snapshot(self, market_id: MarketId) -> TapeSnapshot:
+        return TapeSnapshot(
+            market_id,
+            tuple(self.bids),
+            tuple(self.asks),
+            self.captured_ns,
+            self.volume_cents,
+            self.prints.snapshot(),
+            self.candles.snapshot(),
+        )
+
     def add(self, printed: messages.TradePrinted) -> None:
         self.captured_ns = printed.at_ns
-        row = _Print(printed.at_ns, printed.trade_id, printed.price, printed.qty)
-        self.prints.append(row)
-        self.volume_cents = Cents(self.volume_cents + notional(row.price, row.qty))
-        self.candles.add(row.at_ns, row.price, row.qty)
-        if len(self.prints) > 2 * PRINTS_KEPT_MIN:
-            del self.prints[:PRINTS_KEPT_MIN]
-            self.dropped += PRINTS_KEPT_MIN
+        self.prints.append(_Print(printed.at_ns, printed.trade_id, printed.price, printed.qty))
+        self.volume_cents = Cents(self.volume_cents + notional(printed.price, printed.qty))
+        self.candles.add(printed.at_ns, printed.price, printed.qty)
 
 
 class MarketViews:
@@ -85,21 +104,40 @@ class MarketViews:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._tapes: dict[MarketId, _Tape] = {}
+        self._takers: Takers = {
+            messages.LevelChanged: self._change_level,
+            messages.TradePrinted: self._print,
+            messages.MarketListed: self._list_market,
+        }
+
+    @classmethod
+    def restored(cls, catalog: Catalog, snapshot: tuple[TapeSnapshot, ...]) -> "MarketViews":
+        """The views that gave this snapshot, beside the restored catalog."""
+        views = cls(catalog)
+        views._tapes = {kept.market_id: _Tape.restored(kept) for kept in snapshot}
+        return views
+
+    def snapshot(self) -> tuple[TapeSnapshot, ...]:
+        """Everything there is, market by market; later events do not change it."""
+        return tuple([tape.snapshot(market_id) for market_id, tape in self._tapes.items()])
 
     def apply(self, event: messages.Event) -> None:
         """Take in one event of the engine; those that do not concern markets pass by."""
-        match event:
-            case messages.LevelChanged():
-                tape = self._tapes[event.market_id]
-                sizes = tape.bids if event.side is BookSide.BID else tape.asks
-                sizes[event.price] = event.size
-                tape.captured_ns = event.at_ns
-            case messages.TradePrinted():
-                self._tapes[event.market_id].add(event)
-            case messages.MarketListed():
-                self._tapes[event.market.market_id] = _Tape(event.at_ns)
-            case _:
-                pass
+        take = self._takers.get(type(event))
+        if take is not None:
+            take(event)
+
+    def _change_level(self, event: messages.LevelChanged) -> None:
+        tape = self._tapes[event.market_id]
+        sizes = tape.bids if event.side is BookSide.BID else tape.asks
+        sizes[event.price] = event.size
+        tape.captured_ns = event.at_ns
+
+    def _print(self, event: messages.TradePrinted) -> None:
+        self._tapes[event.market_id].add(event)
+
+    def _list_market(self, event: messages.MarketListed) -> None:
+        self._tapes[event.market.market_id] = _Tape(event.at_ns)
 
     def ladders(self, market_id: MarketId) -> Ladders:
         """The true book, also of a market that never traded."""
@@ -115,7 +153,7 @@ class MarketViews:
         """Depth as REST shows it: the zero instant and empty sides until the first print (S28)."""
         tape = self._tapes[market_id]
         ticker, _ = self._catalog.market_tickers(market_id)
-        if not tape.prints:
+        if len(tape.prints) == 0:
             return model.Orderbook(ticker, market_id, ZERO, (), ())
         bids, asks = tape.bids, tape.asks
         return model.Orderbook(
@@ -129,17 +167,18 @@ class MarketViews:
     def stats(self, market_id: MarketId) -> model.MarketStats:
         """Lifetime figures; volume is qty x canonical price, in dollars to the cent (S41)."""
         tape = self._tapes[market_id]
+        newest = tape.prints.newest()
         dollars, cents = divmod(tape.volume_cents, _CENTS_PER_DOLLAR)
         return model.MarketStats(
             volume_usd=f"{dollars}.{cents:02d}",
             open_interest=self._catalog.market(market_id).open_interest,
-            last_price=tape.prints[-1].price if tape.prints else None,
+            last_price=None if newest is None else newest.price,
         )
 
     def last_trade(self, market_id: MarketId) -> model.MarketTrade | None:
         """The newest print, or None for a market that never traded."""
-        prints = self._tapes[market_id].prints
-        return self._shown(market_id, prints[-1]) if prints else None
+        newest = self._tapes[market_id].prints.newest()
+        return None if newest is None else self._shown(market_id, newest)
 
     def candles(
         self, market_id: MarketId, interval: CandleInterval, from_ns_: int, to_ns_: int
@@ -165,11 +204,8 @@ class MarketViews:
         prints, (first_ns, last_ns) = tape.prints, span_ns
         low = 0 if first_ns is None else bisect_left(prints, first_ns, key=_at_ns)
         high = len(prints) if last_ns is None else bisect_right(prints, last_ns, key=_at_ns)
-        if before is not None:
-            high = min(high, before - tape.dropped)
-        start = max(low, high - limit)
-        rows = [self._shown(market_id, row) for row in reversed(prints[start : max(start, high)])]
-        return tuple(rows), start + tape.dropped if rows and start > low else None
+        places, last = page(downwards(low, high, before), limit)
+        return tuple([self._shown(market_id, prints[place]) for place in places]), last
 
     def _shown(self, market_id: MarketId, row: _Print) -> model.MarketTrade:
         ticker, _ = self._catalog.market_tickers(market_id)

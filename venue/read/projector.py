@@ -5,10 +5,20 @@ Source: interface, What the service does (reads may briefly lag a write); design
 
 from collections import deque
 
+import msgspec
+
 from venue.core.messages import Event
-from venue.read.account import AccountViews
-from venue.read.catalog import Catalog
-from venue.read.market import MarketViews
+from venue.read.account import AccountSnapshot, AccountViews
+from venue.read.catalog import Catalog, CatalogSnapshot
+from venue.read.market import MarketViews, TapeSnapshot
+
+
+class ViewsSnapshot(msgspec.Struct, frozen=True):
+    """Everything that the outside may see, as plain values."""
+
+    catalog: CatalogSnapshot
+    market: tuple[TapeSnapshot, ...]
+    account: tuple[AccountSnapshot, ...]
 
 
 class Views:
@@ -18,6 +28,21 @@ class Views:
         self.catalog = Catalog()
         self.market = MarketViews(self.catalog)
         self.account = AccountViews(self.catalog)
+
+    @classmethod
+    def restored(cls, snapshot: ViewsSnapshot) -> "Views":
+        """Views that answer every read as those did that gave this snapshot, cursors included."""
+        views = cls()
+        views.catalog = Catalog.restored(snapshot.catalog)
+        views.market = MarketViews.restored(views.catalog, snapshot.market)
+        views.account = AccountViews.restored(views.catalog, snapshot.account)
+        return views
+
+    def snapshot(self) -> ViewsSnapshot:
+        """Everything there is; later events do not change it."""
+        return ViewsSnapshot(
+            self.catalog.snapshot(), self.market.snapshot(), self.account.snapshot()
+        )
 
     def apply(self, event: Event) -> None:
         """Take in one event; events come in the order in which the engine gave them."""

@@ -356,4 +356,22 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
         "either",
         "venue.core.admission",
     ),
+    "S51": Assumption(
+        "the unit of X-RateLimit-Reset",
+        "Unix time in whole seconds, rounded up, at which the bucket is full again",
+        "any: Retry-After is what is waited",
+        "venue.http.gate",
+    ),
+    "S52": Assumption(
+        "how many candles one answer may hold",
+        "the newest 10,000 of the window; 4h and 12h are made of the newest 10,000 hours",
+        "",
+        "venue.read.candles",
+    ),
+    "S53": Assumption(
+        "the status of an order that self-trade prevention made smaller and that then traded out",
+        "canceled, for not all of it was traded",
+        "any terminal status",
+        "venue.core.matching",
+    ),
 }

@@ -346,15 +346,17 @@ def _parse_target(value: object) -> frames.Target:
 
 
 def _only_key(keys: dict[str, object], handle: str, uuid: str) -> tuple[str, str]:
-    present = [name for name in (handle, uuid) if name in keys]
-    if len(present) != 1:
+    # A key of the other target type would be a second name for what is meant, not a stray field.
+    present = [name for name in ("ticker", "eventMarketId", "symbol", "marketId") if name in keys]
+    if present not in ([handle], [uuid]):
         raise ValueError(f"exactly one of {handle} and {uuid} is wanted")
-    text = keys[present[0]]
+    key = present[0]
+    text = keys[key]
     if not isinstance(text, str):
-        raise ValueError(f"{present[0]}: a string is wanted")
-    if present[0] == uuid and not names.is_uuid(text):
+        raise ValueError(f"{key}: a string is wanted")
+    if key == uuid and not names.is_uuid(text):
         raise ValueError(f"{uuid}: not a UUID")
-    return present[0], text
+    return key, text
 
 
 # --- receiving what the venue sent ---------------------------------------------------------------

@@ -61,6 +61,13 @@ class BookSide(enum.StrEnum):
         return BookSide.ASK if self is BookSide.BID else BookSide.BID
 
 
+# Members by a name of the module: looking one up on its class costs as much as a small function.
+_YES: Final = Outcome.YES
+_BUY: Final = Side.BUY
+_BID: Final = BookSide.BID
+_ASK: Final = BookSide.ASK
+
+
 def complement(price: Price) -> Price:
     """The price of the other outcome: 100 - price. A mirror of a mirror is the price itself."""
     return Price(PAYOUT_CENTS - price)
@@ -71,7 +78,7 @@ def canonical(outcome: Outcome, price: Price) -> Price:
 
     The same function turns a canonical price back into the outcome's own price.
     """
-    return price if outcome is Outcome.YES else complement(price)
+    return price if outcome is _YES else Price(PAYOUT_CENTS - price)
 
 
 def book_side(outcome: Outcome, side: Side) -> BookSide:
@@ -79,7 +86,7 @@ def book_side(outcome: Outcome, side: Side) -> BookSide:
 
     Source: interface, Resources, Orderbook.
     """
-    return BookSide.BID if (outcome is Outcome.YES) == (side is Side.BUY) else BookSide.ASK
+    return _BID if (outcome is _YES) == (side is _BUY) else _ASK
 
 
 def is_price(value: int) -> bool:
@@ -98,6 +105,7 @@ FeeUnits = NewType("FeeUnits", int)
 _RATE_DIGITS: Final = 8
 _RATE_SCALE: Final = 10**_RATE_DIGITS
 FEE_UNITS_PER_CENT: Final = _RATE_SCALE * PAYOUT_CENTS
+_ALMOST_A_CENT: Final = FEE_UNITS_PER_CENT - 1
 _RATE_TEXT: Final = re.compile(r"(0|1)(?:\.([0-9]{1,8}))?", re.ASCII)
 
 
@@ -138,7 +146,7 @@ def fee_units(rate: FeeRate, qty: Qty, price: Price) -> FeeUnits:
 
 def ceil_cents(units: FeeUnits) -> Cents:
     """A sum of exact fees, rounded up to whole cents: the one rounding of the house."""
-    return Cents(-(-units // FEE_UNITS_PER_CENT))
+    return Cents((units + _ALMOST_A_CENT) // FEE_UNITS_PER_CENT)
 
 
 def fee_cents(rate: FeeRate, qty: Qty, price: Price) -> Cents:
@@ -156,5 +164,24 @@ def reserve_cents(rate: FeeRate, qty: Qty, price: Price, fees_so_far: FeeUnits) 
     price: the order's own limit. fees_so_far: exact fees of the fills it already had (S16).
     Any fill at the limit or better costs no more, so released cash never goes negative.
     """
-    fee_cap = ceil_cents(FeeUnits(fees_so_far + fee_units(rate, qty, price)))
-    return Cents(notional(price, qty) + fee_cap - ceil_cents(fees_so_far))
+    # `notional`, `fee_units` and `ceil_cents` in one: an order asks this at every step of its life.
+    fees = fees_so_far + rate.e8 * qty * price * (PAYOUT_CENTS - price)
+    cents = price * qty + (fees + _ALMOST_A_CENT) // FEE_UNITS_PER_CENT
+    if fees_so_far:
+        cents -= (fees_so_far + _ALMOST_A_CENT) // FEE_UNITS_PER_CENT
+    return Cents(cents)
+
+
+def fill_fee(
+    fees_so_far: FeeUnits, rate: FeeRate, qty: Qty, price: Price
+) -> tuple[FeeUnits, Cents]:
+    """An order's exact fees with one more fill, and what that fill is charged (S16).
+
+    The charge is the ceiling of the new sum less the ceiling of the old one: >= 0, and over an
+    order's life less than one cent above the exact fees.
+    """
+    fees = fees_so_far + rate.e8 * qty * price * (PAYOUT_CENTS - price)
+    charge = (fees + _ALMOST_A_CENT) // FEE_UNITS_PER_CENT
+    if fees_so_far:
+        charge -= (fees_so_far + _ALMOST_A_CENT) // FEE_UNITS_PER_CENT
+    return FeeUnits(fees), Cents(charge)

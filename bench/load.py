@@ -1,0 +1,146 @@
+"""Load for a server under measurement: raw keep-alive connections, closed loop or at a set rate.
+
+Nothing of a client library is in the way, so that what is measured is the server.
+"""
+
+import asyncio
+import itertools
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import cast
+
+import msgspec
+
+_HEAD_END = b"\r\n\r\n"
+_LENGTH = b"content-length: "
+
+
+class Result(msgspec.Struct, frozen=True):
+    """Replies by status, the wall and the server's CPU seconds, latencies in seconds, sorted."""
+
+    statuses: dict[int, int]
+    wall_s: float
+    cpu_s: float
+    latencies_s: list[float]
+
+    @property
+    def count(self) -> int:
+        """All replies."""
+        return sum(self.statuses.values())
+
+    def latency_ms(self, share: float) -> float:
+        """The latency that this share of the replies did not exceed."""
+        place = min(len(self.latencies_s) - 1, int(share * len(self.latencies_s)))
+        return 1e3 * self.latencies_s[place]
+
+
+class _Wire(asyncio.Protocol):
+    """One connection with at most one request under way."""
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._reply: asyncio.Future[int] | None = None
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def send(self, request: bytes) -> "asyncio.Future[int]":
+        """The status of the reply to come."""
+        assert self._transport is not None
+        self._reply = asyncio.get_running_loop().create_future()
+        self._transport.write(request)
+        return self._reply
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        head, found, body = self._buffer.partition(_HEAD_END)
+        if not found:
+            return
+        length = int(head.lower().split(_LENGTH, 1)[1].split(b"\r\n", 1)[0])
+        if len(body) >= length and self._reply is not None:
+            self._buffer = b""
+            self._reply.set_result(int(head[9:12]))
+
+    def connection_lost(self, fault: Exception | None) -> None:
+        if self._reply is not None and not self._reply.done():
+            self._reply.set_exception(ConnectionError("the server hung up"))
+
+    def close(self) -> None:
+        """Hang up."""
+        assert self._transport is not None
+        self._transport.close()
+
+
+def cpu_s(pid: int) -> float:
+    """User and system seconds of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def closed_loop(
+    host: str,
+    port: int,
+    pid: int,
+    connections: int,
+    total: int,
+    request: Callable[[int, int], bytes],
+) -> Result:
+    """Send `total` requests, each connection the next as soon as it has its reply.
+
+    request: the bytes for a connection number and a request number.
+    """
+    loop = asyncio.get_running_loop()
+    wires = [(await loop.create_connection(_Wire, host, port))[1] for _ in range(connections)]
+    numbers = itertools.count()
+    statuses: dict[int, int] = {}
+    latencies: list[float] = []
+
+    async def work(place: int, wire: _Wire) -> None:
+        while (number := next(numbers)) < total:
+            begun = time.perf_counter()
+            status = await wire.send(request(place, number))
+            latencies.append(time.perf_counter() - begun)
+            statuses[status] = statuses.get(status, 0) + 1
+
+    cpu, begun = cpu_s(pid), time.perf_counter()
+    await asyncio.gather(*(work(place, wire) for place, wire in enumerate(wires)))
+    result = Result(statuses, time.perf_counter() - begun, cpu_s(pid) - cpu, sorted(latencies))
+    for wire in wires:
+        wire.close()
+    return result
+
+
+async def at_rate(
+    host: str,
+    port: int,
+    pid: int,
+    connections: int,
+    per_second: int,
+    seconds: float,
+    request: Callable[[int, int], bytes],
+) -> Result:
+    """Send at a set rate, whatever the replies do; latencies count from when a send was due."""
+    loop = asyncio.get_running_loop()
+    wires = [(await loop.create_connection(_Wire, host, port))[1] for _ in range(connections)]
+    statuses: dict[int, int] = {}
+    latencies: list[float] = []
+    gap_s = connections / per_second
+    rounds = int(seconds / gap_s)
+    cpu, begun = cpu_s(pid), time.perf_counter()
+
+    async def work(place: int, wire: _Wire) -> None:
+        for turn in range(rounds):
+            due = begun + gap_s * (turn + place / connections)
+            await asyncio.sleep(max(0.0, due - time.perf_counter()))
+            status = await wire.send(request(place, turn * connections + place))
+            latencies.append(time.perf_counter() - due)
+            statuses[status] = statuses.get(status, 0) + 1
+
+    await asyncio.gather(*(work(place, wire) for place, wire in enumerate(wires)))
+    result = Result(statuses, time.perf_counter() - begun, cpu_s(pid) - cpu, sorted(latencies))
+    for wire in wires:
+        wire.close()
+    return result

@@ -1,0 +1,226 @@
+"""Venue writes without HTTP: every rule of the exchange, with and without the command log.
+
+Mix per hundred commands: 60 creates that rest, 25 cancels, 10 amends (half of them smaller in
+place), 5 creates that cross and fill. All rules run: idempotency, reserves, fees, self-trade
+prevention, positions, events. Durable means batches of 64 on disk and synced before they are
+carried out. Anchor in the same run: pyorderbook's bare matching of as many orders, where it is
+installed; it knows no accounts, cash, fees or ids.
+"""
+
+import gc
+import importlib
+import random
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from venue.core.engine import Engine
+from venue.core.messages import (
+    AddUser,
+    AmendOrder,
+    CancelOrder,
+    Command,
+    Deposit,
+    ListCompany,
+    ListEvent,
+    ListMarket,
+    Placed,
+    PlaceOrder,
+)
+from venue.journal.statedir import StateDir
+from venue.wire.model import EventStatus
+from venue.wire.money import Cents, FeeRate, Outcome, Price, Qty, Side
+from venue.wire.names import ClientOrderId, MarketId, OrderId, ProjectId, Ticker, UserId
+from venue.wire.requests import Amend, QtyOrder, TimeInForce
+
+_SEED: Final = 20_261_121
+_WHOLE: Final = 100_000
+_QUICK: Final = 20_000
+_REPEATS: Final = 3
+_BATCH: Final = 64
+_RUNGS: Final = 9
+_USERS: Final = 50
+_NOW_NS: Final = 1_790_000_000_000_000_000
+_KEY: Final = b"the bench's own order ids"
+
+
+def _uuid(number: int) -> str:
+    return f"00000000-0000-4000-8000-{number:012d}"
+
+
+def opening() -> list[Command]:
+    """One ladder and its traders, rich enough for the whole stream."""
+    company, event = ProjectId(_uuid(1)), Ticker("ACME-VAL-26Q4")
+    rates = FeeRate.parse("0.0100"), FeeRate.parse("0.0175")
+    commands: list[Command] = [
+        ListCompany(company, "Acme Robotics", "ACME"),
+        ListEvent(
+            event_ticker=event,
+            series_ticker=Ticker("ACME-VAL"),
+            project_market_id=_uuid(2),
+            project_id=company,
+            title="Valuation of Acme Robotics",
+            category="valuation",
+            status=EventStatus.OPEN,
+            mutually_exclusive=False,
+            resolution_date_ns=_NOW_NS * 2,
+        ),
+    ]
+    for rung in range(_RUNGS):
+        ticker = Ticker(f"{event}-{100 + rung}B")
+        market_id = MarketId(_uuid(100 + rung))
+        commands.append(
+            ListMarket(market_id, ticker, event, f"Above {100 + rung}B", "Yes", *rates, str(rung))
+        )
+    for user in range(_USERS):
+        commands += [AddUser(_user(user)), Deposit(_user(user), Cents(10**12))]
+    return commands
+
+
+def _user(number: int) -> UserId:
+    return UserId(f"trader {number}")
+
+
+def _create(chance: random.Random, number: int, price: int, yes: bool, qty: int) -> PlaceOrder:
+    outcome = Outcome.YES if yes else Outcome.NO
+    order = QtyOrder(
+        MarketId(_uuid(100 + chance.randrange(_RUNGS))),
+        outcome,
+        Side.BUY,
+        Price(price),
+        Qty(qty),
+        TimeInForce.GTC,
+        ClientOrderId(f"order-{number}"),
+    )
+    return PlaceOrder(_user(chance.randrange(_USERS)), order)
+
+
+def stream(count: int) -> list[Command]:
+    """A seeded stream that makes sense: cancels and amends name orders that rest or did."""
+    chance = random.Random(_SEED)
+    engine = Engine(_KEY)
+    for command in opening():
+        engine.apply(command, _NOW_NS)
+    made: list[Command] = []
+    placed: list[tuple[UserId, OrderId, int]] = []
+    while len(made) < count:
+        draw = chance.random()
+        number = len(made)
+        command: Command
+        if draw < 0.60 or not placed:
+            price = max(1, 48 - int(chance.expovariate(0.15)))
+            qty = chance.randint(2, 100)
+            command = _create(chance, number, price, chance.random() < 0.5, qty)
+        elif draw < 0.65:
+            command = _create(chance, number, 60, chance.random() < 0.5, chance.randint(1, 150))
+        else:
+            place = chance.randrange(max(0, len(placed) - 4_000), len(placed))
+            user, order_id, qty = placed[place]
+            if draw < 0.90:
+                placed[place] = placed[-1]
+                placed.pop()
+                command = CancelOrder(user, order_id)
+            elif draw < 0.95:
+                command = AmendOrder(user, order_id, Amend(qty=Qty(max(1, qty // 2))))
+            else:
+                command = AmendOrder(user, order_id, Amend(price=Price(chance.randint(20, 48))))
+        answer, _ = engine.apply(command, _NOW_NS)
+        if isinstance(answer, Placed) and answer.order.remaining_qty:
+            placed.append((answer.order.user_id, answer.order.order_id, answer.order.remaining_qty))
+        made.append(command)
+    return made
+
+
+def in_memory(commands: list[Command]) -> Callable[[], None]:
+    """The engine alone."""
+    engine = _opened()
+
+    def work() -> None:
+        for command in commands:
+            engine.apply(command, _NOW_NS)
+
+    return work
+
+
+def durable(commands: list[Command], folder: Path) -> Callable[[], None]:
+    """The engine behind the command log: each batch on disk and synced, then carried out."""
+    engine = _opened()
+    log = StateDir.open(folder).log()
+
+    def work() -> None:
+        for start in range(0, len(commands), _BATCH):
+            batch = commands[start : start + _BATCH]
+            log.append(_NOW_NS, batch)
+            for command in batch:
+                engine.apply(command, _NOW_NS)
+        log.close()
+
+    return work
+
+
+def pyorderbook(commands: list[Command]) -> Callable[[], None]:
+    """The peer's matching of the stream's creates. Raises ImportError where it is not there.
+
+    Only creates: its cancel fails in the release measured.
+    """
+    peer = importlib.import_module("pyorderbook")
+    order_of: dict[bool, Any] = {True: peer.bid, False: peer.ask}
+    book = peer.Book()
+    orders = []
+    for command in commands:
+        if isinstance(command, PlaceOrder) and isinstance(command.order, QtyOrder):
+            told = command.order
+            yes = told.outcome is Outcome.YES
+            price = told.price if yes else 100 - told.price
+            orders.append(order_of[yes](told.market_id, price, told.qty))
+
+    def work() -> None:
+        for order in orders:
+            book.match(order)
+
+    return work
+
+
+def _opened() -> Engine:
+    engine = Engine(_KEY)
+    for command in opening():
+        engine.apply(command, _NOW_NS)
+    return engine
+
+
+def _rate(make: Callable[[], Callable[[], None]], count: int) -> float:
+    """Operations per second, the best of several runs: the noise of a machine only slows down."""
+    best = float("inf")
+    for _ in range(_REPEATS):
+        work = make()
+        gc.collect()
+        gc.freeze()
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+        gc.unfreeze()
+    return count / best
+
+
+def run(quick: bool) -> list[tuple[str, str]]:
+    """(figure, text) rows. quick: a shorter stream."""
+    commands = stream(_QUICK if quick else _WHOLE)
+    memory = _rate(lambda: in_memory(commands), len(commands))
+    with tempfile.TemporaryDirectory() as scratch:
+        runs = iter(range(_REPEATS))
+        disk = _rate(lambda: durable(commands, Path(scratch) / str(next(runs))), len(commands))
+    rows = [
+        ("writes: every rule, in memory", f"{memory:,.0f}/s, {1e6 / memory:.1f} us each"),
+        ("writes: durable, batches of 64", f"{disk:,.0f}/s, {disk / memory:.0%} of in memory"),
+    ]
+    creates = sum(isinstance(command, PlaceOrder) for command in commands)
+    try:
+        peer = _rate(lambda: pyorderbook(commands), creates)
+    except ImportError:
+        rows.append(("writes: pyorderbook (anchor)", "not installed, not measured"))
+    else:
+        ratio = f"ours durable is {disk / peer:.2f}x"
+        rows.append(("writes: pyorderbook (anchor)", f"{peer:,.0f} bare matches/s; {ratio}"))
+    return rows

@@ -1,0 +1,1 @@
+"""Peers that mean harm, and what it costs everybody else: real sockets, raw bytes."""

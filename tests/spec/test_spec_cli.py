@@ -1,0 +1,100 @@
+"""Claims about the judge's command line: what it judges, what it says, how it ends."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from tests.spec.conftest import Site
+from venue.check.bench import Bench
+from venue.check.cli import mount
+
+PROGRAM = "import typer; from venue.check.cli import mount; app = typer.Typer(); "
+PROGRAM += "app.callback()(lambda: None); mount(app); app()"
+
+
+def _judge(*options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", PROGRAM, "check", *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def _controlled(site: Site, *options: str) -> subprocess.CompletedProcess[str]:
+    control = ["--control", site.control, "--token-file", str(site.token_file)]
+    return _judge("--url", site.base_url, *control, *options)
+
+
+def test_a_venue_that_keeps_every_statement_ends_with_0(site: Site) -> None:
+    done = _controlled(site, "--only", "a_budget", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = json.loads(done.stdout)
+    assert (told["failed"], told["skipped"]) == (0, 0)
+    assert told["passed"] == len(told["checks"]) > 5
+    assert {row["verdict"] for row in told["checks"]} == {"passed"}
+
+
+def test_without_json_a_table_and_a_summary_are_shown(site: Site) -> None:
+    done = _controlled(site, "--only", "a_budget", "--no-readings")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "rests on S35" in " ".join(done.stdout.split())
+    assert "0 failed, 2 skipped" in done.stdout
+
+
+def test_a_statement_that_does_not_hold_ends_with_1_and_shows_the_reply(site: Site) -> None:
+    # One path segment short of the version, so this one statement does not hold.
+    root = site.base_url.removesuffix("/v1") + "/v1/"
+    control = ["--control", site.control, "--token-file", str(site.token_file)]
+    good = _judge("--url", root, *control, "--only", "the_version_is_in_the_path")
+    assert good.returncode == 0, good.stdout + good.stderr
+    # The channel at a wrong place breaks every statement about it.
+    stream = site.stream_url.removesuffix("stream") + "nothing"
+    only = ["--stream", stream, "--only", "the_channel_needs_no_credential", "--json"]
+    bad = _judge("--url", site.base_url, *control, *only)
+    assert bad.returncode == 1
+    assert json.loads(bad.stdout)["failed"] == 1
+
+
+def test_with_a_key_alone_what_needs_control_is_skipped_with_the_reason(
+    site: Site, bench: Bench, tmp_path: Path
+) -> None:
+    options = ["--url", site.base_url, "--only", "user", "--json"]
+    for name in ("--key-file", "--other-key-file"):
+        path = tmp_path / name
+        path.write_text(bench.key(bench.user())["key"])
+        options += [name, str(path)]
+    for _ in range(2):  # with the same keys: nothing may hang on names used before
+        done = _judge(*options)
+        told = json.loads(done.stdout)
+        assert (done.returncode, told["failed"]) == (0, 0), done.stdout
+    assert told["passed"] >= 2
+    assert told["skipped"] >= 2
+    reasons = {row["reason"] for row in told["checks"] if row["verdict"] == "skipped"}
+    assert all("control" in reason or "key" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--url", "http://127.0.0.1:9/v1"], 2),
+        (["--url", "http://127.0.0.1:9/v1", "--key-file", "missing"], 2),
+        (["--url", "http://127.0.0.1:9/v1", "--key-file", "FILE", "--only", "zzz"], 2),
+        (["--url", "http://127.0.0.1:9/v1", "--key-file", "FILE"], 3),
+        (["--url", "not an address", "--key-file", "FILE"], 3),
+    ],
+)
+def test_bad_options_end_with_2_and_an_absent_venue_with_3(
+    tmp_path: Path, options: list[str], code: int
+) -> None:
+    key_file = tmp_path / "key"
+    key_file.write_text("nobody")
+    done = _judge(*(str(key_file) if option == "FILE" else option for option in options))
+    assert done.returncode == code, done.stdout + done.stderr
+    assert done.stderr.strip()
+
+
+def test_it_can_be_mounted_on_a_command_line() -> None:
+    app = typer.Typer()
+    mount(app)
+    assert [command.name for command in app.registered_commands] == ["check"]

@@ -1,0 +1,192 @@
+"""Claims about the judge itself: a venue that breaks a rule of every reply is found out."""
+
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from venue.check.judge import CODES, Broken, judge_reply
+from venue.check.money import fee_cents, mirror
+from venue.check.registry import statements
+from venue.check.runner import suite
+from venue.check.shapes import judge_body, judge_update
+
+UUID = "00000000-0000-4000-8000-000000000000"
+NOW = "2026-01-01T00:00:00.000000001Z"
+LIMITER = {"x-ratelimit-limit": "500", "x-ratelimit-remaining": "7"}
+ORDER: dict[str, Any] = {
+    "order_id": "7",
+    "ticker": "A-26Q4-1B",
+    "market_id": UUID,
+    "event_ticker": "A-26Q4",
+    "outcome": "yes",
+    "side": "buy",
+    "price": 40,
+    "qty": 5,
+    "remaining_qty": 5,
+    "filled_qty": 0,
+    "status": "open",
+    "time_in_force": "gtc",
+    "created_at": NOW,
+    "updated_at": NOW,
+    "reserved_cents": 205,
+}
+MARKET: dict[str, Any] = {
+    "ticker": "A-26Q4-1B",
+    "market_id": UUID,
+    "event_ticker": "A-26Q4",
+    "project_market_id": UUID,
+    "name": "n",
+    "outcome_label": "1B",
+    "state": "active",
+    "min_price": 1,
+    "max_price": 99,
+    "tick_size": 1,
+    "maker_fee_rate": "0.01",
+    "taker_fee_rate": "0.01",
+    "open_interest": 0,
+    "created_at": NOW,
+    "updated_at": NOW,
+}
+BOOK: dict[str, Any] = {
+    "ticker": "A-26Q4-1B",
+    "market_id": UUID,
+    "as_of": NOW,
+    "bids": [{"price": 40, "size": 1}],
+    "asks": [{"price": 41, "size": 1}],
+}
+
+
+def _reply(status: int, body: Any, headers: dict[str, str]) -> httpx.Response:
+    return httpx.Response(status, json=body, headers=headers)
+
+
+def test_a_reply_that_keeps_every_rule_passes() -> None:
+    judge_reply(_reply(200, {"orders": [], "cursor": ""}, LIMITER))
+    judge_body("GET", "/orders/7", ORDER)
+    judge_body("GET", "/markets", {"markets": [MARKET], "cursor": ""})
+    judge_body("GET", "/markets/A-26Q4-1B/orderbook", BOOK)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "headers"),
+    [
+        (200, {"orders": None}, LIMITER),
+        (200, {"price": 40.0}, LIMITER),
+        (200, {"price": 0}, LIMITER),
+        (200, {"price": "40"}, LIMITER),
+        (200, {"qty": -1}, LIMITER),
+        (200, {"order_id": 7}, LIMITER),
+        (200, {"order_id": "x7"}, LIMITER),
+        (200, {"taker_fee_rate": "7%"}, LIMITER),
+        (200, {"created_at": "2026-01-01 00:00:00"}, LIMITER),
+        (200, {"created_at": "2026-01-01T00:00:00.5Z"}, LIMITER),
+        (200, {"market_id": "7"}, LIMITER),
+        (200, [], LIMITER),
+        (200, {}, {}),
+        (200, {}, {**LIMITER, "x-ratelimit-limit": "250"}),
+        (200, {}, {**LIMITER, "x-ratelimit-remaining": "501"}),
+        (200, {}, {**LIMITER, "retry-after": "1"}),
+        (400, {"code": "bad", "error": "x"}, LIMITER),
+        (400, {"code": "invalid_price"}, LIMITER),
+        (422, {"code": "invalid_price", "error": "x"}, LIMITER),
+        (400, {"code": "invalid_price", "error": "x", "field": "price"}, LIMITER),
+        (401, {"code": "unauthenticated", "error": "x"}, LIMITER),
+        (429, {"code": "rate_limited", "error": "x"}, LIMITER),
+        (404, {"detail": "Not Found"}, LIMITER),
+    ],
+)
+def test_a_reply_that_breaks_a_rule_of_every_reply_is_found_out(
+    status: int, body: Any, headers: dict[str, str]
+) -> None:
+    with pytest.raises(Broken):
+        judge_reply(_reply(status, body, headers))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"status": "resting"},
+        {"status": "filled"},
+        {"status": "partially_filled"},
+        {"status": "canceled"},
+        {"remaining_qty": 6},
+        {"outcome": "maybe"},
+        {"client_order_id": "x"},
+        {"spent_cents": 5},
+    ],
+)
+def test_an_order_that_contradicts_itself_is_found_out(change: dict[str, Any]) -> None:
+    with pytest.raises(Broken):
+        judge_body("GET", "/orders/7", {**ORDER, **change})
+
+
+@pytest.mark.parametrize("field", [*ORDER])
+def test_an_order_with_a_field_missing_is_found_out(field: str) -> None:
+    body = {name: value for name, value in ORDER.items() if name != field}
+    with pytest.raises(Broken):
+        judge_body("GET", "/orders/7", body)
+
+
+@pytest.mark.parametrize("status", ["accepted", "expired"])
+def test_a_write_answered_with_a_status_of_reads_is_found_out(status: str) -> None:
+    body = {name: value for name, value in ORDER.items() if name != "reserved_cents"}
+    judge_body("POST", "/orders", body)
+    with pytest.raises(Broken):
+        judge_body("POST", "/orders", {**body, "status": status, "remaining_qty": 0})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"bids": [{"price": 41, "size": 1}]},
+        {"bids": [{"price": 39, "size": 1}, {"price": 40, "size": 1}]},
+        {"asks": [{"price": 41, "size": 0}]},
+        {"as_of": "0001-01-01T00:00:00Z"},
+    ],
+)
+def test_a_book_that_cannot_be_is_found_out(change: dict[str, Any]) -> None:
+    with pytest.raises(Broken):
+        judge_body("GET", "/markets/A-26Q4-1B/orderbook", {**BOOK, **change})
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"type": "prediction-order"},
+        {"type": "prediction-ticker", "ticker": "A", "eventMarketId": UUID, "ts": 5},
+        json.loads('{"type": "prediction-orderbook", "ticker": "A", "ts": 1e18}'),
+    ],
+)
+def test_a_frame_that_breaks_a_rule_is_found_out(data: dict[str, Any]) -> None:
+    with pytest.raises(Broken):
+        judge_update(data)
+
+
+def test_the_judge_counts_fees_by_itself() -> None:
+    # 0.0175 x 10 x 0.40 x 0.60 dollars = 4.2 cents.
+    assert fee_cents("0.0175", 40, 10) == fee_cents("0.0175", mirror(40), 10) == 5
+    assert fee_cents("0.07", 50, 4) == 7
+    assert fee_cents("0", 50, 1_000_000) == 0
+
+
+def test_a_docstring_gives_headings_and_words_over_several_lines() -> None:
+    one, two = statements("Market | Of two\nlines.\n\nOrder | Of one.")
+    assert (one.heading, one.words) == ("Market", "Of two lines")
+    assert (two.heading, two.words) == ("Order", "Of one")
+
+
+def test_a_check_without_a_statement_is_refused() -> None:
+    for text in ("", "Words without a heading."):
+        with pytest.raises(ValueError):
+            statements(text)
+
+
+def test_names_of_checks_are_distinct() -> None:
+    names = [each.name for each in suite()]
+    assert len(set(names)) == len(names)
+
+
+def test_the_closed_set_of_codes_has_33_of_them() -> None:
+    assert sum(map(len, CODES.values())) == len(set().union(*CODES.values())) == 33

@@ -1,0 +1,219 @@
+"""Makes docs/venue.md: every statement of the interface and what proves it.
+
+Run: python -m tests.spec.venue_page > docs/venue.md
+"""
+
+import sys
+
+from venue.check.runner import suite
+
+HEADINGS = (
+    "What the service does",
+    "Global conventions",
+    "Ticker structure",
+    "Market",
+    "Orderbook",
+    "MarketTrade (one print on the public tape)",
+    "MarketStats",
+    "Position",
+    "Order",
+    "Event",
+    "Candle and candle series",
+    "Balance",
+    "Fill",
+    "Snapshot",
+    "Error body",
+    "Order status",
+    "Market state",
+    "Event status",
+    "Venue state",
+    "Endpoints",
+    "GET /openapi.yaml",
+    "GET /markets",
+    "GET /markets/{market_id}/snapshot",
+    "GET /markets/{market_id}/orderbook",
+    "GET /markets/{market_id}/candles",
+    "GET /events",
+    "GET /events/{event_ticker}",
+    "POST /orders",
+    "GET /orders",
+    "GET /orders/{order_id}",
+    "PUT /orders/{order_id}",
+    "DELETE /orders/{order_id}",
+    "GET /portfolio/balance",
+    "GET /portfolio/positions and GET /portfolio/fills",
+    "Authentication",
+    "Events",
+    "Client frame: subscribe",
+    "Target types",
+    "Server error frame",
+    "Handle rules",
+    "Errors",
+    "result_unknown handling",
+    "Limits",
+    "Versioning",
+)
+"""The headings of the interface that state something, in its order."""
+
+# What the outside cannot see, or what binds clients: (heading, words, test, reading).
+ELSEWHERE = (
+    (
+        "Authentication",
+        "Of a raw key only a hash and a short prefix are stored",
+        "tests/venue/test_server_access.py::test_an_added_key_is_found_by_its_hash_with_its_scopes",
+        "",
+    ),
+    (
+        "Authentication",
+        "No reply, log line or list ever holds a raw key",
+        "tests/venue/test_http_app.py::test_no_reply_and_no_log_line_ever_holds_the_key",
+        "",
+    ),
+    (
+        "Global conventions",
+        "A cursor stays good over a restart and is bound to user, route and filters",
+        "tests/venue/test_read_cursor.py::test_a_cursor_survives_a_restart_with_the_same_key",
+        "S37",
+    ),
+    (
+        "GET /markets/{market_id}/candles",
+        "Candles of every length equal those counted from the prints, over days",
+        "tests/venue/test_read_market.py"
+        "::test_candles_of_every_length_equal_those_counted_from_the_prints",
+        "",
+    ),
+    (
+        "Order",
+        "order_id stays what it was derived to be after a restart",
+        "tests/venue/test_recovery_replay.py::test_ids_are_the_same_after_a_restart",
+        "S15",
+    ),
+    (
+        "Handle rules",
+        "A symbol that was given up resolves to its new company after the refresh",
+        "tests/venue/test_read_catalog.py"
+        "::test_a_symbol_that_was_given_up_may_go_to_another_company",
+        "",
+    ),
+    (
+        "Handle rules",
+        "A renamed company keeps its old symbol until the refresh",
+        "tests/venue/test_read_catalog.py"
+        "::test_a_renamed_company_keeps_its_old_symbol_until_the_refresh",
+        "",
+    ),
+    (
+        "Errors",
+        "result_unknown after the reply's deadline: the command may be carried out all the same",
+        "tests/venue/test_server_desk.py"
+        "::test_an_answer_that_does_not_come_in_time_is_lost_not_refused",
+        "",
+    ),
+    (
+        "Errors",
+        "Several faults at once: the order of refusals, in every combination",
+        "tests/core/test_core_precedence.py",
+        "S29",
+    ),
+    (
+        "Errors",
+        "Clients treat an unrecognised code as a generic failure of its status class",
+        "tests/wire/test_wire_errors.py"
+        "::test_an_unrecognised_code_is_a_generic_failure_of_its_status_class",
+        "",
+    ),
+    (
+        "result_unknown handling",
+        "Clients never retry with a new client_order_id and never take it for a rejection",
+        "tests/bot/test_bot_desk.py::test_no_refusal_of_a_resend_ends_a_lost_create",
+        "",
+    ),
+    (
+        "result_unknown handling",
+        "Clients read an order back before amending it again",
+        "tests/bot/test_bot_desk.py::test_an_unanswered_amend_is_read_back_and_never_sent_again",
+        "",
+    ),
+    (
+        "Order",
+        "Clients read a stored value that they cannot recognise as unknown",
+        "tests/wire/test_wire_model.py::test_an_enum_value_of_tomorrow_reads_as_unknown",
+        "",
+    ),
+    (
+        "Limits",
+        "No window of t seconds lets more than 500 + 250 t requests pass",
+        "tests/wire/test_wire_limits.py"
+        "::test_no_window_of_t_seconds_lets_more_than_burst_plus_rate_x_t_through",
+        "",
+    ),
+)
+
+# What no test can prove: (heading, words, why).
+UNPROVEN = (
+    ("What the service does", "Paper money; fee rates are scaled down", "a fact of the operator"),
+    ("Ticker structure", "Clients never construct a series ticker", "a duty of clients"),
+    ("Ticker structure", "Splitting a market ticker is not guaranteed", "a caution to clients"),
+    ("Order status", "Transitions out of accepted", "left open; this venue never shows accepted"),
+    ("Authentication", "How a bearer token is obtained", "left open; the operator mints them"),
+    ("Authentication", "Keys are created in the account web app", "the operator's, not the API"),
+    (
+        "Errors",
+        "422 invalid_request: a rejection with no more specific code",
+        "every refusal a trader can meet here has a more specific one",
+    ),
+    ("Errors", "400 and 422 are not to be retried unchanged", "a duty of clients"),
+    ("Versioning", "Staging: same paths at another host, keys per environment", "a deployment"),
+    ("Versioning", "Cursors are not persisted across versions", "a duty of clients"),
+    ("Versioning", "New codes may be added within a version; texts may change", "of the future"),
+)
+
+INTRODUCTION = """\
+# What the venue keeps of its interface, and what proves it
+
+Every statement of the interface, in our words, beside what proves it. A name without a path is a
+check of `venue check`, which judges any address in raw JSON and imports no type of ours:
+
+```
+venue check --url http://127.0.0.1:8080/v1 --control http://127.0.0.1:8091
+```
+
+A reading (S-number, see [assumptions.md](assumptions.md)) is our choice where the interface leaves
+something open; `--no-readings` judges a venue without them. The page is made by
+`python -m tests.spec.venue_page > docs/venue.md`.
+"""
+
+
+def rows() -> list[tuple[str, str, str, str]]:
+    """(statement, heading, proved by, readings), in the order of the interface."""
+    found: dict[tuple[str, str], tuple[list[str], dict[str, None]]] = {}
+    for each in suite():
+        for statement in each.statements:
+            key = (statement.heading, statement.words)
+            proofs, readings = found.setdefault(key, ([], {}))
+            proofs.append(f"`{each.name}`")
+            readings.update(dict.fromkeys(each.readings))
+    for heading, words, test, reading in ELSEWHERE:
+        found[heading, words] = ([f"`{test}`"], dict.fromkeys(filter(None, [reading])))
+    for heading, words, why in UNPROVEN:
+        found[heading, words] = ([f"nothing: {why}"], {})
+    made = [
+        (words, heading, ", ".join(proofs), " ".join(readings))
+        for (heading, words), (proofs, readings) in found.items()
+    ]
+    return sorted(made, key=lambda row: HEADINGS.index(row[1]))
+
+
+def page() -> str:
+    """The whole page."""
+    table = rows()
+    lines = [INTRODUCTION, f"{len(table)} statements, {len(suite())} checks.", ""]
+    lines += ["| statement | where | proved by | reading |", "|---|---|---|---|"]
+    lines += [
+        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in table
+    ]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

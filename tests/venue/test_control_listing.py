@@ -1,0 +1,262 @@
+"""Claims about what the operator lists and whom the operator lets in, over real sockets."""
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.venue.control_bench import (
+    TICKER,
+    Served,
+    ask,
+    done,
+    event,
+    market,
+    plain_client,
+    refused,
+    served,
+)
+from tests.venue.small_venue import MARKET, PROJECT
+from venue import derived
+from venue.wire.instant import to_ns
+
+
+@pytest.fixture(scope="module")
+def house() -> Iterator[Served]:
+    """One venue for claims that do not disturb each other."""
+    with served() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def control(house: Served) -> Iterator[httpx.Client]:
+    with house.client() as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def rest(house: Served) -> Iterator[httpx.Client]:
+    with house.rest() as client:
+        yield client
+
+
+# --- what is traded ------------------------------------------------------------------------------
+
+
+def test_what_is_listed_here_is_what_a_trader_reads(
+    control: httpx.Client, rest: httpx.Client
+) -> None:
+    company = done(control, "POST", "companies", {"name": "Osier Labs", "symbol": "OSIER"})
+    assert company == {
+        "project_id": derived.company_id("Osier Labs"), "name": "Osier Labs", "symbol": "OSIER",
+    }  # fmt: skip
+    listed = done(control, "POST", "events", event("osier", "OSIER-VAL", sub_title="At the close"))
+    assert listed["event_ticker"] == "OSIER-VAL-26Q4"
+    assert listed["resolution_date"] == "2027-01-01T00:00:00.000000000Z"
+    assert listed["project_market_id"] == derived.event_id("OSIER-VAL-26Q4")
+    strike = {"strike_value": "2.5", "strike_unit": "USD billions", "description": "In dollars."}
+    rung = done(control, "POST", "markets", market("OSIER-VAL-26Q4", "2.5B", **strike))
+    assert rung == {
+        "market_id": derived.market_id("OSIER-VAL-26Q4-2.5B"), "ticker": "OSIER-VAL-26Q4-2.5B",
+        "event_ticker": "OSIER-VAL-26Q4", "name": "Osier Labs above 2.5B, Q4 2026",
+        "outcome_label": "above 2.5B", "maker_fee_rate": "0.0100", "taker_fee_rate": "0.0175",
+        **strike,
+    }  # fmt: skip
+    shown = rest.get("/events/OSIER-VAL-26Q4").json()["events"][0]
+    assert {name: shown[name] for name in listed} == listed
+    assert {name: shown["markets"][0][name] for name in rung} == rung
+
+
+def test_everything_that_is_derived_can_be_given(control: httpx.Client) -> None:
+    ids = [f"00000000-0000-4000-8000-00000000{number:04d}" for number in (81, 82, 83)]
+    named = {"name": "Given", "symbol": "GIVEN", "project_id": ids[0]}
+    assert done(control, "POST", "companies", named)["project_id"] == ids[0]
+    given = event(
+        ids[0], "GIVEN-IPO", status="unopened", mutually_exclusive=True,
+        resolution_date="2026-12-24T12:00:00Z", resolution_source="The register",
+        project_market_id=ids[1].upper(),
+    )  # fmt: skip
+    listed = done(control, "POST", "events", given)
+    assert (listed["status"], listed["mutually_exclusive"]) == ("unopened", True)
+    assert listed["resolution_date"] == "2026-12-24T12:00:00.000000000Z"
+    assert listed["project_market_id"] == ids[1]
+    texts = {"name": "Will it?", "outcome_label": "It will", "market_id": ids[2]}
+    rung = done(control, "POST", "markets", market("GIVEN-IPO-26Q4", "YES", **texts))
+    assert {name: rung[name] for name in texts} == texts
+
+
+def test_a_binary_market_is_called_as_its_event(control: httpx.Client) -> None:
+    done(control, "POST", "companies", {"name": "Twofold", "symbol": "TWOFOLD"})
+    done(control, "POST", "events", event("TWOFOLD", "TWOFOLD-IPO"))
+    rung = done(control, "POST", "markets", market("TWOFOLD-IPO-26Q4", "YES"))
+    assert (rung["ticker"], rung["name"]) == ("TWOFOLD-IPO-26Q4-YES", "What it is worth")
+    assert rung["outcome_label"] == "Yes"
+
+
+def test_what_is_so_already_is_carried_out_again(control: httpx.Client) -> None:
+    done(control, "POST", "companies", {"name": "Again", "symbol": "AGAIN"})
+    for body, path in [
+        ({"name": "Again", "symbol": "AGAIN"}, "companies"),
+        (event("AGAIN", "AGAIN-VAL"), "events"),
+        (market("AGAIN-VAL-26Q4", "1B"), "markets"),
+        ({"user_id": "again"}, "users"),
+        (None, "markets/AGAIN-VAL-26Q4-1B/halt"),
+        (None, "markets/AGAIN-VAL-26Q4-1B/resume"),
+        ({"winner": "no"}, "markets/AGAIN-VAL-26Q4-1B/resolve"),
+        (None, "companies/AGAIN/archive"),
+    ]:
+        assert done(control, "POST", path, body) == done(control, "POST", path, body)
+
+
+def test_a_company_changes_its_symbol_and_is_archived(control: httpx.Client) -> None:
+    made = done(control, "POST", "companies", {"name": "Mutable", "symbol": "MUTE"})
+    renamed = done(control, "POST", "companies/mute/symbol", {"symbol": "LOUD"})
+    assert renamed == {**made, "symbol": "LOUD"}
+    assert refused(control, "POST", "companies/MUTE/archive")[:2] == (404, "not_found")
+    archived = done(control, "POST", f"companies/{made['project_id'].upper()}/archive")
+    assert archived == {**renamed, "archived": True}
+    assert archived in done(control, "GET", "companies")["companies"]
+    assert refused(control, "POST", "companies/LOUD/symbol", {"symbol": "HUSH"})[0] == 409
+
+
+def test_an_implied_value_is_published(control: httpx.Client) -> None:
+    value = {"value_dollars": "1250000000.50", "confidence": "0.8"}
+    reply = done(control, "POST", "companies/LINDEN/implied-value", value)
+    assert reply == {"project_id": PROJECT, **value}
+
+
+def test_an_event_is_closed_and_opened_again(control: httpx.Client, rest: httpx.Client) -> None:
+    for status in ("closed", "open"):
+        reply = done(control, "PUT", "events/linden-26q4/status", {"status": status})
+        assert reply == {"event_ticker": "LINDEN-26Q4", "status": status}
+        assert rest.get("/events/LINDEN-26Q4").json()["events"][0]["status"] == status
+
+
+def test_a_market_is_halted_resumed_and_resolved() -> None:
+    with served() as house, house.client() as control, house.rest() as rest:
+
+        def state() -> str:
+            shown: str = rest.get(f"/events/{'LINDEN-26Q4'}").json()["events"][0]["markets"][0][
+                "state"
+            ]
+            return shown
+
+        assert done(control, "POST", f"markets/{TICKER.lower()}/halt")["state"] == "halted"
+        assert state() == "halted"
+        assert done(control, "POST", f"markets/{MARKET}/resume")["state"] == "active"
+        assert state() == "active"
+        resolved = done(control, "POST", f"markets/{TICKER}/resolve", {"winner": "yes"})
+        assert resolved == {"market_id": MARKET, "state": "resolved", "winner": "yes"}
+        assert state() == "resolved"
+        reply = ask(control, "POST", f"markets/{TICKER}/resolve", {"winner": "no"})
+        assert (reply.status_code, reply.json()["details"]) == (409, "invalid_request")
+        reply = ask(control, "POST", f"markets/{TICKER}/halt")
+        assert (reply.status_code, reply.json()["details"]) == (409, "market_resolved")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "companies/NOBODY/archive", None), ("POST", f"companies/{MARKET}/archive", None),
+        ("PUT", "events/LINDEN-99Q4/status", {"status": "open"}),
+        ("POST", "markets/LINDEN-26Q4/halt", None), ("POST", "markets/%20/halt", None),
+        ("POST", "events", event("NOBODY", "NOBODY-VAL")), ("POST", "markets", market("NO", "1B")),
+        ("POST", "users/nobody/deposits", {"amount_cents": 1}),
+        ("POST", "users/nobody/withdrawals", {"amount_cents": 1}),
+        ("POST", "keys", {"user_id": "nobody", "scopes": []}),
+        ("POST", "keys/0123456789abcdef/revoke", None), ("DELETE", "faults/fire", None),
+    ],
+)  # fmt: skip
+def test_what_names_nothing_is_not_found(
+    control: httpx.Client, method: str, path: str, body: Any
+) -> None:
+    assert refused(control, method, path, body)[:2] == (404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "code"),
+    [
+        ("companies", {"name": "Linden's twin", "symbol": "LINDEN"}, "invalid_request"),
+        ("events", event("LINDEN", "LINDEN", title="Another"), "invalid_request"),
+        ("markets", market("LINDEN-26Q4", "1B"), "invalid_request"),
+        ("users/anna/withdrawals", {"amount_cents": 10**15}, "insufficient_balance"),
+    ],
+)
+def test_what_the_engine_refuses_is_told_with_the_engine_s_code(
+    control: httpx.Client, path: str, body: Any, code: str
+) -> None:
+    before = done(control, "GET", "state-hash")["state_hash"]
+    reply = ask(control, "POST", path, body)
+    assert (reply.status_code, reply.json()["code"]) == (409, "refused")
+    assert reply.json()["details"] == code
+    assert done(control, "GET", "state-hash")["state_hash"] == before
+
+
+# --- who may trade -------------------------------------------------------------------------------
+
+
+def test_cash_goes_in_and_out(control: httpx.Client) -> None:
+    done(control, "POST", "users", {"user_id": "berta"})
+    moved = done(control, "POST", "users/berta/deposits", {"amount_cents": 900})
+    assert moved == {"user_id": "berta", "amount_cents": 900}
+    done(control, "POST", "users/berta/withdrawals", {"amount_cents": 200})
+    users = done(control, "GET", "users")["users"]
+    assert {"user_id": "berta", "available_cents": 700, "reserved_cents": 0} in users
+
+
+def test_a_new_key_works_until_it_is_revoked(control: httpx.Client, house: Served) -> None:
+    done(control, "POST", "users", {"user_id": "carla"})
+    made = done(control, "POST", "keys", {"user_id": "carla", "scopes": ["read", "read"]})
+    assert made["scopes"] == ["read"]
+    assert made["key"].startswith(made["prefix"])
+    assert hashlib.sha256(made["key"].encode()).hexdigest().startswith(made["key_id"])
+    with house.rest(made["key"]) as rest:
+        assert rest.get("/portfolio/balance").status_code == 200
+        known = {name: made[name] for name in ("key_id", "prefix", "user_id", "scopes")}
+        listed = done(control, "GET", "keys?user_id=carla")["keys"]
+        assert listed == [{**known, "revoked": False}]
+        assert listed[0] in done(control, "GET", "keys")["keys"]
+        gone = done(control, "POST", f"keys/{made['key_id']}/revoke")
+        assert gone == {**known, "revoked": True}
+        assert rest.get("/portfolio/balance").status_code == 401
+    assert done(control, "POST", f"keys/{made['key_id']}/revoke") == gone
+
+
+def test_a_key_without_a_user_is_misconfigured(control: httpx.Client, house: Served) -> None:
+    made = done(control, "POST", "keys", {"user_id": None, "scopes": ["read"]})
+    assert made["user_id"] is None
+    with house.rest(made["key"]) as rest:
+        reply = rest.get("/portfolio/balance")
+    assert (reply.status_code, reply.json()["code"]) == (403, "api_key_misconfigured")
+
+
+def test_an_eleventh_active_key_is_refused(control: httpx.Client) -> None:
+    done(control, "POST", "users", {"user_id": "dora"})
+    for _ in range(10):
+        done(control, "POST", "keys", {"user_id": "dora", "scopes": []})
+    assert refused(control, "POST", "keys", {"user_id": "dora", "scopes": []})[:2] == (
+        409,
+        "refused",
+    )
+
+
+def test_a_new_token_works_for_its_scopes(control: httpx.Client, house: Served) -> None:
+    asked = {"user_id": "anna", "application": "desk", "lifetime_s": 60}
+    made = done(control, "POST", "tokens", {**asked, "scopes": ["svc:markets:read"]})
+    left_ns = to_ns(made["expires_at"]) - house.venue.now_ns()
+    assert 50 * 10**9 < left_ns <= 60 * 10**9
+    base = f"http://127.0.0.1:{house.rest_port}/v1"
+    headers = {"Authorization": f"Bearer {made['token']}"}
+    with plain_client(base, headers) as rest:
+        assert rest.get("/markets").status_code == 200
+        assert rest.get("/portfolio/balance").status_code == 403
+
+
+def test_no_secret_is_ever_shown_again(control: httpx.Client, capfd: Any) -> None:
+    made = done(control, "POST", "keys", {"user_id": "anna", "scopes": ["read"]})
+    for path in ("keys", "status", "users", "faults"):
+        assert made["key"] not in ask(control, "GET", path).text
+    assert made["key"] not in "".join(capfd.readouterr())
+    assert refused(control, "POST", f"keys/{made['key']}/revoke")[2] == "no key with this key_id"

@@ -1,0 +1,153 @@
+"""Claims about the bytes of the log: what was written is read, anything else is a StateFault."""
+
+import base64
+import contextlib
+import zlib
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from venue.core import messages as m
+from venue.journal.record import HEADER_BYTES, Entry, Segment, StateFault, frame, header
+from venue.journal.snapshot import seal, unseal
+from venue.wire.model import EventStatus, VenueState
+from venue.wire.money import FeeRate, Outcome, Side
+from venue.wire.requests import Amend, BudgetOrder, QtyOrder, TimeInForce
+from venue.wire.routes import KeyScope, TokenScope
+
+STATE_ID = b"statedir"
+TEXT = st.text(max_size=20)
+CENTS = st.integers(-(2**63), 2**63 - 1)
+COMMANDS = st.one_of(
+    st.builds(m.Deposit, TEXT, CENTS),
+    st.builds(m.AddUser, TEXT),
+    st.builds(m.SetVenueState, st.sampled_from(VenueState)),
+    st.builds(m.ResolveMarket, TEXT, st.sampled_from(Outcome)),
+    st.builds(m.CancelOrder, TEXT, TEXT),
+    st.builds(m.AmendOrder, TEXT, TEXT, st.builds(Amend, CENTS, st.none() | CENTS)),
+    st.builds(m.AddKey, TEXT, TEXT, st.none() | TEXT, st.tuples(st.sampled_from(KeyScope))),
+)
+APPENDS = st.lists(st.tuples(CENTS, st.lists(COMMANDS, min_size=1, max_size=4)), max_size=6)
+
+
+def segment(data, is_last=True):
+    """A segment by these bytes."""
+    return Segment(data, "commands.log", STATE_ID, is_last)
+
+
+def laid_out(appends):
+    """The bytes of a segment of these appends, and the entries they must come back as."""
+    data, entries = header(STATE_ID, 1), []
+    for at_ns, commands in appends:
+        data += frame(len(entries) + 1, at_ns, commands)
+        for command in commands:
+            entries.append(Entry(len(entries) + 1, at_ns, command))
+    return data, entries
+
+
+@given(APPENDS)
+def test_what_is_written_is_what_is_read(appends):
+    data, entries = laid_out(appends)
+    read = segment(data, is_last=False)
+    assert list(read.entries()) == entries
+    assert read.next_sequence == len(entries) + 1
+    assert read.torn_bytes == 0
+
+
+@given(APPENDS, st.data())
+def test_a_beginning_of_a_log_reads_as_a_beginning_of_its_entries(appends, data):
+    whole, entries = laid_out(appends)
+    length = data.draw(st.integers(HEADER_BYTES, len(whole)))
+    read = segment(whole[:length])
+    held = list(read.entries())
+    assert held == entries[: len(held)]
+    assert read.whole_bytes + read.torn_bytes == length
+
+
+@given(st.binary(max_size=300), APPENDS, st.booleans())
+def test_any_bytes_behind_a_header_are_entries_or_a_fault(rubbish, appends, is_last):
+    whole, _ = laid_out(appends)
+    with contextlib.suppress(StateFault):
+        for entry in segment(whole + rubbish, is_last).entries():
+            assert isinstance(entry, Entry)
+
+
+@given(st.binary(max_size=200))
+def test_any_payload_with_a_true_checksum_is_entries_or_a_fault(payload):
+    length = len(payload).to_bytes(4, "little")
+    crc = zlib.crc32(payload, zlib.crc32(length)).to_bytes(4, "little")
+    with contextlib.suppress(StateFault):
+        list(segment(header(STATE_ID, 1) + length + crc + payload).entries())
+
+
+@given(st.binary(max_size=100))
+def test_any_bytes_for_a_header_are_a_fault(data):
+    with pytest.raises(StateFault):
+        segment(data)
+
+
+@given(st.integers(0, 2**64 - 1), st.binary(max_size=100))
+def test_a_snapshot_comes_back_as_it_was_sealed(sequence, payload):
+    assert unseal(seal(STATE_ID, sequence, payload), "x", STATE_ID) == (sequence, payload)
+
+
+@given(st.binary(max_size=100))
+def test_any_bytes_for_a_snapshot_are_a_fault(data):
+    with pytest.raises(StateFault):
+        unseal(data, "x", STATE_ID)
+
+
+@settings(max_examples=20)
+@given(st.binary(min_size=1, max_size=20))
+def test_a_snapshot_of_another_directory_is_a_fault(payload):
+    with pytest.raises(StateFault, match="another state directory"):
+        unseal(seal(b"elsewher", 1, payload), "x", STATE_ID)
+
+
+# One command of every kind as version 1 of the format writes it. A program that reads this no
+# longer reads the logs that are out there: then the version has to be another one.
+EVERY_KIND = [
+    m.ListCompany("p", "Acme", "ACME"),
+    m.ArchiveCompany("p"),
+    m.ListEvent("A-26Q1", "A", "u", "p", "t", "c", EventStatus.OPEN, False, 10**18, "s", None),
+    m.ListMarket("m", "A-26Q1-1B", "A-26Q1", "n", "o", FeeRate(1), FeeRate(2), "1.5", None, "d"),
+    m.SetEventStatus("A-26Q1", EventStatus.CLOSED),
+    m.HaltMarket("m"),
+    m.ResumeMarket("m"),
+    m.ResolveMarket("m", Outcome.NO),
+    m.SetVenueState(VenueState.CANCEL_ONLY),
+    m.AddUser("ann"),
+    m.Deposit("ann", 500),
+    m.Withdraw("ann", 1),
+    m.PublishImpliedValue("p", "1.5", "0.5"),
+    m.PlaceOrder("ann", QtyOrder("m", Outcome.YES, Side.BUY, 50, 3, TimeInForce.GTC, "id")),
+    m.PlaceOrder("ann", BudgetOrder("m", Outcome.NO, 50, 99, TimeInForce.FOK, "id 2")),
+    m.AmendOrder("ann", "12", Amend(51, None)),
+    m.CancelOrder("ann", "12"),
+    m.AddKey("ab", "lm_a", None, (KeyScope.READ,)),
+    m.RevokeKey("ab"),
+    m.AddToken("cd", "app", "ann", (TokenScope.ORDERS_WRITE,), 7),
+]
+
+
+@pytest.fixture
+def corpus():
+    """The bytes of a log that version 1 wrote."""
+    text = Path(__file__).with_name("journal_v1.txt").read_text()
+    return base64.b64decode(text.split("\n\n", 1)[1])
+
+
+def test_every_kind_of_command_is_among_the_samples():
+    kinds = {type(command) for command in EVERY_KIND}
+    assert kinds == set(m.Command.__args__) | set(m.AccessCommand.__args__)
+
+
+def test_a_log_of_version_1_is_read_as_it_was_meant(corpus):
+    assert [entry.command for entry in segment(corpus).entries()] == EVERY_KIND
+    assert [entry.at_ns for entry in segment(corpus).entries()] == [10**18] * len(EVERY_KIND)
+
+
+def test_a_log_is_still_written_as_version_1_has_it(corpus):
+    assert header(STATE_ID, 1) + frame(1, 10**18, EVERY_KIND) == corpus

@@ -1,0 +1,189 @@
+"""The command line of the judge: `venue check`.
+
+Exit codes: 0 everything that ran passed, 1 something failed, 2 bad options, 3 not reachable.
+Keys and tokens come from files and never from the command line.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+from urllib.parse import urlsplit
+
+import typer
+
+if TYPE_CHECKING:
+    from venue.check.bench import Bench
+    from venue.check.registry import Check
+    from venue.check.runner import Result, Wanted
+
+EXIT_FAILED: Final = 1
+EXIT_OPTIONS: Final = 2
+EXIT_UNREACHABLE: Final = 3
+
+_EPILOG: Final = (
+    "Example: venue check --url http://127.0.0.1:8080/v1 --control http://127.0.0.1:8091"
+)
+
+
+def mount(app: typer.Typer) -> None:
+    """Add `check` to a command line."""
+    app.command("check", epilog=_EPILOG)(check_command)
+
+
+def check_command(
+    url: Annotated[str, typer.Option(help="Base address of the interface, ending in /v1.")],
+    control: Annotated[
+        str, typer.Option(help="Control API: http://127.0.0.1:PORT or unix:PATH.")
+    ] = "",
+    token_file: Annotated[Path, typer.Option(help="File with the control API's token.")] = Path(
+        "state/venue-control-token"
+    ),
+    key_file: Annotated[
+        Path | None, typer.Option(help="Without --control: file with a key of read and trade.")
+    ] = None,
+    other_key_file: Annotated[
+        Path | None, typer.Option(help="Without --control: file with another user's key.")
+    ] = None,
+    stream: Annotated[str, typer.Option(help="The channel, if it is not URL/stream.")] = "",
+    only: Annotated[str, typer.Option(help="Only checks whose name contains this.")] = "",
+    no_readings: Annotated[
+        bool, typer.Option("--no-readings", help="Leave out what the interface leaves open.")
+    ] = False,
+    json_lines: Annotated[
+        bool, typer.Option("--json", help="One JSON object of results instead of a table.")
+    ] = False,
+) -> None:
+    """Judge a venue against the interface, statement by statement, in raw JSON.
+
+    With --control every check opens a world of its own; without it only the checks run that need
+    nothing but keys, and what they place they cancel.
+    """
+    # Imported here so that the help of the whole command line stays instant.
+    from venue.check.bench import Bench, reach
+    from venue.check.judge import Broken
+    from venue.check.operator import Operator, Unreachable
+    from venue.check.runner import Verdict, Wanted, suite
+
+    keys = [_secret(path) for path in (key_file, other_key_file) if path is not None]
+    if not control and not keys:
+        _fail(EXIT_OPTIONS, "give --control and --token-file, or --key-file")
+    checks = suite(only)
+    if not checks:
+        _fail(EXIT_OPTIONS, f"--only {only}: no check has that in its name")
+    bench: Bench | None = None
+    try:
+        reach(url)
+        operator = Operator(control, _secret(token_file)) if control else None
+        if operator is not None:
+            operator.status()
+        bench = Bench(url, stream or _stream_of(url), operator, keys)
+        wanted = Wanted(operator is not None, len(keys), not no_readings)
+        results = _judge(checks, bench, wanted, quiet=json_lines)
+    except (Unreachable, Broken) as fault:
+        _fail(EXIT_UNREACHABLE, str(fault))
+    finally:
+        if bench is not None:
+            bench.close()
+    if json_lines:
+        typer.echo(json.dumps(_as_json(url, results)))
+    else:
+        _show(results)
+    if any(result.verdict is Verdict.FAILED for result in results):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _judge(
+    checks: "list[Check]", bench: "Bench", wanted: "Wanted", *, quiet: bool
+) -> "list[Result]":
+    from rich.console import Console
+    from rich.markup import escape
+
+    from venue.check.runner import Verdict, judge_all
+
+    console = Console(stderr=True)
+    live = console.is_terminal and not quiet
+    results: list[Result] = []
+    with console.status("opening a world") if live else _Nothing() as status:
+
+        def begin(each: "Check") -> None:
+            if live and status is not None:
+                text = f"{len(results) + 1}/{len(checks)} {each.name.replace('_', ' ')}"
+                status.update(escape(text))
+
+        for result in judge_all(checks, bench, wanted, begin):
+            results.append(result)
+            if live and result.verdict is Verdict.FAILED:
+                console.print(f"[red]failed[/red] {escape(result.name.replace('_', ' '))}")
+    return results
+
+
+class _Nothing:
+    """Stands where a status line would, off a terminal."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+def _show(results: "list[Result]") -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from venue.check.runner import Verdict
+
+    console = Console()
+    for verdict in (Verdict.SKIPPED, Verdict.FAILED):
+        rows = [result for result in results if result.verdict is verdict]
+        if not rows:
+            continue
+        table = Table("check", "why", title=f"{verdict.value}: {len(rows)}", title_justify="left")
+        for row in rows:
+            why = "\n  ".join((row.reason, *row.exchanges))
+            table.add_row(escape(row.name.replace("_", " ")), escape(why))
+        console.print(table)
+    counts = {v: sum(result.verdict is v for result in results) for v in Verdict}
+    spent_s = sum(result.duration_s for result in results)
+    words = ", ".join(f"{count} {verdict.value}" for verdict, count in counts.items())
+    console.print(f"{words} in {spent_s:.1f} s")
+
+
+def _as_json(url: str, results: "list[Result]") -> dict[str, object]:
+    from venue.check.runner import Verdict
+
+    counts = {v.value: sum(result.verdict is v for result in results) for v in Verdict}
+    rows = [
+        {
+            "name": result.name,
+            "verdict": result.verdict.value,
+            "duration_s": round(result.duration_s, 3),
+            "reason": result.reason,
+            "exchanges": list(result.exchanges),
+        }
+        for result in results
+    ]
+    return {"url": url, **counts, "checks": rows}
+
+
+def _stream_of(url: str) -> str:
+    """The channel beside a base address (S8)."""
+    parts = urlsplit(url.rstrip("/") + "/stream")
+    return parts._replace(scheme="wss" if parts.scheme == "https" else "ws").geturl()
+
+
+def _secret(path: Path) -> str:
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+    except OSError as fault:
+        _fail(EXIT_OPTIONS, f"{path}: {fault.strerror}")
+    if not text:
+        _fail(EXIT_OPTIONS, f"{path}: empty")
+    return text
+
+
+def _fail(code: int, message: str) -> NoReturn:
+    sys.stderr.write(f"{message}\n")
+    raise typer.Exit(code)

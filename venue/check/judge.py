@@ -1,0 +1,170 @@
+"""What holds of every reply whatever was asked: status, code, headers, and the form of values.
+
+Source: interface, Global conventions; Errors; Limits (rate-limit headers).
+"""
+
+import re
+from typing import Any, Final
+
+import httpx
+
+Json = dict[str, Any]
+
+CODES: Final[dict[int, frozenset[str]]] = {
+    400: frozenset(
+        {
+            "invalid_request_body",
+            "invalid_parameter",
+            "invalid_market_identifier",
+            "invalid_order_id",
+            "invalid_price",
+            "invalid_qty",
+            "invalid_budget",
+            "invalid_enum_value",
+            "invalid_cursor",
+            "conflicting_identifiers",
+            "conflicting_credentials",
+            "missing_idempotency_key",
+        }
+    ),
+    401: frozenset({"unauthenticated"}),
+    403: frozenset({"forbidden_scope", "api_key_misconfigured"}),
+    404: frozenset({"market_not_found", "order_not_found"}),
+    409: frozenset({"venue_halted", "venue_cancel_only"}),
+    422: frozenset(
+        {
+            "insufficient_balance",
+            "insufficient_shares",
+            "market_halted",
+            "market_resolved",
+            "duplicate_order_id",
+            "order_not_cancelable",
+            "budget_not_fillable",
+            "no_executable_liquidity",
+            "invalid_request",
+        }
+    ),
+    429: frozenset({"rate_limited", "engine_overloaded"}),
+    500: frozenset({"internal_error"}),
+    503: frozenset({"engine_unavailable", "result_unknown"}),
+}
+"""The closed set of codes by status."""
+
+INSTANT: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{9})?Z", re.ASCII
+)
+ZERO_INSTANT: Final = re.compile(r"0001-01-01T00:00:00(\.0+)?Z", re.ASCII)
+ORDER_ID: Final = re.compile(r"[0-9]{1,20}", re.ASCII)
+UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
+DECIMAL: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?", re.ASCII)
+MARKET_PATH: Final = re.compile(r"[A-Za-z0-9.](?:[A-Za-z0-9.-]*[A-Za-z0-9.])?", re.ASCII)
+
+BURST: Final = 500
+
+_UUID_FIELDS: Final = {"market_id", "project_market_id", "project_id"}
+_INSTANT_FIELDS: Final = {"created_at", "updated_at", "as_of", "timestamp", "resolution_date"}
+_DECIMAL_FIELDS: Final = {"maker_fee_rate", "taker_fee_rate", "strike_value", "volume_usd"}
+_COUNTS: Final = {
+    *("size", "qty", "remaining_qty", "filled_qty", "reduced_by", "open_interest"),
+    *("reserved_cents", "spent_cents", "fee_cents", "volume", "trade_count"),
+}
+_PRICES: Final = {
+    *("price", "last_price", "min_price", "max_price", "outcome_price", "trade_price"),
+    *("open", "high", "low", "close"),
+}
+_INTEGERS: Final = {
+    *("available_cents", "total_cents", "cost_basis", "avg_entry_price", "realized_pnl"),
+    *("tick_size", *_COUNTS, *_PRICES),
+}
+_LISTS: Final = {
+    *("bids", "asks", "candles", "trades", "markets", "events", "orders", "positions", "fills"),
+    "resting_orders",
+}
+
+
+class Broken(Exception):
+    """A statement of the interface does not hold; the text says which value broke it."""
+
+
+class Unjudged(Exception):
+    """What a statement is about could not be brought about; the text says why."""
+
+
+def holds(condition: object, what: str) -> None:
+    """Raise Broken with `what` unless `condition` is true."""
+    if not condition:
+        raise Broken(what)
+
+
+def same(got: object, wanted: object, what: str = "") -> None:
+    """Raise Broken unless both are equal; `what` names the case."""
+    if got != wanted:
+        raise Broken(f"{what or 'value'}: got {got!r}, wanted {wanted!r}")
+
+
+def judge_value(value: object, field: str = "") -> None:
+    """What the conventions say of any value by the name of its field. Raises Broken."""
+    holds(value is not None, f"{field} is null: an absent optional field is left out")
+    holds(not isinstance(value, float), f"{field} is a JSON float: {value!r}")
+    if field in _LISTS:
+        holds(isinstance(value, list), f"{field} is no array: {value!r}")
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            judge_value(inner, name)
+    elif isinstance(value, list):
+        for inner in value:
+            judge_value(inner, "" if field in _LISTS else field)
+    else:
+        _judge_scalar(value, field)
+
+
+def _judge_scalar(value: object, field: str) -> None:
+    if field in _INTEGERS:
+        holds(type(value) is int, f"{field} is no integer: {value!r}")
+        holds(field not in _COUNTS or (isinstance(value, int) and value >= 0), f"{field} < 0")
+        in_range = isinstance(value, int) and 1 <= value <= 99
+        holds(field not in _PRICES or in_range, f"{field} is no price: {value!r}")
+    for fields, form in (
+        (_DECIMAL_FIELDS, DECIMAL),
+        (_INSTANT_FIELDS, INSTANT),
+        (_UUID_FIELDS, UUID),
+        ({"order_id"}, ORDER_ID),
+    ):
+        if field in fields:
+            fits = isinstance(value, str) and form.fullmatch(value) is not None
+            holds(fits, f"{field} has not its form: {value!r}")
+
+
+def judge_reply(reply: httpx.Response) -> None:
+    """What holds of every JSON reply of the service, whatever was asked. Raises Broken."""
+    kind = reply.headers.get("content-type", "").split(";")[0]
+    same(kind, "application/json", f"content-type of {reply.status_code}")
+    body = reply.json()
+    holds(isinstance(body, dict), "a reply is a JSON object")
+    judge_value(body)
+    if reply.status_code >= 400:
+        judge_failure(reply.status_code, body)
+    judge_headers(reply, str(body.get("code", "")))
+
+
+def judge_failure(status: int, body: Json) -> None:
+    """The Error shape: a code of the closed set under its own status, and a text."""
+    holds(body.get("code") in CODES.get(status, ()), f"{status} with {body!r}")
+    holds(isinstance(body.get("error"), str), "error is a text")
+    holds(isinstance(body.get("details", ""), str), "details is a text")
+    holds(set(body) <= {"code", "error", "details"}, f"fields beside the Error shape: {body!r}")
+
+
+def judge_headers(reply: httpx.Response, code: str) -> None:
+    """The rate-limit headers, on exactly the answers that carry them. Raises Broken."""
+    limiter = [name for name in reply.headers if name.lower().startswith("x-ratelimit")]
+    if reply.status_code == 401:
+        same(limiter, [], "limiter headers of a 401")
+    elif code != "conflicting_credentials":
+        same(reply.headers.get("x-ratelimit-limit"), str(BURST), "X-RateLimit-Limit")
+        left = reply.headers.get("x-ratelimit-remaining", "")
+        holds(left.isascii() and left.isdigit(), f"X-RateLimit-Remaining: {left!r}")
+        holds(int(left) <= BURST, f"X-RateLimit-Remaining: {left}")
+    for name in ("retry-after", "x-ratelimit-reset"):
+        carried, throttled = name in reply.headers, reply.status_code == 429
+        same(carried, throttled, f"{name} on a {reply.status_code}")

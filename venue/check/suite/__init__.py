@@ -1,0 +1,1 @@
+"""The checks themselves, one file per part of the interface."""

@@ -1,0 +1,52 @@
+"""Compaction beside the running venue: a child of low priority each time a log segment is sealed.
+
+The child replays the sealed segments onto the newest snapshot and writes the next one, so no trader
+waits for a snapshot, and every snapshot proves that the log replays.
+
+Source: design, The venue, in the order a datum flows (restart = snapshot + replay).
+"""
+
+import asyncio
+import contextlib
+import sys
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from venue.journal.log import CommandLog
+
+LOOK_S: Final = 1.0
+"""How often it is asked whether the log has gone on in a new segment."""
+
+
+async def compact_when_sealed(log: CommandLog, path: Path) -> None:
+    """Compact until cancelled; a child that is at work then is ended."""
+    compacted = log.segments_begun
+    while True:
+        if log.segments_begun != compacted:
+            compacted = log.segments_begun
+            await _compact(path)
+        await asyncio.sleep(LOOK_S)
+
+
+async def _compact(path: Path) -> None:
+    child = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "venue", "compact", "--state", str(path)),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        _, told = await child.communicate()
+    finally:
+        if child.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                child.kill()
+            await child.wait()
+    log = structlog.get_logger()
+    if child.returncode == 0:
+        log.info("compacted", state=str(path))
+    else:
+        # The log alone is enough to go on with; only the next start takes longer.
+        log.error("not_compacted", state=str(path), why=told.decode(errors="replace")[-2000:])

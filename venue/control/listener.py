@@ -1,0 +1,177 @@
+"""Where the operator's interface listens, and the file that holds its token.
+
+Only this machine is listened to: a unix socket for its owner alone, or a loopback address. The
+token goes from the file to its hash and nowhere else.
+
+Source: the failure catalogue, K (admin on an outside address; raw keys stored).
+"""
+
+import hashlib
+import ipaddress
+import os
+import secrets
+import socket
+import stat
+from pathlib import Path
+from typing import Final
+
+UNIX: Final = "unix:"
+_TOKEN_BYTES: Final = 32
+_TOKEN_LENGTH_MIN: Final = 16
+_TOKEN_LENGTH_MAX: Final = 256
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+
+
+class ControlFault(Exception):
+    """The interface cannot be offered as asked; `str()` says what and what to do."""
+
+
+def control_listener(text: str) -> socket.socket:
+    """A bound socket for `unix:PATH` or `HOST:PORT` (port 0 takes a free one).
+
+    A unix socket is made for its owner only (0600); one that a dead process left is replaced, one
+    that answers is not. Raises ControlFault.
+    """
+    where = parsed_address(text)
+    if isinstance(where, Path):
+        return _unix_listener(where)
+    host, port = where
+    listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Connections inherit it; a reply goes out in two pieces and the second must not wait.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listener.bind((host, port))
+    except OSError as fault:
+        listener.close()
+        raise ControlFault(f"control {text}: cannot be bound: {fault.strerror}") from None
+    return listener
+
+
+def parsed_address(text: str) -> Path | tuple[str, int]:
+    """The path of a unix socket, or a loopback host and a port. Raises ControlFault."""
+    if not text.startswith(UNIX):
+        return _loopback(text)
+    path = Path(text.removeprefix(UNIX))
+    if not path.name:
+        raise ControlFault(f"control {text!r}: a path is wanted, like {UNIX}state/venue.sock")
+    return path
+
+
+def control_address(listener: socket.socket) -> str:
+    """The address of a bound listener, as the command line takes it."""
+    name = listener.getsockname()
+    if isinstance(name, str):
+        return f"{UNIX}{name}"
+    host, port = name[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def token_sha256(path: Path) -> bytes:
+    """SHA-256 of the token in a file, which is made (0600) when it is not there.
+
+    Raises ControlFault for a file that others can read, that is a link, that is not the caller's,
+    or that holds no token: 16 to 256 printable characters without a space.
+    """
+    try:
+        return hashlib.sha256(_token_in(path).encode()).digest()
+    except FileNotFoundError:
+        return hashlib.sha256(_new_token(path).encode()).digest()
+
+
+def read_token(path: Path) -> str:
+    """The raw token of a file, for a client. Raises ControlFault as `token_sha256` does."""
+    try:
+        return _token_in(path)
+    except FileNotFoundError:
+        raise ControlFault(f"{path}: no token file; `venue serve --control` makes one") from None
+
+
+def _unix_listener(path: Path) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        _remove_dead(path)
+        # The mode counts from the first instant: nobody slips in between bind and chmod.
+        before = os.umask(0o177)
+        try:
+            listener.bind(str(path))
+        finally:
+            os.umask(before)
+    except OSError as fault:
+        listener.close()
+        why = fault.strerror or str(fault)
+        raise ControlFault(f"control {UNIX}{path}: cannot be bound: {why}") from None
+    return listener
+
+
+def _remove_dead(path: Path) -> None:
+    """Remove the socket that a dead process left. Raises OSError when it may not be removed."""
+    try:
+        if not stat.S_ISSOCK(path.lstat().st_mode):
+            raise OSError(0, "there is a file that is no socket")
+    except FileNotFoundError:
+        return
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(1.0)
+        try:
+            probe.connect(str(path))
+        except ConnectionRefusedError:
+            path.unlink()
+            return
+    raise OSError(0, "another process listens there")
+
+
+def _loopback(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    host = "127.0.0.1" if host == "localhost" else host
+    try:
+        is_loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = False
+    if not colon or not is_loopback or not (port.isascii() and port.isdigit()):
+        accepted = f"{UNIX}PATH, or a loopback address like 127.0.0.1:8091"
+        raise ControlFault(f"control {text!r}: accepted is {accepted}")
+    if int(port[:6]) > 65_535:
+        raise ControlFault(f"control {text!r}: a port is 0 to 65535")
+    return host, int(port)
+
+
+def _token_in(path: Path) -> str:
+    """The token in a file. Raises FileNotFoundError, ControlFault."""
+    try:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            facts = os.fstat(file.fileno())
+            if not stat.S_ISREG(facts.st_mode):
+                raise ControlFault(f"{path}: not a file")
+            if facts.st_mode & _OTHERS:
+                raise ControlFault(f"{path}: others can read it; run chmod 600 {path}")
+            if facts.st_uid != os.geteuid():
+                raise ControlFault(f"{path}: belongs to another user")
+            text = file.read(2 * _TOKEN_LENGTH_MAX)
+    except FileNotFoundError:
+        raise
+    except OSError as fault:
+        raise ControlFault(f"{path}: cannot be read: {fault.strerror}") from None
+    token = text.strip()
+    printable = all(0x21 <= byte <= 0x7E for byte in token)
+    if not printable or not _TOKEN_LENGTH_MIN <= len(token) <= _TOKEN_LENGTH_MAX:
+        raise ControlFault(
+            f"{path}: holds no token: {_TOKEN_LENGTH_MIN} to {_TOKEN_LENGTH_MAX} printable "
+            "characters without a space; remove it and a new one is made"
+        )
+    return token.decode("ascii")
+
+
+def _new_token(path: Path) -> str:
+    token = secrets.token_urlsafe(_TOKEN_BYTES)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        with os.fdopen(os.open(path, flags, 0o600), "w", encoding="ascii") as file:
+            file.write(f"{token}\n")
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as fault:
+        raise ControlFault(f"{path}: cannot be written: {fault.strerror}") from None
+    return token

@@ -1,0 +1,110 @@
+"""What follows from names: the ids of companies, events and markets, and the calendar quarter.
+
+The same names give the same UUIDs on every start and from every way of listing, so a thing that is
+listed twice is one thing. Pure.
+
+Source: interface, Ticker structure; Resources.
+"""
+
+import datetime
+import re
+import uuid
+from typing import Final
+
+import msgspec
+
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.names import MarketId, ProjectId, Ticker
+
+BINARY_LABEL: Final = "YES"
+"""What the ticker of a binary market ends in."""
+
+BINARY_OUTCOME: Final = "Yes"
+
+_NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, "urn:laddermaker:venue")
+_LAST_DAYS: Final = 7
+"""With fewer days left than this, the next quarter counts as the one under way."""
+
+_CENTURY: Final = 2000
+_QUARTER: Final = re.compile(r"([0-9]{2})Q([1-4])", re.ASCII)
+
+
+class Quarter(msgspec.Struct, frozen=True):
+    """A calendar quarter, UTC: year and number 1..4."""
+
+    year: int
+    number: int
+
+    @classmethod
+    def under_way(cls, now_ns: int) -> "Quarter":
+        """The quarter of an instant, or the next one within its last seven days."""
+        moment = datetime.datetime.fromtimestamp(now_ns // NS_PER_SECOND, tz=datetime.UTC)
+        moment += datetime.timedelta(days=_LAST_DAYS)
+        return cls(moment.year, (moment.month - 1) // 3 + 1)
+
+    @classmethod
+    def parse(cls, text: str) -> "Quarter":
+        """The quarter of this century that `26Q4` names. Raises ValueError for another shape."""
+        match = _QUARTER.fullmatch(text)
+        if match is None:
+            raise ValueError(f"not a quarter: {text!r} (two digits of the year, Q, 1 to 4)")
+        return cls(_CENTURY + int(match[1]), int(match[2]))
+
+    def after(self, quarters: int) -> "Quarter":
+        """The quarter that many quarters later."""
+        year, index = divmod(self.year * 4 + self.number - 1 + quarters, 4)
+        return Quarter(year, index + 1)
+
+    @property
+    def end_ns(self) -> int:
+        """The first instant after the quarter."""
+        following = self.after(1)
+        end = datetime.datetime(following.year, following.number * 3 - 2, 1, tzinfo=datetime.UTC)
+        return int(end.timestamp()) * NS_PER_SECOND
+
+    @property
+    def ticker_part(self) -> str:
+        """As an event ticker ends, such as 26Q4."""
+        return f"{self.year % 100:02d}Q{self.number}"
+
+    def __str__(self) -> str:
+        return f"Q{self.number} {self.year}"
+
+
+def company_id(name: str) -> ProjectId:
+    """The UUID of a company of this name."""
+    return ProjectId(_uuid("company", name))
+
+
+def event_id(event_ticker: str) -> str:
+    """The `project_market_id` of the event with this ticker."""
+    return _uuid("event", event_ticker)
+
+
+def market_id(ticker: str) -> MarketId:
+    """The UUID of the market with this ticker."""
+    return MarketId(_uuid("market", ticker))
+
+
+def event_ticker(series_ticker: str, quarter: Quarter) -> Ticker:
+    """The ticker of a series' event in a quarter."""
+    return Ticker(f"{series_ticker}-{quarter.ticker_part}")
+
+
+def market_ticker(event: str, label: str) -> Ticker:
+    """The ticker of a rung, or with `BINARY_LABEL` of the binary market, of an event."""
+    return Ticker(f"{event}-{label}")
+
+
+def rung_outcome(label: str) -> str:
+    """What the YES outcome of a rung is called."""
+    return f"above {label}"
+
+
+def rung_name(company: str, label: str, quarter: Quarter) -> str:
+    """What a rung is called."""
+    return f"{company} {rung_outcome(label)}, {quarter}"
+
+
+def _uuid(kind: str, name: str) -> str:
+    return str(uuid.uuid5(_NAMESPACE, f"{kind}:{name}"))

@@ -1,0 +1,220 @@
+"""Faults that an operator asks for: which write fails how, which reply is late, what is down.
+
+For developing clients: every unhappy answer of the interface on demand. Pure but for each rule's
+own seeded random numbers, so the same rules and the same requests give the same failures. Nothing
+here is logged or outlives the process, and nothing reaches the engine by another way than the
+commands that are carried out.
+
+Source: interface, Errors; GET /markets/{market_id}/snapshot, rules 1 and 2.
+"""
+
+import enum
+import random
+from typing import Final
+
+import msgspec
+
+SHARE_SCALE: Final = 10**6
+"""A share is a whole number of millionths."""
+
+
+class Verb(enum.StrEnum):
+    """The three order writes."""
+
+    CREATE = "create"
+    AMEND = "amend"
+    CANCEL = "cancel"
+
+
+class CommandFault(enum.StrEnum):
+    """How a write fails. Before: it never reaches the engine. After: it was carried out first.
+
+    A drop is a connection that is cut without an answer.
+    """
+
+    ENGINE_UNAVAILABLE = "engine_unavailable"
+    ENGINE_OVERLOADED = "engine_overloaded"
+    RESULT_UNKNOWN_BEFORE = "result_unknown_before"
+    INTERNAL_ERROR_BEFORE = "internal_error_before"
+    DROP_BEFORE = "drop_before"
+    RESULT_UNKNOWN_AFTER = "result_unknown_after"
+    INTERNAL_ERROR_AFTER = "internal_error_after"
+    DROP_AFTER = "drop_after"
+
+    @property
+    def is_after(self) -> bool:
+        """Whether the command is carried out all the same."""
+        return self in _AFTER
+
+
+_AFTER: Final = frozenset(
+    {
+        CommandFault.RESULT_UNKNOWN_AFTER,
+        CommandFault.INTERNAL_ERROR_AFTER,
+        CommandFault.DROP_AFTER,
+    }
+)
+
+
+class Outage(enum.StrEnum):
+    """A store that cannot be read until the rule is cleared."""
+
+    MARKET_DATA_DOWN = "market_data_down"
+    ACCOUNTS_DOWN = "accounts_down"
+
+
+class DelayFault(enum.StrEnum):
+    """The one kind of lateness."""
+
+    REPLY_DELAY = "reply_delay"
+
+
+class Replies(enum.StrEnum):
+    """Which replies a delay is for."""
+
+    WRITES = "writes"
+    READS = "reads"
+    ALL = "all"
+
+
+FaultKind = CommandFault | DelayFault | Outage
+KINDS: Final[dict[str, FaultKind]] = {
+    kind.value: kind for kinds in (CommandFault, DelayFault, Outage) for kind in kinds
+}
+"""Every kind by its name."""
+
+
+class Times(msgspec.Struct, frozen=True):
+    """The next `count` >= 1 requests; then the rule is gone."""
+
+    count: int
+
+
+class Share(msgspec.Struct, frozen=True):
+    """A share of the requests, in millionths 0..1,000,000, drawn from `seed`."""
+
+    millionths: int
+    seed: int
+
+
+class CommandRule(msgspec.Struct, frozen=True):
+    """Writes of these verbs fail in one way."""
+
+    kind: CommandFault
+    when: Times | Share
+    verbs: tuple[Verb, ...] = tuple(Verb)
+
+
+class DelayRule(msgspec.Struct, frozen=True):
+    """Replies are held back `delay_ms`; `when` None is every one."""
+
+    delay_ms: int
+    on: Replies
+    when: Times | Share | None = None
+    kind: DelayFault = DelayFault.REPLY_DELAY
+
+
+class OutageRule(msgspec.Struct, frozen=True):
+    """A store is down."""
+
+    kind: Outage
+
+
+Rule = CommandRule | DelayRule | OutageRule
+
+
+class Standing(msgspec.Struct, frozen=True):
+    """A rule in force: `left` requests to come (None: no end), `struck` so far."""
+
+    rule: Rule
+    left: int | None
+    struck: int
+
+
+class _Active:
+    def __init__(self, rule: Rule, when: Times | Share | None) -> None:
+        self.rule = rule
+        self.left = when.count if isinstance(when, Times) else None
+        self.struck = 0
+        self._share = when if isinstance(when, Share) else None
+        self._random = random.Random(0 if self._share is None else self._share.seed)
+
+    def strikes(self) -> bool:
+        """Whether the next request is struck; counts it if so."""
+        share = self._share
+        if share is not None and self._random.randrange(SHARE_SCALE) >= share.millionths:
+            return False
+        if self.left is not None:
+            self.left -= 1
+        self.struck += 1
+        return True
+
+
+class Faults:
+    """The rules in force, at most one of each kind."""
+
+    def __init__(self) -> None:
+        self._active: dict[FaultKind, _Active] = {}
+        # By kind in the order of the enum, so that of two rules the same one always comes first.
+        self._commands: list[tuple[CommandFault, CommandRule, _Active]] = []
+        self._delay: tuple[DelayRule, _Active] | None = None
+
+    def set(self, rule: Rule) -> None:
+        """Put a rule in force, instead of the one of its kind if there is one."""
+        when = None if isinstance(rule, OutageRule) else rule.when
+        self._active[rule.kind] = _Active(rule, when)
+        self._index()
+
+    def clear(self, kind: FaultKind | None = None) -> None:
+        """Take the rule of a kind out of force, or (None) every rule."""
+        if kind is None:
+            self._active.clear()
+        else:
+            self._active.pop(kind, None)
+        self._index()
+
+    def standing(self) -> tuple[Standing, ...]:
+        """The rules in force, in the order of the kinds."""
+        found = (self._active.get(kind) for kind in KINDS.values())
+        return tuple([Standing(a.rule, a.left, a.struck) for a in found if a is not None])
+
+    def strike(self, verb: Verb) -> CommandFault | None:
+        """How the write that is about to be submitted fails; None when it does not.
+
+        Asked once per write, after everything that is the caller's own fault was refused.
+        """
+        for kind, rule, active in self._commands:
+            if verb in rule.verbs and active.strikes():
+                self._end_if_used_up(kind, active)
+                return kind
+        return None
+
+    def reply_delay_ms(self, is_write: bool) -> int:
+        """How long the reply that is ready now is to be held back, in milliseconds."""
+        if self._delay is None:
+            return 0
+        rule, active = self._delay
+        concerned = rule.on is Replies.ALL or (rule.on is Replies.WRITES) == is_write
+        if not concerned or not active.strikes():
+            return 0
+        self._end_if_used_up(rule.kind, active)
+        return rule.delay_ms
+
+    def is_down(self, outage: Outage) -> bool:
+        """Whether a store cannot be read now."""
+        return outage in self._active
+
+    def _end_if_used_up(self, kind: FaultKind, active: _Active) -> None:
+        if active.left == 0:
+            self.clear(kind)
+
+    def _index(self) -> None:
+        self._commands = []
+        for kind in CommandFault:
+            active = self._active.get(kind)
+            if active is not None and isinstance(active.rule, CommandRule):
+                self._commands.append((kind, active.rule, active))
+        delay = self._active.get(DelayFault.REPLY_DELAY)
+        self._delay = None
+        if delay is not None and isinstance(delay.rule, DelayRule):
+            self._delay = delay.rule, delay

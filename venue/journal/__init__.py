@@ -1,0 +1,1 @@
+"""The command log on disk: framing, segments, snapshots, and the directory that holds them."""

@@ -1,0 +1,100 @@
+"""Rows in few bytes: an append-only list of packed rows, and walks over lists of their places.
+
+A place is the number of a row in the order in which rows came; it never changes, so a page can go
+on from it for ever.
+
+Source: interface, Global conventions, Pagination (keyset); silence S37.
+"""
+
+import heapq
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+R = TypeVar("R")
+
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_END_CODE: Final = "Q"
+PLACE_CODE: Final = "I"
+"""The array code of a list of places: four bytes each."""
+
+
+class PackedSnapshot(msgspec.Struct, frozen=True):
+    """All rows of a list, and where each of them ends, in bytes from the start."""
+
+    ends: tuple[int, ...]
+    rows: bytes
+
+
+class PackedRows(Generic[R]):
+    """A list that grows only at its end. A row takes its msgpack bytes and eight more.
+
+    decoder: of the row type, best an array-like Struct. Reading a row makes it anew.
+    """
+
+    __slots__ = ("_decoder", "_ends", "_rows")
+
+    def __init__(self, decoder: "msgspec.msgpack.Decoder[R]") -> None:
+        self._decoder = decoder
+        self._ends = array(_END_CODE)
+        self._rows = bytearray()
+
+    @classmethod
+    def restored(
+        cls, decoder: "msgspec.msgpack.Decoder[R]", snapshot: PackedSnapshot
+    ) -> "PackedRows[R]":
+        """The list that gave this snapshot."""
+        rows = cls(decoder)
+        rows._ends = array(_END_CODE, snapshot.ends)
+        rows._rows = bytearray(snapshot.rows)
+        return rows
+
+    def snapshot(self) -> PackedSnapshot:
+        """Everything there is; later rows do not change it."""
+        return PackedSnapshot(tuple(self._ends), bytes(self._rows))
+
+    def append(self, row: R) -> None:
+        """Put a row behind all others."""
+        self._rows += _ENCODER.encode(row)
+        self._ends.append(len(self._rows))
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def __getitem__(self, place: int) -> R:
+        """The row at a place of 0 or more. Raises IndexError behind the last one."""
+        end = self._ends[place]
+        return self._decoder.decode(self._rows[self._ends[place - 1] if place else 0 : end])
+
+    def newest(self) -> R | None:
+        """The last row, None while there is none."""
+        return self[len(self) - 1] if self._ends else None
+
+
+def newest_first(lists: Iterable["array[int]"], before: int | None) -> Iterator[int]:
+    """The places of several ascending lists as one descending walk, from below `before`, if any.
+
+    The lists must not change on the way.
+    """
+    walks = [_listed_downwards(places, before) for places in lists]
+    return walks[0] if len(walks) == 1 else heapq.merge(*walks, reverse=True)
+
+
+def downwards(low: int, high: int, before: int | None) -> Iterator[int]:
+    """The places from `low` to below `high`, and below `before`, if any, newest first."""
+    return iter(range((high if before is None else min(before, high)) - 1, low - 1, -1))
+
+
+def page(places: Iterator[int], limit: int) -> tuple[list[int], int | None]:
+    """At most `limit` >= 1 places of a walk, and the last of them when more would follow."""
+    taken = list(islice(places, limit + 1))
+    return taken[:limit], taken[limit - 1] if len(taken) > limit else None
+
+
+def _listed_downwards(places: "array[int]", before: int | None) -> Iterator[int]:
+    end = len(places) if before is None else bisect_left(places, before)
+    return (places[index] for index in range(end - 1, -1, -1))
