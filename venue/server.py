@@ -55,11 +55,16 @@ BATCH_MAX: Final = 64
 """Commands carried out before the loop gets a turn: some milliseconds at most."""
 
 
+_LOOK_S: Final = 0.05
+"""How often it is looked for callers who have waited too long."""
+
+
 class _Waiting(msgspec.Struct, frozen=True, eq=False):
-    """A command in the line and where its answer goes."""
+    """A command in the line, where its answer goes, and until when it is waited for."""
 
     command: Command | AccessCommand
     reply: asyncio.Future[Answer]
+    due_ns: int
 
 
 class OpeningRefused(Exception):
@@ -155,13 +160,9 @@ class Venue:
         if len(self._line) >= room:
             raise EngineOverloaded
         reply: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._line.append(_Waiting(command, reply))
+        self._line.append(_Waiting(command, reply, time.monotonic_ns() + REPLY_DEADLINE_NS))
         self._line_grew.set()
-        try:
-            async with asyncio.timeout(REPLY_DEADLINE_NS / NS_PER_SECOND):
-                return await reply
-        except TimeoutError:
-            raise ReplyLost from None
+        return await reply
 
     async def run(self) -> None:
         """Sequence and project until cancelled. What still waits then was never sequenced."""
@@ -169,6 +170,7 @@ class Venue:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._sequence())
                 tasks.create_task(self._project())
+                tasks.create_task(self._give_up_on_late())
                 tasks.create_task(self.hub.run(self.now_ns))
         finally:
             self._closed = True
@@ -305,6 +307,15 @@ class Venue:
             self._log_fault = None
             structlog.get_logger().warning("log_takes_commands_again")
         return True
+
+    async def _give_up_on_late(self) -> None:
+        """Tell callers who have waited for two seconds that their answer is not to be had."""
+        # One look at all of them every so often costs less than a timer for each.
+        while True:
+            await asyncio.sleep(_LOOK_S)
+            now_ns = time.monotonic_ns()
+            late = [each for each in (*self._batch, *self._line) if each.due_ns <= now_ns]
+            _fail(late, ReplyLost)
 
     def _note_log_fault(self, why: str) -> None:
         if self._log_fault is None:

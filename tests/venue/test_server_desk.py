@@ -1,14 +1,17 @@
 """The sequencer: one line, batches, overload, and when things become visible."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from typing import cast
 
 import anyio
 import pytest
 
 from tests.venue.small_venue import ANNA, MARKET, OPENING
 from venue.core.messages import (
+    AccessCommand,
     AddKey,
     AddUser,
     Amended,
@@ -24,7 +27,10 @@ from venue.core.messages import (
     Refused,
     UserAdded,
 )
+from venue.hold import Held
 from venue.http.app import EngineOverloaded, EngineUnavailable, ReplyLost
+from venue.journal.log import CommandLog, LogBroken, LogFull
+from venue.recovery import fresh
 from venue.server import CANCEL_RESERVE, QUEUE_MAX, OpeningRefused, Venue
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, OrderId, UserId
@@ -152,17 +158,49 @@ def test_in_a_long_line_cancels_go_first() -> None:
     in_loop(claim)
 
 
+class SlowLog:
+    """A log on a disk that takes its time, or that has no room."""
+
+    def __init__(self, append_s: float = 0.0) -> None:
+        self.append_s = append_s
+        self.fails_with: Exception | None = None
+
+    def append(self, now_ns: int, commands: Sequence[Command | AccessCommand]) -> int:
+        time.sleep(self.append_s)
+        if self.fails_with is not None:
+            raise self.fails_with
+        return len(commands)
+
+    def close(self) -> None:
+        pass
+
+
+def logged(log: SlowLog) -> Venue:
+    """A venue behind this log."""
+    venue = Venue(0, 5, Held(fresh(b"key"), b"cursor key", cast(CommandLog, log)))
+    venue.open_with(OPENING)
+    return venue
+
+
+@asynccontextmanager
+async def at_work(venue: Venue) -> AsyncIterator[None]:
+    task = asyncio.create_task(venue.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
 def test_an_answer_that_does_not_come_in_time_is_lost_not_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("venue.server.REPLY_DEADLINE_NS", 10_000_000)
 
     async def claim() -> None:
-        venue = Venue(0, 5)
-        venue.open_with(OPENING)
-        with pytest.raises(ReplyLost):
-            await venue.submit(place(1))
-        # The command is still in the line and is carried out once somebody does.
+        log = SlowLog()
+        venue = logged(log)
+        log.append_s = 0.3
         placed = asyncio.Event()
 
         def watch(events: list[Event]) -> None:
@@ -170,10 +208,62 @@ def test_an_answer_that_does_not_come_in_time_is_lost_not_refused(
                 placed.set()
 
         venue.observe(watch)
-        task = asyncio.create_task(venue.run())
-        await placed.wait()
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        async with at_work(venue):
+            with pytest.raises(ReplyLost):
+                await venue.submit(place(1))
+            # The disk takes it in the end, and it is carried out.
+            assert not placed.is_set()
+            await placed.wait()
+
+    in_loop(claim)
+
+
+def test_a_full_log_refuses_with_nothing_carried_out_until_there_is_room() -> None:
+    async def claim() -> None:
+        log = SlowLog()
+        venue = logged(log)
+        before = venue.state_hash()
+        async with at_work(venue):
+            log.fails_with = LogFull("no room")
+            with pytest.raises(EngineUnavailable):
+                await venue.submit(place(1))
+            assert venue.state_hash() == before
+            assert not venue.writable
+            assert venue.readiness() is not None
+            log.fails_with = None
+            assert isinstance(await venue.submit(place(1)), Placed)
+            assert venue.writable
+            assert venue.readiness() is None
+
+    in_loop(claim)
+
+
+def test_after_a_failed_sync_the_answer_is_lost_and_nothing_more_is_taken() -> None:
+    async def claim() -> None:
+        log = SlowLog()
+        venue = logged(log)
+        before = venue.state_hash()
+        async with at_work(venue):
+            log.fails_with = LogBroken("the disk")
+            with pytest.raises(ReplyLost):
+                await venue.submit(place(1))
+            log.fails_with = None
+            with pytest.raises(EngineUnavailable):
+                await venue.submit(place(2))
+            assert venue.state_hash() == before
+            assert not venue.writable
+
+    in_loop(claim)
+
+
+def test_a_refused_opening_leaves_the_log_empty() -> None:
+    async def claim() -> None:
+        log = SlowLog()
+        venue = Venue(0, 5, Held(fresh(b"key"), b"cursor key", cast(CommandLog, log)))
+        log.fails_with = AssertionError("nothing may be written")
+        with pytest.raises(OpeningRefused, match="Deposit was refused"):
+            venue.open_with([*OPENING, Deposit(UserId("nobody"), Cents(1))])
+        assert venue.sequence == 0
 
     in_loop(claim)
 

@@ -188,14 +188,19 @@ class HttpProtocol(HttpToolsProtocol):
         """Answer a request; when the answer comes before the body has, it is the last one."""
 
         async def send_or_end(message: Message) -> None:
+            assert self._door is not None, "only a taken connection is answered"
             if message["type"] == "http.response.start":
                 if _CLOSE in message["headers"]:
                     await asyncio.sleep(limits.HOLD_S)
                 if self._is_early(scope):
-                    assert self._door is not None, "only a taken connection is answered"
                     self._door.unread = True
                     message = {**message, "headers": [*message["headers"], _CLOSE]}
-            await send(message)
+                # The head goes out with the body: one system call, one packet.
+                self._door.hold()
+                await send(message)
+            else:
+                await send(message)
+                self._door.release()
 
         await self._application(scope, receive, send_or_end)
 

@@ -24,6 +24,18 @@ class PoliteTransport(asyncio.Transport):
         self._closing = False
         self._dropped = 0
         self._end: asyncio.TimerHandle | None = None
+        self._held: list[bytes | bytearray | memoryview] | None = None
+
+    def hold(self) -> None:
+        """Keep what is written until `release`, so that it goes out in one piece."""
+        if self._held is None:
+            self._held = []
+
+    def release(self) -> None:
+        """Send what is held."""
+        held, self._held = self._held, None
+        if held and not self._inner.is_closing():
+            self._inner.write(b"".join(held))
 
     def close(self) -> None:
         """Send what is buffered, then close; see the module for `unread`. Later calls do nothing.
@@ -32,6 +44,7 @@ class PoliteTransport(asyncio.Transport):
         """
         if self._closing or self._inner.is_closing():
             return
+        self.release()
         self._closing = True
         if self.unread and self._inner.can_write_eof():
             self._inner.write_eof()
@@ -73,7 +86,9 @@ class PoliteTransport(asyncio.Transport):
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Send, unless the end has begun: then nobody waits for it any more."""
-        if not self._closing:
+        if self._held is not None:
+            self._held.append(data)
+        elif not self._closing:
             self._inner.write(data)
 
     def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:

@@ -108,6 +108,9 @@ def _unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return fields
 
 
+_STRICT: Final = json.JSONDecoder(object_pairs_hook=_unique_pairs, parse_constant=_refuse_constant)
+
+
 def _too_deep(text: str) -> bool:
     depth, in_string, escaped = 0, False, False
     for character in text:
@@ -137,7 +140,7 @@ def _parse_object(body: bytes) -> dict[str, object]:
     # Few bodies have this many brackets; only those pay for the exact count.
     if text.count("{") + text.count("[") > limits.BODY_DEPTH_MAX and _too_deep(text):
         raise ValueError(f"nested deeper than {limits.BODY_DEPTH_MAX}")
-    value = json.loads(text, object_pairs_hook=_unique_pairs, parse_constant=_refuse_constant)
+    value = _STRICT.decode(text)
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")
     return {key: field for key, field in value.items() if field is not None}
@@ -177,12 +180,17 @@ def _required(value: T | None, key: str) -> T:
 E_ = TypeVar("E_", Outcome, Side, TimeInForce)
 
 
-def enum_value(kind: Callable[[str], E_], accepted: list[str], text: str, name: str) -> E_:
+_OUTCOMES: Final = {outcome.value: outcome for outcome in Outcome}
+_SIDES: Final = {side.value: side for side in Side}
+_TIMES_IN_FORCE: Final = {time.value: time for time in TimeInForce}
+
+
+def _member(accepted: dict[str, E_], text: str, name: str) -> E_:
     """The member that `text` names in any ASCII case. Raises Refusal listing what is accepted."""
-    folded = text.lower() if text.isascii() else text
-    if folded not in accepted:
+    member = accepted.get(text.lower() if text.isascii() else text)
+    if member is None:
         raise Refusal(Code.INVALID_ENUM_VALUE, f"{name}: accepted are {', '.join(accepted)}")
-    return kind(folded)
+    return member
 
 
 def _checked_price(value: int) -> Price:
@@ -240,9 +248,9 @@ def parse_new_order(body: bytes, resolve: Callable[[str], MarketId | None]) -> N
         _checked_qty(qty_value, price)
     if budget_value is not None:
         _check_budget(budget_value, qty_value, side_text, tif_text)
-    outcome = enum_value(Outcome, [o.value for o in Outcome], outcome_text, "outcome")
-    side = enum_value(Side, [s.value for s in Side], side_text, "side")
-    tif = enum_value(TimeInForce, [t.value for t in TimeInForce], tif_text, "time_in_force")
+    outcome = _member(_OUTCOMES, outcome_text, "outcome")
+    side = _member(_SIDES, side_text, "side")
+    tif = _member(_TIMES_IN_FORCE, tif_text, "time_in_force")
     name = _market_name(ticker, market_id)
     key = _checked_client_order_id(client_order_id)
     resolved = resolve(name)
