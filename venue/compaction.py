@@ -21,8 +21,11 @@ LOOK_S: Final = 1.0
 
 
 async def compact_when_sealed(log: CommandLog, path: Path) -> None:
-    """Compact until cancelled; a child that is at work then is ended."""
-    compacted = log.segments_begun
+    """Compact until cancelled; a child that is at work then is ended.
+
+    Also at the start, where segments are sealed: an earlier process may have ended too soon.
+    """
+    compacted = -1 if log.has_sealed else log.segments_begun
     while True:
         if log.segments_begun != compacted:
             compacted = log.segments_begun

@@ -68,7 +68,8 @@ class CommandLog:
     """The end of the log, open for appending. Not thread-safe: one caller at a time.
 
     next_sequence: the sequence of the next command; the first is 1. segments_begun: segments that
-    appends have begun since the log was opened. cut: a sentence for people when a crash had left
+    appends have begun since the log was opened. has_sealed: whether there were segments before the
+    last one when it was opened. cut: a sentence for people when a crash had left
     something unfinished at the end that was cut off, else None.
     """
 
@@ -94,6 +95,7 @@ class CommandLog:
         self.segments_begun = 0
         self.cut: str | None = None
         found = segments(folder)
+        self.has_sealed = len(found) > 1
         if found:
             self._resume(*found[-1])
             return

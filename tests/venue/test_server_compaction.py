@@ -1,0 +1,94 @@
+"""Claims about compaction beside a venue: it comes after a segment is sealed, and nobody waits."""
+
+import asyncio
+from pathlib import Path
+
+import anyio
+
+from tests.venue.small_venue import ANNA, OPENING
+from venue.compaction import compact_when_sealed
+from venue.core.messages import Deposit
+from venue.journal.log import CommandLog
+from venue.journal.statedir import StateDir
+from venue.recovery import recover
+from venue.wire.money import Cents
+
+SNAPSHOTS = "snapshot-*"
+
+
+def log_of(state: StateDir) -> CommandLog:
+    log = state.log()
+    if log.next_sequence == 1:
+        log.append(1, OPENING)
+    return log
+
+
+def fill(log: CommandLog, count: int) -> None:
+    for number in range(count):
+        log.append(2 + number, [Deposit(ANNA, Cents(1))])
+
+
+def has_snapshot(path: Path) -> bool:
+    return bool(list(path.glob(SNAPSHOTS)))
+
+
+async def until_compacted(log: CommandLog, path: Path) -> None:
+    """Run the compaction until a snapshot is there."""
+    task = asyncio.create_task(compact_when_sealed(log, path))
+    try:
+        for _ in range(600):
+            if has_snapshot(path):
+                return
+            await asyncio.sleep(0.05)
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    raise AssertionError("no snapshot within half a minute")
+
+
+def test_a_sealed_segment_becomes_a_snapshot_that_replays_to_the_same_state(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    with StateDir.open(path, segment_records=20) as state:
+        log = log_of(state)
+        whole = recover(state)
+        before = whole.sequence
+
+        async def claim() -> None:
+            task = asyncio.create_task(until_compacted(log, path))
+            # It has to be at work before the first segment is sealed.
+            await asyncio.sleep(0.05)
+            fill(log, 45)
+            await task
+
+        anyio.run(claim)
+        log.close()
+        again = recover(state)
+        assert again.sequence == before + 45
+        assert state.newest_snapshot() is not None
+
+
+def test_what_an_earlier_process_left_sealed_is_compacted_at_the_start(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    with StateDir.open(path, segment_records=20) as state:
+        log = log_of(state)
+        fill(log, 45)
+        log.close()
+    with StateDir.open(path, segment_records=20) as state:
+        log = state.log()
+        assert log.has_sealed
+        anyio.run(until_compacted, log, path)
+        log.close()
+
+
+def test_without_a_sealed_segment_there_is_nothing_to_compact(tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    with StateDir.open(path) as state:
+        log = log_of(state)
+
+        async def claim() -> None:
+            with anyio.move_on_after(1.5):
+                await compact_when_sealed(log, path)
+
+        anyio.run(claim)
+        assert not (path / "compact.lock").exists()
+        log.close()
