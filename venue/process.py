@@ -96,6 +96,7 @@ async def serve(plan: ServePlan, announce: Callable[[Ready], None]) -> None:
             _stop_at_end_of_stdin(stop)
         serving = tasks.create_task(server.serve([plan.listener]))
         await server.listening.wait()
+        venue.has_crowd = plan.crowd is not None
         announce(_ready(venue, plan, control))
         crowd = None if plan.crowd is None else tasks.create_task(_awaited(plan.crowd(venue)))
         await stop.wait()

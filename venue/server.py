@@ -103,6 +103,8 @@ class Venue:
         self._observers: list[Callable[[list[Event]], None]] = []
         self._draining = False
         self._closed = False
+        self.has_crowd = False
+        """Whether a crowd trades here; whoever lets it in says so."""
         self.connections_open: Callable[[], int | None] = lambda: None
         """Connections of the front door; whoever opens it says how to count them."""
         self.metrics = VenueMetrics(

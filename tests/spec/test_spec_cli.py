@@ -12,12 +12,9 @@ from tests.spec.conftest import Site
 from venue.check.bench import Bench
 from venue.check.cli import mount
 
-PROGRAM = "import typer; from venue.check.cli import mount; app = typer.Typer(); "
-PROGRAM += "app.callback()(lambda: None); mount(app); app()"
-
 
 def _judge(*options: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", PROGRAM, "check", *options]
+    command = [sys.executable, "-m", "venue", "check", *options]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -98,3 +95,23 @@ def test_it_can_be_mounted_on_a_command_line() -> None:
     app = typer.Typer()
     mount(app)
     assert [command.name for command in app.registered_commands] == ["check"]
+
+
+def test_a_venue_with_a_crowd_is_not_judged(tmp_path: Path) -> None:
+    config = Path(__file__).parents[2] / "configs" / "venue.yaml"
+    tmp_path.chmod(0o700)
+    control, token_file = f"unix:{tmp_path / 'control'}", tmp_path / "token"
+    command = [sys.executable, "-m", "venue", "serve", "--config", str(config), "--port", "0"]
+    command += ["--keys-file", str(tmp_path / "keys.json"), "--json", "--exit-with-stdin"]
+    command += ["--control", control, "--control-token-file", str(token_file)]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        url = json.loads(process.stdout.readline())["base_url"]
+        done = _judge("--url", url, "--control", control, "--token-file", str(token_file))
+        process.stdin.close()
+        assert process.wait(20) == 0
+    assert done.returncode == 2
+    assert "--no-crowd" in done.stderr

@@ -222,7 +222,7 @@ def test_status_tells_the_venue_at_a_glance(control: httpx.Client, house: Served
     status = done(control, "GET", "status")
     assert set(status) == {
         "version", "venue_state", "sequence", "at", "durable", "writable", "queue",
-        "projection_lag_ms", "subscribers", "users", "markets", "faults",
+        "projection_lag_ms", "subscribers", "users", "markets", "crowd", "faults",
     }  # fmt: skip
     assert (status["durable"], status["writable"], status["queue"]) == (False, True, 0)
     assert status["users"] >= 1

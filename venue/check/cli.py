@@ -57,7 +57,8 @@ def check_command(
     """Judge a venue against the interface, statement by statement, in raw JSON.
 
     With --control every check opens a world of its own; without it only the checks run that need
-    nothing but keys, and what they place they cancel.
+    nothing but keys, and what they place they cancel. Not for a venue in use: a crowd would trade
+    into the books, and the venue is halted for moments.
     """
     # Imported here so that the help of the whole command line stays instant.
     from venue.check.bench import Bench, reach
@@ -75,8 +76,8 @@ def check_command(
     try:
         reach(url)
         operator = Operator(control, _secret(token_file)) if control else None
-        if operator is not None:
-            operator.status()
+        if operator is not None and operator.status().get("crowd"):
+            _fail(EXIT_OPTIONS, "a crowd trades at this venue: judge one without (--no-crowd)")
         bench = Bench(url, stream or _stream_of(url), operator, keys)
         wanted = Wanted(operator is not None, len(keys), not no_readings)
         results = _judge(checks, bench, wanted, quiet=json_lines)

@@ -122,6 +122,11 @@ class Operator(Protocol):
         """Connections of the channel."""
         ...
 
+    @property
+    def has_crowd(self) -> bool:
+        """Whether traders of the venue's own are on every market."""
+        ...
+
     def readiness(self) -> str | None:
         """Why traders cannot be served now; None when they can."""
         ...

@@ -31,7 +31,7 @@ class Readiness(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Status(msgspec.Struct, frozen=True):
-    """The venue at a glance; `faults` are the kinds in force."""
+    """The venue at a glance; `faults` are the kinds in force. crowd: whether one trades here."""
 
     version: str
     venue_state: VenueState
@@ -44,6 +44,7 @@ class Status(msgspec.Struct, frozen=True):
     subscribers: int
     users: int
     markets: int
+    crowd: bool
     faults: tuple[str, ...]
 
 

@@ -45,6 +45,7 @@ async def status(call: Call) -> replies.Status:
         subscribers=operator.subscribers,
         users=len(operator.views.account.users()),
         markets=operator.views.catalog.market_count,
+        crowd=operator.has_crowd,
         faults=tuple([standing.rule.kind.value for standing in operator.faults.standing()]),
     )
 
