@@ -23,7 +23,7 @@ class TimeInForce(enum.StrEnum):
     FOK = "fok"
 
 
-class QtyOrder(msgspec.Struct, frozen=True, tag="qty", tag_field="kind"):
+class QtyOrder(msgspec.Struct, frozen=True, tag="qty", tag_field="kind", gc=False):
     """An order for a number of shares. `price` is the limit for the named outcome."""
 
     market_id: MarketId
@@ -35,7 +35,7 @@ class QtyOrder(msgspec.Struct, frozen=True, tag="qty", tag_field="kind"):
     client_order_id: ClientOrderId
 
 
-class BudgetOrder(msgspec.Struct, frozen=True, tag="budget", tag_field="kind"):
+class BudgetOrder(msgspec.Struct, frozen=True, tag="budget", tag_field="kind", gc=False):
     """A purchase for an amount of cash, fees included; never rests.
 
     `price` is the worst acceptable price per share. Raises ValueError for gtc.
@@ -56,7 +56,7 @@ class BudgetOrder(msgspec.Struct, frozen=True, tag="budget", tag_field="kind"):
 NewOrder = QtyOrder | BudgetOrder
 
 
-class Amend(msgspec.Struct, frozen=True):
+class Amend(msgspec.Struct, frozen=True, gc=False):
     """A change of a resting order; at least one field is given. `qty` is the new REMAINING size.
 
     Raises ValueError when both are None: an empty amend cannot be written.
