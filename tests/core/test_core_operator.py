@@ -90,6 +90,7 @@ BAD = [
     changed(NEW_MARKET, market_id="103"),
     changed(NEW_MARKET, market_id=uuid(103).replace("4000", "400A")),
     changed(NEW_MARKET, strike_value="1e3"),
+    changed(NEW_MARKET, strike_value=None),
     changed(NEW_MARKET, taker_fee_rate=FeeRate(10**8 + 1)),
     changed(NEW_MARKET, maker_fee_rate=FeeRate(-1)),
     m.SetEventStatus("ACM-26Q1", EventStatus.SETTLED),
@@ -141,6 +142,18 @@ def test_an_archived_company_frees_its_symbol_and_is_not_renamed():
     world.do(m.ArchiveCompany(uuid(1)))
     assert world.do(m.ListCompany(uuid(2), "Other", "ACME")) == m.Carried()
     assert world.do(m.ListCompany(uuid(1), "Acme", "NEW")).code is Code.INVALID_REQUEST
+
+
+def test_an_event_is_a_ladder_of_strikes_or_a_single_binary_market():
+    world = World()
+    world.do(NEW_EVENT)
+    binary = changed(listing(200, NEW_EVENT.event_ticker), ticker="ACM-27Q1-YES", strike_value=None)
+    assert world.do(binary) == m.Carried()
+    for late in (
+        listing(201, NEW_EVENT.event_ticker),
+        changed(listing(202, NEW_EVENT.event_ticker), strike_value=None),
+    ):
+        assert world.do(late).code is Code.INVALID_REQUEST
 
 
 def test_archiving_twice_is_one_change():

@@ -28,6 +28,9 @@ NOT_CANCELABLE: Final = Refused(Code.ORDER_NOT_CANCELABLE, "the order has ended"
 
 _PRICE: Final = Refused(Code.INVALID_PRICE, "price: whole cents, 1 to 99")
 _QTY: Final = Refused(Code.INVALID_QTY, f"qty: whole shares, 1 to {QTY_MAX}")
+_WHOLE_QTY: Final = Refused(
+    Code.INVALID_QTY, f"qty: with what has filled, more than {QTY_MAX} shares"
+)
 _NOTIONAL: Final = Refused(Code.INVALID_QTY, f"qty: notional above {NOTIONAL_CENTS_MAX} cents")
 _BUDGET: Final = Refused(Code.INVALID_BUDGET, f"budget_cents: 1 to {NOTIONAL_CENTS_MAX} cents")
 _KEY: Final = Refused(
@@ -78,6 +81,11 @@ def size(price: Price, qty: Qty) -> Refused | None:
     if not 1 <= qty <= QTY_MAX:
         return _QTY
     return _NOTIONAL if notional(price, qty) > NOTIONAL_CENTS_MAX else None
+
+
+def whole_size(price: Price, qty: Qty) -> Refused | None:
+    """invalid_qty: the same of an amended order, whose `qty` counts what has filled too (S13)."""
+    return _WHOLE_QTY if qty > QTY_MAX else size(price, qty)
 
 
 def venue_takes_orders(state: VenueState) -> Refused | None:

@@ -245,6 +245,10 @@ class Listings:
             return "market_id: a lower-case UUID"
         if not _is_within(ticker, command.event_ticker):
             return "a market ticker is its event ticker, a hyphen and more"
+        is_binary = command.strike_value is None
+        others = self.events[command.event_ticker].markets
+        if any(is_binary or other.listing.strike_value is None for other in others):
+            return "an event is a ladder of strikes or a single binary market"
         rates = (command.maker_fee_rate, command.taker_fee_rate)
         if not all(_NO_FEE <= rate <= _WHOLE_FEE for rate in rates):
             return "a fee rate is a fraction of 0 to 1"
