@@ -5,15 +5,13 @@ Source: design, The venue, in the order a datum flows (restart = snapshot + repl
 
 import secrets
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
+from venue.journal.keys import KEY_BYTES
 from venue.journal.log import CommandLog
 from venue.journal.statedir import StateDir
 from venue.recovery import Exchange, fresh, recover
-
-_KEY_BYTES: Final = 32
 
 
 class Held(msgspec.Struct):
@@ -37,8 +35,8 @@ class Held(msgspec.Struct):
 
 def in_memory() -> Held:
     """A new exchange whose ids, cursors and state end with the process."""
-    exchange = fresh(secrets.token_bytes(_KEY_BYTES))
-    return Held(exchange, secrets.token_bytes(_KEY_BYTES))
+    exchange = fresh(secrets.token_bytes(KEY_BYTES))
+    return Held(exchange, secrets.token_bytes(KEY_BYTES))
 
 
 def held_in(path: Path) -> Held:

@@ -54,7 +54,6 @@ CANCELS_FIRST_ABOVE: Final = 100
 BATCH_MAX: Final = 64
 """Commands carried out before the loop gets a turn: some milliseconds at most."""
 
-
 _LOOK_S: Final = 0.05
 """How often it is looked for callers who have waited too long."""
 

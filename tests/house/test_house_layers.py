@@ -43,6 +43,7 @@ MAY_IMPORT = {
         "venue.read",
         "venue.core.messages",
         "venue.derived",
+        "venue.metrics",
         "venue.rawkeys",
         "venue.wire",
     ),

@@ -16,6 +16,7 @@ from typing import Final
 import msgspec
 import structlog
 
+from venue import metrics
 from venue.control import listing, people, running
 from venue.control.bodies import BadRequest, read_fields
 from venue.control.desk import Call, EngineRefused, NotFound, Recent
@@ -76,7 +77,7 @@ ENDPOINTS: Final[tuple[tuple[str, str, Handler], ...]] = (
 _QUERIES: Final[dict[Handler, tuple[str, ...]]] = {people.list_keys: ("user_id",)}
 
 _JSON: Final = b"application/json"
-_METRICS: Final = b"text/plain; version=0.0.4; charset=utf-8"
+_METRICS: Final = metrics.CONTENT_TYPE.encode()
 _VARIABLE_AT: Final = 1
 
 _log = structlog.get_logger(__name__)

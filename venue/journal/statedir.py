@@ -202,10 +202,6 @@ class StateDir:
 
     # --- snapshots ----------------------------------------------------------------------------
 
-    def newest_snapshot(self) -> tuple[int, bytes] | None:
-        """The newest undamaged snapshot: the last sequence it includes, and its payload."""
-        return next(self.snapshots(), None)
-
     def snapshots(self) -> Iterator[tuple[int, bytes]]:
         """Every undamaged snapshot, newest first. A damaged one is passed over with a notice."""
         for name in reversed(self._folder.names(*SNAPSHOT_NAMES)):
