@@ -37,12 +37,21 @@ from venue.core.orderbook import OrderBook
 from venue.wire.errors import Code
 from venue.wire.model import EventStatus, MarketState
 from venue.wire.money import FeeRate, Outcome
-from venue.wire.names import MarketId, ProjectId, Ticker, fold_handle, fold_uuid, is_uuid
+from venue.wire.names import (
+    HANDLE_LENGTH_MAX,
+    MarketId,
+    ProjectId,
+    Ticker,
+    fold_handle,
+    fold_uuid,
+    is_uuid,
+)
 
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,8})?", re.ASCII)
 _PROBABILITY: Final = re.compile(r"0(?:\.[0-9]{1,8})?|1(?:\.0{1,8})?", re.ASCII)
 _NO_FEE: Final = FeeRate.parse("0")
 _WHOLE_FEE: Final = FeeRate.parse("1")
+_TICKER_LENGTH: Final = f"at most {HANDLE_LENGTH_MAX} characters"
 _SETTABLE: Final = (EventStatus.UNOPENED, EventStatus.OPEN, EventStatus.CLOSED)
 _MARKET_NOT_FOUND: Final = Refused(Code.MARKET_NOT_FOUND, "no such market")
 _MARKET_RESOLVED: Final = Refused(Code.MARKET_RESOLVED, "the market has resolved")
@@ -173,7 +182,9 @@ class Listings:
         if not _is_folded_uuid(command.project_id):
             return _refused("project_id: a lower-case UUID")
         if not command.name or not _is_ticker(command.symbol):
-            return _refused("a name, and a symbol of capitals, digits, dots and hyphens")
+            return _refused(
+                f"a name, and a symbol of capitals, digits, dots and hyphens, {_TICKER_LENGTH}"
+            )
         for project_id, company in self.companies.items():
             taken = company.listing.symbol == command.symbol and not company.archived
             if taken and project_id != command.project_id:
@@ -200,7 +211,9 @@ class Listings:
         if command.project_id not in self.companies:
             return _refused("no such company")
         if not _is_ticker(series) or not _is_within(ticker, series):
-            return _refused("an event ticker is its series ticker, a hyphen and more")
+            return _refused(
+                f"an event ticker is its series ticker, a hyphen and more, {_TICKER_LENGTH}"
+            )
         if not _is_folded_uuid(command.project_market_id):
             return _refused("project_market_id: a lower-case UUID")
         if any(e.listing.project_market_id == command.project_market_id for e in self._listed()):
@@ -244,7 +257,7 @@ class Listings:
         if not _is_folded_uuid(command.market_id):
             return "market_id: a lower-case UUID"
         if not _is_within(ticker, command.event_ticker):
-            return "a market ticker is its event ticker, a hyphen and more"
+            return f"a market ticker is its event ticker, a hyphen and more, {_TICKER_LENGTH}"
         is_binary = command.strike_value is None
         others = self.events[command.event_ticker].markets
         if any(is_binary or other.listing.strike_value is None for other in others):
@@ -305,7 +318,7 @@ def _is_folded_uuid(text: str) -> bool:
 
 
 def _is_ticker(text: str) -> bool:
-    return fold_handle(text) == text
+    return len(text) <= HANDLE_LENGTH_MAX and fold_handle(text) == text
 
 
 def _is_within(ticker: str, parent: str) -> bool:

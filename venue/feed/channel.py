@@ -27,9 +27,6 @@ OUTBOX_BYTES_MAX: Final = 1024 * 1024
 
 STUCK_NS: Final = 5 * NS_PER_SECOND
 
-HANDLE_LENGTH_MAX: Final = 64
-"""No ticker or symbol is longer, and a refusal names the handle it refuses."""
-
 
 class Directory(Protocol):
     """Handles to ids, as the periodically refreshed directory has them at `now_ns`."""
@@ -118,8 +115,9 @@ class Channel:
                 handle = names.fold_handle(text)
         if handle is None:
             return "a handle has letters, digits, dots and hyphens only"
-        if len(handle) > HANDLE_LENGTH_MAX:
-            return f"no handle is longer than {HANDLE_LENGTH_MAX} characters"
+        if len(handle) > names.HANDLE_LENGTH_MAX:
+            # The other refusals repeat the handle.
+            return f"no handle is longer than {names.HANDLE_LENGTH_MAX} characters"
         if isinstance(target, frames.CompanyTarget):
             project_id = self._directory.resolve_symbol(handle, now_ns)
             if isinstance(project_id, Unresolvable):

@@ -68,6 +68,10 @@ def is_path_segment(text: str) -> bool:
     return is_market_path(text) and _DOTS_ONLY.fullmatch(text) is None
 
 
+HANDLE_LENGTH_MAX: Final = 64
+"""No ticker and no symbol is listed that is longer."""
+
+
 def fold_handle(text: str) -> str | None:
     """A handle trimmed and folded to upper case, or None when it has a forbidden character.
 
