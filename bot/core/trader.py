@@ -3,40 +3,38 @@
 Believe on every event, decide on a Beat. One life: STARTING (settle what an earlier run left, read
 the account, cancel what rests) -> QUOTING <-> PAUSED -> STOPPING (cancel all, verify by a read) ->
 STOPPED. What it believes of markets is in `quoting`, of its orders in `desk`, of its account in
-`account`; what it may spend in `outbox`; this file ties the knots and holds no rule of its own.
+`account`; what may leave and when in `sending`; what rests in our rungs before and after us in
+`custody`; this file ties the knots and holds no rule of its own.
 
 Source: design, laws 2, 3, 6 and 8; reliability, B1-B13.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from bot.core import messages as m
 from bot.core.account import Account, Kind, Walk
+from bot.core.custody import READ_AGAIN_NS, Custody
 from bot.core.desk import Desk
 from bot.core.ledgers import Ledgers
 from bot.core.order import OwnOrder
 from bot.core.outbox import Outbox, Pending
 from bot.core.picture import draw
 from bot.core.quoting import Quoting
-from bot.core.reconcile import WantAmend, WantCancel, WantCreate, Wish
 from bot.core.report import Phase, Report
-from bot.core.room import PARK_MIN_NS, Rung
+from bot.core.room import PARK_MIN_NS
+from bot.core.sending import Sending
 from bot.core.settings import TraderSettings
 from bot.core.spend import Lane
 from bot.core.strategy import Strategy
-from venue.wire import codec, model
-from venue.wire.errors import Advice, Code
+from venue.wire.errors import Advice
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import Qty, canonical
-from venue.wire.names import ClientOrderId, Ticker
-from venue.wire.requests import Amend, QtyOrder, TimeInForce
+from venue.wire.names import Ticker
 
 _BEAT_NS = 100 * NS_PER_MS
 """A Beat comes at least this often: staleness is noticed without an event."""
 
 _OVERDUE_NS = 10 * NS_PER_MS
-_VENUE_PARK_NS = 5 * NS_PER_SECOND
 
 
 class Trader:
@@ -50,19 +48,17 @@ class Trader:
         self.ledgers = Ledgers(settings.trust, self.desk, self.out)
         self.quoting = Quoting(settings, make_strategy, self.desk, self.ledgers, self.out)
         self._account = Account(settings.series_ticker, settings.trust, self._fills_known)
+        self._sending = Sending(settings, self.desk, self.quoting, self.out)
+        self._custody = Custody(
+            settings.trust, self.desk, self.ledgers, self.quoting, self._account, self.out
+        )
         self.phase = Phase.STARTING
         self.started_ns = 0
         self.first_two_sided_ns: int | None = None
         self._now_ns = 0
-        self._nonce = ""
         self._new_account = False
-        self._orders_made = 0
         self._journal_failed = False
         self._pause_wanted = False
-        self._swept_strangers: frozenset[str] = frozenset()
-        self._adopted_ns = -1  # when the last list of orders began whose strangers were taken over
-        self._venue_parked_until_ns: int | None = None
-        self._cancels_parked = False
 
     @property
     def series_ticker(self) -> Ticker:
@@ -133,7 +129,7 @@ class Trader:
                 self._stop("the journal cannot be written")
 
     def _started(self, event: m.Started) -> None:
-        self._nonce = event.boot_nonce
+        self._sending.nonce = event.boot_nonce
         self._new_account = event.new_account
         self.started_ns = self._now_ns
         self.out.purse.begin(self._now_ns)
@@ -169,8 +165,7 @@ class Trader:
         row = self.desk.take_answer(pending, answer, self._now_ns)
         self.quoting.orders_changed(own.market_id)
         if isinstance(answer, m.Done) and not isinstance(pending.request, m.ReadOrder):
-            self._venue_parked_until_ns = None
-            self._cancels_parked = False
+            self._sending.venue_takes()
             if isinstance(answer.body, m.OrderShown | m.CancelShown):
                 self.quoting.own_shown(answer.body.order)
         if own.filled > self.ledgers.booked_qty(own):
@@ -181,9 +176,7 @@ class Trader:
             return
         assert isinstance(answer, m.Refused)
         if row.advice is Advice.PARK_VENUE:
-            self._venue_parked_until_ns = self._now_ns + _VENUE_PARK_NS
-            self._cancels_parked = answer.code == Code.VENUE_HALTED
-            self.out.note("warning", "venue_parked", code=answer.code)
+            self._sending.venue_refuses(answer.code, self._now_ns)
         elif row.advice is Advice.PARK_MARKET:
             self.quoting.park_market(own.market_id, answer.code, self._now_ns)
             self._account.hasten(
@@ -201,7 +194,7 @@ class Trader:
         """Fills are likely: read them as soon as a tenth of a second after the last look."""
         for kind in (Kind.FILLS, Kind.RESTING):
             last_ns = self._account.done_ns.get(kind, 0)
-            self._account.hasten(kind, max(self._now_ns, last_ns + _BEAT_NS))
+            self._account.hasten(kind, max(self._now_ns, last_ns + READ_AGAIN_NS))
 
     def _fills_known(self, kind: Kind, rows: tuple[Any, ...]) -> bool:
         return kind is Kind.FILLS and self.ledgers.all_booked_before(rows)
@@ -222,68 +215,10 @@ class Trader:
                     self.quoting.fills_booked(market_id)
                 self.desk.forget_settled(self.ledgers.booked_qty, self._now_ns)
             case Kind.RESTING:
-                self._resting_walked(walk.rows, walk.begun_ns)
-
-    def _resting_walked(self, shown: Iterable[model.Order], begun_ns: int) -> None:
-        by_id = {order.order_id: order for order in shown}
-        for market_id in self.desk.explain_lost(by_id.values(), begun_ns):
-            self.quoting.orders_changed(market_id)
-        for own in list(self.desk.all_live()):
-            if own.order_id is None:
-                continue
-            before = (own.state, own.filled, own.remaining, own.price)
-            if own.order_id in by_id:
-                self.desk.merge_list_row(own, by_id[own.order_id], begun_ns)
-            else:
-                self.desk.missing_from_list(own, begun_ns, self._now_ns)
-            if before != (own.state, own.filled, own.remaining, own.price):
-                self.quoting.orders_changed(own.market_id)
-        strangers = [order for order in by_id.values() if not self.desk.knows(order.order_id)]
-        if self.phase in (Phase.STARTING, Phase.STOPPING):
-            self._adopt(strangers, begun_ns)
-        else:
-            self._suspect(strangers, begun_ns)
-
-    def _adopt(self, strangers: list[model.Order], begun_ns: int) -> None:
-        """Before the first quote and after the last, what rests in our rungs is ours to cancel.
-
-        Before the series is read nobody knows our rungs: such a list says nothing, and another one
-        is asked for. The order of an undecided create of ours may be among them: then it is
-        counted twice until both are over. Waiting instead could be for ever, for what rests may
-        hold the very cash without which the re-send is refused.
-        """
-        if Kind.SERIES not in self._account.done_ns:
-            return
-        self._adopted_ns = begun_ns
-        for order in strangers:
-            if not self.quoting.is_ours(order.market_id):
-                self.out.note("warning", "order_of_another_series", ticker=order.ticker)
-                continue
-            try:
-                self.desk.add(OwnOrder.found_resting(order, self._now_ns))
-                self.quoting.orders_changed(order.market_id)
-            except ValueError:
-                self.out.find("order_unreadable", f"order {order.order_id} cannot be read")
-
-    def _suspect(self, strangers: list[model.Order], begun_ns: int) -> None:
-        """Foreign orders seen in two lists running: somebody else trades this account (row 63).
-
-        What may be a create of ours that landed after all is ours, to be cancelled (row 25).
-        """
-        if self.desk.creates_undecided():
-            return
-        late = [order for order in strangers if self.desk.landed_late(order)]
-        if late:
-            self._adopt(late, begun_ns)
-            strangers = [order for order in strangers if order not in late]
-        foreign = frozenset(
-            order.order_id for order in strangers if self.quoting.is_ours(order.market_id)
-        )
-        if foreign & self._swept_strangers:
-            self.out.find("foreign_orders", "orders that are not ours rest in our rungs")
-        elif not foreign:
-            self.out.clear("foreign_orders")
-        self._swept_strangers = foreign
+                settling = self.phase in (Phase.STARTING, Phase.STOPPING)
+                self._custody.resting_walked(
+                    walk.rows, walk.begun_ns, self._now_ns, quoting=not settling
+                )
 
     # --- the beat ---------------------------------------------------------------------------------
 
@@ -298,16 +233,16 @@ class Trader:
             for own in self.desk.all_live():
                 own.doomed = True
         wishes, again_ns = self.quoting.decide(may_quote, self._now_ns)
-        self._cancel(wishes)
+        self._sending.cancel(wishes, self._now_ns)
         self.desk.recover(self._now_ns)
         self._read()
-        if may_quote:
-            self._quote(wishes)
+        if may_quote and not self._journal_failed:
+            self._sending.quote(wishes, self._now_ns)
         if self.first_two_sided_ns is None and self.quoting.all_two_sided():
             self.first_two_sided_ns = self._now_ns
             self.out.note("info", "two_sided_everywhere")
         self.quoting.weigh()
-        if self.phase is Phase.STOPPING and self._drained():
+        if self.phase is Phase.STOPPING and self._custody.drained(self._now_ns):
             self.phase = Phase.STOPPED
             self.out.effects.append(m.Finished((), ()))
         else:
@@ -326,50 +261,13 @@ class Trader:
 
     def _start_up(self) -> None:
         """Leave STARTING once the account is known and nothing of an earlier run is left."""
-        done = self._account.done_ns
-        if any(kind not in done for kind in Kind) or self.desk.live_count():
-            return
         # An earlier run may have written until just before this one began.
-        before_ns = 0 if self._new_account else self.started_ns
-        if not self._read_since(max(before_ns, self.desk.last_write_ns)):
+        earlier_ns = 0 if self._new_account else self.started_ns
+        if not self._custody.may_open(earlier_ns, self._now_ns):
             return
         self.ledgers.open_books()
         self.phase = Phase.PAUSED if self._pause_wanted else Phase.QUOTING
         self.out.note("info", "quoting", rungs=len(self.quoting.active_rungs()))
-
-    def _read_since(self, quiet_ns: int) -> bool:
-        """Whether the account was read late enough after `quiet_ns`; 0 is never, and long ago.
-
-        Asks for the lists that are missing.
-        """
-        from_ns = quiet_ns + self._trust.read_lag_ns if quiet_ns else 0
-        fresh = True
-        for kind in (Kind.BALANCE, Kind.FILLS, Kind.RESTING, Kind.POSITIONS):
-            begun_ns = self._account.begun_ns.get(kind, -1)
-            if kind is Kind.RESTING:
-                begun_ns = self._adopted_ns
-            if begun_ns < from_ns:
-                again_ns = self._account.done_ns.get(kind, 0) + _BEAT_NS
-                self._account.hasten(kind, max(self._now_ns, from_ns, again_ns))
-                fresh = False
-        return fresh
-
-    def _cancel(self, wishes: list[tuple[Rung, Wish]]) -> None:
-        parked = self._cancels_parked and self._parked()
-        for rung, wish in wishes:
-            if not isinstance(wish, WantCancel) or not wish.order.is_free:
-                continue
-            if parked or not self.desk.send_cancel(wish.order, wish.why, self._now_ns):
-                return
-            rung.orders_changed()
-            if self._cancels_parked:
-                self._venue_parked_until_ns = self._now_ns + _VENUE_PARK_NS
-                return
-
-    def _parked(self) -> bool:
-        """Whether the venue has told us to keep away; every five seconds one write may probe."""
-        until_ns = self._venue_parked_until_ns
-        return until_ns is not None and self._now_ns < until_ns
 
     def _read(self) -> None:
         for walk, request in self._account.wanted(self._now_ns):
@@ -380,84 +278,6 @@ class Trader:
             if not self.out.send(m.ReadBook(market_id), Lane.READ, "confirm book", self._now_ns):
                 return
 
-    def _quote(self, wishes: list[tuple[Rung, Wish]]) -> None:
-        """Amends and creates, the most valuable first, for as long as they may be sent."""
-        if self._journal_failed or self._parked():
-            return
-        ranked = [
-            (self.quoting.value(rung, wish), place, rung, wish)
-            for place, (rung, wish) in enumerate(wishes)
-            if not isinstance(wish, WantCancel) and rung.may_send
-        ]
-        ranked.sort(key=lambda row: (-row[0], row[1]))
-        for _, _, rung, wish in ranked:
-            if self.out.writes_in_flight >= self._settings.pace.requests_in_flight:
-                return
-            if self._venue_parked_until_ns is not None and self.out.writes_in_flight:
-                return
-            sent = self._amend(wish) if isinstance(wish, WantAmend) else self._create(rung, wish)
-            if not sent:
-                continue
-            rung.orders_changed()
-            if self._venue_parked_until_ns is not None:
-                self._venue_parked_until_ns = self._now_ns + _VENUE_PARK_NS
-                return
-
-    def _amend(self, wish: Wish) -> bool:
-        assert isinstance(wish, WantAmend)
-        own, amend = wish.order, wish.amend
-        if amend.qty is not None and not self.desk.amends_of_size:
-            if amend.price is None:
-                return self.desk.send_cancel(own, "too much here", self._now_ns)
-            amend = Amend(price=amend.price)
-        # A smaller size too: fills may come first, and then the amend sets the remainder (S13).
-        if not self.quoting.admits_amend(own, amend):
-            return self.desk.send_cancel(own, "the change could pass a limit", self._now_ns)
-        return self.desk.send_amend(own, amend, wish.why, self._now_ns)
-
-    def _create(self, rung: Rung, wish: Wish) -> bool:
-        assert isinstance(wish, WantCreate)
-        if self.desk.live_count() >= self._settings.risk.resting_orders:
-            return False
-        qty = self.quoting.admits_create(rung, wish, self._now_ns)
-        if qty < 1:
-            return False
-        self._orders_made += 1
-        order = QtyOrder(
-            rung.market_id,
-            wish.outcome,
-            wish.own_side,
-            canonical(wish.outcome, wish.price),
-            Qty(qty),
-            TimeInForce.GTC,
-            ClientOrderId(f"{self._nonce}-{self._orders_made}"),
-        )
-        request = m.Create(order, codec.encode_new_order(order), False)
-        own = OwnOrder.first_sent(order, request.body, self._now_ns, wish.why)
-        return self.desk.send_create(own, request, self._now_ns)
-
-    # --- the end ----------------------------------------------------------------------------------
-
-    def _drained(self) -> bool:
-        """Whether nothing of ours is live, a late enough read shows so, and the cash was compared.
-
-        Asks for the reads that are missing.
-        """
-        quiet_ns = max(self.desk.last_write_ns, self.ledgers.booked_ns)
-        if self.desk.live_count() or not self._read_since(quiet_ns):
-            return False
-        if self.ledgers.compared_since(quiet_ns):
-            return not self.out.pending
-        if self.ledgers.balance_ended_ns is None:
-            self._account.hasten(Kind.BALANCE, self._now_ns)
-        else:
-            compare_ns = self.ledgers.balance_ended_ns + self._trust.read_lag_ns
-            again_ns = self._account.begun_ns[Kind.FILLS] + _BEAT_NS
-            self._account.hasten(Kind.FILLS, max(self._now_ns, compare_ns, again_ns))
-        return False
-
     def left_over(self) -> m.Finished:
         """What a drain that ran out of time leaves behind, for the operator."""
-        resting = tuple(own.order_id for own in self.desk.all_live() if own.order_id is not None)
-        unknown = tuple(own.client_order_id for own in self.desk.all_live() if own.order_id is None)
-        return m.Finished(resting, unknown)
+        return self._custody.left_over()
