@@ -4,8 +4,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+MUTATION := .venv-mutation
 
-.PHONY: help setup run test lint types layers fuzz bench lock clean
+.PHONY: help setup run test soak lint types layers fuzz mutation bench lock clean
 
 help: ## list the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -35,8 +36,24 @@ layers: $(STAMP)
 test: lint types layers ## style, types, layers and every test
 	@$(BIN)/pytest -n 2 --dist loadgroup
 
+soak: TIME ?= 8h
+soak: JOBS ?= 2
+soak: SEED ?= $(shell date +%s)
+soak: $(STAMP) ## seed after seed of simulated faults, from a fresh one on: TIME=8h JOBS=2 SEED=...
+	@$(BIN)/bot simulate --profile swarm --seed $(SEED) --for $(TIME) --jobs $(JOBS) --quiet
+
 fuzz: $(STAMP) ## the interface under 2,000 generated requests an operation
 	@$(BIN)/python -m tests.fuzz --examples 2000
+
+$(MUTATION)/.installed: requirements-dev.lock tests/mutation/requirements.lock
+	$(PYTHON) -m venv --clear $(MUTATION)
+	$(MUTATION)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(MUTATION)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r tests/mutation/requirements.lock
+	@touch $@
+
+mutation: JOBS ?= 2
+mutation: $(MUTATION)/.installed ## whether the tests notice a change in what money hangs on: PARTS="risk spend" JOBS=2
+	@$(MUTATION)/bin/python -m tests.mutation --jobs $(JOBS) $(PARTS)
 
 bench: $(STAMP) ## every speed claim, as a ratio measured in one run
 	@$(BIN)/python -m bench
@@ -44,6 +61,7 @@ bench: $(STAMP) ## every speed claim, as a ratio measured in one run
 lock: ## pin every dependency with its hashes (needs uv)
 	uv pip compile --quiet --generate-hashes --no-emit-index-url --python-version 3.11 --universal --custom-compile-command 'make lock' -o requirements.lock pyproject.toml
 	uv pip compile --quiet --generate-hashes --no-emit-index-url --python-version 3.11 --universal --custom-compile-command 'make lock' --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
+	uv pip compile --quiet --generate-hashes --no-emit-index-url --python-version 3.11 --universal --custom-compile-command 'make lock' -c requirements-dev.lock -o tests/mutation/requirements.lock tests/mutation/requirements.in
 
 clean: ## remove the virtual environment and every cache
-	rm -rf $(VENV) .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(MUTATION) .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -95,7 +95,15 @@ class _Stand:
             rung_position_qty=Qty(100_000),
             order_qty=Qty(1_000),
         )
-        pace = PaceSettings(decide_ns=0, dwell_ns=0, tolerance_ticks=0)
+        pace = PaceSettings(
+            decide_ns=0,
+            dwell_ns=0,
+            tolerance_ticks=0,
+            market_writes_per_second=200,
+            market_writes_burst=400,
+            writes_per_second=200,
+            writes_burst=400,
+        )
         settings = TraderSettings(series_ticker=_SERIES, risk=risk, pace=pace)
         self.trader = Trader(settings, lambda: Ladder(Ladder.Params()))
         self.orders: dict[OrderId, model.Order] = {}

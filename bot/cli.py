@@ -1,22 +1,30 @@
-"""The command line of the bot: `bot run`, `bot check` and `bot version`.
+"""The command line of the bot: `bot run`, `bot check`, `bot version`, and those of bot/commands.
 
 Exit codes: 0 ended as asked, 1 a bug, 2 the configuration or an option is wrong, 3 the venue, the
-key, its scopes or the state directory stand in the way, 4 stopped with orders left or unknown.
-Faults go to stderr, each with what to do.
+key, its scopes, the state directory or another bot on the account stand in the way, 4 stopped with
+orders left or unknown. Faults go to stderr, each with what to do.
 """
 
 import json
-import re
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from bot.commands import cancel_all, reaper, reset, simulate
+from bot.commands.common import (
+    EXIT_VENUE,
+    ConfigPath,
+    duration_ns,
+    faults_told,
+    keep_memory_private,
+    key_of,
+    read,
+)
 
 if TYPE_CHECKING:
     from bot.config import BotConfig, Draft
@@ -24,17 +32,6 @@ if TYPE_CHECKING:
     from bot.io.probe import Finding
     from bot.io.runner import Ended
     from bot.io.session import Site
-
-EXIT_CONFIGURATION: Final = 2
-EXIT_VENUE: Final = 3
-
-_DURATION: Final = re.compile(r"([0-9]{1,9})(ms|s|m|h)", re.ASCII)
-_UNITS_NS: Final = {
-    "ms": NS_PER_MS,
-    "s": NS_PER_SECOND,
-    "m": 60 * NS_PER_SECOND,
-    "h": 3600 * NS_PER_SECOND,
-}
 
 app = typer.Typer(
     name="bot",
@@ -44,8 +41,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-
-ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="One series' YAML file.")]
 
 
 @app.command()
@@ -82,9 +77,9 @@ def run(
 
     SIGUSR1 pauses and SIGUSR2 resumes.
     """
-    run_ns = None if for_ is None else _duration_ns(for_)
-    with _faults_told():
-        draft = _read(config)
+    run_ns = None if for_ is None else duration_ns("--for", for_)
+    with faults_told():
+        draft = read(config)
         ended, summary = _run(draft, run_ns, json_line, tape, seed, status_port, state_dir)
     typer.echo(json.dumps(summary) if json_line else _told(summary))
     raise typer.Exit(int(ended.exit_code))
@@ -98,8 +93,8 @@ def check(
     ] = False,
 ) -> None:
     """Check the configuration and try the venue, the key and its scopes; change nothing."""
-    with _faults_told():
-        draft = _read(config)
+    with faults_told():
+        draft = read(config)
         with tempfile.TemporaryDirectory(prefix="bot-check-") as folder:
             embedded = _start_venue(draft, Path(folder), None, None)
             try:
@@ -121,51 +116,16 @@ def check(
     raise typer.Exit(0 if well else EXIT_VENUE)
 
 
+for _command in (reaper, cancel_all, reset, simulate):
+    _command.register(app)
+
+
 def main() -> None:
     """Run the command line and end the process with its exit code."""
     app()
 
 
-# --- faults ---------------------------------------------------------------------------------------
-
-
-@contextmanager
-def _faults_told() -> Iterator[None]:
-    """Turn what a person can mend into a text on stderr and an exit code."""
-    from bot.config import ConfigFault
-    from bot.io.faults import ShellFault
-
-    try:
-        yield
-    except ConfigFault as fault:
-        _fail(EXIT_CONFIGURATION, str(fault))
-    except ShellFault as fault:
-        _fail(EXIT_VENUE, str(fault))
-
-
-def _fail(code: int, message: str) -> NoReturn:
-    typer.echo(message, err=True)
-    raise typer.Exit(code)
-
-
-def _duration_ns(text: str) -> int:
-    found = _DURATION.fullmatch(text)
-    if found is None or int(found[1]) == 0:
-        _fail(EXIT_CONFIGURATION, f"--for {text}: a number and ms, s, m or h, such as 60s")
-    return int(found[1]) * _UNITS_NS[found[2]]
-
-
 # --- run ------------------------------------------------------------------------------------------
-
-
-def _read(config: Path) -> "Draft":
-    """The draft of a configuration; with faults, all of them are told, the strategy's too."""
-    from bot.config import finish, read_draft
-
-    draft = read_draft(config)
-    if draft.faults:
-        finish(draft)
-    return draft
 
 
 def _start_venue(
@@ -234,8 +194,6 @@ def _trade(
     first_series: bool,
     status_port: int,
 ) -> "Ended":
-    import resource
-
     import anyio
     import msgspec
 
@@ -243,8 +201,7 @@ def _trade(
     from bot.io.session import Plan, run_plan
     from bot.io.status import address, listen
 
-    # A dump of our memory would hold the key.
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    keep_memory_private()
     site, series = _site(config, embedded)
     settings = config.trader
     if first_series and series:
@@ -264,26 +221,44 @@ def _trade(
         live_table=sys.stdout.isatty() and not json_line,
         run_ns=run_ns,
     )
-    return anyio.run(run_plan, plan, clock, backend_options={"use_uvloop": True})
+    with _account_held(site, state):
+        return anyio.run(run_plan, plan, clock, backend_options={"use_uvloop": True})
+
+
+@contextmanager
+def _account_held(site: "Site", state: Path) -> Iterator[None]:
+    """Keep other bots of this host off the account; an embedded venue's is new and nobody else's.
+
+    Raises AccountFault when another bot holds it.
+    """
+    if site.embedded is not None:
+        yield
+        return
+    from bot.io.accountlock import AccountLock
+
+    lock = AccountLock.take(site.base_url, site.key, state)
+    try:
+        yield
+    finally:
+        lock.close()
 
 
 def _site(config: "BotConfig", embedded: "EmbeddedVenue | None") -> "tuple[Site, tuple[str, ...]]":
     """Where the venue is and the key to it; waits for an embedded one. The series it named."""
     from bot.config import ExternalSettings
+    from bot.core.messages import Key
     from bot.io import secret
     from bot.io.embedded import KEY_NAME
     from bot.io.session import Site
 
     settings = config.venue
     if isinstance(settings, ExternalSettings):
-        if settings.key_file is not None:
-            key = secret.from_file(settings.key_file, settings.key_name)
-            if secret.is_open_to_others(settings.key_file):
-                typer.echo(f"warning: {settings.key_file} is readable to others", err=True)
-        else:
-            assert settings.key_env is not None
-            key = secret.from_environment(settings.key_env)
-        return Site(settings.base_url, settings.stream_url, key, None), ()
+        others = {
+            name: key_of(place)
+            for name, place in ((Key.READ, settings.read_key), (Key.STANDBY, settings.standby_key))
+            if place is not None
+        }
+        return Site(settings.base_url, settings.stream_url, key_of(settings), None, others), ()
     assert embedded is not None
     ready = embedded.ready()
     key = secret.from_file(Path(ready.keys_file), KEY_NAME)
@@ -311,7 +286,8 @@ def _probe(draft: "Draft", embedded: "EmbeddedVenue | None") -> "list[Finding]":
     site, _ = _site(config, embedded)
 
     async def tried() -> list[Finding]:
-        rest = Rest(site.base_url, site.key, config.trader.pace.requests_in_flight)
+        in_flight = config.trader.pace.requests_in_flight
+        rest = Rest(site.base_url, site.key, in_flight, others=site.others)
         try:
             return await probe(rest, site.stream_url, config.trader.series_ticker)
         finally:

@@ -6,10 +6,7 @@ is started. Nothing is guessed: an unknown key, a limit of zero or a key written
 Source: docs/operations.md; design, Libraries; reliability, rows 68-72, 104, 107.
 """
 
-import difflib
-import ipaddress
 import re
-import urllib.parse
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -17,10 +14,14 @@ from typing import Annotated, Any, Final
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
+from bot.caution import Breakers, beyond_caps
 from bot.core.settings import (
     BudgetSettings,
+    KeySettings,
     PaceSettings,
     RiskSettings,
+    StartSettings,
+    Strangers,
     TraderSettings,
     TrustSettings,
 )
@@ -28,6 +29,7 @@ from bot.core.strategy import Strategy
 from bot.io.plugins import StrategyFault, find_strategy
 from bot.io.typed import typed
 from bot.io.yamltext import Fault, Place, YamlFault, YamlText, read_yaml
+from bot.keyplaces import KeyPlace, Wrong, check_address, check_key, is_loopback
 from venue.wire.instant import NS_PER_MS
 from venue.wire.limits import NOTIONAL_CENTS_MAX, QTY_MAX, RATE_BURST, RATE_PER_SECOND
 from venue.wire.money import Cents, Qty
@@ -36,7 +38,6 @@ from venue.wire.routes import API_PREFIX, STREAM_PATH
 
 _LOSS_CENTS_MAX: Final = NOTIONAL_CENTS_MAX
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
-_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
 
 Loss = Annotated[int, Field(ge=1, le=_LOSS_CENTS_MAX)]
 Shares = Annotated[int, Field(ge=1, le=QTY_MAX)]
@@ -62,6 +63,16 @@ class _Venue(_Part):
     key_file: str | None = Field(None, description="a path of a file that holds the key")
     key_name: str | None = Field(None, description="the key's name, where key_file is JSON of keys")
     key_env: str | None = Field(None, description="the name of an environment variable")
+    read_key_file: str | None = Field(None, description="a path of a file with a key for reads")
+    read_key_name: str | None = Field(None, description="the key's name, where that is JSON")
+    read_key_env: str | None = Field(None, description="the name of an environment variable")
+    standby_key_file: str | None = Field(None, description="a path of a file with a spare key")
+    standby_key_name: str | None = Field(None, description="the key's name, where that is JSON")
+
+    @property
+    def names_read_key(self) -> bool:
+        """Whether reads go on a key of their own."""
+        return not (self.read_key_file is self.read_key_name is self.read_key_env is None)
 
 
 class _Strategy(_Part):
@@ -73,12 +84,13 @@ class _Strategy(_Part):
 _PACE: Final = PaceSettings()
 _BUDGET: Final = BudgetSettings()
 _TRUST: Final = TrustSettings()
-_RESTING_ORDERS: Final = RiskSettings(
+_START: Final = StartSettings()
+_RISK: Final = RiskSettings(
     event_loss_cents=Cents(1),
     series_loss_cents=Cents(1),
     rung_position_qty=Qty(1),
     order_qty=Qty(1),
-).resting_orders
+)
 
 
 class _Risk(_Part):
@@ -86,7 +98,8 @@ class _Risk(_Part):
     series_loss_cents: Loss
     rung_position_qty: Shares
     order_qty: Shares
-    resting_orders: int = Field(_RESTING_ORDERS, ge=1, le=RATE_BURST)
+    resting_orders: int = Field(_RISK.resting_orders, ge=1, le=RATE_BURST)
+    flat_ms: Milliseconds = _RISK.flat_ns // NS_PER_MS
 
 
 class _Pace(_Part):
@@ -96,6 +109,14 @@ class _Pace(_Part):
     resize_pct: int = Field(_PACE.resize_pct, ge=0, le=100)
     siblings: int = Field(_PACE.siblings, ge=1, le=20)
     requests_in_flight: int = Field(_PACE.requests_in_flight, ge=1, le=RATE_BURST)
+    queue_power_pct: int = Field(_PACE.queue_power_pct, ge=0, le=1_000)
+    place_horizon_ms: Milliseconds = _PACE.place_horizon_ns // NS_PER_MS
+    move_millicents: int = Field(_PACE.move_millicents, ge=0, le=10_000)
+    capital_millicents: int = Field(_PACE.capital_millicents, ge=0, le=10_000)
+    market_writes_per_second: int = Field(_PACE.market_writes_per_second, ge=1, le=RATE_PER_SECOND)
+    market_writes_burst: int = Field(_PACE.market_writes_burst, ge=1, le=RATE_BURST)
+    writes_per_second: int = Field(_PACE.writes_per_second, ge=1, le=RATE_PER_SECOND)
+    writes_burst: int = Field(_PACE.writes_burst, ge=1, le=RATE_BURST)
 
 
 class _Budget(_Part):
@@ -110,10 +131,17 @@ class _Trust(_Part):
     recheck_ms: Milliseconds = _TRUST.recheck_ns // NS_PER_MS
     read_lag_ms: Milliseconds = _TRUST.read_lag_ns // NS_PER_MS
     sweep_ms: Milliseconds = _TRUST.sweep_ns // NS_PER_MS
+    suspect_sweep_ms: Milliseconds = _TRUST.suspect_sweep_ns // NS_PER_MS
     audit_ms: Milliseconds = _TRUST.audit_ns // NS_PER_MS
     resend_ms: Milliseconds = _TRUST.resend_ns // NS_PER_MS
     refused_resend_ms: Milliseconds = _TRUST.refused_resend_ns // NS_PER_MS
     gap_ms: Milliseconds = _TRUST.gap_ns // NS_PER_MS
+    lag_ms: Milliseconds = _TRUST.lag_ns // NS_PER_MS
+    emptied_ms: Milliseconds = _TRUST.emptied_ns // NS_PER_MS
+
+
+class _Start(_Part):
+    strangers: Strangers = _START.strangers
 
 
 class _Status(_Part):
@@ -128,6 +156,13 @@ class _State(_Part):
     journal_segments_kept: int = Field(8, ge=2, le=1_000)
 
 
+class _Reaper(_Part):
+    key_file: str | None = Field(None, description="a path of a file that holds the reaper's key")
+    key_name: str | None = Field(None, description="the key's name, where key_file is JSON of keys")
+    key_env: str | None = Field(None, description="the name of an environment variable")
+    after_ms: int = Field(10_000, ge=1_000, le=600_000)
+
+
 class _File(_Part):
     """The whole file."""
 
@@ -139,8 +174,11 @@ class _File(_Part):
     pace: _Pace = _Pace()
     budget: _Budget = _Budget()
     trust: _Trust = _Trust()
+    start: _Start = _Start()
+    breakers: Breakers = Breakers()
     status: _Status = _Status()
     state: _State = _State()
+    reaper: _Reaper | None = None
 
 
 class EmbeddedSettings(msgspec.Struct, frozen=True):
@@ -150,9 +188,10 @@ class EmbeddedSettings(msgspec.Struct, frozen=True):
 
 
 class ExternalSettings(msgspec.Struct, frozen=True):
-    """Trade on a venue at these addresses. Exactly one of key_file and key_env is set.
+    """Trade on a venue at these addresses; the key as in KeyPlace.
 
-    key_name: which key of `key_file`, where that is a JSON object of keys; None for a plain file.
+    read_key: for reads alone, and `key_file` for writes alone. standby_key: for cancels, should the
+    first be refused.
     """
 
     base_url: str
@@ -160,6 +199,17 @@ class ExternalSettings(msgspec.Struct, frozen=True):
     key_file: Path | None
     key_name: str | None
     key_env: str | None
+    read_key: KeyPlace | None = None
+    standby_key: KeyPlace | None = None
+
+
+class ReaperSettings(msgspec.Struct, frozen=True):
+    """The reaper's own key, as in ExternalSettings, and the silence after which it acts."""
+
+    key_file: Path | None
+    key_name: str | None
+    key_env: str | None
+    after_ns: int
 
 
 class StatusSettings(msgspec.Struct, frozen=True):
@@ -215,9 +265,28 @@ class Draft:
             return EmbeddedSettings(folder / venue.embedded)
         assert venue.base_url is not None
         base_url = venue.base_url.rstrip("/")
-        key_file = None if venue.key_file is None else folder / Path(venue.key_file).expanduser()
-        stream_url = venue.stream_url or default_stream_url(base_url)
-        return ExternalSettings(base_url, stream_url, key_file, venue.key_name, venue.key_env)
+        own = KeyPlace.of(folder, venue.key_file)
+        read = KeyPlace.of(folder, venue.read_key_file, venue.read_key_name, venue.read_key_env)
+        standby = KeyPlace.of(folder, venue.standby_key_file, venue.standby_key_name)
+        return ExternalSettings(
+            base_url,
+            venue.stream_url or default_stream_url(base_url),
+            own.key_file,
+            venue.key_name,
+            venue.key_env,
+            read if venue.names_read_key else None,
+            standby if venue.standby_key_file is not None else None,
+        )
+
+    @property
+    def reaper(self) -> ReaperSettings | None:
+        """What the reaper is told; None when the file does not speak of one."""
+        part = self.file.reaper
+        if part is None:
+            return None
+        folder = self.source.path.parent
+        key_file = None if part.key_file is None else folder / Path(part.key_file).expanduser()
+        return ReaperSettings(key_file, part.key_name, part.key_env, part.after_ms * NS_PER_MS)
 
 
 class BotConfig(msgspec.Struct, frozen=True):
@@ -284,10 +353,16 @@ def trader_settings(file: _File, series_ticker: Ticker) -> TraderSettings:
             rung_position_qty=Qty(risk.rung_position_qty),
             order_qty=Qty(risk.order_qty),
             resting_orders=risk.resting_orders,
+            flat_ns=risk.flat_ms * NS_PER_MS,
         ),
         pace=PaceSettings(**_in_ns(file.pace)),
         budget=BudgetSettings(**file.budget.model_dump()),
         trust=TrustSettings(**_in_ns(file.trust)),
+        start=StartSettings(strangers=file.start.strangers),
+        keys=KeySettings(
+            read=file.venue.names_read_key, standby=file.venue.standby_key_file is not None
+        ),
+        breakers=file.breakers.settings(),
     )
 
 
@@ -334,12 +409,10 @@ def _cross_checked(file: _File, source: YamlText) -> list[Fault]:
     if not is_path_segment(file.series):
         wrong(("series",), f"{file.series[:60]!r}; accepted: letters, digits, dots and hyphens")
     _check_venue(file.venue, wrong)
+    _check_reaper(file, wrong)
     _check_numbers(file, wrong)
     _check_status(file.status, wrong)
     return faults
-
-
-Wrong = Callable[[Place, str], None]
 
 
 def _check_venue(venue: _Venue, wrong: Wrong) -> None:
@@ -347,50 +420,33 @@ def _check_venue(venue: _Venue, wrong: Wrong) -> None:
         wrong(("venue",), "exactly one of embedded and base_url is wanted")
         return
     if venue.embedded is not None:
-        for key in ("stream_url", "key_file", "key_name", "key_env"):
-            if getattr(venue, key) is not None:
+        for key in type(venue).model_fields:
+            if key != "embedded" and getattr(venue, key) is not None:
                 wrong(("venue", key), "not with embedded, which gives its own")
         return
-    if (venue.key_file is None) == (venue.key_env is None):
-        wrong(("venue",), "exactly one of key_file and key_env is wanted beside base_url")
-    if venue.key_name is not None and venue.key_file is None:
-        wrong(("venue", "key_name"), "only beside key_file")
-    if venue.key_env is not None and _VARIABLE.fullmatch(venue.key_env) is None:
-        wrong(("venue", "key_env"), "not the name of a variable; never write the key itself here")
+    own = KeyPlace.of(Path(), venue.key_file, venue.key_name, venue.key_env)
+    check_key("venue", own, wrong)
+    if venue.names_read_key:
+        read = KeyPlace.of(Path(), venue.read_key_file, venue.read_key_name, venue.read_key_env)
+        check_key("venue", read, wrong, "read_")
+    if venue.standby_key_name is not None and venue.standby_key_file is None:
+        wrong(("venue", "standby_key_name"), "only beside standby_key_file")
     assert venue.base_url is not None
-    _check_address(("venue", "base_url"), venue.base_url, ("http", "https"), wrong)
+    check_address(("venue", "base_url"), venue.base_url, ("http", "https"), wrong)
     if not venue.base_url.rstrip("/").endswith(API_PREFIX):
         wrong(("venue", "base_url"), f"ends in the version segment {API_PREFIX}")
     if venue.stream_url is not None:
-        _check_address(("venue", "stream_url"), venue.stream_url, ("ws", "wss"), wrong)
+        check_address(("venue", "stream_url"), venue.stream_url, ("ws", "wss"), wrong)
 
 
-def _check_address(place: Place, text: str, schemes: tuple[str, str], wrong: Wrong) -> None:
-    """An address without user, query or fragment; the plain scheme to loopback only."""
-    plain, secure = schemes
-    try:
-        address = urllib.parse.urlsplit(text)
-        host, _ = address.hostname, address.port
-    except ValueError:
-        wrong(place, "not an address")
+def _check_reaper(file: _File, wrong: Wrong) -> None:
+    if file.reaper is None:
         return
-    if address.scheme not in schemes or not host:
-        near = difflib.get_close_matches(address.scheme, schemes, n=1)
-        meant = f"; did you mean {near[0]}://?" if near and address.scheme not in schemes else ""
-        wrong(place, f"begins with {secure}:// and names a host{meant}")
-    elif address.username is not None or address.query or address.fragment:
-        # What stands there may be a secret: it is not shown.
-        wrong(place, "no user, query or fragment in an address")
-    elif address.scheme == plain and not is_loopback(host):
-        wrong(place, f"{plain}:// is for loopback only; use {secure}://")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host name or address is this machine's own."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    if file.venue.embedded is not None:
+        wrong(("reaper",), "not with an embedded venue, which ends with its bot")
+    reaper = file.reaper
+    own = KeyPlace.of(Path(), reaper.key_file, reaper.key_name, reaper.key_env)
+    check_key("reaper", own, wrong)
 
 
 def _check_numbers(file: _File, wrong: Wrong) -> None:
@@ -405,6 +461,8 @@ def _check_numbers(file: _File, wrong: Wrong) -> None:
         wrong(("risk", "resting_orders"), "at most budget.burst, so that all can be cancelled")
     if trust.recheck_ms >= trust.book_ms:
         wrong(("trust", "recheck_ms"), "below book_ms, or a book is too old before it is checked")
+    for place, text in beyond_caps(file.breakers, risk.order_qty):
+        wrong(place, text)
 
 
 def _check_status(status: _Status, wrong: Wrong) -> None:

@@ -9,7 +9,7 @@ Source: interface, Pagination; silences S3, S4, S5, S37; reliability, rows 36, 3
 
 import enum
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from bot.core.messages import (
     Answer,
@@ -44,6 +44,10 @@ class Kind(enum.StrEnum):
     POSITIONS = "positions"
     FILLS = "fills"
     RESTING = "resting"
+
+
+_TURNS: Final = (Kind.BALANCE, Kind.POSITIONS, Kind.SERIES, Kind.FILLS, Kind.RESTING)
+"""Fills come two turns after what they are to be compared with: reads may lag."""
 
 
 class Walk:
@@ -85,6 +89,11 @@ class Account:
     def hasten(self, kind: Kind, at_ns: int) -> None:
         """Have a list read no later than `at_ns`."""
         self.due_ns[kind] = min(self.due_ns[kind], at_ns)
+
+    def sweep_soon(self, now_ns: int) -> None:
+        """Something of ours is in doubt: orders and fills are read at the quicker pace."""
+        for kind in (Kind.FILLS, Kind.RESTING):
+            self.hasten(kind, max(now_ns, self.done_ns.get(kind, 0) + self._trust.suspect_sweep_ns))
 
     def next_due_ns(self) -> int:
         """The earliest instant at which a read is wanted that is not under way."""
@@ -148,9 +157,19 @@ class Account:
         del self._walks[walk.kind]
         self.done_ns[walk.kind] = now_ns
         self.begun_ns[walk.kind] = walk.begun_ns
-        sweep = walk.kind in (Kind.FILLS, Kind.RESTING)
-        self.due_ns[walk.kind] = now_ns + (self._trust.sweep_ns if sweep else self._trust.audit_ns)
+        self.due_ns[walk.kind] = self._next_turn_ns(walk.kind, now_ns)
         return walk
+
+    def _next_turn_ns(self, kind: Kind, now_ns: int) -> int:
+        """The next of a list's regular turns, a period away at most.
+
+        Lists take turns within their period: reads that are spread out see more of what happens
+        between them, tokens that somebody else takes included.
+        """
+        sweep = kind in (Kind.FILLS, Kind.RESTING)
+        period_ns = self._trust.sweep_ns if sweep else self._trust.audit_ns
+        turn_ns = period_ns * _TURNS.index(kind) // len(_TURNS)
+        return now_ns + period_ns - (now_ns - turn_ns) % period_ns
 
 
 def _kind_of(request: Read) -> Kind | None:

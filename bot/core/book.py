@@ -138,22 +138,34 @@ class Book:
             self._print_unexplained = self._print_leads()
         return True
 
+    @property
+    def print_leads(self) -> bool:
+        """Whether a print awaits the book that shows what it did."""
+        return self._print_unexplained
+
+    def leads(self, ts_ns: int) -> bool:
+        """Whether the newest print is newer than a book of this instant by more than the lead
+        allowed."""
+        print_ns = self._last_print_ts_ns
+        return print_ns is not None and print_ns > ts_ns + _PRINT_LEAD_NS
+
     def _print_leads(self) -> bool:
-        """Whether the newest print is newer than the book by more than the lead allowed."""
-        print_ns, book_ns = self._last_print_ts_ns, self._ts_ns
-        return print_ns is not None and book_ns is not None and print_ns > book_ns + _PRINT_LEAD_NS
+        return self._ts_ns is not None and self.leads(self._ts_ns)
 
     def believable(self, now_ns: int, max_age_ns: int) -> bool:
         """Whether it may be quoted on.
 
         It is known, shown or confirmed no longer than `max_age_ns` ago, not crossed or locked
-        (the venue's never is), and no print since is newer than it by more than a second.
+        (the venue's never is), and no print seen more than a second ago is newer than it by more
+        than a second.
         """
         if self._confirmed_ns is None or now_ns - self._confirmed_ns > max_age_ns:
             return False
         if self._bids and self._asks and self._bids[0][0] >= self._asks[0][0]:
             return False
-        return not self._print_unexplained
+        # On a quiet market the frame that explains a print comes a moment after it.
+        seen_ns = self._last_print_seen_ns or 0
+        return not self._print_unexplained or now_ns <= seen_ns + _PRINT_LEAD_NS
 
     def others(self, own: Mapping[tuple[BookSide, Price], Qty]) -> tuple[Levels, Levels]:
         """Bids and asks with our own size taken out (row 47).

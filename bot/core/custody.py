@@ -1,26 +1,37 @@
 """What rests in our rungs: taken over at the start, suspected while quoting, seen gone at the end.
 
 Reads of the account say what is ours only when they began late enough after our last write; this
-file asks for the ones that are missing.
+file asks for the ones that are missing. At the start `bot.core.heritage` says what becomes of
+orders that this run did not place, and nothing is quoted before that has been done.
 
 Source: reliability, rows 23, 25, 59, 62, 63, 65, B2, B6, B13; design, The bot, item 7.
 """
 
+from collections import OrderedDict
 from collections.abc import Iterable
 
 from bot.core import messages as m
 from bot.core.account import Account, Kind
 from bot.core.desk import Desk
+from bot.core.heritage import Heritage
 from bot.core.ledgers import Ledgers
-from bot.core.order import OwnOrder
+from bot.core.order import OwnOrder, State
 from bot.core.outbox import Outbox
 from bot.core.quoting import Quoting
-from bot.core.settings import TrustSettings
+from bot.core.report import Phase
+from bot.core.settings import StartSettings, TrustSettings
 from venue.wire import model
-from venue.wire.instant import NS_PER_MS
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.names import OrderId
 
 READ_AGAIN_NS = 100 * NS_PER_MS
 """A list is asked for again no sooner than this after it was read."""
+
+_KEEP_WITHIN_NS = 5 * NS_PER_SECOND
+"""So long, and four read lags, orders to be kept may wait for their books and the account; longer
+they would rest unwatched, and are cancelled."""
+
+_TOLD_MAX = 1_000
 
 
 class Custody:
@@ -29,6 +40,7 @@ class Custody:
     def __init__(
         self,
         trust: TrustSettings,
+        start: StartSettings,
         desk: Desk,
         ledgers: Ledgers,
         quoting: Quoting,
@@ -36,20 +48,35 @@ class Custody:
         out: Outbox,
     ) -> None:
         self._trust = trust
+        self._heritage = Heritage(start.strangers)
         self._desk = desk
         self._ledgers = ledgers
         self._quoting = quoting
         self._account = account
         self._out = out
+        self._earlier_ns = 0  # until when an earlier run may have written; 0 when there was none
+        self._keep_until_ns: int | None = None
         self._swept_strangers: frozenset[str] = frozenset()
         self._adopted_ns = -1  # when the last list of orders began whose strangers were taken over
+        self._told: OrderedDict[OrderId, None] = OrderedDict()
+
+    def begin(self, started: m.Started, now_ns: int) -> None:
+        """The run begins with what the journal tells of earlier ones."""
+        # An earlier run may have written until just before this one began.
+        self._earlier_ns = 0 if started.new_account else now_ns
+        self._heritage.begin(started.working)
+        if started.journal is m.JournalFate.DAMAGED:
+            self._out.note("error", "journal_damaged")
+        elif started.journal is m.JournalFate.LOST and not started.new_account:
+            self._out.note("warning", "journal_lost")
 
     # --- lists ------------------------------------------------------------------------------------
 
     def resting_walked(
-        self, shown: Iterable[model.Order], begun_ns: int, now_ns: int, *, quoting: bool
+        self, shown: Iterable[model.Order], begun_ns: int, now_ns: int, phase: Phase
     ) -> None:
-        """Merge a whole list of resting orders. quoting: strangers are foreign, not left over."""
+        """Merge a whole list of resting orders. While quoting, strangers are foreign orders; at the
+        start the policy decides about them; in every other phase they are cancelled."""
         by_id = {order.order_id: order for order in shown}
         for market_id in self._desk.explain_lost(by_id.values(), begun_ns):
             self._quoting.orders_changed(market_id)
@@ -63,73 +90,176 @@ class Custody:
                 self._desk.missing_from_list(own, begun_ns, now_ns)
             if before != (own.state, own.filled, own.remaining, own.price):
                 self._quoting.orders_changed(own.market_id)
-        strangers = [order for order in by_id.values() if not self._desk.knows(order.order_id)]
-        if quoting:
+        strangers = self._in_our_rungs(
+            order for order in by_id.values() if not self._desk.knows(order.order_id)
+        )
+        if phase in (Phase.QUOTING, Phase.PAUSED):
             self._suspect(strangers, begun_ns, now_ns)
-        else:
-            self._adopt(strangers, begun_ns, now_ns)
+        elif Kind.SERIES in self._account.done_ns:
+            # Before the series is read nobody knows our rungs: such a list says nothing.
+            self._adopted_ns = begun_ns
+            self._take_in(strangers, begun_ns, now_ns, starting=phase is Phase.STARTING)
 
-    def _adopt(self, strangers: list[model.Order], begun_ns: int, now_ns: int) -> None:
-        """Before the first quote and after the last, what rests in our rungs is ours to cancel.
-
-        Before the series is read nobody knows our rungs: such a list says nothing, and another one
-        is asked for. The order of an undecided create of ours may be among them: then it is
-        counted twice until both are over. Waiting instead could be for ever, for what rests may
-        hold the very cash without which the re-send is refused.
-        """
-        if Kind.SERIES not in self._account.done_ns:
-            return
-        self._adopted_ns = begun_ns
+    def _in_our_rungs(self, strangers: Iterable[model.Order]) -> list[model.Order]:
+        """Those that are of our business; orders elsewhere on the account are told once."""
+        ours = []
         for order in strangers:
-            if not self._quoting.is_ours(order.market_id):
+            if self._quoting.is_ours(order.market_id):
+                ours.append(order)
+            elif Kind.SERIES in self._account.done_ns and order.order_id not in self._told:
                 self._out.note("warning", "order_of_another_series", ticker=order.ticker)
-                continue
-            try:
-                self._desk.add(OwnOrder.found_resting(order, now_ns))
-                self._quoting.orders_changed(order.market_id)
-            except ValueError:
-                self._out.find("order_unreadable", f"order {order.order_id} cannot be read")
+                self._told[order.order_id] = None
+                if len(self._told) > _TOLD_MAX:
+                    self._told.popitem(last=False)
+        return ours
+
+    def _take_in(
+        self, strangers: list[model.Order], begun_ns: int, now_ns: int, *, starting: bool
+    ) -> None:
+        """Before the first quote and after the last, what rests in our rungs is ours to cancel, but
+        for what the policy keeps or leaves alone.
+
+        The order of an undecided create of ours may be among them: then it is counted twice until
+        both are over. Waiting instead could be for ever, for what rests may hold the very cash
+        without which the re-send is refused.
+        """
+        gone = self._heritage.to_cancel(
+            strangers,
+            self._may_be_lost,
+            starting=starting,
+            fresh=begun_ns >= self._fresh_from_ns(),
+        )
+        for order in gone:
+            self._cancel(order, now_ns)
+        if self._heritage.kept and self._keep_until_ns is None:
+            self._keep_until_ns = now_ns + _KEEP_WITHIN_NS + 4 * self._trust.read_lag_ns
+        if self._heritage.refuses:
+            self._out.find("strangers_found", self._heritage.refusal())
+
+    def _fresh_from_ns(self) -> int:
+        """From when on a list shows all that earlier runs wrote."""
+        return self._earlier_ns + self._trust.read_lag_ns if self._earlier_ns else 0
+
+    def _may_be_lost(self, order: model.Order) -> bool:
+        """Whether a stranger may be a create of ours that is about to be identified.
+
+        Once its re-sends are refused it is not: then the stranger is what it looks like.
+        """
+        return any(
+            own.state is State.LOST
+            and own.refused_since_ns is None
+            and own.market_id == order.market_id
+            and own.outcome.value == order.outcome.value
+            and own.own_side.value == order.side.value
+            for own in self._desk.all_live()
+        )
+
+    def _cancel(self, order: model.Order, now_ns: int) -> None:
+        try:
+            self._desk.add(OwnOrder.found_resting(order, now_ns))
+            self._quoting.orders_changed(order.market_id)
+        except ValueError:
+            self._out.find("order_unreadable", f"order {order.order_id} cannot be read")
 
     def _suspect(self, strangers: list[model.Order], begun_ns: int, now_ns: int) -> None:
         """Foreign orders seen in two lists running: somebody else trades this account (row 63).
 
+        The second list is asked for as soon as the first one cannot have lagged any more.
         What may be a create of ours that landed after all is ours, to be cancelled (row 25).
         """
         if self._desk.creates_undecided():
             return
         late = [order for order in strangers if self._desk.landed_late(order)]
-        if late:
-            self._adopt(late, begun_ns, now_ns)
-            strangers = [order for order in strangers if order not in late]
-        foreign = frozenset(
-            order.order_id for order in strangers if self._quoting.is_ours(order.market_id)
-        )
+        for order in late:
+            self._cancel(order, now_ns)
+        foreign = frozenset(order.order_id for order in strangers if order not in late)
         if foreign & self._swept_strangers:
             self._out.find("foreign_orders", "orders that are not ours rest in our rungs")
         elif not foreign:
             self._out.clear("foreign_orders")
+        if foreign - self._swept_strangers:
+            self._account.hasten(Kind.RESTING, now_ns + self._trust.read_lag_ns)
         self._swept_strangers = foreign
 
-    # --- the beginning and the end ----------------------------------------------------------------
+    # --- the beginning ----------------------------------------------------------------------------
 
-    def may_open(self, earlier_ns: int, now_ns: int) -> bool:
-        """Whether the account is known and nothing of an earlier run is left.
+    @property
+    def refuses(self) -> bool:
+        """Whether the run must end because of orders that the journal does not know."""
+        return self._heritage.refuses
 
-        earlier_ns: until when an earlier run may have written; 0 when there was none.
-        """
+    def may_open(self, now_ns: int) -> bool:
+        """Whether the account is known and nothing of an earlier run is left but what is kept."""
+        if self._keep_until_ns is not None and now_ns >= self._keep_until_ns:
+            self._cancel_kept(now_ns)
         if any(kind not in self._account.done_ns for kind in Kind) or self._desk.live_count():
             return False
-        return self._read_since(max(earlier_ns, self._desk.last_write_ns), now_ns)
+        if not self._read_since(max(self._earlier_ns, self._desk.last_write_ns), now_ns):
+            return False
+        if self._heritage.keeping and not self._books_are_quiet(now_ns):
+            return False
+        return self._kept_can_be_quoted()
+
+    def take_over(self, now_ns: int) -> None:
+        """Quoting begins: the orders kept are ours from here on, with the place they have."""
+        taken = self._heritage.take_over(now_ns)
+        for own in taken:
+            self._desk.add(own)
+            self._quoting.orders_changed(own.market_id)
+        if taken:
+            self._out.note("info", "orders_kept", count=len(taken))
+        ids = tuple(own.order_id for own in taken if own.order_id is not None)
+        self._out.effects.append(m.TakenOver(ids))
+
+    def _books_are_quiet(self, now_ns: int) -> bool:
+        """Whether what was read of cash and shares holds exactly the fills that were read.
+
+        Orders to be kept may fill at any moment, unlike an account on which nothing rests: both
+        must have been read a lag after the last fill known, and the fills once more a lag later.
+        """
+        lag_ns = self._trust.read_lag_ns
+        begun_ns, done_ns = self._account.begun_ns, self._account.done_ns
+        from_ns = self._ledgers.booked_ns + lag_ns
+        late = [kind for kind in (Kind.BALANCE, Kind.POSITIONS) if begun_ns[kind] <= from_ns]
+        for kind in late:
+            self._account.hasten(kind, max(now_ns, from_ns + 1, done_ns[kind] + READ_AGAIN_NS))
+        again_ns = max(done_ns[Kind.BALANCE], done_ns[Kind.POSITIONS]) + lag_ns
+        if late or begun_ns[Kind.FILLS] >= again_ns:
+            return not late
+        for kind in (Kind.BALANCE, Kind.POSITIONS):
+            # A newer one would put the fills off once more, for ever where reads lag much.
+            self._account.due_ns[kind] = max(self._account.due_ns[kind], again_ns)
+        self._account.hasten(Kind.FILLS, max(now_ns, again_ns))
+        return False
+
+    def _kept_can_be_quoted(self) -> bool:
+        """Whether every rung with an order to be kept has a book; without one it would be pulled
+        at once."""
+        ready = {rung.market_id for rung in self._quoting.active_rungs() if not rung.blocked}
+        return all(order.market_id in ready for order in self._heritage.kept.values())
+
+    def _cancel_kept(self, now_ns: int) -> None:
+        given_up = self._heritage.give_up()
+        for order in given_up:
+            self._cancel(order, now_ns)
+        if given_up:
+            self._out.note("warning", "orders_not_kept", count=len(given_up))
+
+    # --- the end ----------------------------------------------------------------------------------
 
     def drained(self, now_ns: int) -> bool:
         """Whether nothing of ours is live, a late enough read shows so, and the cash was compared.
 
         Asks for the reads that are missing.
         """
+        self._cancel_kept(now_ns)
         quiet_ns = max(self._desk.last_write_ns, self._ledgers.booked_ns)
         if self._desk.live_count() or not self._read_since(quiet_ns, now_ns):
             return False
         if self._ledgers.compared_since(quiet_ns):
+            if self._ledgers.history_wanted:
+                self._account.hasten(Kind.FILLS, now_ns)
+                return False
             return not self._out.pending
         if self._ledgers.balance_ended_ns is None:
             self._account.hasten(Kind.BALANCE, now_ns)
@@ -156,10 +286,14 @@ class Custody:
                 fresh = False
         return fresh
 
+    def drained_to(self) -> m.Finished:
+        """What a whole drain ends with: nothing, but for the strangers that were left alone."""
+        return m.Finished(self._heritage.refused, ())
+
     def left_over(self) -> m.Finished:
         """What a drain that ran out of time leaves behind, for the operator."""
         resting = tuple(own.order_id for own in self._desk.all_live() if own.order_id is not None)
         unknown = tuple(
             own.client_order_id for own in self._desk.all_live() if own.order_id is None
         )
-        return m.Finished(resting, unknown)
+        return m.Finished((*resting, *self._heritage.refused), unknown)

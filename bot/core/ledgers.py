@@ -11,6 +11,8 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from bot.core.desk import Desk
 from bot.core.order import OwnOrder
 from bot.core.outbox import Outbox
@@ -19,6 +21,7 @@ from bot.core.settings import TrustSettings
 from venue.wire import model
 from venue.wire.money import (
     PAYOUT_CENTS,
+    BookSide,
     Cents,
     FeeRate,
     Outcome,
@@ -30,6 +33,10 @@ from venue.wire.money import (
 from venue.wire.names import MarketId, OrderId, Ticker, fold_ticker
 
 _SETTLED_TOGETHER_MAX: Final = 12
+
+_HISTORY_DOUBTED: Final = ("position_differs", "fills_missing")
+"""Findings that a fill was passed over: pages of one walk may come from copies that lag unequally,
+and a fill that falls between them lies below what is booked for ever (rows 37, 54)."""
 
 
 class Ledgers:
@@ -52,7 +59,9 @@ class Ledgers:
         self._positions: tuple[dict[tuple[MarketId, Outcome], int], int, int] | None = None
         self.available_cents: Cents | None = None
         self.difference_cents: Cents | None = None
+        self.history_wanted = False
         self._compared_ns = -1
+        self._differing: dict[tuple[MarketId, Outcome], int] | None = None
 
     # --- what is held -----------------------------------------------------------------------------
 
@@ -124,7 +133,8 @@ class Ledgers:
 
         Before the books are open the whole history is read, and again while a finding stands.
         """
-        if self._opening_cents is None or not rows or "position_differs" in self._out.findings:
+        doubted = any(name in self._out.findings for name in _HISTORY_DOUBTED)
+        if self._opening_cents is None or not rows or doubted or self.history_wanted:
             return False
         try:
             return self.book.is_booked(rows[-1])
@@ -138,9 +148,11 @@ class Ledgers:
         now_ns: int,
         live_orders: Iterable[OrderId],
     ) -> list[MarketId]:
-        """Book what a walk showed. Returns the rungs with new fills, in first-seen order."""
+        """Book what a walk showed. Returns the rungs with new fills, in first-seen order, and those
+        that have settled by the cash it explained."""
         changed: dict[MarketId, None] = {}
-        for fill in reversed(rows):
+        self.history_wanted = False
+        for fill in map(self._placed, reversed(rows)):
             try:
                 if self.book.book_fill(fill):
                     changed[fill.market_id] = None
@@ -148,8 +160,21 @@ class Ledgers:
             except UnbookableFill as fault:
                 self._out.find("fill_unreadable", str(fault))
         self.book.trim(frozenset(live_orders))
+        waiting = [key for key in self._resolved if self.book.winner(key) is None]
         self._compare(begun_ns)
+        # What a rung settles by is a fill of its own kind: shares went, and cash came.
+        changed.update((key, None) for key in waiting if self.book.winner(key) is not None)
         return list(changed)
+
+    def _placed(self, fill: model.Fill) -> model.Fill:
+        """A fill that does not tell its market is of its ticker's, or else of its order's (S4)."""
+        if fill.market_id:
+            return fill
+        owners = (own.market_id for own in self._desk.unsettled if own.order_id == fill.order_id)
+        own = self._desk.find(fill.order_id)
+        owner = next(owners, None) if own is None else own.market_id
+        market_id = self._by_ticker.get(fold_ticker(fill.ticker), owner)
+        return fill if market_id is None else msgspec.structs.replace(fill, market_id=market_id)
 
     def balance_read(self, balance: model.Balance, begun_ns: int, now_ns: int) -> None:
         """Keep a balance for comparing once the fills around it are known."""
@@ -229,7 +254,10 @@ class Ledgers:
             expected = self.book.expected_cash(self._opening_cents)
             self._settle_by_cash(balance.total_cents - expected)
             expected = self.book.expected_cash(self._opening_cents)
+            before_cents = self.difference_cents
             self.difference_cents = Cents(balance.total_cents - expected)
+            # A difference that is new may be a fill passed over: every fill is read once more.
+            self.history_wanted = self.difference_cents not in (0, before_cents)
             if self.difference_cents:
                 self._out.find("cash_differs", f"{self.difference_cents} cents at the venue")
             else:
@@ -242,8 +270,9 @@ class Ledgers:
     def _settle_by_cash(self, received_cents: int) -> None:
         """Settle resolved rungs by the one choice of winners that explains the cash received.
 
-        Shares of a resolved rung pay a dollar or nothing; when several choices explain the cash,
-        or none, nothing is settled and the difference stands as a finding.
+        Shares of a resolved rung pay a dollar or nothing; when several choices that pay a rung
+        differently explain the cash, or none does, nothing is settled and the difference stands as
+        a finding.
         """
         open_rungs = [
             (market_id, self.book.holdings(market_id))
@@ -262,7 +291,15 @@ class Ledgers:
                 for winner, (_, (yes_qty, no_qty)) in zip(winners, open_rungs, strict=True)
             )
         ]
-        if len(fitting) == 1:
+        # Where as many YES as NO shares are held, either winner pays the same: both fit, as one.
+        paid = {
+            tuple(
+                yes_qty if winner is Outcome.YES else no_qty
+                for winner, (_, (yes_qty, no_qty)) in zip(winners, open_rungs, strict=True)
+            )
+            for winners in fitting
+        }
+        if len(paid) == 1:
             for winner, (market_id, _) in zip(fitting[0], open_rungs, strict=True):
                 self.book.settle(market_id, winner)
                 self._out.note("info", "rung_settled", market_id=market_id, winner=winner)
@@ -279,8 +316,25 @@ class Ledgers:
                     wrong.append(f"{market_id} {outcome}")
         if wrong:
             self._out.find("position_differs", ", ".join(wrong[:5]))
+            self._differing = held
         else:
             self._out.clear("position_differs")
+            self._differing = None
+
+    def shrink_room(self, market_id: MarketId, side: BookSide) -> Qty:
+        """Shares that a rung's position may be cut by on this side and not pass through nothing.
+
+        While our books and the venue's differ, by whichever of them has less (row 54); 0 where
+        they disagree which way round the position is, or this side would add to it.
+        """
+        yes_qty, no_qty = self.holdings(market_id)
+        sign = -1 if side is BookSide.BID else 1
+        room = sign * (yes_qty - no_qty)
+        if self._differing is not None:
+            theirs = self._differing.get((market_id, Outcome.YES), 0)
+            theirs -= self._differing.get((market_id, Outcome.NO), 0)
+            room = min(room, sign * theirs)
+        return Qty(max(0, room))
 
     def resolved(self, market_id: MarketId) -> None:
         """A rung has resolved: its positions leave the venue's list. The venue does not publish the

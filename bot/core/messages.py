@@ -9,12 +9,13 @@ Books here are canonical YES: bids and asks as (price, size), best first.
 Source: design, laws 2, 3 and 6; reliability, Terms.
 """
 
+import enum
 from typing import NewType
 
 import msgspec
 
 from venue.wire import model
-from venue.wire.money import Price, Qty
+from venue.wire.money import Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, ProjectId, Ticker
 from venue.wire.requests import Amend, QtyOrder, RequestBody
 
@@ -34,17 +35,49 @@ class OpenIntent(msgspec.Struct, frozen=True):
     body: RequestBody
 
 
+class KnownOrder(msgspec.Struct, frozen=True):
+    """An order of ours that rested when the journal ended, as the last answer about it showed it.
+
+    price: cents of its own outcome. placed_ns: when its create was answered, on the bot's clock.
+    settled: every write of ours about it has its answer; else it may be other than shown.
+    """
+
+    client_order_id: ClientOrderId
+    order_id: OrderId
+    market_id: MarketId
+    outcome: Outcome
+    side: Side
+    price: Price
+    remaining: Qty
+    filled: Qty
+    placed_ns: int
+    settled: bool = True
+
+
+class JournalFate(enum.StrEnum):
+    """What became of the journal of earlier runs."""
+
+    FOUND = "found"
+    LOST = "lost"  # the state directory holds none: a first start, or it was lost
+    DAMAGED = "damaged"  # bytes in its middle are not what was written: it may miss anything
+
+
 class Started(msgspec.Struct, frozen=True, tag=True):
     """The run begins.
 
     boot_nonce: 20 hex digits, never used before; every client_order_id of the run begins with it.
     open_intents: creates of earlier runs that must be settled before anything is quoted.
     new_account: the account was opened for this run, so no earlier one can have written to it.
+    working: orders of earlier runs that the journal knows; empty unless it was found whole.
+    latched: why nothing may be quoted until a person has looked; empty when nothing is latched.
     """
 
     boot_nonce: str
     open_intents: tuple[OpenIntent, ...]
     new_account: bool = False
+    working: tuple[KnownOrder, ...] = ()
+    journal: JournalFate = JournalFate.FOUND
+    latched: str = ""
 
 
 class Beat(msgspec.Struct, frozen=True, tag=True):
@@ -65,6 +98,16 @@ class PauseRequested(msgspec.Struct, frozen=True, tag=True):
 
 class ResumeRequested(msgspec.Struct, frozen=True, tag=True):
     """Quote again after a pause."""
+
+
+class LatchSet(msgspec.Struct, frozen=True, tag=True):
+    """Somebody else latched this bot (the reaper, a person): cancel everything and stand still."""
+
+    reason: str
+
+
+class LatchCleared(msgspec.Struct, frozen=True, tag=True):
+    """A person has looked and taken the latch away: quote again."""
 
 
 class JournalFailed(msgspec.Struct, frozen=True, tag=True):
@@ -317,6 +360,8 @@ Event = (
     | StopRequested
     | PauseRequested
     | ResumeRequested
+    | LatchSet
+    | LatchCleared
     | JournalFailed
     | FeedOpened
     | FeedClosed
@@ -333,12 +378,21 @@ Event = (
 # --- effects --------------------------------------------------------------------------------------
 
 
+class Key(enum.StrEnum):
+    """Which of our credentials a request goes on."""
+
+    TRADE = "trade"  # writes; reads too, unless they have a key of their own
+    READ = "read"
+    STANDBY = "standby"  # cancels, while the trade key is refused
+
+
 class Send(msgspec.Struct, frozen=True, tag=True):
     """Perform a request. `why` is one short phrase for a person."""
 
     request_id: RequestId
     request: Request
     why: str
+    key: Key = Key.TRADE
 
 
 class SubscribeTo(msgspec.Struct, frozen=True, tag=True):
@@ -372,4 +426,26 @@ class Finished(msgspec.Struct, frozen=True, tag=True):
     unknown: tuple[ClientOrderId, ...]
 
 
-Effect = Send | SubscribeTo | WakeAt | Noted | Finished
+class Latched(msgspec.Struct, frozen=True, tag=True):
+    """A breaker tripped: keep the reason where the next run finds it, until a person clears it."""
+
+    reason: str
+
+
+class IntentSettled(msgspec.Struct, frozen=True, tag=True):
+    """A create without an answer has been explained by a read: its intent is no longer open.
+
+    order_id: of the order that was found to be it; None when there is none.
+    """
+
+    client_order_id: ClientOrderId
+    order_id: OrderId | None = None
+
+
+class TakenOver(msgspec.Struct, frozen=True, tag=True):
+    """Quoting begins: of everything that earlier runs left, exactly these orders still rest."""
+
+    order_ids: tuple[OrderId, ...]
+
+
+Effect = Send | SubscribeTo | WakeAt | Noted | Finished | Latched | IntentSettled | TakenOver

@@ -1,226 +1,50 @@
-"""The life of one own order: one transition table, and facts that merge into it monotonically.
+"""How answers and reads change one own order, and the acts that wait for them.
 
-What may live here: the states, the table, and `OwnOrder`, which holds what is known of one order.
-Nothing here decides what to send; `bot.core.trader` reads `state` and the due times.
+`OwnOrder` ties the table of `bot.core.life` to the facts of `bot.core.known`: a method a kind of
+news, each a step of the table and a join of what is known. Nothing here decides what to send; the
+desk reads `state` and the due times.
 
-The table `LIFE` is the law: state x fact -> state. A cell that is None cannot happen while the
-venue keeps its word; the trader then stops quoting that rung and reads the order back. Facts from
-replies and from lagging reads merge like a join: filled never falls, an ended order never revives,
-a read that began before our last write had its answer says nothing about what that write changed.
+An order belongs to its order_id: a reply that shows another id ends it, and a successor lives on.
 
-Source: design, law 3 and item 7; reliability, rows 1-30, B1, B7, B8; silences S13, S14, S31, S43.
+Source: design, law 3 and The bot, item 7; reliability, rows 20-36, B1, B7, B8; silences S13, S14,
+S31, S43.
 """
 
-import enum
-from typing import Final
-
+from bot.core.known import EARLIER, Known
+from bot.core.life import IN_FLIGHT, LIFE, Barred, Fact, Finding, State, Suspect
 from bot.core.messages import OpenIntent
-from bot.core.risk import Live
+from bot.core.standing import Standing, Suspicion
 from venue.wire import model
-from venue.wire.money import Outcome, Price, Qty, Side, book_side, canonical
-from venue.wire.names import ClientOrderId, MarketId, OrderId
+from venue.wire.money import Outcome, Qty, Side, canonical
+from venue.wire.names import ClientOrderId
 from venue.wire.requests import Amend, QtyOrder, RequestBody, TimeInForce
 
-
-class State(enum.StrEnum):
-    """Where an own order stands, as far as the venue has told us."""
-
-    SENT = "sent"  # a first create is on its way
-    LOST = "lost"  # a create without a definite answer: it may be live
-    OPEN = "open"  # it rests, and nothing of ours is on its way
-    AMENDING = "amending"
-    BLURRED = "blurred"  # an amend without a definite answer: read it back
-    CANCELLING = "cancelling"
-    CLOSING = "closing"  # the venue says it is over, but not yet how much of it filled
-    DONE = "done"
+__all__ = ["IN_FLIGHT", "LIFE", "Fact", "Finding", "OwnOrder", "State", "Suspicion"]
 
 
-class Fact(enum.StrEnum):
-    """What may happen to an own order: our acts, answers to them, and reads."""
+class OwnOrder(Standing):
+    """One order of ours, as a machine: feed it every answer and every read about it.
 
-    RESEND = "resend"
-    AMEND = "amend"
-    CANCEL = "cancel"
-    RESTS = "rests"  # 2xx to a write: it rests
-    ENDED = "ended"  # 2xx to a write: it is over, and how much filled is shown
-    NEVER = "never"  # our write did not reach the engine
-    REFUSED = "refused"  # our write was decided against; the order is what it was
-    OVER = "over"  # order_not_cancelable: it is over, how is not shown
-    NO_ANSWER = "no_answer"  # our write may have been carried out
-    READ_RESTS = "read_rests"  # a read begun late enough shows it resting
-    READ_ENDED = "read_ended"
-    READ_NEVER = (
-        "read_never"  # its re-sends are refused, and a late enough list shows no such order
-    )
-
-
-_S, _F = State, Fact
-
-# fmt: off
-LIFE: Final[dict[State, dict[Fact, State | None]]] = {
-    _S.SENT: {
-        _F.RESEND: None, _F.AMEND: None, _F.CANCEL: None,
-        _F.RESTS: _S.OPEN, _F.ENDED: _S.DONE,
-        _F.NEVER: _S.DONE, _F.REFUSED: _S.DONE,
-        _F.OVER: None, _F.NO_ANSWER: _S.LOST,
-        _F.READ_RESTS: None, _F.READ_ENDED: None, _F.READ_NEVER: None,
-    },
-    # Every answer but 2xx leaves a re-sent create unknown: the first one may have landed, until a
-    # list explains the refusals (row 23), or shows the order that the venue says exists.
-    _S.LOST: {
-        _F.RESEND: _S.LOST, _F.AMEND: None, _F.CANCEL: None,
-        _F.RESTS: _S.OPEN, _F.ENDED: _S.DONE,
-        _F.NEVER: _S.LOST, _F.REFUSED: _S.LOST,
-        _F.OVER: None, _F.NO_ANSWER: _S.LOST,
-        _F.READ_RESTS: _S.OPEN, _F.READ_ENDED: None, _F.READ_NEVER: _S.DONE,
-    },
-    _S.OPEN: {
-        _F.RESEND: None, _F.AMEND: _S.AMENDING, _F.CANCEL: _S.CANCELLING,
-        _F.RESTS: None, _F.ENDED: None, _F.NEVER: None, _F.REFUSED: None,
-        _F.OVER: None, _F.NO_ANSWER: None,
-        _F.READ_RESTS: _S.OPEN, _F.READ_ENDED: _S.DONE, _F.READ_NEVER: None,
-    },
-    # A read during an amend may show the order before or after it: only an end is news.
-    _S.AMENDING: {
-        _F.RESEND: None, _F.AMEND: None, _F.CANCEL: None,
-        _F.RESTS: _S.OPEN, _F.ENDED: _S.DONE,
-        _F.NEVER: _S.OPEN, _F.REFUSED: _S.OPEN,
-        _F.OVER: _S.CLOSING, _F.NO_ANSWER: _S.BLURRED,
-        _F.READ_RESTS: _S.AMENDING, _F.READ_ENDED: _S.DONE, _F.READ_NEVER: None,
-    },
-    _S.BLURRED: {
-        _F.RESEND: None, _F.AMEND: None, _F.CANCEL: _S.CANCELLING,
-        _F.RESTS: None, _F.ENDED: None, _F.NEVER: None, _F.REFUSED: None,
-        _F.OVER: None, _F.NO_ANSWER: None,
-        _F.READ_RESTS: _S.OPEN, _F.READ_ENDED: _S.DONE, _F.READ_NEVER: None,
-    },
-    # A cancel that did not do its work leaves the order open; it is wanted again at once. A
-    # cancel without an answer does the same, for a cancel may be repeated (row 30).
-    _S.CANCELLING: {
-        _F.RESEND: None, _F.AMEND: None, _F.CANCEL: None,
-        _F.RESTS: _S.OPEN, _F.ENDED: _S.DONE,
-        _F.NEVER: _S.OPEN, _F.REFUSED: _S.OPEN,
-        _F.OVER: _S.CLOSING, _F.NO_ANSWER: _S.OPEN,
-        _F.READ_RESTS: _S.CANCELLING, _F.READ_ENDED: _S.DONE, _F.READ_NEVER: None,
-    },
-    _S.CLOSING: {
-        _F.RESEND: None, _F.AMEND: None, _F.CANCEL: None,
-        _F.RESTS: None, _F.ENDED: None, _F.NEVER: None, _F.REFUSED: None,
-        _F.OVER: None, _F.NO_ANSWER: None,
-        _F.READ_RESTS: _S.CLOSING, _F.READ_ENDED: _S.DONE, _F.READ_NEVER: None,
-    },
-    # Ended is for ever; late answers and reads add fills at most.
-    _S.DONE: {
-        _F.RESEND: None, _F.AMEND: None, _F.CANCEL: None,
-        _F.RESTS: _S.DONE, _F.ENDED: _S.DONE, _F.NEVER: _S.DONE, _F.REFUSED: _S.DONE,
-        _F.OVER: _S.DONE, _F.NO_ANSWER: _S.DONE,
-        _F.READ_RESTS: _S.DONE, _F.READ_ENDED: _S.DONE, _F.READ_NEVER: _S.DONE,
-    },
-}
-# fmt: on
-
-IN_FLIGHT: Final = frozenset({State.SENT, State.AMENDING, State.CANCELLING})
-
-
-class Impossible(Exception):
-    """A fact that cannot be true in the order's state: read the order, quote nothing beside it."""
-
-
-class OwnOrder:
-    """What is known of one order of ours.
-
-    price_cents, remaining and filled are the venue's word as of the last write answered or the
-    last read begun late enough; `price` is of the order's own outcome, `level` canonical YES.
-    amend: the change on its way or without an answer. doomed: it is to be cancelled as soon as
-    it can be. last_write_ns: when our last write about it was answered or given up.
-    refused_since_ns: since when re-sends of it are decided against, None while none was.
-    exists: the venue has said that it is there, without showing it (duplicate_order_id).
+    Times are the bot's clock; `begun_ns` is when a read was sent. Nothing raises but an act that
+    the table bars.
     """
 
-    __slots__ = (
-        "_price",
-        "amend",
-        "body",
-        "client_order_id",
-        "confirmed_read",
-        "doomed",
-        "due_ns",
-        "exists",
-        "filled",
-        "last_write_ns",
-        "level",
-        "market_id",
-        "order_id",
-        "outcome",
-        "own_side",
-        "placed_ns",
-        "qty",
-        "read_due_ns",
-        "refused_since_ns",
-        "remaining",
-        "side",
-        "state",
-        "why",
-    )
+    __slots__ = ()
 
-    def __init__(
-        self,
-        *,
-        client_order_id: ClientOrderId,
-        market_id: MarketId,
-        outcome: Outcome,
-        own_side: Side,
-        price: Price,
-        qty: Qty,
-        body: RequestBody,
-        state: State,
-        now_ns: int,
-        why: str,
-    ) -> None:
-        self.client_order_id = client_order_id
-        self.order_id: OrderId | None = None
-        self.market_id = market_id
-        self.outcome = outcome
-        self.own_side = own_side
-        self.side = book_side(outcome, own_side)
-        self.price = price
-        self.qty = qty
-        self.remaining = qty
-        self.filled = Qty(0)
-        self.body = body
-        self.state = state
-        self.amend: Amend | None = None
-        self.doomed = False
-        self.placed_ns = now_ns
-        self.last_write_ns = now_ns
-        self.due_ns = now_ns
-        self.read_due_ns: int | None = None
-        self.refused_since_ns: int | None = None
-        self.exists = False
-        self.confirmed_read: model.Order | None = None
-        self.why = why
+    # --- beginnings -------------------------------------------------------------------------------
 
     @classmethod
     def first_sent(cls, order: QtyOrder, body: RequestBody, now_ns: int, why: str) -> "OwnOrder":
         """An order whose create leaves now."""
-        return cls(
-            client_order_id=order.client_order_id,
-            market_id=order.market_id,
-            outcome=order.outcome,
-            own_side=order.side,
-            price=order.price,
-            qty=order.qty,
-            body=body,
-            state=State.SENT,
-            now_ns=now_ns,
-            why=why,
-        )
+        return cls(order, body, now_ns, why)
 
     @classmethod
     def left_behind(cls, intent: OpenIntent, now_ns: int) -> "OwnOrder":
         """A create of an earlier run without an answer: to be re-sent, then cancelled."""
-        own = cls.first_sent(intent.order, intent.body, now_ns, "left by an earlier run")
+        own = cls(intent.order, intent.body, now_ns, "left by an earlier run")
         own.state = State.LOST
+        own.unknown_since_ns = now_ns
+        own.inherited = True
         own.doomed = True
         return own
 
@@ -230,133 +54,151 @@ class OwnOrder:
 
         Raises ValueError when its outcome or side cannot be recognised.
         """
-        own = cls(
-            client_order_id=ClientOrderId(""),
-            market_id=shown.market_id,
-            outcome=Outcome(shown.outcome.value),
-            own_side=Side(shown.side.value),
-            price=shown.price,
-            qty=Qty(shown.filled_qty + shown.remaining_qty),
-            body=RequestBody(b""),
-            state=State.OPEN,
-            now_ns=now_ns,
-            why="found resting at the start",
+        order = QtyOrder(
+            shown.market_id,
+            Outcome(shown.outcome.value),
+            Side(shown.side.value),
+            shown.price,
+            Qty(shown.filled_qty + shown.remaining_qty),
+            TimeInForce.GTC,
+            ClientOrderId(""),
         )
+        own = cls(order, RequestBody(b""), now_ns, "found resting at the start")
+        own.state = State.OPEN
         own.order_id = shown.order_id
-        own.filled = shown.filled_qty
-        own.remaining = shown.remaining_qty
+        own._learn(Known.shown(shown, 0))
+        own.inherited = True
         own.doomed = True
         return own
 
-    @property
-    def price(self) -> Price:
-        """The limit in cents of its own outcome; `level` is the canonical YES price of the same."""
-        return self._price
+    def successor(self, shown: model.Order, now_ns: int) -> "OwnOrder":
+        """The order that an amend made of this one under another id (S13); this one is over.
 
-    @price.setter
-    def price(self, price: Price) -> None:
-        self._price = price
-        self.level = canonical(self.outcome, price)
-
-    @property
-    def is_live(self) -> bool:
-        """Whether any of it may still trade or its fills are not all known."""
-        return self.state is not State.DONE
-
-    @property
-    def is_unknown(self) -> bool:
-        """Whether a write of ours about it has no definite answer yet."""
-        return self.state in (State.LOST, State.BLURRED)
-
-    @property
-    def is_free(self) -> bool:
-        """Whether a write about it may be sent now."""
-        return self.state is State.OPEN or self.state is State.BLURRED
-
-    @property
-    def may_fill(self) -> Qty:
-        """Shares that may yet fill, at most.
-
-        With a size amend on its way the old size may fill but for one share and the new one
-        after it, because the venue takes `qty` as the new REMAINING size (S13).
+        It counts the fills of its own id: what this id had filled is taken off, if it is carried
+        over there.
         """
+        own = OwnOrder(self.intent(), self.body, now_ns, self.why)
+        own.inherited = self.inherited
+        own.doomed = self.doomed
+        own.placed_ns = self.placed_ns
+        own.carried = self.filled if shown.filled_qty >= self.filled else Qty(0)
+        own.order_id = shown.order_id
+        own.intended = Qty(max(0, self._meant() - self.filled))
+        own.known = own._shown(shown, 1)
+        own.level = canonical(own.outcome, own.known.price)
+        own.state = State.DONE if own.known.ended else State.OPEN
+        own._spare()
+        return own
+
+    # --- steps of the table -----------------------------------------------------------------------
+
+    def move(self, fact: Fact, at_ns: int) -> None:
+        """Take the step that the table gives. at_ns: when the fact was true, at the latest.
+
+        Raises ValueError for an act of ours that is barred: `may` is to be asked first.
+        """
+        cell = LIFE[self.state][fact]
+        if isinstance(cell, Barred):
+            raise ValueError(f"{fact} while {self.state}: {cell.why}")
+        self.state = cell.state
+        if isinstance(cell, Suspect):
+            self.suspect(cell.finding, f"{fact}: {cell.why}", at_ns)
         if self.state is State.DONE:
-            return Qty(0)
-        if self.amend is not None and self.amend.qty is not None:
-            return Qty(max(self.remaining - 1, 0) + self.amend.qty)
-        return self.remaining
+            self.known = self.known.join(
+                Known(EARLIER, self.price, self.known.size, self.filled, ended=True)
+            )
+            self.amend = self.before = self.suspicion = self.moved_ns = self.read_due_ns = None
+        self.mark(at_ns)
 
-    @property
-    def levels(self) -> tuple[Price, ...]:
-        """Every canonical price at which it may rest: two while a price amend is undecided."""
-        if self.amend is not None and self.amend.price is not None:
-            return (self.level, canonical(self.outcome, self.amend.price))
-        return (self.level,)
+    def mark(self, at_ns: int) -> None:
+        """Keep since when it is unknown; `at_ns` is when that changed, if it did."""
+        if not self.is_unknown:
+            self.unknown_since_ns = None
+        elif self.unknown_since_ns is None:
+            self.unknown_since_ns = at_ns
 
-    def exposure(self) -> Live:
-        """It as the limits count it: all that may fill, at the worse of its possible prices.
+    def suspect(self, finding: Finding, why: str, at_ns: int) -> None:
+        """Trust it no more until a read settles it. What is suspected already stays so."""
+        if self.suspicion is None or (finding.dooms and not self.suspicion.finding.dooms):
+            self.suspicion = Suspicion(finding, why, at_ns)
+        self.doomed = self.doomed or finding.dooms
+        self.mark(at_ns)
 
-        For one and the same order a dearer purchase, or a cheaper sale, is worse in every outcome.
-        """
-        price = self.price
-        if self.amend is not None and self.amend.price is not None:
-            worse = max if self.own_side is Side.BUY else min
-            price = worse(price, self.amend.price)
-        return Live(self.market_id, self.outcome, self.own_side, price, self.may_fill)
+    def _learn(self, known: Known) -> None:
+        self.known = self.known.join(known)
+        self.level = canonical(self.outcome, self.known.price)
 
-    def intent(self) -> QtyOrder:
-        """What its create asked for; a re-send carries `body`, the same bytes."""
-        return QtyOrder(
-            self.market_id,
-            self.outcome,
-            self.own_side,
-            self.price,
-            self.qty,
-            TimeInForce.GTC,
-            self.client_order_id,
-        )
+    def _shown(self, shown: model.Order, epoch: int) -> Known:
+        """A row as a fact about this order's own id."""
+        known = Known.shown(shown, epoch)
+        if not self.carried:
+            return known
+        filled = Qty(max(0, known.filled - self.carried))
+        size = Qty(max(filled, known.size - self.carried))
+        return Known(epoch, known.price, size, filled, known.ended)
 
-    def move(self, fact: Fact) -> None:
-        """Enter the state that the table gives. Raises Impossible on an empty cell."""
-        after = LIFE[self.state][fact]
-        if after is None:
-            raise Impossible(f"{fact} while {self.state}")
-        self.state = after
+    # --- acts -------------------------------------------------------------------------------------
+
+    def sent_again(self) -> None:
+        """Its create leaves once more, byte for byte."""
+        self.move(Fact.RESEND, self.last_write_ns)
 
     def sent_amend(self, amend: Amend) -> None:
         """An amend leaves now."""
-        self.move(Fact.AMEND)
+        self.move(Fact.AMEND, self.last_write_ns)
         self.amend = amend
+        self.before = self.known
 
     def sent_cancel(self) -> None:
         """A cancel leaves now; an undecided amend stays counted until the venue speaks."""
-        self.move(Fact.CANCEL)
+        self.move(Fact.CANCEL, self.last_write_ns)
         self.doomed = True
+
+    # --- answers ----------------------------------------------------------------------------------
 
     def answered(self, fact: Fact, now_ns: int) -> None:
         """An answer to our write that shows no order."""
         was = self.state
-        self.move(fact)
+        undone = (Fact.NEVER, Fact.REFUSED, Fact.NO_ANSWER, Fact.MISSING)
+        if was is State.CANCELLING and self.amend is not None and fact in undone:
+            if fact is Fact.MISSING:
+                self.suspect(Finding.MISSING, "404 to its cancel", now_ns)
+            fact = Fact.BLIND
         self.last_write_ns = now_ns
-        if was is State.AMENDING and fact in (Fact.NEVER, Fact.REFUSED):
-            self.amend = None
-        if was is State.CANCELLING and self.amend is not None and self.state is State.OPEN:
-            self.state = State.BLURRED
-        self.confirmed_read = None
+        self.known = self.known.answered()
+        self._confirmed = None
+        self.move(fact, now_ns)
+        if was is State.AMENDING:
+            self.moved_ns = None
+            if self.state is not State.BLURRED:
+                self.amend = self.before = None
+        self._believe_end(now_ns)
+        self.mark(now_ns)
 
     def shown_by_write(self, shown: model.Order, now_ns: int) -> None:
         """A 2xx to a create or amend: the engine's own word, matching complete."""
-        self.move(Fact.ENDED if shown.status in model.TERMINAL else Fact.RESTS)
         self.last_write_ns = now_ns
-        self.order_id = shown.order_id
-        self.filled = Qty(max(self.filled, shown.filled_qty))
-        self.amend = None
-        self.confirmed_read = None
-        if self.state is State.OPEN:
-            self.price = shown.price
-            self.remaining = shown.remaining_qty
-        else:
-            self.remaining = Qty(0)
+        if self.order_id is None:
+            self.order_id = shown.order_id
+        self._confirmed = None
+        if shown.status is model.OrderStatus.UNKNOWN:
+            # What it shows is one of the two that an undecided amend leaves open.
+            self.fills_shown(shown)
+            self.known = self.known.answered()
+            self.move(Fact.STRANGE, now_ns)
+            return
+        self.intended = self._meant()
+        self._learn(self._shown(shown, self.known.epoch + 1))
+        self.move(Fact.ENDED if self.known.ended else Fact.RESTS, now_ns)
+        self.amend = self.before = None
+        self._spare()
+        self.mark(now_ns)
+
+    def replaced(self, fact: Fact, at_ns: int) -> None:
+        """A 2xx to its amend, or a list, shows it under another id: under this one it is over."""
+        self.last_write_ns = at_ns
+        self.known = self.known.answered()
+        self.move(fact, at_ns)
 
     def cancelled(self, shown: model.Order, reduced_by: Qty, now_ns: int) -> None:
         """A 2xx to a cancel: nothing works any more.
@@ -364,58 +206,139 @@ class OwnOrder:
         `reduced_by` is the truth about what was removed and `shown.filled_qty` only a floor. When
         the two leave shares unaccounted for, those may have filled: CLOSING until a read tells.
         """
-        unaccounted = self.may_fill - reduced_by - max(0, shown.filled_qty - self.filled)
-        self.move(Fact.ENDED)
+        floor = Qty(max(self.filled, shown.filled_qty - self.carried))
+        unaccounted = self.may_fill - reduced_by - (floor - self.filled)
         self.last_write_ns = now_ns
-        self.filled = Qty(max(self.filled, shown.filled_qty))
-        if unaccounted > 0:
-            self.state = State.CLOSING
-            self.remaining = Qty(unaccounted)
-        else:
-            self.remaining = Qty(0)
-        self.amend = None
+        if reduced_by > 0:
+            self.amend = self.before = None  # under this id it rested
+        size = Qty(floor + max(0, unaccounted))
+        self._learn(Known(self.known.epoch + 1, self.price, size, floor))
+        self.move(Fact.ENDED if unaccounted <= 0 else Fact.SHORT, now_ns)
 
     def identified(self, shown: model.Order, begun_ns: int) -> None:
         """A list shows the one order that this lost create, which exists, can be."""
-        self.move(Fact.READ_RESTS)
         self.order_id = shown.order_id
-        self.price = shown.price
-        self.filled = shown.filled_qty
-        self.remaining = shown.remaining_qty
         self.last_write_ns = begun_ns
+        self._learn(self._shown(shown, self.known.epoch + 1))
+        self.move(Fact.LISTED, begun_ns)
+
+    def unlisted(self, begun_ns: int) -> None:
+        """A late enough list shows nothing that it could be: it never landed, or it is over."""
+        self.last_write_ns = begun_ns
+        self.move(Fact.UNLISTED, begun_ns)
+
+    def fills_shown(self, shown: model.Order) -> None:
+        """An answer to another write of ours shows this order: its fills count."""
+        filled = Qty(max(0, shown.filled_qty - self.carried))
+        self._learn(Known(EARLIER, self.price, self.known.size, filled))
+
+    def missing(self, now_ns: int) -> None:
+        """A read by its id answers 404: it is kept, and read again."""
+        self.move(Fact.READ_MISSING, now_ns)
+
+    # --- reads ------------------------------------------------------------------------------------
 
     def shown_by_read(self, shown: model.Order, begun_ns: int, lag_ns: int) -> None:
         """A read, which may lag. Fills always count; the rest only when it began late enough.
 
         begun_ns: when the read was sent. An undecided amend wants two equal reads `lag_ns` apart.
         An end shown by a read is believed whenever it was begun: an ended order never revives.
+        A read that shows another id says nothing of this one.
         """
-        gained = shown.filled_qty - self.filled
-        if gained > 0:
-            self.filled = shown.filled_qty
-            self.remaining = Qty(max(0, self.remaining - gained))
-        if shown.status in model.TERMINAL:
-            self.move(Fact.READ_ENDED)
-            self.remaining = Qty(0)
-            self.amend = None
+        if shown.order_id != self.order_id:
             return
-        if shown.status not in model.RESTING or begun_ns < self.last_write_ns + lag_ns:
-            return
-        if self.state is State.BLURRED and not self._same_twice(shown, begun_ns, lag_ns):
-            return
-        self.move(Fact.READ_RESTS)
-        if self.state is State.OPEN:
-            self.price = shown.price
-            self.remaining = shown.remaining_qty
-            self.amend = None
+        self.fills_shown(shown)
+        if shown.status is model.OrderStatus.UNKNOWN:
+            self.move(Fact.READ_STRANGE, begun_ns)
+        elif shown.status in model.TERMINAL:
+            self._read_ended(shown, begun_ns)
+        elif begun_ns >= self.last_write_ns + lag_ns and not self.known.ended:
+            self._read_resting(self._shown(shown, self.known.epoch), begun_ns, lag_ns)
 
-    def _same_twice(self, shown: model.Order, begun_ns: int, lag_ns: int) -> bool:
-        before = self.confirmed_read
-        same = before is not None and (
-            (before.price, before.remaining_qty, before.filled_qty)
-            == (shown.price, shown.remaining_qty, shown.filled_qty)
-        )
-        if not same:
-            self.confirmed_read = shown
-            self.last_write_ns = begun_ns
-        return same
+    def _read_ended(self, shown: model.Order, begun_ns: int) -> None:
+        """It reads as over. Under another id it may live on if an amend of ours is undecided: a
+        cancel of ours without an answer may have met the old id (S13)."""
+        moved = self.amend is not None and shown.status is model.OrderStatus.CANCELED
+        self._learn(Known(EARLIER, self.price, self.known.size, self.filled, ended=True))
+        self.move(Fact.READ_MOVED if moved else Fact.READ_ENDED, begun_ns)
+        if moved and self.moved_ns is None:
+            self.moved_ns = begun_ns
+
+    def _read_resting(self, seen: Known, begun_ns: int, lag_ns: int) -> None:
+        """A read of the present epoch shows it resting."""
+        if self.state is State.BLURRED:
+            if self._same_twice(seen, begun_ns, lag_ns):
+                self._settle(seen, begun_ns, lag_ns)
+        elif self.state is State.CLOSING:
+            self.move(Fact.READ_DIFFERS if self.amend is not None else Fact.READ_RESTS, begun_ns)
+        elif self.state is State.OPEN and self.known.contradicts(seen):
+            self.move(Fact.READ_DIFFERS, begun_ns)
+            self.amend = Amend(price=seen.price, qty=seen.remaining or None)
+            self._confirmed = (seen, begun_ns)
+        elif self.state is State.OPEN:
+            self._learn(seen)
+            self.move(Fact.READ_RESTS, begun_ns)
+            self._trust_again(begun_ns, lag_ns)
+        else:
+            self.move(Fact.READ_RESTS, begun_ns)
+
+    def _same_twice(self, seen: Known, begun_ns: int, lag_ns: int) -> bool:
+        """Whether two reads `lag_ns` apart agree; fills between them do not make them differ."""
+        if self._confirmed is not None:
+            first, first_ns = self._confirmed
+            if (first.price, first.size) == (seen.price, seen.size):
+                return begun_ns >= first_ns + lag_ns
+        self._confirmed = (seen, begun_ns)
+        return False
+
+    def _settle(self, seen: Known, begun_ns: int, lag_ns: int) -> None:
+        """Two equal reads decide an amend: a new epoch begins with what they show."""
+        if not self._left_undone(seen):
+            self.intended = Qty(min(self.intended, self._meant()))
+        self.last_write_ns = max(self.last_write_ns, self._confirmed[1] if self._confirmed else 0)
+        self._learn(Known(self.known.epoch + 1, seen.price, seen.size, seen.filled))
+        self.amend = self.before = self._confirmed = None
+        self.move(Fact.READ_RESTS, begun_ns)
+        self._spare()
+        self._trust_again(begun_ns, lag_ns)
+
+    def _left_undone(self, seen: Known) -> bool:
+        """Whether what is seen shows that the undecided amend was not carried out."""
+        if self.amend is None or self.before is None:
+            return True
+        if self.amend.price not in (None, self.before.price) and seen.price == self.before.price:
+            return True
+        return seen.filled == self.before.filled and seen.size == self.before.size
+
+    def _trust_again(self, begun_ns: int, lag_ns: int) -> None:
+        """A read begun late enough shows it as it should be. A wrong echo stays wrong."""
+        held = self.suspicion
+        if (
+            held is not None
+            and held.finding is not Finding.ECHO
+            and begun_ns >= held.since_ns + lag_ns
+        ):
+            self.suspicion = None
+            self.mark(begun_ns)
+
+    def _believe_end(self, at_ns: int) -> None:
+        """An end that a read showed while an answer was awaited: nothing can explain it now."""
+        if self.known.ended and self.state in (State.OPEN, State.CLOSING) and self.amend is None:
+            self.move(Fact.READ_ENDED, at_ns)
+
+    # --- sizes ------------------------------------------------------------------------------------
+
+    def _meant(self) -> Qty:
+        """Shares that it comes to by our wish, if the amend under way is carried out."""
+        if self.amend is None or self.amend.qty is None or self.before is None:
+            return self.intended
+        return Qty(self.before.filled + self.amend.qty)
+
+    def _spare(self) -> None:
+        """When a fill raced an amend more works than was meant: it is cancelled at once (row 26).
+
+        A second amend could race the next fill; a cancel cannot leave too much.
+        """
+        if self.is_live and self.known.size > self.intended and not self.doomed:
+            self.doomed = True
+            self.why = "a fill raced its amend: more works than was meant"

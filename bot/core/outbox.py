@@ -1,7 +1,12 @@
 """What one call of the trader wishes for: requests paid from the purse, notes, and the counters.
 
-Source: design, laws 2, 3 and 6; reliability, B5, B14.
+Each credential has a purse of its own, and stops by itself when the venue refuses it: reads go on
+the read key if there is one, cancels on the standby key while the trade key is refused.
+
+Source: design, laws 2, 3 and 6; reliability, code-to-action table, rows 12-19, 108, B5, B14.
 """
+
+from typing import Final
 
 import msgspec
 
@@ -10,7 +15,9 @@ from bot.core.messages import (
     CancelResting,
     Create,
     Effect,
+    Key,
     Noted,
+    ReadBook,
     Refused,
     Replied,
     Request,
@@ -20,28 +27,70 @@ from bot.core.messages import (
 )
 from bot.core.order import OwnOrder
 from bot.core.report import Counters
-from bot.core.settings import BudgetSettings
+from bot.core.settings import BudgetSettings, KeySettings
 from bot.core.spend import Lane, Purse
-from venue.wire.errors import Advice, Code, Culprit, row_for
+from venue.wire.errors import CODES, Advice, Code, Culprit, row_for
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.names import OrderId
 
-_KEY_STOP_NS = 10_000_000_000
+KEY_STOP_NS: Final = 10 * NS_PER_SECOND
 """After a 401 or 403 nothing leaves for so long; then one request asks whether the key works."""
+
+WAIT_DEFAULT_NS: Final = NS_PER_SECOND
+"""How long a 429 without a readable Retry-After asks to wait (row 16)."""
+
+_REFUSED_NAMES_MAX: Final = 64
+
+_NO_SUCH_ORDER: Final = OrderId("9" * 20)
+"""Above 2**64: no venue of this interface gives it out, so a cancel of it changes nothing."""
+
+_REFUSED_FINDING: Final = {
+    Key.TRADE: "key_refused",
+    Key.READ: "read_key_refused",
+    Key.STANDBY: "standby_key_refused",
+}
 
 
 class Pending(msgspec.Struct, frozen=True):
-    """A request that has left and has no answer yet."""
+    """A request that has left and has no answer yet. number: its count in the key's purse."""
 
     request: Request
     own: OwnOrder | None
     begun_ns: int
+    key: Key = Key.TRADE
+    number: int = 0
+
+
+class _Credential:
+    """A key's purse, our number in it, and until when nothing may leave on the key."""
+
+    __slots__ = ("purse", "stopped_until_ns", "user")
+
+    def __init__(self, purse: Purse, user: int) -> None:
+        self.purse = purse
+        self.user = user
+        self.stopped_until_ns: int | None = None
 
 
 class Outbox:
     """Collects effects; the one place that makes request ids and takes tokens."""
 
-    def __init__(self, budget: BudgetSettings) -> None:
+    def __init__(
+        self,
+        budget: BudgetSettings,
+        keys: KeySettings | None = None,
+        purse: Purse | None = None,
+        read_purse: Purse | None = None,
+    ) -> None:
+        """purse, read_purse: shared with others on the same credential; None is one of our own."""
+        keys = KeySettings() if keys is None else keys
         self.effects: list[Effect] = []
-        self.purse = Purse(budget, 0)
+        self._credentials = {Key.TRADE: _joined(purse, budget)}
+        if keys.read:
+            self._credentials[Key.READ] = _joined(read_purse, budget)
+        if keys.standby:
+            self._credentials[Key.STANDBY] = _joined(None, budget)
+        self.purse = self._credentials[Key.TRADE].purse
         self.pending: dict[RequestId, Pending] = {}
         self.writes_in_flight = 0
         self.findings: dict[str, str] = {}
@@ -57,7 +106,8 @@ class Outbox:
         self.amends_kept_place = 0
         self.amends_lost_place = 0
         self._last_id = 0
-        self._key_stopped_until_ns: int | None = None
+        self._wants_look = False
+        self._dry: dict[Lane, int] = {}
 
     def note(self, level: str, name: str, **fields: str | int) -> None:
         """Tell a person or a metric; see `Noted`."""
@@ -74,30 +124,79 @@ class Outbox:
         if self.findings.pop(name, None) is not None:
             self.note("info", f"{name}_cleared")
 
+    # --- sending ----------------------------------------------------------------------------------
+
     def send(
         self, request: Request, lane: Lane, why: str, now_ns: int, own: OwnOrder | None = None
     ) -> bool:
         """Send a request if a token may be spent on it. False, and nothing changed, if not."""
-        if self._key_stopped(now_ns) or not self.purse.spend(lane, now_ns):
+        return self._send(self._key_for(request), request, lane, why, now_ns, own)
+
+    def _key_for(self, request: Request) -> Key:
+        if kind_of(request) == "read":
+            return Key.READ if Key.READ in self._credentials else Key.TRADE
+        is_refused = self._credentials[Key.TRADE].stopped_until_ns is not None
+        takes_over = Key.STANDBY in self._credentials and is_refused
+        return Key.STANDBY if takes_over and isinstance(request, CancelResting) else Key.TRADE
+
+    def _send(
+        self,
+        key: Key,
+        request: Request,
+        lane: Lane,
+        why: str,
+        now_ns: int,
+        own: OwnOrder | None,
+    ) -> bool:
+        credential = self._credentials[key]
+        if credential.stopped_until_ns is not None and now_ns < credential.stopped_until_ns:
             return False
+        if not credential.purse.spend(lane, now_ns, credential.user):
+            self._dry[lane] = now_ns
+            return False
+        if credential.stopped_until_ns is not None:
+            # This one goes through as the probe; the next waits for its answer.
+            credential.stopped_until_ns = now_ns + KEY_STOP_NS
         self._last_id += 1
         request_id = RequestId(self._last_id)
-        self.pending[request_id] = Pending(request, own, now_ns)
+        self.pending[request_id] = Pending(request, own, now_ns, key, credential.purse.spent)
         kind = kind_of(request)
         self.requests[kind] += 1
         if kind != "read":
             self.writes_in_flight += 1
-        self.effects.append(Send(request_id, request, why))
+        self.effects.append(Send(request_id, request, why, key))
         return True
 
-    def _key_stopped(self, now_ns: int) -> bool:
-        if self._key_stopped_until_ns is None:
-            return False
-        if now_ns < self._key_stopped_until_ns:
-            return True
-        # One request goes through as the probe; the next waits for its answer.
-        self._key_stopped_until_ns = now_ns + _KEY_STOP_NS
-        return False
+    def is_dry(self, lane: Lane, now_ns: int) -> bool:
+        """Whether a request of this lane was denied a token at this very instant."""
+        return self._dry.get(lane) == now_ns
+
+    def probe_key(self, now_ns: int) -> None:
+        """Ask whether a refused trade key works again, where nothing else is sent on it: with a
+        cancel of what cannot exist, as often as a refused key may be tried."""
+        if len(self._credentials) > 1 and self._credentials[Key.TRADE].stopped_until_ns is not None:
+            request = CancelResting(_NO_SUCH_ORDER)
+            self._send(Key.TRADE, request, Lane.RECOVER, "does the key work", now_ns, None)
+
+    def flat_ns(self, resting: int, now_ns: int) -> int:
+        """How long until the last cancel has left, if `resting` orders of ours were cancelled now
+        and those of everybody else on the key."""
+        return self.purse.flat_ns(resting, now_ns, self._credentials[Key.TRADE].user)
+
+    def rests(self, resting: int) -> None:
+        """So many orders of ours may be live: others on the key count them into theirs."""
+        self.purse.rests(resting, self._credentials[Key.TRADE].user)
+
+    @property
+    def wants_look(self) -> bool:
+        """Whether one more cheap read would tell whether somebody else spends on our key."""
+        return self._wants_look
+
+    def foreign_per_second(self, now_ns: int) -> int:
+        """Tokens a second that somebody else takes on our keys, where that is a finding; else 0."""
+        return sum(each.purse.sharing.per_second(now_ns) for each in self._credentials.values())
+
+    # --- answers ----------------------------------------------------------------------------------
 
     def answered(self, replied: Replied, now_ns: int) -> Pending | None:
         """Account for an answer. None when its request is not known (answered twice)."""
@@ -106,37 +205,66 @@ class Outbox:
             return None
         if kind_of(pending.request) != "read":
             self.writes_in_flight -= 1
-        self.purse.answered(replied.tokens_left, now_ns)
-        answer = replied.answer
+        answer, left = replied.answer, replied.tokens_left
+        credential = self._credentials[pending.key]
+        credential.purse.answered(
+            left,
+            now_ns,
+            pending.number,
+            definite=left is not None or not isinstance(answer, Unknown),
+        )
+        self._watch_sharing(pending.key, now_ns)
         if isinstance(answer, Refused):
-            self._refused(answer, replied.retry_after_ns, now_ns)
-            return pending
-        if isinstance(answer, Unknown):
+            self._refused(pending, answer, replied.retry_after_ns, now_ns)
+        elif isinstance(answer, Unknown):
             self.unknown_answers += 1
-            return pending
-        self.purse.eased()
-        if self._key_stopped_until_ns is not None:
-            self._key_stopped_until_ns = None
-            self.clear("key_refused")
+        else:
+            credential.purse.eased(now_ns)
+            self._key_works(pending.key)
         return pending
 
-    def _refused(self, answer: Refused, retry_after_ns: int | None, now_ns: int) -> None:
+    def _watch_sharing(self, key: Key, now_ns: int) -> None:
+        sharing = self._credentials[key].purse.sharing
+        self._wants_look = sharing.wants_look(now_ns)
+        if sharing.is_found(now_ns):
+            rate = sharing.per_second(now_ns)
+            self.find("foreign_spend", f"{rate} requests a second of others on the {key} key")
+        elif self.foreign_per_second(now_ns) == 0:
+            self.clear("foreign_spend")
+
+    def _key_works(self, key: Key) -> None:
+        if self._credentials[key].stopped_until_ns is not None:
+            self._credentials[key].stopped_until_ns = None
+            self.clear(_REFUSED_FINDING[key])
+
+    def _refused(
+        self, pending: Pending, answer: Refused, retry_after_ns: int | None, now_ns: int
+    ) -> None:
         name = answer.code or (f"http_{answer.status}" if answer.status else "not_connected")
         if name in self.refused or len(self.refused) < _REFUSED_NAMES_MAX:
             self.refused[name] = self.refused.get(name, 0) + 1
+        credential = self._credentials[pending.key]
         if answer.status == 0:
-            self.purse.told_to_wait(retry_after_ns, now_ns)
+            credential.purse.unserved(retry_after_ns, now_ns)
             return
         row = row_for(answer.status, answer.code)
-        if row.advice is Advice.WAIT:
-            self.purse.told_to_wait(retry_after_ns, now_ns)
-            if answer.code == Code.RATE_LIMITED or row.culprit is Culprit.PACE:
-                self.rate_limited += 1
-        elif row.advice is Advice.STOP_KEY:
-            self._key_stopped_until_ns = now_ns + _KEY_STOP_NS
-            self.find("key_refused", f"{answer.status} {answer.code}: no request is sent on it")
-        else:
-            self.purse.eased()
+        if row.advice is Advice.STOP_KEY:
+            credential.stopped_until_ns = now_ns + KEY_STOP_NS
+            text = f"{answer.status} {answer.code} on the {pending.key} key: nothing is sent on it"
+            self.find(_REFUSED_FINDING[pending.key], text)
+            return
+        if answer.code in CODES:
+            # Whatever else is wrong, the venue has let the key in.
+            self._key_works(pending.key)
+        if row.advice is not Advice.WAIT:
+            credential.purse.eased(now_ns)
+        elif answer.status == _TOO_MANY:
+            self.rate_limited += answer.code == Code.RATE_LIMITED or row.culprit is Culprit.PACE
+            wait_ns = WAIT_DEFAULT_NS if retry_after_ns is None else retry_after_ns
+            credential.purse.told_to_wait(wait_ns, now_ns)
+        elif not isinstance(pending.request, ReadBook):
+            # A venue without its market data store has no books to read, and all else to offer.
+            credential.purse.unserved(retry_after_ns, now_ns)
 
     def counters(self, fills: int) -> Counters:
         """The totals as a report shows them."""
@@ -156,7 +284,14 @@ class Outbox:
         )
 
 
-_REFUSED_NAMES_MAX = 64
+_TOO_MANY: Final = 429
+
+
+def _joined(purse: Purse | None, budget: BudgetSettings) -> _Credential:
+    """Our part in a purse: that of others, or one of our own."""
+    if purse is None:
+        return _Credential(Purse(budget, 0), 0)
+    return _Credential(purse, purse.join())
 
 
 def kind_of(request: Request) -> str:

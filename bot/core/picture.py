@@ -5,6 +5,8 @@ Source: design, The bot, item 10.
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from bot.core.order import OwnOrder, State
 from bot.core.report import EventReport, OrderReport, Report, RungReport
 from bot.core.risk import Exposure, loss_cents
@@ -34,12 +36,17 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         started_ns=trader.started_ns,
         first_two_sided_ns=trader.first_two_sided_ns,
         events=tuple(_event(trader, ladder, now_ns) for ladder in quoting.ladders),
-        counters=out.counters(ledgers.fills),
+        counters=msgspec.structs.replace(
+            out.counters(ledgers.fills),
+            breaker_trips=dict(trader.guard.breakers.trips),
+            beyond_caps=trader.guard.beyond_caps,
+        ),
         tokens=out.purse.tokens(now_ns),
         in_flight=len(out.pending),
         resting=sum(own.state is not State.LOST for own in desk.all_live()),
         unknown_open=desk.unknown_count(),
-        flat_ns=out.purse.flat_ns(desk.live_count(), now_ns),
+        flat_ns=out.flat_ns(desk.live_count(), now_ns),
+        foreign_per_second=out.foreign_per_second(now_ns),
         cash_available_cents=ledgers.available_cents,
         pnl_cents=ledgers.pnl_cents(marks),
         fees_cents=ledgers.book.fees_cents,
@@ -47,8 +54,10 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         worst_case_max_cents=quoting.worst_case_max_cents,
         worst_case_limit_cents=settings.risk.series_loss_cents,
         ledger_difference_cents=ledgers.difference_cents,
-        feed_heard_ns=quoting.heard_ns,
+        feed_heard_ns=quoting.channel.heard_ns,
         findings=tuple(f"{name}: {text}" for name, text in sorted(out.findings.items())),
+        latched=trader.guard.latched,
+        breakers=trader.guard.breakers.levels(now_ns),
     )
 
 

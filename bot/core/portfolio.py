@@ -54,14 +54,12 @@ class OrderTally(msgspec.Struct):
 
 
 class _Market(msgspec.Struct):
-    """One market: its terms, shares by outcome, and its cash so far. `winner` once it settled."""
+    """One market: its fee rates once listed, shares by outcome, and `winner` once it settled."""
 
     event_ticker: Ticker
-    maker_rate: FeeRate
-    taker_rate: FeeRate
+    rates: tuple[FeeRate, FeeRate] | None = None  # maker's and taker's
     yes: int = 0
     no: int = 0
-    cash_cents: int = 0
     winner: Outcome | None = None
 
 
@@ -86,9 +84,9 @@ class Portfolio:
         """Make a market and its fee rates known; again with other rates is from now on."""
         market = self._markets.get(market_id)
         if market is None:
-            self._markets[market_id] = _Market(event_ticker, maker, taker)
+            self._markets[market_id] = _Market(event_ticker, (maker, taker))
         else:
-            market.maker_rate, market.taker_rate = maker, taker
+            market.rates = maker, taker
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -119,11 +117,10 @@ class Portfolio:
                 f"fill {fill.fill_id}: {fill.qty} shares at {fill.outcome_price} cents"
             )
         market = self._markets.get(fill.market_id)
+        if fill.fee_cents is None and (market is None or market.rates is None):
+            raise UnbookableFill(f"fill {fill.fill_id}: no fee, and its market is not listed")
         if market is None:
-            if fill.fee_cents is None:
-                raise UnbookableFill(f"fill {fill.fill_id}: no fee, and its market is not listed")
-            market = _Market(fill.event_ticker, FeeRate(0), FeeRate(0))
-            self._markets[fill.market_id] = market
+            market = self._markets[fill.market_id] = _Market(fill.event_ticker)
         tally = self._tallies.setdefault(fill.order_id, OrderTally())
         fee_cents = _fee_of(fill, market, tally)
         sign = 1 if side is Side.BUY else -1
@@ -138,7 +135,6 @@ class Portfolio:
         return True
 
     def _move_cash(self, market: _Market, cents: int) -> None:
-        market.cash_cents += cents
         event = market.event_ticker
         self._event_cash[event] = self._event_cash.get(event, 0) + cents
         self._cash_cents += cents
@@ -263,10 +259,12 @@ def _fee_of(fill: model.Fill, market: _Market, tally: OrderTally) -> int:
     only they are in that sum, so that the order in which fills are booked does not matter."""
     if fill.fee_cents is not None:
         return fill.fee_cents
+    assert market.rates is not None, "book_fill refuses a missing fee without rates"
+    maker, taker = market.rates
     rate = {
-        model.Liquidity.MAKER: market.maker_rate,
-        model.Liquidity.TAKER: market.taker_rate,
-    }.get(fill.liquidity, max(market.maker_rate, market.taker_rate))
+        model.Liquidity.MAKER: maker,
+        model.Liquidity.TAKER: taker,
+    }.get(fill.liquidity, max(maker, taker))
     before = FeeUnits(tally.fee_units)
     after = FeeUnits(before + fee_units(rate, fill.qty, fill.outcome_price))
     tally.fee_units = after

@@ -10,24 +10,23 @@ Source: design, The bot, items 2-5; reliability, FEED_OK, rows 7, 9, 32, 39-48, 
 from collections.abc import Callable, Iterable
 
 from bot.core import messages as m
+from bot.core.bounds import lowered
+from bot.core.channel import Channel
 from bot.core.desk import NEVER_NS, Desk
 from bot.core.ledgers import Ledgers
 from bot.core.order import OwnOrder
 from bot.core.outbox import Outbox
-from bot.core.reconcile import WantAmend, WantCancel, WantCreate, Wish, free_shares, plan_rung
 from bot.core.risk import Exposure, cut, event_limit_cents, fits_surely, series_loss_cents
-from bot.core.room import Ladder, Rung, book_seen
+from bot.core.room import Ladder, Rung
 from bot.core.settings import TraderSettings
 from bot.core.strategy import ImpliedView, Strategy
+from bot.core.wishes import WantCreate, Wish, free_shares
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, Qty
 from venue.wire.names import MarketId, ProjectId
 from venue.wire.requests import Amend
 
-_RESUBSCRIBE_NS = NS_PER_SECOND
-_REFUSED_SUBSCRIBE_NS = 5 * NS_PER_SECOND
-_BOOK_READS_PER_BEAT = 2
 _PULLED_NS = 5 * NS_PER_SECOND
 _FUNDS_PARK_NS = 60 * NS_PER_SECOND
 """How long a side refused for want of funds waits at most: money may come from outside."""
@@ -52,15 +51,9 @@ class Quoting:
         self.ladders: list[Ladder] = []
         self._rungs: dict[MarketId, Rung] = {}
         self._implied: dict[ProjectId, m.ImpliedValueSeen] = {}
-        self._feed_open = False
-        self._was_open = False
-        self.heard_ns: int | None = None
-        self._subscribe_due_ns = NEVER_NS
-        self._subscribed: tuple[tuple[MarketId, ...], tuple[ProjectId, ...]] | None = None
-        self._subscribed_ns = 0
-        self._garbled_at_ns: list[int] = []
+        self.channel = Channel(settings.trust, self.ladders, self._rungs, out)
         self._exposures: dict[str, Exposure] = {}
-        self._short_of_funds: list[tuple[Rung, BookSide]] = []
+        self._short_of_funds: list[tuple[Rung, BookSide, int, int]] = []
         self.worst_case_cents = Cents(0)
         self.worst_case_max_cents = Cents(0)
 
@@ -85,13 +78,13 @@ class Quoting:
             for rung in listed:
                 self._rungs[rung.market_id] = rung
                 rung.read_asked_ns = now_ns
-                self._exposures.pop(event.event_ticker, None)
+                self._weigh_anew(ladder)
                 self._ledgers.list_market(rung.market, rung.maker_rate, rung.taker_rate)
             for rung in ladder.rungs:
                 if rung.market.state is model.MarketState.RESOLVED:
                     self._ledgers.resolved(rung.market_id)
         self.ladders.sort(key=lambda ladder: ladder.event.event_ticker)
-        self._subscribe_if_changed(now_ns)
+        self.channel.series_changed(now_ns)
 
     def is_ours(self, market_id: MarketId) -> bool:
         """Whether a market is a rung of the series."""
@@ -99,65 +92,22 @@ class Quoting:
 
     def active_rungs(self) -> list[Rung]:
         """Rungs that take orders, of events that are open."""
-        return [rung for ladder in self.ladders if ladder.is_open for rung in ladder.active_rungs()]
+        return list(self.channel.active_rungs())
 
     def all_two_sided(self) -> bool:
         """Whether orders of ours rest on both sides of every active rung."""
-        rungs = self.active_rungs()
-        return bool(rungs) and all(rung.is_two_sided(self._desk) for rung in rungs)
+        some = False
+        for rung in self.channel.active_rungs():
+            if not rung.is_two_sided(self._desk):
+                return False
+            some = True
+        return some
 
     # --- the channel ------------------------------------------------------------------------------
 
-    def feed_opened(self, now_ns: int) -> None:
-        """The channel is there again; subscribe to everything."""
-        self._feed_open = True
-        self.heard_ns = now_ns
-        self._subscribed = None
-        if self._was_open:
-            self._out.purse.outage_over(now_ns)
-        self._was_open = True
-        for rung in self._rungs.values():
-            rung.read_asked_ns = now_ns
-        self._subscribe_if_changed(now_ns)
-
-    def feed_closed(self) -> None:
-        """The channel is gone: no book is believed until it is seen anew."""
-        self._feed_open = False
-        for rung in self._rungs.values():
-            rung.forget_book()
-        for ladder in self.ladders:
-            ladder.dirty = True
-
-    def heard(self, now_ns: int) -> None:
-        """The far end is alive."""
-        self.heard_ns = now_ns
-
-    def paused_for(self, gap_ns: int, now_ns: int) -> None:
-        """This process stood still: nothing is sent on a rung before its book is confirmed."""
-        self._out.note("warning", "process_paused", gap_ns=gap_ns)
-        for rung in self._rungs.values():
-            rung.suspect_since_ns = now_ns
-        self._subscribe_due_ns = now_ns
-
-    def garbled(self, known: bool, now_ns: int) -> None:
-        """A frame could not be read: three in ten seconds ask for all books anew (row 48)."""
-        if not known:
-            return
-        self._garbled_at_ns = [at for at in self._garbled_at_ns if at > now_ns - 10 * NS_PER_SECOND]
-        self._garbled_at_ns.append(now_ns)
-        for rung in self._rungs.values():
-            rung.suspect_since_ns = now_ns
-        if len(self._garbled_at_ns) >= 3:
-            self._garbled_at_ns = []
-            self._subscribe_due_ns = now_ns
-
-    def subscription_refused(self, now_ns: int) -> None:
-        """The set was refused: read the series again soon and send the set once more."""
-        self._subscribe_due_ns = now_ns + _REFUSED_SUBSCRIBE_NS
-
     def saw(self, event: m.BookSeen | m.TradeSeen | m.ImpliedValueSeen, now_ns: int) -> bool:
         """Believe a frame. Whether it makes fills of ours likely: a read is worth a token."""
-        self.heard_ns = now_ns
+        self.channel.heard(now_ns)
         if isinstance(event, m.ImpliedValueSeen):
             last = self._implied.get(event.project_id)
             if last is None or event.ts_ns >= last.ts_ns:
@@ -170,88 +120,9 @@ class Quoting:
             return False
         own = self._desk.live(event.market_id)
         if isinstance(event, m.TradeSeen):
+            self.channel.printed(event, now_ns)
             return rung.saw_trade(event, own, now_ns)
-        return rung.saw_book(event, own, now_ns)
-
-    def _subscribe_if_changed(self, now_ns: int) -> None:
-        if not self._feed_open:
-            return
-        rungs = tuple(
-            rung.market_id
-            for ladder in self.ladders
-            if ladder.is_open
-            for rung in ladder.rungs
-            if rung.market.state is not model.MarketState.RESOLVED
-        )
-        companies = tuple(sorted({ladder.event.project_id for ladder in self.ladders}))
-        if rungs and (rungs, companies) != self._subscribed:
-            self._subscribed = (rungs, companies)
-            self._subscribe_due_ns = now_ns
-
-    def watch(self, now_ns: int) -> None:
-        """Ask anew for books whose last confirmation is getting old; once a second at most.
-
-        A subscribe costs no token and brings a fresh book of every rung (S9).
-        """
-        trust = self._settings.trust
-        if self._feed_open and self._subscribed is not None:
-            old = any(
-                now_ns - rung.confirmed_ns >= trust.recheck_ns or rung.is_suspect
-                for rung in self.active_rungs()
-            )
-            if old and now_ns - self._subscribed_ns >= _RESUBSCRIBE_NS:
-                self._subscribe_due_ns = min(self._subscribe_due_ns, now_ns)
-            if now_ns >= self._subscribe_due_ns:
-                self._subscribe_due_ns = NEVER_NS
-                self._subscribed_ns = now_ns
-                self._out.effects.append(m.SubscribeTo(*self._subscribed))
-        alive = (
-            self._feed_open
-            and self.heard_ns is not None
-            and now_ns - self.heard_ns <= trust.heard_ns
-        )
-        for ladder in self.ladders:
-            for rung in ladder.rungs:
-                rung.judge(alive, trust, now_ns)
-                if rung.blocked != rung.was_blocked:
-                    rung.was_blocked = rung.blocked
-                    ladder.dirty = True
-
-    def books_to_read(self, now_ns: int) -> list[MarketId]:
-        """Rungs whose book should be confirmed by a read, a few at a time."""
-        if not self._feed_open:
-            return []
-        late_ns = now_ns - 3 * self._settings.trust.recheck_ns // 2
-        out: list[MarketId] = []
-        for rung in self.active_rungs():
-            if rung.confirmed_ns <= late_ns and rung.read_asked_ns <= now_ns - NS_PER_SECOND:
-                rung.read_asked_ns = now_ns
-                out.append(rung.market_id)
-                if len(out) == _BOOK_READS_PER_BEAT:
-                    break
-        return out
-
-    def book_read(self, market_id: MarketId, answer: m.Answer, now_ns: int) -> None:
-        """A book read by REST confirms ours when equal; the zero instant says nothing (S28)."""
-        rung = self._rungs.get(market_id)
-        if (
-            rung is None
-            or not isinstance(answer, m.Done)
-            or not isinstance(answer.body, m.BookShown)
-        ):
-            return
-        shown = answer.body.book
-        if instant.is_zero(shown.as_of):
-            return
-        if rung.equals(shown):
-            rung.confirm(now_ns)
-            return
-        # Newer than ours, or ours is missing: the channel owes us a frame. Until it comes this is
-        # the best there is, once a second read shows the same; an older one only lags.
-        self._subscribe_due_ns = now_ns
-        seen = book_seen(shown)
-        if seen is not None:
-            rung.read_book(seen, now_ns)
+        return rung.saw_book(event, own, self._settings.trust, now_ns)
 
     # --- orders and limits ------------------------------------------------------------------------
 
@@ -261,14 +132,16 @@ class Quoting:
         if rung is not None:
             rung.orders_changed()
 
-    def own_shown(self, shown: model.Order) -> None:
+    def own_shown(self, shown: model.Order, now_ns: int) -> None:
         """An answer to a write of ours showed this order: the book will show the change too."""
         rung = self._rungs.get(shown.market_id)
         if rung is not None:
             try:
-                rung.shown_own(instant.to_ns(shown.updated_at))
+                at_ns = instant.to_ns(shown.updated_at)
             except ValueError:
                 self._out.note("warning", "instant_unreadable", order_id=shown.order_id)
+                return
+            rung.shown_own(shown, at_ns, self._desk.live(shown.market_id), now_ns)
 
     def fills_booked(self, market_id: MarketId) -> None:
         """Cash or holdings of a rung are not what they were."""
@@ -276,7 +149,12 @@ class Quoting:
         self.orders_changed(market_id)
         rung = self._rungs.get(market_id)
         if rung is not None:
-            self._exposures.pop(rung.ladder.event.event_ticker, None)
+            self._weigh_anew(rung.ladder)
+
+    def _weigh_anew(self, ladder: Ladder) -> None:
+        """What an event may lose is to be reckoned from what is held, from nothing."""
+        self._exposures.pop(ladder.event.event_ticker, None)
+        ladder.unweighed = True
 
     def park_market(self, market_id: MarketId, code: str, now_ns: int) -> None:
         """The venue takes no order on this rung until a later read of the series says so."""
@@ -284,6 +162,7 @@ class Quoting:
         if rung is not None:
             rung.parked_at_ns = now_ns
             rung.parked_code = code
+            rung.doubt()
             rung.ladder.dirty = True
 
     def park_side(self, own: OwnOrder, code: str, for_ns: int, now_ns: int) -> None:
@@ -291,22 +170,36 @@ class Quoting:
         rung = self._rungs.get(own.market_id)
         if rung is not None:
             rung.side_parked_until_ns[own.side] = now_ns + for_ns
-            rung.touched = True
+            rung.touch()
             self._out.note("warning", "side_parked", ticker=rung.market.ticker, code=code)
+
+    def too_large(self, market_id: MarketId, qty: Qty) -> None:
+        """The venue takes no order of so many shares here: smaller ones from now on (S25)."""
+        rung = self._rungs.get(market_id)
+        if rung is not None:
+            ceilings = rung.ladder.ceilings
+            ceilings[market_id] = lowered(ceilings.get(market_id), qty)
+            rung.ladder.dirty = True
+            self._out.note(
+                "warning", "ceiling_learned", ticker=rung.market.ticker, qty=ceilings[market_id]
+            )
 
     def park_for_funds(self, own: OwnOrder, code: str, now_ns: int) -> None:
         """Cash or shares did not suffice: the same again is asked for only once they changed."""
         rung = self._rungs.get(own.market_id)
         if rung is not None:
+            before_ns = rung.side_parked_until_ns[own.side]
             self.park_side(own, code, _FUNDS_PARK_NS, now_ns)
-            self._short_of_funds.append((rung, own.side))
+            until_ns = rung.side_parked_until_ns[own.side]
+            self._short_of_funds.append((rung, own.side, until_ns, before_ns))
 
     def funds_changed(self) -> None:
         """Fills were booked, or an order of ours let its reserve go: what was refused for want of
-        funds may be asked for again."""
-        for rung, side in self._short_of_funds:
-            rung.side_parked_until_ns[side] = 0
-            rung.touched = True
+        funds may be asked for again. What parks a side for another reason stands."""
+        for rung, side, until_ns, before_ns in reversed(self._short_of_funds):
+            if rung.side_parked_until_ns[side] == until_ns:
+                rung.side_parked_until_ns[side] = before_ns
+            rung.touch()
         self._short_of_funds.clear()
 
     def _held(self, ladder: Ladder) -> Exposure:
@@ -325,6 +218,10 @@ class Quoting:
         """
         ticker = ladder.event.event_ticker
         exposure = self._exposures.get(ticker)
+        if exposure is not None and not ladder.unweighed:
+            return exposure
+        ladder.unweighed = False
+        ladder.worst_cents = None
         stale = [rung for rung in ladder.rungs if not rung.weighed]
         if exposure is None or any(
             rung.held != self._ledgers.holdings(rung.market_id) for rung in stale
@@ -344,16 +241,23 @@ class Quoting:
                 exposure.add(live)
         return exposure
 
+    def worst_cents(self, ladder: Ladder) -> Cents:
+        """The worst case of an event now: below zero is a loss."""
+        exposure = self.exposure(ladder)
+        if ladder.worst_cents is None:
+            ladder.worst_cents = exposure.worst_cents
+        return ladder.worst_cents
+
     def weigh(self) -> None:
         """Add up the worst cases of the events, as of everything sent so far."""
-        total = series_loss_cents(self.exposure(ladder).worst_cents for ladder in self.ladders)
+        total = series_loss_cents([self.worst_cents(ladder) for ladder in self.ladders])
         self.worst_case_cents = total
         self.worst_case_max_cents = max(self.worst_case_max_cents, total)
 
     def _loss_limit(self, ladder: Ladder) -> Cents:
         """What this event may lose: its own limit, and what the series has left beside others."""
         others = series_loss_cents(
-            self.exposure(other).worst_cents for other in self.ladders if other is not ladder
+            [self.worst_cents(other) for other in self.ladders if other is not ladder]
         )
         return event_limit_cents(self._settings.risk, others)
 
@@ -390,7 +294,11 @@ class Quoting:
     # --- deciding ---------------------------------------------------------------------------------
 
     def decide(self, may_quote: bool, now_ns: int) -> tuple[list[tuple[Rung, Wish]], int]:
-        """The changes wanted now, rung by rung, and when to look again."""
+        """The changes wanted now, rung by rung, and when to look again.
+
+        A plan stands until what it was made of changes, or its time has come: what of it could not
+        be carried out is wished for again as it is.
+        """
         wishes: list[tuple[Rung, Wish]] = []
         again_ns = NEVER_NS
         for ladder in self.ladders:
@@ -401,20 +309,25 @@ class Quoting:
                     self._decide_ladder(ladder, may_quote, now_ns)
                 else:
                     again_ns = min(again_ns, ladder.decided_ns + self._settings.pace.decide_ns)
-            for rung in ladder.rungs:
-                if not rung.touched and now_ns < rung.again_ns:
-                    again_ns = min(again_ns, rung.again_ns)
-                    continue
+            if ladder.stirred or now_ns >= ladder.again_ns:
+                self._plan_ladder(ladder, now_ns)
+            again_ns = min(again_ns, ladder.again_ns)
+            if ladder.has_wishes:
+                wishes.extend((rung, wish) for rung in ladder.rungs for wish in rung.wishes)
+        return wishes, again_ns
+
+    def _plan_ladder(self, ladder: Ladder, now_ns: int) -> None:
+        """Plan the rungs of an event whose plan no longer stands."""
+        ladder.stirred = False
+        ladder.again_ns = NEVER_NS
+        ladder.has_wishes = False
+        for rung in ladder.rungs:
+            if rung.touched or now_ns >= rung.again_ns:
                 orders = self._desk.live(rung.market_id)
                 yes_qty, no_qty = self._ledgers.holdings(rung.market_id)
-                free = free_shares(yes_qty, no_qty, orders)
-                plan = plan_rung(rung.wanted, orders, free, self._settings.pace, now_ns)
-                # A wish that cannot be carried out now is made again at the next Beat.
-                rung.touched = bool(plan.wishes)
-                rung.again_ns = NEVER_NS if plan.again_ns is None else plan.again_ns
-                again_ns = min(again_ns, rung.again_ns)
-                wishes.extend((rung, wish) for wish in plan.wishes)
-        return wishes, again_ns
+                rung.plan(orders, free_shares(yes_qty, no_qty, orders), now_ns)
+            ladder.again_ns = min(ladder.again_ns, rung.again_ns)
+            ladder.has_wishes |= bool(rung.wishes)
 
     def _decide_ladder(self, ladder: Ladder, may_quote: bool, now_ns: int) -> None:
         ladder.dirty = False
@@ -431,7 +344,7 @@ class Quoting:
         if not (may_quote and ladder.is_open and ladder.is_understood) or (
             now_ns < ladder.pulled_until_ns
         ):
-            ladder.want({})
+            ladder.want({}, pulled=True)
             return
         try:
             quotes = ladder.quotes(view)
@@ -444,7 +357,7 @@ class Quoting:
                 event=ladder.event.event_ticker,
                 fault=f"{type(fault).__name__}: {fault}",
             )
-            ladder.want({})
+            ladder.want({}, pulled=True)
             return
         sendable = {
             rung.market_id: quotes[rung.market_id]
@@ -454,17 +367,7 @@ class Quoting:
         held, limit = self._held(ladder), self._loss_limit(ladder)
         if not fits_surely(sendable, held, self._settings.risk, limit):
             sendable, _ = cut(sendable, held, self._settings.risk, limit)
-        ladder.want(sendable)
-
-    def value(self, rung: Rung, wish: Wish) -> float:
-        """What a request is worth: shares brought near the fair price, per token."""
-        if isinstance(wish, WantCreate):
-            price, qty = wish.price, int(wish.qty)
-        else:
-            assert isinstance(wish, WantAmend | WantCancel)
-            price, qty = wish.order.level, int(wish.order.remaining)
-        fair = rung.fair.value_cents if rung.fair is not None else float(price)
-        return float(qty / (1.0 + abs(fair - price)))
+        ladder.want(sendable, pulled=False)
 
 
 def _implied_view(seen: m.ImpliedValueSeen, now_ns: int) -> ImpliedView:

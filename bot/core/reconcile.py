@@ -5,111 +5,52 @@ Pure and without memory: nothing here sends, counts requests or knows limits of 
     same price, same size        keep
     same price, less             amend the remaining size down: the place is kept
     same price, more             keep, and add a second order for the difference
-    near                         keep: a tick on the safe side, or bolder but still with an edge
-    other price                  amend the price: one request, no moment without a quote
+    near, not worth the place    keep: a tick on the safe side, or bolder but still with an edge
+    other price, worth it        amend the price: one request, no moment without a quote
     other route, or no partner   cancel, and create
+    a pair locked for too little cancel the purchase: what is held is sold instead
+    many orders at one price     cancel the newest, if its place is worth little; create it larger
     would cross our own order    wait: that one is moved or cancelled by its own side's plan first
 
 A bid is `sell no` while free NO shares are held, else `buy yes`; an ask `sell yes` before `buy no`.
-Source: design, The bot, item 5; interface, PUT /orders; reliability, rows 22, 26, 27, 33, B1, B11.
+Orders at one price are one stand. Which stand serves which wanted price is the assignment of least
+cost: requests, places lost, edge given up. What a place is worth is told by `bot.core.place`.
+
+Source: design, The bot, item 5; interface, PUT /orders; strategy, 1(e), 1(f); reliability, rows 22,
+26, 27, 33, B1, B11.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
-import msgspec
-
+from bot.core.assign import assign
 from bot.core.order import OwnOrder, State
+from bot.core.place import NOTHING_KNOWN, RISK_CENTS, Worth
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Quote
+from bot.core.wishes import (
+    FreeShares,
+    Plan,
+    WantAmend,
+    WantCancel,
+    WantCreate,
+    Wish,
+    crosses,
+    free_shares,
+)
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side, canonical
 from venue.wire.requests import Amend
 
-
-class WantCreate(msgspec.Struct, frozen=True):
-    """A new order is wanted at a canonical price, by the route given."""
-
-    side: BookSide
-    price: Price
-    outcome: Outcome
-    own_side: Side
-    qty: Qty
-    why: str
-
-
-class WantAmend(msgspec.Struct, frozen=True):
-    """A change of a resting order is wanted. `keeps_place`: whether it keeps its place."""
-
-    order: OwnOrder
-    amend: Amend
-    keeps_place: bool
-    why: str
-
-
-class WantCancel(msgspec.Struct, frozen=True):
-    """The end of a resting order is wanted."""
-
-    order: OwnOrder
-    why: str
-
-
-Wish = WantCreate | WantAmend | WantCancel
-
-
-class Plan(msgspec.Struct, frozen=True):
-    """What to change on a rung, cancels first; `again_ns` is when to look once more, if ever."""
-
-    wishes: tuple[Wish, ...]
-    again_ns: int | None
-
-
-class FreeShares(msgspec.Struct):
-    """Shares held that no order of ours may be selling; taken from as routes are chosen."""
-
-    yes: int
-    no: int
-
-    def of(self, outcome: Outcome) -> int:
-        """Free shares of an outcome; may be below zero while sells are undecided."""
-        return self.yes if outcome is Outcome.YES else self.no
-
-    def take(self, outcome: Outcome, qty: int) -> Qty:
-        """Up to `qty` shares of an outcome; what is returned is no longer free."""
-        taken = max(0, min(self.of(outcome), qty))
-        if outcome is Outcome.YES:
-            self.yes -= taken
-        else:
-            self.no -= taken
-        return Qty(taken)
-
-
-def free_shares(yes_qty: Qty, no_qty: Qty, orders: Iterable[OwnOrder]) -> FreeShares:
-    """Held shares less everything that our own sells may still sell."""
-    free = FreeShares(yes_qty, no_qty)
-    for own in orders:
-        if own.own_side is Side.SELL:
-            if own.outcome is Outcome.YES:
-                free.yes -= own.may_fill
-            else:
-                free.no -= own.may_fill
-    return free
-
-
-def crosses(side: BookSide, price: Price, orders: Iterable[OwnOrder]) -> list[OwnOrder]:
-    """Our own live orders that a quote at this canonical price would trade with.
-
-    Every price counts at which an order may rest, whatever its state (row 33).
-    """
-    if side is BookSide.BID:
-        return [
-            own
-            for own in orders
-            if own.is_live and own.side is BookSide.ASK and min(own.levels) <= price
-        ]
-    return [
-        own
-        for own in orders
-        if own.is_live and own.side is BookSide.BID and max(own.levels) >= price
-    ]
+__all__ = [
+    "FreeShares",
+    "Plan",
+    "WantAmend",
+    "WantCancel",
+    "WantCreate",
+    "Wish",
+    "crosses",
+    "free_shares",
+    "plan_rung",
+]
 
 
 def plan_rung(
@@ -118,29 +59,36 @@ def plan_rung(
     free: FreeShares,
     pace: PaceSettings,
     now_ns: int,
+    worth: Worth = NOTHING_KNOWN,
+    short: Container[BookSide] = (),
 ) -> Plan:
     """The changes that turn `orders` (all live ones of the rung) into `wanted`.
 
     An order whose last write is undecided is left alone, counted at its price, and keeps new
-    orders of its side from being made (one live-or-possible order per slot, B1).
+    orders of its side from being made (one live-or-possible order per slot, B1). short: sides on
+    which a limit has cut new orders: nothing is given up there to be made anew.
     """
     wishes: list[Wish] = []
     again: list[int] = []
     for own in orders:
         if own.doomed and own.is_free:
             if own.due_ns <= now_ns:
-                wishes.append(WantCancel(own, own.why))
+                wishes.append(WantCancel(own, own.why, RISK_CENTS * own.remaining))
             else:
                 again.append(own.due_ns)
     for side in (BookSide.BID, BookSide.ASK):
-        levels = _levels(side, wanted)
         mine = [own for own in orders if own.is_live and own.side is side]
-        plan = _plan_side(side, levels, mine, orders, free, pace, now_ns)
-        wishes.extend(plan.wishes)
-        if plan.again_ns is not None:
-            again.append(plan.again_ns)
-    wishes.sort(key=lambda wish: 0 if isinstance(wish, WantCancel) else 1)
+        if mine or wanted:
+            plan = _Side(side, wanted, mine, orders, free, pace, now_ns, worth, side in short)
+            plan.make()
+            wishes.extend(plan.wishes)
+            again.extend(plan.again)
+    wishes.sort(key=_is_no_cancel)
     return Plan(tuple(_once(wishes)), min(again) if again else None)
+
+
+def _is_no_cancel(wish: Wish) -> bool:
+    return not isinstance(wish, WantCancel)
 
 
 def _once(wishes: list[Wish]) -> Iterable[Wish]:
@@ -155,23 +103,24 @@ def _once(wishes: list[Wish]) -> Iterable[Wish]:
 
 
 class _Level:
-    """One wanted price: shares wanted, shares still missing, and orders of ours that serve it.
+    """One wanted price: shares wanted, shares still missing, and whether orders of ours serve it.
 
-    bound: the boldest price at which an order may stay for it.
+    bound: the boldest price at which an order may stay for it. edge: cents a share there.
     """
 
-    __slots__ = ("bound", "missing", "orders", "price", "wanted")
+    __slots__ = ("bound", "edge", "missing", "price", "served", "wanted")
 
-    def __init__(self, quote: Quote, bound: Price) -> None:
+    def __init__(self, quote: Quote, bound: Price, edge: float) -> None:
         self.price = quote.price
         self.wanted: int = quote.qty
         self.missing: int = quote.qty
         self.bound = bound
-        self.orders = 0
+        self.edge = edge
+        self.served = False
 
     def serve(self, qty: int) -> None:
         """An order of ours stands or will stand here."""
-        self.orders += 1
+        self.served = True
         self.missing = max(0, self.missing - qty)
 
     def is_off(self, qty: int, pace: PaceSettings) -> bool:
@@ -188,204 +137,354 @@ class _Level:
         return self.bound <= price <= self.price + pace.tolerance_ticks
 
 
-def _levels(side: BookSide, wanted: Sequence[Quote]) -> dict[Price, _Level]:
-    """The wanted prices of a side. None is bolder than its limit, nor meets the other side's."""
-    others = [quote.price for quote in wanted if quote.side is not side]
-    out: dict[Price, _Level] = {}
-    for quote in wanted:
-        if quote.side is side:
-            bound = quote.price if quote.limit is None else quote.limit
-            if side is BookSide.BID:
-                bound = Price(max(quote.price, min([bound, *(price - 1 for price in others)])))
+class _Stand:
+    """Our orders at one price, none of which has a write under way. qty, largest: shares of all,
+    and of the largest."""
+
+    __slots__ = ("largest", "orders", "price", "qty")
+
+    def __init__(self, price: Price) -> None:
+        self.price = price
+        self.orders: list[OwnOrder] = []
+        self.qty = 0
+        self.largest = 0
+
+    def add(self, own: OwnOrder) -> None:
+        remaining = own.remaining
+        self.orders.append(own)
+        self.qty += remaining
+        self.largest = max(self.largest, remaining)
+
+
+class _Side:
+    """The plan of one side of a rung, as it is made."""
+
+    __slots__ = (
+        "_everyone",
+        "_free",
+        "_is_bid",
+        "_levels",
+        "_merges",
+        "_mine",
+        "_now_ns",
+        "_pace",
+        "_side",
+        "_spares",
+        "_worth",
+        "again",
+        "wishes",
+    )
+
+    def __init__(
+        self,
+        side: BookSide,
+        wanted: Sequence[Quote],
+        mine: list[OwnOrder],
+        everyone: Sequence[OwnOrder],
+        free: FreeShares,
+        pace: PaceSettings,
+        now_ns: int,
+        worth: Worth,
+        is_short: bool,
+    ) -> None:
+        self._side = side
+        self._is_bid = side is BookSide.BID
+        self._mine = mine
+        self._everyone = everyone
+        self._free = free
+        self._pace = pace
+        self._now_ns = now_ns
+        self._worth = worth
+        self._merges = not is_short
+        self._levels = self._levels_of(wanted)
+        self._spares: list[OwnOrder] = []
+        self.wishes: list[Wish] = []
+        self.again: list[int] = []
+
+    def _levels_of(self, wanted: Sequence[Quote]) -> dict[Price, _Level]:
+        """The wanted prices. None is bolder than its limit, nor meets the other side's."""
+        others = [quote.price for quote in wanted if quote.side is not self._side]
+        out: dict[Price, _Level] = {}
+        for quote in wanted:
+            if quote.side is self._side:
+                bound = quote.price if quote.limit is None else quote.limit
+                if self._is_bid:
+                    bound = Price(max(quote.price, min([bound, *(price - 1 for price in others)])))
+                else:
+                    bound = Price(min(quote.price, max([bound, *(price + 1 for price in others)])))
+                edge = self._worth.edge(self._side, quote.price)
+                out[quote.price] = _Level(quote, bound, edge)
+        return out
+
+    def make(self) -> None:
+        """Plan the side: `wishes` and `again` hold what comes of it."""
+        stands = self._stands()
+        levels = [level for level in self._levels.values() if not level.served]
+        for stand, level in self._assigned(stands, levels):
+            if level is None:
+                self._spares.extend(stand.orders)
+            elif stand.price == level.price:
+                self._stay(stand, level)
+            elif level.keeps(self._side, stand.price, stand.qty, self._pace) and not self._pays(
+                stand, level
+            ):
+                level.serve(max(stand.qty, level.wanted))
             else:
-                bound = Price(min(quote.price, max([bound, *(price + 1 for price in others)])))
-            out[quote.price] = _Level(quote, bound)
-    return out
+                self._move(stand, level)
+        self._place_spares()
+        if not any(own.is_unknown for own in self._mine):
+            for level in self._levels.values():
+                self._fill_up(level)
+
+    # --- who serves what --------------------------------------------------------------------------
+
+    def _stands(self) -> list[_Stand]:
+        """Our orders that can be changed, by price; those that cannot serve their price, or one
+        near it, whatever is wanted."""
+        stands: dict[Price, _Stand] = {}
+        fixed: list[OwnOrder] = []
+        for own in self._mine:
+            if own.doomed:
+                continue
+            if own.state is State.OPEN:
+                stands.setdefault(own.level, _Stand(own.level)).add(own)
+            else:
+                fixed.append(own)
+        for own in fixed:
+            price = _destination(own)
+            level = self._levels.get(price)
+            if level is not None:
+                level.serve(own.may_fill)
+                if price in stands:
+                    self._stay(stands.pop(price), level)
+                continue
+            near = [
+                level
+                for level in self._levels.values()
+                if not level.served and level.keeps(self._side, price, own.remaining, self._pace)
+            ]
+            if near:
+                level = min(near, key=lambda level: abs(level.price - price))
+                level.serve(max(own.remaining, level.wanted))
+        for price in [price for price in stands if price in self._levels]:
+            if self._levels[price].served:
+                self._stay(stands.pop(price), self._levels[price])
+        return list(stands.values())
+
+    def _assigned(
+        self, stands: list[_Stand], levels: list[_Level]
+    ) -> list[tuple[_Stand, _Level | None]]:
+        """Each stand with the level that it shall serve, at the least cost of all."""
+        if not stands or not levels:
+            return [(stand, None) for stand in stands]
+        at = {level.price: level for level in levels}
+        if len(stands) == len(levels) and all(stand.price in at for stand in stands):
+            return [(stand, at[stand.price]) for stand in stands]
+        if len(stands) == len(levels) == 1:
+            return [(stands[0], levels[0])]
+        lost = [self._lost(stand) for stand in stands]
+        chosen = assign(
+            [
+                [self._cost(stand, level, place) for level in levels]
+                for stand, place in zip(stands, lost, strict=True)
+            ],
+            [
+                self._requests(stand.qty) * len(stand.orders) + place
+                for stand, place in zip(stands, lost, strict=True)
+            ],
+            [self._requests(level.wanted) for level in levels],
+        )
+        return [
+            (stand, None if place is None else levels[place])
+            for stand, place in zip(stands, chosen, strict=True)
+        ]
+
+    def _cost(self, stand: _Stand, level: _Level, lost: float) -> float:
+        """Cents that it costs to have a stand serve a level: nothing where it stands already, the
+        edge given up by staying near, else the requests and the place, worth `lost`."""
+        if stand.price == level.price:
+            return 0.0
+        ticks = abs(stand.price - level.price)
+        largest = stand.largest
+        moved = self._requests(max(largest, level.wanted))
+        if level.is_off(abs(largest - level.wanted), self._pace):
+            moved += self._requests(abs(largest - level.wanted))
+        # Never more than to cancel the one and create the other, and of equal ones the shorter way.
+        apart = self._requests(stand.qty) * len(stand.orders) + self._requests(level.wanted)
+        moved = min(moved, apart - _REQUEST_MIN / 2) + lost + _TICK_COST * ticks
+        if level.keeps(self._side, stand.price, stand.qty, self._pace):
+            return min(moved, max(0.0, self._gain(stand.orders, level)) + _TICK_COST * ticks / 2)
+        return moved
+
+    def _requests(self, qty: int) -> float:
+        """What one request about `qty` shares must gain, cents."""
+        return max(_REQUEST_MIN, self._worth.move_cents * qty)
+
+    def _lost(self, stand: _Stand) -> float:
+        """What the places of a stand are worth, cents."""
+        edge = self._worth.edge(self._side, stand.price)
+        return sum(self._worth.place_cents(own, edge) for own in stand.orders)
+
+    def _gain(self, orders: Iterable[OwnOrder], level: _Level) -> float:
+        """Cents gained by having orders at a level's price, at the back, rather than where they
+        are. What stands beyond its bound counts as if it filled whole: whoever knows more comes
+        for it first."""
+        gain = 0.0
+        for own in orders:
+            bolder = own.level - level.price if self._is_bid else level.price - own.level
+            edge = level.edge - bolder
+            gain += self._worth.joining(self._side, level.price, own.remaining, level.edge)
+            if self._is_beyond(own.level, level.bound):
+                gain += own.remaining * max(_REQUEST_MIN, -edge, float(bolder))
+            else:
+                gain -= self._worth.staying(own, edge)
+        return gain
+
+    def _is_beyond(self, price: Price, bound: Price) -> bool:
+        return price > bound if self._is_bid else price < bound
+
+    def _pays(self, stand: _Stand, level: _Level) -> bool:
+        """Whether a stand near its level gains by moving there, the request paid. One that stands
+        bolder is left where it is: it is nearer to a fill, and has an edge."""
+        return self._is_safer(stand.price, level.price) and (
+            self._gain(stand.orders, level) > self._requests(stand.qty)
+        )
+
+    def _is_safer(self, price: Price, target: Price) -> bool:
+        """Whether `price` is further from trading than `target`."""
+        return price < target if self._is_bid else price > target
+
+    # --- carrying it out --------------------------------------------------------------------------
+
+    def _cancel(self, own: OwnOrder, why: str, value: float) -> None:
+        self.wishes.append(WantCancel(own, why, value))
+
+    def _stay(self, stand: _Stand, level: _Level) -> None:
+        """A stand at its level's price: oldest first; too much there is shrunk from the newest."""
+        for own in sorted(stand.orders, key=_age):
+            room = level.missing
+            if room <= 0:
+                self._spares.append(own)
+                continue
+            level.serve(own.may_fill)
+            if level.is_off(own.remaining - room, self._pace):
+                value = RISK_CENTS * (own.remaining - room)
+                amend = Amend(qty=Qty(room))
+                self.wishes.append(WantAmend(own, amend, True, "less wanted at this price", value))
+            elif self._locks_too_much(own, level):
+                self._free.take(own.outcome.other, own.remaining)
+                value = self._worth.capital_cents * own.remaining
+                self._cancel(own, "shares held now: sold instead", value)
+
+    def _locks_too_much(self, own: OwnOrder, level: _Level) -> bool:
+        """Whether a purchase would lock pairs with shares held that are worth more than its place
+        and the two requests that selling them takes."""
+        if own.own_side is not Side.BUY or not self._merges:
+            return False
+        if self._free.of(own.outcome.other) < own.remaining:
+            return False
+        freed = self._worth.capital_cents * own.remaining
+        place = self._worth.place_cents(own, level.edge)
+        return freed > place + 2 * self._requests(own.remaining)
+
+    def _move(self, stand: _Stand, level: _Level) -> None:
+        """Bring a stand to a price that has none: its largest order by one amend, or by a change of
+        route; the others are to spare."""
+        own = max(stand.orders, key=_size_then_age)
+        price = level.price
+        if self._is_safer(own.level, price):
+            # Moving toward the touch can wait; stepping back from it cannot.
+            ripe_ns = max(own.placed_ns, own.last_write_ns) + self._pace.dwell_ns
+            if self._now_ns < ripe_ns or crosses(self._side, price, self._everyone):
+                level.serve(stand.qty)
+                if self._now_ns < ripe_ns:
+                    self.again.append(ripe_ns)
+                return
+        self._spares.extend(other for other in stand.orders if other is not own)
+        gain = self._gain((own,), level)
+        if own.own_side is Side.BUY and self._free.of(own.outcome.other) >= own.remaining:
+            # Its place is lost anyway, and selling what is held needs no cash and locks no pair.
+            self._cancel(own, "shares held now: sold instead", gain)
+            return
+        too_large = level.is_off(own.remaining - level.wanted, self._pace)
+        amend = Amend(
+            price=canonical(own.outcome, price), qty=Qty(level.wanted) if too_large else None
+        )
+        level.serve(own.remaining)
+        why = f"moved from {own.level} to {price}"
+        self.wishes.append(WantAmend(own, amend, False, why, gain))
+
+    def _place_spares(self) -> None:
+        """Orders to spare go to the prices that have none, both from the touch outward; the rest
+        is cancelled: moved to a price that is served, it would only split that level's size."""
+        toward_touch = -1 if self._is_bid else 1
+        empty = [level for level in self._levels.values() if not level.served]
+        empty.sort(key=lambda level: toward_touch * level.price)
+        spares = sorted(self._spares, key=lambda own: toward_touch * own.level)
+        for own, level in zip(spares, empty, strict=False):
+            stand = _Stand(own.level)
+            stand.add(own)
+            self._move(stand, level)
+        for own in spares[len(empty) :]:
+            self._cancel(own, "no longer wanted", RISK_CENTS * own.remaining)
+
+    def _fill_up(self, level: _Level) -> None:
+        """One or two new orders for what is missing at a price: held shares first, then cash."""
+        price, qty = level.price, level.missing
+        if not level.is_off(qty, self._pace):
+            return
+        here = [own for own in self._mine if price in own.levels]
+        is_full = len(here) >= self._pace.siblings
+        if (is_full or len(here) > 1) and self._merge(here, level):
+            return
+        if is_full or crosses(self._side, price, self._everyone):
+            return
+        held = Outcome.NO if self._is_bid else Outcome.YES
+        offered = min(self._free.of(held), qty)
+        # A part too small to be worth a request is left to the other route, or left out.
+        from_held = self._free.take(held, offered if level.is_off(offered, self._pace) else 0)
+        why = f"quote {self._side} {price}"
+        value = self._worth.joining(self._side, price, qty, level.edge) / qty
+        if from_held:
+            text = f"{why} from shares held"
+            self.wishes.append(
+                WantCreate(self._side, price, held, Side.SELL, from_held, text, value * from_held)
+            )
+        rest = Qty(qty - from_held)
+        if rest and (not from_held or level.is_off(rest, self._pace)):
+            self.wishes.append(
+                WantCreate(self._side, price, held.other, Side.BUY, rest, why, value * rest)
+            )
+
+    def _merge(self, here: list[OwnOrder], level: _Level) -> bool:
+        """Whether the newest of several orders at a price gives way, to come back larger: where its
+        place is worth no more than a request, or no further order may stand there."""
+        newest = max(here, key=_age)
+        if newest.state is not State.OPEN or newest.doomed or not self._merges:
+            return False
+        place = self._worth.place_cents(newest, level.edge)
+        if len(here) < self._pace.siblings and place > self._requests(newest.remaining):
+            return False
+        value = self._worth.joining(self._side, level.price, level.missing, level.edge)
+        self._cancel(newest, "to be merged with what is missing", value)
+        return True
 
 
-def _plan_side(
-    side: BookSide,
-    levels: dict[Price, _Level],
-    mine: list[OwnOrder],
-    everyone: Sequence[OwnOrder],
-    free: FreeShares,
-    pace: PaceSettings,
-    now_ns: int,
-) -> Plan:
-    wishes: list[Wish] = []
-    again: list[int] = []
-    standing = [own for own in mine if not own.doomed]
-    surplus: list[OwnOrder] = []
-    if not _keep_in_order(side, levels, standing, pace):
-        surplus = _keep_at_price(levels, standing, pace, wishes)
-        surplus = _keep_near(side, levels, surplus, pace)
-    for own, level in _pair(side, surplus, levels):
-        if level is None:
-            wishes.append(WantCancel(own, "no longer wanted"))
-        else:
-            _move(side, own, level, everyone, free, pace, now_ns, wishes, again)
-    if not any(own.is_unknown for own in mine):
-        for level in levels.values():
-            _fill_up(side, level, mine, everyone, free, pace, wishes)
-    return Plan(tuple(wishes), min(again) if again else None)
+_REQUEST_MIN = 0.001
+"""Cents: no request is for nothing, even where a share of it need not gain anything."""
+
+_TICK_COST = _REQUEST_MIN / 1_000
+"""Cents a tick: decides between ways that cost the same, and nothing else."""
 
 
-def _place(own: OwnOrder) -> Price:
+def _destination(own: OwnOrder) -> Price:
     """Where an order stands, or will stand once the amend on its way is carried out."""
     return own.level if own.amend is None else own.levels[-1]
 
 
-def _can_change(own: OwnOrder) -> bool:
-    """Whether a change may be asked of it now; one on its way or undecided is left alone."""
-    return own.state is State.OPEN
+def _age(own: OwnOrder) -> int:
+    return own.placed_ns
 
 
-def _keep_in_order(
-    side: BookSide, levels: dict[Price, _Level], standing: list[OwnOrder], pace: PaceSettings
-) -> bool:
-    """Keep everything where it stands if each price, from the touch outward, is near enough to
-    the wanted one in the same place. False, and nothing kept, if any is not."""
-    sizes_at: dict[Price, int] = {}
-    for own in standing:
-        price = _place(own)
-        sizes_at[price] = sizes_at.get(price, 0) + own.remaining
-    if len(sizes_at) != len(levels):
-        return False
-    from_touch = side is BookSide.BID
-    prices = sorted(sizes_at, reverse=from_touch)
-    wanted = [levels[price] for price in sorted(levels, reverse=from_touch)]
-    sizes = [sizes_at[price] for price in prices]
-    if not all(
-        level.keeps(side, price, size, pace)
-        for price, size, level in zip(prices, sizes, wanted, strict=True)
-    ):
-        return False
-    for size, level in zip(sizes, wanted, strict=True):
-        level.serve(max(size, level.wanted))
-    return True
-
-
-def _keep_at_price(
-    levels: dict[Price, _Level],
-    standing: list[OwnOrder],
-    pace: PaceSettings,
-    wishes: list[Wish],
-) -> list[OwnOrder]:
-    """Orders at a wanted price stay, oldest first; too much there is shrunk from the newest.
-
-    Those that cannot be changed now come first, for they stay whatever is wanted.
-    """
-    surplus: list[OwnOrder] = []
-    for own in sorted(standing, key=lambda own: (_can_change(own), own.placed_ns)):
-        level = levels.get(_place(own))
-        if level is None or (level.missing <= 0 and _can_change(own)):
-            surplus.append(own)
-            continue
-        room = level.missing
-        level.serve(own.may_fill)
-        if _can_change(own) and level.is_off(own.remaining - room, pace):
-            wishes.append(WantAmend(own, Amend(qty=Qty(room)), True, "less wanted at this price"))
-    return surplus
-
-
-def _keep_near(
-    side: BookSide, levels: dict[Price, _Level], surplus: list[OwnOrder], pace: PaceSettings
-) -> list[OwnOrder]:
-    """An order near a wanted price that has none keeps its place: the place is worth it."""
-    left: list[OwnOrder] = []
-    for own in surplus:
-        near = [
-            level
-            for level in levels.values()
-            if not level.orders and level.keeps(side, _place(own), own.remaining, pace)
-        ]
-        if near:
-            level = min(near, key=lambda level: abs(level.price - _place(own)))
-            level.serve(max(own.remaining, level.wanted))
-        elif _can_change(own):
-            left.append(own)
-    return left
-
-
-def _pair(
-    side: BookSide, surplus: list[OwnOrder], levels: dict[Price, _Level]
-) -> list[tuple[OwnOrder, _Level | None]]:
-    """Surplus orders with the prices that have none, both from the touch outward.
-
-    On a line that order is the assignment of least movement. An order left over is paired with
-    None: moving it to a price that is served already would only split that level's size.
-    """
-    toward_touch = -1 if side is BookSide.BID else 1
-    empty = [level for level in levels.values() if not level.orders]
-    empty.sort(key=lambda level: toward_touch * level.price)
-    orders = sorted(surplus, key=lambda own: toward_touch * own.level)
-    return [(own, empty[place] if place < len(empty) else None) for place, own in enumerate(orders)]
-
-
-def _move(
-    side: BookSide,
-    own: OwnOrder,
-    level: _Level,
-    everyone: Sequence[OwnOrder],
-    free: FreeShares,
-    pace: PaceSettings,
-    now_ns: int,
-    wishes: list[Wish],
-    again: list[int],
-) -> None:
-    """Bring a surplus order to a price that has none: one amend, or a change of route."""
-    price = level.price
-    if _is_safer(side, own.level, price):
-        # Moving toward the touch can wait; stepping back from it cannot.
-        ripe_ns = max(own.placed_ns, own.last_write_ns) + pace.dwell_ns
-        if now_ns < ripe_ns or crosses(side, price, everyone):
-            level.serve(own.remaining)
-            if now_ns < ripe_ns:
-                again.append(ripe_ns)
-            return
-    if own.own_side is Side.BUY and free.of(own.outcome.other) >= own.remaining:
-        # Its place is lost anyway, and selling what is held needs no cash and locks no pair.
-        wishes.append(WantCancel(own, "shares held now: sold instead"))
-        return
-    too_large = level.is_off(own.remaining - level.wanted, pace)
-    amend = Amend(price=canonical(own.outcome, price), qty=Qty(level.wanted) if too_large else None)
-    level.serve(own.remaining)
-    wishes.append(WantAmend(own, amend, False, f"moved from {own.level} to {price}"))
-
-
-def _is_safer(side: BookSide, level: Price, target: Price) -> bool:
-    """Whether `level` is further from trading than `target`."""
-    return level < target if side is BookSide.BID else level > target
-
-
-def _fill_up(
-    side: BookSide,
-    level: _Level,
-    mine: list[OwnOrder],
-    everyone: Sequence[OwnOrder],
-    free: FreeShares,
-    pace: PaceSettings,
-    wishes: list[Wish],
-) -> None:
-    """One or two new orders for what is missing at a price: held shares first, then cash."""
-    price, qty = level.price, level.missing
-    if not level.is_off(qty, pace):
-        return
-    here = [own for own in mine if price in own.levels]
-    if len(here) >= pace.siblings:
-        newest = max(here, key=lambda own: own.placed_ns)
-        if newest.state is State.OPEN:
-            wishes.append(WantCancel(newest, "to be merged with what is missing"))
-        return
-    if crosses(side, price, everyone):
-        return
-    held = Outcome.NO if side is BookSide.BID else Outcome.YES
-    from_held = free.take(held, qty)
-    why = f"quote {side} {price}"
-    if from_held:
-        wishes.append(
-            WantCreate(side, price, held, Side.SELL, from_held, f"{why} from shares held")
-        )
-    if qty > from_held:
-        rest = Qty(qty - from_held)
-        wishes.append(WantCreate(side, price, held.other, Side.BUY, rest, why))
+def _size_then_age(own: OwnOrder) -> tuple[int, int]:
+    return own.remaining, -own.placed_ns

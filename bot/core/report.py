@@ -18,6 +18,7 @@ class Phase(enum.StrEnum):
     STARTING = "starting"  # reading the account, settling what an earlier run left
     QUOTING = "quoting"
     PAUSED = "paused"
+    LATCHED = "latched"  # everything is cancelled, and nothing new until a person clears the latch
     STOPPING = "stopping"
     STOPPED = "stopped"
 
@@ -72,8 +73,19 @@ class EventReport(msgspec.Struct, frozen=True):
     worst_case_cents: Cents
 
 
+class BreakerReport(msgspec.Struct, frozen=True):
+    """One breaker: how much of its limit is used up now, in the unit of its setting's name."""
+
+    name: str
+    used: int
+    limit: int
+
+
 class Counters(msgspec.Struct, frozen=True, kw_only=True):
-    """Totals since the start. requests: sent, by create, amend, cancel, read. refused: by code."""
+    """Totals since the start. requests: sent, by create, amend, cancel, read. refused: by code.
+
+    breaker_trips: by breaker. beyond_caps: creates and amends held back by the compiled caps.
+    """
 
     frames: int
     frames_garbled: int
@@ -87,16 +99,20 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
     self_trades: int
     rate_limited: int
     strategy_errors: int
+    breaker_trips: dict[str, int] = {}
+    beyond_caps: int = 0
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The whole picture.
 
-    flat_ns: how long it would take to cancel everything with the tokens there are.
+    flat_ns: how long it would take to cancel everything with the tokens there are; the last answer
+    comes a round trip later. foreign_per_second: requests of somebody else on our keys, where they
+    are a finding.
     first_two_sided_ns: when both sides first rested on every active rung, None before.
     pnl_cents: cash flow of all fills, fees paid, plus shares marked to the fair curve, else to the
     last price; ledger_difference_cents: the venue's cash less ours, None until both were read with
-    nothing in between.
+    nothing in between. latched: why nothing is quoted until a person clears it, else empty.
     """
 
     now_ns: int
@@ -120,3 +136,6 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     ledger_difference_cents: Cents | None
     feed_heard_ns: int | None
     findings: tuple[str, ...]
+    latched: str = ""
+    breakers: tuple[BreakerReport, ...] = ()
+    foreign_per_second: int = 0

@@ -1,26 +1,19 @@
-"""One rung and one ladder of the series: what is believed of each, and what is wanted there.
+"""One ladder of the series: its rungs in strike order, its curve, its strategy and what that wants.
 
-A rung is quotable when its market takes orders and its book can be believed; otherwise `blocked`
-says in a few words why not. Nothing here sends.
-
-Source: design, The bot, items 2-4; reliability, FEED_OK, rows 32, 39-48; silences S23, S30, S33.
+Source: design, The bot, items 2-4; reliability, rows 32, 77; silences S23, S33.
 """
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from decimal import Decimal, InvalidOperation
-from typing import Final
+from collections.abc import Mapping
 
 from bot.core import messages as m
-from bot.core.book import Book, microprice, shrunk
+from bot.core.book import microprice
+from bot.core.bounds import taken
 from bot.core.desk import NEVER_NS, Desk
-from bot.core.estimate import TradedPrice
 from bot.core.ladder import Fair, FairCurve, RungInput
 from bot.core.ledgers import Ledgers
-from bot.core.order import IN_FLIGHT, OwnOrder, State
-from bot.core.reconcile import WantCreate
-from bot.core.risk import Live, RungTerms
-from bot.core.settings import TraderSettings, TrustSettings
+from bot.core.rung import PARK_MIN_NS, Rung
+from bot.core.settings import TraderSettings
 from bot.core.strategy import (
     EventView,
     ImpliedView,
@@ -32,223 +25,21 @@ from bot.core.strategy import (
 )
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, FeeRate, Price, Qty, canonical, is_price
+from venue.wire.money import Cents, Qty, is_price
 from venue.wire.names import MarketId
 
-PARK_MIN_NS = 2 * NS_PER_SECOND
-_PAUSE_ALLOWED_NS = NS_PER_SECOND
-_UNSETTLED_MAX_NS = NS_PER_SECOND
-
-
-class Rung:
-    """One rung.
-
-    touched: its orders or wanted quotes changed since its changes were planned. weighed: the
-    exposure of its event counts `counted` for it, and that is what is live; `held` is what it
-    counts as held. `_others`: the book without our own, until the book or our orders change.
-    """
-
-    def __init__(self, market: model.Market, ladder: "Ladder") -> None:
-        self.ladder = ladder
-        self.market = market
-        self.market_id = market.market_id
-        self.book = Book()
-        self.maker_rate = FeeRate.parse(market.maker_fee_rate)
-        self.taker_rate = FeeRate.parse(market.taker_fee_rate)
-        self.terms = RungTerms.of(market.market_id, self.maker_rate, self.taker_rate)
-        self.strike = strike_dollars(market.strike_value, market.strike_unit)
-        self.traded = TradedPrice()
-        self.fair: Fair | None = None
-        self.wanted: tuple[Quote, ...] = ()
-        self.blocked = "not looked at yet"
-        self.was_blocked = ""
-        self.touched = True
-        self.again_ns = NEVER_NS
-        self.weighed = False
-        self._others: tuple[Levels, Levels] | None = None
-        self.counted: tuple[Live, ...] = ()
-        self.held: tuple[Qty, Qty] = (Qty(0), Qty(0))
-        self.confirmed_ns = 0
-        self.read_asked_ns = 0
-        self.suspect_since_ns: int | None = None
-        self.parked_at_ns: int | None = None
-        self.parked_code = ""
-        self.side_parked_until_ns: dict[BookSide, int] = {BookSide.BID: 0, BookSide.ASK: 0}
-        self._settled_others: tuple[Levels, Levels] = ((), ())
-        self._own_change_ns = 0
-        self._unsettled_ns: int | None = None
-
-    @property
-    def is_active(self) -> bool:
-        """Whether the venue says that its market takes orders."""
-        return self.market.state is model.MarketState.ACTIVE
-
-    @property
-    def is_suspect(self) -> bool:
-        """Whether its book wants a confirmation before anything new is sent."""
-        return self.suspect_since_ns is not None
-
-    def refresh(self, market: model.Market, believed_from_ns: int) -> bool:
-        """Take in a newer read of its market, which speaks of `believed_from_ns` and before.
-
-        Whether its fee rates are others now. Raises ValueError for rates that cannot be read.
-        """
-        rates = (FeeRate.parse(market.maker_fee_rate), FeeRate.parse(market.taker_fee_rate))
-        changed = rates != (self.maker_rate, self.taker_rate)
-        if changed:
-            self.maker_rate, self.taker_rate = rates
-            self.terms = RungTerms.of(self.market_id, *rates)
-            self.ladder.dirty = True
-        self.market = market
-        parked = self.parked_at_ns
-        if parked is not None and self.is_active and believed_from_ns > parked + PARK_MIN_NS:
-            self.parked_at_ns = None
-        return changed
-
-    def saw_book(self, seen: m.BookSeen, own: Iterable[OwnOrder], now_ns: int) -> bool:
-        """Believe a book frame. Whether a level of ours shrank, so that we may have filled."""
-        old_bids, old_asks = self.book.bids, self.book.asks
-        if not self.book.replace(seen.bids, seen.asks, seen.ts_ns, now_ns):
-            return False
-        self.confirmed_ns = now_ns
-        self.suspect_since_ns = None
-        self.ladder.dirty |= self._unsettled_ns is not None
-        if (old_bids, old_asks) == (seen.bids, seen.asks):
-            return False
-        self.ladder.dirty = True
-        self._others = None
-        fallen = {
-            BookSide.BID: shrunk(old_bids, seen.bids),
-            BookSide.ASK: shrunk(old_asks, seen.asks),
-        }
-        return any(level in fallen[order.side] for order in own for level in order.levels)
-
-    def read_book(self, seen: m.BookSeen, now_ns: int) -> None:
-        """Take over a book that no frame has shown; nothing is sent on it unconfirmed."""
-        if self.book.replace(seen.bids, seen.asks, seen.ts_ns, now_ns):
-            self.ladder.dirty = True
-            self._others = None
-            if self.suspect_since_ns is None:
-                self.suspect_since_ns = now_ns
-
-    def saw_trade(self, seen: m.TradeSeen, own: Iterable[OwnOrder], now_ns: int) -> bool:
-        """Believe a print. Whether it was at or through a price of ours."""
-        if not self.book.print_seen(seen, now_ns):
-            return False
-        self.traded.update(seen.price, seen.size, now_ns)
-        self.ladder.dirty = True
-        return any(
-            seen.price <= order.level if order.side is BookSide.BID else seen.price >= order.level
-            for order in own
-        )
-
-    def confirm(self, now_ns: int) -> None:
-        """Another source shows the same book."""
-        self.book.confirm(now_ns)
-        self.confirmed_ns = now_ns
-        self.suspect_since_ns = None
-
-    def equals(self, shown: model.Orderbook) -> bool:
-        """Whether a book read by REST is the one believed."""
-        bids = tuple((level.price, level.size) for level in shown.bids)
-        asks = tuple((level.price, level.size) for level in shown.asks)
-        return self.book.known and (bids, asks) == (self.book.bids, self.book.asks)
-
-    def judge(self, alive: bool, trust: TrustSettings, now_ns: int) -> None:
-        """Decide whether the rung can be quoted now."""
-        since = self._unsettled_ns
-        if since is not None and now_ns >= since + _UNSETTLED_MAX_NS:
-            self.ladder.dirty = True
-        suspect = self.suspect_since_ns
-        if not self.is_active:
-            self.blocked = f"market {self.market.state}"
-        elif self.parked_at_ns is not None:
-            self.blocked = f"refused: {self.parked_code}"
-        elif not alive:
-            self.blocked = "channel silent"
-        elif not self.book.known:
-            self.blocked = "no book yet"
-        elif not self.book.believable(now_ns, trust.book_ns):
-            self.blocked = "book stale"
-        elif suspect is not None and now_ns - suspect > _PAUSE_ALLOWED_NS:
-            self.blocked = "book not confirmed"
-        else:
-            self.blocked = ""
-
-    @property
-    def may_send(self) -> bool:
-        """Whether a create or amend may leave for this rung now."""
-        return not self.blocked and self.suspect_since_ns is None
-
-    def side_parked(self, side: BookSide, now_ns: int) -> bool:
-        """Whether new orders of a side wait after a refusal."""
-        return now_ns < self.side_parked_until_ns[side]
-
-    def live(self, wish: WantCreate, qty: int) -> Live:
-        """A wanted order as the limits count it."""
-        return Live(
-            self.market_id,
-            wish.outcome,
-            wish.own_side,
-            canonical(wish.outcome, wish.price),
-            Qty(qty),
-        )
-
-    def is_two_sided(self, desk: Desk) -> bool:
-        """Whether orders of ours rest on both sides."""
-        sides = {own.side for own in desk.live(self.market_id) if own.state is State.OPEN}
-        return len(sides) == len(BookSide)
-
-    def orders_changed(self) -> None:
-        """Our orders or holdings here are not what they were."""
-        self.touched = True
-        self.weighed = False
-        self._others = None
-        self.ladder.dirty = True
-
-    def forget_book(self) -> None:
-        """The channel is gone."""
-        self.book.forget()
-        self._others = None
-
-    def others(self, own: Iterable[OwnOrder]) -> tuple[Levels, Levels]:
-        """The book without our own size; what may rest at two prices is taken out at both.
-
-        Right only while book and orders speak of the same instant: see `settled_others`.
-        """
-        if self._others is None:
-            mine: dict[tuple[BookSide, Price], Qty] = {}
-            for order in own:
-                for level in order.levels:
-                    key = (order.side, level)
-                    mine[key] = Qty(mine.get(key, 0) + order.remaining)
-            self._others = self.book.others(mine)
-        return self._others
-
-    def shown_own(self, venue_ns: int) -> None:
-        """An answer showed a change of ours that took place at this instant of the venue's."""
-        self._own_change_ns = max(self._own_change_ns, venue_ns)
-
-    def settled_others(self, own: Sequence[OwnOrder], now_ns: int) -> tuple[Levels, Levels]:
-        """The book without our own size, as of the last instant at which both spoke of one time.
-
-        While a write of ours is under way, or its effect is not in the book yet, our own size
-        would be taken for others', or theirs for ours; quotes that followed would follow
-        themselves, for ever (row 47). So the view stands still meanwhile, a second at most.
-        """
-        lags = self.book.known and (self.book.ts_ns or 0) < self._own_change_ns
-        if not lags and not any(order.state in IN_FLIGHT for order in own):
-            self._unsettled_ns = None
-        elif self._unsettled_ns is None:
-            self._unsettled_ns = now_ns
-        if self._unsettled_ns is None or now_ns >= self._unsettled_ns + _UNSETTLED_MAX_NS:
-            self._unsettled_ns = None
-            self._settled_others = self.others(own)
-        return self._settled_others
+__all__ = ["PARK_MIN_NS", "Ladder", "Rung", "book_seen"]
 
 
 class Ladder:
-    """One event of the series with its rungs in strike order, its curve and its strategy."""
+    """One event of the series with its rungs in strike order, its curve and its strategy.
+
+    dirty: the strategy is to be asked anew. unjudged, stirred: some rung is to be judged, to be
+    planned. again_ns: when a plan of some rung is to be looked at again. has_wishes: some plan is
+    not carried out yet. unweighed: the exposure is not what is live on some rung; worst_cents: its
+    worst case, None until it is reckoned. ceilings: the largest order that the venue was seen to
+    take on a rung, where it has refused a larger one.
+    """
 
     def __init__(self, event: model.Event, settings: TraderSettings, strategy: Strategy) -> None:
         self.event = event
@@ -261,7 +52,15 @@ class Ladder:
         self.may_quote = False
         self.decided_ns = 0
         self.pulled_until_ns = 0
-        self._trust = settings.trust
+        self.pace = settings.pace
+        self.unjudged = True
+        self.stirred = True
+        self.again_ns = NEVER_NS
+        self.has_wishes = False
+        self.unweighed = True
+        self.worst_cents: Cents | None = None
+        self._some_denied = False
+        self.ceilings: dict[MarketId, Qty] = {}
 
     @property
     def is_open(self) -> bool:
@@ -305,6 +104,8 @@ class Ladder:
             self.rungs = [known[market.market_id] for market in event.markets]
             self.curve = self._fresh_curve()
             self.dirty = True
+            self.stirred = True
+            self.unjudged = True
         return new + repriced
 
     def _fresh_curve(self) -> FairCurve | None:
@@ -316,11 +117,29 @@ class Ladder:
             return FairCurve(strikes) if rising else None
         return FairCurve(None) if len(self.rungs) == 1 else None
 
+    def seconds_left(self, now_ns: int) -> float:
+        """Seconds until it resolves, never below zero."""
+        return max(0.0, (self.resolution_ns - now_ns) / NS_PER_SECOND)
+
+    def denied(self, rung: Rung) -> None:
+        """A limit denied a wish of a rung."""
+        self._some_denied = True
+        self.again_ns = min(self.again_ns, rung.again_ns)
+
+    def eased(self) -> None:
+        """What is live or held on a rung of the event changed: a limit may admit what it denied."""
+        self.unweighed = True
+        if self._some_denied:
+            self._some_denied = False
+            for rung in self.rungs:
+                if rung.denied_some:
+                    rung.touch()
+
     def view(
         self, implied: ImpliedView | None, desk: Desk, ledgers: Ledgers, now_ns: int
     ) -> EventView:
         """The event as the strategy sees it; fits the fair curve on the way."""
-        seconds = max(0.0, (self.resolution_ns - now_ns) / NS_PER_SECOND)
+        seconds = self.seconds_left(now_ns)
         books: list[tuple[Levels, Levels]] = [
             rung.settled_others(desk.live(rung.market_id), now_ns) for rung in self.rungs
         ]
@@ -371,13 +190,16 @@ class Ladder:
         self._proven = {key: proven[key] if key in proven else self._proven[key] for key in wanted}
         return self._proven
 
-    def want(self, quotes: Mapping[MarketId, tuple[Quote, ...]]) -> None:
-        """Make these the wanted quotes; a blocked rung wants nothing."""
+    def want(self, quotes: Mapping[MarketId, tuple[Quote, ...]], *, pulled: bool) -> None:
+        """Make these the wanted quotes; a blocked rung wants nothing. pulled: nothing is wanted,
+        for a reason that is not the strategy's."""
         for rung in self.rungs:
-            wanted = () if rung.blocked else quotes.get(rung.market_id, ())
-            if wanted != rung.wanted:
-                rung.wanted = wanted
-                rung.touched = True
+            if rung.blocked or pulled:
+                rung.want((), pulled=True)
+            else:
+                wanted = quotes.get(rung.market_id, ())
+                ceiling = self.ceilings.get(rung.market_id)
+                rung.want(taken(wanted, rung.market, ceiling), pulled=False)
 
 
 def book_seen(shown: model.Orderbook) -> m.BookSeen | None:
@@ -393,22 +215,3 @@ def book_seen(shown: model.Orderbook) -> m.BookSeen | None:
     if not falling or not all(is_price(price) for price in prices):
         return None
     return m.BookSeen(shown.market_id, as_of_ns, bids, asks)
-
-
-_UNITS: Final = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-
-
-def strike_dollars(text: str | None, unit: str | None) -> float | None:
-    """A strike in the unit of the implied value, for fitting a curve only; None without a strike.
-
-    text: a decimal. unit: a free text such as `USD billions`; a size word in it scales the strike.
-    """
-    if text is None:
-        return None
-    try:
-        strike = Decimal(text)
-    except InvalidOperation:
-        return None
-    words = (unit or "").lower()
-    scale = next((factor for word, factor in _UNITS.items() if word in words), 1)
-    return float(strike * scale)

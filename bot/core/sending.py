@@ -1,23 +1,30 @@
 """From wishes to requests: what leaves now, in which order, and what waits for a halted venue.
 
-Cancels go first; amends and creates follow by what they are worth, each admitted by every limit at
-the instant it leaves. Nothing is queued: a wish that cannot leave is made anew at the next Beat.
+Cancels go first. Then the candidates for a token, the most valuable first: amends, creates, and
+reads of orders that may have filled. Each is admitted by every limit at the instant it leaves.
+Nothing is queued: what cannot leave is wished for anew once something has changed.
 
-Source: design, law 6 and The bot, items 5 and 6; reliability, rows 14, 31, 32, B3, B5.
+Source: design, law 6 and The bot, items 5, 6 and 9; reliability, rows 14, 17, 31, 32, 38, 54, B3,
+B5.
 """
+
+from collections.abc import Sequence
 
 from bot.core import messages as m
 from bot.core.desk import Desk
+from bot.core.hints import Hint, Hints
+from bot.core.ledgers import Ledgers
 from bot.core.order import OwnOrder
 from bot.core.outbox import Outbox
 from bot.core.quoting import Quoting
-from bot.core.reconcile import WantAmend, WantCancel, WantCreate, Wish
-from bot.core.room import Rung
+from bot.core.rung import Rung
 from bot.core.settings import TraderSettings
+from bot.core.spend import Lane, Pace
+from bot.core.wishes import WantAmend, WantCancel, WantCreate, Wish
 from venue.wire import codec
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import Qty, canonical
+from venue.wire.money import BookSide, Qty, canonical
 from venue.wire.names import ClientOrderId
 from venue.wire.requests import Amend, QtyOrder, TimeInForce
 
@@ -28,15 +35,28 @@ _VENUE_PARK_NS = 5 * NS_PER_SECOND
 class Sending:
     """Carries wishes out. `nonce` begins every client_order_id of the run."""
 
-    def __init__(self, settings: TraderSettings, desk: Desk, quoting: Quoting, out: Outbox) -> None:
+    def __init__(
+        self,
+        settings: TraderSettings,
+        desk: Desk,
+        ledgers: Ledgers,
+        quoting: Quoting,
+        hints: Hints,
+        out: Outbox,
+    ) -> None:
         self._settings = settings
         self._desk = desk
+        self._ledgers = ledgers
         self._quoting = quoting
+        self._hints = hints
         self._out = out
+        self._pace = Pace(settings.pace)
         self.nonce = ""
         self._orders_made = 0
         self._parked_until_ns: int | None = None
         self._cancels_parked = False
+
+    # --- a venue that takes no writes -------------------------------------------------------------
 
     def venue_refuses(self, code: str, now_ns: int) -> None:
         """The venue is halted, or takes cancels only: keep away but for a probe."""
@@ -53,62 +73,115 @@ class Sending:
         """Whether the venue has told us to keep away; every five seconds one write may probe."""
         return self._parked_until_ns is not None and now_ns < self._parked_until_ns
 
-    def cancel(self, wishes: list[tuple[Rung, Wish]], now_ns: int) -> None:
+    # --- cancels ----------------------------------------------------------------------------------
+
+    def pull_growth(self) -> None:
+        """While positions differ, only orders that shrink one may stay (row 54); the oldest do."""
+        if not self._shrinks_only:
+            return
+        room: dict[tuple[str, BookSide], int] = {}
+        for own in self._desk.all_live():
+            place = (own.market_id, own.side)
+            if place not in room:
+                room[place] = self._ledgers.shrink_room(own.market_id, own.side)
+            room[place] -= own.may_fill
+            own.doomed |= room[place] < 0
+
+    @property
+    def _shrinks_only(self) -> bool:
+        return "position_differs" in self._out.findings
+
+    def cancel(self, wishes: Sequence[tuple[Rung, Wish]], now_ns: int) -> None:
         """Send the cancels among the wishes."""
         parked = self._cancels_parked and self._parked(now_ns)
         for rung, wish in wishes:
             if not isinstance(wish, WantCancel) or not wish.order.is_free:
                 continue
-            if parked or not self._desk.send_cancel(wish.order, wish.why, now_ns):
+            if parked or not self._cancel(rung, wish.order, wish.why, now_ns):
                 return
-            rung.orders_changed()
             if self._cancels_parked:
                 self._parked_until_ns = now_ns + _VENUE_PARK_NS
                 return
 
-    def quote(self, wishes: list[tuple[Rung, Wish]], now_ns: int) -> None:
-        """Amends and creates, the most valuable first, for as long as they may be sent."""
-        if self._parked(now_ns):
-            return
-        ranked = [
-            (self._quoting.value(rung, wish), place, rung, wish)
+    def _cancel(self, rung: Rung, own: OwnOrder, why: str, now_ns: int) -> bool:
+        if not self._desk.send_cancel(own, why, now_ns):
+            return False
+        self._pace.wrote(rung.market_id, now_ns)
+        rung.orders_changed()
+        return True
+
+    # --- candidates for a token -------------------------------------------------------------------
+
+    def spend(self, wishes: Sequence[tuple[Rung, Wish]], now_ns: int) -> None:
+        """Amends, creates and targeted reads, the most valuable first; each costs one token.
+
+        wishes: none where nothing may be quoted. What a limit holds back is told to its rung, so
+        that it is not wished for again before something has changed.
+        """
+        ranked: list[tuple[float, int, Rung | None, Wish | Hint]] = [
+            (-wish.value, place, rung, wish)
             for place, (rung, wish) in enumerate(wishes)
             if not isinstance(wish, WantCancel) and rung.may_send
         ]
-        ranked.sort(key=lambda row: (-row[0], row[1]))
-        for _, _, rung, wish in ranked:
-            if self._out.writes_in_flight >= self._settings.pace.requests_in_flight:
-                return
-            if self._parked_until_ns is not None and self._out.writes_in_flight:
-                return
-            if isinstance(wish, WantAmend):
-                sent = self._amend(wish.order, wish.amend, wish.why, now_ns)
-            else:
-                assert isinstance(wish, WantCreate)
-                sent = self._create(rung, wish, now_ns)
-            if not sent:
-                continue
-            rung.orders_changed()
-            if self._parked_until_ns is not None:
-                self._parked_until_ns = now_ns + _VENUE_PARK_NS
-                return
+        ranked += [(-hint.value, len(wishes), None, hint) for hint in self._hints.due(now_ns)]
+        ranked.sort(key=lambda row: row[:2])
+        self._out.rests(self._desk.live_count())
+        for _, _, rung, candidate in ranked:
+            if rung is None or isinstance(candidate, Hint):
+                assert isinstance(candidate, Hint)
+                self._look(candidate, now_ns)
+            elif self._may_write(candidate, now_ns) and self._write(rung, candidate, now_ns):
+                rung.orders_changed()
+                if self._parked_until_ns is not None:
+                    self._parked_until_ns = now_ns + _VENUE_PARK_NS
 
-    def _amend(self, own: OwnOrder, amend: Amend, why: str, now_ns: int) -> bool:
+    def _look(self, hint: Hint, now_ns: int) -> None:
+        own = hint.own
+        assert own.order_id is not None
+        why = f"{hint.shares} shares may have filled"
+        if self._out.send(m.ReadOrder(own.order_id), Lane.READ, why, now_ns, own):
+            self._hints.asked([hint], now_ns)
+
+    def _may_write(self, wish: Wish, now_ns: int) -> bool:
+        """Whether one more write may be on its way; a parked venue is probed with one alone."""
+        lane = Lane.CREATE if isinstance(wish, WantCreate) else Lane.AMEND
+        if self._out.is_dry(lane, now_ns):
+            return False
+        in_flight = self._out.writes_in_flight
+        if self._parked_until_ns is not None and (in_flight or self._parked(now_ns)):
+            return False
+        return in_flight < self._settings.pace.requests_in_flight
+
+    def _write(self, rung: Rung, wish: Wish, now_ns: int) -> bool:
+        """Whether an amend or a create left, or a cancel instead of the amend."""
+        if isinstance(wish, WantAmend):
+            return self._amend(rung, wish, now_ns)
+        assert isinstance(wish, WantCreate)
+        return self._create(rung, wish, now_ns)
+
+    def _amend(self, rung: Rung, wish: WantAmend, now_ns: int) -> bool:
+        own, amend = wish.order, wish.amend
         if amend.qty is not None and not self._desk.amends_of_size:
             if amend.price is None:
-                return self._desk.send_cancel(own, "too much here", now_ns)
+                return self._cancel(rung, own, "too much here", now_ns)
             amend = Amend(price=amend.price)
+        if not self._pace.admits(rung.market_id, now_ns):
+            if _is_beyond_fair(own, rung):
+                # It may not move, but it must not be picked off where it stands (row 38).
+                return self._cancel(rung, own, "beyond the fair price, and too many writes", now_ns)
+            return _denied(rung, wish)
         # A smaller size too: fills may come first, and then the amend sets the remainder (S13).
         if not self._quoting.admits_amend(own, amend):
-            return self._desk.send_cancel(own, "the change could pass a limit", now_ns)
-        return self._desk.send_amend(own, amend, why, now_ns)
+            return self._cancel(rung, own, "the change could pass a limit", now_ns)
+        if not self._desk.send_amend(own, amend, wish.why, now_ns):
+            return False
+        self._pace.wrote(rung.market_id, now_ns)
+        return True
 
     def _create(self, rung: Rung, wish: WantCreate, now_ns: int) -> bool:
-        if self._desk.live_count() >= self._settings.risk.resting_orders:
-            return False
-        qty = self._quoting.admits_create(rung, wish, now_ns)
+        qty = self._room(rung, wish, now_ns)
         if qty < 1:
-            return False
+            return _denied(rung, wish)
         self._orders_made += 1
         order = QtyOrder(
             rung.market_id,
@@ -121,4 +194,39 @@ class Sending:
         )
         request = m.Create(order, codec.encode_new_order(order), False)
         own = OwnOrder.first_sent(order, request.body, now_ns, wish.why)
-        return self._desk.send_create(own, request, now_ns)
+        if not self._desk.send_create(own, request, now_ns):
+            return False
+        self._pace.wrote(rung.market_id, now_ns)
+        self._out.rests(self._desk.live_count())
+        return True
+
+    def _room(self, rung: Rung, wish: WantCreate, now_ns: int) -> int:
+        """Shares of a wanted order that may be sent now; 0 when none."""
+        risk = self._settings.risk
+        if "foreign_spend" in self._out.findings or not self._pace.admits(rung.market_id, now_ns):
+            return 0
+        resting = self._desk.live_count() + 1
+        # The token of the create itself will be missing when all is to be cancelled.
+        if resting > risk.resting_orders or self._out.flat_ns(resting + 1, now_ns) > risk.flat_ns:
+            return 0
+        qty = int(self._quoting.admits_create(rung, wish, now_ns))
+        if self._shrinks_only:
+            mine = sum(
+                own.may_fill for own in self._desk.live(rung.market_id) if own.side is wish.side
+            )
+            qty = min(qty, self._ledgers.shrink_room(rung.market_id, wish.side) - mine)
+        return qty
+
+
+def _denied(rung: Rung, wish: Wish) -> bool:
+    """Tell a rung that a wish of its own is held back by a limit."""
+    rung.denied(wish)
+    return False
+
+
+def _is_beyond_fair(own: OwnOrder, rung: Rung) -> bool:
+    """Whether an order stands where others would gladly trade with it."""
+    if rung.fair is None:
+        return False
+    gap = own.level - rung.fair.value_cents
+    return gap > 0 if own.side is BookSide.BID else gap < 0

@@ -3,6 +3,8 @@
 Defaults are the figures of docs/operations.md; each is a bound or a pace, never a secret.
 """
 
+import enum
+
 import msgspec
 
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -15,7 +17,8 @@ class RiskSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     event_loss_cents: worst case over the outcomes of one event. series_loss_cents: sum of the
     events' worst cases. rung_position_qty: |YES - NO| of one rung, after every live order filled.
-    order_qty: one order. resting_orders: orders possibly live at once, for time to flat.
+    order_qty: one order. resting_orders: orders possibly live at once, for time to flat. flat_ns:
+    no create leaves that would make cancelling everything take longer than this.
     """
 
     event_loss_cents: Cents
@@ -23,6 +26,7 @@ class RiskSettings(msgspec.Struct, frozen=True, kw_only=True):
     rung_position_qty: Qty
     order_qty: Qty
     resting_orders: int = 200
+    flat_ns: int = 2 * NS_PER_SECOND
 
 
 class PaceSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,7 +37,12 @@ class PaceSettings(msgspec.Struct, frozen=True, kw_only=True):
     price keeps its place. resize_pct: a level is topped up or shrunk when it is off by this much of
     its wanted size, for each request has its price; limits count what is live, so they do not hang
     on it. siblings: most orders of ours at one price. requests_in_flight: most
-    writes awaiting an answer.
+    writes awaiting an answer. market_writes_per_second, market_writes_burst: creates and amends of
+    one market; writes_per_second, writes_burst: of all. Cancels count, and always pass.
+    queue_power_pct: a hundred times the exponent n of `bot.core.queue`. place_horizon_ns: how far
+    ahead the fills are expected that make a place worth keeping. move_millicents: thousandths of a
+    cent that a change must gain per share. capital_millicents: the same that a dollar tied up costs
+    a day.
     """
 
     decide_ns: int = 50 * NS_PER_MS
@@ -42,6 +51,14 @@ class PaceSettings(msgspec.Struct, frozen=True, kw_only=True):
     resize_pct: int = 50
     siblings: int = 3
     requests_in_flight: int = 32
+    market_writes_per_second: int = 2
+    market_writes_burst: int = 6
+    writes_per_second: int = 50
+    writes_burst: int = 300
+    queue_power_pct: int = 100
+    place_horizon_ns: int = 60 * NS_PER_SECOND
+    move_millicents: int = 50
+    capital_millicents: int = 2
 
 
 class BudgetSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,19 +75,75 @@ class TrustSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     heard_ns: silence of the channel. book_ns: age of a book's last confirmation. recheck_ns: age
     at which a confirmation is sought. read_lag_ns: reads may lag a write by so much.
-    sweep_ns: between reads of resting orders and fills. audit_ns: between reads of positions,
-    balance and the series. resend_ns: between recovery sends of one order.
+    sweep_ns: between reads of resting orders and fills. suspect_sweep_ns: the same while one of our
+    orders may have filled or is in doubt. audit_ns: between reads of positions, balance and the
+    series. resend_ns: between recovery sends of one order. lag_ns: how much later than its usual
+    delay the channel may be. emptied_ns: how long a book that was emptied at once says nothing.
     """
 
     heard_ns: int = 5 * NS_PER_SECOND
     book_ns: int = 10 * NS_PER_SECOND
     recheck_ns: int = 4 * NS_PER_SECOND
     read_lag_ns: int = NS_PER_SECOND
-    sweep_ns: int = NS_PER_SECOND
+    sweep_ns: int = 5 * NS_PER_SECOND
+    suspect_sweep_ns: int = NS_PER_SECOND
     audit_ns: int = 5 * NS_PER_SECOND
     resend_ns: int = NS_PER_SECOND
     refused_resend_ns: int = 5 * NS_PER_SECOND
     gap_ns: int = 250 * NS_PER_MS
+    lag_ns: int = 500 * NS_PER_MS
+    emptied_ns: int = 60 * NS_PER_SECOND
+
+
+class Strangers(enum.StrEnum):
+    """What to do at the start with orders that rest in our rungs and this run did not place."""
+
+    CANCEL = "cancel"  # all of them
+    ADOPT = "adopt"  # keep those that the journal knows as ours, cancel the others
+    REFUSE = "refuse"  # quote nothing if the journal does not know one of them; cancel the others
+
+
+class StartSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How a run begins."""
+
+    strangers: Strangers = Strangers.CANCEL
+
+
+class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What stops everything until a person resets it, and what one create may be at most.
+
+    None of it can be switched off; 0 stands for what follows from the other limits, see
+    `bot.core.breaker.limits_of`. writes_per_second: creates, amends and cancels. creates_per_minute
+    and notional_cents_per_minute: of first creates, re-sends not counted. fills_per_minute and
+    filled_qty_per_minute: fills booked, and their shares. loss_cents: below the profit at the
+    opening. drawdown_cents: below the highest profit since. rejects_per_minute: writes that the
+    venue found wrong. unknown_age_ns: age of the oldest write without an answer.
+    order_notional_cents: price times size of one create. ticks_through: how far beyond the others'
+    best price on the far side a create or a new price may reach.
+    """
+
+    writes_per_second: int = 0
+    creates_per_minute: int = 0
+    notional_cents_per_minute: int = 0
+    fills_per_minute: int = 0
+    filled_qty_per_minute: int = 0
+    loss_cents: int = 0
+    drawdown_cents: int = 0
+    rejects_per_minute: int = 30
+    unknown_age_ns: int = 900 * NS_PER_SECOND
+    order_notional_cents: int = 0
+    ticks_through: int = 10
+
+
+class KeySettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Which credentials there are beside the one that trades; each has a bucket of its own.
+
+    read: reads go on a key of their own. standby: cancels go on another key when the first is
+    refused. Both follow from the keys that the configuration names.
+    """
+
+    read: bool = False
+    standby: bool = False
 
 
 class TraderSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,3 +154,6 @@ class TraderSettings(msgspec.Struct, frozen=True, kw_only=True):
     pace: PaceSettings = PaceSettings()
     budget: BudgetSettings = BudgetSettings()
     trust: TrustSettings = TrustSettings()
+    breakers: BreakerSettings = BreakerSettings()
+    start: StartSettings = StartSettings()
+    keys: KeySettings = KeySettings()

@@ -2,9 +2,10 @@
 
 Believe on every event, decide on a Beat. One life: STARTING (settle what an earlier run left, read
 the account, cancel what rests) -> QUOTING <-> PAUSED -> STOPPING (cancel all, verify by a read) ->
-STOPPED. What it believes of markets is in `quoting`, of its orders in `desk`, of its account in
-`account`; what may leave and when in `sending`; what rests in our rungs before and after us in
-`custody`; this file ties the knots and holds no rule of its own.
+STOPPED. A breaker or a latch leads to LATCHED, which cancels and verifies likewise, and stays. What
+it believes of markets is in `quoting`, of its orders in `desk`, of its account in `account`; what
+may leave and when in `sending`, what may never leave in `guard`; what rests in our rungs before and
+after us in `custody`; this file ties the knots and holds no rule of its own.
 
 Source: design, laws 2, 3, 6 and 8; reliability, B1-B13.
 """
@@ -16,19 +17,23 @@ from bot.core import messages as m
 from bot.core.account import Account, Kind, Walk
 from bot.core.custody import READ_AGAIN_NS, Custody
 from bot.core.desk import Desk
+from bot.core.guard import Gate, Guard
+from bot.core.hints import Hints
 from bot.core.ledgers import Ledgers
-from bot.core.order import OwnOrder
-from bot.core.outbox import Outbox, Pending
+from bot.core.order import Finding, OwnOrder
+from bot.core.outbox import Pending
 from bot.core.picture import draw
 from bot.core.quoting import Quoting
 from bot.core.report import Phase, Report
 from bot.core.room import PARK_MIN_NS
 from bot.core.sending import Sending
 from bot.core.settings import TraderSettings
-from bot.core.spend import Lane
+from bot.core.sharing import LOOK_AGAIN_NS
+from bot.core.spend import Lane, Purse
 from bot.core.strategy import Strategy
-from venue.wire.errors import Advice
+from venue.wire.errors import Advice, Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.money import Qty
 from venue.wire.names import Ticker
 
 _BEAT_NS = 100 * NS_PER_MS
@@ -40,25 +45,43 @@ _OVERDUE_NS = 10 * NS_PER_MS
 class Trader:
     """One series on one account. Feed it every event in order; carry out what it returns."""
 
-    def __init__(self, settings: TraderSettings, make_strategy: Callable[[], Strategy]) -> None:
+    def __init__(
+        self,
+        settings: TraderSettings,
+        make_strategy: Callable[[], Strategy],
+        purse: Purse | None = None,
+        read_purse: Purse | None = None,
+    ) -> None:
+        """purse, read_purse: shared with other traders on the same credential; None: our own."""
         self._settings = settings
         self._trust = settings.trust
-        self.out = Outbox(settings.budget)
+        self.out = Gate(settings.budget, settings.keys, purse, read_purse)
         self.desk = Desk(settings.trust, self.out)
         self.ledgers = Ledgers(settings.trust, self.desk, self.out)
         self.quoting = Quoting(settings, make_strategy, self.desk, self.ledgers, self.out)
         self._account = Account(settings.series_ticker, settings.trust, self._fills_known)
-        self._sending = Sending(settings, self.desk, self.quoting, self.out)
-        self._custody = Custody(
-            settings.trust, self.desk, self.ledgers, self.quoting, self._account, self.out
+        self._hints = Hints(settings.trust)
+        self._sending = Sending(
+            settings, self.desk, self.ledgers, self.quoting, self._hints, self.out
         )
+        self._custody = Custody(
+            settings.trust,
+            settings.start,
+            self.desk,
+            self.ledgers,
+            self.quoting,
+            self._account,
+            self.out,
+        )
+        self.guard = Guard(settings, self.desk, self.ledgers, self.quoting, self.out)
+        self.out.guard = self.guard
         self.phase = Phase.STARTING
         self.started_ns = 0
         self.first_two_sided_ns: int | None = None
         self._now_ns = 0
-        self._new_account = False
         self._journal_failed = False
         self._pause_wanted = False
+        self._opened = False
 
     @property
     def series_ticker(self) -> Ticker:
@@ -75,7 +98,7 @@ class Trader:
         self._now_ns = max(self._now_ns, now_ns)
         self.out.effects = []
         if self.started_ns and gap_ns > self._trust.gap_ns:
-            self.quoting.paused_for(gap_ns, self._now_ns)
+            self.quoting.channel.paused_for(gap_ns, self._now_ns)
         self._dispatch(event)
         return self.out.effects
 
@@ -90,25 +113,25 @@ class Trader:
         match event:
             case m.BookSeen() | m.TradeSeen() | m.ImpliedValueSeen():
                 self.out.frames += 1
-                if self.quoting.saw(event, now_ns):
-                    self._hasten_sweep()
+                if self.quoting.saw(event, now_ns) and not isinstance(event, m.ImpliedValueSeen):
+                    self._hints.saw(event, self.desk.live(event.market_id), now_ns)
             case m.Replied():
                 self._replied(event)
             case m.Beat():
                 self._beat()
             case m.FeedHeard() | m.SubscriptionAccepted():
-                self.quoting.heard(now_ns)
+                self.quoting.channel.heard(now_ns)
             case m.FeedOpened():
-                self.quoting.feed_opened(now_ns)
+                self.quoting.channel.opened(now_ns)
             case m.FeedClosed():
                 self.out.note("warning", "feed_closed", reason=event.reason)
-                self.quoting.feed_closed()
+                self.quoting.channel.closed()
             case m.FrameGarbled():
                 self.out.frames_garbled += 1
-                self.quoting.garbled(event.known, now_ns)
+                self.quoting.channel.garbled(event.known, now_ns)
             case m.SubscriptionRefused():
                 self.out.note("error", "subscription_refused", code=event.code)
-                self.quoting.subscription_refused(now_ns)
+                self.quoting.channel.refused(now_ns)
             case m.Started():
                 self._started(event)
             case m.StopRequested():
@@ -123,6 +146,10 @@ class Trader:
                 self.out.note("info", "resumed")
                 if self.phase is Phase.PAUSED:
                     self.phase = Phase.QUOTING
+            case m.LatchSet():
+                self._latch(event.reason, ours=False)
+            case m.LatchCleared():
+                self._unlatch()
             case m.JournalFailed():
                 self._journal_failed = True
                 self.out.find("journal_failed", event.reason)
@@ -130,13 +157,28 @@ class Trader:
 
     def _started(self, event: m.Started) -> None:
         self._sending.nonce = event.boot_nonce
-        self._new_account = event.new_account
         self.started_ns = self._now_ns
         self.out.purse.begin(self._now_ns)
+        self._custody.begin(event, self._now_ns)
         for intent in event.open_intents:
             self.desk.add(OwnOrder.left_behind(intent, self._now_ns))
         if event.open_intents:
             self.out.note("warning", "unknown_creates_found", count=len(event.open_intents))
+        if event.latched:
+            self._latch(event.latched, ours=False)
+
+    def _latch(self, reason: str, *, ours: bool) -> None:
+        self.guard.latch(reason, self._now_ns, ours=ours)
+        if self.phase not in (Phase.STOPPING, Phase.STOPPED):
+            self.phase = Phase.LATCHED
+
+    def _unlatch(self) -> None:
+        self.guard.unlatch()
+        if self.phase is Phase.LATCHED:
+            self.phase = self._open_phase() if self._opened else Phase.STARTING
+
+    def _open_phase(self) -> Phase:
+        return Phase.PAUSED if self._pause_wanted else Phase.QUOTING
 
     def _stop(self, reason: str) -> None:
         if self.phase in (Phase.STOPPING, Phase.STOPPED):
@@ -155,7 +197,7 @@ class Trader:
         if pending.own is not None:
             self._order_answered(pending, pending.own, event.answer)
         elif isinstance(request, m.ReadBook):
-            self.quoting.book_read(request.market_id, event.answer, self._now_ns)
+            self.quoting.channel.book_read(request.market_id, event.answer, self._now_ns)
         elif not isinstance(request, m.Create | m.AmendResting | m.CancelResting):
             walk = self._account.take_answer(request, event.answer, self._now_ns)
             if walk is not None:
@@ -164,12 +206,16 @@ class Trader:
     def _order_answered(self, pending: Pending, own: OwnOrder, answer: m.Answer) -> None:
         row = self.desk.take_answer(pending, answer, self._now_ns)
         self.quoting.orders_changed(own.market_id)
+        if own.suspicion is not None and own.suspicion.finding is Finding.UNREADABLE:
+            self.quoting.park_market(own.market_id, Finding.UNREADABLE, self._now_ns)
         if isinstance(answer, m.Done) and not isinstance(pending.request, m.ReadOrder):
             self._sending.venue_takes()
             if isinstance(answer.body, m.OrderShown | m.CancelShown):
-                self.quoting.own_shown(answer.body.order)
+                self.quoting.own_shown(answer.body.order, self._now_ns)
+        if isinstance(pending.request, m.ReadOrder) and isinstance(answer, m.Done):
+            self._hints.looked(pending.begun_ns, own)
         if own.filled > self.ledgers.booked_qty(own):
-            self._hasten_sweep()
+            self._hasten(Kind.FILLS)
         if not own.is_live and row is None:
             self.quoting.funds_changed()
         if row is None or isinstance(pending.request, m.ReadOrder):
@@ -188,13 +234,18 @@ class Trader:
             self._account.hasten(Kind.POSITIONS, self._now_ns)
         elif row.advice is Advice.FIX and not own.is_unknown:
             self.out.note("error", "request_refused", code=answer.code, message=answer.message)
+            asked = pending.request.order.qty if isinstance(pending.request, m.Create) else Qty(0)
+            if answer.code == Code.INVALID_QTY and asked > 1:
+                self.quoting.too_large(own.market_id, asked)
+                return
+            self.quoting.park_side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
+        elif self.desk.often_refused(own, self._now_ns):
             self.quoting.park_side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
 
-    def _hasten_sweep(self) -> None:
-        """Fills are likely: read them as soon as a tenth of a second after the last look."""
-        for kind in (Kind.FILLS, Kind.RESTING):
-            last_ns = self._account.done_ns.get(kind, 0)
-            self._account.hasten(kind, max(self._now_ns, last_ns + READ_AGAIN_NS))
+    def _hasten(self, kind: Kind) -> None:
+        """Read a list as soon as a tenth of a second after the last look."""
+        last_ns = self._account.done_ns.get(kind, 0)
+        self._account.hasten(kind, max(self._now_ns, last_ns + READ_AGAIN_NS))
 
     def _fills_known(self, kind: Kind, rows: tuple[Any, ...]) -> bool:
         return kind is Kind.FILLS and self.ledgers.all_booked_before(rows)
@@ -209,64 +260,106 @@ class Trader:
             case Kind.POSITIONS:
                 self.ledgers.positions_read(walk.rows, walk.begun_ns, self._now_ns)
             case Kind.FILLS:
+                if self._opened:
+                    self.guard.fills_seen(walk.rows, self._now_ns)
                 for market_id in self.ledgers.fills_read(
                     walk.rows, walk.begun_ns, self._now_ns, self.desk.live_ids()
                 ):
                     self.quoting.fills_booked(market_id)
                 self.desk.forget_settled(self.ledgers.booked_qty, self._now_ns)
+                self._hints.booked(self.ledgers.booked_qty, self._now_ns)
             case Kind.RESTING:
-                settling = self.phase in (Phase.STARTING, Phase.STOPPING)
-                self._custody.resting_walked(
-                    walk.rows, walk.begun_ns, self._now_ns, quoting=not settling
-                )
+                self._custody.resting_walked(walk.rows, walk.begun_ns, self._now_ns, self.phase)
+                self._hints.looked(walk.begun_ns)
 
     # --- the beat ---------------------------------------------------------------------------------
 
     def _beat(self) -> None:
         if not self.started_ns or self.phase is Phase.STOPPED:
             return
-        self.quoting.watch(self._now_ns)
+        self.quoting.channel.watch(self._now_ns)
         if self.phase is Phase.STARTING:
             self._start_up()
+        self._trip()
         may_quote = self.phase is Phase.QUOTING and not self._blocked()
-        if self.phase is Phase.STOPPING:
+        if self.phase in (Phase.STOPPING, Phase.LATCHED):
             for own in self.desk.all_live():
                 own.doomed = True
+        self._sending.pull_growth()
         wishes, again_ns = self.quoting.decide(may_quote, self._now_ns)
+        self.out.probe_key(self._now_ns)
         self._sending.cancel(wishes, self._now_ns)
         self.desk.recover(self._now_ns)
+        self._doubt()
         self._read()
-        if may_quote and not self._journal_failed:
-            self._sending.quote(wishes, self._now_ns)
+        may_write = may_quote and not self._journal_failed
+        self._sending.spend(wishes if may_write else (), self._now_ns)
+        if may_write:
+            self._trip()
         if self.first_two_sided_ns is None and self.quoting.all_two_sided():
             self.first_two_sided_ns = self._now_ns
             self.out.note("info", "two_sided_everywhere")
         self.quoting.weigh()
+        if self.phase is Phase.LATCHED:
+            self.guard.verify_flat(self._custody, self._now_ns)
         if self.phase is Phase.STOPPING and self._custody.drained(self._now_ns):
             self.phase = Phase.STOPPED
-            self.out.effects.append(m.Finished((), ()))
+            self.out.effects.append(self._custody.drained_to())
         else:
             self.out.effects.append(m.WakeAt(self._wake_ns(again_ns)))
 
+    def _trip(self) -> None:
+        """Latch once a breaker has tripped; what is on its way out is cancelled from here on."""
+        if self.phase in (Phase.STARTING, Phase.QUOTING, Phase.PAUSED):
+            reason = self.guard.judge(self._now_ns, opened=self._opened)
+            if reason:
+                self._latch(reason, ours=True)
+
     def _blocked(self) -> bool:
         """Whether a finding forbids every new order."""
-        blocking = ("foreign_orders", "position_differs", "journal_failed", "key_refused")
+        blocking = ("foreign_orders", "journal_failed", "key_refused", "read_key_refused")
         return any(name in self.out.findings for name in blocking)
 
+    def _doubt(self) -> None:
+        """Read sooner what is in doubt: fills, orders, and who else spends on our key."""
+        heard_ns = self.quoting.channel.heard_ns
+        silent = heard_ns is None or self._now_ns - heard_ns > self._trust.heard_ns
+        if (
+            silent
+            or not self._hints.is_empty()
+            or self.desk.unsettled
+            or self.out.findings
+            or self.desk.unknown_count()
+        ):
+            self._account.sweep_soon(self._now_ns)
+        if self._hints.want_lists(self._now_ns):
+            self._hasten(Kind.FILLS)
+            self._hasten(Kind.RESTING)
+        if self.out.wants_look:
+            last_ns = self._account.done_ns.get(Kind.BALANCE, 0)
+            self._account.hasten(Kind.BALANCE, max(self._now_ns, last_ns + LOOK_AGAIN_NS))
+
     def _wake_ns(self, again_ns: int) -> int:
-        soonest = min(again_ns, self.desk.next_due_ns(), self._account.next_due_ns())
+        soonest = min(
+            again_ns,
+            self.desk.next_due_ns(),
+            self._account.next_due_ns(),
+            self._hints.next_due_ns(),
+        )
         # What is overdue could not be sent just now; asking at once again would be a busy loop.
         pause_ns = NS_PER_MS if soonest > self._now_ns else _OVERDUE_NS
         return max(self._now_ns + pause_ns, min(self._now_ns + _BEAT_NS, soonest))
 
     def _start_up(self) -> None:
         """Leave STARTING once the account is known and nothing of an earlier run is left."""
-        # An earlier run may have written until just before this one began.
-        earlier_ns = 0 if self._new_account else self.started_ns
-        if not self._custody.may_open(earlier_ns, self._now_ns):
+        if self._custody.refuses:
+            self._stop("orders that the journal does not know rest in our rungs")
+        if self.phase is not Phase.STARTING or not self._custody.may_open(self._now_ns):
             return
         self.ledgers.open_books()
-        self.phase = Phase.PAUSED if self._pause_wanted else Phase.QUOTING
+        self._custody.take_over(self._now_ns)
+        self._opened = True
+        self.phase = self._open_phase()
         self.out.note("info", "quoting", rungs=len(self.quoting.active_rungs()))
 
     def _read(self) -> None:
@@ -274,7 +367,7 @@ class Trader:
             if not self.out.send(request, Lane.READ, f"read {walk.kind}", self._now_ns):
                 return
             self._account.asked(walk)
-        for market_id in self.quoting.books_to_read(self._now_ns):
+        for market_id in self.quoting.channel.books_to_read(self._now_ns):
             if not self.out.send(m.ReadBook(market_id), Lane.READ, "confirm book", self._now_ns):
                 return
 

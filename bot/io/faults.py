@@ -5,7 +5,10 @@ ShellFault
   SiteFault     the venue refuses us or does not answer   (session)
   SecretFault   the key cannot be had                      (secret)
   StateFault    the state directory is taken or not ours   (statedir)
+  AccountFault  another bot of this host trades the account  (accountlock)
+  ReaperFault   the venue refuses the reaper's key         (reaper)
   JournalFault  a journal of another version, a full disk  (records)
+  LatchFault    a crash loop, or a latch that cannot be written  (latch)
   StatusFault   the status page's address is taken         (status)
 """
 

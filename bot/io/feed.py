@@ -40,6 +40,14 @@ class FeedTimes(msgspec.Struct, frozen=True):
     backoff_max_s: float = 10.0
 
 
+class _Straight(connect):
+    """Follows no redirect: the books of another address are not the venue's (row 5)."""
+
+    def process_redirect(self, exc: Exception) -> Exception:
+        """Where a connection was refused, whatever the answer names as its new place."""
+        return exc
+
+
 class _Silent(Exception):
     """No pong came in time."""
 
@@ -106,7 +114,7 @@ class Feed:
         return opened, reason
 
     async def _open_socket(self, tasks: asyncio.TaskGroup) -> ClientConnection:
-        socket = await connect(
+        socket = await _Straight(
             self._url,
             proxy=None,
             compression=None,

@@ -1,13 +1,17 @@
 """Which creates may be live without our knowing: the ones the journal holds no answer for.
 
-Source: design, laws 3 and 7; reliability, rows 22-25, 59.
+Source: design, laws 3 and 7; reliability, rows 22-25, 59, B7, B14.
 """
 
 from collections import OrderedDict
 from typing import Final
 
 from bot.core import messages as m
+from venue.wire.errors import Advice, Code, Sequenced, row_for
 from venue.wire.names import ClientOrderId
+
+OPEN_MAX: Final = 2_000
+"""Far above every limit on resting orders. None may be forgotten: whoever has more must stop."""
 
 _REFUSED_MAX: Final = 1_000
 """Clear refusals remembered; forgetting one only makes a later sending of it count as in doubt."""
@@ -28,16 +32,27 @@ class Intents:
     """Follows a journal, entry by entry.
 
     An intent opens when its create is sent. It closes when an answer is Done, when every sending of
-    it was refused, and when a run ends with a read that shows nothing left. A refusal after a
-    sending without an answer closes nothing: the earlier one may be what stands in the way.
+    it was refused, when a read has explained it, and when a run ends with a read that shows nothing
+    left. A refusal after a sending without an answer closes nothing: the earlier one may be what
+    stands in the way. Only that of a resolved market does, for nothing rests there.
     """
 
-    def __init__(self, open_intents: tuple[m.OpenIntent, ...] = ()) -> None:
+    def __init__(
+        self, open_intents: tuple[m.OpenIntent, ...] = (), under_way: tuple[m.Send, ...] = ()
+    ) -> None:
+        """under_way: writes of the same run that have no answer yet, creates among them."""
         self._open = {
             intent.order.client_order_id: _Intent(intent, doubt=True) for intent in open_intents
         }
         self._asked: dict[m.RequestId, ClientOrderId] = {}
         self._refused: OrderedDict[ClientOrderId, None] = OrderedDict()
+        for send in under_way:
+            if isinstance(send.request, m.Create):
+                known = self._open.get(send.request.order.client_order_id)
+                if known is not None:
+                    known.sendings += 1
+                    known.doubt = send.request.again
+                    self._asked[send.request_id] = send.request.order.client_order_id
 
     def open(self) -> tuple[m.OpenIntent, ...]:
         """The intents without a definite answer, oldest first."""
@@ -60,8 +75,20 @@ class Intents:
                     each.doubt = each.doubt or each.sendings > 0
                     each.sendings = 0
                 self._asked.clear()
+            case m.IntentSettled():
+                self._open.pop(message.client_order_id, None)
             case m.Finished(left=(), unknown=()):
                 self._open.clear()
+
+    def of(self, name: ClientOrderId) -> m.OpenIntent | None:
+        """The open intent of this name."""
+        known = self._open.get(name)
+        return None if known is None else known.intent
+
+    @property
+    def too_many(self) -> bool:
+        """Whether more are open than can be."""
+        return len(self._open) > OPEN_MAX
 
     def _sent(self, request_id: m.RequestId, create: m.Create) -> None:
         name = create.order.client_order_id
@@ -79,12 +106,25 @@ class Intents:
         if known is None:
             return
         known.sendings -= 1
-        if isinstance(answer, m.Unknown):
-            known.doubt = True
-        elif isinstance(answer, m.Done):
+        if isinstance(answer, m.Done) or _is_resolved(answer):
             del self._open[name]
+        elif not _is_against(answer):
+            known.doubt = True
         elif not known.doubt and known.sendings == 0:
             del self._open[name]
             self._refused[name] = None
             if len(self._refused) > _REFUSED_MAX:
                 self._refused.popitem(last=False)
+
+
+def _is_resolved(answer: m.Answer) -> bool:
+    return isinstance(answer, m.Refused) and answer.code == Code.MARKET_RESOLVED
+
+
+def _is_against(answer: m.Answer) -> bool:
+    """Whether an answer says that this sending made no order."""
+    if not isinstance(answer, m.Refused):
+        return False
+    # Status 0 never left this host, like a request that never reached the engine.
+    row = row_for(answer.status or 429, answer.code)
+    return row.sequenced is not Sequenced.UNKNOWN and row.advice is not Advice.EXISTS

@@ -5,17 +5,21 @@ one is followed by the next. Writing and syncing happen in a worker thread, ever
 gathered in one go; whoever must not act before the disk has it waits for `durable`. After the first
 failed write nothing is written any more and `durable` says False for good.
 
-Source: design, law 7; reliability, rows 59-62, 67.
+Source: design, law 7; reliability, rows 59-62, 67, B14.
 """
 
 import asyncio
+import contextlib
+import errno
 import os
+import re
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from bot.core import messages as m
-from bot.io.intents import Intents
+from bot.io.memory import Memory, Trail, recall
 from bot.io.records import OPENING, Entry, Head, JournalFault, Segment, framed
 
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
@@ -23,12 +27,21 @@ SEGMENTS_KEPT: Final = 8
 FLUSH_S: Final = 0.25
 """What nobody waits for is written this often."""
 
-_PATTERN: Final = "journal-*.log"
+BACKLOG_BYTES_MAX: Final = 64 * 1024 * 1024
+"""What may wait in memory for a disk that stands still; beyond it the disk counts as failed."""
+
+_NAME: Final = re.compile(r"journal-([0-9]{8,18})\.log", re.ASCII)
+
+
+def _number(path: Path) -> int:
+    """The number of a segment, -1 for any other file."""
+    named = _NAME.fullmatch(path.name)
+    return -1 if named is None else int(named[1])
 
 
 def segments(folder: Path) -> list[Path]:
     """The segments of a state directory, oldest first."""
-    return sorted(folder.glob(_PATTERN))
+    return sorted((path for path in folder.iterdir() if _number(path) >= 0), key=_number)
 
 
 def _read(path: Path) -> bytes:
@@ -40,40 +53,40 @@ def _read(path: Path) -> bytes:
         raise JournalFault(f"{path}: {fault.strerror}") from None
 
 
+def _opened(path: Path) -> Segment:
+    return Segment(_read(path), str(path))
+
+
 def read_journal(path: Path) -> Iterator[Entry]:
     """The entries of one segment, in order, up to a torn tail.
 
-    Raises JournalFault when it cannot be read or is of another version.
+    Raises JournalFault when it cannot be read or is of another version, and, after the entries
+    before it, when it is damaged in its middle.
     """
-    yield from Segment(_read(path), str(path)).entries()
+    segment = _opened(path)
+    yield from segment.entries()
+    if segment.damaged_at is not None:
+        raise JournalFault(f"{path}: journal damaged at byte {segment.damaged_at}")
 
 
-def open_intents(paths: Sequence[Path]) -> tuple[m.OpenIntent, ...]:
-    """The creates without a definite answer as of the last of these segments, oldest first.
-
-    The newest segment with a head tells all by itself: a head carries what came before it.
-    Raises JournalFault as `read_journal` does.
-    """
-    for path in reversed(paths):
-        segment = Segment(_read(path), str(path))
-        if segment.head is not None:
-            intents = Intents(segment.head.open_intents)
-            for entry in segment.entries():
-                intents.follow(entry.message)
-            return intents.open()
-    return ()
+def remember(paths: Sequence[Path]) -> Memory:
+    """What these segments, oldest first, tell a new run. Raises JournalFault as `Segment` does."""
+    return recall(_opened(path) for path in reversed(paths))
 
 
 def cut_torn_tail(path: Path) -> int:
     """Cut what a crash left half written off the end of a segment; the bytes cut.
 
-    Raises JournalFault as `read_journal` does.
+    A damaged segment stays as it is, for a person to look at. Raises JournalFault when it cannot be
+    read or is of another version.
     """
     data = _read(path)
     segment = Segment(data, str(path))
-    for _ in segment.entries():
+    for _ in segment.payloads():
         pass
     torn = len(data) - segment.whole_bytes
+    if segment.damaged_at is not None:
+        return 0
     if torn:
         try:
             os.truncate(path, segment.whole_bytes)
@@ -85,7 +98,8 @@ def cut_torn_tail(path: Path) -> int:
 class Journal:
     """Writes the segments of one run. `run` must be running for anything to reach the disk.
 
-    failed: called once, on the event loop, with the reason, when the disk refuses a write.
+    memory: what earlier runs left. failed: called once, on the event loop, with the reason, when
+    the disk refuses a write or falls behind by more than `backlog_bytes_max`.
     """
 
     def __init__(
@@ -96,6 +110,7 @@ class Journal:
         *,
         segment_bytes: int = SEGMENT_BYTES,
         segments_kept: int = SEGMENTS_KEPT,
+        backlog_bytes_max: int = BACKLOG_BYTES_MAX,
     ) -> None:
         """Recover what earlier runs left and begin a segment.
 
@@ -105,25 +120,26 @@ class Journal:
         self._failed = failed
         self._segment_bytes = segment_bytes
         self._segments_kept = segments_kept
-        earlier = segments(folder)
-        if earlier:
-            cut_torn_tail(earlier[-1])
-        self.left_open = open_intents(earlier)
-        self._intents = Intents(self.left_open)
+        self._backlog_bytes_max = backlog_bytes_max
         self._buffer = bytearray()
         self._last_ns = opened_ns
         self._appended = 0
         self._durable = 0
         self._broken = False
-        self._waiting = 0
+        self._waiting: deque[tuple[int, asyncio.Future[bool]]] = deque()
         self._wake = asyncio.Event()
-        self._advanced = asyncio.Condition()
-        self._number = int(earlier[-1].stem.partition("-")[2]) if earlier else 0
         self._bytes = 0
         self._file = -1
         try:
-            self._begin_segment(Head(opened_ns, self.left_open))
+            earlier = segments(folder)
+            if earlier:
+                cut_torn_tail(earlier[-1])
+            self.memory = remember(earlier)
+            self._trail = Trail(Head(opened_ns, self.memory.open_intents, self.memory.working))
+            self._number = _number(earlier[-1]) if earlier else 0
+            self._begin_segment(self._trail.head(opened_ns))
         except OSError as fault:
+            self._let_go()
             raise JournalFault(f"journal in {folder}: {fault.strerror}") from None
 
     @property
@@ -135,21 +151,26 @@ class Journal:
         """Add an entry; it reaches the disk with the next write."""
         self._appended += 1
         self._last_ns = at_ns
-        self._intents.follow(message)
-        if not self._broken:
-            self._buffer += framed(Entry(at_ns, message))
+        if self._broken:
+            return
+        entry = Entry(at_ns, message)
+        self._trail.follow(entry)
+        self._buffer += framed(entry)
+        if len(self._buffer) > self._backlog_bytes_max:
+            self._fail(f"{self._folder}: the disk does not keep up")
+        elif self._trail.too_many:
+            self._fail("more creates without an answer than can be")
 
     async def durable(self) -> bool:
         """Wait until everything appended so far is on disk; False when it never will be."""
-        mark = self._appended
-        self._waiting += 1
+        if self._broken:
+            return False
+        if self._durable >= self._appended:
+            return True
+        on_disk: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting.append((self._appended, on_disk))
         self._wake.set()
-        try:
-            async with self._advanced:
-                await self._advanced.wait_for(lambda: self._broken or self._durable >= mark)
-        finally:
-            self._waiting -= 1
-        return self._durable >= mark
+        return await on_disk
 
     async def run(self) -> None:
         """Write for ever; end it by cancelling, then call `close`."""
@@ -160,16 +181,14 @@ class Journal:
             except TimeoutError:
                 pass
             self._wake.clear()
-            if self._buffer or self._waiting:
+            if self._buffer:
                 await self._commit()
 
     async def _commit(self) -> None:
-        if self._broken:
-            await self._announce(self._durable)
-            return
         batch, self._buffer = self._buffer, bytearray()
         mark = self._appended
-        head = Head(self._last_ns, self._intents.open())
+        full = self._bytes + len(batch) >= self._segment_bytes
+        head = self._trail.head(self._last_ns) if full else None
         writing = asyncio.get_running_loop().run_in_executor(None, self._write, batch, head)
         try:
             # A cancelled wait must not leave the thread writing behind our back.
@@ -178,29 +197,34 @@ class Journal:
             await asyncio.wait([writing])
             raise
         except OSError as fault:
-            await self.give_up(f"{self._folder}: {fault.strerror}")
+            self._fail(f"{self._folder}: {fault.strerror}")
         else:
-            await self._announce(mark)
+            self._durable = mark
+            while self._waiting and self._waiting[0][0] <= mark:
+                self._tell(self._waiting.popleft()[1], True)
 
     async def give_up(self, reason: str) -> None:
         """Nothing more will be written: whoever waits is told so, and `failed` is called."""
+        self._fail(reason)
+
+    def _fail(self, reason: str) -> None:
         if not self._broken:
             self._broken = True
             self._buffer.clear()
+            while self._waiting:
+                self._tell(self._waiting.popleft()[1], False)
             self._failed(reason)
-        await self._announce(self._durable)
 
-    async def _announce(self, mark: int) -> None:
-        async with self._advanced:
-            self._durable = mark
-            self._advanced.notify_all()
+    def _tell(self, waiter: asyncio.Future[bool], on_disk: bool) -> None:
+        if not waiter.done():
+            waiter.set_result(on_disk)
 
-    def _write(self, batch: bytes | bytearray, head: Head) -> None:
-        """In the worker thread: append, sync, and begin the next segment when this one is full."""
+    def _write(self, batch: bytes | bytearray, head: Head | None) -> None:
+        """In the worker thread: append and sync. head: of the next segment, this one being full."""
         _write_all(self._file, batch)
         os.fdatasync(self._file)
         self._bytes += len(batch)
-        if self._bytes >= self._segment_bytes:
+        if head is not None:
             os.close(self._file)
             self._file = -1
             self._begin_segment(head)
@@ -231,17 +255,26 @@ class Journal:
         failure was told, or only the last quarter of a second is lost."""
         try:
             if not self._broken:
-                self._write(self._buffer, Head(self._last_ns, self._intents.open()))
+                self._write(self._buffer, None)
         except OSError:
             self._broken = True
         finally:
             self._buffer = bytearray()
-            if self._file >= 0:
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Close the file; what it refuses now was synced before, or is known to be lost."""
+        if self._file >= 0:
+            with contextlib.suppress(OSError):
                 os.close(self._file)
+            self._file = -1
 
 
 def _write_all(handle: int, data: bytes | bytearray) -> None:
-    """os.write may take less than it was given."""
+    """os.write may take less than it was given. Raises OSError when it takes nothing at all."""
     left = memoryview(data)
     while left:
-        left = left[os.write(handle, left) :]
+        taken = os.write(handle, left)
+        if taken == 0:
+            raise OSError(errno.EIO, "the disk takes nothing")
+        left = left[taken:]

@@ -82,6 +82,12 @@ FAMILIES: Final[tuple[Family, ...]] = (
         lambda r: _one(r.flat_ns / NS_PER_SECOND),
     ),
     Family(
+        "foreign_requests_per_second",
+        "Requests of somebody else on our keys, where they are a finding.",
+        (),
+        lambda r: _one(r.foreign_per_second),
+    ),
+    Family(
         "cash_available_cents",
         "Cash at the venue that is not reserved.",
         (),
@@ -122,6 +128,24 @@ FAMILIES: Final[tuple[Family, ...]] = (
         ),
     ),
     Family("findings", "Things a person should look at.", (), lambda r: _one(len(r.findings))),
+    Family(
+        "latched",
+        "1 while nothing is quoted until a person clears the latch.",
+        (),
+        lambda r: _one(float(bool(r.latched))),
+    ),
+    Family(
+        "breaker_used",
+        "How much of a breaker's limit is used up, in the unit of its name.",
+        ("breaker",),
+        lambda r: [((each.name,), float(each.used)) for each in r.breakers],
+    ),
+    Family(
+        "breaker_limit",
+        "What trips the breaker when it is passed, in the unit of its name.",
+        ("breaker",),
+        lambda r: [((each.name,), float(each.limit)) for each in r.breakers],
+    ),
     Family(
         "event_worst_case_cents",
         "Loss in the worst outcome of an event.",
@@ -186,6 +210,20 @@ FAMILIES: Final[tuple[Family, ...]] = (
             (("kept",), float(r.counters.amends_kept_place)),
             (("lost",), float(r.counters.amends_lost_place)),
         ],
+        True,
+    ),
+    Family(
+        "breaker_trips",
+        "Times a breaker tripped.",
+        ("breaker",),
+        lambda r: _named(r.counters.breaker_trips),
+        True,
+    ),
+    Family(
+        "beyond_caps",
+        "Creates and new prices held back by the caps on one order.",
+        (),
+        lambda r: _one(r.counters.beyond_caps),
         True,
     ),
     Family("self_trades", "Self-trades seen.", (), lambda r: _one(r.counters.self_trades), True),

@@ -39,10 +39,14 @@ class Finding(msgspec.Struct, frozen=True):
 
 async def probe(rest: Rest, stream_url: str, series_ticker: Ticker) -> list[Finding]:
     """Try everything in order; a venue that cannot be reached ends it early."""
-    findings = [_read_scope((await rest.ask(m.ReadBalance())).answer)]
+    findings = [_read_scope(rest, (await rest.ask(m.ReadBalance())).answer)]
     if not findings[0].well:
         return findings
-    findings.append(_trade_scope((await rest.ask(m.CancelResting(NO_SUCH_ORDER))).answer))
+    cancel = m.CancelResting(NO_SUCH_ORDER)
+    findings.append(_trade_scope((await rest.ask(cancel)).answer))
+    if rest.has_standby:
+        answer = (await rest.ask(cancel, m.Key.STANDBY)).answer
+        findings.append(msgspec.structs.replace(_trade_scope(answer), name="standby key"))
     answer = (await rest.ask(m.ReadSeries(series_ticker, ""))).answer
     series, rungs = _series(answer, series_ticker)
     findings.append(series)
@@ -60,7 +64,7 @@ async def obstacles(rest: Rest, series_ticker: Ticker) -> list[Finding]:
     """
     balance = await _reached(rest)
     if _is_refused(balance, 0, 401, 403):
-        return [_read_scope(balance)]
+        return [_read_scope(rest, balance)]
     cancel = (await rest.ask(m.CancelResting(NO_SUCH_ORDER))).answer
     if _is_refused(cancel, 401, 403):
         return [_trade_scope(cancel)]
@@ -97,15 +101,16 @@ def _said(answer: m.Answer) -> str:
             return "read"
 
 
-def _read_scope(answer: m.Answer) -> Finding:
+def _read_scope(rest: Rest, answer: m.Answer) -> Finding:
     """The balance: reached, key known, scope read."""
+    key = "the read key" if rest.key_for(m.ReadBalance()) is m.Key.READ else "the key"
     if isinstance(answer, m.Done):
         return Finding("read scope", True, "the balance can be read")
     advice = "see whether the venue runs and venue.base_url is its address"
     if isinstance(answer, m.Refused) and answer.status == 401:
-        advice = "the venue does not know the key: make a new one for this environment"
+        advice = f"the venue does not know {key}: make a new one for this environment"
     elif isinstance(answer, m.Refused) and answer.status == 403:
-        advice = "give the key the scope read; trade does not include it"
+        advice = f"give {key} the scope read; trade does not include it"
     return Finding("read scope", False, _said(answer), advice)
 
 
@@ -115,6 +120,9 @@ def _trade_scope(answer: m.Answer) -> Finding:
         return Finding("trade scope", True, "a cancel is let through to the orders")
     if isinstance(answer, m.Refused) and answer.status == 403:
         return Finding("trade scope", False, _said(answer), "give the key the scope trade")
+    if isinstance(answer, m.Refused) and answer.status == 401:
+        advice = "the venue does not know this key: make a new one for this environment"
+        return Finding("trade scope", False, _said(answer), advice)
     advice = "not the answer of the interface; see whether venue.base_url is the right address"
     return Finding("trade scope", False, _said(answer), advice)
 

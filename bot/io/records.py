@@ -1,8 +1,14 @@
 """The journal's file format: a head, then length + CRC32 frames; written whole, read tolerantly.
 
-A segment begins with four magic bytes, one version byte, and a head frame: the creates that earlier
-segments leave without a definite answer. Then one frame per entry, in order. A frame is its
-payload's length and CRC32, four bytes each, little endian, and the payload, msgpack.
+A segment begins with four magic bytes, one version byte, and a head frame: what earlier segments
+leave open. Then one frame per entry, in order. A frame is its payload's length and CRC32, four
+bytes each, little endian, and the payload, msgpack. Version 2 added the working orders to the head
+and the kinds of entries that go with them; version 1 is still read. A new kind of entry, or a field
+that an older program would misread, is a new version.
+
+A segment may end in the middle of a frame: a crash tore it off, and the last record alone is lost.
+A frame whose bytes are not what was written, with whole frames after it, is damage: the entries
+before it stand, and what the damaged part held is not known to anybody.
 
 Source: design, law 7; reliability, rows 59, 60, 67.
 """
@@ -18,12 +24,15 @@ from bot.core import messages as m
 from bot.io.faults import ShellFault
 
 MAGIC: Final = b"LMKJ"
-VERSION: Final = 1
+VERSION: Final = 2
+READABLE: Final = (1, 2)
 _T = TypeVar("_T")
 
 OPENING: Final = MAGIC + bytes([VERSION])
 PAYLOAD_BYTES_MAX: Final = 64 * 1024 * 1024
 _FRAME: Final = struct.Struct("<II")
+_ENTRY_BEGINS: Final = b"\x92"
+"""The first byte of every entry's payload: msgpack for an array of two."""
 
 
 class JournalFault(ShellFault):
@@ -31,10 +40,16 @@ class JournalFault(ShellFault):
 
 
 class Head(msgspec.Struct, frozen=True, array_like=True):
-    """What a segment begins with. opened_ns: on the bot's clock."""
+    """What a segment begins with: all that a new run needs of the segments before it.
+
+    opened_ns: on the bot's clock. under_way: writes that wait for their answer in the run that goes
+    on in this segment. A head of version 1 knows intents alone.
+    """
 
     opened_ns: int
     open_intents: tuple[m.OpenIntent, ...]
+    working: tuple[m.KnownOrder, ...] = ()
+    under_way: tuple[m.Send, ...] = ()
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
@@ -61,58 +76,103 @@ def _payload_at(data: memoryview, at: int) -> memoryview | None:
         return None
     length, crc = _FRAME.unpack_from(data, at)
     payload = data[at + _FRAME.size : at + _FRAME.size + length]
-    if length > PAYLOAD_BYTES_MAX or len(payload) < length or zlib.crc32(payload) != crc:
+    # A stretch of zeros, as a power cut leaves it, is no frame although its checksum fits.
+    if not 0 < length <= PAYLOAD_BYTES_MAX or len(payload) < length:
         return None
-    return payload
+    return payload if zlib.crc32(payload) == crc else None
 
 
 class Segment:
     """A segment's bytes: its head, its entries, and how much of it is whole.
 
     Raises JournalFault for another version or another kind of file. `head` is None when the file
-    ends before its head does: nothing was ever journalled in it.
+    ends before its head does, for then nothing was ever journalled in it, or when it is damaged.
+    whole_bytes: up to the first cut or damaged frame, as far as `entries` has come. damaged_at:
+    where a damaged frame begins that has whole ones after it; known once `entries` has ended.
     """
 
     def __init__(self, data: bytes, name: str) -> None:
+        self._bytes = data
         self._data = memoryview(data)
-        self._name = name
+        self.name = name
         self.head: Head | None = None
         self.whole_bytes = 0
+        self.damaged_at: int | None = None
         self._first = len(OPENING)
-        if not data.startswith(OPENING):
-            if OPENING.startswith(data):
+        self._resumes_at: int | None = None
+        if not (data.startswith(MAGIC) and data[len(MAGIC) : len(OPENING)] in _VERSION_BYTES):
+            if MAGIC.startswith(data):
                 return
             raise JournalFault(_strange(data, name))
         payload = _payload_at(self._data, len(OPENING))
-        if payload is not None:
-            self.head = self._decode(_HEADS, payload)
-            self._first += _FRAME.size + len(payload)
-            self.whole_bytes = self._first
+        if payload is None:
+            self._look_past(len(OPENING))
+            return
+        self.head = self._decode(_HEADS, payload)
+        self._first += _FRAME.size + len(payload)
+        self.whole_bytes = self._first
 
     def _decode(self, decoder: msgspec.msgpack.Decoder[_T], payload: memoryview) -> _T:
         try:
             return decoder.decode(payload)
         except msgspec.DecodeError as fault:
-            text = f"{self._name}: a whole record that cannot be read ({fault}); move it away"
+            text = f"{self.name}: a whole record that cannot be read ({fault}); move it away"
             raise JournalFault(text) from None
 
-    def entries(self) -> Iterator[Entry]:
-        """The entries in order, up to the first cut or damaged one; `whole_bytes` grows along."""
+    def payloads(self) -> Iterator[memoryview]:
+        """The entries as bytes, in order, up to the first cut or damaged one."""
         at = self._first
         while self.head is not None:
             payload = _payload_at(self._data, at)
             if payload is None:
+                self._look_past(at)
                 return
             at += _FRAME.size + len(payload)
-            entry = self._decode(_ENTRIES, payload)
             self.whole_bytes = at
-            yield entry
+            yield payload
+
+    def entries(self) -> Iterator[Entry]:
+        """The entries in order, up to the first cut or damaged one; `whole_bytes` grows along."""
+        for payload in self.payloads():
+            yield self._decode(_ENTRIES, payload)
+
+    def salvaged(self) -> Iterator[Entry]:
+        """The entries behind damage, in order; what is missing between them is not known.
+
+        Empty before `entries` has ended, and where nothing is damaged.
+        """
+        at = self._resumes_at
+        while at is not None:
+            payload = _payload_at(self._data, at)
+            if payload is None:
+                at = self._next_whole(at + 1)
+                continue
+            yield self._decode(_ENTRIES, payload)
+            at += _FRAME.size + len(payload)
+
+    def _look_past(self, at: int) -> None:
+        """Tell a torn tail from damage: only damage has whole frames after it."""
+        self._resumes_at = self._next_whole(at + 1)
+        self.damaged_at = None if self._resumes_at is None else at
+
+    def _next_whole(self, at: int) -> int | None:
+        """Where the first whole frame of an entry at or after `at` begins, None if none does."""
+        begins = self._bytes.find(_ENTRY_BEGINS, at + _FRAME.size)
+        while begins >= 0:
+            if _payload_at(self._data, begins - _FRAME.size) is not None:
+                return begins - _FRAME.size
+            begins = self._bytes.find(_ENTRY_BEGINS, begins + 1)
+        return None
+
+
+_VERSION_BYTES: Final = tuple(bytes([version]) for version in READABLE)
 
 
 def _strange(data: bytes, name: str) -> str:
     if data.startswith(MAGIC):
         return (
-            f"{name}: journal version {data[4]}, this program reads version {VERSION}; "
-            "run the program that wrote it, or choose another state directory"
+            f"{name}: journal version {data[len(MAGIC)]}, this program reads versions "
+            f"{READABLE[0]} to {READABLE[-1]}; run the program that wrote it, or choose another "
+            "state directory"
         )
     return f"{name}: not a journal; move it out of the state directory"

@@ -2,22 +2,22 @@
 
 No cancel scope ever encloses a request: a cancelled request loses its answer and leaks its
 connection. Each one is a task of its own that only the client's own timeouts end, and `drain`
-waits for them. Nothing is retried here and no redirect is followed: what may be sent again is the
-trader's decision.
+waits for them. No redirect is followed, and nothing is retried here but a read whose kept
+connection the venue had just closed: what else may be sent again is the trader's decision.
 
 Source: interface, Endpoints; Authentication; reliability, rows 1-6, 16, 94, 103.
 """
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, assert_never
 
 import httpx
 import msgspec
 
 from bot.core import messages as m
-from bot.io.answers import answer_of, plain, retry_after_ns, tokens_left
+from bot.io.answers import answer_of, is_write, plain, retry_after_ns, tokens_left
 from bot.io.secret import Secret
 from venue.wire import codec, limits, names, routes
 
@@ -30,6 +30,14 @@ BODY_S_MAX: Final = 10.0
 
 BODY_BYTES_MAX: Final = 8 * 1024 * 1024
 _READS_IN_FLIGHT: Final = 16
+_STALE_S: Final = 0.25
+"""A connection that the far end had closed fails at once; later it was the request that failed."""
+
+_CLOSED_UNHEARD: Final = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
+_POISONED: Final = 2
+"""So many requests in a row that found no connection, although fewer were under way than there are
+connections: some have leaked for good, and the client is made anew (row 3)."""
+
 NEVER_LEFT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 """Failures before the first byte of a request: nothing can have been carried out (row 2)."""
 
@@ -51,15 +59,33 @@ class _Call(msgspec.Struct, frozen=True):
     body: bytes | None = None
 
 
+class _Client:
+    """The connections, and how many requests use them; closed when it is replaced and unused."""
+
+    __slots__ = ("http", "retired", "users")
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        self.http = http
+        self.users = 0
+        self.retired = False
+
+    async def left(self) -> None:
+        """A request is over."""
+        self.users -= 1
+        if self.retired and not self.users:
+            await self.http.aclose()
+
+
 class BadSegment(Exception):
     """An id that must not stand in a path: it could name another route (row 94)."""
 
 
 class Rest:
-    """The venue's REST interface for one credential.
+    """The venue's REST interface for one account.
 
-    base_url: ends in the version segment, no trailing slash. requests_in_flight: most writes at
-    once; the connections are sized to it. Needs a running asyncio loop; end it with `drain`.
+    base_url: ends in the version segment, no trailing slash. key: for writes, and for reads unless
+    `others` has one for them. requests_in_flight: most writes at once; the connections are sized to
+    it. Needs a running asyncio loop; end it with `drain`.
     """
 
     def __init__(
@@ -68,20 +94,26 @@ class Rest:
         key: Secret,
         requests_in_flight: int,
         *,
+        others: Mapping[m.Key, Secret] | None = None,
         timeouts: httpx.Timeout = TIMEOUTS,
         wall_s: Callable[[], float] = time.time,
     ) -> None:
         self._base_url = base_url
         self._origin = _origin(httpx.URL(base_url))
-        self._key = key
+        self._keys = {m.Key.TRADE: key, **(others or {})}
         self._wall_s = wall_s
         self._tasks: set[asyncio.Task[None]] = set()
-        connections = requests_in_flight + _READS_IN_FLIGHT
-        self._client = httpx.AsyncClient(
-            timeout=timeouts,
+        self._connections = requests_in_flight + _READS_IN_FLIGHT
+        self._timeouts = timeouts
+        self._starved = 0
+        self._client = self._fresh_client()
+
+    def _fresh_client(self) -> _Client:
+        http = httpx.AsyncClient(
+            timeout=self._timeouts,
             limits=httpx.Limits(
-                max_connections=connections,
-                max_keepalive_connections=connections,
+                max_connections=self._connections,
+                max_keepalive_connections=self._connections,
                 keepalive_expiry=KEEPALIVE_S,
             ),
             follow_redirects=False,
@@ -90,6 +122,17 @@ class Rest:
             # Asked for plain, a body cannot unpack into more than was sent.
             headers={"Accept": "application/json", "Accept-Encoding": "identity"},
         )
+        return _Client(http)
+
+    @property
+    def has_standby(self) -> bool:
+        """Whether there is a key for cancels should the first be refused."""
+        return m.Key.STANDBY in self._keys
+
+    def key_for(self, request: m.Request) -> m.Key:
+        """The key that such a request goes on by itself."""
+        splits = m.Key.READ in self._keys and not is_write(request)
+        return m.Key.READ if splits else m.Key.TRADE
 
     @property
     def in_flight(self) -> int:
@@ -117,37 +160,70 @@ class Rest:
         may_leave: Callable[[], Awaitable[bool]] | None,
     ) -> None:
         if may_leave is None or await may_leave():
-            reply = await self.ask(send.request)
+            reply = await self.ask(send.request, send.key)
         else:
             reply = Reply(m.Refused(0, "", "not in the journal, so not sent"))
         answered(m.Replied(send.request_id, reply.answer, reply.tokens_left, reply.retry_after_ns))
 
-    async def ask(self, request: m.Request) -> Reply:
-        """Perform one request and wait for its answer. Raises nothing: a fault is an answer."""
+    async def ask(self, request: m.Request, key: m.Key | None = None) -> Reply:
+        """Perform one request and wait for its answer. Raises nothing: a fault is an answer.
+
+        key: None is the one that such a request goes on by itself.
+        """
+        secret = self._keys.get(self.key_for(request) if key is None else key)
+        if secret is None:
+            return Reply(m.Refused(0, "", f"there is no {key} key"))
         try:
             call = _call_of(request)
         except BadSegment as fault:
             return Reply(m.Refused(0, "", str(fault)))
+        client = self._client
+        client.users += 1
         try:
-            return await self._perform(request, call)
+            reply = await self._perform(client.http, request, call, secret)
+            self._starved = 0
+            return reply
         except NEVER_LEFT as fault:
+            self._starve(client, fault)
             return Reply(m.Refused(0, "", _named(fault)))
         except httpx.HTTPError as fault:
             return Reply(m.Unknown(_named(fault)))
         except Exception as fault:  # noqa: BLE001 - it may have been sent: only Unknown is safe
             return Reply(m.Unknown(f"fault of ours: {_named(fault)}"))
+        finally:
+            await client.left()
 
-    async def _perform(self, request: m.Request, call: _Call) -> Reply:
+    def _starve(self, client: _Client, fault: Exception) -> None:
+        """A request that found no connection: replace a client whose connections have leaked."""
+        if not isinstance(fault, httpx.PoolTimeout) or client.users > self._connections:
+            self._starved = 0
+            return
+        self._starved += 1
+        if self._starved >= _POISONED and client is self._client:
+            self._starved = 0
+            client.retired = True
+            self._client = self._fresh_client()
+
+    async def _perform(
+        self, http: httpx.AsyncClient, request: m.Request, call: _Call, secret: Secret
+    ) -> Reply:
         url = httpx.URL(self._base_url + call.path, params=call.query or None)
         # The key is for one origin only; the path was checked, this says it once more (row 5).
         if _origin(url) != self._origin:
             return Reply(m.Refused(0, "", "the address left the configured origin"))
-        headers = {routes.API_KEY_HEADER: self._key.reveal()}
+        headers = {routes.API_KEY_HEADER: secret.reveal()}
         if call.body is not None:
             headers["Content-Type"] = "application/json"
-        built = self._client.build_request(call.method, url, content=call.body, headers=headers)
-        give_up_s = time.monotonic() + BODY_S_MAX
-        response = await self._client.send(built, stream=True)
+        built = http.build_request(call.method, url, content=call.body, headers=headers)
+        begun_s = time.monotonic()
+        try:
+            response = await http.send(built, stream=True)
+        except _CLOSED_UNHEARD:
+            if is_write(request) or time.monotonic() - begun_s > _STALE_S:
+                raise
+            # The kept connection was closed as it was taken (row 4); a read may be asked again.
+            response = await http.send(built, stream=True)
+        give_up_s = begun_s + BODY_S_MAX
         try:
             body = bytearray()
             async for chunk in response.aiter_raw():
@@ -164,7 +240,7 @@ class Rest:
         """Wait for every request under way, then close the connections."""
         while self._tasks:
             await asyncio.wait(set(self._tasks))
-        await self._client.aclose()
+        await self._client.http.aclose()
 
 
 def _named(fault: Exception) -> str:

@@ -5,12 +5,15 @@ Source: design, The bot, in the order a datum flows.
 
 import secrets
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from socket import socket
 
 import msgspec
+import structlog
 from rich.console import Console
 
+from bot.core.messages import Key
 from bot.core.trader import Trader
 from bot.io.clock import Clock
 from bot.io.embedded import EmbeddedVenue
@@ -31,12 +34,16 @@ class SiteFault(ShellFault):
 
 
 class Site(msgspec.Struct, frozen=True):
-    """Where the venue is and what opens it; `embedded` is the child when it is one of ours."""
+    """Where the venue is and what opens it; `embedded` is the child when it is one of ours.
+
+    others: keys beside the one that trades, by what they are for.
+    """
 
     base_url: str
     stream_url: str
     key: Secret
     embedded: EmbeddedVenue | None
+    others: dict[Key, Secret] = {}
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,27 +64,24 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 async def run_plan(plan: Plan, clock: Clock) -> Ended:
     """Trade as planned and say how it ended.
 
-    Raises SiteFault and JournalFault, both before anything is traded.
+    Raises SiteFault, JournalFault and LatchFault, all before anything is traded.
     """
     masker = Masker()
-    masker.learn(plan.site.key)
+    for key in (plan.site.key, *plan.site.others.values()):
+        masker.learn(key)
     # A live table owns the terminal: what would scroll it away goes to a file.
     configure_logs(masker, plan.state / "bot.log" if plan.live_table else None)
-    rest = Rest(plan.site.base_url, plan.site.key, plan.requests_in_flight)
+    site = plan.site
+    rest = Rest(site.base_url, site.key, plan.requests_in_flight, others=site.others)
     if plan.site.embedded is None:
         await _look_first(rest, plan)
     runner = Runner(
         plan.trader,
         clock,
         rest,
-        lambda failed: Journal(
-            plan.state,
-            clock.now_ns(),
-            failed,
-            segment_bytes=plan.segment_bytes,
-            segments_kept=plan.segments_kept,
-        ),
+        lambda failed: _open_journal(plan, clock, failed),
         lambda emit: Feed(plan.site.stream_url, emit),
+        state=plan.state,
     )
     return await runner.run(
         secrets.token_hex(10),
@@ -85,6 +89,24 @@ async def run_plan(plan: Plan, clock: Clock) -> Ended:
         plan.run_ns,
         new_account=plan.site.embedded is not None,
     )
+
+
+def _open_journal(plan: Plan, clock: Clock, failed: Callable[[str], None]) -> Journal:
+    """The journal of this run; what is wrong with that of earlier ones is told by place."""
+    journal = Journal(
+        plan.state,
+        clock.now_ns(),
+        failed,
+        segment_bytes=plan.segment_bytes,
+        segments_kept=plan.segments_kept,
+    )
+    if journal.memory.damage:
+        structlog.stdlib.get_logger("bot").error(
+            "journal_damaged",
+            at=journal.memory.damage,
+            advice="everything that rests is cancelled first; keep the file and check the disk",
+        )
+    return journal
 
 
 async def _look_first(rest: Rest, plan: Plan) -> None:

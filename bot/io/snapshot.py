@@ -36,7 +36,7 @@ class Snapshot(msgspec.Struct, frozen=True):
         if report.phase is Phase.PAUSED:
             return ""
         if report.phase is not Phase.QUOTING:
-            return f"{report.phase.value}"
+            return f"{report.phase.value}: {report.latched}" if report.latched else report.phase
         if report.feed_heard_ns is None or self.now_ns - report.feed_heard_ns > HEARD_NS_MAX:
             return "the channel is silent"
         rungs = [rung for event in report.events for rung in event.rungs]

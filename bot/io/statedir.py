@@ -1,6 +1,6 @@
-"""The bot's own folder: for its owner only, nothing in it a link, one bot at a time.
+"""The bot's own folder: for its owner only, nothing in it a link, one process of a kind at a time.
 
-Source: reliability, rows 63, 103.
+Source: reliability, rows 63, 64, 103.
 """
 
 import errno
@@ -8,10 +8,13 @@ import fcntl
 import os
 import stat
 from pathlib import Path
+from typing import Final
 
 from bot.io.faults import ShellFault
 
-_LOCK = "lock"
+BOT_LOCK: Final = "lock"
+REAPER_LOCK: Final = "reaper-lock"
+"""The reaper works in the folder of the bot it watches, beside the bot."""
 
 
 class StateFault(ShellFault):
@@ -26,42 +29,62 @@ class StateDirectory:
         self._lock = lock
 
     @classmethod
-    def open(cls, path: Path) -> "StateDirectory":
-        """Make the folder if need be and lock it.
+    def open(cls, path: Path, lock: str = BOT_LOCK, who: str = "bot") -> "StateDirectory":
+        """Make the folder if need be and lock it for one process of a kind.
 
-        Raises StateFault when it is a link or no folder, belongs to somebody else, cannot be
-        written, or another bot holds it.
+        lock, who: the lock's file and what holds it, for the fault. Raises StateFault when the
+        folder is a link or no folder, belongs to somebody else, cannot be written, or another one
+        of that kind holds it.
         """
-        try:
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            shown = path.lstat()
-        except OSError as fault:
-            raise StateFault(f"state directory {path}: {fault.strerror}") from None
-        if not stat.S_ISDIR(shown.st_mode):
-            raise StateFault(f"state directory {path}: a link or a file; name the folder itself")
-        if shown.st_uid != os.geteuid():
-            raise StateFault(f"state directory {path}: belongs to another user; choose your own")
-        path.chmod(0o700)
-        return cls(path, _locked(path))
+        own_folder(path, "state directory")
+        handle = open_lock(path / lock)
+        if not try_lock(handle, path / lock):
+            os.close(handle)
+            raise StateFault(
+                f"state directory {path}: another {who} is running on it; "
+                "stop that one, or give this one its own with --state-dir"
+            )
+        return cls(path, handle)
 
     def close(self) -> None:
         """Let go of the folder; another bot may take it."""
         os.close(self._lock)
 
 
-def _locked(path: Path) -> int:
+def own_folder(path: Path, what: str) -> None:
+    """Make a folder of mode 0700 if need be. what: its name in a fault.
+
+    Raises StateFault when it is a link or no folder, belongs to somebody else or cannot be made.
+    """
     try:
-        lock = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        shown = path.lstat()
     except OSError as fault:
-        raise StateFault(f"{path / _LOCK}: {fault.strerror}") from None
+        raise StateFault(f"{what} {path}: {fault.strerror}") from None
+    if not stat.S_ISDIR(shown.st_mode):
+        raise StateFault(f"{what} {path}: a link or a file; name the folder itself")
+    if shown.st_uid != os.geteuid():
+        raise StateFault(f"{what} {path}: belongs to another user; choose your own")
+    path.chmod(0o700)
+
+
+def open_lock(path: Path) -> int:
+    """The handle of a lock's file, made if need be. Raises StateFault when that cannot be."""
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as fault:
-        os.close(lock)
-        if fault.errno not in (errno.EWOULDBLOCK, errno.EACCES):
-            raise StateFault(f"{path / _LOCK}: {fault.strerror}") from None
-        raise StateFault(
-            f"state directory {path}: another bot is running on it; "
-            "stop that one, or give this one its own with --state-dir"
-        ) from None
-    return lock
+        raise StateFault(f"{path}: {fault.strerror}") from None
+
+
+def try_lock(handle: int, path: Path) -> bool:
+    """Lock the open file `path` until its handle is closed. False when another process holds it.
+
+    Raises StateFault where files cannot be locked at all.
+    """
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as fault:
+        if fault.errno in (errno.EWOULDBLOCK, errno.EACCES):
+            return False
+        raise StateFault(f"{path}: {fault.strerror}") from None
+    return True

@@ -25,6 +25,9 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 
+BEAT_HEADER: Final = "x-laddermaker-beat"
+"""When the trader last decided, on its own clock: a number that changes as long as it lives."""
+
 _LOOPBACK_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
 _CONNECTIONS_MAX: Final = 64
 _POLICY: Final = (
@@ -73,6 +76,8 @@ def make_app(
         else:
             status, kind, body = answer(scope["path"])
         headers = [(b"content-type", kind.encode()), (b"content-length", b"%d" % len(body))]
+        if (snapshot := look()) is not None:
+            headers.append((BEAT_HEADER.encode(), b"%d" % snapshot.decided_ns))
         await send(
             {"type": "http.response.start", "status": status, "headers": [*headers, *_HEADERS]}
         )

@@ -37,6 +37,7 @@ def summary_of(ended: Ended, process_start_ns: int) -> dict[str, object]:
         "ledger_difference_cents": report.ledger_difference_cents,
         "left": list(ended.finished.left),
         "unknown": list(ended.finished.unknown),
+        "latched": report.latched,
         "findings": list(report.findings),
         "died": list(ended.died),
     }

@@ -47,6 +47,7 @@ async def show_lines(look: Look, every_s: float = LINES_S) -> None:
                 worst_case_cents=report.worst_case_cents,
                 tokens=report.tokens,
                 findings=len(report.findings),
+                latched=report.latched,
             )
 
 

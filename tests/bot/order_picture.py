@@ -2,60 +2,103 @@
 
 from pathlib import Path
 
-from bot.core.order import LIFE, Fact, State
+from bot.core.life import LIFE, Barred, Cell, Fact, State, Suspect
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "order-life.md"
 
 _HEAD = """# The life of an own order
 
-Drawn from the table `LIFE` of `bot/core/order.py` by `python -m tests.bot.order_picture`; a test
-keeps the two equal. A state without an arrow for a fact cannot meet that fact while the venue keeps
-its word. Facts that leave a state as it is are listed below the picture.
+Drawn from the table `LIFE` of `bot/core/life.py` by `python -m tests.bot.order_picture`; a test
+keeps the two equal. The picture shows the steps that a venue which keeps its word can cause; the
+table below it decides every fact in every state.
+
+"""
+
+_AFTER_PICTURE = """
+## Every state and every fact
+
+- `open`: the order goes to that state, or stays in it.
+- `open` ⚠1: a promise is broken. The order goes to that state and is suspected: it is told as a
+  finding, read back, counted in full, and no new order is made on its side of the rung until a read
+  begun late enough shows it as it should be, or it is over. Then the finding is cleared. Unless it
+  is merely missing or unreadable it is cancelled as well.
+- ✕a: an act of ours that is not taken.
 
 """
 
 _MEANING = {
-    Fact.RESEND: "the same bytes were sent again",
-    Fact.AMEND: "an amend left",
-    Fact.CANCEL: "a cancel left",
-    Fact.RESTS: "a 2xx to our write shows it resting",
-    Fact.ENDED: "a 2xx to our write shows it over",
+    Fact.RESEND: "the same bytes are sent again",
+    Fact.AMEND: "an amend leaves",
+    Fact.CANCEL: "a cancel leaves",
+    Fact.RESTS: "a 2xx to our create or amend shows it resting",
+    Fact.ENDED: "a 2xx to our write shows it over, all shares accounted for",
+    Fact.SHORT: "a 2xx to our cancel leaves shares unaccounted for: they may have filled",
+    Fact.STRANGE: "a 2xx to our write shows a status that this version cannot read",
     Fact.NEVER: "our write never reached the engine",
     Fact.REFUSED: "our write was decided against",
+    Fact.EXISTS: "duplicate_order_id: the create landed, how it stands is not shown",
+    Fact.RESOLVED: "the create's market has resolved: nothing rests there",
     Fact.OVER: "order_not_cancelable: it is over, how is not shown",
+    Fact.MISSING: "404 to our write about an id that the venue gave us",
     Fact.NO_ANSWER: "our write may have been carried out",
-    Fact.READ_RESTS: "a read begun late enough shows it resting",
+    Fact.BLIND: "a cancel had no effect that is known, and an amend is undecided",
+    Fact.READ_RESTS: "a read begun late enough shows it resting as we know it",
+    Fact.READ_DIFFERS: "such a read shows another price, or more shares, than is possible",
     Fact.READ_ENDED: "a read shows it over",
-    Fact.READ_NEVER: "its re-sends are refused, and a late enough list shows no such order",
+    Fact.READ_MOVED: "it reads cancelled, not by us, while an amend is undecided: another id?",
+    Fact.READ_MISSING: "404 to a read of an id that the venue gave us",
+    Fact.READ_STRANGE: "a read shows a status that this version cannot read",
+    Fact.LISTED: "a late enough list shows the order that it must be",
+    Fact.UNLISTED: "a late enough list shows nothing that it could be",
 }
 
 
 def page() -> str:
     """The page as the table has it now."""
+    lines = [*_picture(), *_AFTER_PICTURE.splitlines(), *_table()]
+    return _HEAD + "\n".join(lines) + "\n"
+
+
+def _picture() -> list[str]:
     arrows: dict[tuple[State, State], list[str]] = {}
-    stays: dict[State, list[str]] = {}
     for state, row in LIFE.items():
-        for fact, after in row.items():
-            if after is state:
-                stays.setdefault(state, []).append(fact)
-            elif after is not None:
-                arrows.setdefault((state, after), []).append(fact)
+        for fact, cell in row.items():
+            if not isinstance(cell, Barred | Suspect) and cell.state is not state:
+                arrows.setdefault((state, cell.state), []).append(fact)
     lines = ["```mermaid", "stateDiagram-v2", "    [*] --> sent: create"]
     lines += ["    [*] --> lost: left by an earlier run", "    [*] --> open: found resting"]
     lines += [f"    {a} --> {b}: {', '.join(facts)}" for (a, b), facts in arrows.items()]
-    lines += [
-        "    cancelling --> closing: ended, and shares unaccounted for",
-        "    cancelling --> blurred: no_answer, never or refused while an amend is undecided",
-        "    done --> [*]",
-        "```",
-        "",
-        "| state | stays as it is on |",
-        "|---|---|",
+    return [*lines, "    done --> [*]", "```"]
+
+
+def _table() -> list[str]:
+    broken: dict[str, int] = {}
+    barred: dict[str, str] = {}
+    lines = [
+        "| fact | " + " | ".join(State) + " | meaning |",
+        "|---" * (len(State) + 2) + "|",
     ]
-    lines += [f"| {state} | {', '.join(facts)} |" for state, facts in stays.items()]
-    lines += ["", "| fact | meaning |", "|---|---|"]
-    lines += [f"| {fact} | {meaning} |" for fact, meaning in _MEANING.items()]
-    return _HEAD + "\n".join(lines) + "\n"
+    for fact in Fact:
+        cells = [_cell(LIFE[state][fact], broken, barred) for state in State]
+        lines.append(f"| **{fact}** | {' | '.join(cells)} | {_MEANING[fact]} |")
+    lines += ["", "| ⚠ | broken promise | told as |", "|---|---|---|"]
+    told = {
+        cell.why: cell.finding
+        for row in LIFE.values()
+        for cell in row.values()
+        if isinstance(cell, Suspect)
+    }
+    lines += [f"| {number} | {why} | `{told[why]}` |" for why, number in broken.items()]
+    lines += ["", "| ✕ | why the act is not taken |", "|---|---|"]
+    return lines + [f"| {letter} | {why} |" for why, letter in barred.items()]
+
+
+def _cell(cell: Cell, broken: dict[str, int], barred: dict[str, str]) -> str:
+    if isinstance(cell, Barred):
+        return "✕" + barred.setdefault(cell.why, chr(ord("a") + len(barred)))
+    if isinstance(cell, Suspect):
+        return f"{cell.state} ⚠{broken.setdefault(cell.why, len(broken) + 1)}"
+    return str(cell.state)
 
 
 if __name__ == "__main__":

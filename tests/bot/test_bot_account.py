@@ -1,5 +1,7 @@
 """Claims about walking lists page by page: whole walks only, and when each is wanted."""
 
+import pytest
+
 from bot.core import messages as m
 from bot.core.account import Account, Kind
 from bot.core.settings import TrustSettings
@@ -88,11 +90,58 @@ def test_a_walk_ends_early_where_the_rest_is_known():
     assert len(walk.rows) == 1
 
 
-def test_sweeps_come_oftener_than_audits():
+def finish_all(of: Account, now_ns: int) -> None:
+    """Walk every list to its end at one instant."""
+    answers = {
+        Kind.SERIES: m.Done(m.SeriesShown((), "")),
+        Kind.BALANCE: BALANCE,
+        Kind.POSITIONS: m.Done(m.PositionsShown((), "")),
+        Kind.FILLS: m.Done(m.FillsShown((), "")),
+        Kind.RESTING: page(""),
+    }
+    for kind, answer in answers.items():
+        of.take_answer(ask(of, kind, now_ns), answer, now_ns)
+
+
+@pytest.mark.parametrize("ended_ns", [0, 1, 4 * SECOND, 17 * SECOND // 5])
+def test_each_list_is_read_in_a_turn_of_its_own_within_five_seconds(ended_ns):
+    of = account()
+    finish_all(of, 100 * SECOND + ended_ns)
+    turns = (Kind.BALANCE, Kind.POSITIONS, Kind.SERIES, Kind.FILLS, Kind.RESTING)
+    for turn, kind in enumerate(turns):
+        assert of.due_ns[kind] % (5 * SECOND) == turn * SECOND
+        assert 0 < of.due_ns[kind] - 100 * SECOND - ended_ns <= 5 * SECOND
+
+
+def test_a_list_read_in_its_turn_is_due_a_period_later():
+    of = account()
+    of.take_answer(ask(of, Kind.RESTING, 104 * SECOND), page(""), 104 * SECOND + 1)
+    assert of.due_ns[Kind.RESTING] == 109 * SECOND
+
+
+def test_sweeps_and_audits_have_periods_of_their_own():
+    trust = TrustSettings(sweep_ns=3 * SECOND, audit_ns=10 * SECOND)
+    of = Account(made.EVENT, trust, lambda kind, rows: False)
+    finish_all(of, 0)
+    assert of.due_ns[Kind.BALANCE] == 10 * SECOND
+    assert of.due_ns[Kind.SERIES] == 4 * SECOND
+    assert of.due_ns[Kind.FILLS] == 9 * SECOND // 5
+
+
+def test_what_is_in_doubt_is_swept_each_second_and_not_oftener():
     of = account()
     of.take_answer(ask(of, Kind.RESTING, 0), page(""), 0)
-    of.take_answer(ask(of, Kind.BALANCE, 0), BALANCE, 0)
+    of.take_answer(ask(of, Kind.FILLS, 0), m.Done(m.FillsShown((), "")), 0)
+    of.sweep_soon(SECOND // 10)
+    assert (of.due_ns[Kind.RESTING], of.due_ns[Kind.FILLS]) == (SECOND, SECOND)
+    of.sweep_soon(4 * SECOND)
     assert of.due_ns[Kind.RESTING] == SECOND
+
+
+def test_a_doubt_does_not_hasten_the_audits():
+    of = account()
+    of.take_answer(ask(of, Kind.BALANCE, 0), BALANCE, 0)
+    of.sweep_soon(0)
     assert of.due_ns[Kind.BALANCE] == 5 * SECOND
 
 

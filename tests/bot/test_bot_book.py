@@ -80,7 +80,15 @@ def test_a_print_more_than_a_second_newer_than_the_book_puts_it_in_doubt(
 ) -> None:
     book = shown()
     book.print_seen(trade("t", 100 * S + lead_ns), S)
-    assert book.believable(S, 10 * S) is believed
+    assert book.believable(2 * S + 1, 10 * S) is believed
+
+
+def test_a_print_on_a_quiet_market_leaves_its_frame_a_second_to_come() -> None:
+    book = shown()
+    book.print_seen(trade("t", 103 * S), S)
+    assert book.print_leads
+    assert book.believable(2 * S, 10 * S)
+    assert not book.believable(2 * S + 1, 10 * S)
 
 
 def test_a_newer_frame_or_a_confirmation_explains_the_print() -> None:
@@ -89,15 +97,15 @@ def test_a_newer_frame_or_a_confirmation_explains_the_print() -> None:
         book.print_seen(trade("t", 103 * S), S)
     by_frame.replace(BIDS, ASKS, 102 * S, 2 * S)
     by_read.confirm(2 * S)
-    assert by_frame.believable(2 * S, 10 * S)
-    assert by_read.believable(2 * S, 10 * S)
+    assert by_frame.believable(3 * S, 10 * S)
+    assert by_read.believable(3 * S, 10 * S)
 
 
 def test_a_frame_that_is_still_too_old_for_the_print_explains_nothing() -> None:
     book = shown()
     book.print_seen(trade("t", 105 * S), S)
     book.replace(BIDS, ASKS, 101 * S, 2 * S)
-    assert not book.believable(2 * S, 10 * S)
+    assert not book.believable(2 * S + 1, 10 * S)
 
 
 @pytest.mark.parametrize("ask", [39, 40])

@@ -1,49 +1,19 @@
-"""Claims about answers on orders: what each code makes of an order, and what recovery sends."""
+"""Claims about answers to creates: what each code makes of an order, and what recovery sends."""
 
 import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.desk import NEVER_NS, Desk
+from bot.core.desk import NEVER_NS, REPEAT_NS, Desk
 from bot.core.order import OwnOrder, State
-from bot.core.outbox import Outbox, Pending
-from bot.core.settings import BudgetSettings, TrustSettings
+from bot.core.outbox import Outbox
 from tests.bot import made
+from tests.bot.desks import TRUST, amending, answer, create, desk, sent
 from tests.bot.made import LAG_NS, T0
 from venue.wire import codec, model
 from venue.wire.errors import CODES, Advice, Code, Sequenced
-from venue.wire.money import Qty
-from venue.wire.requests import Amend
 
-TRUST = TrustSettings(read_lag_ns=LAG_NS)
 REFUSALS = [(CODES[code].status, code) for code in Code]
-
-
-def desk() -> tuple[Desk, Outbox]:
-    """A desk without orders and its outbox."""
-    out = Outbox(BudgetSettings())
-    out.purse.begin(T0)
-    return Desk(TRUST, out), out
-
-
-def answer(
-    of: Desk, own: OwnOrder, request: m.Request, reply: m.Answer, now_ns: int = T0, begun_ns=T0
-) -> None:
-    """An answer about an order arrives."""
-    of.take_answer(Pending(request, own, begun_ns), reply, now_ns)
-
-
-def create(own: OwnOrder, again: bool = False) -> m.Create:
-    """The create of an order."""
-    return m.Create(own.intent(), own.body, again)
-
-
-def sent(out: Outbox) -> list[m.Request]:
-    """Requests that left since the outbox was last emptied."""
-    requests = [effect.request for effect in out.effects if isinstance(effect, m.Send)]
-    out.effects = []
-    return requests
-
 
 # --- creates --------------------------------------------------------------------------------------
 
@@ -172,15 +142,125 @@ def test_a_lost_create_is_sent_again_byte_for_byte():
     assert sent(out) == []
 
 
-def test_a_refused_resend_waits_longer_than_an_unanswered_one():
+@pytest.mark.parametrize(
+    ("again", "reply", "wait_ns"),
+    [
+        (False, m.Unknown(""), REPEAT_NS),
+        (False, m.Refused(503, "result_unknown", ""), REPEAT_NS),
+        (False, m.Refused(422, "duplicate_order_id", ""), TRUST.refused_resend_ns),
+        (True, m.Unknown(""), TRUST.resend_ns),
+        (True, m.Refused(500, "internal_error", ""), TRUST.resend_ns),
+        (True, m.Refused(429, "rate_limited", ""), TRUST.resend_ns),
+        (True, m.Refused(503, "engine_unavailable", ""), TRUST.resend_ns),
+        (True, m.Refused(0, "", ""), TRUST.resend_ns),
+        (True, m.Refused(422, "insufficient_balance", ""), TRUST.refused_resend_ns),
+        (True, m.Refused(422, "duplicate_order_id", ""), TRUST.refused_resend_ns),
+        (True, m.Refused(409, "venue_halted", ""), TRUST.refused_resend_ns),
+    ],
+)
+def test_when_a_lost_create_is_sent_again(again, reply, wait_ns):
+    of, out = desk()
+    own = made.own(State.LOST if again else State.SENT)
+    of.add(own)
+    answer(of, own, create(own, again), reply)
+    assert (own.state, own.due_ns) == (State.LOST, T0 + wait_ns)
+    assert of.next_due_ns() == T0 + wait_ns
+    of.recover(T0 + wait_ns - 1)
+    assert sent(out) == []
+    of.recover(T0 + wait_ns)
+    assert sent(out) == [m.Create(own.intent(), own.body, True)]
+
+
+def test_a_lost_create_is_counted_at_full_size_and_price_until_it_is_settled():
     of, _ = desk()
-    refused, silent = made.own(State.LOST, number=1), made.own(State.LOST, number=2)
-    of.add(refused)
-    of.add(silent)
-    answer(of, refused, create(refused, True), m.Refused(422, "insufficient_balance", ""))
-    answer(of, silent, create(silent, True), m.Unknown(""))
-    assert refused.due_ns == T0 + TRUST.refused_resend_ns
-    assert silent.due_ns == T0 + TRUST.resend_ns
+    own = made.own(State.SENT)
+    of.add(own)
+    counted = own.exposure()
+    assert (counted.price, counted.qty_max) == (40, 10)
+    for again in (False, True, True):
+        answer(of, own, create(own, again), m.Refused(503, "result_unknown", ""))
+        assert own.exposure() == counted
+
+
+def test_a_create_whose_order_was_taken_over_meanwhile_is_counted_once():
+    of, _ = desk()
+    own, twin = made.own(State.LOST, number=1), made.own(State.OPEN, number=2)
+    of.add(own)
+    of.add(twin)
+    seen = made.shown(own, order_id=twin.order_id, filled=3, remaining=7)
+    answer(of, own, create(own, again=True), made.done(seen))
+    assert list(of.all_live()) == [twin]
+    assert (own.state, own.filled, twin.filled) == (State.DONE, 0, 3)
+    assert of.find(twin.order_id) is twin
+    assert list(of.with_fills(own.market_id)) == [twin]
+
+
+def test_a_first_refusal_of_a_resend_is_remembered_as_the_first():
+    of, _ = desk()
+    own = made.own(State.LOST)
+    of.add(own)
+    for after_ns in (5, 6):
+        refused = m.Refused(422, "insufficient_shares", "")
+        answer(of, own, create(own, again=True), refused, T0 + after_ns)
+    assert own.refused_since_ns == T0 + 5
+
+
+@pytest.mark.parametrize(
+    "reply", [m.Unknown(""), m.Refused(429, "rate_limited", ""), m.Refused(500, "", "")]
+)
+def test_what_only_stayed_away_is_no_refusal_of_a_resend(reply):
+    of, _ = desk()
+    own = made.own(State.LOST)
+    of.add(own)
+    answer(of, own, create(own, again=True), reply)
+    assert own.refused_since_ns is None
+
+
+def settled(out: Outbox) -> list[m.IntentSettled]:
+    """Intents that were explained by a read."""
+    return [effect for effect in out.effects if isinstance(effect, m.IntentSettled)]
+
+
+def test_the_journal_is_told_when_a_list_explains_a_lost_create():
+    of, out = desk()
+    own = made.own(State.LOST)
+    of.add(own)
+    answer(of, own, create(own, again=True), m.Refused(422, "insufficient_shares", ""))
+    assert settled(out) == []
+    of.explain_lost([], T0 + WAIT_NS)
+    assert settled(out) == [m.IntentSettled(own.client_order_id, None)]
+
+
+def test_the_journal_is_told_when_a_list_identifies_a_lost_create():
+    of, out = desk()
+    own = made.own(State.LOST)
+    of.add(own)
+    answer(of, own, create(own, again=True), m.Refused(422, "duplicate_order_id", ""))
+    of.explain_lost([made.shown(own, order_id="77")], T0 + WAIT_NS)
+    assert settled(out) == [m.IntentSettled(own.client_order_id, own.order_id)]
+
+
+def test_the_journal_is_told_when_a_resolution_ends_a_lost_create_and_not_a_first_one():
+    of, out = desk()
+    lost, fresh = made.own(State.LOST, number=1), made.own(State.SENT, number=2)
+    of.add(lost)
+    of.add(fresh)
+    for own in (lost, fresh):
+        again = own is lost
+        answer(of, own, create(own, again), m.Refused(422, "market_resolved", ""))
+        assert own.state is State.DONE
+    assert settled(out) == [m.IntentSettled(lost.client_order_id, None)]
+
+
+def test_one_stranger_is_the_order_of_one_lost_create_only():
+    of, _ = desk()
+    both = [made.own(State.LOST, number=number) for number in (1, 2)]
+    for own in both:
+        of.add(own)
+        answer(of, own, create(own, again=True), m.Refused(422, "duplicate_order_id", ""))
+    changed = of.explain_lost([made.shown(both[0], order_id="77")], T0 + WAIT_NS)
+    assert changed == [made.MARKET, made.MARKET]
+    assert [own.state for own in both] == [State.OPEN, State.DONE]
 
 
 def test_a_create_adopts_the_id_and_fills_that_its_reply_shows():
@@ -193,177 +273,113 @@ def test_a_create_adopts_the_id_and_fills_that_its_reply_shows():
 
 
 @pytest.mark.parametrize(
-    "other", [{"price": 41}, {"qty": 11}, {"order_id": "7", "price": 39, "qty": 10}]
+    "other",
+    [
+        {"price": 41},
+        {"qty": 11},
+        {"market_id": "bbbbbbbb-0000-4000-8000-000000000002"},
+        {"outcome": model.ShownOutcome.NO},
+        {"side": model.ShownSide.SELL},
+        {"time_in_force": model.ShownTimeInForce.IOC},
+    ],
 )
-def test_a_reply_that_shows_another_order_dooms_it_and_is_told(other):
+def test_a_reply_that_shows_another_order_halts_its_side_until_it_is_over(other):
     of, out = desk()
     own = made.own(State.SENT)
     of.add(own)
-    answer(of, own, create(own), made.done(made.shown(own, **other)))
-    assert own.doomed
+    seen = msgspec.structs.replace(made.shown(own, order_id="7"), **other)
+    answer(of, own, create(own), made.done(seen))
+    assert (own.state, own.doomed, own.is_unknown) == (State.OPEN, True, True)
     assert "echo_differs" in out.findings
+    of.merge_read(own, made.shown(own), T0 + 9 * LAG_NS)
+    assert "echo_differs" in out.findings
+    of.merge_read(own, made.over(own, model.OrderStatus.CANCELED, 0), T0 + 9 * LAG_NS)
+    assert "echo_differs" not in out.findings
 
 
-# --- amends ---------------------------------------------------------------------------------------
-
-
-def amending(amend: Amend = Amend(price=45)) -> tuple[Desk, Outbox, OwnOrder]:  # noqa: B008
-    """A desk with one order whose amend has left."""
+def test_an_order_of_an_earlier_run_may_be_other_than_its_create_asked_for():
     of, out = desk()
-    own = made.own(State.OPEN)
+    order = made.intent()
+    own = OwnOrder.left_behind(m.OpenIntent(order, codec.encode_new_order(order)), T0)
     of.add(own)
-    assert of.send_amend(own, amend, "moved", T0)
-    sent(out)
-    return of, out, own
-
-
-def test_an_unanswered_amend_is_read_back_and_never_sent_again():
-    of, out, own = amending()
-    answer(of, own, m.AmendResting(own.order_id, own.amend), m.Unknown(""))
-    assert own.state is State.BLURRED
-    of.recover(T0 + LAG_NS - 1)
-    assert sent(out) == []
-    of.recover(T0 + LAG_NS)
-    assert sent(out) == [m.ReadOrder(own.order_id)]
-
-
-def test_an_amend_of_an_ended_order_waits_for_how_it_ended():
-    of, out, own = amending()
-    reply = m.Refused(422, "order_not_cancelable", "")
-    answer(of, own, m.AmendResting(own.order_id, own.amend), reply)
-    assert own.state is State.CLOSING
-    of.recover(T0 + LAG_NS)
-    assert sent(out) == [m.ReadOrder(own.order_id)]
-
-
-def test_an_amend_that_changes_the_id_moves_the_order_to_it():
-    of, _, own = amending()
-    old = own.order_id
-    reply = made.done(made.shown(own, order_id="99", price=45))
-    answer(of, own, m.AmendResting(old, own.amend), reply)
-    assert of.find("99") is own
-    assert of.find(old) is None
-    assert of.knows(old)
-
-
-def test_a_venue_that_takes_qty_as_the_total_loses_amends_of_size():
-    of, out, own = amending(Amend(qty=Qty(6)))
-    own.filled = Qty(2)
-    reply = made.done(made.shown(own, filled=2, remaining=4, qty=6))
-    answer(of, own, m.AmendResting(own.order_id, own.amend), reply)
-    assert not of.amends_of_size
-    assert "amend_qty_is_total" in out.findings
-
-
-def test_an_amend_that_trades_at_once_is_not_taken_for_another_meaning_of_qty():
-    of, out, own = amending(Amend(qty=Qty(6)))
-    reply = made.done(made.shown(own, filled=2, remaining=4, qty=6))
-    answer(of, own, m.AmendResting(own.order_id, own.amend), reply)
-    assert of.amends_of_size
+    answer(of, own, create(own, True), made.done(made.shown(own, order_id="7", price=44)))
+    assert (own.state, own.price, own.due_ns) == (State.OPEN, 44, T0)
     assert out.findings == {}
 
 
-# --- cancels --------------------------------------------------------------------------------------
-
-
-def cancelling() -> tuple[Desk, Outbox, OwnOrder]:
-    """A desk with one order whose cancel has left."""
+def test_a_create_that_ended_cancelled_met_our_own_order_and_is_counted_once():
     of, out = desk()
-    own = made.own(State.OPEN)
-    of.add(own)
-    assert of.send_cancel(own, "not wanted", T0)
-    sent(out)
-    return of, out, own
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        m.Unknown(""),
-        m.Refused(503, "result_unknown", ""),
-        m.Refused(429, "rate_limited", ""),
-        m.Refused(409, "venue_halted", ""),
-        m.Refused(404, "order_not_found", ""),
-        m.Refused(0, "", ""),
-    ],
-)
-def test_a_cancel_that_did_not_end_the_order_is_repeated(reply):
-    of, _, own = cancelling()
-    answer(of, own, m.CancelResting(own.order_id), reply)
-    assert (own.state, own.doomed) == (State.OPEN, True)
-    assert T0 < own.due_ns < NEVER_NS
-    assert of.next_due_ns() <= own.due_ns
-
-
-def test_a_cancelled_order_leaves_the_desk_and_is_still_known():
-    of, _, own = cancelling()
-    shown = made.over(own, model.OrderStatus.CANCELED, 0)
-    answer(of, own, m.CancelResting(own.order_id), m.Done(m.CancelShown(shown, Qty(10))))
-    assert of.live_count() == 0
-    assert of.knows(own.order_id)
-
-
-def test_an_ended_order_with_fills_is_kept_until_they_are_booked():
-    of, out, own = cancelling()
-    shown = made.over(own, model.OrderStatus.CANCELED, 4)
-    answer(of, own, m.CancelResting(own.order_id), m.Done(m.CancelShown(shown, Qty(6))))
-    assert list(of.with_fills(own.market_id)) == [own]
-    of.forget_settled(lambda each: 3, T0)
-    assert of.unsettled == [own]
-    of.forget_settled(lambda each: 4, T0)
-    assert of.unsettled == []
-    assert "fills_missing" not in out.findings
-
-
-def test_fills_that_never_appear_are_told():
-    of, out, own = cancelling()
-    shown = made.over(own, model.OrderStatus.CANCELED, 4)
-    answer(of, own, m.CancelResting(own.order_id), m.Done(m.CancelShown(shown, Qty(6))))
-    of.forget_settled(lambda each: 0, T0 + 11 * LAG_NS)
-    assert "fills_missing" in out.findings
-
-
-# --- reads ----------------------------------------------------------------------------------------
-
-
-def test_an_order_missing_from_a_late_list_is_read_by_its_id_and_kept():
-    of, out = desk()
-    own = made.own(State.OPEN)
-    of.add(own)
-    of.missing_from_list(own, T0 + LAG_NS, T0 + LAG_NS)
-    of.recover(T0 + LAG_NS)
-    assert sent(out) == [m.ReadOrder(own.order_id)]
-    reply = m.Refused(404, "order_not_found", "")
-    answer(of, own, m.ReadOrder(own.order_id), reply, begun_ns=T0 + LAG_NS)
-    assert own.state is State.OPEN
-    assert of.live_count() == 1
-
-
-def test_an_order_missing_from_an_early_list_is_not_missed():
-    of, out = desk()
-    own = made.own(State.OPEN)
-    of.add(own)
-    of.missing_from_list(own, T0 + LAG_NS - 1, T0 + LAG_NS)
-    of.recover(T0 + 2 * LAG_NS)
-    assert sent(out) == []
-
-
-def test_an_order_that_shrank_without_a_fill_is_counted_as_met_by_our_own():
-    of, out = desk()
-    own = made.own(State.OPEN)
-    of.add(own)
-    of.merge_read(own, made.shown(own, remaining=4), T0 + LAG_NS)
+    for number, again in ((1, False), (2, True)):
+        own = made.own(State.LOST if again else State.SENT, number=number)
+        of.add(own)
+        seen = made.shown(own, status=model.OrderStatus.CANCELED, remaining=0, qty=10)
+        answer(of, own, create(own, again), made.done(seen))
     assert out.self_trades == 1
 
 
-def test_a_fact_that_cannot_be_becomes_a_finding_and_the_order_is_read():
+def test_a_reply_that_shows_another_order_already_over_is_told_and_halts_nothing():
     of, out = desk()
-    own = made.own(State.OPEN)
+    own = made.own(State.SENT)
     of.add(own)
-    answer(of, own, create(own, True), made.done(made.shown(own)))
-    assert "impossible_fact" in out.findings
-    assert own.doomed
-    assert own.read_due_ns is not None
+    answer(of, own, create(own), made.done(made.over(own, model.OrderStatus.FILLED, 3)))
+    assert (own.state, own.suspicion, out.findings) == (State.DONE, None, {})
+    assert [effect.name for effect in out.effects] == ["echo_differs"]
+
+
+# --- what was refused is not sent again (row 19) --------------------------------------------------
+
+
+def first(of: Desk, number: int = 1, now_ns: int = T0, **wanted) -> OwnOrder | None:
+    """A first create is sent, if it may be."""
+    own = made.own(State.SENT, number=number, **wanted)
+    return own if of.send_create(own, create(own), now_ns) else None
+
+
+@pytest.mark.parametrize(("status", "code"), REFUSALS)
+def test_a_create_refused_as_our_bug_is_never_sent_again_under_any_id(status, code):
+    of, _ = desk()
+    own = first(of, 1)
+    assert own is not None
+    answer(of, own, create(own), m.Refused(status, code, ""))
+    hopeless = CODES[code].advice in (Advice.FIX, Advice.GIVE_UP)
+    assert (first(of, 2) is None) is hopeless
+    assert first(of, 3, qty=9) is not None
+
+
+@pytest.mark.parametrize("code", ["invalid_price", "insufficient_balance", "insufficient_shares"])
+def test_a_change_that_was_refused_is_not_asked_for_again_the_order_is_cancelled(code):
+    of, out, own = amending()
+    amend = own.amend
+    answer(
+        of, own, m.AmendResting(own.order_id, amend), m.Refused(CODES[Code(code)].status, code, "")
+    )
+    assert of.send_amend(own, amend, "once more", T0)
+    assert sent(out) == [m.CancelResting(own.order_id)]
+    assert (own.state, own.why) == (State.CANCELLING, "its change was refused")
+
+
+@pytest.mark.parametrize("code", ["rate_limited", "venue_cancel_only", "market_halted"])
+def test_a_change_that_pace_or_a_halt_refused_may_be_asked_for_again(code):
+    of, out, own = amending()
+    amend = own.amend
+    answer(
+        of, own, m.AmendResting(own.order_id, amend), m.Refused(CODES[Code(code)].status, code, "")
+    )
+    assert of.send_amend(own, amend, "once more", T0)
+    assert sent(out) == [m.AmendResting(own.order_id, amend)]
+
+
+def test_three_refusals_of_one_side_within_a_minute_are_often():
+    of, _ = desk()
+    for number in range(3):
+        own = first(of, number + 1, qty=number + 1)
+        assert own is not None
+        assert not of.often_refused(own, T0 + number)
+        refused = m.Refused(400, "invalid_price", "")
+        answer(of, own, create(own), refused, T0 + number)
+    assert of.often_refused(own, T0 + 2)
+    other = made.own(State.SENT, number=9, side="sell")
+    assert not of.often_refused(other, T0 + 2)
 
 
 def test_the_intent_of_an_order_encodes_to_its_body():

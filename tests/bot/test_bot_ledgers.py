@@ -1,5 +1,12 @@
 """Claims about our books against the venue's: fills booked once, and what a read may say."""
 
+import random
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from bot.core.desk import Desk
 from bot.core.ledgers import Ledgers
 from bot.core.order import State
@@ -8,7 +15,7 @@ from bot.core.settings import BudgetSettings, TrustSettings
 from tests.bot import made
 from tests.bot.made import EVENT, LAG_NS, MARKET, T0
 from venue.wire import model
-from venue.wire.money import Cents, FeeRate, Outcome, Qty, Side
+from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Qty, Side
 from venue.wire.names import MarketId, Ticker
 
 OTHER = MarketId("aaaaaaaa-0000-4000-8000-000000000002")
@@ -90,7 +97,7 @@ def test_a_fill_seen_in_two_walks_is_booked_once():
 def test_what_an_order_has_filled_beyond_its_booked_fills_counts_at_its_limit_and_fee():
     books = Books().opened()
     own = made.own(State.OPEN)
-    own.filled = Qty(4)
+    own.fills_shown(made.shown(own, filled=4))
     books.desk.add(own)
     assert books.of.holdings(MARKET) == (4, 0)
     # 4 x 40 and ceil(0.07 x 4 x 0.4 x 0.6 dollars) = 7 cents
@@ -100,7 +107,7 @@ def test_what_an_order_has_filled_beyond_its_booked_fills_counts_at_its_limit_an
 def test_a_fill_that_is_booked_is_not_counted_beside_its_order():
     books = Books().opened()
     own = made.own(State.OPEN)
-    own.filled = Qty(5)
+    own.fills_shown(made.shown(own, filled=5))
     books.desk.add(own)
     books.fills(T0 + LAG_NS, FILL)
     assert books.of.holdings(MARKET) == (5, 0)
@@ -111,7 +118,7 @@ def test_a_sale_not_booked_yet_takes_its_shares_out():
     books = Books().opened()
     books.fills(T0 + LAG_NS, FILL)
     sale = made.own(State.OPEN, side=Side.SELL, price=60, number=2)
-    sale.filled = Qty(2)
+    sale.fills_shown(made.shown(sale, filled=2))
     books.desk.add(sale)
     assert books.of.holdings(MARKET) == (3, 0)
 
@@ -207,3 +214,126 @@ def test_pages_end_where_the_oldest_fill_is_booked_but_not_before_the_books_are_
     books.opened()
     assert books.of.all_booked_before((FILL,))
     assert not books.of.all_booked_before((made.fill(made.own(State.OPEN), 2, 1),))
+
+
+# --- late fills, in every order of arrival --------------------------------------------------------
+
+STEP = LAG_NS // 4
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    fills=st.lists(st.tuples(st.integers(1, 60), st.integers(0, 4)), max_size=8),
+    reads=st.lists(
+        st.tuples(
+            st.integers(1, 80),
+            st.sampled_from(["balance", "positions", "fills"]),
+            st.integers(0, 4),
+            st.integers(0, 3),
+        ),
+        min_size=5,
+        max_size=60,
+    ),
+    wrong_cents=st.sampled_from([0, 0, 1, -1]),
+)
+def test_reads_that_lag_up_to_a_lag_differ_only_when_the_cash_does(fills, reads, wrong_cents):
+    """Each fill shows in each read from its own time plus that read's lag on; a balance that is a
+    cent off is told, and nothing else is."""
+    books = Books().opened()
+    own = made.own(State.OPEN)
+    made_at = {
+        number: (T0 + 4 * LAG_NS + at * STEP, made.fill(own, number, 1, fee_cents=fee))
+        for number, (at, fee) in enumerate(fills, 1)
+    }
+    compared = False
+    # Reads to follow the drawn ones, late enough to be compared for sure.
+    tail = [(90, "fills", 4, 0), (100, "balance", 4, 0), (100, "positions", 4, 0)]
+    tail.append((106, "fills", 0, 0))
+    for at, kind, lag, took in sorted(reads) + tail:
+        begun_ns = T0 + 4 * LAG_NS + at * STEP
+        ended_ns = begun_ns + took * STEP // 4
+        seen = [fill for made_ns, fill in made_at.values() if made_ns <= begun_ns - lag * STEP]
+        cash = 10_000 - sum(40 * fill.qty + fill.fee_cents for fill in seen)
+        if kind == "balance":
+            shown = model.Balance(Cents(0), Cents(0), Cents(cash + wrong_cents))
+            books.of.balance_read(shown, begun_ns, ended_ns)
+        elif kind == "positions":
+            held = {Outcome.YES: sum(fill.qty for fill in seen)} if seen else {}
+            books.positions(held, begun_ns)
+        else:
+            books.of.fills_read(tuple(reversed(seen)), begun_ns, ended_ns, [])
+        compared |= bool(books.of.difference_cents)
+        assert "position_differs" not in books.out.findings
+        assert ("cash_differs" in books.out.findings) is bool(books.of.difference_cents)
+        assert books.of.difference_cents in (0, wrong_cents)
+    assert compared is (wrong_cents != 0)
+
+
+def test_a_venue_that_rounds_each_fee_up_is_a_difference_that_stays_and_stops_nothing():
+    """S16: fees are not shown, and charged per fill instead of per order."""
+    books = Books().opened()
+    unpriced = [
+        msgspec.structs.replace(made.fill(made.own(State.OPEN), number, 1), fee_cents=None)
+        for number in range(1, 5)
+    ]
+    books.fills(T0 + LAG_NS, *unpriced)
+    # One fee is 0.07 x 0.4 x 0.6 dollars, 1.68 cents: ceiled, four times 2; the sum ceiled is 7.
+    for compared in (1, 2):
+        books.balance(10_000 - 4 * 40 - 4 * 2, T0 + 5 * compared * LAG_NS)
+        books.fills(T0 + (5 * compared + 2) * LAG_NS)
+        assert books.of.difference_cents == -1
+        assert list(books.out.findings) == ["cash_differs"]
+
+
+def test_a_list_that_drops_and_repeats_rows_leaves_the_books_right_once_it_shows_all():
+    """Row 54: a fifth of the rows dropped, a fifth shown twice, in every read."""
+    rng = random.Random(54)
+    books = Books().opened()
+    all_fills = [made.fill(made.own(State.OPEN), number, number % 3 + 1) for number in range(1, 40)]
+    for walk in range(20):
+        shown = [each for each in all_fills[: 2 * walk + 2] if rng.random() > 0.2]
+        shown += [each for each in shown if rng.random() < 0.2]
+        books.fills(T0 + (walk + 1) * LAG_NS, *shown)
+    books.fills(T0 + 30 * LAG_NS, *all_fills)
+    shares = sum(fill.qty for fill in all_fills)
+    assert books.of.holdings(MARKET) == (shares, 0)
+    assert books.of.event_cash_cents(EVENT, [MARKET]) == -40 * shares
+
+
+# --- what may still be traded while positions differ ----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "bid_room", "ask_room"),
+    [
+        ((5, 0), {Outcome.YES: 3}, 0, 3),
+        ((5, 0), {Outcome.YES: 8}, 0, 5),
+        ((5, 0), {Outcome.NO: 2}, 0, 0),
+        ((5, 0), {}, 0, 0),
+        ((5, 0), {Outcome.YES: 9, Outcome.NO: 7}, 0, 2),
+        ((0, 5), {Outcome.NO: 4}, 4, 0),
+    ],
+)
+def test_while_positions_differ_only_what_both_sides_of_the_books_hold_may_be_cut(
+    ours, theirs, bid_room, ask_room
+):
+    books = Books().opened()
+    for outcome, qty in zip((Outcome.YES, Outcome.NO), ours, strict=True):
+        if qty:
+            books.fills(T0 + LAG_NS, made.fill(made.own(State.OPEN, outcome=outcome), 1, qty))
+    books.positions(theirs, T0 + 5 * LAG_NS)
+    books.fills(T0 + 7 * LAG_NS)
+    assert "position_differs" in books.out.findings
+    assert books.of.shrink_room(MARKET, BookSide.BID) == bid_room
+    assert books.of.shrink_room(MARKET, BookSide.ASK) == ask_room
+
+
+def test_once_positions_agree_again_our_own_books_count():
+    books = Books().opened()
+    books.fills(T0 + LAG_NS, FILL)
+    books.positions({Outcome.YES: 2}, T0 + 5 * LAG_NS)
+    books.fills(T0 + 7 * LAG_NS)
+    books.positions({Outcome.YES: 5}, T0 + 9 * LAG_NS)
+    books.fills(T0 + 11 * LAG_NS)
+    assert books.out.findings == {}
+    assert books.of.shrink_room(MARKET, BookSide.ASK) == 5

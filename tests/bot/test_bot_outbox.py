@@ -4,8 +4,8 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.outbox import Outbox, kind_of
-from bot.core.settings import BudgetSettings
-from bot.core.spend import Lane
+from bot.core.settings import BudgetSettings, KeySettings
+from bot.core.spend import Lane, Purse
 from tests.bot import made
 from venue.wire import codec
 from venue.wire.errors import CODES, Advice, Code
@@ -16,9 +16,15 @@ SECOND = 1_000_000_000
 READ = m.ReadBalance()
 
 
-def outbox() -> Outbox:
-    """An outbox with a full purse."""
-    out = Outbox(BudgetSettings())
+CANCEL = m.CancelResting(OrderId("1"))
+ORDER = made.intent()
+CREATE = m.Create(ORDER, codec.encode_new_order(ORDER), False)
+DONE = m.Done(m.OrdersShown((), ""))
+
+
+def outbox(**keys: bool) -> Outbox:
+    """An outbox with a full purse for each of its keys."""
+    out = Outbox(BudgetSettings(), KeySettings(**keys))
     out.purse.begin(0)
     return out
 
@@ -27,14 +33,19 @@ def send(out: Outbox, now_ns: int = 0, request: m.Request = READ) -> m.RequestId
     """Send a request; its id, or None when it may not leave."""
     if not out.send(request, Lane.READ, "why", now_ns):
         return None
-    sent = out.effects[-1]
-    assert isinstance(sent, m.Send)
-    return sent.request_id
+    return last(out).request_id
 
 
-def refuse(out: Outbox, status: int, code: str, now_ns: int = 0, **headers) -> None:
+def last(out: Outbox) -> m.Send:
+    """The request that left last."""
+    return next(each for each in reversed(out.effects) if isinstance(each, m.Send))
+
+
+def refuse(
+    out: Outbox, status: int, code: str, now_ns: int = 0, request: m.Request = READ, **headers
+) -> None:
     """Send a request and have it refused."""
-    request_id = send(out, now_ns)
+    request_id = send(out, now_ns, request)
     assert request_id is not None
     out.answered(m.Replied(request_id, m.Refused(status, code, ""), **headers), now_ns)
 
@@ -121,3 +132,194 @@ def test_names_of_refusals_are_bounded():
     for number in range(200):
         refuse(out, 418, f"made_up_{number}", now_ns=number * SECOND)
     assert len(out.refused) <= 64
+
+
+# --- what a refusal says of the purse and the key -------------------------------------------------
+
+WAITS = {"rate_limited", "engine_overloaded", "engine_unavailable"}
+STOPS = {"unauthenticated", "forbidden_scope", "api_key_misconfigured", "conflicting_credentials"}
+
+
+@pytest.mark.parametrize("request_", [READ, CANCEL, CREATE], ids=["read", "cancel", "create"])
+@pytest.mark.parametrize("code", [each for each in Code if CODES[each].status < 500])
+def test_every_code_stops_the_key_or_makes_it_wait_or_does_neither(code, request_):
+    """The code-to-action table, as far as the whole credential is concerned."""
+    out = outbox()
+    refuse(out, CODES[code].status, code, request=request_)
+    assert ("key_refused" in out.findings) is (code in STOPS)
+    assert (send(out) is None) is (code in WAITS | STOPS)
+    assert out.refused == {code: 1}
+
+
+@pytest.mark.parametrize("code", ["rate_limited", "", "brand_new"])
+def test_a_429_without_a_readable_header_waits_a_second(code):
+    out = outbox()
+    refuse(out, 429, code)
+    assert out.purse.opens_ns() == SECOND
+    assert out.rate_limited == 1
+
+
+def test_an_overloaded_engine_is_no_sign_of_a_pace_too_quick():
+    out = outbox()
+    refuse(out, 429, "engine_overloaded", retry_after_ns=3 * SECOND)
+    assert (out.purse.opens_ns(), out.rate_limited) == (3 * SECOND, 0)
+
+
+def test_a_venue_that_cannot_take_requests_in_is_asked_again_soon():
+    out = outbox()
+    refuse(out, 503, "engine_unavailable")
+    assert out.purse.opens_ns() == SECOND // 4
+
+
+def test_a_venue_without_books_to_read_holds_nothing_else_up():
+    out = outbox()
+    refuse(out, 503, "engine_unavailable", request=m.ReadBook(made.MARKET))
+    assert send(out) is not None
+
+
+def test_an_unknown_answer_neither_waits_nor_begins_the_backoff_anew():
+    out = outbox()
+    refuse(out, 503, "engine_unavailable")
+    probe = send(out, SECOND)
+    out.answered(m.Replied(probe, m.Unknown("")), SECOND)
+    refuse(out, 503, "engine_unavailable", SECOND)
+    assert out.purse.opens_ns() == SECOND + SECOND // 2
+
+
+def test_a_decided_refusal_begins_the_backoff_anew():
+    out = outbox()
+    refuse(out, 503, "engine_unavailable")
+    refuse(out, 422, "insufficient_balance", SECOND, request=CREATE)
+    refuse(out, 503, "engine_unavailable", 2 * SECOND)
+    assert out.purse.opens_ns() == 2 * SECOND + SECOND // 4
+
+
+def test_a_refusal_for_any_other_reason_shows_that_the_key_works_again():
+    out = outbox()
+    refuse(out, 401, "unauthenticated")
+    refuse(out, 404, "order_not_found", 10 * SECOND)
+    assert out.findings == {}
+    assert send(out, 10 * SECOND) is not None
+
+
+def test_a_page_of_some_proxy_does_not_show_that_the_key_works():
+    out = outbox()
+    refuse(out, 401, "unauthenticated")
+    refuse(out, 404, "", 10 * SECOND)
+    assert "key_refused" in out.findings
+
+
+# --- several keys ---------------------------------------------------------------------------------
+
+
+def test_reads_go_on_the_read_key_if_there_is_one():
+    for split in (False, True):
+        out = outbox(read=split)
+        send(out)
+        assert last(out).key is (m.Key.READ if split else m.Key.TRADE)
+        send(out, request=CREATE)
+        assert last(out).key is m.Key.TRADE
+
+
+def test_each_key_has_a_purse_of_its_own():
+    out = outbox(read=True)
+    while send(out) is not None:
+        pass
+    assert out.requests["read"] == 340
+    assert out.purse.tokens(0) == 400
+    refuse(out, 429, "rate_limited", request=CREATE)
+    assert send(out, SECOND // 2) is not None
+
+
+@pytest.mark.parametrize(
+    ("request_", "finding", "other"),
+    [(READ, "read_key_refused", CREATE), (CREATE, "key_refused", READ)],
+)
+def test_a_refusal_names_the_key_and_stops_no_other(request_, finding, other):
+    out = outbox(read=True)
+    refuse(out, 403, "forbidden_scope", request=request_)
+    assert list(out.findings) == [finding]
+    assert f"on the {'read' if request_ is READ else 'trade'} key" in out.findings[finding]
+    assert send(out, request=request_) is None
+    assert send(out, request=other) is not None
+
+
+def test_the_standby_key_takes_over_cancels_alone():
+    out = outbox(standby=True)
+    send(out, request=CANCEL)
+    assert last(out).key is m.Key.TRADE
+    refuse(out, 401, "unauthenticated", request=CREATE)
+    assert send(out, request=CREATE) is None
+    assert send(out, request=CANCEL) is not None
+    assert last(out).key is m.Key.STANDBY
+
+
+def test_cancels_come_back_to_the_trade_key_when_it_works_again():
+    out = outbox(standby=True)
+    refuse(out, 401, "unauthenticated", request=CREATE)
+    out.probe_key(10 * SECOND - 1)
+    assert out.requests["cancel"] == 0
+    out.probe_key(10 * SECOND)
+    out.probe_key(10 * SECOND)
+    assert out.requests["cancel"] == 1
+    probe = last(out)
+    assert (probe.key, probe.request) == (m.Key.TRADE, m.CancelResting(OrderId("9" * 20)))
+    gone = m.Refused(404, "order_not_found", "")
+    out.answered(m.Replied(probe.request_id, gone), 10 * SECOND)
+    assert out.findings == {}
+    send(out, 10 * SECOND, CANCEL)
+    assert last(out).key is m.Key.TRADE
+
+
+def test_a_single_key_needs_no_probe_beside_its_reads():
+    out = outbox()
+    refuse(out, 401, "unauthenticated")
+    out.probe_key(10 * SECOND)
+    assert out.requests["cancel"] == 0
+
+
+def test_two_outboxes_may_spend_from_one_purse():
+    purse = Purse(BudgetSettings(), 0)
+    one, two = (Outbox(BudgetSettings(), None, purse) for _ in range(2))
+    while send(one) is not None:
+        pass
+    assert send(two) is None
+    refuse(two, 429, "rate_limited", SECOND, retry_after_ns=5 * SECOND)
+    assert send(one, 6 * SECOND - 1) is None
+    one.rests(300)
+    assert two.flat_ns(200, 6 * SECOND) == SECOND // 2
+
+
+# --- others on the key ----------------------------------------------------------------------------
+
+
+def others_spend(out: Outbox, now_ns: int) -> int:
+    """Reads a tenth of a second apart, each of which shows fifteen more tokens missing."""
+    for step in range(20):
+        now_ns += SECOND // 10
+        request_id = send(out, now_ns)
+        left = 499 - 40 * step
+        if request_id is None or left < 0:
+            break
+        out.answered(m.Replied(request_id, DONE, left), now_ns)
+    return now_ns
+
+
+def test_tokens_that_somebody_else_takes_are_a_finding_until_half_a_minute_after():
+    out = outbox()
+    now_ns = others_spend(out, 0)
+    assert "foreign_spend" in out.findings
+    assert out.foreign_per_second(now_ns) > 20
+    now_ns += 31 * SECOND
+    out.answered(m.Replied(send(out, now_ns), DONE, 499), now_ns)
+    assert out.findings == {}
+    assert out.foreign_per_second(now_ns) == 0
+
+
+def test_a_lane_without_a_token_is_dry_at_that_instant_alone():
+    out = outbox()
+    while out.send(CREATE, Lane.CREATE, "", 0):
+        pass
+    assert out.is_dry(Lane.CREATE, 0)
+    assert not out.is_dry(Lane.CREATE, 1)
+    assert not out.is_dry(Lane.CANCEL, 0)

@@ -1,16 +1,19 @@
-"""Claims about the series as it is read: the unreadable is left out, other rates are taken in."""
+"""Claims about the series as it is read, and about plans that stand until something changes."""
 
 import msgspec
+import pytest
 
 from bot.core.desk import Desk
 from bot.core.ledgers import Ledgers
 from bot.core.outbox import Outbox
 from bot.core.quoting import Quoting
 from bot.core.settings import BudgetSettings, RiskSettings, TraderSettings
-from bot.core.strategy import Strategy
+from bot.core.strategy import Quote, Strategy
+from strategies.fixed_spread import FixedSpread
 from tests.bot.made import INSTANT, T0
+from tests.bot.thin import Thin
 from venue.wire import model
-from venue.wire.money import Cents, FeeRate, Price, Qty
+from venue.wire.money import BookSide, Cents, FeeRate, Price, Qty
 from venue.wire.names import MarketId, ProjectId, Ticker
 
 SERIES = Ticker("ACME-VAL")
@@ -94,3 +97,74 @@ def test_a_market_that_is_the_same_again_changes_nothing():
     same = msgspec.json.decode(msgspec.json.encode(event(1)), type=model.Event)
     series.take_series([same], T0, T0 + 1)
     assert not ladder.dirty
+
+
+# --- what a limit denies --------------------------------------------------------------------------
+
+
+def denied() -> tuple[Thin, list[int]]:
+    """A rung whose wish a limit has just denied; the list counts the plans made since."""
+    thin = Thin([70, 40], lambda: FixedSpread(FixedSpread.Params()))
+    thin.start()
+    rung = thin.rung(0)
+    rung.want((Quote(BookSide.BID, Price(60), Qty(10)),), pulled=True)
+    thin.trader.quoting.decide(True, thin.now_ns)
+    for wish in rung.wishes:
+        rung.denied(wish)
+    made: list[int] = []
+    plan = rung.plan
+    rung.plan = lambda *told: (made.append(told[2]), plan(*told))[1]
+    return thin, made
+
+
+def decide(thin: Thin, later_ns: int = 0) -> None:
+    for ladder in thin.trader.quoting.ladders:
+        ladder.dirty = False
+    thin.trader.quoting.decide(True, thin.now_ns + later_ns)
+
+
+def test_a_denied_wish_is_not_made_again_at_the_next_beats():
+    thin, made = denied()
+    assert thin.rung(0).wishes == ()
+    decide(thin, 10_000_000)
+    decide(thin, 999_999_999)
+    assert made == []
+
+
+def test_a_denied_wish_is_made_again_after_a_second():
+    thin, made = denied()
+    decide(thin, 1_000_000_000)
+    assert made == [thin.now_ns + 1_000_000_000]
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_denied_wish_is_made_again_when_orders_of_its_event_change(index):
+    thin, made = denied()
+    thin.rung(index).orders_changed()
+    decide(thin)
+    assert made == [thin.now_ns]
+
+
+def test_a_denied_wish_is_made_again_when_fills_are_booked():
+    thin, made = denied()
+    thin.trader.quoting.fills_booked(thin.markets[1].market_id)
+    decide(thin)
+    assert made == [thin.now_ns]
+
+
+def test_a_denied_wish_is_made_again_when_something_else_is_wanted():
+    thin, made = denied()
+    thin.rung(0).want((Quote(BookSide.BID, Price(61), Qty(10)),), pulled=False)
+    decide(thin)
+    assert made == [thin.now_ns]
+
+
+def test_a_wish_that_was_not_denied_is_there_at_the_next_beat_as_it_is():
+    thin = Thin([70], lambda: FixedSpread(FixedSpread.Params()))
+    thin.start()
+    rung = thin.rung(0)
+    rung.want((), pulled=True)
+    first, _ = thin.trader.quoting.decide(True, thin.now_ns)
+    decide(thin, 1)
+    again, _ = thin.trader.quoting.decide(True, thin.now_ns + 2)
+    assert [wish for _, wish in again] == [wish for _, wish in first] != []

@@ -56,10 +56,10 @@ def rests(level: int, qty: int = 10, side: BookSide = BID, number: int = 1, **ot
     )
 
 
-def plan(wanted, orders, yes=0, no=0, pace=PACE, now_ns=LATER) -> Plan:
-    """The plan for a rung with these holdings."""
+def plan(wanted, orders, yes=0, no=0, pace=PACE, now_ns=LATER, **known) -> Plan:
+    """The plan for a rung with these holdings; known: `worth` and `short`."""
     free = free_shares(Qty(yes), Qty(no), orders)
-    return plan_rung(wanted, orders, free, pace, now_ns)
+    return plan_rung(wanted, orders, free, pace, now_ns, **known)
 
 
 # --- the table ------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Claims about the whole trader: its phases, what stops new orders, what never stops cancels."""
 
 from dataclasses import replace
+from random import Random
 
 import pytest
 
@@ -9,11 +10,11 @@ from bot.core.report import Phase
 from bot.core.settings import RiskSettings, TraderSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
+from bot.lab.sim.exchange import MAKER, SERIES
+from bot.lab.sim.odds import SECOND, Odds, draw
+from bot.lab.sim.world import World
 from tests.bot import made
 from tests.bot.made import T0
-from tests.sim.exchange import MAKER, SERIES
-from tests.sim.odds import SECOND, Odds, draw
-from tests.sim.world import World
 from venue.core import messages as v
 from venue.wire import codec
 from venue.wire.model import VenueState
@@ -36,6 +37,8 @@ def calm() -> Odds:
         strategy="fixed_spread",
         rungs=(2, 1),
         request_faults={},
+        write_faults={},
+        read_faults={},
         frame_faults={},
         episodes={},
         slow_read=0.0,
@@ -43,6 +46,13 @@ def calm() -> Odds:
         slow_lag_ns=SECOND // 2,
         fast_lag_ns=1_000_000,
         cash_cents=1_000_000,
+        skew_ns=0,
+        drift_ppm=0,
+        turn_ns=0,
+        acks=True,
+        dead_rung=False,
+        budget=(200, 400, 60),
+        series_loss_cents=0,
         event_loss_cents=20_000,
         rung_position_qty=200,
     )
@@ -171,7 +181,7 @@ def foreign(world: World) -> None:
 def test_an_order_of_somebody_else_stops_new_orders_and_is_told():
     world = quoting()
     foreign(world)
-    world.run_until(world.now_ns + 5 * SECOND)
+    world.run_until(world.now_ns + 10 * SECOND)
     assert "foreign_orders" in world.process.trader.out.findings
     assert resting(world) == 1
 
@@ -189,7 +199,7 @@ def test_what_rests_at_the_start_is_cancelled_before_the_first_quote():
 
 def test_orders_of_an_earlier_run_are_found_however_late_the_series_is_read():
     world = quoting()
-    world._crash(0)
+    world.replace(world.process, 0, Random(0))
     late = world.process
     real = world.deliver
 
@@ -214,14 +224,15 @@ def test_an_open_intent_is_settled_before_anything_is_quoted():
     order = QtyOrder(market, Outcome.YES, Side.BUY, Price(5), Qty(1), TimeInForce.GTC, cid)
     world.exchange.apply(v.PlaceOrder(MAKER, order), world.now_ns)
     body = codec.encode_new_order(order)
-    world.intents.open[cid] = m.OpenIntent(order, body)
-    world.auditor._bodies[cid] = body
+    world.disk.plant(m.OpenIntent(order, body))
+    world.auditor.bodies[cid] = body
     world.run_until(world.now_ns + SECOND)
     world.start(world.process)
     trader = world.process.trader
     assert world.run_until(world.now_ns + 9 * SECOND, lambda: trader.phase is Phase.QUOTING)
     assert resting(world) == 0
-    assert cid not in world.intents.open
+    left = world.disk.open_intents(world.process.log)
+    assert cid not in [intent.order.client_order_id for intent in left]
 
 
 def test_a_lost_create_that_the_cash_does_not_reach_for_does_not_keep_a_restart_waiting():
@@ -242,8 +253,8 @@ def test_a_lost_create_that_the_cash_does_not_reach_for_does_not_keep_a_restart_
         answer = world.exchange.apply(v.PlaceOrder(MAKER, order), world.now_ns)
     assert isinstance(answer, v.Refused)
     body = codec.encode_new_order(order)
-    world.intents.open[order.client_order_id] = m.OpenIntent(order, body)
-    world.auditor._bodies[order.client_order_id] = body
+    world.disk.plant(m.OpenIntent(order, body))
+    world.auditor.bodies[order.client_order_id] = body
     world.run_until(world.now_ns + SECOND)
     world.start(world.process)
     trader = world.process.trader

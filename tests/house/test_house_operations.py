@@ -40,6 +40,8 @@ def shown_as(name: str, text: str) -> object:
     if text == "-":
         return msgspec.NODEFAULT
     number, _, unit = text.partition(" ")
+    if not number.isdecimal():
+        return text
     return int(number) * NS[unit] if name.endswith("_ns") else int(number)
 
 

@@ -40,7 +40,7 @@ class FakeTrader:
         """Take an event in."""
         self.events.append(event)
         self.times.append(now_ns)
-        self.stopping = self.stopping or isinstance(event, m.StopRequested)
+        self.stopping = self.stopping or isinstance(event, m.StopRequested | m.JournalFailed)
         self._more.set()
         effects = [] if self._behave is None else self._behave(event)
         self._unanswered += sum(isinstance(effect, m.Send) for effect in effects)
@@ -71,9 +71,14 @@ class FakeTrader:
 
 
 def runner_of(
-    trader: FakeTrader, folder: Path, base_url: str = "http://127.0.0.1:1/v1", drain_ns: int = 10**9
+    trader: FakeTrader,
+    folder: Path,
+    base_url: str = "http://127.0.0.1:1/v1",
+    drain_ns: int = 10**9,
+    *,
+    keeps: bool = False,
 ) -> Runner:
-    """A runner of that trader; its channel leads nowhere."""
+    """A runner of that trader; its channel leads nowhere. keeps: latch, crashes and heartbeat."""
     clock = Clock()
     times = FeedTimes(open_s=0.1, backoff_min_s=0.01, backoff_max_s=0.02)
     return Runner(
@@ -82,6 +87,7 @@ def runner_of(
         Rest(base_url, Secret("lm_test"), 4),
         lambda failed: Journal(folder, clock.now_ns(), failed),
         lambda emit: Feed("ws://127.0.0.1:1", emit, times),
+        state=folder if keeps else None,
         drain_ns=drain_ns,
     )
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from bot.core import messages as m
 from bot.io import journal as journal_module
-from bot.io.intents import Intents
-from bot.io.journal import Journal, cut_torn_tail, open_intents, read_journal, segments
+from bot.io.journal import Journal, cut_torn_tail, read_journal, remember, segments
 from bot.io.records import OPENING, Entry, Head, JournalFault, Segment, framed
 from bot.io.statedir import StateDirectory, StateFault
 from tests.io.samples import ORDER_ID, ORDER_JSON, create, sent
@@ -22,8 +21,6 @@ from venue.wire.names import ClientOrderId
 pytestmark = pytest.mark.anyio
 
 DONE = m.Done(m.OrderShown(codec.decode(ORDER_JSON, model.Order)))
-REFUSED = m.Refused(422, "market_halted", "no")
-UNKNOWN = m.Unknown("502")
 
 
 @pytest.fixture
@@ -98,11 +95,11 @@ def test_a_damaged_byte_never_yields_a_wrong_entry(at, flip):
 def test_another_version_is_refused_with_a_clear_word(tmp_path):
     path = tmp_path / "journal-00000001.log"
     path.write_bytes(segment_bytes().replace(OPENING, b"LMKJ\x07", 1))
-    with pytest.raises(JournalFault, match="journal version 7, this program reads version 1"):
+    with pytest.raises(JournalFault, match="journal version 7, this program reads versions 1 to 2"):
         list(read_journal(path))
     path.write_bytes(b"something else entirely")
     with pytest.raises(JournalFault, match="not a journal"):
-        open_intents([path])
+        remember([path])
 
 
 def test_a_journal_that_is_a_link_is_refused(tmp_path):
@@ -110,46 +107,6 @@ def test_a_journal_that_is_a_link_is_refused(tmp_path):
     (tmp_path / "journal-00000001.log").symlink_to(tmp_path / "real")
     with pytest.raises(JournalFault):
         list(read_journal(tmp_path / "journal-00000001.log"))
-
-
-# --- intents --------------------------------------------------------------------------------------
-
-FIRST, AGAIN = sent(create("a-1"), 1), sent(create("a-1", again=True), 2)
-
-
-@pytest.mark.parametrize(
-    ("messages", "is_open"),
-    [
-        ([FIRST], True),
-        ([FIRST, reply(DONE)], False),
-        ([FIRST, reply(REFUSED)], False),
-        ([FIRST, reply(UNKNOWN)], True),
-        ([FIRST, reply(UNKNOWN), AGAIN], True),
-        ([FIRST, reply(UNKNOWN), AGAIN, reply(REFUSED, 2)], True),
-        ([FIRST, reply(UNKNOWN), AGAIN, reply(DONE, 2)], False),
-        ([FIRST, reply(REFUSED), AGAIN, reply(REFUSED, 2)], False),
-        ([FIRST, reply(REFUSED), AGAIN], True),
-        ([FIRST, m.Started("b", ()), AGAIN, reply(REFUSED, 2)], True),
-        ([FIRST, m.Started("b", ()), reply(DONE)], True),
-        ([FIRST, m.Started("b", (), new_account=True)], False),
-        ([FIRST, m.Finished((), ())], False),
-        ([FIRST, m.Finished((ORDER_ID,), ())], True),
-        ([FIRST, m.Finished((), (ClientOrderId("a-1"),))], True),
-        ([sent(m.CancelResting(ORDER_ID), 1), reply(UNKNOWN)], False),
-    ],
-)
-def test_a_create_is_open_until_it_has_a_definite_answer(messages, is_open):
-    intents = Intents()
-    for each in messages:
-        intents.follow(each)
-    assert intents.open() == ((intent("a-1"),) if is_open else ())
-
-
-def test_an_intent_of_an_earlier_run_is_not_closed_by_a_refusal():
-    intents = Intents((intent("a-1"),))
-    intents.follow(AGAIN)
-    intents.follow(reply(REFUSED, 2))
-    assert intents.open() == (intent("a-1"),)
 
 
 # --- the journal on disk --------------------------------------------------------------------------
@@ -214,10 +171,10 @@ async def test_the_next_run_learns_of_the_open_intents(tmp_path):
     first.journal.append(3, reply(DONE, 1))
     await first.stop()
     second = Writing(tmp_path)
-    assert second.journal.left_open == (intent("a-2"),)
+    assert second.journal.memory.open_intents == (intent("a-2"),)
     await second.stop()
     third = Writing(tmp_path)
-    assert third.journal.left_open == (intent("a-2"),)
+    assert third.journal.memory.open_intents == (intent("a-2"),)
     await third.stop()
 
 
@@ -230,7 +187,7 @@ async def test_a_torn_tail_is_cut_when_the_next_run_begins(tmp_path):
     path.write_bytes(whole + framed(Entry(2, reply(DONE)))[:-1])
     second = Writing(tmp_path)
     assert path.read_bytes() == whole
-    assert second.journal.left_open == (intent("a-1"),)
+    assert second.journal.memory.open_intents == (intent("a-1"),)
     await second.stop()
 
 
@@ -240,7 +197,7 @@ async def test_a_run_that_died_before_its_head_was_whole_hides_nothing(tmp_path)
     await first.stop()
     (tmp_path / "journal-00000002.log").write_bytes(OPENING + b"\x09")
     second = Writing(tmp_path)
-    assert second.journal.left_open == (intent("a-1"),)
+    assert second.journal.memory.open_intents == (intent("a-1"),)
     await second.stop()
 
 
@@ -254,7 +211,7 @@ async def test_a_full_segment_is_followed_by_the_next_and_old_ones_go(tmp_path):
     kept = segments(tmp_path)
     assert len(kept) == 3
     assert kept[-1].name > "journal-00000009.log"
-    assert open_intents(kept) == (intent("a-0"),)
+    assert remember(kept).open_intents == (intent("a-0"),)
 
 
 async def test_a_disk_that_refuses_stops_every_create(tmp_path, monkeypatch):

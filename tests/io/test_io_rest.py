@@ -54,7 +54,7 @@ async def test_every_kind_of_http_failure_is_never_left_or_unknown(kind, monkeyp
     async def fail(*_args, **_kwargs):
         raise fault
 
-    monkeypatch.setattr(rest._client, "send", fail)
+    monkeypatch.setattr(rest._client.http, "send", fail)
     answer = (await rest.ask(create())).answer
     await rest.drain()
     if issubclass(kind, NEVER_LEFT):
@@ -74,7 +74,7 @@ async def test_a_bug_while_sending_is_unknown_and_still_an_answer(monkeypatch):
     async def fail(*_args, **_kwargs):
         raise ZeroDivisionError("ours")
 
-    monkeypatch.setattr(rest._client, "send", fail)
+    monkeypatch.setattr(rest._client.http, "send", fail)
     assert isinstance((await rest.ask(create())).answer, m.Unknown)
     await rest.drain()
 

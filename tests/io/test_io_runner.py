@@ -39,7 +39,7 @@ def once(kind: type, *effects: m.Effect):
 async def test_a_run_begins_with_started_and_ends_well_when_its_time_is_over(tmp_path):
     trader = FakeTrader()
     ended = await run(runner_of(trader, tmp_path))
-    assert trader.events[0] == m.Started("ab" * 10, ())
+    assert trader.events[0] == m.Started("ab" * 10, (), journal=m.JournalFate.LOST)
     assert trader.of(m.StopRequested) == [m.StopRequested("the time asked for is over")]
     assert ended.exit_code is Exit.OK
 

@@ -175,6 +175,7 @@ def test_every_family_has_its_own_name_and_says_its_unit():
     assert len(names) == len(set(names))
     units = ("_cents", "_seconds", "_shares", "_orders")
     counted = {"phase", "requests_in_flight", "tokens", "findings", "rung_quotable"}
+    counted |= {"latched", "breaker_used", "breaker_limit", "foreign_requests_per_second"}
     for family in FAMILIES:
         assert family.is_total or family.name.endswith(units) or family.name in counted
         assert family.help.endswith(".")

@@ -1,61 +1,33 @@
-"""Claims about whole simulated lives: many seeds hold, every fault occurs, and the alarm works."""
+"""Claims about whole simulated lives: every invariant holds in every step of every seed."""
 
 import pytest
 
-from bot.core import reconcile
-from bot.core.quoting import Quoting
-from bot.core.spend import Purse
-from tests.sim import world
-from tests.sim.audit import Broken
-from tests.sim.odds import EPISODES, FRAME_FAULTS, REQUEST_FAULTS, draw
-from venue.wire.money import Qty
+from bot.lab.sim.coverage import GOAL, missed, table
+from tests.sim.blocks import BLOCKS, block, shared_folder, together
 
-SEEDS = 150
-BLOCK = 15
+SEEDS_MIN = 400
+EVENTS_MIN = 2_000_000
+FAULTS_MIN = 80_000
 
 
-@pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
-def test_every_invariant_holds_in_every_step_of_every_seed(first):
-    for seed in range(first, first + BLOCK):
-        lived = world.run(seed)
-        assert lived.process.finished is not None
+@pytest.fixture
+def shared(tmp_path_factory, request):
+    """The folder that the workers of this run share."""
+    worker = getattr(request.config, "workerinput", {}).get("workerid", "")
+    return shared_folder(tmp_path_factory.getbasetemp(), worker)
 
 
-def test_a_seed_draws_the_same_world_twice():
-    first, second = world.run(7), world.run(7)
-    assert first.steps == second.steps
-    assert first.auditor.truth == second.auditor.truth
+@pytest.mark.parametrize("number", range(BLOCKS))
+def test_every_invariant_holds_in_every_step_of_every_seed(number, shared):
+    told = block(number, shared)
+    assert told["broken"] == [], "\n".join(told["texts"])
 
 
-def test_the_seeds_draw_every_fault_there_is():
-    drawn = [draw(seed) for seed in range(SEEDS)]
-    for name in REQUEST_FAULTS:
-        assert any(name in odds.request_faults for odds in drawn)
-    for name in FRAME_FAULTS:
-        assert any(name in odds.frame_faults for odds in drawn)
-    for name in EPISODES:
-        assert any(name in odds.episodes for odds in drawn)
-    assert any(not odds.request_faults and not odds.episodes for odds in drawn)
-
-
-def first_break(seeds: range) -> str:
-    """The first invariant that breaks in these seeds, empty when none does."""
-    for seed in seeds:
-        try:
-            world.run(seed)
-        except Broken as fault:
-            return str(fault)
-    return ""
-
-
-PLANTED = [
-    (Quoting, "admits_create", lambda self, rung, wish, now_ns: Qty(wish.qty), "B3"),
-    (Purse, "told_to_wait", lambda self, retry_after_ns, now_ns: None, "B5"),
-    (reconcile, "crosses", lambda side, price, orders: [], "B11"),
-]
-
-
-@pytest.mark.parametrize(("home", "name", "broken", "invariant"), PLANTED)
-def test_the_alarm_sounds_when_a_rule_is_taken_out(monkeypatch, home, name, broken, invariant):
-    monkeypatch.setattr(home, name, broken)
-    assert f": {invariant}:" in first_break(range(60))
+def test_the_seeds_are_many_and_meet_every_row_of_the_catalogue_that_can_occur(shared):
+    whole = together([block(number, shared) for number in range(BLOCKS)])
+    print(whole.line())
+    print(table(whole.counts))
+    assert whole.seeds >= SEEDS_MIN
+    assert whole.events >= EVENTS_MIN
+    assert whole.faults >= FAULTS_MIN
+    assert missed(whole.counts, GOAL) == {}

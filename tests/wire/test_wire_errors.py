@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from venue.wire.errors import CODES, PRECEDENCE, Advice, Code, Sequenced, row_for
+from venue.wire.errors import CODES, PRECEDENCE, Advice, Code, Culprit, Row, Sequenced, row_for
 
 TABLE = Path(__file__).parent.parent / "tables" / "codes.txt"
 ROWS = [
@@ -45,6 +45,44 @@ def test_what_may_have_been_carried_out_is_read_back(code):
 
 
 @pytest.mark.parametrize("code", Code)
+def test_a_code_puts_the_fault_where_its_status_says(code):
+    by_status = {
+        400: Culprit.CALLER,
+        401: Culprit.CREDENTIAL,
+        403: Culprit.CREDENTIAL,
+        404: Culprit.STATE,
+        409: Culprit.STATE,
+        422: Culprit.STATE,
+        429: Culprit.PACE,
+        500: Culprit.SERVICE,
+        503: Culprit.SERVICE,
+    }
+    exceptions = {Code.INVALID_REQUEST: Culprit.CALLER, Code.ENGINE_OVERLOADED: Culprit.SERVICE}
+    row = CODES[code]
+    assert row.culprit is exceptions.get(code, by_status[row.status])
+
+
+@pytest.mark.parametrize(
+    ("advice", "codes"),
+    [
+        (Advice.STOP_KEY, "unauthenticated forbidden_scope api_key_misconfigured"),
+        (Advice.STOP_KEY, "conflicting_credentials"),
+        (Advice.FRESH_WALK, "invalid_cursor"),
+        (Advice.PARK_MARKET, "market_not_found market_halted market_resolved"),
+        (Advice.PARK_VENUE, "venue_halted venue_cancel_only"),
+        (Advice.LOOK_AGAIN, "order_not_found"),
+        (Advice.REREAD_FUNDS, "insufficient_balance insufficient_shares"),
+        (Advice.EXISTS, "duplicate_order_id"),
+        (Advice.ENDED, "order_not_cancelable"),
+        (Advice.GIVE_UP, "budget_not_fillable no_executable_liquidity"),
+        (Advice.FIX, "invalid_price invalid_qty invalid_request invalid_request_body"),
+    ],
+)
+def test_a_code_that_was_decided_against_names_the_next_step(advice, codes):
+    assert {CODES[Code(code)].advice for code in codes.split()} == {advice}
+
+
+@pytest.mark.parametrize("code", Code)
 def test_a_known_code_answers_by_its_own_row_whatever_its_status(code):
     assert row_for(599, code.value) == CODES[code]
 
@@ -63,6 +101,7 @@ def test_a_known_code_answers_by_its_own_row_whatever_its_status(code):
         (422, Sequenced.DECIDED, Advice.FIX),
         (429, Sequenced.NEVER, Advice.WAIT),
         (500, Sequenced.UNKNOWN, Advice.READ_BACK),
+        (499, Sequenced.DECIDED, Advice.FIX),
         (502, Sequenced.UNKNOWN, Advice.READ_BACK),
         (504, Sequenced.UNKNOWN, Advice.READ_BACK),
     ],
@@ -71,5 +110,10 @@ def test_a_known_code_answers_by_its_own_row_whatever_its_status(code):
 def test_an_unrecognised_code_is_a_generic_failure_of_its_status_class(
     status, sequenced, advice, code
 ):
-    row = row_for(status, code)
-    assert (row.status, row.sequenced, row.advice) == (status, sequenced, advice)
+    culprits = {
+        Advice.READ_BACK: Culprit.SERVICE,
+        Advice.FIX: Culprit.CALLER,
+        Advice.STOP_KEY: Culprit.CREDENTIAL,
+        Advice.WAIT: Culprit.PACE,
+    }
+    assert row_for(status, code) == Row(status, culprits[advice], sequenced, advice)

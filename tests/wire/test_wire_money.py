@@ -216,3 +216,42 @@ def test_a_rate_reads_exactly_and_shows_at_least_four_places(text, e8, shown):
 def test_a_text_that_is_no_rate_is_refused(text):
     with pytest.raises(ValueError, match="not a fee rate"):
         FeeRate.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("so_far", "rate", "qty", "price", "fees", "charge"),
+    [
+        (0, "0", 10, 50, 0, 0),
+        (0, "0.0175", 1, 40, 4_200_000_000, 1),
+        (0, "0.07", 10, 50, 175_000_000_000, 18),
+        (0, "1", 100, 50, 25_000_000_000_000, 2_500),
+        # A second fill is charged what the order's sum has grown by: nothing, or a cent, or more.
+        (4_200_000_000, "0.0175", 1, 40, 8_400_000_000, 0),
+        (8_400_000_000, "0.0175", 1, 40, 12_600_000_000, 1),
+        (10_000_000_000, "0.0175", 1, 40, 14_200_000_000, 1),
+        (175_000_000_000, "0.07", 10, 50, 350_000_000_000, 17),
+    ],
+)
+def test_a_fill_is_charged_what_the_rounded_sum_of_its_order_grows_by(
+    so_far, rate, qty, price, fees, charge
+):
+    told = money.fill_fee(FeeUnits(so_far), FeeRate.parse(rate), Qty(qty), Price(price))
+    assert told == (fees, charge)
+    assert [type(each) for each in told] == [int, int]
+
+
+@given(RATES, st.lists(st.tuples(st.integers(1, 500), PRICES), min_size=1, max_size=8))
+def test_the_charges_of_an_order_add_up_to_one_rounding_of_its_exact_fees(rate, fills):
+    fees, charged = FeeUnits(0), 0
+    for qty, price in fills:
+        fees, charge = money.fill_fee(fees, rate, Qty(qty), price)
+        assert charge >= 0
+        charged += charge
+    exact = sum(Fraction(rate.e8, 10**8) * q * p * (100 - p) / 100 for q, p in fills)
+    assert charged == ceil(exact)
+
+
+@pytest.mark.parametrize(("price", "qty", "cents"), [(37, 12, 444), (99, 1, 99), (1, 0, 0)])
+def test_notional_is_price_times_shares_in_whole_cents(price, qty, cents):
+    told = money.notional(Price(price), Qty(qty))
+    assert (told, type(told)) == (cents, int)

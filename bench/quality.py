@@ -1,0 +1,153 @@
+"""Requests per unit of quoting quality, and queue place kept: the trader against a maker that
+cancels and creates everything each second.
+
+Both want what the same strategy wants of the same market; the same crowd, and the same recorded
+tape, trade around them. Quality is time: an hour of a wanted quote with at least half its size
+within one cent of it counts one. A place is lost where shares of ours leave a price by our own
+doing, where others stand too, and come back to it while it is wanted all along. Anchor: that other
+maker, in the same run.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from bench.maker import renewed, traded
+from bench.stand import Stand, crowd_plan, slot, tape_plan
+from bot.core.strategy import Strategy
+from bot.core.trader import Trader
+from strategies.fixed_spread import FixedSpread
+from venue.core import messages as v
+from venue.crowd.run import CrowdPlan
+from venue.wire import model
+from venue.wire.instant import NS_PER_MS
+from venue.wire.money import BookSide, Price
+from venue.wire.names import MarketId, OrderId
+
+_SAMPLE_NS = 250 * NS_PER_MS
+_HOUR = 3_600 * 1_000 * NS_PER_MS // _SAMPLE_NS
+_WARM_UP_S = 10
+_DECIDED_NS = 50 * NS_PER_MS
+"""A change that reaches the venue was decided, and what was wanted then seen, less than so long
+before."""
+
+_TAPE = Path(__file__).resolve().parents[2] / "shared/data/inxd-23apr10"
+_TAPE_SPEED = 4.0
+
+_Slot = tuple[MarketId, BookSide, Price]
+
+
+class Watch:
+    """What a maker's quotes are worth, sampled four times a second; which prices are wanted is seen
+    at every beat."""
+
+    def __init__(self, stand: Stand) -> None:
+        self._stand = stand
+        self._next_ns = stand.now_ns + _WARM_UP_S * 1_000 * NS_PER_MS
+        self._orders: dict[OrderId, v.OrderState] = {}
+        self._wanted: dict[_Slot, int] = {}
+        self._lost: dict[_Slot, int] = {}
+        self.wanted = 0
+        self.near = 0
+        self.resting = 0
+        self.displaced = 0
+        stand.own = self._changed
+
+    def _changed(self, order: v.OrderState) -> None:
+        """An order of the maker's: what left a wanted price without a fill has lost its place."""
+        before = self._orders.pop(order.order_id, None)
+        works = order.status in model.RESTING
+        if works:
+            self._orders[order.order_id] = order
+        if before is None:
+            return
+        at, left = slot(before), before.remaining_qty - (order.filled_qty - before.filled_qty)
+        stays = order.remaining_qty if works and slot(order) == at else 0
+        since_ns = self._wanted.get(at)
+        held = since_ns is not None and since_ns < self._stand.now_ns - _DECIDED_NS
+        if left > stays and held and self._stand.queue.others_at(at):
+            self._lost[at] = self._lost.get(at, 0) + left - stays
+
+    def sample(self, mind: Trader) -> None:
+        """A beat: see what is wanted; look at what rests, if it is time to."""
+        quotes = [
+            (rung.market_id, quote)
+            for ladder in mind.quoting.ladders
+            for rung in ladder.rungs
+            for quote in rung.wanted
+        ]
+        now_ns, before = self._stand.now_ns, self._wanted
+        slots = [(market_id, quote.side, quote.price) for market_id, quote in quotes]
+        self._wanted = {at: before.get(at, now_ns) for at in slots}
+        self._lost = {at: qty for at, qty in self._lost.items() if at in self._wanted}
+        if now_ns < self._next_ns:
+            return
+        self._next_ns += _SAMPLE_NS
+        resting: dict[_Slot, int] = {}
+        for order in self._orders.values():
+            at = slot(order)
+            resting[at] = resting.get(at, 0) + order.remaining_qty
+        for market_id, quote in quotes:
+            self.wanted += 1
+            near = sum(
+                resting.get((market_id, quote.side, Price(quote.price + tick)), 0)
+                for tick in (-1, 0, 1)
+            )
+            self.near += 2 * near >= quote.qty
+        for at, qty in resting.items():
+            if at in self._wanted:
+                self.resting += qty
+                self.displaced += min(qty, self._lost.get(at, 0))
+
+    @property
+    def hours(self) -> float:
+        """Hours of wanted quotes with our size near them."""
+        return self.near / _HOUR
+
+    @property
+    def kept(self) -> float:
+        """The part of resting size-time at wanted prices that has kept its place."""
+        return 1 - self.displaced / max(1, self.resting)
+
+
+_Maker = Callable[
+    [Stand, Callable[[], Strategy], float, Callable[[Trader], None]],
+    Trader,
+]
+
+
+def _measured(plan: CrowdPlan, maker: _Maker, seconds: float) -> tuple[float, Watch]:
+    """Requests per hour of quality, and what was seen."""
+    stand = Stand(plan)
+    watch = Watch(stand)
+    params = FixedSpread.Params(max_position_qty=1_000_000)
+    maker(stand, lambda: FixedSpread(params), seconds, watch.sample)
+    return stand.requests / max(1e-9, watch.hours), watch
+
+
+def _rows(name: str, plan: CrowdPlan, seconds: float) -> list[tuple[str, str]]:
+    ours, watch = _measured(plan, traded, seconds)
+    theirs, other = _measured(plan, renewed, seconds)
+    return [
+        (
+            f"{name}: requests per hour of quality",
+            f"{ours:.0f}, cancel and create {theirs:.0f}",
+        ),
+        (f"{name}: ours / cancel and create", f"{100 * ours / theirs:.1f} % (aim 25 %)"),
+        (
+            f"{name}: wanted quotes served",
+            f"{100 * watch.near / max(1, watch.wanted):.1f} %, "
+            f"cancel and create {100 * other.near / max(1, other.wanted):.1f} %",
+        ),
+        (
+            f"{name}: queue place kept",
+            f"{100 * watch.kept:.2f} % (aim 99 %), cancel and create {100 * other.kept:.2f} %",
+        ),
+    ]
+
+
+def run(quick: bool) -> list[tuple[str, str]]:
+    """Rows of (figure, text). quick: five minutes of each market, not half an hour."""
+    rows = _rows("crowd", crowd_plan(7), 300 if quick else 1_800)
+    if not _TAPE.is_dir():
+        return [*rows, ("tape", f"not there: {_TAPE.name}")]
+    return rows + _rows("tape", tape_plan(_TAPE, _TAPE_SPEED), 300 if quick else 1_800)

@@ -1,0 +1,62 @@
+"""The `breakers` part of the configuration file: bounds, and what the compiled caps refuse.
+
+Nothing here can be switched off. A number beyond a compiled cap of `bot.core.breaker` is refused:
+to pass it, that file has to be changed too, and so by two people.
+
+Source: docs/operations.md, Breakers and latches; reliability, rows 70, 71, 76.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.core.breaker import ORDER_NOTIONAL_CENTS_CAP, ORDER_QTY_CAP, TICKS_THROUGH_CAP
+from bot.core.settings import BreakerSettings
+from venue.wire.instant import NS_PER_MS
+from venue.wire.limits import NOTIONAL_CENTS_MAX, QTY_MAX
+
+_DEFAULT: Final = BreakerSettings()
+_RATE_MAX: Final = 100_000
+_DAY_MS: Final = 86_400_000
+
+Rate = Annotated[int, Field(ge=0, le=_RATE_MAX)]
+Money = Annotated[int, Field(ge=0, le=NOTIONAL_CENTS_MAX)]
+
+
+class Breakers(BaseModel):
+    """What trips, and what one order may be at most; 0 is what follows from the other limits."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    writes_per_second: Rate = _DEFAULT.writes_per_second
+    creates_per_minute: Rate = _DEFAULT.creates_per_minute
+    notional_cents_per_minute: Money = _DEFAULT.notional_cents_per_minute
+    fills_per_minute: Rate = _DEFAULT.fills_per_minute
+    filled_qty_per_minute: int = Field(_DEFAULT.filled_qty_per_minute, ge=0, le=QTY_MAX)
+    loss_cents: Money = _DEFAULT.loss_cents
+    drawdown_cents: Money = _DEFAULT.drawdown_cents
+    rejects_per_minute: int = Field(_DEFAULT.rejects_per_minute, ge=1, le=_RATE_MAX)
+    unknown_age_ms: int = Field(_DEFAULT.unknown_age_ns // NS_PER_MS, ge=1_000, le=_DAY_MS)
+    order_notional_cents: Money = _DEFAULT.order_notional_cents
+    ticks_through: int = Field(_DEFAULT.ticks_through, ge=0, le=98)
+
+    def settings(self) -> BreakerSettings:
+        """The trader's numbers, milliseconds turned into nanoseconds."""
+        numbers = self.model_dump()
+        return BreakerSettings(unknown_age_ns=numbers.pop("unknown_age_ms") * NS_PER_MS, **numbers)
+
+
+def beyond_caps(breakers: Breakers, order_qty: int) -> Iterator[tuple[tuple[str, str], str]]:
+    """(place, text) of every number that a compiled cap refuses."""
+    for place, value, cap in (
+        (("risk", "order_qty"), order_qty, ORDER_QTY_CAP),
+        (
+            ("breakers", "order_notional_cents"),
+            breakers.order_notional_cents,
+            ORDER_NOTIONAL_CENTS_CAP,
+        ),
+        (("breakers", "ticks_through"), breakers.ticks_through, TICKS_THROUGH_CAP),
+    ):
+        if value > cap:
+            yield place, f"{value} is beyond the compiled cap of {cap} (bot/core/breaker.py)"

@@ -1,0 +1,214 @@
+"""`bot cancel-all`: cancel what rests on the account by hand, and prove that nothing is left.
+
+Source: design, The bot, item 11; reliability, rows 12, 29-31, 108, B13.
+"""
+
+import json
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.commands.common import (
+    EXIT_CONFIGURATION,
+    EXIT_LEFT_OVER,
+    EXIT_VENUE,
+    ConfigPath,
+    duration_ns,
+    external,
+    fail,
+    faults_told,
+    keep_memory_private,
+    key_of,
+    read,
+)
+
+if TYPE_CHECKING:
+    from bot.config import ExternalSettings
+    from bot.core.sweeper import Left, Sweeper, SweepSettings, Verdict
+    from bot.io.secret import Secret
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command(
+        "cancel-all", epilog="Example: bot cancel-all configs/paper.yaml --verify --deadline 60s"
+    )(cancel_all)
+
+
+def cancel_all(
+    config: ConfigPath,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Repeat until two whole lists show nothing resting.")
+    ] = False,
+    whole: Annotated[
+        bool,
+        typer.Option("--all/--series", help="The whole account, or this file's series alone."),
+    ] = True,
+    deadline: Annotated[
+        str, typer.Option(metavar="TIME", help="Give up and name what is left after 30s or 5m.")
+    ] = "60s",
+    reaper_key: Annotated[
+        bool,
+        typer.Option("--reaper-key", help="Use the reaper's key, where the bot's own is refused."),
+    ] = False,
+    json_line: Annotated[
+        bool, typer.Option("--json", help="End with the outcome as one line of JSON on stdout.")
+    ] = False,
+) -> None:
+    """Cancel every resting order, whoever placed it.
+
+    Ends with 0 when nothing rests or, without --verify, when every cancel was answered; with 4 and
+    the exact list when orders may be left; with 3 when the venue or the key stands in the way.
+    """
+    deadline_ns = duration_ns("--deadline", deadline)
+    with faults_told():
+        draft = read(config)
+        settings = external(draft)
+        if reaper_key and draft.reaper is None:
+            fail(
+                EXIT_CONFIGURATION,
+                f"{config}: no reaper is described there, so there is no key of its own",
+            )
+        if reaper_key and draft.reaper is not None:
+            key = key_of(draft.reaper)
+        else:
+            key = key_of(settings)
+            _warn_of_a_bot(settings, key)
+        # The reaper's key has both scopes; beside the bot's own there may be one for reads.
+        place = None if reaper_key else settings.read_key
+        read_key = None if place is None else key_of(place)
+    from bot.core.settings import BudgetSettings
+    from bot.core.sweeper import SweepSettings
+    from venue.wire.instant import NS_PER_MS
+    from venue.wire.names import fold_ticker
+
+    wanted = SweepSettings(
+        series_ticker=None if whole else fold_ticker(draft.file.series),
+        verify=verify,
+        deadline_ns=deadline_ns,
+        requests_in_flight=draft.file.pace.requests_in_flight,
+        read_lag_ns=draft.file.trust.read_lag_ms * NS_PER_MS,
+        budget=BudgetSettings(**draft.file.budget.model_dump()),
+    )
+    verdict = _swept(settings, key, read_key, wanted, quiet=json_line)
+    code, text, shown = _told(verdict)
+    if json_line:
+        typer.echo(json.dumps({"exit_code": code, **shown}))
+    else:
+        typer.echo(text, err=bool(code))
+    raise typer.Exit(code)
+
+
+def _warn_of_a_bot(settings: "ExternalSettings", key: "Secret") -> None:
+    """A bot that goes on quoting makes this a race; it is the person's to decide."""
+    from bot.io.accountlock import holder_of
+    from bot.io.faults import ShellFault
+
+    try:
+        holder = holder_of(settings.base_url, key)
+    except ShellFault as fault:
+        # Nothing of this may stand in the way of cancelling.
+        typer.echo(f"warning: cannot see whether a bot trades this account: {fault}", err=True)
+        return
+    if holder is None:
+        return
+    pause = f"kill -USR1 {holder.pid}" if holder.pid else "kill -USR1 with its process id"
+    typer.echo(
+        f"warning: {holder.told()} trades this account and will quote again; "
+        f"pause it with: {pause}",
+        err=True,
+    )
+
+
+def _swept(
+    settings: "ExternalSettings",
+    key: "Secret",
+    read_key: "Secret | None",
+    wanted: "SweepSettings",
+    *,
+    quiet: bool,
+) -> "Verdict":
+    import anyio
+
+    from bot.core.messages import Key
+    from bot.io.clock import Clock
+    from bot.io.logs import Masker, configure_logs
+    from bot.io.rest import Rest
+    from bot.io.sweeping import sweep
+
+    keep_memory_private()
+    masker = Masker()
+    others = {} if read_key is None else {Key.READ: read_key}
+    for each in (key, *others.values()):
+        masker.learn(each)
+    configure_logs(masker)
+
+    async def swept() -> "Verdict":
+        rest = Rest(settings.base_url, key, wanted.requests_in_flight, others=others)
+        try:
+            return await sweep(rest, Clock(), wanted, (lambda _: None) if quiet else _Progress())
+        finally:
+            await rest.drain()
+
+    return anyio.run(swept, backend_options={"use_uvloop": True})
+
+
+class _Progress:
+    """Tells how far the sweep is, a line whenever it changes."""
+
+    def __init__(self) -> None:
+        self._said = ""
+
+    def __call__(self, sweeper: "Sweeper") -> None:
+        line = f"found {sweeper.found}, cancelled {sweeper.cancelled}, left {sweeper.open_count}"
+        if sweeper.halted:
+            line += "; the venue is halted and takes no cancels, asked again every 5 s"
+        elif sweeper.verifying:
+            line += "; reading what rests"
+        if line != self._said:
+            self._said = line
+            typer.echo(line, err=True)
+
+
+def _told(verdict: "Verdict") -> tuple[int, str, dict[str, object]]:
+    """Exit code, text for a person, and fields of the JSON line."""
+    from bot.core.sweeper import Clean, KeyRefused, Overdue, Sent
+
+    match verdict:
+        case Clean():
+            text = f"nothing rests, as two lists have shown; {verdict.cancelled} orders cancelled"
+            return 0, text, {"verified": True, "cancelled": verdict.cancelled, "left": []}
+        case Sent():
+            text = f"{verdict.cancelled} orders cancelled; not verified: --verify reads the account"
+            return 0, text, {"verified": False, "cancelled": verdict.cancelled, "left": []}
+        case KeyRefused():
+            text = f"the venue refuses the key: {verdict.status} {verdict.code}; see --reaper-key"
+            fields = {"verified": False, "refused": f"{verdict.status} {verdict.code}"}
+            return EXIT_VENUE, _listed(text, verdict.left), {**fields, "left": _rows(verdict.left)}
+        case Overdue(listed=False):
+            text = "the account could not be read, so nobody knows what rests; see the venue"
+            fields = {"verified": False, "cancelled": verdict.cancelled, "listed": False}
+            return EXIT_VENUE, _listed(text, verdict.left), {**fields, "left": _rows(verdict.left)}
+        case Overdue():
+            text = f"{verdict.cancelled} orders cancelled; time is over and these may rest:"
+            if not verdict.left:
+                text = f"{verdict.cancelled} orders cancelled; time is over before it was verified"
+            fields = {"verified": False, "cancelled": verdict.cancelled, "listed": True}
+            return (
+                EXIT_LEFT_OVER,
+                _listed(text, verdict.left),
+                {**fields, "left": _rows(verdict.left)},
+            )
+
+
+def _listed(text: str, left: "tuple[Left, ...]") -> str:
+    rows = [
+        f"  {each.order_id} {each.ticker} {each.remaining_qty} shares: {each.why}" for each in left
+    ]
+    return "\n".join([text, *rows])
+
+
+def _rows(left: "tuple[Left, ...]") -> list[dict[str, object]]:
+    import msgspec
+
+    return [msgspec.structs.asdict(each) for each in left]

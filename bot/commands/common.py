@@ -1,0 +1,106 @@
+"""What the commands share: faults as text and exit code, durations, the draft, the venue's key.
+
+Source: docs/operations.md, Exit codes; reliability, rows 72, 103.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+
+import typer
+
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+
+if TYPE_CHECKING:
+    from bot.config import Draft, ExternalSettings, ReaperSettings
+    from bot.io.secret import Secret
+    from bot.keyplaces import KeyPlace
+
+EXIT_CONFIGURATION: Final = 2
+EXIT_VENUE: Final = 3
+EXIT_LEFT_OVER: Final = 4
+
+_DURATION: Final = re.compile(r"([0-9]{1,9})(ms|s|m|h)", re.ASCII)
+_UNITS_NS: Final = {
+    "ms": NS_PER_MS,
+    "s": NS_PER_SECOND,
+    "m": 60 * NS_PER_SECOND,
+    "h": 3600 * NS_PER_SECOND,
+}
+
+ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="One series' YAML file.")]
+
+
+@contextmanager
+def faults_told() -> Iterator[None]:
+    """Turn what a person can mend into a text on stderr and an exit code."""
+    from bot.config import ConfigFault
+    from bot.io.faults import ShellFault
+
+    try:
+        yield
+    except ConfigFault as fault:
+        fail(EXIT_CONFIGURATION, str(fault))
+    except ShellFault as fault:
+        fail(EXIT_VENUE, str(fault))
+
+
+def fail(code: int, message: str) -> NoReturn:
+    """Say what is wrong on stderr and end with this exit code."""
+    typer.echo(message, err=True)
+    raise typer.Exit(code)
+
+
+def duration_ns(option: str, text: str) -> int:
+    """Nanoseconds of a text such as 60s; ends with 2, naming the option, for anything else."""
+    found = _DURATION.fullmatch(text)
+    if found is None or int(found[1]) == 0:
+        fail(EXIT_CONFIGURATION, f"{option} {text}: a number and ms, s, m or h, such as 60s")
+    return int(found[1]) * _UNITS_NS[found[2]]
+
+
+def read(config: Path) -> "Draft":
+    """The draft of a configuration; with faults, all of them are told, the strategy's too."""
+    from bot.config import finish, read_draft
+
+    draft = read_draft(config)
+    if draft.faults:
+        finish(draft)
+    return draft
+
+
+def external(draft: "Draft") -> "ExternalSettings":
+    """The venue of a configuration, for what makes sense only where it outlives the bot.
+
+    Raises ConfigFault for an embedded one.
+    """
+    from bot.config import ConfigFault, EmbeddedSettings
+
+    settings = draft.venue
+    if isinstance(settings, EmbeddedSettings):
+        raise ConfigFault(
+            [f"{draft.source.path}: the embedded venue ends with its bot and nothing rests there"]
+        )
+    return settings
+
+
+def keep_memory_private() -> None:
+    """Let no dump of this process' memory be written: it would hold the key."""
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def key_of(settings: "ExternalSettings | ReaperSettings | KeyPlace") -> "Secret":
+    """The key that a configuration names. Raises SecretFault; warns of a file open to others."""
+    from bot.io import secret
+
+    if settings.key_file is not None:
+        key = secret.from_file(settings.key_file, settings.key_name)
+        if secret.is_open_to_others(settings.key_file):
+            typer.echo(f"warning: {settings.key_file} is readable to others", err=True)
+        return key
+    assert settings.key_env is not None
+    return secret.from_environment(settings.key_env)

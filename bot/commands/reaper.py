@@ -1,0 +1,177 @@
+"""`bot reaper`: the process beside the bot that cancels everything when the bot is silent.
+
+Source: design, The bot, item 11; reliability, rows 64, 108, D8.
+"""
+
+import contextlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.commands.common import (
+    EXIT_CONFIGURATION,
+    EXIT_LEFT_OVER,
+    ConfigPath,
+    external,
+    fail,
+    faults_told,
+    keep_memory_private,
+    key_of,
+    read,
+)
+
+if TYPE_CHECKING:
+    from bot.config import ExternalSettings, ReaperSettings
+    from bot.core.sweeper import SweepSettings
+    from bot.io.secret import Secret
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("reaper", epilog="Example: bot reaper configs/paper.yaml")(reaper)
+
+
+def reaper(
+    config: ConfigPath,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            help="The bot's status page, such as http://127.0.0.1:8090/healthz, where the state "
+            "directory is not shared; no latch can be set then."
+        ),
+    ] = None,
+    state_dir: Annotated[
+        Path | None, typer.Option(help="The state directory of the bot, instead of ./state/<name>.")
+    ] = None,
+    now: Annotated[
+        bool, typer.Option("--now", help="Latch and cancel everything at once, beat or no beat.")
+    ] = False,
+    json_line: Annotated[
+        bool, typer.Option("--json", help="End with the state of things as one line of JSON.")
+    ] = False,
+) -> None:
+    """Watch the bot; when its heartbeat stops, latch it and cancel everything, again and again.
+
+    Uses the key under `reaper` in CONFIG. Runs until it is told to stop (Ctrl-C). Ends with 0, or
+    with 4 when it was stopped before it had shown that nothing rests.
+    """
+    with faults_told():
+        draft = read(config)
+        settings = external(draft)
+        if draft.reaper is None:
+            fail(
+                EXIT_CONFIGURATION,
+                f"{config}: reaper: missing; name a key of its own there: key_file or key_env",
+            )
+        own = key_of(draft.reaper)
+        _refuse_the_bots_key(settings, own)
+        folder = state_dir or draft.state.directory
+        phase, clean = _watch(settings, draft.reaper, own, url, folder, at_once=now)
+    code = 0 if clean else EXIT_LEFT_OVER
+    if json_line:
+        typer.echo(json.dumps({"exit_code": code, "phase": phase, "clean": clean}))
+    elif not clean:
+        typer.echo("stopped before it was shown that nothing rests: bot cancel-all --verify")
+    raise typer.Exit(code)
+
+
+def _refuse_the_bots_key(settings: "ExternalSettings", own: "Secret") -> None:
+    """A key that is revoked with the bot's, or throttled by it, is no second key.
+
+    Where the bot's own key cannot be read from here, the lock of a bot that runs tells.
+    """
+    import hmac
+
+    from bot.io.accountlock import holder_of
+    from bot.io.faults import ShellFault
+    from bot.io.secret import SecretFault
+
+    same = False
+    try:
+        same = hmac.compare_digest(key_of(settings).reveal(), own.reveal())
+    except SecretFault:
+        with contextlib.suppress(ShellFault):
+            same = holder_of(settings.base_url, own) is not None
+    if same:
+        fail(
+            EXIT_CONFIGURATION,
+            "reaper: its key is the bot's own; make a second key of the same account "
+            "with the scopes read and trade",
+        )
+
+
+def _watch(
+    settings: "ExternalSettings",
+    told: "ReaperSettings",
+    own: "Secret",
+    url: str | None,
+    folder: Path,
+    *,
+    at_once: bool,
+) -> tuple[str, bool]:
+    """Watch until told to stop. What the reaper was doing then, and whether nothing rests."""
+    import anyio
+
+    from bot.core.sweeper import SweepSettings
+    from bot.io.logs import Masker, configure_logs
+    from bot.io.statedir import REAPER_LOCK, StateDirectory
+    from venue.wire.instant import NS_PER_SECOND
+
+    keep_memory_private()
+    masker = Masker()
+    masker.learn(own)
+    configure_logs(masker)
+    wanted = SweepSettings(deadline_ns=60 * NS_PER_SECOND)
+    held = None if url is not None else StateDirectory.open(folder, REAPER_LOCK, "reaper")
+    try:
+        shared = None if held is None else held.path
+        return anyio.run(
+            _run, settings.base_url, own, url, shared, told.after_ns, wanted, at_once,
+            backend_options={"use_uvloop": True},
+        )  # fmt: skip
+    finally:
+        if held is not None:
+            held.close()
+
+
+async def _run(
+    base_url: str,
+    own: "Secret",
+    url: str | None,
+    folder: Path | None,
+    after_ns: int,
+    wanted: "SweepSettings",
+    at_once: bool,
+) -> tuple[str, bool]:
+    import asyncio
+    import signal
+
+    import httpx
+
+    from bot.io.clock import Clock
+    from bot.io.latch import Latch
+    from bot.io.reaper import Reaper, ReaperFault, file_source, key_trouble, page_source
+    from bot.io.rest import Rest
+
+    rest = Rest(base_url, own, wanted.requests_in_flight)
+    trouble = await key_trouble(rest)
+    if trouble is not None and trouble.status:
+        await rest.drain()
+        raise ReaperFault(
+            f"reaper: the venue refuses its key: {trouble.status} {trouble.code}; "
+            "it needs the scopes read and trade"
+        )
+    async with httpx.AsyncClient(trust_env=False, follow_redirects=False) as client:
+        if folder is not None:
+            source, latch = file_source(folder), Latch(folder)
+        else:
+            assert url is not None
+            source, latch = page_source(client, url), None
+        watching = Reaper(source, rest, Clock(), latch, after_ns, wanted)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, watching.stop)
+        await watching.run(at_once=at_once)
+    return watching.phase.value, watching.clean

@@ -1,0 +1,76 @@
+"""`bot reset`: show why the bot is latched, ask, and take the latch away.
+
+Source: design, law 8; reliability, rows 64, 66, 76, B13.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.commands.common import EXIT_CONFIGURATION, EXIT_VENUE, ConfigPath, fail, faults_told, read
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("reset", epilog="Example: bot reset configs/demo.yaml --yes")(reset)
+
+
+def reset(
+    config: ConfigPath,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask: the reason was looked at.")
+    ] = False,
+    json_line: Annotated[
+        bool, typer.Option("--json", help="End with the outcome as one line of JSON on stdout.")
+    ] = False,
+    state_dir: Annotated[
+        Path | None, typer.Option(help="Where the latch stands, instead of ./state/<name>.")
+    ] = None,
+) -> None:
+    """Show why nothing is quoted, ask, and let the bot quote again; forget its crashes too.
+
+    A bot that runs takes notice within two seconds; one that does not starts normally next time.
+    Ends with 0 when nothing is latched any more, with 3 when the latch stays.
+    """
+    with faults_told():
+        folder = state_dir or read(config).state.directory
+        from bot.io.crashes import CrashLog
+        from bot.io.latch import Latch
+
+        latch = Latch(folder)
+        record = latch.read()
+        if record is not None:
+            if not json_line:
+                since = f" since {record.at}" if record.at else ""
+                typer.echo(f"latched{since} by {record.by}: {record.reason}")
+            if not yes:
+                _ask()
+            latch.clear()
+        forgot = folder.is_dir() and CrashLog(folder).forget()
+    reason = "" if record is None else record.reason
+    if json_line:
+        by = "" if record is None else record.by
+        typer.echo(
+            json.dumps(
+                {"was_latched": record is not None, "by": by, "reason": reason, "crashes": forgot}
+            )
+        )
+    elif record is None:
+        typer.echo("nothing is latched")
+    else:
+        typer.echo("the latch is gone: the bot quotes again")
+
+
+def _ask() -> None:
+    """Go on only if a person says so."""
+    if not _somebody_is_there():
+        fail(EXIT_CONFIGURATION, "nobody to ask here: say --yes once the reason was looked at")
+    if not typer.confirm("Was the reason looked at, and may the bot quote again?"):
+        fail(EXIT_VENUE, "the latch stays")
+
+
+def _somebody_is_there() -> bool:
+    return sys.stdin.isatty()

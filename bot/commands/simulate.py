@@ -1,0 +1,250 @@
+"""`bot simulate`: the trader against the real engine, in virtual time, under seeded faults.
+
+Source: reliability, section 4, Simulator contract.
+"""
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from bot.commands.common import EXIT_CONFIGURATION, duration_ns, fail
+from venue.wire.instant import NS_PER_SECOND
+
+if TYPE_CHECKING:
+    from bot.lab.bug import Bug
+    from bot.lab.sim.odds import Odds
+    from bot.lab.simulate import Outcome
+
+_EXAMPLE = "Example: bot simulate --seed 7 --events 1_000_000 --profile brutal"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("simulate", epilog=_EXAMPLE)(simulate)
+
+
+def simulate(
+    seed: Annotated[int | None, typer.Option(min=0, help="The one seed to live through.")] = None,
+    seeds: Annotated[
+        str | None, typer.Option(metavar="A-B", help="Seeds A to B, both included; default 0-9.")
+    ] = None,
+    profile: Annotated[str, typer.Option(help="calm, swarm or brutal.")] = "swarm",
+    events: Annotated[
+        str, typer.Option(metavar="N", help="Go on in each seed until so many events, 1_000_000.")
+    ] = "0",
+    for_: Annotated[
+        str | None, typer.Option("--for", metavar="TIME", help="Seed after seed for 60s, 5m, 8h.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, max=256, help="Processes.")] = 1,
+    without: Annotated[
+        str, typer.Option(metavar="NAMES", help="Faults and episodes to leave out, by comma.")
+    ] = "",
+    until: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Length of the phase with faults: 3200ms.")
+    ] = None,
+    rungs: Annotated[
+        str, typer.Option(metavar="N,N", help="Rungs of each event, instead of those drawn.")
+    ] = "",
+    shrink: Annotated[
+        bool, typer.Option(help="Make the first failure smaller before it is told.")
+    ] = True,
+    bug: Annotated[
+        str, typer.Option(metavar="NAME", help="Plant this bug; ends with 1 once it is found.")
+    ] = "",
+    bugs: Annotated[
+        str,
+        typer.Option(
+            metavar="WHICH", help="Hunt all planted bugs, rotating ones, or so many: all, 10."
+        ),
+    ] = "",
+    quiet: Annotated[bool, typer.Option("--quiet", help="Tell only of seeds that fail.")] = False,
+    json_line: Annotated[
+        bool, typer.Option("--json", help="End with the summary as one line of JSON on stdout.")
+    ] = False,
+) -> None:
+    """Live through seeds with faults drawn from each; exit code 1 when an invariant broke.
+
+    Prints each seed with its draw, what it came to, and in the end how often each row of the
+    failure catalogue was met. A failure prints its last events and the command that repeats it.
+    With --bugs it is the other way round: exit code 0 only when every planted bug was found.
+    """
+    if bug or bugs:
+        _plant(bug, bugs, seed, profile, jobs, json_line=json_line)
+    from bot.lab.sim.coverage import table
+    from bot.lab.simulate import Summary, many
+
+    draws = _draws(seed, seeds, profile, _count(events), for_, without, until, rungs)
+    summary = Summary()
+    first_broken: Odds | None = None
+    drawn: dict[int, Odds] = {}
+    for outcome in many(
+        _noted(draws, drawn, quiet=quiet, err=json_line),
+        jobs,
+    ):
+        odds = drawn.pop(outcome.seed)
+        summary.add(outcome)
+        _tell(odds, outcome, quiet=quiet, err=json_line)
+        if outcome.broken and first_broken is None:
+            first_broken = odds
+    if first_broken is not None and shrink:
+        _tell_smallest(first_broken, err=json_line)
+    if json_line:
+        typer.echo(json.dumps(summary.plain()))
+    else:
+        typer.echo(f"rows of the failure catalogue met:\n{table(summary.counts)}")
+        typer.echo(summary.line())
+    raise typer.Exit(1 if summary.broken else 0)
+
+
+def _noted(
+    draws: "Iterator[Odds]", drawn: "dict[int, Odds]", *, quiet: bool, err: bool
+) -> "Iterator[Odds]":
+    """The draws as they are taken, each kept by its seed, and told before it is lived through."""
+    for odds in draws:
+        drawn[odds.seed] = odds
+        if not quiet:
+            typer.echo(f"seed {odds.seed}\n{odds.lines()}", err=err)
+        yield odds
+
+
+def _draws(
+    seed: int | None,
+    seeds: str | None,
+    profile: str,
+    events: int,
+    for_: str | None,
+    without: str,
+    until: str | None,
+    rungs: str,
+) -> "Iterator[Odds]":
+    """The odds asked for, one by one; ends with 2 for a wrong option."""
+    from dataclasses import replace
+
+    from bot.lab.sim.odds import draw, narrowed
+
+    names = tuple(name.strip() for name in without.split(",") if name.strip())
+    until_ns = None if until is None else duration_ns("--until", until)
+    counts = tuple(_count(each) for each in rungs.split(",")) if rungs else None
+    for number in _numbers(seed, seeds, for_):
+        try:
+            odds = draw(number, profile)
+            odds = narrowed(odds, without=names, until_ns=until_ns, rungs=counts)
+        except ValueError as fault:
+            fail(EXIT_CONFIGURATION, str(fault))
+        yield replace(odds, events=events)
+
+
+def _numbers(seed: int | None, seeds: str | None, for_: str | None) -> Iterator[int]:
+    """The seeds asked for: one, a range, or as many as the time allows."""
+    if seed is not None and seeds is not None:
+        fail(EXIT_CONFIGURATION, "--seed and --seeds: one of them")
+    first, last = (seed, seed) if seed is not None else _range(seeds or "0-9")
+    if for_ is None:
+        yield from range(first, last + 1)
+        return
+    end_s = time.monotonic() + duration_ns("--for", for_) / NS_PER_SECOND
+    number = first
+    while time.monotonic() < end_s:
+        yield number
+        number += 1
+
+
+def _range(text: str) -> tuple[int, int]:
+    first, dash, last = text.partition("-")
+    low, high = _count(first), _count(last if dash else first)
+    if high < low:
+        fail(EXIT_CONFIGURATION, f"--seeds {text}: two numbers, the smaller first, such as 0-99")
+    return low, high
+
+
+def _count(text: str) -> int:
+    digits = text.replace("_", "").strip()
+    if not (digits.isascii() and digits.isdigit()):
+        fail(EXIT_CONFIGURATION, f"{text!r}: a whole number, such as 1_000_000")
+    return int(digits)
+
+
+def _tell(odds: "Odds", outcome: "Outcome", *, quiet: bool, err: bool) -> None:
+    """What one seed came to; a failure with its draw, its last events and how to repeat it."""
+    if outcome.broken:
+        typer.echo(f"seed {odds.seed}\n{odds.lines()}\n{outcome.events}", err=True)
+        typer.echo(f"BROKEN {outcome.broken}\nreplay: {outcome.replay}", err=True)
+    elif not quiet:
+        held = f"{outcome.steps} events, {outcome.faults} faults, effect log {outcome.log}"
+        typer.echo(f"seed {odds.seed} held: {held}", err=err)
+
+
+def _tell_smallest(odds: "Odds", *, err: bool) -> None:
+    """The smallest odds that fail in the same way, and the command that repeats them."""
+    from bot.lab.sim.show import replay_command
+    from bot.lab.simulate import shrunk
+
+    smallest, text = shrunk(odds, lambda step: typer.echo(f"shrinking: {step}", err=err))
+    if text:
+        typer.echo(f"smallest:\n{smallest.lines()}\nBROKEN {text}", err=err)
+        typer.echo(f"replay: {replay_command(smallest)}", err=True)
+
+
+# --- planted bugs ---------------------------------------------------------------------------------
+
+
+def _plant(
+    bug: str, which: str, seed: int | None, profile: str, jobs: int, *, json_line: bool
+) -> None:
+    """Hunt one planted bug, or several; ends the command."""
+    from bot.lab.bugs import BUGS, named, rotating
+
+    if bug and which:
+        fail(EXIT_CONFIGURATION, "--bug and --bugs: one of them")
+    if bug:
+        try:
+            planted = named(bug)
+        except ValueError as fault:
+            known = ", ".join(each.name for each in BUGS)
+            fail(EXIT_CONFIGURATION, f"{fault}; there are {known}")
+        _hunt_one(planted, seed, profile, json_line=json_line)
+    if which == "all":
+        _hunt_many(BUGS, jobs, json_line=json_line)
+    _hunt_many(rotating() if which == "rotating" else rotating(_count(which)), jobs, json_line)
+
+
+def _hunt_one(planted: "Bug", seed: int | None, profile: str, *, json_line: bool) -> NoReturn:
+    """One bug, in one seed or in as many as it takes; ends with 1 when it was found."""
+    from bot.lab.bugs import hunt, hunt_in, plain
+    from bot.lab.sim.show import last_events
+
+    if seed is None:
+        found, world = hunt(planted), None
+    else:
+        found, world = hunt_in(planted, seed, profile)
+    typer.echo(f"{planted.name}: {planted.mistake}", err=json_line)
+    if found.is_found:
+        if world is not None:
+            typer.echo(last_events(world), err=True)
+        typer.echo(f"BROKEN {found.text}", err=True)
+        where = f"--seed {found.seed}" + (f" --profile {profile}" if world else "")
+        typer.echo(f"found after {found.events} events", err=json_line)
+        typer.echo(f"replay: bot simulate --bug {planted.name} {where}", err=True)
+    else:
+        typer.echo(f"not found within {found.events} events", err=json_line)
+    if json_line:
+        typer.echo(json.dumps(plain([found])))
+    raise typer.Exit(1 if found.is_found else 0)
+
+
+def _hunt_many(planted: "Sequence[Bug]", jobs: int, json_line: bool) -> NoReturn:
+    """Several bugs, each told as it is found; ends with 0 only when all were."""
+    from bot.lab.bugs import HEAD, hunt_all, line, plain, summary
+
+    typer.echo(HEAD, err=json_line)
+    results = []
+    for found in hunt_all(planted, jobs):
+        results.append(found)
+        typer.echo(line(found), err=json_line)
+    typer.echo(summary(results), err=json_line)
+    if json_line:
+        typer.echo(json.dumps(plain(results)))
+    raise typer.Exit(0 if all(each.is_found for each in results) else 1)

@@ -1,0 +1,55 @@
+"""What a venue takes: prices on a market's own grid, and sizes below a ceiling that it keeps.
+
+A strategy speaks whole cents and any size. Bids are moved down and asks up to the next price that
+the market takes, so that no quote becomes bolder, and no order is larger than the venue was seen
+to take. Source: interface, Market (min_price, max_price, tick_size); silences S25, S46.
+"""
+
+import msgspec
+
+from bot.core.strategy import Quote
+from venue.wire.model import Market
+from venue.wire.money import PRICE_MAX, PRICE_MIN, TICK_CENTS, BookSide, Price, Qty
+
+_USUAL = (PRICE_MIN, PRICE_MAX, TICK_CENTS)
+
+
+def taken(quotes: tuple[Quote, ...], market: Market, ceiling: Qty | None) -> tuple[Quote, ...]:
+    """The quotes as this market takes them: the same tuple where nothing is to be changed.
+
+    ceiling: the most shares of one order, None while none is known. A quote that has no price
+    within the bounds is left out; of several that meet on one price the sizes are added.
+    """
+    usual = (market.min_price, market.max_price, market.tick_size) == _USUAL
+    if usual and (ceiling is None or all(quote.qty <= ceiling for quote in quotes)):
+        return quotes
+    met: dict[tuple[BookSide, Price], Quote] = {}
+    for quote in quotes:
+        price = _on_grid(quote.side, quote.price, market)
+        if price is None:
+            continue
+        before = met.get((quote.side, price))
+        qty = quote.qty if before is None else before.qty + quote.qty
+        limit = None if quote.limit is None else _on_grid(quote.side, quote.limit, market)
+        met[quote.side, price] = msgspec.structs.replace(
+            quote, price=price, qty=Qty(qty if ceiling is None else min(qty, ceiling)), limit=limit
+        )
+    return tuple(met.values())
+
+
+def _on_grid(side: BookSide, price: Price, market: Market) -> Price | None:
+    """The next price that the market takes, on the safe side; None where there is none."""
+    low, tick = market.min_price, max(1, market.tick_size)
+    steps, rest = divmod(price - low, tick)
+    if side is BookSide.ASK:
+        steps += rest > 0
+        shown = max(low, low + steps * tick)
+        return Price(shown) if shown <= market.max_price else None
+    top = (market.max_price - low) // tick
+    return Price(low + min(steps, top) * tick) if steps >= 0 <= top else None
+
+
+def lowered(ceiling: Qty | None, refused: Qty) -> Qty:
+    """The ceiling after an order of `refused` shares was too large: half of that at most."""
+    half = Qty(max(1, refused // 2))
+    return half if ceiling is None else min(half, ceiling)

@@ -1,0 +1,78 @@
+"""What is known of one order as a value: facts about it are joined, and a join only ever learns.
+
+Two facts are comparable by our own count of answered writes. A reply, and a read begun late enough
+after the last answer, both speak of the present epoch: since then the order can only fill, be
+shrunk by self-trade prevention, or end. So within an epoch the larger `filled` and the smaller
+`size` are the newer; across epochs the later one knows price and size, and `filled` and `ended`
+hold for ever. The venue's `updated_at` decides nothing: it may lag, repeat, or step.
+
+`Known.join` is commutative, associative and idempotent, and never knows less than either side.
+
+Source: design, The bot, item 7; reliability, rows 28, 34, 36, B8; silences S13, S20.
+"""
+
+from typing import Final
+
+import msgspec
+
+from venue.wire import model
+from venue.wire.money import Price, Qty
+
+EARLIER: Final = -1
+"""The epoch of a read begun too early to say which of our writes it saw: only fills and an end
+count."""
+
+
+class Known(msgspec.Struct, frozen=True):
+    """What is known of an order.
+
+    epoch: how many writes about it had an answer, as far as price and size go. price: its limit,
+    cents of its own outcome. size: shares it comes to at most, those filled and those that work.
+    filled: shares that have traded, at least. ended: whether nothing of it works any more.
+    """
+
+    epoch: int
+    price: Price
+    size: Qty
+    filled: Qty = Qty(0)
+    ended: bool = False
+
+    @classmethod
+    def shown(cls, order: model.Order, epoch: int) -> "Known":
+        """What a reply or read of this epoch says of a resting or ended order."""
+        size = Qty(order.filled_qty + order.remaining_qty)
+        return cls(epoch, order.price, size, order.filled_qty, order.status in model.TERMINAL)
+
+    @property
+    def unfilled(self) -> Qty:
+        """Shares of it that are not known to have filled; when it has ended they are gone."""
+        return Qty(max(0, self.size - self.filled))
+
+    @property
+    def remaining(self) -> Qty:
+        """Shares that work, at most."""
+        return Qty(0) if self.ended else self.unfilled
+
+    def join(self, other: "Known") -> "Known":
+        """All that the two facts say together."""
+        newer = max(self, other, key=_newness)
+        return Known(
+            newer.epoch,
+            newer.price,
+            newer.size,
+            max(self.filled, other.filled),
+            self.ended or other.ended,
+        )
+
+    def contradicts(self, other: "Known") -> bool:
+        """Whether both cannot be true of one epoch: nothing but a write moves or enlarges it."""
+        return other.price != self.price or other.size > self.size
+
+    def answered(self) -> "Known":
+        """The same, after one more of our writes had its answer without changing anything."""
+        return Known(self.epoch + 1, self.price, self.size, self.filled, self.ended)
+
+
+def _newness(known: Known) -> tuple[int, int, int]:
+    """A total order, so that equal facts have one join; the price decides only what cannot be."""
+    return known.epoch, -known.size, -known.price

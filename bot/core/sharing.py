@@ -1,0 +1,174 @@
+"""Whether somebody else spends tokens of our credential: what the venue counts against what we did.
+
+The venue says after each request how many tokens are left. What our own requests alone could have
+brought that to, at the least, is known: a request is counted between its sending and its answer, so
+no arrangement of ours leaves fewer tokens than if each were counted at its answer and all that are
+on their way now. Whatever is missing below that, somebody else took. Delayed and reordered answers
+widen that bound and never narrow it, so they cannot raise the alarm.
+
+Two ways lead to the finding. While the bucket is not full, what is missing adds up: more than a
+hundred tokens within five seconds. While it is full all the time, what others take flows in again
+at once; but a bucket that others use a share of the time is seen short in that share of the looks.
+
+Source: reliability, row 17; interface, Limits.
+"""
+
+from collections import OrderedDict, deque
+from typing import Final
+
+import msgspec
+
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.limits import RATE_BURST, RATE_PER_SECOND
+
+FOREIGN_PER_SECOND_MAX: Final = 20
+WINDOW_NS: Final = 5 * NS_PER_SECOND
+CLEAR_NS: Final = 30 * NS_PER_SECOND
+LOOK_AGAIN_NS: Final = 100 * NS_PER_MS
+"""While a part of the window was seen short, a read so often makes out how much is missing."""
+
+_MODEL_NS: Final = WINDOW_NS // 2
+_SHORT_LOOKS_MIN: Final = 4
+_LATE_NS: Final = 10 * NS_PER_SECOND
+"""A request without an answer from the venue may be counted there for so long."""
+
+_SENT_KEPT: Final = 2_000
+_LOOKS_KEPT: Final = 1_000
+
+
+class _Model:
+    """The venue's bucket if only we used it, from one of its counts on.
+
+    missing_e9: tokens x 10**9 below full at `at_ns`, each request of ours counted at its answer.
+    """
+
+    __slots__ = ("at_ns", "from_ns", "missing_e9")
+
+    def __init__(self, missing: int, now_ns: int) -> None:
+        self.missing_e9 = missing * NS_PER_SECOND
+        self.from_ns = now_ns
+        self.at_ns = now_ns
+
+    def flow(self, now_ns: int) -> None:
+        """Let tokens flow in until now."""
+        flowed = max(0, now_ns - self.at_ns) * RATE_PER_SECOND
+        self.missing_e9 = max(0, self.missing_e9 - flowed)
+        self.at_ns = max(self.at_ns, now_ns)
+
+
+class _Sent(msgspec.Struct, frozen=True):
+    """A request on its way. answers: how many had come when it left. missing_e9: the most that each
+    model could be short right after it, by the model's first instant."""
+
+    answers: int
+    missing_e9: tuple[tuple[int, int], ...]
+
+
+class _Look(msgspec.Struct, frozen=True):
+    """A time in which requests of ours were on their way, and whether the bucket was seen short."""
+
+    at_ns: int
+    short: bool
+
+
+class Sharing:
+    """Feed it every request and every answer of one credential."""
+
+    def __init__(self) -> None:
+        self._models: list[_Model] = []
+        self._sent: OrderedDict[int, _Sent] = OrderedDict()
+        self._answers = 0
+        self._late_ns: deque[int] = deque(maxlen=_SENT_KEPT)
+        self._looks: deque[_Look] = deque(maxlen=_LOOKS_KEPT)
+        self._looked = False
+        self._short = False
+        self._found_ns: int | None = None
+        self._per_second = 0
+
+    def sent(self, number: int, in_flight: int, now_ns: int) -> None:
+        """A request has left. number: counts them from 1. in_flight: it included."""
+        while self._late_ns and now_ns - self._late_ns[0] > _LATE_NS:
+            self._late_ns.popleft()
+        on_the_way_e9 = (in_flight + len(self._late_ns)) * NS_PER_SECOND
+        depths = []
+        for model in self._models:
+            model.flow(now_ns)
+            depths.append((model.from_ns, model.missing_e9 + on_the_way_e9))
+        self._sent[number] = _Sent(self._answers, tuple(depths))
+        while len(self._sent) > _SENT_KEPT:
+            self._sent.popitem(last=False)
+
+    def answered(
+        self,
+        number: int,
+        tokens_left: int | None,
+        in_flight: int,
+        newest: int,
+        now_ns: int,
+        *,
+        definite: bool,
+    ) -> None:
+        """An answer. in_flight: without it. newest: the number of the youngest request sent."""
+        self._answers += 1
+        for model in self._models:
+            model.flow(now_ns)
+            model.missing_e9 += NS_PER_SECOND
+        if not definite:
+            self._late_ns.append(now_ns)
+        sent = self._sent.pop(number, None)
+        if tokens_left is not None and sent is not None:
+            self._compare(sent, tokens_left, newest - number, now_ns)
+            # What was answered since it left may have been counted after it.
+            self._renew(RATE_BURST - tokens_left + self._answers - 1 - sent.answers, now_ns)
+        if in_flight == 0 and self._looked:
+            self._looks.append(_Look(now_ns, self._short))
+            self._looked = self._short = False
+        self._weigh_looks(now_ns)
+
+    def _compare(self, sent: _Sent, tokens_left: int, younger: int, now_ns: int) -> None:
+        """What is missing although we alone could not have taken it."""
+        alone = dict(sent.missing_e9)
+        for model in self._models:
+            most_e9 = alone.get(model.from_ns)
+            if most_e9 is None:
+                continue
+            most = -(-most_e9 // NS_PER_SECOND) + younger
+            foreign = RATE_BURST - tokens_left - most
+            self._looked = True
+            if foreign > 0:
+                self._short = True
+            within_ns = max(WINDOW_NS, now_ns - model.from_ns)
+            if foreign * NS_PER_SECOND > FOREIGN_PER_SECOND_MAX * within_ns:
+                age_ns = max(1, now_ns - model.from_ns)
+                self._find(foreign * NS_PER_SECOND // age_ns, now_ns)
+
+    def _renew(self, missing: int, now_ns: int) -> None:
+        """Begin a new model from this count every half window; the older ones grow no older."""
+        if self._models and now_ns - self._models[-1].from_ns < _MODEL_NS:
+            return
+        self._models = [model for model in self._models if now_ns - model.from_ns < WINDOW_NS]
+        self._models.append(_Model(missing, now_ns))
+
+    def _weigh_looks(self, now_ns: int) -> None:
+        while self._looks and now_ns - self._looks[0].at_ns > WINDOW_NS:
+            self._looks.popleft()
+        short = sum(look.short for look in self._looks)
+        per_second = RATE_PER_SECOND * short // len(self._looks) if self._looks else 0
+        if short >= _SHORT_LOOKS_MIN and per_second > FOREIGN_PER_SECOND_MAX:
+            self._find(per_second, now_ns)
+
+    def _find(self, per_second: int, now_ns: int) -> None:
+        self._found_ns = now_ns
+        self._per_second = per_second
+
+    def per_second(self, now_ns: int) -> int:
+        """Tokens a second that others took at the last finding; 0 once it is over."""
+        return self._per_second if self.is_found(now_ns) else 0
+
+    def is_found(self, now_ns: int) -> bool:
+        """Whether others spent too much, until half a minute after it was last seen."""
+        return self._found_ns is not None and now_ns - self._found_ns < CLEAR_NS
+
+    def wants_look(self, now_ns: int) -> bool:
+        """Whether a cheap read is worth its token: something was missing a moment ago."""
+        return any(look.short and now_ns - look.at_ns <= WINDOW_NS for look in self._looks)

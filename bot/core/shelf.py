@@ -1,0 +1,234 @@
+"""Where every own order is found: by market, by id, by what it needs. Every map has a bound.
+
+An order is filed after each change; then the orders that need attention, the unknown ones and the
+suspected ones are known without a walk over all, and a Beat on which nothing is due costs nothing.
+An ended order leaves at once, or when the fills it has shown are booked.
+
+Source: reliability, rows 25, 36, 111, B7, B14; design, The bot, items 7 and 9.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from typing import Final, TypeVar
+
+from bot.core.order import Finding, OwnOrder, State
+from bot.core.outbox import Outbox
+from bot.core.settings import TrustSettings
+from venue.wire import model
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import Price
+from venue.wire.names import MarketId, OrderId
+
+NEVER_NS: Final = 2**62
+"""A due time that does not come by itself."""
+
+LIVE_MAX: Final = 5_000
+"""Orders possibly live at once. Beyond it none is created, and strangers wait for the next list."""
+
+UNSETTLED_MAX: Final = 5_000
+"""Ended orders whose fills are not all booked. Beyond it no order is created."""
+
+ENDED_IDS_MAX: Final = 20_000
+"""Ids of ended orders kept, so that a lagging list does not make a stranger of our own order."""
+
+STRAYS_MAX: Final = 1_000
+"""Places kept at which an order of ours may yet appear that no list showed."""
+
+_BOOKED_WITHIN_NS: Final = 10 * NS_PER_SECOND
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+Slot = tuple[MarketId, str, str, Price]
+"""Market, outcome, side and price: what an order without an id can be known by."""
+
+
+class Shelf:
+    """Every own order that may be live or whose fills are not all booked."""
+
+    def __init__(self, trust: TrustSettings, out: Outbox) -> None:
+        self._trust = trust
+        self._out = out
+        self._live: dict[OwnOrder, None] = {}
+        self._by_market: dict[MarketId, list[OwnOrder]] = {}
+        self._by_id: dict[OrderId, OwnOrder] = {}
+        self._attention: dict[OwnOrder, None] = {}
+        self._unknown: dict[OwnOrder, None] = {}
+        self._suspects: dict[OwnOrder, None] = {}
+        self._unsettled: dict[OwnOrder, None] = {}
+        self._ended: OrderedDict[OrderId, None] = OrderedDict()
+        self._strays: OrderedDict[Slot, None] = OrderedDict()
+
+    # --- looking ----------------------------------------------------------------------------------
+
+    def live(self, market_id: MarketId) -> list[OwnOrder]:
+        """Orders of one market that may still trade, in the order they were placed."""
+        return self._by_market.get(market_id, [])
+
+    def all_live(self) -> Iterable[OwnOrder]:
+        """Every order that may still trade, in the order they were placed."""
+        return self._live.keys()
+
+    def live_count(self) -> int:
+        """How many orders may still trade."""
+        return len(self._live)
+
+    @property
+    def unsettled(self) -> list[OwnOrder]:
+        """Ended orders with fills that are not all booked."""
+        return list(self._unsettled)
+
+    def has_fills(self, market_id: MarketId) -> bool:
+        """Whether `with_fills` may have anything to show."""
+        return bool(self._unsettled) or any(own.filled for own in self.live(market_id))
+
+    def with_fills(self, market_id: MarketId) -> Iterable[OwnOrder]:
+        """Orders of one market that have filled, live or ended, until their fills are booked."""
+        for own in self.live(market_id):
+            if own.filled:
+                yield own
+        for own in self._unsettled:
+            if own.market_id == market_id:
+                yield own
+
+    def live_ids(self) -> list[OrderId]:
+        """Ids of every order whose fills may still be asked about."""
+        return [*self._by_id, *(own.order_id for own in self._unsettled if own.order_id)]
+
+    def knows(self, order_id: OrderId) -> bool:
+        """Whether an order id is one of ours, live or ended."""
+        return order_id in self._by_id or order_id in self._ended
+
+    def find(self, order_id: OrderId) -> OwnOrder | None:
+        """The live order with this id."""
+        return self._by_id.get(order_id)
+
+    def creates_undecided(self) -> bool:
+        """Whether an order of ours may rest under an id that we do not know yet."""
+        return any(own.order_id is None or own.elsewhere_since_ns is not None for own in self._live)
+
+    def unknown_count(self) -> int:
+        """How many orders have a write without a definite answer, or are suspected."""
+        return len(self._unknown)
+
+    def oldest_unknown_ns(self, now_ns: int) -> int:
+        """The age of the oldest unknown order; 0 when there is none. No age ends one (row 25)."""
+        since = [own.unknown_since_ns for own in self._unknown if own.unknown_since_ns is not None]
+        return now_ns - min(since, default=now_ns)
+
+    def landed_late(self, shown: model.Order) -> bool:
+        """Whether a stranger may be an order of ours that no list had shown."""
+        return slot_shown(shown) in self._strays
+
+    # --- filing -----------------------------------------------------------------------------------
+
+    def add(self, own: OwnOrder) -> None:
+        """Keep an order from now on; a stranger beyond the bound waits for the next list."""
+        is_stranger = own.inherited and own.doomed and own.order_id is not None
+        if is_stranger and len(self._live) >= LIVE_MAX:
+            return
+        self._live[own] = None
+        self._by_market.setdefault(own.market_id, []).append(own)
+        self._file(own, own.last_write_ns)
+        assert len(self._live) <= 2 * LIVE_MAX
+        assert len(self._by_id) <= len(self._live)
+
+    def is_full(self) -> bool:
+        """Whether another order of ours would pass a bound."""
+        return len(self._live) >= LIVE_MAX or len(self._unsettled) >= UNSETTLED_MAX
+
+    def _file(self, own: OwnOrder, at_ns: int) -> None:
+        """Keep the indexes true after an order changed at `at_ns`."""
+        was_suspected = own in self._suspects
+        if own.is_live:
+            self._file_live(own, at_ns)
+        else:
+            self._file_ended(own)
+        if was_suspected or own.suspicion is not None:
+            self._tell_suspects()
+
+    def _file_live(self, own: OwnOrder, at_ns: int) -> None:
+        own.mark(at_ns)
+        if own.order_id is not None:
+            self._by_id[own.order_id] = own
+            unclear = own.suspicion is not None or own.state in (State.BLURRED, State.CLOSING)
+            if unclear and own.read_due_ns is None and not own.reading:
+                own.read_due_ns = at_ns + self._trust.read_lag_ns
+        needs = own.state is State.LOST or own.read_due_ns is not None or own.doomed
+        _put(self._attention, own, needs or own.elsewhere_since_ns is not None)
+        _put(self._unknown, own, own.is_unknown)
+        _put(self._suspects, own, own.suspicion is not None)
+
+    def _file_ended(self, own: OwnOrder) -> None:
+        if own in self._live:
+            del self._live[own]
+            orders = self._by_market[own.market_id]
+            orders.remove(own)
+            if not orders:
+                del self._by_market[own.market_id]
+            for index in (self._attention, self._unknown, self._suspects):
+                index.pop(own, None)
+        if own.order_id is not None:
+            if self._by_id.get(own.order_id) is own:
+                del self._by_id[own.order_id]
+            keep_newest(self._ended, own.order_id, None, ENDED_IDS_MAX)
+        _put(self._unsettled, own, own.filled > 0)
+        assert len(self._unsettled) <= UNSETTLED_MAX + 2 * LIVE_MAX
+
+    def _tell_suspects(self) -> None:
+        """Findings about orders stand as long as there is an order that they are about."""
+        for finding in Finding:
+            about = [
+                f"order {own.order_id or own.client_order_id}: {own.suspicion.why}"
+                for own in self._suspects
+                if own.suspicion is not None and own.suspicion.finding is finding
+            ]
+            if about:
+                self._out.find(finding, "; ".join(about[:5]))
+            else:
+                self._out.clear(finding)
+
+    def _may_stray(self, own: OwnOrder) -> None:
+        """Remember where an order may yet appear that no list has shown."""
+        for slot in slots_of(own):
+            keep_newest(self._strays, slot, None, STRAYS_MAX)
+
+    def forget_settled(self, booked_qty: Callable[[OwnOrder], int], now_ns: int) -> None:
+        """Let go of ended orders whose fills are all booked; report those that take too long."""
+        for own in list(self._unsettled):
+            if booked_qty(own) >= own.filled:
+                del self._unsettled[own]
+        late = sum(now_ns > own.last_write_ns + _BOOKED_WITHIN_NS for own in self._unsettled)
+        if late:
+            self._out.find("fills_missing", f"{late} ended orders have fills never shown")
+        else:
+            self._out.clear("fills_missing")
+
+
+def slots_of(own: OwnOrder) -> list[Slot]:
+    """Everywhere an order may rest: at two prices while a price amend is undecided."""
+    prices = [own.price]
+    if own.amend is not None and own.amend.price not in (None, own.price):
+        prices.append(Price(own.amend.price))
+    return [(own.market_id, own.outcome.value, own.own_side.value, price) for price in prices]
+
+
+def slot_shown(shown: model.Order) -> Slot:
+    """Where a listed order rests."""
+    return shown.market_id, shown.outcome.value, shown.side.value, shown.price
+
+
+def keep_newest(of: OrderedDict[_K, _V], key: _K, value: _V, at_most: int) -> None:
+    """Put a key last in a map of at most so many; the oldest goes."""
+    of[key] = value
+    of.move_to_end(key)
+    if len(of) > at_most:
+        of.popitem(last=False)
+    assert len(of) <= at_most
+
+
+def _put(index: dict[OwnOrder, None], own: OwnOrder, belongs: bool) -> None:
+    if belongs:
+        index[own] = None
+    else:
+        index.pop(own, None)

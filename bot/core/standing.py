@@ -1,0 +1,194 @@
+"""Where one own order stands: its fields, and what follows from them. Nothing here changes one.
+
+Source: design, law 3 and The bot, item 7; reliability, rows 22, 26, 33, 75, B1, B3; silence S13.
+"""
+
+import msgspec
+
+from bot.core.known import Known
+from bot.core.life import LIFE, Barred, Fact, Finding, State
+from bot.core.risk import Live
+from venue.wire.money import Outcome, Price, Qty, Side, book_side, canonical
+from venue.wire.names import ClientOrderId, MarketId, OrderId
+from venue.wire.requests import Amend, QtyOrder, RequestBody, TimeInForce
+
+
+class Suspicion(msgspec.Struct, frozen=True):
+    """Why an order is not to be trusted, and since when: only a read settles it."""
+
+    finding: Finding
+    why: str
+    since_ns: int
+
+
+class Standing:
+    """The fields of one order of ours, and what follows from them.
+
+    known: the venue's word so far. qty: what its create asked for. intended: shares it is meant to
+    come to, filled ones included; a size amend changes it. amend: the change on its way or without
+    an answer, and before: what was known when that left. doomed: it is to be cancelled as soon as
+    it can be. inherited: an earlier run placed it, and may have amended it. last_write_ns: when
+    our last write about it was answered or given up. refused_since_ns: since when re-sends of it
+    are decided against, None while none was. exists: the venue has said that it is there, without
+    showing it. reading: a read of it by its id is on its way. moved_ns: since when it may rest
+    under another id. carried: fills that its id shows and that an earlier id of it had. suspicion:
+    the promise about it that was broken. unknown_since_ns: since when it is unknown, None while it
+    is not. `level` is its price as canonical YES.
+    """
+
+    __slots__ = (
+        "_confirmed",
+        "amend",
+        "before",
+        "body",
+        "carried",
+        "client_order_id",
+        "doomed",
+        "due_ns",
+        "exists",
+        "inherited",
+        "intended",
+        "known",
+        "last_write_ns",
+        "level",
+        "market_id",
+        "moved_ns",
+        "order_id",
+        "outcome",
+        "own_side",
+        "placed_ns",
+        "qty",
+        "read_due_ns",
+        "reading",
+        "refused_since_ns",
+        "side",
+        "state",
+        "suspicion",
+        "unknown_since_ns",
+        "why",
+    )
+
+    def __init__(self, order: QtyOrder, body: RequestBody, now_ns: int, why: str) -> None:
+        self.client_order_id: ClientOrderId = order.client_order_id
+        self.order_id: OrderId | None = None
+        self.market_id: MarketId = order.market_id
+        self.outcome: Outcome = order.outcome
+        self.own_side = order.side
+        self.side = book_side(order.outcome, order.side)
+        self.qty = order.qty
+        self.intended = order.qty
+        self.body = body
+        self.state = State.SENT
+        self.known = Known(0, order.price, order.qty)
+        self.level = canonical(order.outcome, order.price)
+        self.amend: Amend | None = None
+        self.before: Known | None = None
+        self.doomed = False
+        self.inherited = False
+        self.placed_ns = now_ns
+        self.last_write_ns = now_ns
+        self.due_ns = now_ns
+        self.read_due_ns: int | None = None
+        self.reading = False
+        self.refused_since_ns: int | None = None
+        self.exists = False
+        self.moved_ns: int | None = None
+        self.carried = Qty(0)
+        self.suspicion: Suspicion | None = None
+        self.unknown_since_ns: int | None = None
+        self._confirmed: tuple[Known, int] | None = None
+        self.why = why
+
+    @property
+    def price(self) -> Price:
+        """The limit in cents of its own outcome."""
+        return self.known.price
+
+    @property
+    def filled(self) -> Qty:
+        """Shares that have traded, at least; never falls."""
+        return self.known.filled
+
+    @property
+    def remaining(self) -> Qty:
+        """Shares that work, as of the last word that could be believed."""
+        return self.known.remaining
+
+    @property
+    def is_live(self) -> bool:
+        """Whether any of it may still trade or its fills are not all known."""
+        return self.state is not State.DONE
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether a write of ours about it has no definite answer yet, or it is suspected.
+
+        While it is, no new order is made on its side of the rung.
+        """
+        if self.state is State.LOST or self.state is State.BLURRED or self.suspicion is not None:
+            return True
+        return self.amend is not None and self.state in (State.CANCELLING, State.CLOSING)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether a cancel of it may be sent now."""
+        return self.state is State.OPEN or self.state is State.BLURRED
+
+    @property
+    def elsewhere_since_ns(self) -> int | None:
+        """Since when it may rest under an id that we do not know: an undecided amend may have given
+        it another one (S13). None when it does not look like that."""
+        if self.state not in (State.BLURRED, State.CLOSING):
+            return None
+        held = self.suspicion
+        if self.moved_ns is not None or self.amend is None or held is None:
+            return self.moved_ns
+        return held.since_ns if held.finding is Finding.MISSING else None
+
+    def may(self, act: Fact) -> bool:
+        """Whether an act of ours about it may be taken now."""
+        return not isinstance(LIFE[self.state][act], Barred)
+
+    @property
+    def may_fill(self) -> Qty:
+        """Shares that may yet fill, at most.
+
+        With a size amend on its way the old size may fill but for one share and the new one
+        after it, because the venue takes `qty` as the new REMAINING size (S13).
+        """
+        if self.state is State.DONE:
+            return Qty(0)
+        unfilled = self.known.unfilled
+        if self.amend is not None and self.amend.qty is not None:
+            return Qty(max(unfilled - 1, 0) + self.amend.qty)
+        return unfilled
+
+    @property
+    def levels(self) -> tuple[Price, ...]:
+        """Every canonical price at which it may rest: two while a price amend is undecided."""
+        if self.amend is not None and self.amend.price is not None:
+            return (self.level, canonical(self.outcome, self.amend.price))
+        return (self.level,)
+
+    def exposure(self) -> Live:
+        """It as the limits count it: all that may fill, at the worse of its possible prices.
+
+        For one and the same order a dearer purchase, or a cheaper sale, is worse in every outcome.
+        """
+        price = self.price
+        if self.amend is not None and self.amend.price is not None:
+            worse = max if self.own_side is Side.BUY else min
+            price = worse(price, self.amend.price)
+        return Live(self.market_id, self.outcome, self.own_side, price, self.may_fill)
+
+    def intent(self) -> QtyOrder:
+        """What it asks for; the create and its re-sends carry `body`, the same bytes."""
+        return QtyOrder(
+            self.market_id,
+            self.outcome,
+            self.own_side,
+            self.price,
+            self.qty,
+            TimeInForce.GTC,
+            self.client_order_id,
+        )

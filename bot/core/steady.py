@@ -1,0 +1,76 @@
+"""Wanted quotes without their flicker: the safest that was wanted of late, of each level of a side.
+
+A quote steps back at once, and comes forward once it has been wanted so long. Nothing else keeps a
+value that swings a tick back and forth from moving an order at every swing. What is returned is at
+most as bold, and at most as large, as what is wanted now; what is wanted now is its limit, so that
+an order which stands there is left there.
+
+Source: reliability, rows 27 and 38; design, The bot, item 5.
+"""
+
+from collections.abc import Sequence
+
+from bot.core.strategy import Quote
+from venue.wire.money import BookSide, Price, Qty
+
+_Level = tuple[int, int]
+"""Boldness of a price (higher is nearer to the other side) and shares."""
+
+
+class Steady:
+    """The memory of one side of one rung. window_ns: how long a bolder or larger wish must last; it
+    comes into force at most twice as long after it began."""
+
+    __slots__ = ("_before", "_last", "_now", "_side", "_sign", "_since_ns", "_window_ns")
+
+    def __init__(self, side: BookSide, window_ns: int) -> None:
+        self._side = side
+        self._sign = 1 if side is BookSide.BID else -1
+        self._window_ns = window_ns
+        self.forget()
+
+    def forget(self) -> None:
+        """What was wanted says nothing any more: the next wish is taken as it is."""
+        self._last: list[_Level] | None = None
+        self._before: list[_Level] = []
+        self._now: list[_Level] = []
+        self._since_ns = 0
+
+    def quotes(self, wanted: Sequence[Quote], now_ns: int) -> tuple[list[Quote], int | None]:
+        """The steady quotes of this side, best first; and when they may change by themselves."""
+        mine = [quote for quote in wanted if quote.side is self._side]
+        mine.sort(key=lambda quote: -self._sign * quote.price)
+        fresh = [(self._sign * quote.price, int(quote.qty)) for quote in mine]
+        if not self._window_ns:
+            return mine, None
+        if self._last is None:
+            self._before = self._now = fresh
+            self._since_ns = now_ns
+        elif now_ns >= self._since_ns + self._window_ns:
+            alone = now_ns >= self._since_ns + 2 * self._window_ns
+            # Nothing was said for a whole window: what was wanted last was wanted throughout.
+            self._before = self._last if alone else self._now
+            self._now = fresh
+            self._since_ns = now_ns
+        else:
+            self._now = _safest(self._now, fresh)
+        self._last = fresh
+        steady = _safest(self._before, self._now)
+        again_ns = None if steady == fresh else self._since_ns + self._window_ns
+        return [
+            self._held_back(quote, level) for quote, level in zip(mine, steady, strict=False)
+        ], again_ns
+
+    def _held_back(self, quote: Quote, level: _Level) -> Quote:
+        price, qty = Price(self._sign * level[0]), Qty(level[1])
+        if price == quote.price and qty == quote.qty:
+            return quote
+        return Quote(quote.side, price, qty, quote.price if quote.limit is None else quote.limit)
+
+
+def _safest(some: Sequence[_Level], others: Sequence[_Level]) -> list[_Level]:
+    """Level by level the less bold price and the lesser size; as many levels as both have."""
+    return [
+        (min(a_price, b_price), min(a_qty, b_qty))
+        for (a_price, a_qty), (b_price, b_qty) in zip(some, others, strict=False)
+    ]

@@ -1,0 +1,109 @@
+"""What a plan may wish for, the shares that it may sell, and the orders that it must not cross.
+
+Wishes are carried out by `bot.core.sending`, the most valuable first. Any of them may be refused by
+a limit at the instant it would leave.
+
+Source: design, The bot, items 5 and 6; strategy, 1(f); reliability,
+row 33.
+"""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from bot.core.order import OwnOrder
+from venue.wire.money import BookSide, Outcome, Price, Qty, Side
+from venue.wire.requests import Amend
+
+
+class WantCreate(msgspec.Struct, frozen=True):
+    """A new order is wanted at a canonical price, by the route given.
+
+    value of any wish: cents of edge expected to be gained over the horizon, or of risk taken off.
+    """
+
+    side: BookSide
+    price: Price
+    outcome: Outcome
+    own_side: Side
+    qty: Qty
+    why: str
+    value: float = 0.0
+
+
+class WantAmend(msgspec.Struct, frozen=True):
+    """A change of a resting order is wanted. `keeps_place`: whether it keeps its place."""
+
+    order: OwnOrder
+    amend: Amend
+    keeps_place: bool
+    why: str
+    value: float = 0.0
+
+
+class WantCancel(msgspec.Struct, frozen=True):
+    """The end of a resting order is wanted."""
+
+    order: OwnOrder
+    why: str
+    value: float = 0.0
+
+
+Wish = WantCreate | WantAmend | WantCancel
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What to change on a rung, cancels first; `again_ns` is when to look once more, if ever."""
+
+    wishes: tuple[Wish, ...]
+    again_ns: int | None
+
+
+class FreeShares(msgspec.Struct):
+    """Shares held that no order of ours may be selling; taken from as routes are chosen."""
+
+    yes: int
+    no: int
+
+    def of(self, outcome: Outcome) -> int:
+        """Free shares of an outcome; may be below zero while sells are undecided."""
+        return self.yes if outcome is Outcome.YES else self.no
+
+    def take(self, outcome: Outcome, qty: int) -> Qty:
+        """Up to `qty` shares of an outcome; what is returned is no longer free."""
+        taken = max(0, min(self.of(outcome), qty))
+        if outcome is Outcome.YES:
+            self.yes -= taken
+        else:
+            self.no -= taken
+        return Qty(taken)
+
+
+def free_shares(yes_qty: Qty, no_qty: Qty, orders: Iterable[OwnOrder]) -> FreeShares:
+    """Held shares less everything that our own sells may still sell."""
+    free = FreeShares(yes_qty, no_qty)
+    for own in orders:
+        if own.own_side is Side.SELL:
+            if own.outcome is Outcome.YES:
+                free.yes -= own.may_fill
+            else:
+                free.no -= own.may_fill
+    return free
+
+
+def crosses(side: BookSide, price: Price, orders: Iterable[OwnOrder]) -> list[OwnOrder]:
+    """Our own live orders that a quote at this canonical price would trade with.
+
+    Every price counts at which an order may rest, whatever its state (row 33).
+    """
+    if side is BookSide.BID:
+        return [
+            own
+            for own in orders
+            if own.is_live and own.side is BookSide.ASK and min(own.levels) <= price
+        ]
+    return [
+        own
+        for own in orders
+        if own.is_live and own.side is BookSide.BID and max(own.levels) >= price
+    ]

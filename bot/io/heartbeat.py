@@ -1,0 +1,150 @@
+"""The bot's sign of life: a small file that the deciding loop rewrites, and how its age is told.
+
+The writer replaces `<state>/heartbeat` by renaming, so a reader sees a whole line or the one
+before; nothing is synced, for a machine that lost its power beats no more anyway. The reader
+believes no time that stands in the file: a beat is a content that differs from the one before, and
+silence is measured on the reader's own monotonic clock. So neither a stepped clock nor a file that
+an earlier run left behind means anything.
+
+Source: design, The bot, item 11; reliability, rows 9, 10, 64, 108, D8.
+"""
+
+import contextlib
+import os
+import time
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+
+BEAT_NS: Final = 500 * NS_PER_MS
+"""The file is rewritten at most this often: often enough for one beat a second to be sure."""
+
+LOOK_GAP_NS_MAX: Final = NS_PER_SECOND
+"""A reader that slept for longer between two looks has not watched: the rest does not count."""
+
+_NAME: Final = "heartbeat"
+_BYTES_MAX: Final = 4_096
+
+
+class Pulse(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of the file.
+
+    boot: of the run, 20 hex digits. beat: counts from 1. monotonic_ns, wall_ns: the writer's
+    clocks, for a person only. ended: the run is over and has left nothing. plea: why the bot cannot
+    cancel by itself and asks the reaper to; empty when all is well.
+    """
+
+    boot: str
+    beat: int
+    monotonic_ns: int
+    wall_ns: int
+    ended: bool = False
+    plea: str = ""
+
+
+class Heartbeat:
+    """The writer's side. Call `beat` after every decision, and from nowhere else: a task that runs
+    by itself would go on beating beside a dead loop."""
+
+    def __init__(self, folder: Path, boot: str) -> None:
+        self._path = folder / _NAME
+        self._boot = boot
+        self._count = 0
+        self._next_ns = 0
+        self._plea = ""
+
+    def beat(self, now_ns: int) -> bool:
+        """The loop has come round. now_ns: a clock that never steps back.
+
+        Writes at most every BEAT_NS. False when the file could not be written: to the reaper that
+        is silence, and rightly so, for a disk that takes nothing takes no journal either.
+        """
+        if now_ns < self._next_ns:
+            return True
+        self._next_ns = now_ns + BEAT_NS
+        return self._write(ended=False)
+
+    def plead(self, why: str) -> None:
+        """From the next beat on say that somebody else must cancel; "" takes it back."""
+        if why != self._plea:
+            self._plea = why
+            self._next_ns = 0
+
+    def end(self) -> None:
+        """The run is over and a read has shown that nothing of ours rests: no silence after this is
+        a death. Not to be called when anything is left or unknown."""
+        self._write(ended=True)
+
+    def _write(self, *, ended: bool) -> bool:
+        self._count += 1
+        pulse = Pulse(
+            boot=self._boot,
+            beat=self._count,
+            monotonic_ns=time.monotonic_ns(),
+            wall_ns=time.time_ns(),
+            ended=ended,
+            plea=self._plea,
+        )
+        fresh = self._path.with_name(f"{_NAME}.new")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            handle = os.open(fresh, flags, 0o600)
+            try:
+                os.write(handle, msgspec.json.encode(pulse) + b"\n")
+            finally:
+                os.close(handle)
+            fresh.replace(self._path)
+        except OSError:
+            return False
+        return True
+
+
+def read_pulse(folder: Path) -> Pulse | None:
+    """What stands in the file; None when there is none or it cannot be read as one."""
+    with contextlib.suppress(OSError, msgspec.DecodeError):
+        handle = os.open(folder / _NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            return msgspec.json.decode(os.read(handle, _BYTES_MAX), type=Pulse)
+        finally:
+            os.close(handle)
+    return None
+
+
+class Silence:
+    """The reader's side: how long no new beat has been seen while somebody was looking.
+
+    Counts nothing before the first new beat: what stands there at the first look may be as old as
+    the machine, and a bot that was never started is no dead bot.
+    """
+
+    def __init__(self) -> None:
+        self._mark: str | None = None
+        self._looked_ns: int | None = None
+        self._silent_ns = 0
+        self.heard = False
+        """Whether a beat was seen to follow another."""
+
+    def look(self, mark: str | None, now_ns: int) -> int:
+        """Take in what is there now; the length of the silence in ns, 0 before the first beat.
+
+        mark: any text that changes with every beat, None when nothing can be read. now_ns: the
+        reader's monotonic clock.
+        """
+        gap_ns = 0 if self._looked_ns is None else now_ns - self._looked_ns
+        first = self._looked_ns is None
+        self._looked_ns = now_ns
+        if mark is not None and mark != self._mark:
+            self._mark = mark
+            self.heard = self.heard or not first
+            self._silent_ns = 0
+        else:
+            self._silent_ns += min(gap_ns, LOOK_GAP_NS_MAX)
+        return self._silent_ns if self.heard else 0
+
+    def forget(self) -> None:
+        """Wait for a first beat again; what was seen last does not count as one."""
+        self.heard = False
+        self._silent_ns = 0

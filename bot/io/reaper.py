@@ -1,0 +1,287 @@
+"""The second process: watches the bot's heartbeat and, when it stops, cancels everything.
+
+It has a key of its own and shares nothing with the bot but the state directory, or, from another
+host, the bot's status page. A bot that was seen to beat and then is silent for too long, or that
+says it cannot cancel, is latched out first and then swept up after: so a bot that merely slept
+finds the latch before it decides anything. As long as the latch stands nothing may rest, whoever
+set it, and the account is swept again every minute. Reset by a person, the reaper waits for a
+first beat again.
+
+Source: design, The bot, item 11; reliability, rows 8, 9, 64, 108, D8, B13.
+"""
+
+import asyncio
+import enum
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Final
+
+import httpx
+import msgspec
+import structlog
+
+from bot.core import messages as m
+from bot.core.sweeper import Clean, KeyRefused, Overdue, SweepSettings, Verdict
+from bot.io.clock import Clock
+from bot.io.faults import ShellFault
+from bot.io.heartbeat import Silence, read_pulse
+from bot.io.latch import Latch, LatchFault, LatchRecord
+from bot.io.probe import NO_SUCH_ORDER
+from bot.io.rest import Rest
+from bot.io.status import BEAT_HEADER
+from bot.io.sweeping import sweep
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+
+LOOK_S: Final = 0.25
+PAGE_S: Final = 0.7
+"""How long the status page may take to answer: less than counts as time watched."""
+
+SWEEP_AGAIN_NS: Final = 60 * NS_PER_SECOND
+KEY_AGAIN_NS: Final = 5 * NS_PER_SECOND
+TOLD_NS: Final = 60 * NS_PER_SECOND
+
+
+class ReaperFault(ShellFault):
+    """The reaper could not do its work if it had to; the text says what to do."""
+
+
+class Phase(enum.StrEnum):
+    """What the reaper is doing."""
+
+    WAITING = "waiting"  # no beat was seen yet: there is nothing to guard
+    WATCHING = "watching"
+    REAPING = "reaping"  # latched: sweeps, and sweeps again
+
+
+class Seen(msgspec.Struct, frozen=True):
+    """One look at the bot. mark: differs with every beat, None when nothing can be read."""
+
+    mark: str | None
+    ended: bool = False
+    plea: str = ""
+
+
+Source = Callable[[], Awaitable[Seen]]
+
+
+def file_source(folder: Path) -> Source:
+    """Looks at the heartbeat in a state directory."""
+
+    async def look() -> Seen:
+        pulse = read_pulse(folder)
+        if pulse is None:
+            return Seen(None)
+        return Seen(f"{pulse.boot} {pulse.beat}", pulse.ended, pulse.plea)
+
+    return look
+
+
+def page_source(client: httpx.AsyncClient, url: str) -> Source:
+    """Looks at the bot's status page; what it answers does not matter, its beat does."""
+
+    async def look() -> Seen:
+        try:
+            answer = await client.head(url, timeout=PAGE_S)
+        except httpx.HTTPError:
+            return Seen(None)
+        return Seen(answer.headers.get(BEAT_HEADER))
+
+    return look
+
+
+class Reaper:
+    """Make it inside the event loop, then `run` it; `stop` ends it.
+
+    latch: None where no folder is shared; then a bot that beats again is taken for well.
+    clean: whether the last sweep showed that nothing rests, True before the first.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        rest: Rest,
+        clock: Clock,
+        latch: Latch | None,
+        after_ns: int,
+        sweep_settings: SweepSettings,
+    ) -> None:
+        self._source = source
+        self._rest = rest
+        self._clock = clock
+        self._latch = latch
+        self._after_ns = after_ns
+        self._sweep_settings = sweep_settings
+        self._silence = Silence()
+        self._mark: str | None = None
+        self._latched = False
+        self._sweeping: asyncio.Task[None] | None = None
+        self._sweep_ns = 0
+        self._told_ns = 0
+        self._key = "not tried"
+        self._stopped = asyncio.Event()
+        self._log = structlog.stdlib.get_logger("bot")
+        self.phase = Phase.WAITING
+        self.clean = True
+
+    def stop(self) -> None:
+        """End `run` soon; requests on their way are waited for."""
+        self._stopped.set()
+
+    async def run(self, *, at_once: bool = False) -> None:
+        """Watch until stopped. at_once: begin by latching and sweeping, without any silence."""
+        checking = asyncio.ensure_future(self._check_key())
+        try:
+            if at_once:
+                self._fire("asked to by a person")
+            while not self._stopped.is_set():
+                self._step(await self._source(), time.monotonic_ns())
+                if self._sweeping is not None and self._sweeping.done():
+                    self._sweeping.result()
+                    self._sweeping = None
+                try:
+                    async with asyncio.timeout(LOOK_S):
+                        await self._stopped.wait()
+                except TimeoutError:
+                    continue
+        finally:
+            for task in (checking, self._sweeping):
+                if task is not None:
+                    task.cancel()
+                    await asyncio.wait([task])
+            await self._rest.drain()
+
+    # --- what is seen -----------------------------------------------------------------------------
+
+    def _step(self, seen: Seen, now_ns: int) -> None:
+        """One look, and what follows from it."""
+        silent_ns = self._silence.look(seen.mark, now_ns)
+        record = None if self._latch is None else self._latch.read()
+        if self.phase is Phase.REAPING:
+            if self._released(record, seen):
+                self._release()
+            elif self._sweeping is None and now_ns >= self._sweep_ns:
+                self._sweeping = asyncio.ensure_future(self._sweep())
+        elif record is not None:
+            # A bot that latched itself cancels by itself; look after it, but not at once.
+            self._log.warning("latch_found", reason=record.reason, by=record.by)
+            self._latched = True
+            self._reap_from(now_ns + self._after_ns)
+        elif seen.plea:
+            self._fire(f"the bot cannot cancel: {seen.plea}")
+        elif seen.ended:
+            self._silence.forget()
+            self._change(Phase.WAITING)
+        elif silent_ns >= self._after_ns:
+            self._fire(f"no heartbeat for {silent_ns // NS_PER_MS} ms")
+        else:
+            self._change(Phase.WATCHING if self._silence.heard else Phase.WAITING)
+        self._mark = seen.mark
+        if now_ns - self._told_ns >= TOLD_NS:
+            self._tell(now_ns, silent_ns)
+
+    def _released(self, record: LatchRecord | None, seen: Seen) -> bool:
+        """Whether the bot may quote again: a person took the latch away or, where none could be
+        set, the bot beats."""
+        if self._latched:
+            return record is None
+        return seen.mark is not None and seen.mark != self._mark
+
+    def _release(self) -> None:
+        """Back to watching; a sweep under way would cancel what is quoted from here on."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
+            self._sweeping = None
+        self._silence.forget()
+        self._latched = False
+        self.clean = True
+        self._change(Phase.WAITING)
+
+    def _fire(self, why: str) -> None:
+        """Latch first, then sweep: a bot that wakes in between must find the latch."""
+        self._log.error("reaping", why=why, advice="see why the bot stopped; then bot reset CONFIG")
+        if self._latch is not None:
+            try:
+                self._latch.set(why, "reaper", time.time_ns())
+                self._latched = True
+            except LatchFault as fault:
+                self._log.error("latch_failed", text=str(fault))
+        self._reap_from(time.monotonic_ns())
+
+    def _reap_from(self, at_ns: int) -> None:
+        self.clean = False
+        self._sweep_ns = at_ns
+        self._change(Phase.REAPING)
+
+    def _change(self, phase: Phase) -> None:
+        if phase is not self.phase:
+            self.phase = phase
+            self._tell(time.monotonic_ns(), 0)
+
+    def _tell(self, now_ns: int, silent_ns: int) -> None:
+        self._told_ns = now_ns
+        self._log.info(
+            "reaper",
+            phase=self.phase.value,
+            silent_ms=silent_ns // NS_PER_MS,
+            key_works=self._key,
+            nothing_rests="unknown" if self.phase is not Phase.REAPING else str(self.clean),
+        )
+
+    # --- what is done -----------------------------------------------------------------------------
+
+    async def _sweep(self) -> None:
+        verdict = await sweep(self._rest, self._clock, self._sweep_settings)
+        again_ns = SWEEP_AGAIN_NS
+        if isinstance(verdict, Clean):
+            if verdict.cancelled or not self.clean:
+                self._log.error("reaped", cancelled=verdict.cancelled, resting=0)
+            self.clean = True
+        else:
+            self.clean = False
+            self._log.error("orders_left", **told(verdict))
+            again_ns = KEY_AGAIN_NS if isinstance(verdict, KeyRefused) else 0
+        self._sweep_ns = time.monotonic_ns() + again_ns
+
+    async def _check_key(self) -> None:
+        """Try the key now and then: a reaper whose key does not work guards nothing."""
+        while True:
+            trouble = await key_trouble(self._rest)
+            works = f"no: {trouble.status} {trouble.code or trouble.message}" if trouble else "yes"
+            if works != self._key:
+                self._key = works
+                level = self._log.info if works == "yes" else self._log.error
+                level("key_tried", works=works)
+            await asyncio.sleep(TOLD_NS / NS_PER_SECOND)
+
+
+async def key_trouble(rest: Rest) -> m.Refused | None:
+    """Why the key cannot sweep: refused, of too small a scope, or nobody answers (status 0).
+
+    None when it can, or when the venue answers with a trouble of its own.
+    """
+    answers: asyncio.Queue[m.Replied] = asyncio.Queue()
+    requests: tuple[m.Request, ...] = (m.ReadResting(""), m.CancelResting(NO_SUCH_ORDER))
+    for request in requests:
+        # Not asked directly: whoever waits here may be cancelled, a request never is.
+        rest.start(m.Send(m.RequestId(0), request, "key"), answers.put_nowait)
+        answer = (await answers.get()).answer
+        if isinstance(answer, m.Refused) and answer.status in (0, 401, 403):
+            return answer
+    return None
+
+
+def told(verdict: Verdict) -> dict[str, str | int]:
+    """A verdict that is not good, as fields of a log line: what is left, and what to do."""
+    match verdict:
+        case Overdue():
+            listed = "yes" if verdict.listed else "no: what is left is not known"
+            fields: dict[str, str | int] = {"listed": listed, "cancelled": verdict.cancelled}
+            left = verdict.left
+        case KeyRefused():
+            fields = {"refused": f"{verdict.status} {verdict.code}"}
+            left = verdict.left
+        case _:
+            return {}
+    fields["left"] = ", ".join(f"{each.order_id} {each.ticker}" for each in left) or "none known"
+    return fields

@@ -1,0 +1,81 @@
+"""Keys and addresses as a configuration names them, and what is wrong with them; never a key.
+
+Source: docs/operations.md, Secrets; reliability, rows 104, 107.
+"""
+
+import difflib
+import ipaddress
+import re
+import urllib.parse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from bot.io.yamltext import Place
+
+Wrong = Callable[[Place, str], None]
+"""Takes the place of a fault in the file, and what is wrong there."""
+
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
+
+
+class KeyPlace(msgspec.Struct, frozen=True):
+    """Where a key comes from; exactly one of key_file and key_env is set.
+
+    key_name: which key of `key_file`, where that is a JSON object of keys; None for a plain file.
+    """
+
+    key_file: Path | None
+    key_name: str | None
+    key_env: str | None
+
+    @classmethod
+    def of(
+        cls, folder: Path, file: str | None, name: str | None = None, variable: str | None = None
+    ) -> "KeyPlace":
+        """As a configuration says it, a file being taken from this folder."""
+        return cls(None if file is None else folder / Path(file).expanduser(), name, variable)
+
+
+def check_key(name: str, place: KeyPlace, wrong: Wrong, prefix: str = "") -> None:
+    """Where a key is to be found: one place, and never the key itself.
+
+    name: the part of the file. prefix: what the names of the keys begin with there.
+    """
+    file, variable = f"{prefix}key_file", f"{prefix}key_env"
+    if (place.key_file is None) == (place.key_env is None):
+        wrong((name,), f"exactly one of {file} and {variable} is wanted in {name}")
+    if place.key_name is not None and place.key_file is None:
+        wrong((name, f"{prefix}key_name"), f"only beside {file}")
+    if place.key_env is not None and _VARIABLE.fullmatch(place.key_env) is None:
+        wrong((name, variable), "not the name of a variable; never write the key itself here")
+
+
+def check_address(place: Place, text: str, schemes: tuple[str, str], wrong: Wrong) -> None:
+    """An address without user, query or fragment; the plain scheme to loopback only."""
+    plain, secure = schemes
+    try:
+        address = urllib.parse.urlsplit(text)
+        host, _ = address.hostname, address.port
+    except ValueError:
+        wrong(place, "not an address")
+        return
+    if address.scheme not in schemes or not host:
+        near = difflib.get_close_matches(address.scheme, schemes, n=1)
+        meant = f"; did you mean {near[0]}://?" if near and address.scheme not in schemes else ""
+        wrong(place, f"begins with {secure}:// and names a host{meant}")
+    elif address.username is not None or address.query or address.fragment:
+        # What stands there may be a secret: it is not shown.
+        wrong(place, "no user, query or fragment in an address")
+    elif address.scheme == plain and not is_loopback(host):
+        wrong(place, f"{plain}:// is for loopback only; use {secure}://")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address is this machine's own."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,1 @@
+"""The trader off line: the same core, driven by a simulation instead of a venue."""

@@ -1,0 +1,96 @@
+"""A planted bug: one classic mistake as a few patches, and what the simulator needs to meet it.
+
+Nothing of this is known to the shipped core: a patch is put into the process of one simulated world
+and taken out after it.
+
+Source: reliability, section 4 (planted bugs).
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+from bot.core import messages as m
+from bot.core.order import Fact, OwnOrder
+from bot.core.outbox import Pending
+from bot.core.trader import Trader
+from bot.lab.sim.run import Patch
+
+GROUPS: Final = (
+    ("A", 11),
+    ("B", 19),
+    ("C", 38),
+    ("D", 51),
+    ("E", 58),
+    ("F", 67),
+    ("G", 74),
+    ("H", 80),
+)
+"""The groups of the catalogue, each with its last row."""
+
+
+FORGOTTEN: Final = ("B1", "B2", "B3", "B6", "B8", "B9", "B11", "B13")
+"""What may be seen broken first once an order, or a part of one, is forgotten."""
+
+
+class Bug(NamedTuple):
+    """One mistake.
+
+    name: lower-kebab. rows: of the failure catalogue, the one it stands for first. mistake: how it
+    is made in the field, one sentence. breaks: the invariants any of which may be the first that
+    does not hold; `raises` where the mistake is an exception that nobody catches. likely: faults
+    and episodes drawn in every seed, as often as any seed has them, where meeting them is rare;
+    shape: what every world has that some have anyway.
+    replays: whether every world is replayed, which alone shows chance and clocks.
+    """
+
+    name: str
+    rows: tuple[int, ...]
+    mistake: str
+    breaks: tuple[str, ...]
+    patches: tuple[Patch, ...]
+    likely: tuple[str, ...] = ()
+    profile: str = "swarm"
+    replays: bool = False
+    shape: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def group(self) -> str:
+        """The letter of its group of the catalogue."""
+        return next(letter for letter, last in GROUPS if self.rows[0] <= last)
+
+
+# --- mistakes that many make in one way -----------------------------------------------------------
+
+_order_answered = Trader._order_answered
+_answered = OwnOrder.answered
+
+NEVER_LEFT: Final = m.Refused(0, "", "planted")
+"""What an answer is misread as: the request never left, so there is no order."""
+
+
+def misread(
+    kind: type[m.Create] | type[m.AmendResting] | type[m.CancelResting], reason: str
+) -> Patch:
+    """Answers to first sends of this kind that say `reason` are taken for a request never sent."""
+
+    def order_answered(self: Trader, pending: Pending, own: OwnOrder, answer: m.Answer) -> None:
+        request = pending.request
+        first = isinstance(request, kind) and not getattr(request, "again", False)
+        if first and isinstance(answer, m.Unknown) and answer.reason.startswith(reason):
+            answer = NEVER_LEFT
+        _order_answered(self, pending, own, answer)
+
+    return Patch(Trader, "_order_answered", order_answered)
+
+
+def forgets(when: Callable[[OwnOrder, Fact], bool], ends_by: Fact) -> Patch:
+    """An order is taken for ended, as if by the fact `ends_by`, at an answer that ends nothing."""
+
+    def answered(self: OwnOrder, fact: Fact, now_ns: int) -> None:
+        if when(self, fact):
+            self.last_write_ns = now_ns
+            self.move(ends_by, now_ns)
+        else:
+            _answered(self, fact, now_ns)
+
+    return Patch(OwnOrder, "answered", answered)

@@ -1,0 +1,208 @@
+"""The planted bugs together, and the hunt: how many simulated events it takes to find each.
+
+Each is one classic mistake of the failure catalogue, put into the process of a simulated world and
+nowhere else. One more, the canary, is not counted: unless it is found at once, the alarm is broken.
+
+Source: reliability, section 4 (planted bugs).
+"""
+
+import hashlib
+import multiprocessing
+import statistics
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+import bot.core
+from bot.core.quoting import Quoting
+from bot.core.room import Rung
+from bot.core.wishes import WantCreate
+from bot.lab.bug import Bug
+from bot.lab.bugs_books import ACCOUNTS, LIMITS
+from bot.lab.bugs_market import MARKET
+from bot.lab.bugs_orders import ORDERS
+from bot.lab.bugs_restart import OPERATOR, RESTART
+from bot.lab.bugs_transport import PACE, TRANSPORT
+from bot.lab.sim.audit import Broken
+from bot.lab.sim.odds import Odds, draw, often
+from bot.lab.sim.run import Patch, run
+from bot.lab.sim.shrink import invariant_of
+from bot.lab.sim.world import World
+from venue.wire.money import Qty
+
+EVENTS_MAX: Final = 200_000
+"""Simulated events within which each planted bug must be found."""
+
+ROTATING: Final = 10
+"""How many are hunted in the run that belongs to the tests; which ones, the core's text decides."""
+
+BUGS: Final[tuple[Bug, ...]] = tuple(
+    sorted(
+        (*TRANSPORT, *PACE, *ORDERS, *MARKET, *ACCOUNTS, *RESTART, *OPERATOR, *LIMITS),
+        key=lambda bug: (bug.group, bug.rows[0]),
+    )
+)
+
+
+def _unlimited(self: Quoting, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
+    return wish.qty
+
+
+CANARY: Final = Bug(
+    "canary",
+    (75,),
+    "No limit of any kind holds a new order back.",
+    ("B3", "B12"),
+    (Patch(Quoting, "admits_create", _unlimited),),
+)
+
+
+def named(name: str) -> Bug:
+    """The bug, or the canary, of this name. Raises ValueError when there is none."""
+    for bug in (*BUGS, CANARY):
+        if bug.name == name:
+            return bug
+    raise ValueError(f"no planted bug is called {name!r}")
+
+
+def source_digest() -> bytes:
+    """A digest of the trader's source text: the same in every run of one checkout."""
+    whole = hashlib.blake2b(digest_size=16)
+    for folder in bot.core.__path__:
+        for path in sorted(Path(folder).glob("*.py")):
+            whole.update(path.read_bytes())
+    return whole.digest()
+
+
+def rotating(count: int = ROTATING) -> tuple[Bug, ...]:
+    """So many of the bugs: others after each change of the trader, in the order of the table."""
+    seed = source_digest()
+    drawn = sorted(BUGS, key=lambda bug: hashlib.blake2b(seed + bug.name.encode()).digest())
+    chosen = {bug.name for bug in drawn[:count]}
+    return tuple(bug for bug in BUGS if bug.name in chosen)
+
+
+# --- the hunt -------------------------------------------------------------------------------------
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What came of the hunt for one bug.
+
+    invariant: the first that did not hold, empty when none within the bound. events: simulated
+    until then, of every seed tried. seed: where it was found. text: what did not hold.
+    """
+
+    name: str
+    rows: tuple[int, ...]
+    events: int
+    seed: int = 0
+    invariant: str = ""
+    text: str = ""
+
+    @property
+    def is_found(self) -> bool:
+        """Whether an invariant that this bug breaks was seen broken."""
+        return bool(self.invariant)
+
+
+def odds_of(bug: Bug, seed: int, profile: str = "") -> Odds:
+    """The odds of a seed in which a bug is hunted: what it needs is drawn, at its highest."""
+    drawn = often(draw(seed, profile or bug.profile), bug.likely)
+    return replace(drawn, **dict(bug.shape))
+
+
+def hunt(bug: Bug, events_max: int = EVENTS_MAX) -> Found:
+    """Live through seed after seed with the bug planted, until an invariant breaks.
+
+    The world in which it is found must hold without the bug. Raises AssertionError when it does
+    not, and when the world ends by an exception that this bug does not stand for: then the patch no
+    longer fits what it is put into.
+    """
+    events = 0
+    seed = 0
+    while events < events_max:
+        found, _ = hunt_in(bug, seed)
+        events += found.events
+        if found.is_found:
+            _holds_without(bug, seed)
+            return msgspec.structs.replace(found, events=events)
+        seed += 1
+    return Found(bug.name, bug.rows, events)
+
+
+def hunt_in(bug: Bug, seed: int, profile: str = "") -> tuple[Found, World]:
+    """Live through one seed with the bug planted, and the world as it is then.
+
+    Raises AssertionError as `hunt` does for an exception.
+    """
+    try:
+        world = run(odds_of(bug, seed, profile), bug.patches, replays=bug.replays)
+    except Broken as fault:
+        assert isinstance(fault.world, World)
+        invariant = invariant_of(fault)
+        assert invariant != "raises" or "raises" in bug.breaks, f"{bug.name}: {fault}"
+        steps = fault.world.steps
+        return Found(bug.name, bug.rows, steps, seed, invariant, str(fault)), fault.world
+    return Found(bug.name, bug.rows, world.steps, seed), world
+
+
+def _holds_without(bug: Bug, seed: int) -> None:
+    try:
+        run(odds_of(bug, seed), replays=bug.replays)
+    except Broken as fault:
+        raise AssertionError(f"without {bug.name} too: {fault}") from fault
+
+
+def hunt_all(bugs: Sequence[Bug], jobs: int) -> Iterator[Found]:
+    """Hunt each of these, in `jobs` processes; in their order."""
+    names = [bug.name for bug in bugs]
+    if jobs <= 1:
+        yield from map(_hunt_named, names)
+        return
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(_hunt_named, names)
+
+
+def _hunt_named(name: str) -> Found:
+    """As `hunt`, by name: a patch cannot be handed to another process."""
+    return hunt(named(name))
+
+
+def plain(found: Sequence[Found]) -> dict[str, Any]:
+    """The results as plain values, for JSON."""
+    return {
+        "bugs": [msgspec.to_builtins(each) for each in found],
+        "found": sum(each.is_found for each in found),
+        "missed": [each.name for each in found if not each.is_found],
+        "median_events": median(found),
+        "most_events": max((each.events for each in found if each.is_found), default=0),
+    }
+
+
+def median(found: Sequence[Found]) -> int:
+    """The median of the events that it took; 0 when nothing was found."""
+    taken = [each.events for each in found if each.is_found]
+    return round(statistics.median(taken)) if taken else 0
+
+
+HEAD: Final = f"  {'bug':32s} {'rows':8s} {'events':>8s} {'seed':>5s}  invariant"
+
+
+def line(found: Found) -> str:
+    """One result as a line of the table under `HEAD`."""
+    rows = ",".join(str(row) for row in found.rows)
+    end = f"{found.seed:5d}  {found.invariant}" if found.is_found else "    -  NOT FOUND"
+    return f"  {found.name:32s} {rows:8s} {found.events:8d} {end}"
+
+
+def summary(found: Sequence[Found]) -> str:
+    """All results as one line."""
+    taken = [each.events for each in found if each.is_found]
+    return (
+        f"{len(taken)} of {len(found)} planted bugs found; "
+        f"median {median(found)} events, at most {max(taken, default=0)}"
+    )

@@ -1,0 +1,294 @@
+"""Planted bugs of groups E and H: sums that do not add up, and limits that do not count everything.
+
+Source: reliability, rows 52-58 and 75-80, B3, B9.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core import portfolio, room
+from bot.core.desk import Desk
+from bot.core.ledgers import Ledgers
+from bot.core.order import Fact, OwnOrder, State
+from bot.core.portfolio import OrderTally, Portfolio, _Market
+from bot.core.quoting import Quoting
+from bot.core.risk import Exposure, Live, RungTerms
+from bot.core.room import Ladder, Rung
+from bot.core.spend import Lane
+from bot.core.standing import Standing
+from bot.core.strategy import EventView, Quote, Quotes
+from bot.core.wishes import WantCreate
+from bot.lab.bug import Bug
+from bot.lab.sim.run import Patch
+from venue.wire import model
+from venue.wire.money import Cents, FeeRate, Outcome, Qty
+from venue.wire.names import MarketId, OrderId, Ticker
+
+# --- E. accounting --------------------------------------------------------------------------------
+
+_terms_of = RungTerms.__dict__["of"].__func__
+_book_fill = Portfolio.book_fill
+_fills_read = Ledgers.fills_read
+_positions_read = Ledgers.positions_read
+_event_cash = Ledgers.event_cash_cents
+_settle = Portfolio.settle
+
+_FREE: Final = FeeRate.parse("0")
+
+
+def _without_fees(
+    cls: type[RungTerms], market_id: MarketId, maker: FeeRate, taker: FeeRate
+) -> RungTerms:
+    terms: RungTerms = _terms_of(cls, market_id, _FREE, _FREE)
+    return terms
+
+
+def _each_time(self: Portfolio, fill: model.Fill) -> bool:
+    self._booked.pop(fill.fill_id, None)
+    return _book_fill(self, fill)
+
+
+def _but_the_oldest(
+    self: Ledgers,
+    rows: Sequence[model.Fill],
+    begun_ns: int,
+    now_ns: int,
+    live_orders: Iterable[OrderId],
+) -> list[MarketId]:
+    return _fills_read(self, rows[:-1], begun_ns, now_ns, live_orders)
+
+
+def _no_fee(fill: model.Fill, market: _Market, tally: OrderTally) -> int:
+    return 0
+
+
+def _as_float(self: Desk, own: OwnOrder, why: str, now_ns: int) -> bool:
+    if own.order_id is None or not own.may(Fact.CANCEL):
+        return False
+    rounded = OrderId(str(int(float(own.order_id))))
+    if not self._out.send(m.CancelResting(rounded), Lane.CANCEL, why, now_ns, own):
+        return False
+    own.sent_cancel()
+    self._file(own, now_ns)
+    return True
+
+
+def _by_cost_basis(self: Ledgers, event_ticker: Ticker, rungs: Iterable[MarketId]) -> Cents:
+    held: dict[MarketId, int] = getattr(self, "cost_basis", {})
+    costs = [held[market_id] for market_id in rungs if market_id in held]
+    return Cents(-sum(costs)) if costs else _event_cash(self, event_ticker, rungs)
+
+
+def _keeps_cost_basis(
+    self: Ledgers, rows: Iterable[model.Position], begun_ns: int, now_ns: int
+) -> None:
+    shown = list(rows)
+    _positions_read(self, shown, begun_ns, now_ns)
+    costs: dict[MarketId, int] = {}
+    for row in shown:
+        if row.market_id is not None:
+            costs[row.market_id] = costs.get(row.market_id, 0) + (row.cost_basis or 0)
+    setattr(self, "cost_basis", costs)  # noqa: B010 - no field of the real class
+
+
+def _unpaid(self: Portfolio, market_id: MarketId, winner: Outcome) -> Cents:
+    before = self._cash_cents
+    paid = _settle(self, market_id, winner)
+    self._cash_cents = before
+    return paid
+
+
+ACCOUNTS: Final = (
+    Bug(
+        "limit-forgets-fees",
+        (53, 52),
+        "What an order may lose is its price alone: its fee is not reserved.",
+        ("B3",),
+        (Patch(RungTerms, "of", classmethod(_without_fees)),),
+    ),
+    Bug(
+        "fill-booked-twice",
+        (54,),
+        "A fill that is listed again is booked again.",
+        ("B3", "B9", "findings"),
+        (Patch(Portfolio, "book_fill", _each_time),),
+        likely=("row_repeated",),
+    ),
+    Bug(
+        "fill-missed",
+        (54,),
+        "The last fill of a page is not booked.",
+        ("B2", "B3", "B9", "findings"),
+        (Patch(Ledgers, "fills_read", _but_the_oldest),),
+    ),
+    Bug(
+        "cost-basis-is-cash",
+        (56,),
+        "cost_basis, whose meaning is not given, is taken for what the shares have cost.",
+        ("B2", "B3"),
+        (
+            Patch(Ledgers, "event_cash_cents", _by_cost_basis),
+            Patch(Ledgers, "positions_read", _keeps_cost_basis),
+        ),
+        likely=("odd_costs",),
+    ),
+    Bug(
+        "order-id-as-a-number",
+        (57,),
+        "An order_id goes through a float on its way into the cancel.",
+        ("B2", "B13"),
+        (Patch(Desk, "send_cancel", _as_float),),
+    ),
+    Bug(
+        "cash-forgets-fees",
+        (58,),
+        "Cash is booked without the fees that were charged.",
+        ("B3", "B9", "findings"),
+        (Patch(portfolio, "_fee_of", _no_fee),),
+    ),
+    Bug(
+        "payout-forgotten",
+        (58,),
+        "What a resolved market pays is not booked.",
+        ("B3", "B9", "findings"),
+        (Patch(Portfolio, "settle", _unpaid),),
+        likely=("market_resolve",),
+    ),
+)
+
+# --- H. limits ------------------------------------------------------------------------------------
+
+_exposure_of = Standing.exposure
+
+
+def _settled_only(self: Quoting, ladder: Ladder) -> Exposure:
+    ladder.worst_cents = None
+    return self._held(ladder)
+
+
+def _not_counted(*states: State) -> Patch:
+    """Orders in these states are not counted by the limits."""
+
+    def exposure(self: Standing) -> Live:
+        live = _exposure_of(self)
+        return msgspec.structs.replace(live, qty_max=Qty(0)) if self.state in states else live
+
+    return Patch(Standing, "exposure", exposure)
+
+
+def _old_size(self: Standing) -> Qty:
+    return Qty(0) if self.state is State.DONE else self.known.unfilled
+
+
+def _old_terms(self: Standing) -> Live:
+    return Live(self.market_id, self.outcome, self.own_side, self.price, self.may_fill)
+
+
+def _netted(self: Exposure, index: int, is_bid: bool, limit_qty: int) -> int:
+    pending = self._bids[index] - self._asks[index]
+    return (
+        limit_qty - self._net[index] - pending
+        if is_bid
+        else (limit_qty + self._net[index] + pending)
+    )
+
+
+def _rung_alone(self: Quoting, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
+    if rung.side_parked(wish.side, now_ns):
+        return Qty(0)
+    risk = self._settings.risk
+    alone = Exposure(
+        [rung.terms],
+        Cents(0),
+        [(0, 0)],
+        [own.exposure() for own in self._desk.live(rung.market_id)],
+    )
+    candidate = rung.live(wish, min(wish.qty, risk.order_qty))
+    room_qty = alone.room(candidate, risk.event_loss_cents)
+    held = self.exposure(rung.ladder).position_room(candidate, risk.rung_position_qty)
+    return Qty(max(0, min(room_qty, held)))
+
+
+def _one_event(self: Quoting, ladder: Ladder) -> Cents:
+    return self._settings.risk.event_loss_cents
+
+
+def _unproven(quotes: Quotes, view: EventView) -> dict[MarketId, tuple[Quote, ...]]:
+    return dict(quotes)
+
+
+LIMITS: Final = (
+    Bug(
+        "limit-on-settled-only",
+        (75,),
+        "Limits count the settled position and nothing that is live.",
+        ("B3",),
+        (Patch(Quoting, "exposure", _settled_only),),
+    ),
+    Bug(
+        "limit-forgets-unknown",
+        (75, 1),
+        "A create without an answer is not counted by the limits.",
+        ("B3",),
+        (_not_counted(State.LOST),),
+        likely=("lost_after", "lost_before", "result_unknown_after"),
+    ),
+    Bug(
+        "limit-forgets-in-flight",
+        (75,),
+        "A create whose answer is awaited is not counted by the limits.",
+        ("B3",),
+        (_not_counted(State.SENT),),
+    ),
+    Bug(
+        "limit-forgets-cancelling",
+        (75, 30),
+        "An order is taken out of the limits when its cancel leaves.",
+        ("B3",),
+        (_not_counted(State.CANCELLING),),
+        likely=("mad_strategy",),
+    ),
+    Bug(
+        "limit-forgets-the-amend",
+        (75, 26),
+        "An amend on its way is counted at the old size and price.",
+        ("B3",),
+        (
+            Patch(Standing, "may_fill", property(_old_size)),
+            Patch(Standing, "exposure", _old_terms),
+        ),
+        likely=("mad_strategy",),
+    ),
+    Bug(
+        "sides-are-netted",
+        (55,),
+        "Bids and asks that may fill are set off against each other.",
+        ("B3",),
+        (Patch(Exposure, "_position_room", _netted),),
+    ),
+    Bug(
+        "rungs-counted-apart",
+        (78,),
+        "Each rung is held to the limit of the whole event by itself.",
+        ("B3",),
+        (Patch(Quoting, "admits_create", _rung_alone),),
+    ),
+    Bug(
+        "events-counted-apart",
+        (78,),
+        "The series has no limit of its own beside those of its events.",
+        ("B3",),
+        (Patch(Quoting, "_loss_limit", _one_event),),
+    ),
+    Bug(
+        "nonsense-passes",
+        (77,),
+        "What a strategy returns is sent as it is.",
+        ("B12", "B11", "raises"),
+        (Patch(room, "checked", _unproven),),
+        likely=("tantrum",),
+    ),
+)

@@ -1,0 +1,185 @@
+"""Planted bugs of group D: books that are believed though nothing speaks for them any more.
+
+Source: reliability, Terms (FEED_OK), rows 39-51.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from bot.core import messages as m
+from bot.core.book import Book
+from bot.core.channel import Channel, Lag
+from bot.core.order import OwnOrder
+from bot.core.rung import Rung
+from bot.core.settings import TrustSettings
+from bot.core.strategy import Levels
+from bot.lab.bug import Bug
+from bot.lab.sim.run import Patch
+from venue.wire import instant
+from venue.wire.names import MarketId
+
+_series_changed = Channel.series_changed
+_book_read = Channel.book_read
+_replace = Book.replace
+_believable = Book.believable
+
+
+def _not_again(self: Channel, now_ns: int) -> None:
+    self._is_open = False
+
+
+def _first_alone(self: Channel, now_ns: int) -> None:
+    _series_changed(self, now_ns)
+    if self._subscribed is not None:
+        self._subscribed = (self._subscribed[0][:1], self._subscribed[1])
+
+
+def _kept(self: Rung) -> None:
+    self.doubt()
+
+
+def _older_too(self: Book, bids: Levels, asks: Levels, ts_ns: int, now_ns: int) -> bool:
+    self._ts_ns = None
+    return _replace(self, bids, asks, ts_ns, now_ns)
+
+
+def _at_any_age(self: Book, now_ns: int, max_age_ns: int) -> bool:
+    return _believable(self, now_ns, 2**62)
+
+
+def _crossed_too(self: Book, now_ns: int, max_age_ns: int) -> bool:
+    asks, self._asks = self._asks, ()
+    try:
+        return _believable(self, now_ns, max_age_ns)
+    finally:
+        self._asks = asks
+
+
+def _skipped(self: Channel, known: bool, now_ns: int) -> None:
+    pass
+
+
+def _never_leads(self: Book, ts_ns: int) -> bool:
+    return False
+
+
+def _depth_unseen(self: Rung, trust: TrustSettings, now_ns: int) -> None:
+    pass
+
+
+def _zero_confirms(self: Channel, market_id: MarketId, answer: m.Answer, now_ns: int) -> None:
+    rung = self._rungs.get(market_id)
+    body = answer.body if isinstance(answer, m.Done) else None
+    if rung is None or not isinstance(body, m.BookShown) or not instant.is_zero(body.book.as_of):
+        _book_read(self, market_id, answer, now_ns)
+        return
+    rung.book.confirm(now_ns)
+    rung._confirmed(now_ns)
+
+
+def _ours_too(self: Rung, own: Iterable[OwnOrder]) -> tuple[Levels, Levels]:
+    return self.book.bids, self.book.asks
+
+
+def _never_late(self: Lag, allowed_ns: int, now_ns: int) -> bool:
+    return False
+
+
+MARKET: Final = (
+    Bug(
+        "refused-subscribe-forgotten",
+        (39,),
+        "A subscribe that was refused is taken for the end of the channel, and not sent again.",
+        ("B2",),
+        (Patch(Channel, "refused", _not_again),),
+        likely=("subscribe_refused", "feed_close"),
+    ),
+    Bug(
+        "silent-rung-quoted",
+        (40, 45),
+        "A market that shows nothing any more is quoted on its last book.",
+        ("B4",),
+        (Patch(Book, "believable", _at_any_age),),
+        likely=("rung_silent",),
+        shape=(("dead_rung", True), ("acks", True), ("rungs", (3,))),
+    ),
+    Bug(
+        "subscribe-wipes-the-set",
+        (41,),
+        "Each subscribe names one market, though it replaces the whole set.",
+        ("B2",),
+        (Patch(Channel, "series_changed", _first_alone),),
+    ),
+    Bug(
+        "reconnect-keeps-the-book",
+        (42,),
+        "The book from before a disconnect is quoted on after it.",
+        ("B4",),
+        (Patch(Rung, "forget_book", _kept),),
+        likely=("feed_close",),
+    ),
+    Bug(
+        "older-frame-wins",
+        (43,),
+        "A frame that comes late replaces a newer book.",
+        ("B4",),
+        (Patch(Book, "replace", _older_too),),
+        likely=("frame_stale", "frame_delayed"),
+    ),
+    Bug(
+        "late-feed-quoted",
+        (44,),
+        "Frames that come seconds late look as fresh as any.",
+        ("B4",),
+        (Patch(Lag, "is_late", _never_late),),
+        likely=("feed_late", "mad_strategy"),
+    ),
+    Bug(
+        "zero-instant-confirms",
+        (45,),
+        "The zero instant of a market that never traded is taken for a fresh empty book.",
+        ("B4",),
+        (Patch(Channel, "book_read", _zero_confirms),),
+        likely=("rung_silent",),
+        shape=(("dead_rung", True), ("acks", True), ("rungs", (3,))),
+    ),
+    Bug(
+        "emptied-book-believed",
+        (46,),
+        "A book that is empty from one moment to the next is quoted on.",
+        ("B4",),
+        (Patch(Rung, "_look_for_depth", _depth_unseen),),
+        likely=("book_emptied", "rung_silent", "frame_garbled"),
+    ),
+    Bug(
+        "own-size-is-theirs",
+        (47,),
+        "Our own orders are left in the book that our quotes follow.",
+        ("B2",),
+        (Patch(Rung, "others", _ours_too),),
+    ),
+    Bug(
+        "crossed-book-quoted",
+        (48,),
+        "A crossed book is quoted on.",
+        ("B4",),
+        (Patch(Book, "believable", _crossed_too),),
+        likely=("frame_crossed",),
+    ),
+    Bug(
+        "garbled-frame-skipped",
+        (48,),
+        "A frame that cannot be read is skipped, and the book before it stands.",
+        ("B4",),
+        (Patch(Channel, "garbled", _skipped),),
+        likely=("frame_garbled",),
+    ),
+    Bug(
+        "print-ahead-ignored",
+        (43, 44),
+        "A trade well after the book's time does not make the book doubtful.",
+        ("B4",),
+        (Patch(Book, "leads", _never_leads),),
+        likely=("rung_silent", "mad_strategy"),
+    ),
+)

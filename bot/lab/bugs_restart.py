@@ -1,0 +1,284 @@
+"""Planted bugs of groups F and G, and of the breakers: what is forgotten, and who is not obeyed.
+
+Source: reliability, rows 59-76, B4, B6, B13.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core import quoting
+from bot.core.breaker import Breakers
+from bot.core.custody import Custody
+from bot.core.guard import Guard
+from bot.core.heritage import Heritage
+from bot.core.order import OwnOrder
+from bot.core.quoting import Quoting
+from bot.core.report import Phase
+from bot.core.risk import Exposure
+from bot.core.room import Rung
+from bot.core.settings import RiskSettings
+from bot.core.strategy import Quotes
+from bot.core.trader import Trader
+from bot.core.wishes import WantCreate
+from bot.io.intents import Intents, _is_against
+from bot.io.records import Entry, Segment
+from bot.lab.bug import FORGOTTEN, Bug
+from bot.lab.sim.run import Patch
+from venue.wire import model
+from venue.wire.money import Cents, Qty
+from venue.wire.names import ClientOrderId
+
+# --- F. restart and crash -------------------------------------------------------------------------
+
+_started = Trader._started
+_intents_answered = Intents._answered
+_drained = Custody.drained
+_dispatch = Trader._dispatch
+_blocked = Trader._blocked
+
+
+def _after_the_answer(self: Intents, request_id: m.RequestId, create: m.Create) -> None:
+    pass
+
+
+def _any_refusal(self: Intents, name: ClientOrderId, answer: m.Answer) -> None:
+    if _is_against(answer):
+        self._open.pop(name, None)
+    else:
+        _intents_answered(self, name, answer)
+
+
+def _no_intents(self: Trader, event: m.Started) -> None:
+    _started(self, msgspec.structs.replace(event, open_intents=()))
+
+
+def _whole_or_nothing(self: Segment) -> list[Entry]:
+    entries = list(_entries(self))
+    return entries if self.whole_bytes == len(self._bytes) else []
+
+
+_entries = Segment.entries
+
+
+def _left_alone(
+    self: Heritage,
+    strangers: list[model.Order],
+    may_be_lost: Callable[[model.Order], bool],
+    *,
+    starting: bool,
+    fresh: bool,
+) -> list[model.Order]:
+    return []
+
+
+def _unverified(self: Custody, now_ns: int) -> bool:
+    return not any(own.order_id is not None for own in self._desk.all_live())
+
+
+def _deaf_to(*kinds: type[m.Event]) -> Patch:
+    """Events of these kinds are not acted on."""
+
+    def dispatch(self: Trader, event: m.Event) -> None:
+        if not isinstance(event, kinds):
+            _dispatch(self, event)
+
+    return Patch(Trader, "_dispatch", dispatch)
+
+
+def _among_strangers(self: Trader) -> bool:
+    found = self.out.findings.pop("foreign_orders", None)
+    try:
+        return _blocked(self)
+    finally:
+        if found is not None:
+            self.out.findings["foreign_orders"] = found
+
+
+def _at_once(self: Custody, now_ns: int) -> bool:
+    known = all(kind in self._account.done_ns for kind in self._account.due_ns)
+    return known and self._kept_can_be_quoted()
+
+
+RESTART: Final = (
+    Bug(
+        "intent-not-journalled",
+        (59,),
+        "A create is journalled when it is answered, and not before it leaves.",
+        FORGOTTEN,
+        (Patch(Intents, "_sent", _after_the_answer),),
+        likely=("crash", "crash_at_effect", "late_commit"),
+    ),
+    Bug(
+        "refusal-closes-the-intent",
+        (59, 23),
+        "In the journal a refusal of a re-send closes the create, whatever came of the first one.",
+        FORGOTTEN,
+        (Patch(Intents, "_answered", _any_refusal),),
+        likely=("crash", "late_commit", "invalid_request"),
+    ),
+    Bug(
+        "open-intents-ignored",
+        (59, 25),
+        "A restart does not look for creates that were left without an answer.",
+        FORGOTTEN,
+        (Patch(Trader, "_started", _no_intents),),
+        likely=("crash", "crash_at_effect", "late_commit"),
+    ),
+    Bug(
+        "torn-tail-drops-all",
+        (60,),
+        "A journal whose last record is torn is not read at all.",
+        FORGOTTEN,
+        (Patch(Segment, "entries", _whole_or_nothing),),
+        likely=("crash", "crash_at_effect", "late_commit"),
+    ),
+    Bug(
+        "disk-full-ignored",
+        (61,),
+        "Orders go on being made when the journal cannot be written any more.",
+        ("B13",),
+        (_deaf_to(m.JournalFailed),),
+        likely=("disk_fault",),
+    ),
+    Bug(
+        "strangers-left-at-the-start",
+        (62, 59),
+        "What rests from an earlier run is left where it is.",
+        (*FORGOTTEN, "findings"),
+        (Patch(Heritage, "to_cancel", _left_alone),),
+        likely=("crash", "lost_journal"),
+    ),
+    Bug(
+        "quotes-before-the-list",
+        (62, 59),
+        "A restart quotes before what rested has been shown to be gone.",
+        (*FORGOTTEN, "findings"),
+        (Patch(Custody, "may_open", _at_once),),
+        likely=("crash", "lost_journal"),
+    ),
+    Bug(
+        "foreign-orders-ignored",
+        (63,),
+        "Quoting goes on beside orders on the account that are not ours.",
+        ("B4",),
+        (Patch(Trader, "_blocked", _among_strangers),),
+        likely=("twin_orders",),
+    ),
+    Bug(
+        "ends-unverified",
+        (65,),
+        "A stop ends when the orders it knows of are cancelled, and no list is read.",
+        FORGOTTEN,
+        (Patch(Custody, "drained", _unverified),),
+    ),
+)
+
+# --- G. the operator, and H. the breakers ---------------------------------------------------------
+
+_latch = Trader._latch
+
+
+def _fat(self: Quoting, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
+    if rung.side_parked(wish.side, now_ns):
+        return Qty(0)
+    exposure = self.exposure(rung.ladder)
+    candidate = rung.live(wish, wish.qty)
+    fits = min(
+        exposure.room(candidate, self._loss_limit(rung.ladder)),
+        exposure.position_room(candidate, self._settings.risk.rung_position_qty),
+    )
+    return Qty(max(0, fits))
+
+
+def _surely(quotes: Quotes, held: Exposure, limits: RiskSettings, loss_limit_cents: Cents) -> bool:
+    return True
+
+
+def _no_caps(self: Guard, request: m.Request, own: OwnOrder, now_ns: int) -> bool:
+    return True
+
+
+def _never_trips(self: Breakers, request: m.Request, now_ns: int) -> bool:
+    return True
+
+
+def _never_judges(
+    self: Breakers, pnl_cents: int | None, oldest_unknown_ns: int, now_ns: int
+) -> str:
+    return ""
+
+
+def _latch_told_only(self: Trader, reason: str, *, ours: bool) -> None:
+    _latch(self, reason, ours=ours)
+    self.guard.latched = ""
+    if self.phase is Phase.LATCHED:
+        self.phase = Phase.QUOTING
+
+
+def _latch_left_behind(self: Trader, event: m.Started) -> None:
+    _started(self, msgspec.structs.replace(event, latched=""))
+
+
+OPERATOR: Final = (
+    Bug(
+        "fat-finger-passes",
+        (71,),
+        "An order is as large as the strategy wants it.",
+        ("B3", "B12"),
+        (
+            Patch(Quoting, "admits_create", _fat),
+            Patch(Guard, "_within_caps", _no_caps),
+            Patch(quoting, "fits_surely", _surely),
+        ),
+        likely=("fat_finger",),
+    ),
+    Bug(
+        "pause-ignored",
+        (73,),
+        "Quoting goes on when a person has paused it.",
+        ("B4",),
+        (_deaf_to(m.PauseRequested),),
+        likely=("operator_pause",),
+    ),
+    Bug(
+        "stop-ignored",
+        (65, 73),
+        "Orders go on being made when the process is told to stop.",
+        ("B13",),
+        (_deaf_to(m.StopRequested),),
+        likely=("operator_restart",),
+    ),
+    Bug(
+        "latch-ignored",
+        (76, 73),
+        "A breaker trips, says so, and quoting goes on.",
+        ("B13",),
+        (Patch(Trader, "_latch", _latch_told_only),),
+        likely=("mad_strategy", "fat_finger"),
+        shape=(("creates_per_minute", 30),),
+    ),
+    Bug(
+        "latch-left-behind",
+        (76, 66),
+        "A latch does not survive a restart.",
+        ("B13",),
+        (Patch(Trader, "_started", _latch_left_behind),),
+        likely=("mad_strategy", "fat_finger", "crash"),
+        shape=(("creates_per_minute", 30),),
+    ),
+    Bug(
+        "breakers-off",
+        (76,),
+        "The breakers count and never trip.",
+        ("B13",),
+        (
+            Patch(Breakers, "admits", _never_trips),
+            Patch(Breakers, "judge", _never_judges),
+        ),
+        likely=("mad_strategy", "fat_finger"),
+        shape=(("creates_per_minute", 30),),
+    ),
+)

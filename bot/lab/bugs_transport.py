@@ -1,0 +1,308 @@
+"""Planted bugs of groups A and B: what a broken connection and a refusal for pace are taken for.
+
+Source: reliability, rows 1-19.
+"""
+
+import random
+from typing import Final
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core.book import Book
+from bot.core.channel import Channel
+from bot.core.desk import NEVER_NS, Desk
+from bot.core.order import Fact, OwnOrder, State
+from bot.core.quoting import Quoting
+from bot.core.refusals import Refusals
+from bot.core.rung import Rung
+from bot.core.sending import Sending
+from bot.core.settings import BudgetSettings
+from bot.core.spend import Lane, Purse
+from bot.core.strategy import Levels
+from bot.core.wishes import WantCreate
+from bot.lab.bug import FORGOTTEN, Bug, forgets, misread
+from bot.lab.sim.run import Patch
+from venue.wire import codec
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.names import ClientOrderId
+
+# --- A. transport ---------------------------------------------------------------------------------
+
+
+def _resend_as_new(self: Desk, own: OwnOrder, now_ns: int) -> None:
+    name = ClientOrderId(f"{own.client_order_id}r")
+    order = msgspec.structs.replace(own.intent(), client_order_id=name)
+    own.client_order_id, own.body = name, codec.encode_new_order(order)
+    if self._out.send(m.Create(order, own.body, False), Lane.RECOVER, "retry", now_ns, own):
+        own.sent_again()
+        own.due_ns = NEVER_NS
+
+
+_blocks = Channel._blocks
+
+
+def _never_silent(self: Channel, now_ns: int) -> str:
+    why = _blocks(self, now_ns)
+    return "" if why == "channel silent" and self._is_open else why
+
+
+def _no_gap(self: Channel, gap_ns: int, now_ns: int) -> None:
+    self._out.note("warning", "process_paused", gap_ns=gap_ns)
+
+
+_replace = Book.replace
+
+
+def _dated_by_venue(self: Book, bids: Levels, asks: Levels, ts_ns: int, now_ns: int) -> bool:
+    return _replace(self, bids, asks, ts_ns, ts_ns)
+
+
+def _confirmed_by_venue(self: Rung, now_ns: int) -> None:
+    _rung_confirmed(self, self.book.confirmed_ns or now_ns)
+
+
+_rung_confirmed = Rung._confirmed
+
+TRANSPORT: Final = (
+    Bug(
+        "new-id-on-retry",
+        (1,),
+        "A create without an answer is sent again under a new client_order_id.",
+        ("B1", "B3"),
+        (Patch(Desk, "_resend", _resend_as_new),),
+        likely=("lost_after", "result_unknown_before", "gateway_page"),
+    ),
+    Bug(
+        "timeout-is-rejected",
+        (1, 25),
+        "A create that is not answered in time is taken for rejected.",
+        FORGOTTEN,
+        (misread(m.Create, "no answer"),),
+        likely=("lost_after", "lost_before"),
+    ),
+    Bug(
+        "reset-is-never-sent",
+        (2, 4),
+        "A connection reset under a create is taken for a request that never left.",
+        FORGOTTEN,
+        (misread(m.Create, "connection reset"),),
+        likely=("reset_after", "reset_before"),
+    ),
+    Bug(
+        "redirect-is-a-refusal",
+        (5,),
+        "A redirect of a create is taken for a definite refusal.",
+        FORGOTTEN,
+        (misread(m.Create, "307"),),
+        likely=("redirected",),
+    ),
+    Bug(
+        "no-pong-deadline",
+        (7,),
+        "An open socket counts as a living feed, however long it is silent.",
+        ("B4",),
+        (Patch(Channel, "_blocks", _never_silent),),
+        likely=("feed_stall", "half_open", "mad_strategy"),
+    ),
+    Bug(
+        "outage-drops-orders",
+        (8,),
+        "An order whose cancel could not be sent for want of a connection is no longer tracked.",
+        FORGOTTEN,
+        (
+            forgets(
+                lambda own, fact: own.state is State.CANCELLING and fact is Fact.NEVER,
+                Fact.READ_ENDED,
+            ),
+        ),
+        likely=("outage", "not_connected"),
+    ),
+    Bug(
+        "quotes-after-a-pause",
+        (9,),
+        "After the process stood still it quotes on the books from before.",
+        ("B4",),
+        (Patch(Channel, "paused_for", _no_gap),),
+        likely=("process_pause", "mad_strategy"),
+    ),
+    Bug(
+        "age-by-two-clocks",
+        (10,),
+        "The age of a book is this host's clock less the venue's timestamp.",
+        ("B2", "B4"),
+        (
+            Patch(Book, "replace", _dated_by_venue),
+            Patch(Rung, "_confirmed", _confirmed_by_venue),
+        ),
+    ),
+)
+
+# --- B. rate limit and retry ----------------------------------------------------------------------
+
+_wait = Purse._wait
+_spend = Purse.spend
+_purse_init = Purse.__init__
+_purse_answered = Purse.answered
+_room = Sending._room
+
+
+def _no_wait(self: Purse, retry_after_ns: int | None, backoff_ns_max: int, now_ns: int) -> None:
+    pass
+
+
+def _in_milliseconds(
+    self: Purse, retry_after_ns: int | None, backoff_ns_max: int, now_ns: int
+) -> None:
+    _wait(self, None if retry_after_ns is None else retry_after_ns // 1_000, 0, now_ns)
+
+
+def _with_jitter(self: Purse, retry_after_ns: int | None, backoff_ns_max: int, now_ns: int) -> None:
+    later_ns = int(random.random() * NS_PER_SECOND)
+    _wait(self, (retry_after_ns or 0) + later_ns, backoff_ns_max, now_ns)
+
+
+def _as_the_venue(self: Purse, settings: BudgetSettings, now_ns: int) -> None:
+    rate, burst = settings.rate_per_second * 5 // 4, settings.burst * 5 // 4
+    larger = msgspec.structs.replace(settings, rate_per_second=rate, burst=burst)
+    _purse_init(self, larger, now_ns)
+
+
+def _no_reserve(self: Purse, lane: Lane, now_ns: int, user: int = 0) -> bool:
+    kept, self._reserve = self._reserve, 0
+    try:
+        return _spend(self, lane, now_ns, user)
+    finally:
+        self._reserve = kept
+
+
+def _raised_by_header(
+    self: Purse,
+    tokens_left: int | None,
+    now_ns: int,
+    number: int | None = None,
+    *,
+    definite: bool = True,
+) -> None:
+    _purse_answered(self, tokens_left, now_ns, number, definite=definite)
+    if tokens_left is not None:
+        self._bucket.level_e9 = tokens_left * NS_PER_SECOND
+
+
+def _no_ramp(self: Purse, now_ns: int) -> None:
+    pass
+
+
+def _asked_again(self: Refusals, request: m.Write) -> bool:
+    return False
+
+
+def _not_parked(self: Quoting, own: OwnOrder, code: str, for_ns: int, now_ns: int) -> None:
+    pass
+
+
+def _room_beside_others(self: Sending, rung: Rung, wish: WantCreate, now_ns: int) -> int:
+    found = self._out.findings.pop("foreign_spend", None)
+    try:
+        return _room(self, rung, wish, now_ns)
+    finally:
+        if found is not None:
+            self._out.findings["foreign_spend"] = found
+
+
+PACE: Final = (
+    Bug(
+        "retry-after-ignored",
+        (12,),
+        "A 429 is retried at once, whatever Retry-After says.",
+        ("B5",),
+        (Patch(Purse, "_wait", _no_wait),),
+    ),
+    Bug(
+        "retry-after-in-milliseconds",
+        (12, 16),
+        "Retry-After is read as milliseconds.",
+        ("B5",),
+        (Patch(Purse, "_wait", _in_milliseconds),),
+    ),
+    Bug(
+        "jitter-from-chance",
+        (12,),
+        "The backoff draws its jitter from the process's own source of chance.",
+        ("B10",),
+        (Patch(Purse, "_wait", _with_jitter),),
+        replays=True,
+    ),
+    Bug(
+        "bucket-is-the-venues",
+        (13,),
+        "The client spends as much as the venue allows, and leaves nothing for bunching.",
+        ("B5",),
+        (Patch(Purse, "__init__", _as_the_venue),),
+    ),
+    Bug(
+        "no-reserve-for-cancels",
+        (14,),
+        "New orders spend the tokens that are kept for cancels.",
+        ("B5",),
+        (Patch(Purse, "spend", _no_reserve),),
+    ),
+    Bug(
+        "internal-error-is-a-refusal",
+        (15, 1),
+        "A 500 to a create is taken for an order that was not made.",
+        FORGOTTEN,
+        (misread(m.Create, "500"),),
+        likely=("internal_error_after", "internal_error_before"),
+    ),
+    Bug(
+        "throttled-resend-never-landed",
+        (15, 23),
+        "A 429 or 503 to a re-send is taken to mean that the create never landed.",
+        FORGOTTEN,
+        (forgets(lambda own, fact: own.state is State.LOST and fact is Fact.NEVER, Fact.UNLISTED),),
+        likely=(
+            "rate_limited",
+            "rate_limited_bare",
+            "engine_overloaded",
+            "result_unknown_before",
+            "lost_after",
+            "mad_strategy",
+        ),
+    ),
+    Bug(
+        "header-raises-the-bucket",
+        (16,),
+        "X-RateLimit-Remaining is believed upwards too.",
+        ("B5",),
+        (Patch(Purse, "answered", _raised_by_header),),
+    ),
+    Bug(
+        "others-spend-ignored",
+        (17,),
+        "Orders go on being made while somebody else spends tokens of the key.",
+        ("B5",),
+        (Patch(Sending, "_room", _room_beside_others),),
+        likely=("foreign_spend",),
+    ),
+    Bug(
+        "herd-after-outage",
+        (18,),
+        "When the channel is back every quote is sent at once.",
+        ("B5",),
+        (Patch(Purse, "outage_over", _no_ramp),),
+        likely=("feed_close", "outage"),
+        shape=(("rungs", (5,)), ("strategy", "ladder")),
+    ),
+    Bug(
+        "refused-and-asked-again",
+        (19,),
+        "A request that was refused as wrong is sent again unchanged.",
+        ("B12",),
+        (
+            Patch(Refusals, "is_latched", _asked_again),
+            Patch(Quoting, "park_side", _not_parked),
+        ),
+        likely=("invalid_request", "unknown_code"),
+    ),
+)

@@ -1,0 +1,459 @@
+"""The auditor of the bot: what must hold of the account, from the engine's events and the traffic.
+
+It shares no arithmetic with the trader: cash, holdings, resting orders and worst cases are added up
+here anew, from what the engine says it did and from what has left towards it. Orders that may be
+live are those that rest, creates that may yet land at their full size, and amends on their way at
+the worse of both prices and sizes.
+
+Source: reliability, section 2 (b).
+"""
+
+from collections import deque
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
+
+from bot.core import messages as m
+from bot.lab.sim.exchange import MAKER, Exchange
+from bot.lab.sim.odds import SECOND, Odds
+from bot.lab.sim.seen import Seen
+from venue.core import messages as v
+from venue.wire.model import RESTING, Liquidity
+from venue.wire.money import Outcome, Side
+from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
+from venue.wire.requests import Amend, QtyOrder
+
+DOLLAR = 100
+_RATE_UNITS = 10**8
+_RECENT_NS = 5 * SECOND
+_SIBLINGS_MAX = 4
+"""Orders possibly live in one slot: three siblings, and one more where two routes share a level."""
+
+
+class Broken(AssertionError):
+    """An invariant does not hold. world: the world it does not hold in, when it is known."""
+
+    world: object = None
+
+
+def check(holds: bool, invariant: str, text: object) -> None:
+    """Raise `Broken` unless it holds."""
+    if not holds:
+        raise Broken(f"{invariant}: {text}")
+
+
+@dataclass
+class Truth:
+    """The maker's account as the engine's events make it. foreign: orders the bot did not place."""
+
+    cash: dict[Ticker, int] = field(default_factory=dict)
+    held: dict[tuple[MarketId, Outcome], int] = field(default_factory=dict)
+    working: dict[OrderId, v.OrderState] = field(default_factory=dict)
+    working_in: dict[MarketId, dict[OrderId, v.OrderState]] = field(default_factory=dict)
+    foreign: dict[OrderId, None] = field(default_factory=dict)
+    resolved: dict[MarketId, Outcome] = field(default_factory=dict)
+    filled: dict[OrderId, int] = field(default_factory=dict)
+    flow_cents: int = 0
+    total_cents: int = 0
+
+    def take(self, order: v.OrderState) -> None:
+        """An order is now this."""
+        self.filled[order.order_id] = order.filled_qty
+        here = self.working_in.setdefault(order.market_id, {})
+        if order.status in RESTING:
+            self.working[order.order_id] = here[order.order_id] = order
+        else:
+            self.working.pop(order.order_id, None)
+            here.pop(order.order_id, None)
+
+    def resting(self) -> list[v.OrderState]:
+        """Orders that stand in the book."""
+        return list(self.working.values())
+
+    def ours(self) -> Iterator[v.OrderState]:
+        """Orders that stand in the book and that the bot has placed."""
+        return (order for key, order in self.working.items() if key not in self.foreign)
+
+
+class Possible:
+    """One order of the bot that may be live: its levels (canonical YES), and all that may fill."""
+
+    __slots__ = ("is_bid", "is_buy", "levels", "outcome", "price", "qty")
+
+    def __init__(self, outcome: Outcome, side: Side, price: int, qty: int) -> None:
+        self.outcome = outcome
+        self.is_buy = side is Side.BUY
+        self.is_bid = (outcome is Outcome.YES) == self.is_buy
+        self.price = price
+        self.levels: tuple[int, ...] = (_level(outcome, price),)
+        self.qty = qty
+
+    def may_become(self, amend: Amend) -> None:
+        """An amend is on its way to it: before or after, whichever is worse."""
+        if amend.price is not None:
+            self.levels = (*self.levels, _level(self.outcome, amend.price))
+            worse = max if self.is_buy else min
+            self.price = worse(self.price, amend.price)
+        if amend.qty is not None:
+            self.qty = max(self.qty - 1, 0) + amend.qty
+
+
+def _place(order: v.OrderState) -> tuple[MarketId, Outcome, Side, int]:
+    """Where an order rests."""
+    return order.market_id, order.outcome, order.side, order.price
+
+
+def _level(outcome: Outcome, price: int) -> int:
+    return price if outcome is Outcome.YES else DOLLAR - price
+
+
+class Auditor:
+    """Watches the engine and the traffic of every life of the bot."""
+
+    def __init__(self, odds: Odds, exchange: Exchange, seen: Seen) -> None:
+        self.truth = Truth()
+        self._odds = odds
+        self._seen = seen
+        self._markets = exchange.markets
+        self._event_of = {
+            market: event for event, markets in exchange.markets.items() for market in markets
+        }
+        self._rate_units = round(float(odds.fee_rate) * _RATE_UNITS)
+        self.bodies: dict[ClientOrderId, bytes] = {}
+        self.order_of: dict[ClientOrderId, OrderId] = {}
+        self._landing: dict[MarketId, dict[ClientOrderId, QtyOrder]] = {
+            market: {} for market in self._event_of
+        }
+        self._copies: dict[ClientOrderId, int] = {}
+        self._over: dict[ClientOrderId, None] = {}
+        self._amending: dict[OrderId, list[Amend]] = {}
+        self.market_of: dict[OrderId, MarketId] = {}
+        self.payouts: list[int] = []
+        self._left: deque[tuple[int, MarketId, bool, int]] = deque(maxlen=16)
+        self._now_ns = 0
+        self.worst_seen = 0
+        self.fills = 0
+        exchange.watchers.append(self.applied)
+
+    # --- the engine -------------------------------------------------------------------------------
+
+    def applied(
+        self, command: v.Command, answer: v.Answer, events: list[v.Event], now_ns: int
+    ) -> None:
+        """A command was carried out: take in what it did and check what must hold."""
+        if isinstance(command, v.PlaceOrder) and command.user_id == MAKER:
+            self._placed(command, answer)
+        if not events:
+            return
+        booked: Ticker | None = None
+        for event in events:
+            if isinstance(event, v.OrderChanged):
+                if event.order.user_id == MAKER:
+                    self._leaves_level(event.order, now_ns)
+                    self.truth.take(event.order)
+            elif isinstance(event, v.FillBooked):
+                if event.user_id == MAKER:
+                    booked = self._book(event)
+            elif isinstance(event, v.PositionChanged):
+                if event.user_id == MAKER:
+                    self.truth.held[event.market_id, event.outcome] = event.qty
+            elif isinstance(event, v.BalanceChanged) and event.user_id == MAKER:
+                self.truth.total_cents = event.available_cents + event.reserved_cents
+        if isinstance(command, v.PlaceOrder | v.AmendOrder) and command.user_id == MAKER:
+            self._no_self_trade(answer, events)
+        if isinstance(command, v.ResolveMarket):
+            self._resolved(command)
+        elif booked is not None:
+            self._within_loss(booked)
+
+    def _leaves_level(self, order: v.OrderState, now_ns: int) -> None:
+        """Remember where an order stood that has ended or moved: what could have been crossed."""
+        before = self.truth.working.get(order.order_id)
+        if before is not None and (order.status not in RESTING or order.price != before.price):
+            is_bid = (before.outcome is Outcome.YES) == (before.side is Side.BUY)
+            level = _level(before.outcome, before.price)
+            self._left.append((now_ns, before.market_id, is_bid, level))
+        self._now_ns = now_ns
+
+    def own_levels(self, market: MarketId) -> list[int]:
+        """Canonical prices at which orders of the bot rest."""
+        here = self.truth.working_in.get(market, {})
+        return [_level(order.outcome, order.price) for order in here.values()]
+
+    def _placed(self, command: v.PlaceOrder, answer: v.Answer) -> None:
+        name = command.order.client_order_id
+        if isinstance(answer, v.Placed):
+            order_id = answer.order.order_id
+            known = self.order_of.setdefault(name, order_id)
+            check(known == order_id, "B1", "two orders for one client_order_id")
+            self.market_of[order_id] = command.order.market_id
+            self._landing[command.order.market_id].pop(name, None)
+            if name not in self.bodies:
+                self.truth.foreign[order_id] = None
+            if int(order_id) > 2**53:
+                self._seen.hit("order_id_beyond_2_53")
+
+    def _book(self, fill: v.FillBooked) -> Ticker:
+        sign = -1 if fill.side is Side.BUY else 1
+        cents = sign * fill.qty * fill.outcome_price - fill.fee_cents
+        event = self._event_of[fill.market_id]
+        self.truth.cash[event] = self.truth.cash.get(event, 0) + cents
+        self.truth.flow_cents += cents
+        self.fills += 1
+        self._seen.hit("fill_with_fee" if fill.fee_cents else "fill")
+        if fill.liquidity is Liquidity.MAKER:
+            self._seen.hit("late_fill")
+        return event
+
+    def _resolved(self, command: v.ResolveMarket) -> None:
+        """Winning shares have become cash (what PositionChanged said of them is gone)."""
+        market = command.market_id
+        self.truth.resolved[market] = command.winner
+        for outcome in Outcome:
+            self.truth.held.pop((market, outcome), None)
+
+    def pays(self, market: MarketId, winner: Outcome) -> None:
+        """A market is about to resolve: what the maker's winning shares will pay."""
+        cents = DOLLAR * self._held(market, winner)
+        event = self._event_of[market]
+        self.truth.cash[event] = self.truth.cash.get(event, 0) + cents
+        self.truth.flow_cents += cents
+        self.payouts.append(cents)
+
+    def _no_self_trade(self, answer: v.Answer, events: list[v.Event]) -> None:
+        """B11: a write of ours changes no other order of ours, and ends its own only by filling."""
+        if not isinstance(answer, v.Placed | v.Amended):
+            return
+        own = answer.order
+        foreign = self.truth.foreign
+        if own.order_id in foreign:
+            return
+        met = False
+        for event in events:
+            if isinstance(event, v.OrderChanged) and event.order.user_id == MAKER:
+                other = event.order.order_id
+                met = met or other in foreign
+                check(other == own.order_id or other in foreign, "B11", f"self-trade with {own}")
+        if isinstance(answer, v.Placed) and answer.fresh and not met:
+            check(own.filled_qty + own.remaining_qty == own.qty, "B11", f"shrunk: {own}")
+
+    # --- what may be live -------------------------------------------------------------------------
+
+    def possible(self, market: MarketId) -> list[Possible]:
+        """Every order of the bot on a market that may be live, at its worst."""
+        out = []
+        foreign = self.truth.foreign
+        for order_id, order in self.truth.working_in.get(market, {}).items():
+            if order_id not in foreign:
+                each = Possible(order.outcome, order.side, order.price, order.remaining_qty)
+                for amend in self._amending.get(order_id, ()):
+                    each.may_become(amend)
+                out.append(each)
+        for wanted in self._landing[market].values():
+            out.append(Possible(wanted.outcome, wanted.side, wanted.price, wanted.qty))
+        return out
+
+    def level_of(self, order: QtyOrder) -> int:
+        """The canonical price at which an order asks to rest."""
+        return _level(order.outcome, order.price)
+
+    def _held(self, market: MarketId, outcome: Outcome) -> int:
+        return self.truth.held.get((market, outcome), 0)
+
+    def _fee(self, price: int, qty: int) -> int:
+        """The fee of a whole fill in cents, rounded up."""
+        exact = self._rate_units * qty * price * (DOLLAR - price)
+        return -(-exact // (_RATE_UNITS * DOLLAR))
+
+    def worst(self, event: Ticker) -> int:
+        """The least over n + 1 outcomes of what is left if everything that hurts fills."""
+        above = self.truth.cash.get(event, 0)
+        rungs = []
+        for market in self._markets[event]:
+            if_yes = DOLLAR * self._held(market, Outcome.YES)
+            if_no = DOLLAR * self._held(market, Outcome.NO)
+            for each in self.possible(market):
+                fee = self._fee(each.price, each.qty)
+                pays_yes, pays_no = (DOLLAR, 0) if each.outcome is Outcome.YES else (0, DOLLAR)
+                sign = 1 if each.is_buy else -1
+                if_yes += min(0, sign * (pays_yes - each.price) * each.qty - fee)
+                if_no += min(0, sign * (pays_no - each.price) * each.qty - fee)
+            rungs.append((if_yes, if_no))
+            above += if_no
+        # Outcome b: the b lowest rungs pay YES, the others NO; a resolved rung rules some out.
+        outcomes = [above]
+        for if_yes, if_no in rungs:
+            above += if_yes - if_no
+            outcomes.append(above)
+        first, last = 0, len(rungs)
+        for index, market in enumerate(self._markets[event]):
+            winner = self.truth.resolved.get(market)
+            if winner is Outcome.YES:
+                first = max(first, index + 1)
+            elif winner is Outcome.NO:
+                last = min(last, index)
+        return min(outcomes[first : last + 1])
+
+    def is_tight(self, market: MarketId, more: int) -> bool:
+        """Whether the limits may leave no room for so many more shares at the worst price."""
+        event = self._event_of[market]
+        room = self._odds.event_loss_cents + self.worst(event)
+        if self._odds.series_loss_cents:
+            total = sum(min(0, self.worst(each)) for each in self._markets)
+            room = min(room, self._odds.series_loss_cents + total)
+        return room < DOLLAR * more
+
+    def _within_loss(self, event: Ticker) -> None:
+        """B3: no subset of fills of what may be live loses more than the limits."""
+        worst = self.worst(event)
+        self.worst_seen = max(self.worst_seen, -worst)
+        limit = self._odds.event_loss_cents
+        check(worst >= -limit, "B3", f"{event} may lose {-worst}, limit {limit}")
+        series = self._odds.series_loss_cents
+        if series and len(self._markets) > 1:
+            total = sum(min(0, self.worst(each)) for each in self._markets)
+            check(total >= -series, "B3", f"the series may lose {-total}, limit {series}")
+
+    def _within_position(self, market: MarketId) -> None:
+        """B3: no position can pass its limit."""
+        net = self._held(market, Outcome.YES) - self._held(market, Outcome.NO)
+        bids = asks = 0
+        for each in self.possible(market):
+            if each.is_bid:
+                bids += each.qty
+            else:
+                asks += each.qty
+        limit = self._odds.rung_position_qty
+        check(
+            (not bids or net + bids <= limit) and (not asks or asks - net <= limit),
+            "B3",
+            f"position {net} of {market} with {bids} bid and {asks} asked, limit {limit}",
+        )
+
+    # --- the traffic ------------------------------------------------------------------------------
+
+    def sent(self, request: m.Request) -> None:
+        """The trader has a request sent: B1, B3, B11, B12 with it counted."""
+        if isinstance(request, m.Create):
+            self._create_sent(request)
+        elif isinstance(request, m.AmendResting):
+            amend = request.amend
+            check(amend.qty is None or amend.qty >= 1, "B12", amend)
+            check(amend.price is None or 1 <= amend.price <= 99, "B12", amend)
+            order = self.truth.working.get(request.order_id)
+            if order is not None and amend.price is not None:
+                self._crosses_nothing(order.market_id, order.outcome, order.side, amend.price)
+            self._amending.setdefault(request.order_id, []).append(amend)
+            if order is not None:
+                self._counted(order.market_id)
+
+    def _create_sent(self, request: m.Create) -> None:
+        order, name = request.order, request.order.client_order_id
+        known = self.bodies.get(name)
+        check(known is None or known == request.body, "B1", "a client_order_id with two bodies")
+        check((known is not None) == request.again, "B12", f"again is {request.again}")
+        self.bodies[name] = request.body
+        self._copies[name] = self._copies.get(name, 0) + 1
+        self._over.pop(name, None)
+        check(type(order.price) is int and 1 <= order.price <= 99, "B12", order)
+        check(type(order.qty) is int and 1 <= order.qty <= self._odds.order_qty, "B12", order)
+        if name in self.order_of:
+            return
+        if not request.again:
+            level = _level(order.outcome, order.price)
+            is_bid = (order.outcome is Outcome.YES) == (order.side is Side.BUY)
+            self._crosses_nothing(order.market_id, order.outcome, order.side, order.price)
+            here = [
+                each
+                for each in self.possible(order.market_id)
+                if each.is_bid is is_bid and level in each.levels
+            ]
+            check(len(here) < _SIBLINGS_MAX, "B1", f"{len(here)} orders in the slot of {order}")
+        self._landing[order.market_id][name] = order
+        if not request.again:
+            self._counted(order.market_id)
+
+    def _crosses_nothing(self, market: MarketId, outcome: Outcome, side: Side, price: int) -> None:
+        """B11: a price of ours meets nothing of ours that may be live."""
+        level = _level(outcome, price)
+        is_bid = (outcome is Outcome.YES) == (side is Side.BUY)
+        for at_ns, where, was_bid, other in self._left:
+            if where == market and was_bid is not is_bid and self._now_ns - at_ns < _RECENT_NS:
+                meets = other <= level if is_bid else other >= level
+                if meets:
+                    self._seen.hit("would_have_crossed")
+                    break
+        for each in self.possible(market):
+            if each.is_bid is is_bid:
+                continue
+            for other in each.levels:
+                meets = other <= level if is_bid else other >= level
+                check(not meets, "B11", f"{side} {outcome} {price} on {market} meets our {other}")
+
+    def _counted(self, market: MarketId) -> None:
+        """B3 with what has just been sent."""
+        self._seen.hit("limit_checked")
+        if self._landing[market] or self._amending:
+            self._seen.hit("limit_with_flight")
+        if len(self._markets[self._event_of[market]]) > 1:
+            self._seen.hit("limit_on_ladder")
+        self._within_position(market)
+        self._within_loss(self._event_of[market])
+
+    def copy_ends(self, request: m.Request) -> None:
+        """A copy of a write has arrived at the engine, or can no more."""
+        if isinstance(request, m.AmendResting):
+            left = self._amending.get(request.order_id)
+            if left and request.amend in left:
+                left.remove(request.amend)
+                if not left:
+                    del self._amending[request.order_id]
+        elif isinstance(request, m.Create):
+            name = request.order.client_order_id
+            left_copies = self._copies.get(name, 0) - 1
+            if left_copies > 0:
+                self._copies[name] = left_copies
+                return
+            self._copies.pop(name, None)
+            if self._over.pop(name, self) is None:
+                self._landing[request.order.market_id].pop(name, None)
+
+    def never_left(self, request: m.Request) -> None:
+        """A write that was made, and died with its process before it left."""
+        self.copy_ends(request)
+        if isinstance(request, m.Create) and not request.again:
+            self.refused(request.order)
+
+    def refused(self, order: QtyOrder) -> None:
+        """The bot was told that a create made no order: only a copy on its way could still land."""
+        name = order.client_order_id
+        if name in self._copies:
+            self._over[name] = None
+        else:
+            self._landing[order.market_id].pop(name, None)
+
+    def settled(self, name: ClientOrderId, order_id: OrderId | None = None) -> None:
+        """The bot says that this create made no order, or knows the order: it counts it no more.
+
+        B6: when it says none, none of it rests; when it names one, that is it, or its equal.
+        """
+        made = self.order_of.get(name)
+        rests = None if made is None else self.truth.working.get(made)
+        if rests is not None:
+            named = None if order_id is None else self.truth.working.get(order_id)
+            equal = named is not None and _place(named) == _place(rests)
+            check(equal or order_id == made, "B6", f"{name} rests as {made}, not as {order_id}")
+        for landing in self._landing.values():
+            order = landing.get(name)
+            if order is not None:
+                self.refused(order)
+
+    def remembered(self, names: Collection[ClientOrderId], *, lost: bool = False) -> None:
+        """A life begins that knows of these creates alone: no other is ever sent again.
+
+        B6: unless its journal is lost, it knows every one that may land.
+        """
+        for landing in self._landing.values():
+            for name, order in list(landing.items()):
+                if name not in names:
+                    check(lost or name in self._over, "B6", f"{name} may land and is forgotten")
+                    self.refused(order)

@@ -1,0 +1,245 @@
+"""The subscription channel of a simulated world: whole books and prints, and what goes wrong.
+
+Source: interface, Events; silences S9, S10, S30; reliability, rows 7, 39-49.
+"""
+
+import random
+from typing import TYPE_CHECKING, Final
+
+from bot.core import messages as m
+from bot.io.translate import event_of
+from bot.lab.sim.dice import Dice
+from bot.lab.sim.odds import MS, SECOND
+from bot.lab.sim.process import Process
+from venue.core import messages as v
+from venue.wire import codec, frames
+from venue.wire.money import Outcome, Price, Qty, Side, complement
+from venue.wire.names import MarketId, Ticker
+
+if TYPE_CHECKING:
+    from bot.lab.sim.world import World
+
+_PING_NS: Final = 5 * SECOND // 2
+_PONG_NS: Final = 5 * SECOND
+_RECONNECT_NS: Final = 250 * MS
+
+
+class Channel:
+    """One connection at a time; what is not delivered on it is lost with it.
+
+    silent: rungs whose frames do not come, and whether their prints do. late_ns: how much later
+    than it is sent every frame comes. refusing: every subscribe is refused.
+    """
+
+    def __init__(self, world: "World", rng: random.Random) -> None:
+        self._world = world
+        self._rng = rng
+        odds = world.odds
+        dice = random.Random(f"frame dice {odds.seed}")
+        self._dice = Dice(dice, odds.frame_faults, odds.without)
+        self._low_ns, high_ns = odds.one_way_ns
+        self._span_ns = high_ns - self._low_ns
+        self._process: Process | None = None
+        self._connection = 0
+        self.rungs: tuple[MarketId, ...] = ()
+        self._wanted: m.SubscribeTo | None = None
+        self._stalled_until_ns = 0
+        self._last_ns = 0
+        self._older: dict[MarketId, m.BookSeen] = {}
+        self._kept: dict[MarketId, int] = {}
+        self.silent: dict[MarketId, bool] = {}
+        self.late_ns = 0
+        self.refusing = False
+
+    # --- the connection ---------------------------------------------------------------------------
+
+    def connect(self, process: Process) -> None:
+        """A process opens the channel."""
+        self._process = process
+        self._connection += 1
+        self.rungs = ()
+        self._world.seen.hit("feed_opened")
+        self._world.deliver(process, m.FeedOpened())
+        self._ping(self._connection)
+        if self._wanted is not None:
+            # What was wanted while the channel was down is sent on opening.
+            self.subscribe(process, self._wanted)
+
+    def lost(self) -> None:
+        """The connection is gone and nobody is told."""
+        self._process = None
+        self._wanted = None
+        self._connection += 1
+        self.rungs = ()
+
+    def close(self, for_ns: int) -> None:
+        """The connection drops and comes back after a while."""
+        process = self._process
+        if process is None:
+            return
+        self.lost()
+        self._world.deliver(process, m.FeedClosed("drawn"))
+
+        def back() -> None:
+            if process.alive and self._process is None:
+                self.connect(process)
+
+        self._world.after(_RECONNECT_NS + for_ns, back)
+
+    def stall(self, for_ns: int) -> None:
+        """Nothing comes through for a while; then everything does."""
+        self._stalled_until_ns = self._world.now_ns + for_ns
+
+    def half_open(self) -> None:
+        """Nothing comes through any more, until the pong deadline closes the channel."""
+        self.stall(_PONG_NS)
+        connection = self._connection
+
+        def deadline() -> None:
+            if connection == self._connection:
+                self.close(0)
+
+        self._world.after(_PONG_NS, deadline)
+
+    def _ping(self, connection: int) -> None:
+        if connection == self._connection:
+            self._push(m.FeedHeard())
+            self._world.after(_PING_NS, lambda: self._ping(connection))
+
+    # --- frames -----------------------------------------------------------------------------------
+
+    def subscribe(self, process: Process, wanted: m.SubscribeTo) -> None:
+        """A subscribe frame leaves a process; it replaces the whole set."""
+        if self._process is not process:
+            self._wanted = wanted
+            return
+        self._wanted = None
+        connection, world = self._connection, self._world
+
+        def arrive() -> None:
+            if connection != self._connection or process is not self._process:
+                return
+            world.seen.hit("subscribed")
+            if self.refusing:
+                world.seen.fault("subscribe_refused_frame")
+                self._push(m.SubscriptionRefused("unknown_target", "drawn"))
+                return
+            self.rungs = wanted.rungs
+            if world.odds.acks:
+                self._push(m.SubscriptionAccepted())
+                for market in wanted.rungs:
+                    self._frame(world.exchange.book_frame(market))
+
+        world.after(self._one_way(), arrive)
+
+    def publish(self) -> None:
+        """What has become visible goes out: one whole book per market that changed, and prints."""
+        exchange = self._world.exchange
+        changed: dict[MarketId, None] = {}
+        for event in exchange.newly_shown(self._world.now_ns):
+            if isinstance(event, v.LevelChanged):
+                changed[event.market_id] = None
+            elif isinstance(event, v.TradePrinted) and event.market_id in self.rungs:
+                bought = (event.taker_outcome is Outcome.YES) == (event.taker_side is Side.BUY)
+                self._frame(
+                    m.TradeSeen(
+                        event.market_id, event.at_ns, event.trade_id, event.price, event.qty, bought
+                    )
+                )
+        for market in changed:
+            if market in self.rungs:
+                self._frame(exchange.book_frame(market))
+
+    def _frame(self, frame: m.BookSeen | m.TradeSeen) -> None:
+        world = self._world
+        prints_come = self.silent.get(frame.market_id)
+        if prints_come is not None and not (prints_come and type(frame) is m.TradeSeen):
+            world.seen.fault("silent_frame")
+            return
+        fault = self._dice.roll() if world.faulty else ""
+        if type(frame) is m.BookSeen:
+            self._remember(frame)
+        if not fault:
+            self._push(frame)
+            return
+        if self._befalls(fault, frame):
+            world.seen.fault(fault if type(frame) is m.BookSeen else f"{fault}:print")
+
+    def _remember(self, frame: m.BookSeen) -> None:
+        """Keep a book now and then, to come once more when it is old."""
+        kept = self._kept.get(frame.market_id, 0)
+        self._kept[frame.market_id] = kept + 1
+        if kept % 16 == 0:
+            self._older[frame.market_id] = frame
+        world = self._world
+        if frame.market_id == world.crowd.dead:
+            world.seen.hit("dead_book")
+        elif kept % 4 == 0 and frame.bids and frame.asks:
+            best = (frame.bids[0][0], frame.asks[0][0])
+            if any(level in best for level in world.auditor.own_levels(frame.market_id)):
+                world.seen.hit("own_at_touch")
+
+    def _befalls(self, fault: str, frame: m.BookSeen | m.TradeSeen) -> bool:
+        """A fault befalls a frame. False, and it comes as it is, when that cannot be."""
+        if fault == "frame_dropped":
+            return True
+        if fault == "frame_garbled":
+            self._push(self._garbled(frame))
+            return True
+        if fault == "frame_delayed":
+            self._push(frame, self._rng.randint(MS, 2 * SECOND))
+            return True
+        older = self._older.get(frame.market_id)
+        if fault == "frame_crossed" and type(frame) is m.BookSeen:
+            if not frame.bids:
+                self._push(frame)
+                return False
+            frame = m.BookSeen(
+                frame.market_id, frame.ts_ns, frame.bids, ((frame.bids[0][0], Qty(1)),)
+            )
+        self._push(frame)
+        if fault == "frame_duplicated":
+            self._push(frame, self._rng.randint(0, SECOND))
+        elif fault == "frame_unknown":
+            self._push(m.FrameGarbled("unknown type 'prediction-mood'", known=False))
+        elif fault == "frame_stale":
+            if older is None or older.ts_ns >= frame.ts_ns:
+                return False
+            self._push(older)
+        return True
+
+    def _garbled(self, frame: m.BookSeen | m.TradeSeen) -> m.Event:
+        """A frame of this market with a piece missing, as the shell reads it."""
+        seen = frame if type(frame) is m.BookSeen else None
+        bids = () if seen is None else seen.bids
+        asks = () if seen is None else seen.asks
+        update = frames.BookUpdate(
+            Ticker("ACME"),
+            frame.market_id,
+            frame.ts_ns,
+            tuple(frames.BookLevel(price, size) for price, size in bids),
+            tuple(frames.BookLevel(complement(Price(price)), size) for price, size in asks),
+        )
+        data = codec.encode(frames.MarketUpdate(update))
+        cut = data[: self._rng.randint(1, len(data) - 1)]
+        event = event_of(self._rng.choice((cut, b"<html>", data + b"}", b"\xff" + data)))
+        assert isinstance(event, m.FrameGarbled)
+        return event
+
+    def _one_way(self) -> int:
+        return self._low_ns + int(self._rng.random() * self._span_ns)
+
+    def _push(self, event: m.Event, extra_ns: int = 0) -> None:
+        """Send towards the process, in order but for what is held back by `extra_ns`."""
+        world, process, connection = self._world, self._process, self._connection
+        if process is None:
+            return
+        at_ns = max(world.now_ns, self._stalled_until_ns) + self._one_way() + self.late_ns
+        if not extra_ns:
+            at_ns = self._last_ns = max(at_ns, self._last_ns)
+
+        def arrive() -> None:
+            if connection == self._connection:
+                world.deliver(process, event)
+
+        world.at(at_ns + extra_ns, arrive)

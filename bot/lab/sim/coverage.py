@@ -1,0 +1,171 @@
+"""Which rows of the failure catalogue a run has met: what counts as a hit, and what cannot occur.
+
+A row is hit when what it describes has befallen the bot or the venue in the simulation, counted
+once each time. Rows that concern parsers, files, tasks or people cannot occur in a world that
+begins at the trader's events; each says where it is shown instead.
+
+Source: reliability, section 1, groups A to H; section 4.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+GOAL: Final = 100
+"""Hits of each row in the run that belongs to the tests."""
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One row. marks: names counted by `Seen`; one that ends in * stands for all that begin so.
+
+    elsewhere: why it cannot occur here; empty for a row that can.
+    """
+
+    number: int
+    title: str
+    marks: tuple[str, ...] = ()
+    elsewhere: str = ""
+
+
+ROWS: Final = (
+    # A. Transport
+    Row(
+        1,
+        "create reply lost",
+        (
+            "lost_after:create",
+            "internal_error_after:create",
+            "result_unknown_after:create",
+            "gateway_page:create",
+            "garbled_reply:create",
+            "reset_after:create",
+        ),
+    ),
+    Row(2, "never sent and maybe sent", ("not_connected:*", "reset_before:*", "lost_before:*")),
+    Row(3, "cancelled HTTP task", elsewhere="the HTTP client's; tests/io and tests/shell"),
+    Row(4, "keep-alive closed as it is reused", ("reset_before:*", "reset_after:*")),
+    Row(5, "redirect", ("redirected:*",)),
+    Row(6, "ambient proxy or CA", elsewhere="the HTTP client's; tests/io"),
+    Row(7, "half-open socket", ("half_open", "feed_stall")),
+    Row(8, "DNS outage", ("outage_request",)),
+    Row(9, "loop stall", ("process_pause",)),
+    Row(10, "clock step or skew", ("clock_skew", "clock_step")),
+    Row(11, "a task dies", elsewhere="the shell's tasks; tests/io and tests/shell"),
+    # B. Rate limit and retry
+    Row(12, "429 rate_limited", ("rate_limited:*", "throttled_request")),
+    Row(13, "network bunching", ("bunched",)),
+    Row(14, "cancels behind creates", ("cancel_from_reserve",)),
+    Row(15, "codes confused", ("engine_overloaded:*", "engine_unavailable:*", "result_unknown_*")),
+    Row(16, "limiter headers absent or odd", ("headers_absent:*", "headers_odd:*")),
+    Row(17, "two processes on one key", ("foreign_token",)),
+    Row(18, "herd after outage", ("feed_opened",)),
+    Row(19, "400 or 422 retried unchanged", ("invalid_request:*", "unknown_code:*")),
+    # C. Order lifecycle
+    Row(20, "client_order_id after a restart", ("create_after_restart",)),
+    Row(21, "identity guessed by equal fields", ("unknown_beside_equal",)),
+    Row(22, "re-send of a create that never landed", ("resend_landed",)),
+    Row(23, "refusal of a re-send", ("resend_refused",)),
+    Row(24, "duplicate_order_id", ("says_duplicate:create",)),
+    Row(25, "lands long after", ("landed_late:create",)),
+    Row(26, "amend without an answer", ("amend_unknown",)),
+    Row(27, "amend on every tick", ("amend",)),
+    Row(28, "fill beats cancel", ("cancel_after_fill", "order_not_cancelable:cancel")),
+    Row(29, "cancel answers 422, 404 or 0", ("order_not_cancelable:cancel", "not_found:*")),
+    Row(30, "cancel without an answer", ("cancel_unknown",)),
+    Row(31, "venue_halted", ("venue_halted:*",)),
+    Row(32, "cancel only, halted, resolved", ("venue_cancel_only:*", "market_*:*")),
+    Row(33, "self-cross", ("would_have_crossed",)),
+    Row(34, "self-trade prevention", ("stp_met",)),
+    Row(35, "unknown enum or code", ("odd_status:*", "unknown_code:*")),
+    Row(36, "lagging read", ("stale_read",)),
+    Row(37, "page shifts", ("page", "row_repeated:*", "cursor_*:*")),
+    Row(38, "flicker", ("flick",)),
+    # D. Market data
+    Row(39, "subscribe refused", ("subscribe_refused_frame",)),
+    Row(40, "silent target", ("silent_frame",)),
+    Row(41, "subscribe replaces the set", ("subscribed",)),
+    Row(42, "reconnect", ("feed_opened",)),
+    Row(43, "frames lost, late, twice", ("frame_dropped*", "frame_delayed*", "frame_stale")),
+    Row(44, "consumer slower than the feed", ("conflated", "feed_late")),
+    Row(45, "zero instant", ("zero_book",)),
+    Row(46, "degraded to empty", ("book_emptied:*", "book_unavailable:*")),
+    Row(47, "own size in the book", ("own_at_touch",)),
+    Row(48, "crossed or garbled frame", ("frame_crossed", "frame_garbled*")),
+    Row(49, "prints repeated", ("frame_duplicated:print",)),
+    Row(50, "nanoseconds cut", elsewhere="the parser's; tests/wire"),
+    Row(51, "ticker case and dots", elsewhere="the parser's; tests/wire"),
+    # E. Accounting
+    Row(52, "float money", ("fill_with_fee",)),
+    Row(53, "reserve below cost", ("fill_with_fee",)),
+    Row(54, "missed or doubled fill", ("row_repeated:*", "late_fill")),
+    Row(55, "YES and NO netted", ("limit_checked",)),
+    Row(56, "cost_basis used", ("odd_costs:*",)),
+    Row(57, "order_id as a number", ("order_id_beyond_2_53",)),
+    Row(58, "profit misses fees or payout", ("books_compared",)),
+    # F. Restart and crash
+    Row(59, "killed around a send", ("crash", "crashed_at_effect")),
+    Row(60, "torn tail", ("torn_tail",)),
+    Row(61, "disk full", ("disk_fault",)),
+    Row(62, "state directory lost", ("lost_journal",)),
+    Row(63, "two bots on one account", ("twin_orders",)),
+    Row(64, "host dies", elsewhere="the reaper's; tests/io and tests/e2e"),
+    Row(65, "stopped by the operator", ("operator_restart", "books_compared")),
+    Row(66, "crash loop", elsewhere="the shell's latch; tests/io"),
+    Row(67, "journal of another version", elsewhere="the journal's format; tests/io"),
+    # G. Operator and configuration
+    Row(68, "misspelt key", elsewhere="the configuration's; tests/bot"),
+    Row(69, "YAML 1.1", elsewhere="the configuration's; tests/io"),
+    Row(70, "dollars for cents", elsewhere="the configuration's; tests/bot"),
+    Row(71, "fat finger", ("fat_finger_quote",)),
+    Row(72, "wrong environment", elsewhere="the probe's; tests/io"),
+    Row(73, "old code, reused flag", elsewhere="the house's; tests/house"),
+    Row(74, "reload half applied", elsewhere="there is no reload"),
+    # H. Strategy and risk
+    Row(75, "limits on settled position only", ("limit_with_flight",)),
+    Row(76, "mad strategy", ("mad_quote",)),
+    Row(77, "strategy raises", ("tantrum_quote",)),
+    Row(78, "rungs correlated", ("limit_on_ladder",)),
+    Row(79, "dead 1/99 book", ("dead_book",)),
+    Row(80, "skew sign", elsewhere="a strategy's; tests/strategies"),
+)
+
+
+def hits(row: Row, counts: Mapping[str, int]) -> int:
+    """How often a row was met."""
+    total = 0
+    for mark in row.marks:
+        if "*" not in mark:
+            total += counts.get(mark, 0)
+            continue
+        head, _, tail = mark.partition("*")
+        tail = "" if tail == "" else tail.removesuffix("*")
+        total += sum(
+            count
+            for name, count in counts.items()
+            if name.startswith(head) and tail in name[len(head) :]
+        )
+    return total
+
+
+def by_row(counts: Mapping[str, int]) -> dict[int, int]:
+    """Hits of every row that can occur here, by its number."""
+    return {row.number: hits(row, counts) for row in ROWS if not row.elsewhere}
+
+
+def missed(counts: Mapping[str, int], goal: int = GOAL) -> dict[int, int]:
+    """The rows met less often than `goal`, with how often they were."""
+    return {number: count for number, count in by_row(counts).items() if count < goal}
+
+
+def table(counts: Mapping[str, int]) -> str:
+    """The coverage as lines for a person."""
+    lines = []
+    for row in ROWS:
+        count = f"{hits(row, counts):9d}" if not row.elsewhere else "        -"
+        lines.append(f"  {row.number:3d} {count}  {row.title}" + _reason(row))
+    return "\n".join(lines)
+
+
+def _reason(row: Row) -> str:
+    return f" ({row.elsewhere})" if row.elsewhere else ""

@@ -1,0 +1,101 @@
+"""What rests against what is wanted, once the faults have stopped.
+
+Wanted is the trader's own word; what rests is the engine's. An order may stand as far from its
+quote as the settings tolerate, and a side that a refusal has parked may miss its quotes.
+
+Source: reliability, B2.
+"""
+
+from typing import TYPE_CHECKING
+
+from bot.core.strategy import Quote
+from bot.lab.sim.audit import DOLLAR
+from venue.wire.money import BookSide, Outcome, Side
+from venue.wire.names import MarketId
+
+if TYPE_CHECKING:
+    from bot.lab.sim.world import World
+
+Key = tuple[MarketId, BookSide, int]
+
+
+def differences(world: "World") -> list[str]:
+    """Where the engine's resting orders are not the quotes wanted; empty when they are."""
+    process = world.process
+    trader = process.trader
+    out: list[str] = []
+    resting: dict[Key, int] = {}
+    for order in world.auditor.truth.resting():
+        is_yes = order.outcome is Outcome.YES
+        is_bid = is_yes == (order.side is Side.BUY)
+        level = order.price if is_yes else DOLLAR - order.price
+        key = (order.market_id, BookSide.BID if is_bid else BookSide.ASK, level)
+        resting[key] = resting.get(key, 0) + order.remaining_qty
+    rungs = [
+        rung
+        for ladder in trader.quoting.ladders
+        for rung in ladder.rungs
+        if rung.market_id not in world.auditor.truth.resolved
+    ]
+    out += [f"{rung.market.ticker}: {rung.blocked}" for rung in rungs if rung.blocked]
+    now_ns = process.clock.read(world.now_ns)
+    quotes = [
+        (rung.market_id, quote)
+        for rung in rungs
+        for quote in rung.wanted
+        if not process.traffic.parked((rung.market_id, quote.side is BookSide.BID), now_ns)
+    ]
+    wanted_sides = {(market, quote.side): None for market, quote in quotes}
+    for key in list(resting):
+        if (key[0], key[1]) not in wanted_sides and process.traffic.parked(
+            (key[0], key[1] is BookSide.BID), now_ns
+        ):
+            del resting[key]
+    return out + _differences(world, quotes, resting)
+
+
+def _differences(
+    world: "World", quotes: list[tuple[MarketId, Quote]], resting: dict[Key, int]
+) -> list[str]:
+    """Total size of each side, and the place of each order."""
+    out: list[str] = []
+    slack = world.odds.tolerance_ticks
+    pct = world.process.settings.pace.resize_pct
+    wanted: dict[tuple[MarketId, BookSide], int] = {}
+    near: dict[Key, None] = {}
+    for market, quote in quotes:
+        back = -1 if quote.side is BookSide.BID else 1
+        wanted[market, quote.side] = wanted.get((market, quote.side), 0) + quote.qty
+        # From as bold as it is still worth having to as shy as is tolerated.
+        bold = 0 if quote.limit is None else abs(quote.limit - quote.price)
+        for away in range(-bold, slack + 1):
+            near[market, quote.side, quote.price + back * away] = None
+    have = {
+        place: sum(size for key, size in resting.items() if key[:2] == place) for place in wanted
+    }
+    too_much = sum(max(0, have[place] - qty) for place, qty in wanted.items())
+    for (market, side), qty in wanted.items():
+        there = have[market, side]
+        if 100 * abs(there - qty) < max(1, qty * pct):
+            continue
+        # Where other sides hold a little too much, a limit may leave no room for what is missing.
+        if there < qty and too_much and world.auditor.is_tight(market, qty - there):
+            continue
+        out.append(f"{market} {side}: {there} rest, {qty} wanted")
+    return out + [f"not wanted: {key} {qty}" for key, qty in resting.items() if key not in near]
+
+
+def why_not(world: "World") -> str:
+    """The state of the trader, for the text of a failure."""
+    trader = world.process.trader
+    states = [str(own.state) for own in trader.desk.all_live()]
+    blocked = {
+        rung.market.ticker: rung.blocked
+        for ladder in trader.quoting.ladders
+        for rung in ladder.rungs
+        if rung.blocked
+    }
+    return (
+        f"{differences(world)}; phase {trader.phase}; states {states}; blocked {blocked}; "
+        f"findings {trader.out.findings}"
+    )

@@ -1,0 +1,338 @@
+"""Episodes: what befalls a world for a while, when, and how it ends.
+
+Each kind has a stream of its own, so that leaving one out shifts no other.
+
+Source: reliability, section 4, Simulator contract (the fault menu).
+"""
+
+import random
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from bot.core import messages as m
+from bot.lab.sim.exchange import MAKER
+from bot.lab.sim.moods import Mood
+from bot.lab.sim.odds import HOUR, MS, SECOND
+from bot.lab.sim.process import Process
+from venue.core import messages as v
+from venue.wire.model import VenueState
+from venue.wire.money import BookSide, Outcome, Side, canonical
+from venue.wire.names import MarketId
+from venue.wire.requests import TimeInForce
+
+if TYPE_CHECKING:
+    from bot.lab.sim.world import World
+
+_DURATIONS_S: Final = (0.1, 0.4, 2.0, 6.0)
+_OFTENER: Final = {"tantrum": 3, "rung_silent": 3}
+"""Episodes that are over soon, or whose row few of them meet, come oftener than they are drawn."""
+
+_LAG_NS: Final = 5 * SECOND
+_SPEND_NS: Final = 10 * MS
+_FLICK_NS: Final = 50 * MS
+_STP_NS: Final = 100 * MS
+_TWIN_SECONDS: Final = 2.5
+_SILENT_TIMES: Final = 2
+"""A rung is silent for longer than a book is believed, some of the time."""
+
+_PULLED_NS: Final = 5 * SECOND
+
+
+class Episodes:
+    """The episodes of one world. over_ns: when the last of those begun so far has run out."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._rngs = {
+            name: random.Random(f"{name} {world.odds.seed}") for name in world.odds.episodes
+        }
+        self.over_ns = 0
+        self._lag_ns = world.exchange.slow.lag_ns
+        self._resolved: dict[MarketId, None] = {}
+        self._ends: dict[MarketId, int] = {}  # how many rungs of an event pay YES, by its lowest
+
+    def plan(self, span_ns: int) -> None:
+        """Draw what happens during the next `span_ns`, and when."""
+        world = self._world
+        for name, expected in world.odds.episodes.items():
+            rng = self._rngs[name]
+            expected *= _OFTENER.get(name, 1)
+            count = int(expected) + (rng.random() < expected % 1)
+            for _ in range(count):
+                at_ns = world.now_ns + int(rng.random() * span_ns)
+                for_ns = int(rng.choice(_DURATIONS_S) * rng.uniform(0.5, 1.5) * SECOND)
+                if name not in world.odds.without:
+                    self._plan_one(name, at_ns, for_ns)
+
+    def _plan_one(self, name: str, at_ns: int, for_ns: int) -> None:
+        if name in ("tantrum", "fat_finger", "mad_strategy"):
+            self._world.moods.append(Mood(name, at_ns, at_ns + for_ns))
+            for_ns += _PULLED_NS
+        self._world.at(at_ns, lambda: self._begin(name, for_ns))
+
+    def _begin(self, name: str, for_ns: int) -> None:
+        world = self._world
+        world.seen.fault(name)
+        world.trace.append((world.now_ns, "!", f"{name} for {for_ns / SECOND:.3f} s"))
+        self.over_ns = max(self.over_ns, world.now_ns + for_ns + SECOND)
+        begin = getattr(self, f"_{name}", None)
+        if begin is not None:
+            begin(for_ns, self._rngs[name])
+
+    def _later(self, for_ns: int, act: Callable[[], object]) -> None:
+        def end() -> None:
+            act()
+
+        self._world.after(for_ns, end)
+
+    # --- the channel ------------------------------------------------------------------------------
+
+    def _feed_stall(self, for_ns: int, _: random.Random) -> None:
+        self._world.channel.stall(for_ns)
+
+    def _feed_close(self, for_ns: int, _: random.Random) -> None:
+        self._world.channel.close(for_ns)
+
+    def _half_open(self, _: int, __: random.Random) -> None:
+        self.over_ns = max(self.over_ns, self._world.now_ns + 7 * SECOND)
+        self._world.channel.half_open()
+
+    def _rung_silent(self, for_ns: int, rng: random.Random) -> None:
+        markets = list(self._world.exchange.all_markets())
+        # Of a rung that never traded a read says nothing either: that is where silence hurts.
+        market = self._world.crowd.dead or rng.choice(markets)
+        silent = self._world.channel.silent
+        silent[market] = rng.random() < 0.5
+        for_ns *= _SILENT_TIMES
+        self.over_ns = max(self.over_ns, self._world.now_ns + for_ns + SECOND)
+        self._later(for_ns, lambda: silent.pop(market, None))
+
+    def _feed_late(self, for_ns: int, rng: random.Random) -> None:
+        channel = self._world.channel
+        channel.late_ns = rng.randint(600, 2_500) * MS
+        self._later(for_ns, lambda: setattr(channel, "late_ns", 0))
+
+    def _subscribe_refused(self, for_ns: int, _: random.Random) -> None:
+        channel = self._world.channel
+        channel.refusing = True
+        # A refused set is sent again five seconds later.
+        self.over_ns = max(self.over_ns, self._world.now_ns + for_ns + 6 * SECOND)
+        self._later(for_ns, lambda: setattr(channel, "refusing", False))
+
+    # --- the process ------------------------------------------------------------------------------
+
+    def _process_pause(self, for_ns: int, _: random.Random) -> None:
+        self._world.pause(self._world.process, for_ns)
+
+    def _slow_loop(self, for_ns: int, rng: random.Random) -> None:
+        world, until_ns = self._world, self._world.now_ns + for_ns
+
+        def turn() -> None:
+            if world.now_ns < until_ns:
+                world.pause(world.process, rng.randint(20, 120) * MS)
+                world.after(rng.randint(121, 160) * MS, turn)
+
+        turn()
+
+    def _crash(self, for_ns: int, rng: random.Random) -> None:
+        self._world.replace(self._world.process, for_ns, rng)
+
+    def _crash_at_effect(self, _: int, rng: random.Random) -> None:
+        self._world.process.effects_left = rng.randint(0, 12)
+
+    def crash_now(self, process: Process) -> None:
+        """The process dies between two of its effects."""
+        rng = self._rngs["crash_at_effect"]
+        self._world.seen.hit("crashed_at_effect")
+        self._world.replace(process, rng.randint(1, 2_000) * MS, rng)
+
+    def _lost_journal(self, for_ns: int, rng: random.Random) -> None:
+        # What is on its way has arrived before the host is set up anew.
+        down_ns = max(for_ns, self._world.odds.timeout_ns + self._world.odds.late_ns + SECOND)
+        self.over_ns = max(self.over_ns, self._world.now_ns + down_ns + SECOND)
+        self._world.replace(self._world.process, down_ns, rng, lost=True)
+
+    def _disk_fault(self, _: int, __: random.Random) -> None:
+        process = self._world.process
+        self._world.deliver(process, m.JournalFailed("drawn: no space left"))
+        self.over_ns = max(self.over_ns, self._world.now_ns + 10 * SECOND)
+        self._world.drain_deadline(process)
+
+    def _operator_pause(self, for_ns: int, _: random.Random) -> None:
+        process = self._world.process
+        self._world.deliver(process, m.PauseRequested("drawn"))
+        self._later(for_ns, lambda: self._world.deliver(process, m.ResumeRequested()))
+
+    def _operator_restart(self, _: int, __: random.Random) -> None:
+        process = self._world.process
+        self._world.deliver(process, m.StopRequested("drawn"))
+        self.over_ns = max(self.over_ns, self._world.now_ns + 10 * SECOND)
+        self._world.drain_deadline(process)
+
+    # --- the venue --------------------------------------------------------------------------------
+
+    def _venue_halted(self, for_ns: int, _: random.Random) -> None:
+        self._venue(VenueState.HALTED, for_ns)
+
+    def _venue_cancel_only(self, for_ns: int, _: random.Random) -> None:
+        self._venue(VenueState.CANCEL_ONLY, for_ns)
+
+    def _venue(self, state: VenueState, for_ns: int) -> None:
+        self._apply(v.SetVenueState(state))
+        self._later(for_ns, lambda: self._apply(v.SetVenueState(VenueState.OPEN)))
+
+    def _apply(self, command: v.Command) -> None:
+        self._world.exchange.apply(command, self._world.now_ns)
+
+    def _market_halt(self, for_ns: int, rng: random.Random) -> None:
+        market = rng.choice(list(self._world.exchange.all_markets()))
+        self._apply(v.HaltMarket(market))
+        self._later(for_ns, lambda: self._apply(v.ResumeMarket(market)))
+
+    def _market_resolve(self, _: int, rng: random.Random) -> None:
+        """One rung resolves for good; each event keeps a rung.
+
+        Where an event ends is drawn once, so that its rungs resolve as a ladder's can.
+        """
+        markets = [
+            market
+            for rungs in self._world.exchange.markets.values()
+            for market in rungs
+            if market not in self._resolved
+            and sum(each not in self._resolved for each in rungs) > 1
+        ]
+        if not markets:
+            return
+        market = rng.choice(markets)
+        rungs = next(each for each in self._world.exchange.markets.values() if market in each)
+        ends = self._ends.setdefault(rungs[0], rng.randint(0, len(rungs)))
+        winner = Outcome.YES if rungs.index(market) < ends else Outcome.NO
+        self._resolved[market] = None
+        self._world.auditor.pays(market, winner)
+        self._apply(v.ResolveMarket(market, winner))
+
+    def _throttled(self, for_ns: int, _: random.Random) -> None:
+        network = self._world.network
+        network.throttled = True
+        self._later(for_ns, lambda: setattr(network, "throttled", False))
+
+    def _outage(self, for_ns: int, _: random.Random) -> None:
+        network = self._world.network
+        network.outage = True
+        self._world.channel.close(for_ns)
+        self._later(for_ns, lambda: setattr(network, "outage", False))
+
+    def _key_revoked(self, for_ns: int, _: random.Random) -> None:
+        network = self._world.network
+        network.revoked = True
+        # A refused key is tried again every ten seconds.
+        self.over_ns = max(self.over_ns, self._world.now_ns + for_ns + 11 * SECOND)
+        self._later(for_ns, lambda: setattr(network, "revoked", False))
+
+    def _read_lag(self, for_ns: int, _: random.Random) -> None:
+        slow = self._world.exchange.slow
+        slow.lag_ns = max(self._lag_ns, min(_LAG_NS, self._world.odds.trust_lag_ns * 95 // 100))
+        self._later(for_ns, self._lag_ends)
+
+    def _lag_ends(self) -> None:
+        self._world.exchange.slow.lag_ns = self._lag_ns
+
+    def _clock_step(self, for_ns: int, rng: random.Random) -> None:
+        """The venue's clock jumps ahead; afterwards it is what it was, or, half the time, stays."""
+        exchange = self._world.exchange
+        step_ns = rng.choice((SECOND // 5, SECOND, HOUR))
+        exchange.clock_ns += step_ns
+        if step_ns < HOUR:
+            self._later(for_ns, lambda: self._step_back(step_ns))
+
+    def _step_back(self, step_ns: int) -> None:
+        self._world.exchange.clock_ns -= step_ns
+        self.over_ns = max(self.over_ns, self._world.now_ns + step_ns + SECOND)
+
+    # --- somebody else ----------------------------------------------------------------------------
+
+    def _twin_orders(self, for_ns: int, rng: random.Random) -> None:
+        """Somebody else rests an order on the account, far from where it could trade."""
+        world = self._world
+        market = rng.choice([each for each in world.crowd.value if each not in self._resolved])
+        placed = world.crowd.twin(market, 1, 1, TimeInForce.GTC, world.now_ns)
+        for_ns = max(for_ns, int(_TWIN_SECONDS * SECOND))
+        self.over_ns = max(self.over_ns, world.now_ns + for_ns + 3 * SECOND)
+        if isinstance(placed, v.Placed):
+            order_id = placed.order.order_id
+            self._later(for_ns, lambda: self._apply(v.CancelOrder(MAKER, order_id)))
+
+    def _twin_stp(self, for_ns: int, _: random.Random) -> None:
+        """Somebody else's order on the account meets ours: both shrink, and nobody trades."""
+        world, until_ns = self._world, self._world.now_ns + for_ns
+
+        def meet() -> None:
+            if world.now_ns >= until_ns:
+                return
+            for order in world.auditor.truth.ours():
+                if (order.outcome is Outcome.YES) == (order.side is Side.BUY):
+                    continue
+                asks = world.exchange.engine.depth(order.market_id, BookSide.ASK)
+                price, size = asks[0]
+                if size == order.remaining_qty and len(asks) and _ask_level(order) == price:
+                    qty = max(1, size // 2)
+                    world.seen.fault("stp_met")
+                    world.crowd.twin(order.market_id, price, qty, TimeInForce.IOC, world.now_ns)
+                    break
+            world.after(_STP_NS, meet)
+
+        meet()
+
+    def _foreign_spend(self, for_ns: int, _: random.Random) -> None:
+        """Somebody else spends a hundred tokens a second of the key."""
+        world, until_ns = self._world, self._world.now_ns + for_ns
+
+        def spend() -> None:
+            if world.now_ns < until_ns:
+                world.exchange.bucket.take(world.now_ns)
+                world.seen.fault("foreign_token")
+                world.others_spend()
+                world.after(_SPEND_NS, spend)
+
+        spend()
+
+    def _flicker(self, for_ns: int, rng: random.Random) -> None:
+        world, until_ns = self._world, self._world.now_ns + for_ns
+        market = rng.choice(list(world.crowd.value))
+
+        def flick(up: bool) -> None:
+            if world.now_ns >= until_ns:
+                world.crowd.unflick(market, world.now_ns)
+                return
+            world.seen.fault("flick")
+            world.crowd.flick(market, up, world.now_ns)
+            world.after(_FLICK_NS, lambda: flick(not up))
+
+        flick(True)
+
+    # --- the end of it all ------------------------------------------------------------------------
+
+    def heal(self) -> None:
+        """Faults stop; what was begun runs out by itself."""
+        world = self._world
+        self._apply(v.SetVenueState(VenueState.OPEN))
+        for market in world.exchange.all_markets():
+            self._apply(v.ResumeMarket(market))
+        for order in world.auditor.truth.resting():
+            # A halted venue may have refused the cancel that was to take it away.
+            if order.order_id in world.auditor.truth.foreign:
+                self._apply(v.CancelOrder(MAKER, order.order_id))
+        for order_id in list(world.auditor.truth.foreign):
+            # A halted venue may have kept its owner from it.
+            self._apply(v.CancelOrder(MAKER, order_id))
+        self._lag_ends()
+        world.process.effects_left = None
+        if world.odds.creates_per_minute:
+            # A person who has looked lets everything be counted anew.
+            world.latch = ""
+            world.deliver(world.process, m.LatchCleared())
+
+
+def _ask_level(order: v.OrderState) -> int:
+    """The canonical price of an ask."""
+    return canonical(order.outcome, order.price)

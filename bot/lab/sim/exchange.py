@@ -1,0 +1,262 @@
+"""The venue of a simulated world: the real engine and read side behind a made-up front door.
+
+Two replicas of the read side lag differently, so that two reads in a row may go back in time, as
+an asynchronously projected read side may. Nothing here knows the trader's own books.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core.strategy import Levels
+from bot.lab.sim.odds import SECOND, Odds
+from venue.core import messages as v
+from venue.core.engine import Engine
+from venue.read.account import Scope, shown_order
+from venue.read.catalog import EventFilter
+from venue.read.projector import Projector, Views
+from venue.wire import codec, model
+from venue.wire.errors import CODES, Code
+from venue.wire.limits import RATE_BURST, RATE_PER_SECOND, TokenBucket
+from venue.wire.money import BookSide, Cents, FeeRate, Price, Qty
+from venue.wire.names import MarketId, ProjectId, Ticker, UserId
+
+SERIES = Ticker("ACME-VAL")
+PROJECT = ProjectId("aaaaaaaa-0000-4000-8000-000000000001")
+MAKER = UserId("maker")
+CROWD = tuple(UserId(f"crowd-{index}") for index in range(5))
+RESOLUTION_NS = 90 * 24 * 3600 * SECOND
+
+_PRIVATE = (v.FillBooked, v.PositionChanged, v.BalanceChanged)
+Watcher = Callable[[v.Command, v.Answer, list[v.Event], int], None]
+
+
+def market_id(event: int, rung: int) -> MarketId:
+    """The id of a rung of an event."""
+    return MarketId(f"bbbbbbbb-{event:04d}-4000-8000-{rung:012d}")
+
+
+class Tape:
+    """A market's book as the channel shows it, put together from level changes."""
+
+    __slots__ = ("asks", "at_ns", "bids", "shown")
+
+    def __init__(self, at_ns: int) -> None:
+        self.bids: dict[Price, Qty] = {}
+        self.asks: dict[Price, Qty] = {}
+        self.at_ns = at_ns
+        self.shown: tuple[Levels, Levels] | None = None
+
+    def change(self, event: v.LevelChanged) -> None:
+        """A level has another size now."""
+        sizes = self.bids if event.side is BookSide.BID else self.asks
+        if event.size:
+            sizes[event.price] = event.size
+        else:
+            sizes.pop(event.price, None)
+        self.at_ns = event.at_ns
+        self.shown = None
+
+    def levels(self) -> tuple[Levels, Levels]:
+        """Bids and asks, best first."""
+        if self.shown is None:
+            bids = tuple(sorted(self.bids.items(), reverse=True))
+            self.shown = (bids, tuple(sorted(self.asks.items())))
+        return self.shown
+
+
+class Exchange:
+    """Engine, two replicas of the read side, and one credential's token bucket.
+
+    clock_ns: how far the venue's clock is ahead of the world's. `frames`: what becomes visible on
+    the channel; each command's public events, in order, `fast_lag_ns` late.
+    """
+
+    def __init__(self, odds: Odds, start_ns: int) -> None:
+        self.engine = Engine(order_id_key=b"simulated")
+        self.fast = Projector(Views(), odds.fast_lag_ns)
+        self.slow = Projector(Views(), odds.slow_lag_ns)
+        self.bucket = TokenBucket.full(RATE_PER_SECOND, RATE_BURST, start_ns)
+        self.page_limit = odds.page_limit
+        self.clock_ns = 0
+        self.watchers: list[Watcher] = []
+        self.markets: dict[Ticker, list[MarketId]] = {}
+        self.tapes: dict[MarketId, Tape] = {}
+        self.frames: deque[tuple[int, list[v.Event]]] = deque()
+        self._lag_ns = odds.fast_lag_ns
+        self._list(odds, start_ns)
+
+    def _list(self, odds: Odds, start_ns: int) -> None:
+        rate = FeeRate.parse(odds.fee_rate)
+        self.apply(v.ListCompany(PROJECT, "Acme", "ACME"), start_ns)
+        for event, rungs in enumerate(odds.rungs):
+            ticker = Ticker(f"{SERIES}-27Q{event + 1}")
+            self.apply(
+                v.ListEvent(
+                    event_ticker=ticker,
+                    series_ticker=SERIES,
+                    project_market_id=f"cccccccc-{event:04d}-4000-8000-000000000000",
+                    project_id=PROJECT,
+                    title=f"Acme at the end of quarter {event + 1}",
+                    category="valuation",
+                    status=model.EventStatus.OPEN,
+                    mutually_exclusive=False,
+                    resolution_date_ns=start_ns + RESOLUTION_NS,
+                ),
+                start_ns,
+            )
+            self.markets[ticker] = []
+            for rung in range(rungs):
+                market = market_id(event, rung)
+                self.markets[ticker].append(market)
+                self.tapes[market] = Tape(start_ns)
+                self.apply(
+                    v.ListMarket(
+                        market_id=market,
+                        ticker=Ticker(f"{ticker}-{100 + 25 * rung}B"),
+                        event_ticker=ticker,
+                        name=f"above {100 + 25 * rung}",
+                        outcome_label="above",
+                        maker_fee_rate=rate,
+                        taker_fee_rate=rate,
+                        strike_value=str(100 + 25 * rung),
+                        strike_unit="USD billions",
+                    ),
+                    start_ns,
+                )
+
+    def open_accounts(self, odds: Odds, now_ns: int) -> None:
+        """Add the maker and the crowd, and pay them in."""
+        for user in (MAKER, *CROWD):
+            self.apply(v.AddUser(user), now_ns)
+            cash = odds.cash_cents if user == MAKER else 1_000_000_000
+            self.apply(v.Deposit(user, Cents(cash)), now_ns)
+
+    def all_markets(self) -> Iterator[MarketId]:
+        """Every rung, in the order of listing."""
+        yield from self.tapes
+
+    def apply(self, command: v.Command, now_ns: int) -> v.Answer:
+        """Carry a command out; its events reach the replicas, the channel and the watchers."""
+        answer, events = self.engine.apply(command, now_ns + self.clock_ns)
+        assert not isinstance(answer, v.Refused) or not events, "a refused command did something"
+        if events:
+            # What only the crowd may see of its own account is read by nobody here.
+            shown = [event for event in events if not _of_crowd(event)]
+            self.fast.publish(shown, now_ns)
+            self.slow.publish(shown, now_ns)
+            self.frames.append((now_ns + self._lag_ns, shown))
+        for watcher in self.watchers:
+            watcher(command, answer, events, now_ns)
+        return answer
+
+    # --- the front door ---------------------------------------------------------------------------
+
+    def write(self, request: m.Write, now_ns: int) -> m.Answer:
+        """Carry out a write of the maker's and answer as the gateway would."""
+        if isinstance(request, m.Create):
+            order = codec.parse_new_order(request.body, MarketId)
+            return self._shown(self.apply(v.PlaceOrder(MAKER, order), now_ns))
+        if isinstance(request, m.AmendResting):
+            amend = codec.parse_amend(codec.encode_amend(request.amend))
+            return self._shown(self.apply(v.AmendOrder(MAKER, request.order_id, amend), now_ns))
+        return self._shown(self.apply(v.CancelOrder(MAKER, request.order_id), now_ns))
+
+    def _shown(self, answer: v.Answer) -> m.Answer:
+        match answer:
+            case v.Placed():
+                shown = shown_order(
+                    answer.order,
+                    created_ns=answer.order.created_ns,
+                    client_order_id=answer.client_order_id,
+                )
+                return m.Done(m.OrderShown(shown))
+            case v.Amended():
+                shown = shown_order(answer.order, created_ns=answer.order.created_ns)
+                return m.Done(m.OrderShown(shown))
+            case v.Cancelled():
+                # filled_qty comes from the projection and is a floor (interface, DELETE).
+                shown = shown_order(answer.order, created_ns=answer.order.created_ns)
+                seen = self.slow.views.account.order(MAKER, answer.order.order_id)
+                floor = msgspec.structs.replace(
+                    shown, filled_qty=seen.filled_qty if seen else Qty(0)
+                )
+                return m.Done(m.CancelShown(floor, answer.reduced_by))
+            case v.Refused():
+                return refusal(answer.code)
+            case _:
+                raise AssertionError(answer)
+
+    def read(self, request: m.Read, views: Views) -> m.Answer:
+        """Answer a read from one replica."""
+        account, limit = views.account, self.page_limit
+        match request:
+            case m.ReadOrder():
+                order = account.order(MAKER, request.order_id)
+                if order is None:
+                    return refusal(Code.ORDER_NOT_FOUND)
+                return m.Done(m.OrderShown(order))
+            case m.ReadResting():
+                rows, last = account.orders(
+                    MAKER, Scope(), model.RESTING, _place(request.cursor), limit
+                )
+                return m.Done(m.OrdersShown(rows, _cursor(last)))
+            case m.ReadFills():
+                fills, last = account.fills(MAKER, Scope(), None, _place(request.cursor), limit)
+                return m.Done(m.FillsShown(fills, _cursor(last)))
+            case m.ReadPositions():
+                held, after = account.positions(MAKER, Scope(), request.cursor, limit)
+                return m.Done(m.PositionsShown(held, after or ""))
+            case m.ReadBalance():
+                return m.Done(m.BalanceShown(account.balance(MAKER)))
+            case m.ReadSeries():
+                events, last = views.catalog.events(
+                    EventFilter(series_ticker=request.series_ticker),
+                    -1 if not request.cursor else int(request.cursor),
+                    limit,
+                )
+                return m.Done(m.SeriesShown(events, _cursor(last)))
+            case m.ReadBook():
+                return m.Done(m.BookShown(views.market.orderbook(request.market_id)))
+            case _:
+                raise AssertionError(request)
+
+    # --- the channel ------------------------------------------------------------------------------
+
+    def newly_shown(self, now_ns: int) -> list[v.Event]:
+        """What has become visible on the channel since it was asked last, in order."""
+        visible: list[v.Event] = []
+        while self.frames and self.frames[0][0] <= now_ns:
+            for event in self.frames.popleft()[1]:
+                if isinstance(event, v.LevelChanged):
+                    self.tapes[event.market_id].change(event)
+                visible.append(event)
+        return visible
+
+    def book_frame(self, market: MarketId) -> m.BookSeen:
+        """The channel's whole book of a market, as it stands there now."""
+        tape = self.tapes[market]
+        bids, asks = tape.levels()
+        return m.BookSeen(market, tape.at_ns, bids, asks)
+
+
+def _of_crowd(event: v.Event) -> bool:
+    """Whether an event tells only somebody else's account."""
+    if isinstance(event, v.OrderChanged):
+        return event.order.user_id != MAKER
+    return isinstance(event, _PRIVATE) and event.user_id != MAKER
+
+
+def refusal(code: Code) -> m.Refused:
+    """A refusal by its code, with the status that the errors table gives."""
+    return m.Refused(CODES[code].status, code, "")
+
+
+def _place(cursor: str) -> int | None:
+    return int(cursor) if cursor else None
+
+
+def _cursor(place: int | None) -> str:
+    return "" if place is None else str(place)

@@ -1,0 +1,90 @@
+"""A strategy that now and then loses its mind, at instants fixed beforehand.
+
+What it does hangs on its view alone, so a replay meets the same moods at the same events.
+
+Source: reliability, rows 71, 76, 77.
+"""
+
+from typing import Any, NamedTuple
+
+from bot.core.strategy import EventView, Quote, Quotes, Strategy
+from bot.lab.sim.exchange import RESOLUTION_NS
+from bot.lab.sim.odds import MS, SECOND
+from bot.lab.sim.seen import Seen
+from venue.wire.money import BookSide, Price, Qty, is_price
+
+_FAT = 100_000
+
+
+class Mood(NamedTuple):
+    """A mood and when it reigns, world time: from `begin_ns` until before `end_ns`."""
+
+    name: str
+    begin_ns: int
+    end_ns: int
+
+
+class Moody(Strategy):
+    """Asks another strategy, except while a mood reigns. zero_ns: when the world began."""
+
+    def __init__(
+        self, inner: Strategy, moods: list[Mood], zero_ns: int, skew_ns: int, seen: Seen
+    ) -> None:
+        super().__init__(inner.params)
+        self._inner = inner
+        self._moods = moods
+        self._resolves_ns = zero_ns + RESOLUTION_NS - skew_ns
+        self._seen = seen
+
+    def quote(self, view: EventView) -> Quotes:
+        """What the other wants, or what the mood does. Raises what a mood raises."""
+        if not self._moods:
+            return self._inner.quote(view)
+        now_ns = self._resolves_ns - int(view.seconds_to_resolution * SECOND)
+        name = next((m.name for m in self._moods if m.begin_ns <= now_ns < m.end_ns), "")
+        if name == "tantrum":
+            self._seen.fault("tantrum_quote")
+            nonsense: Quotes = _nonsense(view, now_ns // (10 * MS) % 5)
+            return nonsense
+        wanted = self._inner.quote(view)
+        if name == "mad_strategy":
+            self._seen.fault("mad_quote")
+            return _elsewhere(wanted, now_ns // (50 * MS) * 7_919 % 21 - 10)
+        if name != "fat_finger":
+            return wanted
+        self._seen.fault("fat_finger_quote")
+        return {
+            market: tuple(
+                Quote(each.side, each.price, Qty(each.qty * _FAT), each.limit) for each in quotes
+            )
+            for market, quotes in wanted.items()
+        }
+
+
+def _elsewhere(wanted: Quotes, ticks: int) -> Quotes:
+    """The same quotes so many ticks away, as far as those are prices."""
+    return {
+        market: tuple(
+            Quote(each.side, Price(each.price + ticks), each.qty)
+            for each in quotes
+            if is_price(each.price + ticks)
+        )
+        for market, quotes in wanted.items()
+    }
+
+
+def _nonsense(view: EventView, kind: int) -> Any:
+    """Something that is not quotes, or an exception."""
+    market = view.rungs[0].market_id
+    match kind:
+        case 0:
+            raise ZeroDivisionError("drawn")
+        case 1:
+            return None
+        case 2:
+            not_a_price: Any = float("nan")
+            return {market: (Quote(BookSide.BID, not_a_price, Qty(1)),)}
+        case 3:
+            return {market: (Quote(BookSide.BID, Price(0), Qty(1)),)}
+        case _:
+            return {"no such rung": (Quote(BookSide.ASK, Price(50), Qty(0)),)}

@@ -1,0 +1,309 @@
+"""What one seed draws: the shape of its world, and which faults befall it how often.
+
+Swarm testing: each fault is left out altogether in many seeds and frequent in others, so that no
+fault always hides behind another. Every group of faults is drawn from a stream of its own, so that
+leaving one out (`without`) shifts no other.
+
+Source: reliability, section 4, Simulator contract; section 3 (TigerBeetle, FoundationDB).
+"""
+
+import random
+from dataclasses import asdict, dataclass, field, replace
+from typing import Final
+
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+
+MS: Final = NS_PER_MS
+SECOND: Final = NS_PER_SECOND
+HOUR: Final = 3600 * NS_PER_SECOND
+
+REQUEST_FAULTS: Final = (
+    "not_connected",  # it never left: refused with status 0
+    "lost_before",  # the request is lost on its way: no answer in time
+    "lost_after",  # carried out, and the reply is lost
+    "late_commit",  # carried out after the client gave up waiting
+    "delayed",  # slow on its way out or back; later ones overtake it
+    "reset_before",  # the connection breaks as it is reused: nobody knows how far it came
+    "reset_after",
+    "redirected",  # 307 before the venue
+    "rate_limited",  # 429 with Retry-After
+    "rate_limited_bare",  # 429 without any header
+    "engine_overloaded",
+    "engine_unavailable",
+    "internal_error_before",
+    "internal_error_after",
+    "result_unknown_before",
+    "result_unknown_after",
+    "gateway_page",  # 502 with a page that is no error body, after commit
+    "garbled_reply",  # carried out, and the reply is cut or no JSON
+    "headers_absent",
+    "headers_odd",  # a thousand million tokens left, says the header
+)
+WRITE_FAULTS: Final = (
+    "duplicated",  # delivered twice; either reply may come back
+    "invalid_request",  # 422 with no more specific code
+    "unknown_code",  # 422 with a code of a later version
+    "not_found",  # 404 of an order that is there
+    "says_duplicate",  # duplicate_order_id to an identical re-send of one that exists
+)
+READ_FAULTS: Final = (
+    "book_unavailable",
+    "book_emptied",  # a degraded book: no levels
+    "row_repeated",
+    "odd_status",  # a status of a later version, or `accepted`
+    "odd_costs",  # nonsense in the fields whose meaning is not given
+    "cursor_refused",
+    "cursor_repeated",
+    "garbled_list",
+)
+FRAME_FAULTS: Final = (
+    "frame_dropped",
+    "frame_duplicated",
+    "frame_delayed",
+    "frame_garbled",
+    "frame_unknown",  # a type of a later version
+    "frame_crossed",
+    "frame_stale",  # an older book of the rung once more
+)
+EPISODES: Final = (
+    "feed_stall",
+    "feed_close",
+    "half_open",  # the channel falls silent and is closed after the pong deadline
+    "rung_silent",  # one rung's frames do not come
+    "subscribe_refused",
+    "process_pause",
+    "slow_loop",  # the process takes long over each turn
+    "crash",
+    "crash_at_effect",
+    "lost_journal",  # crash, and the state directory is gone
+    "disk_fault",
+    "operator_pause",
+    "operator_restart",
+    "venue_halted",
+    "venue_cancel_only",
+    "market_halt",
+    "market_resolve",
+    "throttled",
+    "outage",  # nothing connects
+    "key_revoked",
+    "read_lag",  # the slow replica falls further behind
+    "clock_step",  # the venue's clock jumps and comes back
+    "twin_orders",  # somebody else's orders on the account
+    "twin_stp",  # somebody else's order on the account meets ours
+    "foreign_spend",  # somebody else spends tokens of the key
+    "flicker",  # the best price goes a tick up and down, twenty times a second
+    "tantrum",  # the strategy raises, or returns nonsense
+    "fat_finger",  # the strategy wants absurd sizes
+    "mad_strategy",  # the strategy wants something else at every turn
+    "feed_late",  # every frame comes a second or two after its time
+)
+PROFILES: Final = ("calm", "swarm", "brutal")
+
+_WRITE_HIGH: Final = 0.06
+_READ_HIGH: Final = 0.4
+_FRAME_HIGH: Final = 0.1
+_EPISODE_HIGH: Final = 2.5
+"""The highest odds of any seed."""
+
+
+@dataclass(frozen=True)
+class Odds:
+    """Everything drawn for a seed. Times in ns; faults in chances of 0..1 per request or frame,
+    episodes in expected numbers per safety phase.
+
+    without: faults and episodes left out though drawn. turn_ns: a turn of the process's loop.
+    sync_ns: until a record is on disk. skew_ns, drift_ppm: the host's clock against the world's.
+    acks: whether a subscribe is answered and followed by books. creates_per_minute: at which a
+    breaker trips; 0 for its own measure. events: go on until so many events.
+    """
+
+    seed: int
+    strategy: str
+    rungs: tuple[int, ...]
+    safety_ns: int
+    one_way_ns: tuple[int, int]
+    timeout_ns: int
+    late_ns: int
+    fast_lag_ns: int
+    slow_lag_ns: int
+    slow_read: float
+    trust_lag_ns: int
+    page_limit: int
+    crowd_per_second: float
+    fee_rate: str
+    event_loss_cents: int
+    rung_position_qty: int
+    order_qty: int
+    lot_qty: int
+    tolerance_ticks: int
+    dwell_ns: int
+    cash_cents: int
+    shock: float
+    request_faults: dict[str, float] = field(default_factory=dict)
+    write_faults: dict[str, float] = field(default_factory=dict)
+    read_faults: dict[str, float] = field(default_factory=dict)
+    frame_faults: dict[str, float] = field(default_factory=dict)
+    episodes: dict[str, float] = field(default_factory=dict)
+    profile: str = "swarm"
+    burst: int = 4
+    turn_ns: int = MS
+    sync_ns: int = 0
+    skew_ns: int = 0
+    drift_ppm: int = 0
+    acks: bool = True
+    dead_rung: bool = False
+    budget: tuple[int, int, int] = (200, 400, 60)
+    series_loss_cents: int = 0
+    creates_per_minute: int = 0
+    resize_pct: int = 50
+    without: tuple[str, ...] = ()
+    events: int = 0
+
+    def lines(self) -> str:
+        """The draw as a person wants to read it."""
+        return "\n".join(f"  {name} = {value}" for name, value in asdict(self).items())
+
+    def has_faults(self) -> bool:
+        """Whether anything is to go wrong."""
+        return any(name not in self.without for name in self.faults())
+
+    def has(self, name: str) -> bool:
+        """Whether a fault is drawn and not left out."""
+        return name in self.faults() and name not in self.without
+
+    def faults(self) -> list[str]:
+        """Every fault and episode drawn, those left out by `without` too."""
+        groups = (self.request_faults, self.write_faults, self.read_faults, self.frame_faults)
+        names = [name for group in (*groups, self.episodes) for name in group]
+        return list(dict.fromkeys(names))
+
+
+def draw(seed: int, profile: str = "swarm") -> Odds:
+    """The odds of one seed under a profile; the same for ever.
+
+    calm: no fault. swarm: each fault absent in most seeds. brutal: every fault, and often.
+    Raises ValueError for another profile.
+    """
+    if profile not in PROFILES:
+        raise ValueError(f"profile {profile!r}: one of {', '.join(PROFILES)}")
+    shape = _shape(seed, profile)
+    if profile == "calm" or (profile == "swarm" and random.Random(f"calm {seed}").random() < 0.05):
+        return shape
+    often = profile == "brutal"
+    # Where everything goes wrong, each thing does so less often: else nothing is ever quoted.
+    most = 0.4 if often else 1.0
+    return replace(
+        shape,
+        request_faults=_some(seed, "request", REQUEST_FAULTS, often, 0.004, 0.06 * most),
+        write_faults=_some(seed, "write", WRITE_FAULTS, often, 0.004, 0.06 * most),
+        read_faults=_some(seed, "read", READ_FAULTS, often, 0.02, 0.4 * most),
+        frame_faults=_some(seed, "frame", FRAME_FAULTS, often, 0.005, 0.1 * most),
+        episodes=_some(seed, "episode", EPISODES, often, 0.5 * most, 2.5 * most),
+    )
+
+
+def _some(
+    seed: int, group: str, names: tuple[str, ...], all_of_them: bool, low: float, high: float
+) -> dict[str, float]:
+    rng = random.Random(f"{group} {seed}")
+    drawn = {}
+    for name in names:
+        # Drawn even when left out, so that one fault's presence does not shift the others.
+        there, rate = rng.random() < 0.4, low * (high / low) ** rng.random()
+        if there or all_of_them:
+            drawn[name] = round(rate, 4)
+    return drawn
+
+
+def _shape(seed: int, profile: str) -> Odds:
+    """The world of a seed without its faults."""
+    rng = random.Random(f"odds {seed}")
+    trust_lag_ns = rng.choice((SECOND // 2, SECOND, SECOND, 5 * SECOND + 200 * MS))
+    slow_lag_ns = int(trust_lag_ns * rng.choice((0.05, 0.5, 0.95)))
+    event_loss_cents = rng.choice((600, 2_000, 20_000))
+    rungs = rng.choice(((1,), (3,), (5,), (2, 3)))
+    dead_rung, acks = rng.random() < 0.25, rng.random() < 0.6
+    return Odds(
+        seed=seed,
+        profile=profile,
+        strategy=rng.choice(("fixed_spread", "fixed_spread", "fixed_spread", "ladder")),
+        rungs=rungs,
+        safety_ns=rng.choice((8, 14, 20)) * SECOND,
+        one_way_ns=rng.choice(((MS // 2, MS), (MS, 10 * MS), (5 * MS, 25 * MS))),
+        timeout_ns=rng.choice((300, 1_000)) * MS,
+        late_ns=int(trust_lag_ns * 0.8),
+        fast_lag_ns=rng.choice((0, 3 * MS, 40 * MS)),
+        slow_lag_ns=max(slow_lag_ns, 40 * MS),
+        slow_read=rng.choice((0.0, 0.3, 1.0)),
+        trust_lag_ns=trust_lag_ns,
+        page_limit=rng.choice((2, 7, 100)),
+        crowd_per_second=rng.choice((30.0, 80.0, 160.0)),
+        burst=rng.choice((1, 6, 20)),
+        fee_rate=rng.choice(("0", "0.0007", "0.0700")),
+        event_loss_cents=event_loss_cents,
+        series_loss_cents=int(event_loss_cents * rng.choice((0.7, 1.0, 1.0)) * len(rungs)),
+        rung_position_qty=rng.choice((8, 30, 200)),
+        order_qty=rng.choice((3, 4, 4, 25)),
+        lot_qty=rng.choice((3, 10, 10)),
+        tolerance_ticks=rng.choice((0, 1)),
+        dwell_ns=rng.choice((0, 500)) * MS,
+        cash_cents=rng.choice((3_000, 1_000_000, 1_000_000)),
+        shock=rng.choice((0.0, 0.002)),
+        turn_ns=rng.choice((MS // 5, 2 * MS, 10 * MS)),
+        sync_ns=rng.choice((0, MS, 8 * MS)),
+        skew_ns=rng.choice((0, -HOUR, HOUR, 137 * MS)),
+        drift_ppm=rng.choice((0, 0, 500, -500)),
+        creates_per_minute=random.Random(f"breaker {seed}").choice((0, 0, 0, 30)),
+        # Of a rung that never traded, and of which no book is pushed, nothing can be known.
+        acks=acks or dead_rung,
+        dead_rung=dead_rung,
+        resize_pct=rng.choice((5, 5, 50)),
+        budget=rng.choice(((200, 400, 60), (200, 400, 60), (40, 60, 20), (20, 40, 30))),
+    )
+
+
+def narrowed(
+    odds: Odds,
+    *,
+    without: tuple[str, ...] = (),
+    until_ns: int | None = None,
+    rungs: tuple[int, ...] | None = None,
+) -> Odds:
+    """The same seed with faults left out, a shorter safety phase, or other rungs.
+
+    Raises ValueError for a fault that there is not.
+    """
+    _known(without)
+    return replace(
+        odds,
+        without=tuple(dict.fromkeys((*odds.without, *without))),
+        safety_ns=odds.safety_ns if until_ns is None else until_ns,
+        rungs=odds.rungs if rungs is None else rungs,
+    )
+
+
+def often(odds: Odds, names: tuple[str, ...]) -> Odds:
+    """The same world with these faults in it, each as often as any seed has it.
+
+    Raises ValueError for a fault that there is not.
+    """
+    _known(names)
+
+    def more(drawn: dict[str, float], group: tuple[str, ...], high: float) -> dict[str, float]:
+        return {**drawn, **{name: high for name in names if name in group}}
+
+    return replace(
+        odds,
+        request_faults=more(odds.request_faults, REQUEST_FAULTS, _WRITE_HIGH),
+        write_faults=more(odds.write_faults, WRITE_FAULTS, _WRITE_HIGH),
+        read_faults=more(odds.read_faults, READ_FAULTS, _READ_HIGH),
+        frame_faults=more(odds.frame_faults, FRAME_FAULTS, _FRAME_HIGH),
+        episodes=more(odds.episodes, EPISODES, _EPISODE_HIGH),
+    )
+
+
+def _known(names: tuple[str, ...]) -> None:
+    for name in names:
+        groups = (REQUEST_FAULTS, WRITE_FAULTS, READ_FAULTS, FRAME_FAULTS, EPISODES)
+        if not any(name in group for group in groups):
+            raise ValueError(f"no fault or episode is called {name!r}")

@@ -1,0 +1,195 @@
+"""The phases of a world: safety with faults, then liveness without, stillness, and the end.
+
+Source: reliability, section 3 (TigerBeetle), B2, B9, B13.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+from bot.core import messages as m
+from bot.core.report import Phase
+from bot.lab.sim.audit import check
+from bot.lab.sim.desired import differences, why_not
+from bot.lab.sim.odds import SECOND
+from venue.wire.money import Outcome
+
+if TYPE_CHECKING:
+    from bot.lab.sim.world import World
+
+_CONVERGE_NS: Final = 3 * SECOND
+_UNPARK_NS: Final = 8 * SECOND
+_STILL_NS: Final = 6 * SECOND
+_SPEND_CLEARS_NS: Final = 40 * SECOND
+"""Foreign spend is over half a minute after it was last seen."""
+
+_STOP_NS: Final = 8 * SECOND
+
+
+def live_through(world: "World") -> None:
+    """Rounds of safety, liveness and stillness, then the end. Raises `Broken`.
+
+    One round, or as many as it takes for `odds.events` acts.
+    """
+    odds = world.odds
+    world.crowd.open(world.now_ns)
+    # The account was paid in long ago: no read is so late that it does not show the cash.
+    world.run_until(world.now_ns + 2 * odds.slow_lag_ns)
+    world.start(world.process)
+    while True:
+        _safety(world)
+        _heal(world)
+        if odds.cash_cents >= 10 * odds.event_loss_cents * len(odds.rungs):
+            # Quotes that the cash does not reach for are refused and cannot rest.
+            _converge(world)
+            _stay_still(world)
+        if world.steps >= odds.events:
+            break
+    _stop(world)
+
+
+def _safety(world: "World") -> None:
+    """Everything that was drawn goes wrong, while the crowd trades."""
+    world.faulty = world.odds.has_faults()
+    span_ns = world.odds.safety_ns
+    world.episodes.plan(span_ns)
+    until_ns = world.now_ns + span_ns
+    world.after(0, lambda: world.crowd_acts(until_ns))
+    world.run_until(until_ns)
+
+
+def _heal(world: "World") -> None:
+    """Faults stop; what was begun by one runs out."""
+    world.faulty = False
+    world.run_until(max(world.now_ns, world.episodes.over_ns))
+    world.episodes.heal()
+    world.crowd.refloor(world.auditor.truth.resolved, world.now_ns)
+    if "foreign_token" in world.seen.counts:
+        world.run_until(
+            world.now_ns + _SPEND_CLEARS_NS,
+            lambda: "foreign_spend" not in world.process.trader.out.findings,
+        )
+    within_ns = 10 * SECOND + 3 * world.odds.trust_lag_ns
+    quoting = world.run_until(world.now_ns + within_ns, lambda: _is_quoting(world))
+    check(quoting, "B2", f"not quoting: {why_not(world)}")
+
+
+_PROVOKED_BY: Final = {
+    "foreign_spend": ("foreign_token",),
+    "order_missing": ("not_found:amend", "not_found:cancel", "not_found:read"),
+    "status_unreadable": ("odd_status:read",),
+}
+"""Findings that outlive what they tell of, by what may have provoked them."""
+
+
+def _was_provoked(finding: str, world: "World") -> bool:
+    return any(world.seen.counts.get(name) for name in _PROVOKED_BY.get(finding, ()))
+
+
+def _is_quoting(world: "World") -> bool:
+    return world.process.trader.phase is Phase.QUOTING
+
+
+def _converge(world: "World") -> None:
+    """B2: what rests becomes what is wanted."""
+    process = world.process
+    opens_ns = process.clock.when(process.trader.out.purse.opens_ns())
+    start_ns = max(world.now_ns, opens_ns)
+    # An amend without an answer is believed after two equal reads a lag apart.
+    within_ns = _CONVERGE_NS + 2 * world.odds.trust_lag_ns
+    if _parked(world):
+        # A rung parked by a refusal, or by an answer that cannot be read, waits for a read of the
+        # series that began late enough after it.
+        within_ns += _UNPARK_NS + world.odds.trust_lag_ns
+    done = world.run_until(start_ns + within_ns, lambda: not differences(world))
+    check(done, "B2", f"resting is not what is wanted: {why_not(world)}")
+
+
+def _parked(world: "World") -> bool:
+    ladders = world.process.trader.quoting.ladders
+    return any(rung.blocked.startswith("refused") for each in ladders for rung in each.rungs)
+
+
+def _writes(world: "World") -> int:
+    requests = world.process.trader.out.requests
+    return sum(requests[kind] for kind in ("create", "amend", "cancel"))
+
+
+def _stay_still(world: "World") -> None:
+    """B2: on a still book hardly anything is written any more.
+
+    Where quotes follow the fitted curve, which believes books and prints less as they age,
+    they drift on a still book: there the bound is two writes a second and rung (row 38).
+    """
+    world.run_until(world.now_ns + SECOND)
+    before = _writes(world)
+    world.run_until(world.now_ns + _STILL_NS)
+    writes = _writes(world) - before
+    trader = world.process.trader
+    rungs = [rung for ladder in trader.quoting.ladders for rung in ladder.rungs]
+    two_sided = all(all(rung.others(trader.desk.live(rung.market_id))) for rung in rungs)
+    follows_curve = world.odds.strategy == "ladder" or not two_sided
+    bound = (12 if follows_curve else 1) * len(rungs)
+    check(writes <= bound, "B2", f"{writes} writes in {_STILL_NS} ns on a still book")
+
+
+def _stop(world: "World") -> None:
+    """B13, B9: nothing rests in time, nothing is unknown, and the books agree to the cent."""
+    process, truth = world.process, world.auditor.truth
+    world.stopping = True
+    world.deliver(process, m.StopRequested("the end"))
+    world.run_until(world.now_ns + _STOP_NS, lambda: not truth.working)
+    check(not truth.working, "B13", f"still resting: {truth.resting()}")
+    world.run_until(
+        world.now_ns + _STOP_NS + 5 * world.odds.trust_lag_ns,
+        lambda: process.finished is not None,
+    )
+    check(process.finished is not None, "B13", f"not finished: {why_not(world)}")
+    check(not truth.working, "B13", f"finished while resting: {truth.resting()}")
+    _books_agree(world)
+
+
+def _books_agree(world: "World") -> None:
+    process, truth = world.process, world.auditor.truth
+    trader = process.trader
+    world.seen.hit("books_compared")
+    difference = trader.report(process.clock.read(world.now_ns)).ledger_difference_cents
+    for (market, outcome), qty in truth.held.items():
+        held = trader.ledgers.holdings(market)[outcome is Outcome.NO]
+        check(held == qty, "B9", f"{market} {outcome}: {held} booked, {qty} held")
+    paid = world.auditor.payouts
+    unnamed = 0 if _is_ambiguous(world) else difference
+    check(unnamed == 0 and difference in _sums(paid), "B9", f"{difference} cents, paid {paid}")
+    assert difference is not None
+    booked = trader.ledgers.book.cash_flow_cents + difference
+    # What a resolved rung paid before this life began is part of its opening balance.
+    fitting = [truth.flow_cents - early for early in _sums(paid)]
+    check(booked in fitting, "B9", f"{booked} booked, {truth.flow_cents} moved, paid {paid}")
+    odd = [name for name in trader.out.findings if not _was_provoked(name, world)]
+    if difference:
+        check("cash_differs" in odd, "B9", f"{difference} cents without a finding")
+        odd.remove("cash_differs")
+    check(not odd, "findings", {name: trader.out.findings[name] for name in odd})
+
+
+def _is_ambiguous(world: "World") -> bool:
+    """Whether shares of resolved rungs wait for their winners, which only cash can tell.
+
+    Where several choices of winners fit what was paid, or it was paid before this life opened its
+    books, the difference stands, and has its name.
+    """
+    book = world.process.trader.ledgers.book
+    waiting = [
+        market
+        for market in world.auditor.truth.resolved
+        if book.winner(market) is None and any(book.holdings(market))
+    ]
+    if waiting:
+        world.seen.hit("winner_unknown")
+    return bool(waiting)
+
+
+def _sums(amounts: list[int]) -> dict[int, None]:
+    """Every sum of some of the amounts."""
+    sums: dict[int, None] = {0: None}
+    for amount in amounts:
+        sums.update({total + amount: None for total in list(sums)})
+    return sums

@@ -1,0 +1,264 @@
+"""One life of the bot's process: the pure trader, its log, its clock, and what it may not do.
+
+Source: reliability, section 2 (b): B4, B7, B8, B10, B13.
+"""
+
+import hashlib
+from collections.abc import Callable
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core.life import State
+from bot.core.order import OwnOrder
+from bot.core.settings import TraderSettings
+from bot.core.strategy import Strategy
+from bot.core.trader import Trader
+from bot.lab.sim.audit import Auditor, Broken, check
+from bot.lab.sim.disk import Logged, entries_of
+from bot.lab.sim.feedwatch import FeedWatch
+from bot.lab.sim.manners import Manners
+from bot.lab.sim.odds import MS
+from bot.lab.sim.seen import Seen
+from bot.lab.sim.traffic import Traffic
+from venue.wire.names import MarketId
+
+_ENCODER = msgspec.msgpack.Encoder()
+_ANY_FAULT = Exception
+"""`receive` raises nothing for any event: whatever it raises is told as a broken invariant."""
+
+_PULL_NS = 400 * MS
+"""Within this, of a process that runs, the quotes of a rung that may not be quoted are pulled."""
+
+_EVERY = 16
+"""States of orders are compared after every so many events in which nothing should move them."""
+
+
+def _nothing() -> None:
+    pass
+
+
+class HostClock:
+    """The host's clock against the world's: off by `skew_ns`, and drifting."""
+
+    def __init__(self, began_ns: int, skew_ns: int, drift_ppm: int) -> None:
+        self._began_ns, self._skew_ns, self._drift_ppm = began_ns, skew_ns, drift_ppm
+
+    def read(self, world_ns: int) -> int:
+        """What it shows at an instant of the world."""
+        drift_ns = (world_ns - self._began_ns) * self._drift_ppm // 1_000_000
+        return world_ns + self._skew_ns + drift_ns
+
+    def when(self, host_ns: int) -> int:
+        """When, in the world's time, it shows this."""
+        since_ns = host_ns - self._skew_ns - self._began_ns
+        return self._began_ns + since_ns * 1_000_000 // (1_000_000 + self._drift_ppm) + 1
+
+
+class Process:
+    """A trader with its log; it is dead after a crash, and over once finished.
+
+    durable: entries of the log that are on the disk. digest: of every effect so far. uncount: what
+    to do so that a replay counts nothing anew.
+    """
+
+    def __init__(
+        self,
+        settings: TraderSettings,
+        make_strategy: Callable[[], Strategy],
+        auditor: Auditor,
+        seen: Seen,
+        clock: HostClock,
+        now_ns: int,
+        *,
+        keeps_effects: bool = False,
+    ) -> None:
+        self.settings = settings
+        self._make_strategy = make_strategy
+        self.trader = Trader(settings, make_strategy)
+        self.clock = clock
+        self.alive = True
+        self.is_successor = False
+        self.finished: m.Finished | None = None
+        self.latched = ""
+        self.paused_until_ns = 0
+        self.quotes_ns = 0  # when its first order left
+        self.inbox: list[m.Event] = []
+        self.beat_planned_ns: int | None = None
+        self.effects_left: int | None = None  # performed until it crashes, when that is drawn
+        self.log: list[Logged] = []
+        self.entries = 0
+        self.durable = 0
+        self.unsent: dict[m.RequestId, m.Request] = {}  # writes that wait for their record
+        self.digest = hashlib.blake2b(digest_size=16)
+        self.uncount: Callable[[], None] = _nothing
+        self.keeps_effects = keeps_effects
+        self._effects: list[bytes] | None = [] if keeps_effects else None
+        self._auditor = auditor
+        self._seen = seen
+        self.traffic = Traffic(settings, seen, clock.read(now_ns))
+        self.feed = FeedWatch(auditor.own_levels)
+        self._manners = Manners(settings, seen, auditor.truth.foreign)
+        self._stale_ns: dict[MarketId, int] = {}
+        self._before: dict[int, tuple[OwnOrder, State, int]] = {}
+        self._unknowns = False
+        self._quiet = 0
+        self._stopping = False
+        self._standing = False
+
+    def receive(self, event: m.Event, world_ns: int) -> list[m.Effect]:
+        """Feed one event, check what must hold, and return the effects."""
+        now_ns = self.clock.read(world_ns)
+        self.feed.saw(event, now_ns)
+        self._manners.saw(event, now_ns)
+        if isinstance(event, m.Replied):
+            self._answered(event, now_ns)
+        elif isinstance(event, m.StopRequested | m.JournalFailed):
+            self._stopping = True
+        elif isinstance(event, m.PauseRequested):
+            self._standing = True
+        elif isinstance(event, m.ResumeRequested):
+            self._standing = False
+        elif isinstance(event, m.LatchCleared):
+            self.latched = ""
+        elif isinstance(event, m.Started):
+            self.latched = event.latched
+        try:
+            effects = self.trader.receive(event, now_ns)
+        except _ANY_FAULT as fault:
+            raise Broken(f"raises: {type(fault).__name__}: {fault} at {event!r:.200}") from fault
+        self.log.append((event, now_ns, effects))
+        self.entries += entries_of(effects)
+        encoded = _ENCODER.encode(effects) if effects else b""
+        self.digest.update(encoded)
+        if self._effects is not None:
+            self._effects.append(encoded)
+        sent = False
+        for effect in effects:
+            if isinstance(effect, m.Send):
+                sent = True
+                self._sent(effect, now_ns)
+            elif isinstance(effect, m.Finished):
+                self.finished = effect
+            elif isinstance(effect, m.IntentSettled):
+                by_answer = isinstance(event, m.Replied)
+                check(by_answer, "B7", f"{effect.client_order_id} settled by {event!r:.80}")
+                self._seen.hit("intent_settled")
+                self.traffic.settled(effect.client_order_id)
+                self._auditor.settled(effect.client_order_id, effect.order_id)
+            elif isinstance(effect, m.Latched):
+                self.latched = effect.reason
+            elif isinstance(effect, m.SubscribeTo):
+                self.feed.asked()
+        if isinstance(event, m.Beat):
+            self._wants_nothing_stale(now_ns)
+        self._quiet += 1
+        if sent or isinstance(event, m.Replied) or self._unknowns or self._quiet >= _EVERY:
+            self._quiet = 0
+            self._lives_are_monotone(event)
+        return effects
+
+    def _answered(self, replied: m.Replied, now_ns: int) -> None:
+        request = self.traffic.answered(replied, now_ns)
+        if request is not None:
+            decided = self.traffic.all_decided
+            self._manners.answered(request, replied.answer, now_ns, decided=decided)
+        if isinstance(request, m.ReadBook):
+            self.feed.read(request, replied.answer, now_ns)
+        elif isinstance(request, m.Create):
+            answer = replied.answer
+            if isinstance(answer, m.Refused):
+                self._auditor.refused(request.order)
+            elif isinstance(answer, m.Unknown) and self._is_beside_equal(request):
+                self._seen.hit("unknown_beside_equal")
+
+        elif isinstance(replied.answer, m.Unknown):
+            if isinstance(request, m.AmendResting):
+                self._seen.hit("amend_unknown")
+            elif isinstance(request, m.CancelResting):
+                self._seen.hit("cancel_unknown")
+
+    def _is_beside_equal(self, request: m.Create) -> bool:
+        """Whether another order of ours may rest at the price of this undecided one."""
+        order = request.order
+        level = self._auditor.level_of(order)
+        here = self._auditor.possible(order.market_id)
+        return sum(level in each.levels for each in here) > 1
+
+    def _sent(self, effect: m.Send, now_ns: int) -> None:
+        request = effect.request
+        self.traffic.sent(effect, now_ns)
+        self._manners.sent(request, now_ns)
+        first = isinstance(request, m.Create) and not request.again
+        if first or isinstance(request, m.AmendResting):
+            check(not self._stopping, "B13", "new exposure after a stop")
+            check(not self._standing, "B4", "new exposure while paused")
+            check(not self.latched, "B13", "new exposure after a breaker tripped")
+            if isinstance(request, m.Create):
+                self.feed.may_quote(request.order.market_id, now_ns)
+                self._believes_the_newest(request.order.market_id)
+                if self.is_successor:
+                    self._seen.hit("create_after_restart")
+            elif isinstance(request, m.AmendResting):
+                market = self._auditor.market_of.get(request.order_id)
+                if market is not None:
+                    self.feed.may_quote(market, now_ns)
+        self._auditor.sent(request)
+
+    def _believes_the_newest(self, market: MarketId) -> None:
+        """B4: new exposure follows the newest book that was shown, by the venue's own time."""
+        for ladder in self.trader.quoting.ladders:
+            for rung in ladder.rungs:
+                if rung.market_id == market:
+                    believed = (rung.book.bids, rung.book.asks)
+                    newest = self.feed.newest(market)
+                    check(believed == newest, "B4", f"a book of {market} that is not the newest")
+
+    def _wants_nothing_stale(self, now_ns: int) -> None:
+        """B4: where a rung may not be quoted for long, its quotes are pulled."""
+        for ladder in self.trader.quoting.ladders:
+            for rung in ladder.rungs:
+                market = rung.market_id
+                why = self.feed.long_stale(market, now_ns) if rung.wanted else ""
+                if not why:
+                    self._stale_ns.pop(market, None)
+                    continue
+                since_ns = self._stale_ns.setdefault(market, now_ns)
+                check(now_ns - since_ns < _PULL_NS, "B4", f"{market} is still quoted: {why}")
+
+    def _lives_are_monotone(self, event: m.Event) -> None:
+        """B7, B8: filled never falls, the ended stay ended, only an answer ends an unknown."""
+        unknowns = False
+        for own, state, filled in self._before.values():
+            check(own.filled >= filled, "B8", f"filled fell: {own.client_order_id}")
+            check(state is not State.DONE or own.state is State.DONE, "B8", "an ended one revived")
+            if own.state is State.DONE and own.order_id is not None:
+                self._fills_are_known(own)
+            if (state is State.LOST or state is State.BLURRED) and own.state is not state:
+                asked = own.state is State.CANCELLING and isinstance(event, m.Beat)
+                check(asked or isinstance(event, m.Replied), "B7", f"{state} -> {own.state}")
+        before: dict[int, tuple[OwnOrder, State, int]] = {}
+        for own in self.trader.desk.all_live():
+            before[id(own)] = (own, own.state, own.filled)
+            unknowns = unknowns or own.state is State.LOST or own.state is State.BLURRED
+        self._before = before
+        self._unknowns = unknowns
+
+    def _fills_are_known(self, own: OwnOrder) -> None:
+        """B8: an order that is taken for over has shown all that it filled, or has resolved."""
+        truth = self._auditor.truth
+        assert own.order_id is not None
+        if own.market_id not in truth.resolved and own.order_id in truth.filled:
+            filled, known = truth.filled[own.order_id], own.filled + own.carried
+            text = f"{own.order_id} is taken for over with {known} filled, not {filled}"
+            check(known >= filled, "B8", text)
+
+    def replay(self) -> None:
+        """B10: the same events into a fresh trader give the same effects, to the byte."""
+        assert self._effects is not None
+        self.uncount()
+        fresh = Trader(self.settings, self._make_strategy)
+        for (event, now_ns, _), expected in zip(self.log, self._effects, strict=True):
+            effects = fresh.receive(event, now_ns)
+            again = _ENCODER.encode(effects) if effects else b""
+            check(again == expected, "B10", f"other effects for {type(event).__name__} at {now_ns}")

@@ -1,0 +1,208 @@
+"""One life's sends: pace, what is refused and not repeated, one write an order, bounded flight.
+
+Source: reliability, rows 12, 19, 31, 32; B1, B4, B5, B12-B14.
+"""
+
+from typing import Final
+
+from bot.core import messages as m
+from bot.core.settings import TraderSettings
+from bot.lab.sim.audit import check
+from bot.lab.sim.odds import SECOND
+from bot.lab.sim.seen import Seen
+from venue.wire.errors import Advice, Code, row_for
+from venue.wire.model import TERMINAL
+from venue.wire.money import Outcome, Side
+from venue.wire.names import ClientOrderId, MarketId, OrderId
+from venue.wire.requests import QtyOrder
+
+PARK_NS: Final = 60 * SECOND
+"""No new order on a side of a rung for so long after a refusal that says the request is wrong."""
+
+_PROBE_NS: Final = 5 * SECOND
+_READS_MAX: Final = 64
+Side_ = tuple[MarketId, bool]
+
+
+class Traffic:
+    """Follows the requests and answers of one life; all times are the bot's own."""
+
+    def __init__(self, settings: TraderSettings, seen: Seen, now_ns: int) -> None:
+        budget = settings.budget
+        self._settings = settings
+        self._seen = seen
+        self._rate, self._reserve = budget.rate_per_second, budget.reserve
+        self._burst_e9 = self._level_e9 = budget.burst * SECOND
+        self._at_ns = now_ns
+        self._closed_until_ns = 0
+        self._in_flight: dict[m.RequestId, m.Request] = {}
+        self._writes: dict[str, m.RequestId] = {}
+        self._wrong_until_ns: dict[Side_, int] = {}
+        self._side_of: dict[OrderId, Side_] = {}
+        self._unknown: dict[ClientOrderId, tuple[Side_, int | None]] = {}
+        self._blurred: dict[OrderId, Side_] = {}
+        self._ended: dict[OrderId, None] = {}
+        self._refused_ns: dict[ClientOrderId, int] = {}
+        self.parked_market_ns: dict[MarketId, int] = {}
+
+    # --- out --------------------------------------------------------------------------------------
+
+    def sent(self, effect: m.Send, now_ns: int) -> None:
+        """A request leaves."""
+        request, request_id = effect.request, effect.request_id
+        check(request_id not in self._in_flight, "B12", "a request id used twice")
+        self._in_flight[request_id] = request
+        self._pace(request, now_ns)
+        if isinstance(request, m.Create):
+            self._create(request, request_id, now_ns)
+        elif isinstance(request, m.AmendResting | m.CancelResting):
+            self._one_write(request.order_id, request_id)
+            if isinstance(request, m.AmendResting):
+                undecided = request.order_id in self._blurred
+                check(not undecided, "B1", f"an undecided amend of {request.order_id} amended")
+            if isinstance(request, m.CancelResting):
+                self._blurred.pop(request.order_id, None)
+        reads = len(self._in_flight) - len(self._writes)
+        check(reads <= _READS_MAX, "B14", f"{reads} reads in flight")
+
+    def _pace(self, request: m.Request, now_ns: int) -> None:
+        check(now_ns >= self._closed_until_ns, "B5", "sent inside Retry-After")
+        level = self._level_e9 + (now_ns - self._at_ns) * self._rate
+        self._level_e9 = min(self._burst_e9, level) - SECOND
+        self._at_ns = now_ns
+        check(self._level_e9 >= 0, "B5", "more than burst + rate x t were sent")
+        reserved = self._level_e9 < self._reserve * SECOND
+        if isinstance(request, m.Create) and not request.again:
+            check(not reserved, "B5", "a create took a reserved token")
+        elif reserved and isinstance(request, m.CancelResting):
+            self._seen.hit("cancel_from_reserve")
+
+    def _one_write(self, key: str, request_id: m.RequestId) -> None:
+        check(key not in self._writes, "B14", f"two writes of {key} in flight")
+        self._writes[key] = request_id
+        # Cancels and recovery are not held back by the cap on writes in flight.
+
+    def _create(self, request: m.Create, request_id: m.RequestId, now_ns: int) -> None:
+        order = request.order
+        side = side_of(order)
+        self._one_write(order.client_order_id, request_id)
+        if request.again:
+            refused_ns = self._refused_ns.get(order.client_order_id)
+            early = refused_ns is not None and now_ns - refused_ns < _PROBE_NS
+            check(not early, "B12", f"a refused create again after {now_ns - (refused_ns or 0)} ns")
+            return
+        writes = len(self._writes)
+        check(writes <= self._settings.pace.requests_in_flight, "B14", f"{writes} writes in flight")
+        until_ns = self._wrong_until_ns.get(side, 0)
+        check(now_ns >= until_ns, "B12", f"{order} after such a one was refused as wrong")
+        for name, (where, until) in self._unknown.items():
+            open_still = until is None or now_ns < until
+            check(where != side or not open_still, "B1", f"{order} beside the unknown {name}")
+        for order_id, where in self._blurred.items():
+            check(where != side, "B1", f"{order} beside the undecided amend of {order_id}")
+        parked_ns = self.parked_market_ns.get(order.market_id)
+        check(parked_ns is None, "B4", f"{order} on a market that takes none")
+
+    # --- in ---------------------------------------------------------------------------------------
+
+    def answered(self, replied: m.Replied, now_ns: int) -> m.Request | None:
+        """An answer reaches the bot. The request that it is to."""
+        request = self._in_flight.pop(replied.request_id, None)
+        if request is None:
+            return None
+        if replied.retry_after_ns is not None:
+            self._closed_until_ns = max(self._closed_until_ns, now_ns + replied.retry_after_ns)
+        answer = replied.answer
+        if isinstance(request, m.Create):
+            self._writes.pop(request.order.client_order_id, None)
+            self._create_answered(request, answer, now_ns)
+        elif isinstance(request, m.AmendResting | m.CancelResting):
+            self._writes.pop(request.order_id, None)
+            self._change_answered(request, answer, now_ns)
+        elif isinstance(request, m.ReadOrder) and isinstance(answer, m.Done):
+            self._blurred.pop(request.order_id, None)
+            if isinstance(answer.body, m.OrderShown) and answer.body.order.status in TERMINAL:
+                self._ended[request.order_id] = None
+        elif isinstance(answer, m.Done) and isinstance(answer.body, m.OrdersShown):
+            for row in answer.body.orders:
+                self._blurred.pop(row.order_id, None)
+        elif isinstance(answer, m.Done) and isinstance(answer.body, m.SeriesShown):
+            for event in answer.body.events:
+                for market in event.markets:
+                    if market.state == "active":
+                        self.parked_market_ns.pop(market.market_id, None)
+        return request
+
+    def _create_answered(self, request: m.Create, answer: m.Answer, now_ns: int) -> None:
+        name, side = request.order.client_order_id, side_of(request.order)
+        if isinstance(answer, m.Done):
+            self._unknown.pop(name, None)
+            self._refused_ns.pop(name, None)
+            if isinstance(answer.body, m.OrderShown):
+                self._side_of[answer.body.order.order_id] = side
+            return
+        if isinstance(answer, m.Unknown):
+            self._unknown.setdefault(name, (side, None))
+            return
+        row = row_for(answer.status or 429, answer.code)
+        if name in self._unknown or request.again or row.advice is Advice.EXISTS:
+            # It stays unknown; a list that shows nothing of it may end it only much later, and
+            # only after it was decided against: what never reached the engine says nothing.
+            decided = row.advice not in (Advice.WAIT, Advice.STOP_KEY) and answer.status != 0
+            if decided:
+                until_ns = now_ns + self._settings.trust.read_lag_ns
+                self._unknown[name] = (side, until_ns)
+                self._refused_ns[name] = now_ns
+            else:
+                self._unknown.setdefault(name, (side, None))
+        self._refusal(side, row.advice, answer, now_ns, request.again)
+
+    def settled(self, name: ClientOrderId) -> None:
+        """The bot says that a read has explained an unknown create."""
+        self._unknown.pop(name, None)
+        self._refused_ns.pop(name, None)
+
+    def _change_answered(
+        self, request: m.AmendResting | m.CancelResting, answer: m.Answer, now_ns: int
+    ) -> None:
+        side = self._side_of.get(request.order_id)
+        if isinstance(request, m.AmendResting) and side is not None:
+            if isinstance(answer, m.Unknown):
+                if request.order_id not in self._ended:
+                    self._blurred[request.order_id] = side
+                return
+        elif isinstance(answer, m.Done):
+            self._blurred.pop(request.order_id, None)
+        if isinstance(answer, m.Refused) and side is not None:
+            row = row_for(answer.status or 429, answer.code)
+            if row.advice is Advice.ENDED:
+                self._blurred.pop(request.order_id, None)
+            self._refusal(side, row.advice, answer, now_ns, False)
+
+    @property
+    def all_decided(self) -> bool:
+        """Whether nothing of ours may rest under an id that the bot does not know."""
+        creating = any(isinstance(each, m.Create) for each in self._in_flight.values())
+        return not (creating or self._unknown or self._blurred)
+
+    def _refusal(
+        self, side: Side_, advice: Advice, answer: m.Refused, now_ns: int, again: bool
+    ) -> None:
+        """What a refusal forbids from here on."""
+        if answer.status == 0:
+            return
+        if advice is Advice.FIX and not again:
+            self._wrong_until_ns[side] = now_ns + PARK_NS
+        elif advice is Advice.PARK_MARKET:
+            self.parked_market_ns[side[0]] = now_ns
+        if answer.code == Code.MARKET_RESOLVED:
+            self.parked_market_ns[side[0]] = now_ns
+
+    def parked(self, side: Side_, now_ns: int) -> bool:
+        """Whether refusals keep new orders off this side of a rung now."""
+        return now_ns < self._wrong_until_ns.get(side, 0)
+
+
+def side_of(order: QtyOrder) -> Side_:
+    """The rung and the canonical side of an order: True is a bid."""
+    return order.market_id, (order.outcome is Outcome.YES) == (order.side is Side.BUY)

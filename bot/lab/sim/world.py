@@ -1,0 +1,388 @@
+"""A simulated world in virtual time: traders, network, channel, venue and faults under one seed.
+
+One thread, one queue of acts. Everything is drawn from the seed; the same seed gives the same
+world, to the byte. Failures are raised as `Broken`.
+
+Source: design, law 2; reliability, section 4, Simulator contract.
+"""
+
+import hashlib
+import heapq
+import random
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from bot.core import messages as m
+from bot.core.settings import (
+    BreakerSettings,
+    BudgetSettings,
+    PaceSettings,
+    RiskSettings,
+    TraderSettings,
+    TrustSettings,
+)
+from bot.core.strategy import Strategy
+from bot.io.plugins import find_strategy
+from bot.lab.sim.audit import Auditor, check
+from bot.lab.sim.channel import Channel
+from bot.lab.sim.crowd import Crowd
+from bot.lab.sim.disk import Disk
+from bot.lab.sim.episodes import Episodes
+from bot.lab.sim.exchange import SERIES, Exchange
+from bot.lab.sim.moods import Mood, Moody
+from bot.lab.sim.network import Network
+from bot.lab.sim.odds import MS, SECOND, Odds
+from bot.lab.sim.process import HostClock, Process
+from bot.lab.sim.seen import Seen
+from bot.lab.sim.venue_audit import VenueAudit
+from venue.core import messages as v
+from venue.wire.money import Cents, Qty
+from venue.wire.names import ClientOrderId
+
+START_NS: Final = 1_800_000_000 * SECOND
+TRACE: Final = 200
+"""Events kept to be shown when an invariant breaks."""
+
+_RESTART_NS: Final = 300 * MS
+_DRAIN_NS: Final = 8 * SECOND
+_LATCH_NS: Final = 3 * SECOND
+_NOTICED_NS: Final = 5 * SECOND
+Traced = tuple[int, str, object]
+
+
+class World:
+    """One seed's world. steps: acts delivered so far. trace: the last of them."""
+
+    def __init__(self, odds: Odds, *, replays: bool = False) -> None:
+        self.odds = odds
+        self.now_ns = START_NS
+        self._queue: list[tuple[int, int, Callable[[], None]]] = []
+        self._planned = 0
+        self.steps = 0
+        self.trace: deque[Traced] = deque(maxlen=TRACE)
+        self.seen = Seen()
+        self.faulty = odds.has_faults()
+        self._rng = random.Random(f"world {odds.seed}")
+        self.exchange = Exchange(odds, START_NS)
+        self.auditor = Auditor(odds, self.exchange, self.seen)
+        self.venue_audit = VenueAudit(self.exchange)
+        self.exchange.open_accounts(odds, START_NS)
+        self.exchange.watchers.append(self._engine_moved)
+        self.crowd = Crowd(odds, self.exchange, random.Random(f"crowd {odds.seed}"))
+        self.network = Network(self, random.Random(f"network {odds.seed}"))
+        self.channel = Channel(self, random.Random(f"channel {odds.seed}"))
+        self.episodes = Episodes(self)
+        self.disk = Disk()
+        self.landed: dict[ClientOrderId, None] = {}
+        self.moods: list[Mood] = []
+        self.stopping = False
+        self.latch = ""
+        self._replays = replays
+        self._others_from_ns = self._others_spent_ns = 0
+        self._publish_ns = 0
+        self.lives: list[Process] = []
+        self.process = self.born()
+
+    # --- time -------------------------------------------------------------------------------------
+
+    def at(self, at_ns: int, act: Callable[[], None]) -> None:
+        """Have something done at an instant, after what was planned earlier for it."""
+        self._planned += 1
+        heapq.heappush(
+            self._queue, (at_ns if at_ns > self.now_ns else self.now_ns, self._planned, act)
+        )
+
+    def after(self, delay_ns: int, act: Callable[[], None]) -> None:
+        """Have something done a while from now."""
+        self.at(self.now_ns + delay_ns, act)
+
+    def run_until(self, until_ns: int, done: Callable[[], bool] | None = None) -> bool:
+        """Let time pass. True as soon as `done` holds, False when the time is over first."""
+        queue, pop = self._queue, heapq.heappop
+        while queue and queue[0][0] <= until_ns:
+            self.now_ns, _, act = pop(queue)
+            self.steps += 1
+            act()
+            if done is not None and done():
+                return True
+        self.now_ns = max(self.now_ns, until_ns)
+        return False
+
+    # --- the process ------------------------------------------------------------------------------
+
+    def born(self) -> Process:
+        """A new life of the bot; it does not run yet."""
+        odds = self.odds
+        budget, burst, reserve = odds.budget
+        settings = TraderSettings(
+            series_ticker=SERIES,
+            risk=RiskSettings(
+                event_loss_cents=Cents(odds.event_loss_cents),
+                series_loss_cents=Cents(
+                    odds.series_loss_cents or odds.event_loss_cents * len(odds.rungs)
+                ),
+                rung_position_qty=Qty(odds.rung_position_qty),
+                order_qty=Qty(odds.order_qty),
+            ),
+            pace=PaceSettings(
+                dwell_ns=odds.dwell_ns,
+                tolerance_ticks=odds.tolerance_ticks,
+                resize_pct=odds.resize_pct,
+            ),
+            budget=BudgetSettings(rate_per_second=budget, burst=burst, reserve=reserve),
+            trust=TrustSettings(read_lag_ns=odds.trust_lag_ns),
+            breakers=BreakerSettings(creates_per_minute=odds.creates_per_minute),
+        )
+        skew_ns = odds.skew_ns + (self._rng.randint(-SECOND, SECOND) if odds.skew_ns else 0)
+        clock = HostClock(self.now_ns, skew_ns, odds.drift_ppm)
+        if skew_ns or odds.drift_ppm:
+            self.seen.fault("clock_skew")
+        seen = [self.seen]
+
+        def make() -> Strategy:
+            # A replay makes its strategies anew: what they do then is not counted again.
+            counted = seen[0]
+            return Moody(make_strategy(odds), self.moods, START_NS, skew_ns, counted)
+
+        process = Process(
+            settings, make, self.auditor, self.seen, clock, self.now_ns, keeps_effects=self._replays
+        )
+        process.is_successor = bool(self.lives)
+        process.uncount = lambda: seen.__setitem__(0, Seen())
+        self.lives.append(process)
+        return process
+
+    def deliver(self, process: Process, event: m.Event) -> None:
+        """Hand an event to a process; it waits while that stands still, and is lost if it died."""
+        if not process.alive:
+            return
+        if self.now_ns < process.paused_until_ns:
+            self._keep(process, event)
+            return
+        self._hand(process, event)
+        self._plan_beat(process, self.now_ns + self.odds.turn_ns)
+
+    def _keep(self, process: Process, event: m.Event) -> None:
+        """An event waits for a process that stands still: of each book the newest alone."""
+        if isinstance(event, m.BookSeen):
+            for place, waiting in enumerate(process.inbox):
+                if isinstance(waiting, m.BookSeen) and waiting.market_id == event.market_id:
+                    del process.inbox[place]
+                    self.seen.hit("conflated")
+                    break
+        process.inbox.append(event)
+
+    def _hand(self, process: Process, event: m.Event) -> None:
+        """An event into the trader, and its effects out, one by one."""
+        self.trace.append((self.now_ns, ">", event))
+        effects = process.receive(event, self.now_ns)
+        if process.effects_left is not None:
+            effects = self._cut_short(process, effects)
+        for effect in effects:
+            if isinstance(effect, m.Send):
+                self._leaves(process, effect)
+            elif isinstance(effect, m.WakeAt):
+                self._plan_beat(process, process.clock.when(effect.at_ns))
+            elif isinstance(effect, m.SubscribeTo):
+                self.channel.subscribe(process, effect)
+            elif isinstance(effect, m.Finished):
+                self._finished(process)
+            elif isinstance(effect, m.Latched):
+                self._latched(effect.reason)
+            if not isinstance(effect, m.WakeAt):
+                self.trace.append((self.now_ns, "<", effect))
+
+    def _cut_short(self, process: Process, effects: list[m.Effect]) -> list[m.Effect]:
+        """The effects that a process still performs before it crashes, if it does so now."""
+        assert process.effects_left is not None
+        left = process.effects_left
+        process.effects_left -= len(effects)
+        if process.effects_left >= 0:
+            return effects
+        for effect in effects[left:]:
+            if isinstance(effect, m.Send):
+                self.auditor.never_left(effect.request)
+        # What is performed before reaches the venue; then the process is gone.
+        self.after(0, lambda: self.episodes.crash_now(process))
+        process.effects_left = None
+        return effects[:left]
+
+    def _latched(self, reason: str) -> None:
+        """A breaker tripped: a person looks, and after a while takes the latch away."""
+        self.latch = reason
+        self.seen.hit("latched")
+
+        def cleared() -> None:
+            self.latch = ""
+            self.deliver(self.process, m.LatchCleared())
+
+        self.after(_LATCH_NS, cleared)
+
+    def others_spend(self) -> None:
+        """Somebody else takes a token of the key now."""
+        if self.now_ns - self._others_spent_ns > SECOND // 10:
+            self._others_from_ns = self.now_ns
+        self._others_spent_ns = self.now_ns
+
+    def _is_noticed(self, process: Process) -> bool:
+        """Whether others have spent for so long that this process must know (row 17)."""
+        goes_on = self.now_ns - self._others_spent_ns <= SECOND // 10
+        since_ns = max(self._others_from_ns, process.quotes_ns, process.paused_until_ns)
+        return goes_on and self.now_ns - since_ns > _NOTICED_NS
+
+    def _leaves(self, process: Process, effect: m.Send) -> None:
+        """A request begins; what adds exposure waits for its record to be on disk."""
+        if isinstance(effect.request, m.Create) and not effect.request.again:
+            process.quotes_ns = process.quotes_ns or self.now_ns
+            unnoticed = not self._is_noticed(process)
+            check(unnoticed, "B5", "a new order while others spend tokens of the key")
+        if not isinstance(effect.request, m.Create | m.AmendResting):
+            self.network.send(process, effect)
+            return
+
+        def on_disk() -> None:
+            if process.alive:
+                process.unsent.pop(effect.request_id, None)
+                process.durable = max(process.durable, entries)
+                self.network.send(process, effect)
+
+        entries = process.entries
+        process.unsent[effect.request_id] = effect.request
+        if self.odds.sync_ns:
+            self.after(self.odds.sync_ns, on_disk)
+        else:
+            on_disk()
+
+    def _plan_beat(self, process: Process, at_ns: int) -> None:
+        if process.beat_planned_ns is not None and process.beat_planned_ns <= at_ns:
+            return
+        process.beat_planned_ns = at_ns
+
+        def beat() -> None:
+            if process.beat_planned_ns != at_ns or not process.alive:
+                self.steps -= 1  # an earlier beat has replaced it: nothing happens
+                return
+            process.beat_planned_ns = None
+            if self.now_ns < process.paused_until_ns:
+                return
+            self._hand(process, m.Beat())
+
+        self.at(at_ns, beat)
+
+    def start(self, process: Process) -> None:
+        """A process begins, with what the journal tells."""
+        nonce = f"{self.odds.seed:012x}{len(self.lives):08x}"
+        memory = self.disk.begin(process.clock.read(self.now_ns))
+        started = m.Started(
+            nonce,
+            memory.open_intents,
+            working=memory.working,
+            journal=memory.fate,
+            latched=self.latch,
+        )
+        known = [intent.order.client_order_id for intent in memory.open_intents]
+        self.auditor.remembered(known, lost=memory.fate is m.JournalFate.LOST)
+        self.seen.hit("started")
+        if memory.open_intents:
+            self.seen.hit("started_with_intents")
+        self.deliver(process, started)
+        self.channel.connect(process)
+
+    def _finished(self, process: Process) -> None:
+        """A life ends in good order; outside the end of the world another one follows."""
+        if self.stopping or process is not self.process:
+            return
+        self.after(0, lambda: self.replace(process, _RESTART_NS, None))
+
+    def replace(
+        self, process: Process, down_ns: int, rng: random.Random | None, *, lost: bool = False
+    ) -> None:
+        """A life is over, and after a while the next one begins.
+
+        rng: draws what is on the disk after a crash; None after an orderly end. lost: the state
+        directory is gone.
+        """
+        if not process.alive:
+            return
+        process.alive = False
+        for request in process.unsent.values():
+            self.auditor.never_left(request)
+        self.channel.lost()
+        self.disk.end(process.log, process.durable, rng)
+        if self.disk.torn:
+            self.seen.fault("torn_tail")
+        if lost:
+            self.disk.lose()
+        self.process = successor = self.born()
+
+        def up() -> None:
+            if successor is self.process:
+                self.start(successor)
+
+        self.after(down_ns, up)
+
+    def pause(self, process: Process, for_ns: int) -> None:
+        """A process stands still for a while; what reaches it waits."""
+        process.paused_until_ns = self.now_ns + for_ns
+
+        def go_on() -> None:
+            if self.now_ns < process.paused_until_ns:
+                return
+            waiting, process.inbox = process.inbox, []
+            process.beat_planned_ns = None
+            for event in waiting:
+                self.deliver(process, event)
+            self._plan_beat(process, self.now_ns)
+
+        self.after(for_ns, go_on)
+
+    def drain_deadline(self, process: Process) -> None:
+        """A stopping life that is not over in time is given up, as the shell does."""
+
+        def overdue() -> None:
+            if process.alive and process.finished is None:
+                self.seen.hit("drain_overdue")
+                self.replace(process, _RESTART_NS, None)
+
+        self.after(_DRAIN_NS, overdue)
+
+    # --- the venue --------------------------------------------------------------------------------
+
+    def _engine_moved(self, _: v.Command, __: v.Answer, events: list[v.Event], now_ns: int) -> None:
+        due_ns = now_ns + self.odds.fast_lag_ns
+        if events and due_ns > self._publish_ns:
+            self._publish_ns = due_ns
+            self.at(due_ns, self.channel.publish)
+
+    def crowd_acts(self, until_ns: int) -> None:
+        """A burst of acts of the crowd, and the next one some time later."""
+        if self.now_ns >= until_ns:
+            return
+        rng, odds = self._rng, self.odds
+        for place in range(rng.randint(1, 2 * odds.burst - 1)):
+            self.after(place * 100_000, self._one_act)
+        gap_s = rng.expovariate(odds.crowd_per_second / odds.burst)
+        self.after(int(gap_s * SECOND), lambda: self.crowd_acts(until_ns))
+
+    def _one_act(self) -> None:
+        self.crowd.act(self.now_ns)
+
+    # --- what came of it --------------------------------------------------------------------------
+
+    def effect_log(self) -> str:
+        """A digest of every effect of every life, in order."""
+        whole = hashlib.blake2b(digest_size=16)
+        for life in self.lives:
+            whole.update(life.digest.digest())
+        return whole.hexdigest()
+
+
+def make_strategy(odds: Odds) -> Strategy:
+    """A fresh strategy, as the odds have it."""
+    kind = find_strategy(odds.strategy, Path())
+    params: dict[str, int] = {"lot_qty": odds.lot_qty}
+    if odds.strategy == "fixed_spread":
+        params["max_position_qty"] = max(1, odds.rung_position_qty - 2)
+    return kind(kind.Params(**params))

@@ -1,0 +1,138 @@
+"""Lives through many seeds in several processes and says what came of each.
+
+Source: reliability, section 4: prints the seed and the draw first, counts the rows met, and on a
+failure the seed, the last events, the invariant, and one command that lives it again.
+"""
+
+import multiprocessing
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from typing import Any
+
+import msgspec
+
+from bot.lab.sim import coverage
+from bot.lab.sim.audit import Broken
+from bot.lab.sim.odds import Odds
+from bot.lab.sim.run import run
+from bot.lab.sim.show import last_events, replay_command
+from bot.lab.sim.shrink import Shrinker, invariant_of
+from bot.lab.sim.world import World
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of one seed. broken: the text of the invariant that did not hold, else empty.
+
+    log: a digest of every effect. cpu_s: seconds of processor time. events: the last ones, replay:
+    the command that repeats it, both empty unless it broke.
+    """
+
+    seed: int
+    steps: int
+    faults: int
+    counts: dict[str, int]
+    log: str
+    cpu_s: float
+    broken: str = ""
+    invariant: str = ""
+    events: str = ""
+    replay: str = ""
+
+
+class Summary(msgspec.Struct):
+    """What came of many seeds."""
+
+    seeds: int = 0
+    events: int = 0
+    faults: int = 0
+    cpu_s: float = 0.0
+    counts: Counter[str] = msgspec.field(default_factory=Counter)
+    broken: list[int] = msgspec.field(default_factory=list)
+
+    def add(self, outcome: Outcome) -> None:
+        """One more seed."""
+        self.seeds += 1
+        self.events += outcome.steps
+        self.faults += outcome.faults
+        self.cpu_s += outcome.cpu_s
+        self.counts.update(outcome.counts)
+        if outcome.broken:
+            self.broken.append(outcome.seed)
+
+    def line(self) -> str:
+        """One line for a person."""
+        pace = self.events / self.cpu_s if self.cpu_s else 0.0
+        return (
+            f"{self.seeds} seeds, {self.events} events, {self.faults} faults in {self.cpu_s:.1f} s "
+            f"of processor time ({pace:,.0f} events/s/core); broken: {len(self.broken)}"
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """The same as plain values, for JSON."""
+        return {
+            "seeds": self.seeds,
+            "events": self.events,
+            "faults": self.faults,
+            "events_per_second": round(self.events / self.cpu_s) if self.cpu_s else 0,
+            "broken": self.broken,
+            "rows": {str(row): count for row, count in coverage.by_row(self.counts).items()},
+            "counts": dict(sorted(self.counts.items())),
+        }
+
+
+def lived(odds: Odds) -> Outcome:
+    """Live through one seed and tell; a failure is told, not raised."""
+    began_s = time.process_time()
+    broken = invariant = events = replay = ""
+    world: World
+    try:
+        world = run(odds)
+    except Broken as fault:
+        assert isinstance(fault.world, World)
+        world = fault.world
+        broken, invariant = str(fault), invariant_of(fault)
+        events, replay = last_events(world), replay_command(odds)
+    return Outcome(
+        odds.seed,
+        world.steps,
+        world.seen.faults,
+        world.seen.counts,
+        world.effect_log(),
+        time.process_time() - began_s,
+        broken,
+        invariant,
+        events,
+        replay,
+    )
+
+
+def many(draws: Iterable[Odds], jobs: int) -> Iterator[Outcome]:
+    """Live through many seeds, in `jobs` processes; in the order in which they are drawn."""
+    if jobs <= 1:
+        yield from map(lived, draws)
+        return
+    # Fresh interpreters: nothing of this process, its threads or its loops, comes along. A draw is
+    # taken only when a process is free for it, so that draws may end by the clock.
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        waiting: deque[Future[Outcome]] = deque()
+        for odds in draws:
+            waiting.append(pool.submit(lived, odds))
+            if len(waiting) >= 2 * jobs:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def shrunk(odds: Odds, told: Callable[[str], None]) -> tuple[Odds, str]:
+    """The smallest odds of a failing seed that still fail, and how. Told of each step.
+
+    The odds as they were, with an empty text, when they do not fail.
+    """
+    try:
+        run(odds)
+    except Broken as fault:
+        smallest, still = Shrinker((), told).shrink(odds, fault)
+        return smallest, str(still)
+    return odds, ""

@@ -1,0 +1,48 @@
+"""A desk with its outbox, and answers that arrive there."""
+
+from bot.core import messages as m
+from bot.core.desk import Desk
+from bot.core.order import OwnOrder, State
+from bot.core.outbox import Outbox, Pending
+from bot.core.settings import BudgetSettings, TrustSettings
+from tests.bot import made
+from tests.bot.made import LAG_NS, T0
+from venue.wire.requests import Amend
+
+TRUST = TrustSettings(read_lag_ns=LAG_NS)
+
+
+def desk() -> tuple[Desk, Outbox]:
+    """A desk without orders and its outbox."""
+    out = Outbox(BudgetSettings())
+    out.purse.begin(T0)
+    return Desk(TRUST, out), out
+
+
+def answer(
+    of: Desk, own: OwnOrder, request: m.Request, reply: m.Answer, now_ns: int = T0, begun_ns=T0
+) -> None:
+    """An answer about an order arrives."""
+    of.take_answer(Pending(request, own, begun_ns), reply, now_ns)
+
+
+def create(own: OwnOrder, again: bool = False) -> m.Create:
+    """The create of an order."""
+    return m.Create(own.intent(), own.body, again)
+
+
+def sent(out: Outbox) -> list[m.Request]:
+    """Requests that left since the outbox was last emptied."""
+    requests = [effect.request for effect in out.effects if isinstance(effect, m.Send)]
+    out.effects = []
+    return requests
+
+
+def amending(amend: Amend = Amend(price=45)) -> tuple[Desk, Outbox, OwnOrder]:  # noqa: B008
+    """A desk with one order whose amend has left."""
+    of, out = desk()
+    own = made.own(State.OPEN)
+    of.add(own)
+    assert of.send_amend(own, amend, "moved", T0)
+    sent(out)
+    return of, out, own

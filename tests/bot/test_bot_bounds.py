@@ -1,0 +1,71 @@
+"""Claims about what a venue takes: quotes on its grid, never bolder; sizes under its ceiling."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.core.bounds import lowered, taken
+from bot.core.strategy import Quote
+from venue.wire.model import Market, MarketState
+from venue.wire.money import BookSide
+
+ANY = st.tuples(
+    st.sampled_from(list(BookSide)), st.integers(1, 99), st.integers(1, 50), st.booleans()
+).map(lambda drawn: Quote(drawn[0], drawn[1], drawn[2], drawn[1] if drawn[3] else None))
+GRIDS = st.tuples(st.integers(1, 40), st.integers(41, 99), st.integers(1, 10))
+
+
+def with_grid(low: int, high: int, tick: int):
+    """A market with these bounds and this tick."""
+    return Market(
+        ticker="X-27Q1-1B",
+        market_id="0b2c6a54-7d6e-5c0e-9d37-2f7f0f4c1a11",
+        event_ticker="X-27Q1",
+        project_market_id="",
+        name="above 1",
+        outcome_label="above",
+        state=MarketState.ACTIVE,
+        min_price=low,
+        max_price=high,
+        tick_size=tick,
+        maker_fee_rate="0",
+        taker_fee_rate="0",
+        open_interest=0,
+        created_at="",
+        updated_at="",
+    )
+
+
+@given(st.lists(ANY, max_size=4), GRIDS, st.none() | st.integers(1, 60))
+def test_every_quote_is_on_the_grid_within_the_ceiling_and_never_bolder(quotes, grid, ceiling):
+    low, high, tick = grid
+    for quote in taken(tuple(quotes), with_grid(*grid), ceiling):
+        same_side = [each.price for each in quotes if each.side is quote.side]
+        assert low <= quote.price <= high
+        assert (quote.price - low) % tick == 0
+        assert ceiling is None or quote.qty <= ceiling
+        if quote.side is BookSide.BID:
+            assert quote.price <= max(same_side)
+        else:
+            assert quote.price >= min(same_side)
+
+
+@given(st.lists(ANY, max_size=4))
+def test_on_the_usual_grid_the_very_tuple_comes_back(quotes):
+    assert taken(tuple(quotes), with_grid(1, 99, 1), None) == tuple(quotes)
+
+
+def test_quotes_that_meet_on_one_price_become_one_with_both_sizes():
+    quotes = (Quote(BookSide.BID, 43, 4), Quote(BookSide.BID, 41, 5))
+    assert taken(quotes, with_grid(5, 95, 5), None) == (Quote(BookSide.BID, 40, 9),)
+
+
+def test_a_quote_without_a_price_within_the_bounds_is_left_out():
+    quotes = (Quote(BookSide.BID, 3, 4), Quote(BookSide.ASK, 97, 5))
+    assert taken(quotes, with_grid(5, 95, 5), None) == ()
+
+
+def test_a_ceiling_falls_by_half_and_never_rises():
+    assert lowered(None, 10) == 5
+    assert lowered(5, 5) == 2
+    assert lowered(2, 10) == 2
+    assert lowered(None, 1) == 1

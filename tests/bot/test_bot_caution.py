@@ -1,0 +1,123 @@
+"""Claims about the breakers' part of the file, and that no configuration lifts a compiled cap."""
+
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from bot.caution import Breakers, beyond_caps
+from bot.core import messages as m
+from bot.core.breaker import ORDER_NOTIONAL_CENTS_CAP, ORDER_QTY_CAP, TICKS_THROUGH_CAP
+from bot.core.settings import BreakerSettings, RiskSettings, TraderSettings
+from bot.core.strategy import Strategy
+from bot.core.trader import Trader
+from tests.bot import made
+from tests.bot.made import T0
+from venue.wire import codec
+from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
+from venue.wire.names import Ticker
+from venue.wire.requests import Amend
+
+
+def test_a_file_that_says_nothing_of_breakers_has_the_traders_own_defaults():
+    assert Breakers().settings() == BreakerSettings()
+
+
+def test_the_age_of_the_unknown_is_given_in_milliseconds():
+    assert Breakers(unknown_age_ms=60_000).settings().unknown_age_ns == 60_000_000_000
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        {"loss_cents": -1},
+        {"rejects_per_minute": 0},
+        {"unknown_age_ms": 0},
+        {"ticks_through": 99},
+        {"off": 1},
+    ],
+)
+def test_a_number_that_makes_no_sense_is_refused(number):
+    with pytest.raises(ValidationError):
+        Breakers(**number)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "order_qty", "place"),
+    [
+        ({}, ORDER_QTY_CAP + 1, ("risk", "order_qty")),
+        (
+            {"order_notional_cents": ORDER_NOTIONAL_CENTS_CAP + 1},
+            1,
+            ("breakers", "order_notional_cents"),
+        ),
+        ({"ticks_through": TICKS_THROUGH_CAP + 1}, 1, ("breakers", "ticks_through")),
+    ],
+)
+def test_a_number_beyond_a_compiled_cap_is_refused_with_the_cap_and_its_home(
+    numbers, order_qty, place
+):
+    [(where, text)] = beyond_caps(Breakers(**numbers), order_qty)
+    assert where == place
+    assert "compiled cap" in text
+    assert "bot/core/breaker.py" in text
+
+
+def test_the_caps_themselves_are_allowed():
+    at_caps = Breakers(
+        order_notional_cents=ORDER_NOTIONAL_CENTS_CAP, ticks_through=TICKS_THROUGH_CAP
+    )
+    assert list(beyond_caps(at_caps, ORDER_QTY_CAP)) == []
+
+
+NUMBERS = st.integers(0, 10**7)
+
+
+@settings(deadline=None, max_examples=300)
+@given(
+    order_qty=st.integers(1, 10**6),
+    notional=NUMBERS,
+    ticks=st.integers(0, 98),
+    price=st.integers(1, 99),
+    qty=st.integers(1, 10**6),
+    outcome=st.sampled_from(list(Outcome)),
+    side=st.sampled_from(list(Side)),
+    best=st.tuples(st.integers(1, 49), st.integers(50, 99)),
+    amends=st.booleans(),
+)
+def test_no_settings_let_an_order_past_a_compiled_cap(
+    order_qty, notional, ticks, price, qty, outcome, side, best, amends
+):
+    risk = RiskSettings(
+        event_loss_cents=Cents(10**9),
+        series_loss_cents=Cents(10**9),
+        rung_position_qty=Qty(10**6),
+        order_qty=Qty(order_qty),
+    )
+    numbers = BreakerSettings(order_notional_cents=notional, ticks_through=ticks)
+    trader = Trader(
+        TraderSettings(series_ticker=Ticker("ACME-VAL"), risk=risk, breakers=numbers),
+        lambda: Strategy(None),
+    )
+    bid, ask = best
+    trader.guard._rung = lambda _market_id: SimpleNamespace(
+        market_id=made.MARKET,
+        others=lambda _own: (((Price(bid), Qty(1)),), ((Price(ask), Qty(1)),)),
+        side_parked=lambda _side, _now_ns: False,
+    )
+    own = made.own(outcome=outcome, side=side, price=price, qty=qty)
+    request = (
+        m.AmendResting(own.order_id, Amend(price=Price(price)))
+        if amends
+        else m.Create(own.intent(), codec.encode_new_order(own.intent()), False)
+    )
+    through = own.level - ask if own.side is BookSide.BID else bid - own.level
+    if trader.guard.admits(request, own, T0):
+        assert qty <= ORDER_QTY_CAP
+        assert price * qty <= ORDER_NOTIONAL_CENTS_CAP
+        assert through <= min(ticks, TICKS_THROUGH_CAP)
+        assert trader.guard.beyond_caps == 0
+    else:
+        assert trader.guard.beyond_caps + bool(trader.guard.breakers.tripped) == 1

@@ -1,0 +1,358 @@
+"""Claims about the channel: when it is silent, late, emptied, garbled, paused; and when merely
+quiet."""
+
+import msgspec
+import pytest
+
+from bot.core import messages as m
+from bot.core.channel import Lag
+from strategies.fixed_spread import FixedSpread
+from tests.bot.thin import Thin
+from venue.wire import instant, model
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.money import Price, Qty
+
+S, MS = NS_PER_SECOND, NS_PER_MS
+
+
+def quoting(rungs: int = 1) -> Thin:
+    """Both sides of every rung rest."""
+    thin = Thin(
+        [80 - 10 * rung for rung in range(rungs)], lambda: FixedSpread(FixedSpread.Params())
+    )
+    thin.start()
+    assert len(thin.orders) == 2 * rungs
+    return thin
+
+
+def after(thin: Thin, ns: int, event: m.Event | None = None) -> None:
+    """So much later, in steps that are no pause, the channel silent: an event, and a beat."""
+    end_ns = thin.now_ns + ns
+    while thin.now_ns < end_ns:
+        thin.now_ns = min(end_ns, thin.now_ns + 100 * MS)
+        thin.give(m.Beat())
+    if event is not None:
+        thin.give(event)
+        thin.give(m.Beat())
+
+
+def trade(thin: Thin, ts_ns: int, number: int = 1) -> m.TradeSeen:
+    return m.TradeSeen(
+        thin.markets[0].market_id, ts_ns, f"t{number}", Price(80), Qty(1), taker_bought_yes=True
+    )
+
+
+def blocked(thin: Thin, index: int = 0) -> str:
+    return thin.rung(index).blocked
+
+
+# --- silence and age ------------------------------------------------------------------------------
+
+
+def test_a_black_hole_pulls_the_quotes_after_five_seconds_and_not_before():
+    thin = quoting()
+    thin.show = lambda *_: None  # type: ignore[method-assign]
+    thin.give(m.FeedHeard())
+    after(thin, 5 * S)
+    assert blocked(thin) == ""
+    after(thin, 100 * MS)
+    assert blocked(thin) == "channel silent"
+    assert thin.orders == {}
+
+
+def test_a_quiet_market_is_quoted_on_for_as_long_as_its_book_is_confirmed():
+    thin = quoting()
+    thin.run(120)
+    assert blocked(thin) == ""
+    assert len(thin.orders) == 2
+
+
+def test_a_book_that_is_never_confirmed_is_stale_after_ten_seconds():
+    thin = quoting()
+    since = thin.rung(0).confirmed_ns
+    thin.show = lambda *_: None  # type: ignore[method-assign]
+    while thin.now_ns < since + 12 * S:
+        after(thin, 100 * MS, m.FeedHeard())
+        if thin.now_ns - since <= 10 * S:
+            assert blocked(thin) == ""
+    assert blocked(thin) == "book stale"
+    assert thin.orders == {}
+
+
+def test_a_confirmation_is_sought_before_a_book_is_too_old():
+    thin = quoting()
+    thin.show = lambda *_: None  # type: ignore[method-assign]
+    since = thin.rung(0).confirmed_ns
+    while thin.now_ns < since + 9 * S:
+        after(thin, 100 * MS, m.FeedHeard())
+    asked = [at for at in thin.subscribed_ns if at > since]
+    assert 4 * S <= asked[0] - since <= 4 * S + 200 * MS
+    reads = [at for at, request in thin.sent if isinstance(request, m.ReadBook) and at > since]
+    assert 6 * S <= reads[0] - since <= 6 * S + 200 * MS
+
+
+def test_a_closed_channel_leaves_no_book():
+    thin = quoting()
+    thin.give(m.FeedClosed("gone"))
+    thin.give(m.Beat())
+    assert blocked(thin) == "channel silent"
+    assert thin.orders == {}
+    thin.give(m.FeedOpened())
+    assert blocked(thin) != ""
+
+
+# --- prints and lag -------------------------------------------------------------------------------
+
+
+def test_a_print_on_a_quiet_market_stops_new_orders_at_once_and_pulls_after_a_second():
+    thin = quoting()
+    thin.run(30)
+    thin.give(trade(thin, thin.now_ns))
+    thin.show = lambda *_: None  # type: ignore[method-assign]
+    thin.give(m.Beat())
+    assert blocked(thin) == ""
+    assert not thin.rung(0).may_send
+    after(thin, S, m.FeedHeard())
+    assert blocked(thin) == ""
+    after(thin, 100 * MS, m.FeedHeard())
+    assert blocked(thin) == "book stale"
+    assert thin.orders == {}
+
+
+def test_the_frame_that_explains_a_print_ends_the_doubt():
+    thin = quoting()
+    thin.run(30)
+    thin.give(trade(thin, thin.now_ns))
+    thin.show(0)
+    thin.give(m.Beat())
+    assert thin.rung(0).may_send
+
+
+def prints(lag: Lag, took_ns: list[int], each_ns: int = 200 * MS) -> int:
+    now = 1_000 * S
+    for took in took_ns:
+        now += each_ns
+        lag.seen(now - took, now)
+    return now
+
+
+def test_prints_that_take_as_long_as_ever_are_in_time_whatever_the_clocks_say():
+    lag = Lag()
+    now = prints(lag, [3_600 * S + 10 * MS] * 100)
+    assert not lag.is_late(500 * MS, now)
+
+
+@pytest.mark.parametrize(("drift_ns", "late"), [(500 * MS, False), (500 * MS + 1, True)])
+def test_a_drift_beyond_half_a_second_is_late(drift_ns, late):
+    lag = Lag()
+    now = prints(lag, [10 * MS] * 10 + [10 * MS + drift_ns] * 10)
+    assert lag.is_late(500 * MS, now) is late
+
+
+def test_one_late_print_among_others_in_time_is_an_accident():
+    lag = Lag()
+    now = prints(lag, [10 * MS] * 10 + [5 * S, 10 * MS])
+    assert not lag.is_late(500 * MS, now)
+
+
+def test_lateness_is_forgotten_when_nothing_trades():
+    lag = Lag()
+    now = prints(lag, [10 * MS] * 10 + [5 * S] * 10)
+    assert lag.is_late(500 * MS, now)
+    assert not lag.is_late(500 * MS, now + 2 * S)
+
+
+def test_a_slow_drift_of_the_clocks_is_not_lateness():
+    lag = Lag()
+    now = prints(lag, [10 * MS + step * 100_000 for step in range(3_000)])  # 500 ppm, ten minutes
+    assert not lag.is_late(500 * MS, now)
+
+
+def test_a_late_channel_pulls_the_quotes():
+    thin = quoting()
+    for number in range(10):
+        after(thin, 100 * MS, m.FeedHeard())
+        thin.give(trade(thin, thin.now_ns - 5 * MS, number))
+        thin.show(0)
+    thin.give(m.Beat())
+    assert blocked(thin) == ""
+    for number in range(10, 22):
+        after(thin, 100 * MS, m.FeedHeard())
+        thin.give(trade(thin, thin.now_ns - 700 * MS, number))
+        thin.show(0, max(thin.ts_ns(0), thin.now_ns - 700 * MS))
+    thin.give(m.Beat())
+    assert blocked(thin) == "channel late"
+    thin.give(m.Beat())
+    assert thin.orders == {}
+
+
+# --- books that cannot be believed ----------------------------------------------------------------
+
+
+def empty(thin: Thin) -> m.BookSeen:
+    return m.BookSeen(thin.markets[0].market_id, thin.now_ns, (), ())
+
+
+def test_a_book_emptied_at_once_is_unknown_for_a_minute():
+    thin = quoting()
+    thin.run(1)
+    thin.give(empty(thin))
+    emptied_ns = thin.now_ns
+    thin.give(m.Beat())
+    assert blocked(thin) == "book emptied"
+    assert thin.orders == {}
+    thin.show = lambda *_: None  # type: ignore[method-assign]
+    made = len(thin.writes())
+    while thin.now_ns < emptied_ns + 59 * S:
+        after(thin, 100 * MS, empty(thin))
+    assert blocked(thin) == "book emptied"
+    assert len(thin.writes()) == made
+    for _ in range(25):
+        after(thin, 100 * MS, empty(thin))
+    assert blocked(thin) == ""
+
+
+def test_depth_ends_the_doubt_about_an_emptied_book():
+    thin = quoting()
+    thin.run(1)
+    thin.give(empty(thin))
+    thin.give(m.Beat())
+    thin.show(0)
+    thin.give(m.Beat())
+    assert blocked(thin) == ""
+
+
+def test_a_book_that_held_nobody_but_us_may_become_empty():
+    thin = Thin([80], lambda: FixedSpread(FixedSpread.Params()))
+    thin.book = lambda *_: empty(thin)  # type: ignore[method-assign]
+    thin.start()
+    thin.give(empty(thin))
+    thin.give(m.Beat())
+    assert blocked(thin) == ""
+
+
+def test_a_crossed_book_is_not_quoted_on():
+    thin = quoting()
+    book = thin.book(0)
+    thin.give(msgspec.structs.replace(book, asks=book.bids))
+    thin.give(m.Beat())
+    assert blocked(thin) == "book stale"
+
+
+def test_a_garbled_frame_stops_new_orders_and_three_ask_for_all_books():
+    thin = quoting()
+    thin.run(2)
+    shown = []
+    thin.show = lambda index, *_: shown.append(index)  # type: ignore
+    thin.give(m.FrameGarbled("cut", True))
+    assert not thin.rung(0).may_send
+    for _ in range(2):
+        thin.give(m.FrameGarbled("cut", True))
+    thin.give(m.Beat())
+    assert shown == [0]
+
+
+def test_a_frame_of_an_unknown_type_is_no_reason_to_doubt():
+    thin = quoting()
+    thin.give(m.FrameGarbled("news", False))
+    assert thin.rung(0).may_send
+
+
+def test_a_target_without_a_book_is_told_after_ten_seconds_and_the_others_go_on():
+    thin = Thin([80, 70], lambda: FixedSpread(FixedSpread.Params()))
+    shows = thin.show
+    thin.show = lambda index, *at: shows(index, *at) if index else None  # type: ignore
+    thin.start()
+    thin.run(4)
+    assert "silent_target" not in thin.trader.out.findings
+    thin.run(3)
+    assert thin.markets[0].ticker in thin.trader.out.findings["silent_target"]
+    assert (blocked(thin, 0), blocked(thin, 1)) == ("no book yet", "")
+    thin.show = shows  # type: ignore[method-assign]
+    thin.run(6)
+    assert "silent_target" not in thin.trader.out.findings
+
+
+# --- pauses ---------------------------------------------------------------------------------------
+
+
+def test_after_a_pause_nothing_is_sent_before_a_book_is_asked_for_anew():
+    thin = quoting()
+    thin.run(1)
+    waiting = thin.book(0)
+    thin.now_ns += 3 * S
+    thin.give(waiting)  # as old as the pause, perhaps
+    assert not thin.rung(0).may_send
+    thin.give(m.FeedHeard())
+    thin.give(m.Beat())  # asks anew, and is shown the book
+    thin.give(m.Beat())
+    assert thin.rung(0).may_send
+
+
+@pytest.mark.parametrize(("gap_ns", "doubted"), [(250 * MS, False), (250 * MS + 1, True)])
+def test_a_gap_of_more_than_a_quarter_second_is_a_pause(gap_ns, doubted):
+    thin = quoting()
+    thin.run(1)
+    thin.now_ns += gap_ns
+    thin.give(m.FeedHeard())
+    assert thin.rung(0).is_suspect is doubted
+
+
+# --- reads ----------------------------------------------------------------------------------------
+
+
+def read(thin: Thin, ts_ns: int, **sides) -> m.Answer:
+    book = thin.book(0)
+
+    def levels(pairs):
+        return tuple(model.Level(price, size) for price, size in pairs)
+
+    return m.Done(
+        m.BookShown(
+            model.Orderbook(
+                ticker=thin.markets[0].ticker,
+                market_id=book.market_id,
+                as_of=instant.from_ns(ts_ns),
+                bids=levels(sides.get("bids", book.bids)),
+                asks=levels(sides.get("asks", book.asks)),
+            )
+        )
+    )
+
+
+def test_an_equal_book_read_by_rest_confirms_ours():
+    thin = quoting()
+    thin.run(1)
+    thin.show(0)
+    thin.rung(0).suspect(thin.now_ns)
+    thin.trader.quoting.channel.book_read(
+        thin.markets[0].market_id, read(thin, thin.now_ns), thin.now_ns + 7
+    )
+    assert not thin.rung(0).is_suspect
+    assert thin.rung(0).confirmed_ns == thin.now_ns + 7
+
+
+def test_a_book_captured_well_before_the_newest_print_confirms_nothing():
+    thin = quoting()
+    thin.run(1)
+    thin.show(0)
+    before = thin.rung(0).confirmed_ns
+    thin.give(trade(thin, thin.now_ns + 2 * S))
+    thin.trader.quoting.channel.book_read(
+        thin.markets[0].market_id, read(thin, thin.now_ns), thin.now_ns + 7
+    )
+    assert thin.rung(0).confirmed_ns == before
+    assert thin.rung(0).is_suspect
+
+
+def test_the_zero_instant_says_nothing():
+    thin = quoting()
+    thin.run(1)
+    before = thin.rung(0).confirmed_ns
+    answer = read(thin, thin.now_ns, bids=(), asks=())
+    zero = msgspec.structs.replace(answer.body.book, as_of=instant.ZERO)
+    thin.trader.quoting.channel.book_read(
+        thin.markets[0].market_id, m.Done(m.BookShown(zero)), thin.now_ns + 7
+    )
+    assert thin.rung(0).confirmed_ns == before
+    assert thin.rung(0).book.bids != ()

@@ -1,0 +1,280 @@
+"""Claims about what rests before and after us: cancelled, kept or refused at the start; foreign."""
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from bot.core import messages as m
+from bot.core.report import Phase
+from bot.core.settings import Strangers
+from bot.lab.sim.exchange import CROWD, MAKER, market_id
+from bot.lab.sim.odds import MS, SECOND
+from tests.io.crash_boundaries import places
+from tests.io.crash_world import RUNG, START_NS, Photograph, World
+from venue.core import messages as v
+from venue.wire.money import Outcome, Price, Qty, Side
+from venue.wire.names import ClientOrderId, MarketId, OrderId
+from venue.wire.requests import Amend, QtyOrder, TimeInForce
+
+BLANK = Photograph("nowhere", START_NS + 100 * MS, 0, (), (), {"all": ()}, frozenset(), frozenset())
+"""An account without a past."""
+
+WITHIN_NS = 4 * SECOND
+
+
+def theirs(number: int, price: int = 1, qty: int = 1) -> v.PlaceOrder:
+    """An order on our account that no journal knows."""
+    outcome = Outcome.YES if number % 2 else Outcome.NO
+    name = ClientOrderId(f"theirs-{number}")
+    order = QtyOrder(RUNG, outcome, Side.BUY, Price(price), Qty(qty), TimeInForce.GTC, name)
+    return v.PlaceOrder(MAKER, order)
+
+
+def after(past: Photograph, *commands: v.Command) -> Photograph:
+    """The same past with more commands at the venue."""
+    done = tuple((command, past.now_ns) for command in commands)
+    return replace(past, commands=(*past.commands, *done))
+
+
+def noted(world: World) -> list[str]:
+    """Names of everything noted so far."""
+    return [
+        entry.message.name for entry in world.disk.entries() if isinstance(entry.message, m.Noted)
+    ]
+
+
+def quoting(world: World) -> World:
+    """The world as soon as its trader quotes."""
+    assert world.run_until(world.now_ns + WITHIN_NS, lambda: world.trader.phase is Phase.QUOTING), (
+        world.trader.out.findings
+    )
+    return world
+
+
+def stopped(world: World) -> World:
+    """The world once its trader was stopped and has finished."""
+    world.deliver(m.StopRequested("the end"))
+    assert world.run_until(world.now_ns + WITHIN_NS, lambda: world.finished is not None)
+    return world
+
+
+def a_past_with_orders() -> Photograph:
+    """A crash of a life whose two quotes rest, both answered, nothing on its way; and after it a
+    crowd that has nothing more to do."""
+    for _, past in places(10**6):
+        world = World(past, strangers=Strangers.ADOPT)
+        settled = [order for order in world.disk.memory.working if order.settled]
+        if len(settled) == len(world.truth.resting()) == 2 and not past.flying:
+            return replace(past, now_ns=START_NS + SECOND)
+    raise AssertionError("no such moment")
+
+
+PAST = a_past_with_orders()
+
+
+# --- a journal that is gone -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_after_a_lost_journal_nothing_foreign_rests_at_the_first_quote(part):
+    """Row 62: a hundred boots beside up to 40 orders, and one beside 200."""
+    for boot in range(part, 100, 4):
+        count = 200 if boot == 50 else 1 + 7 * boot % 40
+        strangers = (Strangers.CANCEL, Strangers.ADOPT)[boot % 2]
+        past = after(BLANK, *(theirs(number) for number in range(count)))
+        world = World(past, strangers=strangers)
+        resting = world.truth.resting()
+        assert len(resting) == count
+        quoting(world)
+        assert not set(resting) & set(world.truth.resting())
+        assert not world.truth.broken
+
+
+def test_a_lost_journal_is_told():
+    world = World(BLANK)
+    world.run_until(world.now_ns + MS)
+    assert "journal_lost" in noted(world)
+
+
+def test_a_damaged_journal_keeps_no_order_and_is_told():
+    [*sealed, last] = PAST.disks["all"]
+    hurt = bytearray(last)
+    hurt[len(hurt) // 2] ^= 1
+    past = replace(PAST, disks={"all": (*sealed, bytes(hurt))})
+    world = World(past, strangers=Strangers.ADOPT)
+    assert world.disk.memory.fate is m.JournalFate.DAMAGED
+    resting = world.truth.resting()
+    quoting(world)
+    assert "journal_damaged" in noted(world)
+    assert not set(resting) & set(world.truth.resting())
+    assert world.kept == 0
+
+
+# --- keeping --------------------------------------------------------------------------------------
+
+
+def test_orders_that_the_journal_knows_keep_their_place_under_adopt():
+    world = World(PAST, strangers=Strangers.ADOPT)
+    resting = world.truth.resting()
+    assert len(resting) == 2
+    quoting(world)
+    world.run_until(world.now_ns + 5 * MS)
+    assert world.kept == 2
+    known = {order.order_id: order for order in world.disk.memory.working}
+    for order_id in resting:
+        own = world.trader.desk.find(order_id)
+        assert own is not None
+        assert own.client_order_id == known[order_id].client_order_id
+        assert own.placed_ns == known[order_id].placed_ns
+        shown = world.truth.orders[order_id]
+        assert (own.price, own.remaining) == (shown.price, shown.remaining_qty)
+    writes = [flown.request for flown in world.flying.values()]
+    assert not any(isinstance(each, m.CancelResting) for each in writes)
+
+
+def test_a_kept_order_shows_price_and_size_as_the_list_does():
+    resting = World(PAST).truth.resting()
+    amended = after(PAST, v.AmendOrder(MAKER, resting[0], Amend(qty=Qty(3))))
+    world = quoting(World(amended, strangers=Strangers.ADOPT))
+    own = world.trader.desk.find(resting[0])
+    assert own is not None
+    assert own.remaining == world.truth.orders[resting[0]].remaining_qty == 3
+
+
+def test_a_stranger_beside_orders_to_be_kept_is_cancelled_before_the_first_quote():
+    past = after(PAST, theirs(1))
+    world = World(past, strangers=Strangers.ADOPT)
+    stranger = world.truth.id_of[ClientOrderId("theirs-1")]
+    quoting(world)
+    assert stranger not in world.truth.resting()
+    assert world.kept == 2
+
+
+def test_an_order_with_an_undecided_write_is_not_kept():
+    past = next(
+        past
+        for _, past in places(10**6)
+        if past.door == "before departure AmendResting" and World(past).disk.memory.working
+    )
+    world = World(past, strangers=Strangers.ADOPT)
+    unsettled = {each.order_id for each in world.disk.memory.working if not each.settled}
+    assert unsettled
+    quoting(world)
+    assert not unsettled & set(world.truth.resting())
+
+
+def test_orders_whose_books_do_not_come_are_cancelled_in_time():
+    world = World(PAST, strangers=Strangers.ADOPT)
+    world._show_book = lambda: None
+    resting = world.truth.resting()
+    assert world.run_until(
+        world.now_ns + 8 * SECOND, lambda: not set(resting) & set(world.truth.resting())
+    )
+    quoting(world)
+    assert world.kept == 0
+    assert "orders_not_kept" in noted(world)
+
+
+def test_a_stop_during_the_start_cancels_what_was_to_be_kept():
+    world = World(PAST, strangers=Strangers.ADOPT)
+    world._show_book = lambda: None
+    world.run_until(world.now_ns + SECOND)
+    assert world.trader.phase is Phase.STARTING
+    assert len(world.truth.resting()) == 2
+    assert stopped(world).finished == m.Finished((), ())
+    assert world.truth.resting() == []
+
+
+def test_a_start_that_keeps_nothing_says_so_in_the_journal():
+    world = quoting(World(PAST))
+    assert m.TakenOver(()) in [entry.message for entry in world.disk.entries()]
+
+
+# --- refusing -------------------------------------------------------------------------------------
+
+
+def test_a_stranger_stops_a_start_that_refuses_and_is_left_alone_and_named():
+    past = after(PAST, theirs(1), theirs(2))
+    world = World(past, strangers=Strangers.REFUSE)
+    strangers = [world.truth.id_of[ClientOrderId(f"theirs-{n}")] for n in (1, 2)]
+    assert world.run_until(world.now_ns + WITHIN_NS, lambda: world.finished is not None)
+    assert sorted(world.truth.resting()) == sorted(strangers)
+    assert sorted(world.finished.left) == sorted(strangers)
+    text = world.trader.out.findings["strangers_found"]
+    assert all(order_id in text for order_id in strangers)
+    assert world.trader.out.requests["create"] == 0
+
+
+def test_a_start_that_refuses_cancels_what_the_journal_knows_and_quotes():
+    world = World(PAST, strangers=Strangers.REFUSE)
+    resting = world.truth.resting()
+    quoting(world)
+    assert not set(resting) & set(world.truth.resting())
+
+
+# --- what happened meanwhile ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("strangers", [Strangers.CANCEL, Strangers.ADOPT])
+def test_fills_of_the_time_between_two_runs_are_booked(strangers):
+    before = World(PAST).truth
+    [bid] = [each for each in before.resting() if before.orders[each].outcome is Outcome.YES]
+    price = 100 - before.orders[bid].price
+    name = ClientOrderId("meanwhile")
+    sold = QtyOrder(RUNG, Outcome.NO, Side.BUY, Price(price), Qty(2), TimeInForce.IOC, name)
+    world = quoting(World(after(PAST, v.PlaceOrder(CROWD[3], sold)), strangers=strangers))
+    held = tuple(world.truth.held.get(outcome, 0) for outcome in (Outcome.YES, Outcome.NO))
+    assert held[0] >= 2
+    assert world.trader.ledgers.holdings(RUNG) == held
+    assert stopped(world).trader.report(world.now_ns).ledger_difference_cents == 0
+
+
+# --- somebody else --------------------------------------------------------------------------------
+
+
+def test_an_order_of_somebody_else_stops_creates_and_clears_when_it_is_gone():
+    world = quoting(World(PAST))
+    world.exchange.apply(theirs(1), world.now_ns)
+    began_ns = world.now_ns
+    findings = world.trader.out.findings
+    assert world.run_until(world.now_ns + 10 * SECOND, lambda: "foreign_orders" in findings)
+    assert world.now_ns - began_ns <= 10 * SECOND
+    creates = world.trader.out.requests["create"]
+    world.run_until(world.now_ns + SECOND)
+    assert world.trader.out.requests["create"] == creates
+    stranger = world.truth.id_of[ClientOrderId("theirs-1")]
+    assert stranger in world.truth.resting(), "it is not ours to cancel while we quote"
+    world.exchange.apply(v.CancelOrder(MAKER, stranger), world.now_ns)
+    assert world.run_until(world.now_ns + 10 * SECOND, lambda: "foreign_orders" not in findings)
+
+
+def elsewhere(world: World) -> None:
+    """Let every list of resting orders show an order in a market of another series too."""
+    real = world.exchange.read
+
+    def read(request, views):
+        answer = real(request, views)
+        if isinstance(request, m.ReadResting):
+            world.exchange.read = real
+            [row, *_] = real(request, views).body.orders or [None]
+            world.exchange.read = read
+            if row is not None:
+                other = msgspec.structs.replace(
+                    row, order_id=OrderId("999"), market_id=MarketId(market_id(7, 7))
+                )
+                return m.Done(m.OrdersShown((*answer.body.orders, other), answer.body.cursor))
+        return answer
+
+    world.exchange.read = read
+
+
+def test_orders_in_markets_of_other_series_are_told_once_and_not_touched():
+    world = World(PAST)
+    elsewhere(world)
+    quoting(world)
+    world.run_until(world.now_ns + SECOND)
+    assert noted(world).count("order_of_another_series") == 1
+    assert "foreign_orders" not in world.trader.out.findings
+    sent = [e.message.request for e in world.disk.entries() if isinstance(e.message, m.Send)]
+    assert m.CancelResting(OrderId("999")) not in sent

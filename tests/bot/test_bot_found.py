@@ -1,0 +1,60 @@
+"""Claims about what the simulation found in the books and the limits: each broke once."""
+
+import msgspec
+
+from bot.lab.sim.odds import SECOND
+from tests.bot.made import LAG_NS, MARKET, T0
+from tests.bot.test_bot_ledgers import FILL, Books
+from tests.bot.test_bot_trader import quoting
+from venue.wire import model
+from venue.wire.money import BookSide
+
+PAID_CENTS = 500
+
+
+def test_a_rung_settles_where_either_winner_pays_the_same():
+    books = Books().opened()
+    other = msgspec.structs.replace(FILL, fill_id="the other", outcome=model.ShownOutcome.NO)
+    books.fills(T0 + LAG_NS, FILL, other)
+    books.of.resolved(MARKET)
+    flow_cents = books.of.book.cash_flow_cents
+    books.balance(10_000 + flow_cents + PAID_CENTS, T0 + 5 * LAG_NS)
+    books.fills(T0 + 7 * LAG_NS)
+    assert books.of.difference_cents == 0
+    assert books.of.holdings(MARKET) == (0, 0)
+
+
+def test_a_rung_that_settles_is_told_like_one_with_a_new_fill():
+    books = Books().opened()
+    books.fills(T0 + LAG_NS, FILL)
+    books.of.resolved(MARKET)
+    books.balance(10_000 - 203 + PAID_CENTS, T0 + 5 * LAG_NS)
+    assert books.fills(T0 + 7 * LAG_NS) == [MARKET]
+
+
+def test_a_new_difference_in_cash_has_every_fill_read_once_more():
+    books = Books().opened()
+    books.fills(T0 + LAG_NS, FILL)
+    books.balance(9_000, T0 + 5 * LAG_NS)
+    books.fills(T0 + 7 * LAG_NS)
+    assert not books.of.all_booked_before((FILL,))
+    books.fills(T0 + 8 * LAG_NS)
+    assert books.of.all_booked_before((FILL,))
+    books.balance(9_000, T0 + 12 * LAG_NS)
+    books.fills(T0 + 14 * LAG_NS)
+    assert books.of.all_booked_before((FILL,))
+
+
+def test_what_parks_a_side_for_another_reason_outlives_a_change_of_funds():
+    world = quoting()
+    trader = world.process.trader
+    own = next(own for own in trader.desk.all_live() if own.side is BookSide.BID)
+    rung = next(
+        r for each in trader.quoting.ladders for r in each.rungs if r.market_id == own.market_id
+    )
+    now_ns = world.now_ns
+    trader.quoting.park_side(own, "invalid_request", 60 * SECOND, now_ns)
+    trader.quoting.park_for_funds(own, "insufficient_balance", now_ns + SECOND)
+    trader.quoting.funds_changed()
+    assert rung.side_parked(BookSide.BID, now_ns + 59 * SECOND)
+    assert not rung.side_parked(BookSide.BID, now_ns + 61 * SECOND)

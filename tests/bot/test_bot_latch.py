@@ -1,0 +1,414 @@
+"""Claims about the latched trader: what trips it, what it still does, and how it comes back."""
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from bot.core import messages as m
+from bot.core.report import Phase
+from bot.core.settings import BreakerSettings, PaceSettings, RiskSettings, TraderSettings
+from bot.core.spend import Lane
+from bot.core.strategy import EventView, Quote, Quotes, Strategy
+from bot.core.trader import Trader
+from bot.lab.sim.exchange import MAKER, SERIES
+from bot.lab.sim.odds import SECOND, Odds, draw
+from bot.lab.sim.world import World
+from tests.bot import made
+from tests.bot.made import T0
+from venue.core import messages as v
+from venue.wire import codec
+from venue.wire.model import VenueState
+from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
+from venue.wire.names import ClientOrderId, OrderId
+from venue.wire.requests import Amend, QtyOrder, TimeInForce
+
+RISK = RiskSettings(
+    event_loss_cents=Cents(20_000),
+    series_loss_cents=Cents(40_000),
+    rung_position_qty=Qty(100),
+    order_qty=Qty(10),
+    resting_orders=20,
+)
+UNHURRIED = PaceSettings(
+    decide_ns=1_000_000,
+    dwell_ns=0,
+    market_writes_per_second=250,
+    market_writes_burst=500,
+    writes_per_second=250,
+    writes_burst=500,
+)
+"""No pace of our own holds anything back: the breakers stand alone."""
+
+
+def calm() -> Odds:
+    """Odds without faults and without a crowd that moves."""
+    return replace(
+        draw(0),
+        strategy="fixed_spread",
+        rungs=(2, 1),
+        one_way_ns=(1_000_000, 2_000_000),
+        request_faults={},
+        frame_faults={},
+        episodes={},
+        slow_read=0.0,
+        trust_lag_ns=SECOND,
+        slow_lag_ns=SECOND // 2,
+        fast_lag_ns=1_000_000,
+        cash_cents=1_000_000,
+        event_loss_cents=20_000,
+        rung_position_qty=200,
+    )
+
+
+def opened(strategy: type[Strategy] | None = None, **other: object) -> World:
+    """A world whose trader has not begun; with a strategy, it runs that one unhurried."""
+    world = World(calm())
+    # Nobody takes a latch away but the test itself.
+    world._latched = lambda _reason: None
+    world.crowd.open(world.now_ns)
+    world.run_until(world.now_ns + SECOND)
+    if strategy is not None:
+        settings = TraderSettings(
+            **{"series_ticker": SERIES, "risk": RISK, "pace": UNHURRIED, **other}
+        )
+        world.process.settings = settings
+        world.process.trader = Trader(settings, lambda: strategy(None))
+        world.process._make_strategy = lambda: strategy(None)
+    return world
+
+
+def quoting() -> World:
+    """A world in which the trader quotes both sides of every rung."""
+    world = opened()
+    world.start(world.process)
+    trader = world.process.trader
+    assert world.run_until(world.now_ns + 8 * SECOND, lambda: trader.quoting.all_two_sided())
+    return world
+
+
+def creates(world: World) -> int:
+    """First and repeated creates sent so far."""
+    return world.process.trader.out.requests["create"]
+
+
+def resting(world: World) -> int:
+    """Orders of ours in the engine's book."""
+    return len(world.auditor.truth.working)
+
+
+def assert_replayed(world: World) -> None:
+    """The same events into a fresh trader give the same effects, to the byte (B10)."""
+    fresh = Trader(world.process.settings, world.process._make_strategy)
+    for event, now_ns, effects in world.process.log:
+        again = msgspec.msgpack.encode(fresh.receive(event, now_ns))
+        assert again == msgspec.msgpack.encode(list(effects))
+
+
+def latched_effects(world: World, *events: m.Event) -> list[str]:
+    """The reasons that the shell is told to keep when these events come."""
+    return [
+        effect.reason
+        for event in events
+        for effect in world.process.receive(event, world.now_ns)
+        if isinstance(effect, m.Latched)
+    ]
+
+
+class Mad(Strategy):
+    """Wants three bids at one decision and three asks at the next, for ever."""
+
+    def __init__(self, params: object) -> None:
+        super().__init__(params)
+        self._turn = 0
+
+    def quote(self, view: EventView) -> Quotes:
+        """Never the same twice."""
+        self._turn += 1
+        side, first = (BookSide.BID, 1) if self._turn % 2 else (BookSide.ASK, 97)
+        levels = tuple(Quote(side, Price(first + step), Qty(1)) for step in (2, 1, 0))
+        return {rung.market_id: levels[:: 1 if side is BookSide.BID else -1] for rung in view.rungs}
+
+
+class Fat(Strategy):
+    """Bids 99 for everything."""
+
+    def quote(self, view: EventView) -> Quotes:
+        """The dearest there is."""
+        return {rung.market_id: (Quote(BookSide.BID, Price(99), Qty(1)),) for rung in view.rungs}
+
+
+# --- tripping -------------------------------------------------------------------------------------
+
+
+def test_a_mad_strategy_is_stopped_after_at_most_sixty_creates_and_within_a_second():
+    """A thousand decisions a second, each of which turns everything over."""
+    world = opened(Mad)
+    world.start(world.process)
+    trader = world.process.trader
+    assert world.run_until(world.now_ns + 20 * SECOND, lambda: creates(world) > 0)
+    began_ns = world.now_ns
+    assert world.run_until(began_ns + 60 * SECOND, lambda: trader.phase is Phase.LATCHED)
+    tripped_ns = world.now_ns
+    assert "per_minute" in trader.guard.latched or "per_second" in trader.guard.latched
+    sent = creates(world)
+    assert sent <= 60
+    assert world.run_until(tripped_ns + 8 * SECOND, lambda: resting(world) == 0)
+    world.run_until(tripped_ns + 70 * SECOND)
+    assert creates(world) == sent, "not one more, however long it waits"
+    assert tripped_ns - began_ns <= SECOND
+    assert_replayed(world)
+
+
+def test_a_loss_beyond_its_limit_latches_once_and_the_reason_is_kept(monkeypatch):
+    world = quoting()
+    trader = world.process.trader
+    limit = trader.guard.limits.loss_cents
+    world.run_until(world.now_ns + SECOND)
+    monkeypatch.setattr(trader.ledgers.book, "pnl_cents", lambda _marks: -limit - 1)
+    trader.guard.breakers.judge(0, 0, world.now_ns)
+    world.now_ns += SECOND // 5
+    reasons = latched_effects(world, m.Beat(), m.Beat())
+    assert reasons == [f"loss_cents: {limit + 1}, at most {limit}"]
+    assert trader.phase is Phase.LATCHED
+
+
+def test_a_belief_that_goes_missing_is_no_loss():
+    world = quoting()
+    guard = world.process.trader.guard
+    rungs = [rung for ladder in world.process.trader.quoting.ladders for rung in ladder.rungs]
+    book = world.process.trader.ledgers.book
+    order = made.own()
+    order.market_id = rungs[0].market_id
+    book.book_fill(made.fill(order, number=1, qty=50))
+    before = guard._pnl_cents()
+    for rung in rungs:
+        rung.fair = None
+        rung.book._last_price = None
+    assert guard._pnl_cents() == before
+
+
+def test_the_first_belief_in_a_rung_is_neither_loss_nor_gain():
+    world = quoting()
+    guard = world.process.trader.guard
+    rungs = [rung for ladder in world.process.trader.quoting.ladders for rung in ladder.rungs]
+    order = made.own()
+    order.market_id = rungs[0].market_id
+    world.process.trader.ledgers.book.book_fill(made.fill(order, number=1, qty=50))
+    guard._marks.pop(rungs[0].market_id, None)
+    unmarked = world.process.trader.ledgers.book.pnl_cents(guard._marks)
+    guard.breakers.rearm()
+    guard.breakers.judge(unmarked, 0, world.now_ns)
+    guard.breakers.judge(guard._pnl_cents(), 0, world.now_ns)
+    used = {level.name: level.used for level in guard.breakers.levels(world.now_ns)}
+    assert (used["loss_cents"], used["drawdown_cents"]) == (0, 0)
+    assert guard.breakers._peak_cents == guard.breakers._opening_cents
+
+
+def test_only_fills_of_this_run_count_and_each_once():
+    world = quoting()
+    world.run_until(world.now_ns + 20 * SECOND)
+    trader = world.process.trader
+    used = {level.name: level.used for level in trader.guard.breakers.levels(world.now_ns)}
+    assert used["fills_per_minute"] == trader.ledgers.fills
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "counts"),
+    [
+        (400, "invalid_price", 1),
+        (422, "invalid_request", 1),
+        (418, "unheard_of", 1),
+        (422, "insufficient_balance", 0),
+        (422, "market_halted", 0),
+        (409, "venue_halted", 0),
+        (429, "rate_limited", 0),
+        (0, "", 0),
+    ],
+)
+def test_only_what_is_our_own_fault_counts_as_a_reject(status, code, counts):
+    guard = Trader(TraderSettings(series_ticker=SERIES, risk=RISK), lambda: Strategy(None)).guard
+    guard.refused(m.CancelResting(OrderId("1")), m.Refused(status, code, ""), T0)
+    guard.refused(m.ReadBalance(), m.Refused(status, code, ""), T0)
+    used = {level.name: level.used for level in guard.breakers.levels(T0)}
+    assert used["rejects_per_minute"] == counts
+
+
+def test_a_create_without_an_answer_is_told_after_half_a_minute_and_latches_in_the_end():
+    settings = TraderSettings(
+        series_ticker=SERIES, risk=RISK, breakers=BreakerSettings(unknown_age_ns=60 * SECOND)
+    )
+    trader = Trader(settings, lambda: Strategy(None))
+    order = made.intent()
+    left = m.OpenIntent(order, codec.encode_new_order(order))
+    trader.receive(m.Started("0" * 20, (left,)), T0)
+    told, latched = [], []
+    for step in range(700):
+        for effect in trader.receive(m.Beat(), T0 + step * SECOND // 10):
+            if isinstance(effect, m.Noted) and effect.name == "unknown_old":
+                told.append(step)
+            if isinstance(effect, m.Latched):
+                latched.append(step)
+    assert told == [300]
+    assert len(latched) == 1
+    assert 600 <= latched[0] <= 602
+    assert trader.desk.unknown_count() == 1, "no timer ends it (B7)"
+
+
+# --- caps -----------------------------------------------------------------------------------------
+
+
+def test_a_price_far_through_the_book_is_held_back_and_counted():
+    world = opened(Fat)
+    world.start(world.process)
+    world.run_until(world.now_ns + 6 * SECOND)
+    trader = world.process.trader
+    assert trader.phase is Phase.QUOTING
+    far = [
+        rung.others(())[1][0][0]
+        for rung in trader.quoting.active_rungs()
+        if rung.others(())[1] and rung.others(())[1][0][0] < 89
+    ]
+    assert far, "the crowd asks for less than 89 somewhere"
+    assert 1 <= trader.guard.beyond_caps <= 8 * len(trader.quoting.active_rungs())
+    assert creates(world) == 0 or len(far) < len(trader.quoting.active_rungs())
+
+
+def test_a_compiled_cap_holds_whatever_the_settings_say():
+    risk = RiskSettings(
+        event_loss_cents=Cents(10**8),
+        series_loss_cents=Cents(10**8),
+        rung_position_qty=Qty(10**6),
+        order_qty=Qty(10**6),
+    )
+    trader = Trader(TraderSettings(series_ticker=SERIES, risk=risk), lambda: Strategy(None))
+    own = made.own(qty=10_001, price=1)
+    create = m.Create(own.intent(), own.body, False)
+    assert not trader.out.send(create, Lane.CREATE, "fat", T0, own)
+    dear = made.own(qty=10_000, price=99)
+    assert trader.out.send(m.Create(dear.intent(), dear.body, False), Lane.CREATE, "", T0, dear)
+    assert trader.guard.beyond_caps == 1
+
+
+# --- latched --------------------------------------------------------------------------------------
+
+
+def test_a_latch_found_pulls_every_quote_and_a_cleared_one_brings_them_back():
+    world = quoting()
+    world.deliver(world.process, m.LatchSet("reaper: no heartbeat"))
+    before = creates(world)
+    assert world.run_until(world.now_ns + 2 * SECOND, lambda: resting(world) == 0)
+    world.run_until(world.now_ns + 5 * SECOND)
+    report = world.process.trader.report(world.now_ns)
+    assert report.phase is Phase.LATCHED
+    assert report.latched == "reaper: no heartbeat"
+    assert any(text.startswith("latched: ") for text in report.findings)
+    assert creates(world) == before
+    world.deliver(world.process, m.LatchCleared())
+    trader = world.process.trader
+    assert world.run_until(world.now_ns + 4 * SECOND, lambda: trader.quoting.all_two_sided())
+    assert trader.report(world.now_ns).latched == ""
+    assert_replayed(world)
+
+
+def test_the_first_reason_of_a_latch_stands():
+    world = quoting()
+    world.deliver(world.process, m.LatchSet("first"))
+    world.deliver(world.process, m.LatchSet("second"))
+    assert world.process.trader.guard.latched == "first"
+
+
+def test_a_latched_start_cancels_what_rests_shows_it_gone_and_quotes_nothing():
+    world = opened()
+    foreign(world)
+    world.run_until(world.now_ns + SECOND)
+    world.deliver(world.process, m.Started("0" * 20, (), latched="breaker: loss"))
+    world.channel.connect(world.process)
+    assert world.run_until(world.now_ns + 8 * SECOND, lambda: resting(world) == 0)
+    trader = world.process.trader
+    assert world.run_until(world.now_ns + 8 * SECOND, lambda: trader.guard._seen_flat)
+    world.run_until(world.now_ns + 5 * SECOND)
+    assert trader.phase is Phase.LATCHED
+    assert creates(world) == 0
+    world.deliver(world.process, m.LatchCleared())
+    assert world.run_until(world.now_ns + 8 * SECOND, lambda: trader.quoting.all_two_sided())
+
+
+def test_a_latched_trader_cancels_whatever_appears_in_its_rungs():
+    world = quoting()
+    world.deliver(world.process, m.LatchSet("reaper"))
+    assert world.run_until(world.now_ns + 8 * SECOND, lambda: world.process.trader.guard._seen_flat)
+    foreign(world)
+    assert resting(world) == 1
+    assert world.run_until(world.now_ns + 8 * SECOND, lambda: resting(world) == 0)
+
+
+@pytest.mark.parametrize("end", [m.StopRequested("SIGTERM"), m.JournalFailed("disk full")])
+def test_a_latched_trader_that_is_stopped_ends_and_stays_latched(end):
+    world = quoting()
+    world.deliver(world.process, m.LatchSet("reaper"))
+    world.run_until(world.now_ns + SECOND)
+    world.deliver(world.process, end)
+    assert world.run_until(world.now_ns + 8 * SECOND, lambda: world.process.finished is not None)
+    assert world.process.finished == m.Finished((), ())
+    assert world.process.trader.report(world.now_ns).latched == "reaper"
+
+
+def test_a_pause_outlives_a_latch():
+    world = quoting()
+    world.deliver(world.process, m.LatchSet("reaper"))
+    world.deliver(world.process, m.PauseRequested("lunch"))
+    world.run_until(world.now_ns + SECOND)
+    world.deliver(world.process, m.LatchCleared())
+    assert world.process.trader.phase is Phase.PAUSED
+
+
+def test_a_word_that_clears_nothing_changes_nothing():
+    world = quoting()
+    world.deliver(world.process, m.LatchCleared())
+    assert world.process.trader.phase is Phase.QUOTING
+
+
+def test_what_still_rests_after_eight_seconds_is_named_and_then_taken_back():
+    world = quoting()
+    world.exchange.apply(v.SetVenueState(VenueState.HALTED), world.now_ns)
+    world.deliver(world.process, m.LatchSet("reaper"))
+    world.run_until(world.now_ns + 9 * SECOND)
+    findings = world.process.trader.out.findings
+    left = world.process.trader.left_over().left
+    assert left
+    assert all(order_id in findings["latched_not_flat"] for order_id in left)
+    world.exchange.apply(v.SetVenueState(VenueState.OPEN), world.now_ns)
+    world.run_until(world.now_ns + 16 * SECOND)
+    assert resting(world) == 0
+    assert "latched_not_flat" not in findings
+
+
+def test_a_latched_door_lets_only_cancels_reads_and_resends_out():
+    trader = Trader(TraderSettings(series_ticker=SERIES, risk=RISK), lambda: Strategy(None))
+    trader.receive(m.Started("0" * 20, (), latched="breaker: loss"), T0)
+    own = made.own()
+    first = m.Create(own.intent(), own.body, False)
+    amend = m.AmendResting(OrderId("1001"), Amend(price=Price(41)))
+    again = m.Create(own.intent(), own.body, True)
+    assert not trader.out.send(first, Lane.CREATE, "", T0, own)
+    assert not trader.out.send(amend, Lane.AMEND, "", T0, own)
+    assert trader.out.send(again, Lane.RECOVER, "", T0, own)
+    assert trader.out.send(m.CancelResting(OrderId("1001")), Lane.CANCEL, "", T0, own)
+    assert trader.out.send(m.ReadBalance(), Lane.READ, "", T0)
+
+
+def test_a_picture_in_between_changes_no_later_effect():
+    world = quoting()
+    world.run_until(world.now_ns + SECOND)
+    world.process.trader.report(world.now_ns + 3_600 * SECOND)
+    world.run_until(world.now_ns + 2 * SECOND)
+    assert_replayed(world)
+
+
+def foreign(world: World) -> None:
+    """Somebody else places an order on the account."""
+    market = world.exchange.markets["ACME-VAL-27Q1"][0]
+    cid = ClientOrderId("somebody-else")
+    order = QtyOrder(market, Outcome.YES, Side.BUY, Price(1), Qty(1), TimeInForce.GTC, cid)
+    world.exchange.apply(v.PlaceOrder(MAKER, order), world.now_ns)

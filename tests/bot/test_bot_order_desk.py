@@ -1,0 +1,379 @@
+"""Claims about answers to amends, cancels and reads, and what recovery sends after them."""
+
+import pytest
+
+from bot.core import messages as m
+from bot.core.desk import REPEAT_NS, UNKNOWN_OLD_NS, Desk
+from bot.core.order import OwnOrder, State
+from bot.core.outbox import Outbox
+from tests.bot import made
+from tests.bot.desks import TRUST, amending, answer, create, desk, sent
+from tests.bot.made import LAG_NS, T0
+from venue.wire import model
+from venue.wire.money import Qty
+from venue.wire.requests import Amend
+
+# --- amends ---------------------------------------------------------------------------------------
+
+
+def test_an_unanswered_amend_is_read_back_and_never_sent_again():
+    of, out, own = amending()
+    answer(of, own, m.AmendResting(own.order_id, own.amend), m.Unknown(""))
+    assert own.state is State.BLURRED
+    of.recover(T0 + LAG_NS - 1)
+    assert sent(out) == []
+    of.recover(T0 + LAG_NS)
+    assert sent(out) == [m.ReadOrder(own.order_id)]
+
+
+def test_an_amend_of_an_ended_order_waits_for_how_it_ended():
+    of, out, own = amending()
+    reply = m.Refused(422, "order_not_cancelable", "")
+    answer(of, own, m.AmendResting(own.order_id, own.amend), reply)
+    assert own.state is State.CLOSING
+    of.recover(T0 + LAG_NS)
+    assert sent(out) == [m.ReadOrder(own.order_id)]
+
+
+def test_an_amend_that_changes_the_id_moves_the_order_to_it():
+    of, _, own = amending()
+    old = own.order_id
+    reply = made.done(made.shown(own, order_id="99", price=45))
+    answer(of, own, m.AmendResting(old, own.amend), reply)
+    later = of.find("99")
+    assert (later.state, later.price, later.client_order_id) == (
+        State.OPEN,
+        45,
+        own.client_order_id,
+    )
+    assert list(of.all_live()) == [later]
+    assert (own.state, of.find(old)) == (State.DONE, None)
+    assert of.knows(old)
+
+
+def test_a_venue_that_takes_qty_as_the_total_loses_amends_of_size():
+    of, out, own = amending(Amend(qty=Qty(6)))
+    own.fills_shown(made.shown(own, filled=2))
+    reply = made.done(made.shown(own, filled=2, remaining=4, qty=6))
+    answer(of, own, m.AmendResting(own.order_id, own.amend), reply)
+    assert not of.amends_of_size
+    assert "amend_qty_is_total" in out.findings
+
+
+def test_an_amend_that_trades_at_once_is_not_taken_for_another_meaning_of_qty():
+    of, out, own = amending(Amend(qty=Qty(6)))
+    reply = made.done(made.shown(own, filled=2, remaining=4, qty=6))
+    answer(of, own, m.AmendResting(own.order_id, own.amend), reply)
+    assert of.amends_of_size
+    assert out.findings == {}
+
+
+def test_an_amend_raced_by_a_fill_is_told_and_its_order_wanted_away():
+    of, out, own = amending(Amend(qty=Qty(6)))
+    reply = made.done(made.shown(own, filled=2, remaining=6))
+    answer(of, own, m.AmendResting(own.order_id, own.amend), reply)
+    assert (own.state, own.doomed, own.remaining) == (State.OPEN, True, 6)
+    assert [effect.name for effect in out.effects] == ["amend_raced_fill"]
+
+
+@pytest.mark.parametrize("reply", [m.Refused(422, "insufficient_balance", ""), m.Unknown("")])
+def test_an_amend_that_may_have_changed_nothing_is_read_back_a_lag_later(reply):
+    of, _, own = amending()
+    answer(of, own, m.AmendResting(own.order_id, own.amend), reply)
+    assert own.read_due_ns == T0 + LAG_NS
+
+
+def test_an_amend_that_never_left_needs_no_read():
+    of, _, own = amending()
+    answer(of, own, m.AmendResting(own.order_id, own.amend), m.Refused(0, "", ""))
+    assert (own.state, own.read_due_ns) == (State.OPEN, None)
+
+
+def test_no_amend_leaves_beside_one_without_an_answer():
+    of, out, own = amending()
+    assert not of.send_amend(own, Amend(price=46), "moved", T0)
+    answer(of, own, m.AmendResting(own.order_id, own.amend), m.Unknown(""))
+    out.effects = []
+    assert not of.send_amend(own, Amend(price=46), "moved", T0)
+    assert sent(out) == []
+    assert own.amend == Amend(price=45)
+
+
+def test_amends_that_keep_their_place_are_counted_apart():
+    for amend, kept in ((Amend(qty=Qty(6)), 1), (Amend(price=45), 0), (Amend(qty=Qty(11)), 0)):
+        of, out, own = amending(amend)
+        seen = made.shown(own, price=amend.price or 40, remaining=amend.qty or 10)
+        answer(of, own, m.AmendResting(own.order_id, amend), made.done(seen))
+        assert (out.amends_kept_place, out.amends_lost_place) == (kept, 1 - kept)
+
+
+# --- amends that change the id (S13) --------------------------------------------------------------
+
+
+def moved(status: model.OrderStatus = model.OrderStatus.CANCELED) -> tuple[Desk, Outbox, OwnOrder]:
+    """An order whose amend to 45 has no answer and that reads as over, by a read begun at T0."""
+    of, out, own = amending()
+    answer(of, own, m.AmendResting(own.order_id, own.amend), m.Unknown(""))
+    of.merge_read(own, made.over(own, status, 0), T0)
+    out.effects = []
+    return of, out, own
+
+
+@pytest.mark.parametrize("price", [40, 45])
+def test_a_late_enough_list_shows_the_new_id_of_a_moved_order(price):
+    of, out, own = moved()
+    stranger = made.shown(own, order_id="99", price=price)
+    assert of.creates_undecided()
+    assert of.explain_lost([stranger], T0 + LAG_NS - 1) == []
+    assert of.explain_lost([stranger], T0 + LAG_NS) == [made.MARKET]
+    later = of.find("99")
+    assert later is not None
+    assert (own.state, later.state, later.price) == (State.DONE, State.OPEN, price)
+    assert list(of.all_live()) == [later]
+    assert [effect.name for effect in out.effects] == ["amend_changed_order_id"]
+    assert not of.creates_undecided()
+
+
+def test_a_moved_order_is_rather_the_stranger_at_the_price_it_was_amended_to():
+    of, _, own = moved()
+    rows = [made.shown(own, order_id=str(price), price=price) for price in (40, 45)]
+    of.explain_lost(rows, T0 + LAG_NS)
+    assert of.find("45") is not None
+    assert not of.knows("40")
+
+
+def test_a_moved_order_that_no_late_list_shows_is_over_and_may_yet_appear():
+    of, _, own = moved()
+    late = made.shown(own, order_id="99", price=45)
+    assert of.explain_lost([], T0 + LAG_NS) == [made.MARKET]
+    assert (own.state, of.live_count()) == (State.DONE, 0)
+    assert of.landed_late(late)
+
+
+def test_an_order_that_answers_404_beside_an_undecided_amend_is_looked_for_in_lists():
+    of, _, own = amending()
+    answer(of, own, m.AmendResting(own.order_id, own.amend), m.Unknown(""))
+    answer(of, own, m.ReadOrder(own.order_id), m.Refused(404, "order_not_found", ""), T0 + 5)
+    assert of.explain_lost([], T0 + 9 * LAG_NS) == []
+    assert own.state is State.BLURRED
+    stranger = made.shown(own, order_id="99", price=45)
+    assert of.explain_lost([stranger], T0 + 5 + LAG_NS - 1) == []
+    assert of.explain_lost([stranger], T0 + 5 + LAG_NS) == [made.MARKET]
+    assert of.find("99") is not None
+    assert own.state is State.DONE
+
+
+def test_a_new_id_that_was_taken_over_meanwhile_is_counted_once():
+    of, _, own = amending()
+    seen = made.shown(own, order_id="99", price=45)
+    taken = OwnOrder.found_resting(seen, T0)
+    of.add(taken)
+    answer(of, own, m.AmendResting(own.order_id, own.amend), made.done(seen))
+    assert list(of.all_live()) == [taken]
+
+
+# --- cancels --------------------------------------------------------------------------------------
+
+
+def cancelling() -> tuple[Desk, Outbox, OwnOrder]:
+    """A desk with one order whose cancel has left."""
+    of, out = desk()
+    own = made.own(State.OPEN)
+    of.add(own)
+    assert of.send_cancel(own, "not wanted", T0)
+    sent(out)
+    return of, out, own
+
+
+@pytest.mark.parametrize(
+    ("reply", "again_ns", "read"),
+    [
+        (m.Unknown(""), REPEAT_NS, True),
+        (m.Refused(503, "result_unknown", ""), REPEAT_NS, True),
+        (m.Refused(500, "internal_error", ""), REPEAT_NS, True),
+        (m.Refused(302, "", ""), REPEAT_NS, True),
+        (m.Refused(429, "rate_limited", ""), REPEAT_NS, False),
+        (m.Refused(503, "engine_unavailable", ""), REPEAT_NS, False),
+        (m.Refused(0, "", ""), REPEAT_NS, False),
+        (m.Refused(409, "venue_halted", ""), TRUST.resend_ns, True),
+        (m.Refused(401, "unauthenticated", ""), TRUST.resend_ns, True),
+        (m.Refused(400, "invalid_order_id", ""), TRUST.resend_ns, True),
+        (m.Refused(404, "order_not_found", ""), TRUST.resend_ns, True),
+    ],
+)
+def test_a_cancel_that_did_not_end_the_order_is_repeated(reply, again_ns, read):
+    of, _, own = cancelling()
+    answer(of, own, m.CancelResting(own.order_id), reply)
+    assert (own.state, own.doomed, own.may_fill) == (State.OPEN, True, 10)
+    assert own.due_ns == T0 + again_ns
+    assert own.read_due_ns == (T0 + LAG_NS if read else None)
+    assert of.next_due_ns() == min(own.due_ns, T0 + LAG_NS)
+
+
+def test_a_cancel_of_an_ended_order_waits_for_how_it_ended_and_is_not_repeated():
+    of, out, own = cancelling()
+    answer(of, own, m.CancelResting(own.order_id), m.Refused(422, "order_not_cancelable", ""))
+    assert (own.state, own.may_fill) == (State.CLOSING, 10)
+    assert not of.send_cancel(own, "again", T0)
+    of.recover(T0 + LAG_NS)
+    assert sent(out) == [m.ReadOrder(own.order_id)]
+
+
+def test_a_cancelled_order_leaves_the_desk_and_is_still_known():
+    of, _, own = cancelling()
+    shown = made.over(own, model.OrderStatus.CANCELED, 0)
+    answer(of, own, m.CancelResting(own.order_id), m.Done(m.CancelShown(shown, Qty(10))))
+    assert of.live_count() == 0
+    assert of.knows(own.order_id)
+
+
+def test_an_ended_order_with_fills_is_kept_until_they_are_booked():
+    of, out, own = cancelling()
+    shown = made.over(own, model.OrderStatus.CANCELED, 4)
+    answer(of, own, m.CancelResting(own.order_id), m.Done(m.CancelShown(shown, Qty(6))))
+    assert list(of.with_fills(own.market_id)) == [own]
+    of.forget_settled(lambda each: 3, T0)
+    assert of.unsettled == [own]
+    of.forget_settled(lambda each: 4, T0)
+    assert of.unsettled == []
+    assert "fills_missing" not in out.findings
+
+
+def test_fills_that_never_appear_are_told():
+    of, out, own = cancelling()
+    shown = made.over(own, model.OrderStatus.CANCELED, 4)
+    answer(of, own, m.CancelResting(own.order_id), m.Done(m.CancelShown(shown, Qty(6))))
+    of.forget_settled(lambda each: 0, T0 + 11 * LAG_NS)
+    assert "fills_missing" in out.findings
+
+
+# --- reads ----------------------------------------------------------------------------------------
+
+
+def test_an_order_missing_from_a_late_list_is_read_by_its_id_and_kept():
+    of, out = desk()
+    own = made.own(State.OPEN)
+    of.add(own)
+    of.missing_from_list(own, T0 + LAG_NS, T0 + LAG_NS)
+    of.recover(T0 + LAG_NS)
+    assert sent(out) == [m.ReadOrder(own.order_id)]
+    reply = m.Refused(404, "order_not_found", "")
+    answer(of, own, m.ReadOrder(own.order_id), reply, begun_ns=T0 + LAG_NS)
+    assert own.state is State.OPEN
+    assert of.live_count() == 1
+
+
+def test_an_order_missing_from_an_early_list_is_not_missed():
+    of, out = desk()
+    own = made.own(State.OPEN)
+    of.add(own)
+    of.missing_from_list(own, T0 + LAG_NS - 1, T0 + LAG_NS)
+    of.recover(T0 + 2 * LAG_NS)
+    assert sent(out) == []
+
+
+def test_an_order_that_shrank_without_a_fill_is_counted_as_met_by_our_own():
+    of, out = desk()
+    own = made.own(State.OPEN)
+    of.add(own)
+    of.merge_read(own, made.shown(own, remaining=4), T0 + LAG_NS)
+    assert out.self_trades == 1
+
+
+def test_a_broken_promise_is_a_finding_until_a_read_settles_it():
+    of, out = desk()
+    own = made.own(State.OPEN)
+    of.add(own)
+    answer(of, own, create(own, True), m.Unknown(""))
+    assert out.findings == {
+        "impossible_fact": "order 1001: no_answer: an answer, and nothing was asked"
+    }
+    assert (own.doomed, own.is_unknown, of.unknown_count()) == (True, True, 1)
+    assert of.next_due_ns() <= T0 + LAG_NS
+    of.recover(T0 + LAG_NS - 1)
+    assert sent(out) == []
+    of.recover(T0 + LAG_NS)
+    assert sent(out) == [m.ReadOrder(own.order_id)]
+    shown = made.done(made.shown(own))
+    answer(of, own, m.ReadOrder(own.order_id), shown, T0 + LAG_NS + 5, T0 + LAG_NS)
+    assert (out.findings, own.is_unknown, of.unknown_count()) == ({}, False, 0)
+
+
+def test_a_finding_stands_as_long_as_one_order_is_suspected():
+    of, out = desk()
+    both = [made.own(State.OPEN, number=number) for number in (1, 2)]
+    for own in both:
+        of.add(own)
+        answer(of, own, m.ReadOrder(own.order_id), m.Refused(404, "order_not_found", ""))
+    why = "read_missing: 404 for an order that the venue has shown"
+    assert out.findings == {"order_missing": f"order 1001: {why}; order 1002: {why}"}
+    of.merge_read(both[0], made.shown(both[0]), T0 + LAG_NS)
+    assert out.findings == {"order_missing": f"order 1002: {why}"}
+    of.merge_read(both[1], made.over(both[1], model.OrderStatus.FILLED, 10), T0)
+    assert out.findings == {}
+
+
+def test_a_status_that_cannot_be_read_is_read_again_and_the_order_kept():
+    of, out = desk()
+    own = made.own(State.OPEN)
+    of.add(own)
+    of.merge_read(own, made.shown(own, status=model.OrderStatus.UNKNOWN), T0)
+    assert list(out.findings) == ["status_unreadable"]
+    assert (own.state, own.may_fill, own.read_due_ns) == (State.OPEN, 10, T0 + LAG_NS)
+
+
+@pytest.mark.parametrize("reply", [m.Unknown(""), m.Refused(503, "", ""), m.Refused(404, "x", "")])
+def test_a_read_that_failed_is_repeated_a_lag_later(reply):
+    of, out = desk()
+    own = made.own(State.OPEN)
+    of.add(own)
+    of.missing_from_list(own, T0 + LAG_NS, T0 + LAG_NS)
+    of.recover(T0 + LAG_NS)
+    assert len(sent(out)) == 1
+    answer(of, own, m.ReadOrder(own.order_id), reply, T0 + LAG_NS + 7)
+    assert own.read_due_ns == T0 + 2 * LAG_NS + 7
+
+
+def test_one_read_of_an_order_is_on_its_way_at_a_time():
+    of, out, own = amending()
+    answer(of, own, m.AmendResting(own.order_id, own.amend), m.Unknown(""))
+    of.recover(T0 + LAG_NS)
+    assert len(sent(out)) == 1
+    of.merge_read(own, made.shown(own, price=45), T0 + LAG_NS)
+    of.missing_from_list(own, T0 + 5 * LAG_NS, T0 + 5 * LAG_NS)
+    of.recover(T0 + 9 * LAG_NS)
+    assert sent(out) == []
+    answer(of, own, m.ReadOrder(own.order_id), m.Unknown(""), T0 + 9 * LAG_NS)
+    of.recover(T0 + 10 * LAG_NS)
+    assert len(sent(out)) == 1
+
+
+# --- the age of the unknown (row 25) --------------------------------------------------------------
+
+
+def test_an_order_unknown_for_half_a_minute_is_told_and_stays_unknown():
+    of, out = desk()
+    own = made.own(State.SENT)
+    of.add(own)
+    assert of.oldest_unknown_ns(T0 + 99) == 0
+    answer(of, own, create(own), m.Unknown(""))
+    assert of.oldest_unknown_ns(T0 + 99) == 99
+    of.recover(T0 + UNKNOWN_OLD_NS - 1)
+    assert "unknown_old" not in out.findings
+    of.recover(T0 + UNKNOWN_OLD_NS)
+    expected = "no definite answer for half a minute: boot-1"
+    assert out.findings == {"unknown_old": expected}
+    of.recover(T0 + 1_000 * UNKNOWN_OLD_NS)
+    assert (own.state, of.unknown_count()) == (State.LOST, 1)
+    answer(of, own, create(own, True), made.done(made.shown(own, order_id="7")))
+    of.recover(T0 + 1_001 * UNKNOWN_OLD_NS)
+    assert (out.findings, of.oldest_unknown_ns(T0)) == ({}, 0)
+
+
+def test_the_oldest_unknown_order_gives_the_age():
+    of, _ = desk()
+    for number, at_ns in ((1, T0 + 50), (2, T0 + 20), (3, T0 + 90)):
+        own = made.own(State.SENT, number=number)
+        of.add(own)
+        answer(of, own, create(own), m.Unknown(""), at_ns)
+    assert of.oldest_unknown_ns(T0 + 100) == 80

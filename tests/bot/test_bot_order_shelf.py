@@ -1,0 +1,208 @@
+"""Claims about where orders are found, what needs attention, and the bounds of every map."""
+
+import pytest
+
+from bot.core import messages as m
+from bot.core import shelf
+from bot.core.desk import NEVER_NS
+from bot.core.life import Finding
+from bot.core.order import Fact, OwnOrder, State
+from tests.bot import made
+from tests.bot.desks import answer, create, desk, sent
+from tests.bot.made import LAG_NS, T0
+from venue.wire import model
+from venue.wire.money import Qty
+from venue.wire.names import MarketId, OrderId
+from venue.wire.requests import Amend
+
+OTHER = MarketId("bbbbbbbb-0000-4000-8000-000000000002")
+
+
+def over(of, own: OwnOrder, filled: int = 0) -> None:
+    """A read shows the order over."""
+    of.merge_read(own, made.over(own, model.OrderStatus.CANCELED, filled), T0)
+
+
+def test_orders_are_found_by_market_in_the_order_they_came():
+    of, _ = desk()
+    orders = [made.own(number=number) for number in (3, 1, 2)]
+    for own in orders:
+        of.add(own)
+    stray = made.own(number=9)
+    stray.market_id = OTHER
+    of.add(stray)
+    assert of.live(made.MARKET) == orders
+    assert of.live(OTHER) == [stray]
+    assert list(of.all_live()) == [*orders, stray]
+    assert of.live_count() == 4
+    over(of, orders[0])
+    assert of.live(made.MARKET) == orders[1:]
+    over(of, stray)
+    assert of.live(OTHER) == []
+
+
+def test_an_ended_order_is_known_by_its_id_and_no_longer_found():
+    of, _ = desk()
+    own = made.own()
+    of.add(own)
+    assert of.find(own.order_id) is own
+    assert of.live_ids() == [own.order_id]
+    over(of, own)
+    assert of.find(own.order_id) is None
+    assert of.knows(own.order_id)
+    assert not of.knows(OrderId("9"))
+    assert of.live_ids() == []
+
+
+def test_an_order_that_filled_stays_until_its_fills_are_booked():
+    of, out = desk()
+    own = made.own()
+    of.add(own)
+    assert not of.has_fills(made.MARKET)
+    of.merge_read(own, made.shown(own, filled=4, remaining=6), T0)
+    assert list(of.with_fills(made.MARKET)) == [own]
+    over(of, own, 4)
+    assert of.has_fills(OTHER)
+    assert list(of.with_fills(OTHER)) == []
+    assert of.live_ids() == [own.order_id]
+    of.forget_settled(lambda each: 3, T0 + 10 * LAG_NS)
+    assert of.unsettled == [own]
+    assert out.findings == {}
+    of.forget_settled(lambda each: 3, T0 + 10 * LAG_NS + 1)
+    assert out.findings == {"fills_missing": "1 ended orders have fills never shown"}
+    of.forget_settled(lambda each: 4, T0 + 11 * LAG_NS)
+    assert (of.unsettled, out.findings) == ([], {})
+
+
+def test_a_late_answer_that_shows_more_fills_brings_an_ended_order_back_for_its_booking():
+    of, _ = desk()
+    own = made.own()
+    of.add(own)
+    over(of, own)
+    assert of.unsettled == []
+    over(of, own, 4)
+    assert of.unsettled == [own]
+    assert of.live_count() == 0
+
+
+def test_an_open_order_needs_no_attention_and_nothing_is_due():
+    of, out = desk()
+    for number in range(5):
+        of.add(made.own(number=number))
+    assert of.next_due_ns() == NEVER_NS
+    of.recover(T0 + 100 * LAG_NS)
+    assert sent(out) == []
+
+
+def test_a_quiet_beat_does_not_walk_the_open_orders():
+    of, _ = desk()
+    of.add(made.own(number=1))
+    quiet = made.own(number=2)
+    of.add(quiet)
+    quiet.read_due_ns = T0  # set behind the desk's back, and never filed
+    assert of.next_due_ns() == NEVER_NS
+    of.missing_from_list(made.own(), T0, T0)
+    of.merge_read(quiet, made.shown(quiet), T0)
+    assert of.next_due_ns() == T0
+
+
+def test_a_doomed_order_is_due_when_its_cancel_is():
+    of, _ = desk()
+    own = made.own()
+    own.doomed, own.due_ns = True, T0 + 7
+    of.add(own)
+    assert of.next_due_ns() == T0 + 7
+
+
+def test_the_unknown_are_counted_with_the_suspected():
+    of, _ = desk()
+    lost, blurred, suspected = (
+        made.own(State.LOST, number=1),
+        made.own(number=2),
+        made.own(number=3),
+    )
+    blurred.sent_amend(Amend(price=45))
+    blurred.answered(Fact.NO_ANSWER, T0)
+    suspected.missing(T0)
+    for own in (lost, blurred, suspected, made.own(number=4)):
+        of.add(own)
+    assert of.unknown_count() == 3
+    assert of.oldest_unknown_ns(T0 + 5) == 5
+
+
+@pytest.mark.parametrize(("state", "undecided"), [(State.SENT, True), (State.OPEN, False)])
+def test_a_create_without_an_id_is_undecided(state, undecided):
+    of, _ = desk()
+    of.add(made.own(state))
+    assert of.creates_undecided() is undecided
+
+
+def test_a_finding_names_five_orders_at_most():
+    of, out = desk()
+    for number in range(6):
+        own = made.own(number=number)
+        of.add(own)
+        answer(of, own, m.ReadOrder(own.order_id), m.Refused(404, "order_not_found", ""))
+    assert out.findings[Finding.MISSING].count("order 100") == 5
+
+
+# --- bounds (B14) ---------------------------------------------------------------------------------
+
+
+def test_beyond_its_bound_the_desk_makes_no_order_and_takes_no_stranger(monkeypatch):
+    monkeypatch.setattr(shelf, "LIVE_MAX", 3)
+    of, out = desk()
+    for number in range(3):
+        assert not of.is_full()
+        of.add(made.own(number=number))
+    assert of.is_full()
+    own = made.own(State.SENT, number=9)
+    assert not of.send_create(own, create(own), T0)
+    of.add(OwnOrder.found_resting(made.shown(made.own(), order_id="55"), T0))
+    assert (of.live_count(), of.knows(OrderId("55")), sent(out)) == (3, False, [])
+
+
+def test_beyond_its_bound_the_desk_still_keeps_what_may_be_live(monkeypatch):
+    monkeypatch.setattr(shelf, "LIVE_MAX", 1)
+    of, _ = desk()
+    of.add(made.own(number=1))
+    order = made.intent()
+    of.add(OwnOrder.left_behind(m.OpenIntent(order, b"{}"), T0))
+    assert of.live_count() == 2
+
+
+def test_too_many_ended_orders_without_booked_fills_stop_new_ones(monkeypatch):
+    monkeypatch.setattr(shelf, "UNSETTLED_MAX", 1)
+    of, _ = desk()
+    own = made.own()
+    of.add(own)
+    assert not of.is_full()
+    over(of, own, 4)
+    assert of.is_full()
+
+
+def test_the_oldest_ended_id_and_stray_place_are_forgotten_beyond_their_bounds(monkeypatch):
+    monkeypatch.setattr(shelf, "ENDED_IDS_MAX", 2)
+    monkeypatch.setattr(shelf, "STRAYS_MAX", 2)
+    of, _ = desk()
+    orders = [made.own(number=number) for number in range(3)]
+    for own in orders:
+        of.add(own)
+        over(of, own)
+    assert [of.knows(own.order_id) for own in orders] == [False, True, True]
+    lost = [made.own(State.LOST, number=number, price=50 + number) for number in range(3)]
+    for own in lost:
+        of.add(own)
+        answer(of, own, create(own, True), m.Refused(422, "insufficient_shares", ""))
+    of.explain_lost([], T0 + 10 * LAG_NS)
+    seen = [of.landed_late(made.shown(own, order_id="7")) for own in lost]
+    assert seen == [False, True, True]
+
+
+def test_an_amended_order_may_appear_at_either_of_its_prices():
+    own = made.own()
+    assert len(shelf.slots_of(own)) == 1
+    own.sent_amend(Amend(price=45))
+    assert [slot[3] for slot in shelf.slots_of(own)] == [40, 45]
+    own.amend = Amend(qty=Qty(4))
+    assert [slot[3] for slot in shelf.slots_of(own)] == [40]

@@ -1,0 +1,354 @@
+"""Claims about what leaves first, what a limit holds back, and what no limit ever holds back."""
+
+from types import SimpleNamespace
+
+import msgspec
+import pytest
+
+from bot.core import messages as m
+from bot.core.desk import Desk
+from bot.core.hints import Hints
+from bot.core.ledgers import Ledgers
+from bot.core.order import OwnOrder, State
+from bot.core.outbox import Outbox
+from bot.core.quoting import Quoting
+from bot.core.sending import Sending
+from bot.core.settings import BudgetSettings, PaceSettings, RiskSettings, TraderSettings
+from bot.core.spend import Lane
+from bot.core.strategy import Strategy
+from bot.core.wishes import WantAmend, WantCancel, WantCreate
+from tests.bot import made
+from tests.bot.made import INSTANT, LAG_NS, T0
+from venue.wire import model
+from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
+from venue.wire.names import ProjectId, Ticker
+from venue.wire.requests import Amend
+
+SECOND = 1_000_000_000
+MS = 1_000_000
+SERIES = Ticker("ACME-VAL")
+
+
+class Account:
+    """One rung that may be quoted, on an account without a history."""
+
+    def __init__(self, risk=None, pace=None) -> None:
+        limits = {
+            "event_loss_cents": 100_000,
+            "series_loss_cents": 100_000,
+            "rung_position_qty": 1_000,
+            "order_qty": 100,
+            "resting_orders": 500,
+        }
+        self.settings = TraderSettings(
+            series_ticker=SERIES,
+            risk=RiskSettings(**{**limits, **(risk or {})}),
+            pace=PaceSettings(**{"market_writes_burst": 400, "writes_burst": 400, **(pace or {})}),
+        )
+        self.out = Outbox(BudgetSettings())
+        self.desk = Desk(self.settings.trust, self.out)
+        self.ledgers = Ledgers(self.settings.trust, self.desk, self.out)
+        self.quoting = Quoting(
+            self.settings, lambda: Strategy(None), self.desk, self.ledgers, self.out
+        )
+        self.hints = Hints(self.settings.trust)
+        self.sending = Sending(
+            self.settings, self.desk, self.ledgers, self.quoting, self.hints, self.out
+        )
+        self.sending.nonce = "boot"
+        self.quoting.take_series([event()], T0, T0)
+        self.rung = self.quoting.ladders[0].rungs[0]
+        self.rung.blocked, self.rung.unjudged = "", False
+        self.denied: list[object] = []
+        self.rung.denied = self.denied.append  # type: ignore[method-assign]
+
+    def rests(self, price: int, number: int = 1, qty: int = 10, **wanted) -> OwnOrder:
+        """An order of ours that rests."""
+        own = made.own(State.OPEN, T0 - 9 * SECOND, number, price=price, qty=qty, **wanted)
+        self.desk.add(own)
+        self.rung.orders_changed()
+        return own
+
+    def spend(self, *wishes, now_ns: int = T0) -> list[m.Request]:
+        """Carry wishes out. The requests that left, in order."""
+        before = len(self.out.effects)
+        self.sending.spend([(self.rung, wish) for wish in wishes], now_ns)
+        return [each.request for each in self.out.effects[before:] if isinstance(each, m.Send)]
+
+    def cancel(self, *wishes, now_ns: int = T0) -> list[m.Request]:
+        """Carry the cancels among wishes out."""
+        before = len(self.out.effects)
+        self.sending.cancel([(self.rung, wish) for wish in wishes], now_ns)
+        return [each.request for each in self.out.effects[before:] if isinstance(each, m.Send)]
+
+
+def event() -> model.Event:
+    """One binary market."""
+    ticker = Ticker(f"{SERIES}-27Q1")
+    market = model.Market(
+        ticker=Ticker(f"{ticker}-YES"),
+        market_id=made.MARKET,
+        event_ticker=ticker,
+        project_market_id="p",
+        name="n",
+        outcome_label="yes",
+        state=model.MarketState.ACTIVE,
+        min_price=Price(1),
+        max_price=Price(99),
+        tick_size=1,
+        maker_fee_rate="0",
+        taker_fee_rate="0",
+        open_interest=Qty(0),
+        created_at=INSTANT,
+        updated_at=INSTANT,
+    )
+    return model.Event(
+        event_ticker=ticker,
+        series_ticker=SERIES,
+        project_market_id="p",
+        project_id=ProjectId("q"),
+        title="t",
+        category="c",
+        status=model.EventStatus.OPEN,
+        mutually_exclusive=False,
+        resolution_date=INSTANT,
+        markets=(market,),
+    )
+
+
+def create(price: int = 40, qty: int = 10, value: float = 1.0) -> WantCreate:
+    """A wanted bid."""
+    return WantCreate(BookSide.BID, Price(price), Outcome.YES, Side.BUY, Qty(qty), "wanted", value)
+
+
+def offer(price: int = 60, qty: int = 10) -> WantCreate:
+    """A wanted ask."""
+    return WantCreate(BookSide.ASK, Price(price), Outcome.NO, Side.BUY, Qty(qty), "wanted", 1.0)
+
+
+def move(own: OwnOrder, price: int, value: float = 1.0) -> WantAmend:
+    """A wanted change of price."""
+    return WantAmend(own, Amend(price=Price(price)), False, "moved", value)
+
+
+def prices(requests: list[m.Request]) -> list[int]:
+    """Prices of creates."""
+    return [each.order.price for each in requests if isinstance(each, m.Create)]
+
+
+# --- which goes first -----------------------------------------------------------------------------
+
+
+def test_the_most_valuable_wish_leaves_first_and_of_equals_the_first_wished_for():
+    of = Account()
+    sent = of.spend(create(10, value=1), create(20, value=3), create(30, value=2), create(11))
+    assert prices(sent) == [20, 30, 10, 11]
+
+
+def test_with_one_token_left_only_the_most_valuable_leaves():
+    of = Account()
+    while of.out.purse.tokens(T0) > 61:
+        of.out.purse.spend(Lane.CREATE, T0)
+    assert prices(of.spend(create(10, value=1), create(20, value=3))) == [20]
+    assert of.denied == []
+
+
+def test_a_read_of_an_order_that_may_have_filled_competes_by_its_shares():
+    of = Account()
+    own = of.rests(45)
+    print_ = m.TradeSeen(made.MARKET, 1, "t", Price(45), Qty(5), False)
+    of.hints.saw(print_, [own], T0 - SECOND)
+    sent = of.spend(create(20, value=6), create(30, value=4))
+    assert [type(each).__name__ for each in sent] == ["Create", "ReadOrder", "Create"]
+    assert sent[1] == m.ReadOrder(own.order_id)
+    assert of.spend() == []
+
+
+def test_a_read_leaves_where_nothing_may_be_written():
+    of = Account()
+    of.sending.venue_refuses("venue_halted", T0)
+    own = of.rests(45)
+    of.hints.saw(m.TradeSeen(made.MARKET, 1, "t", Price(45), Qty(5), False), [own], T0 - SECOND)
+    assert of.spend(create()) == [m.ReadOrder(own.order_id)]
+
+
+def test_a_wish_of_a_rung_that_may_not_send_stays_where_it_is():
+    of = Account()
+    of.rung.suspect_since_ns = T0
+    assert of.spend(create()) == []
+
+
+def test_no_more_writes_are_on_their_way_than_allowed():
+    of = Account(pace={"requests_in_flight": 2})
+    assert prices(of.spend(*(create(price) for price in (10, 20, 30)))) == [10, 20]
+    assert of.denied == []
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+def test_what_a_limit_denies_is_told_to_its_rung():
+    of = Account(risk={"rung_position_qty": 100})
+    of.rests(40, qty=100)
+    wish = create(41)
+    assert of.spend(wish) == []
+    assert of.denied == [wish]
+
+
+def test_a_create_leaves_with_as_much_as_the_limits_admit():
+    of = Account(risk={"rung_position_qty": 100})
+    of.rests(40, qty=95)
+    [sent] = of.spend(create(41, qty=10))
+    assert sent.order.qty == 5
+
+
+def test_no_more_orders_rest_than_allowed():
+    of = Account(risk={"resting_orders": 2})
+    of.rests(40)
+    assert prices(of.spend(create(30, value=2), create(20))) == [30]
+    assert len(of.denied) == 1
+
+
+@pytest.mark.parametrize(("flat_ms", "count"), [(484, 0), (485, 1), (494, 1), (495, 2)])
+def test_no_create_makes_the_time_to_flat_longer_than_allowed(flat_ms, count):
+    """With 100 tokens left, 195 orders take 475 ms; each create adds one, and takes a token."""
+    of = Account(risk={"flat_ns": flat_ms * MS})
+    while of.out.purse.tokens(T0) > 100:
+        of.out.purse.spend(Lane.CANCEL, T0)
+    for number in range(195):
+        of.rests(10, number, qty=1)
+    sent = of.spend(*(create(20 + price, qty=1) for price in range(5)))
+    assert of.out.flat_ns(of.desk.live_count(), T0) <= flat_ms * MS
+    assert len(sent) == count
+
+
+def test_orders_of_others_on_the_key_count_for_the_time_to_flat():
+    of = Account(risk={"flat_ns": 500 * MS})
+    other = of.out.purse.join()
+    of.out.purse.rests(497, other)
+    assert prices(of.spend(create(30), create(20))) == [30]
+
+
+def test_one_market_bears_so_many_writes_and_then_two_a_second():
+    of = Account(pace={"market_writes_burst": 3, "market_writes_per_second": 2})
+    wishes = [create(price) for price in (10, 20, 30, 35)]
+    assert prices(of.spend(*wishes)) == [10, 20, 30]
+    assert of.denied == [wishes[3]]
+    assert prices(of.spend(wishes[3], now_ns=T0 + SECOND // 2)) == [35]
+
+
+def test_a_cancel_leaves_whatever_the_pace():
+    of = Account(pace={"market_writes_burst": 1, "writes_burst": 1})
+    own = [of.rests(price, number) for number, price in enumerate((10, 20, 30))]
+    assert len(of.cancel(*(WantCancel(each, "not wanted") for each in own))) == 3
+
+
+@pytest.mark.parametrize(("fair", "left"), [(39.9, "CancelResting"), (40.0, None), (45.0, None)])
+def test_an_order_beyond_the_fair_price_that_may_not_move_is_cancelled(fair, left):
+    of = Account(pace={"market_writes_burst": 1, "market_writes_per_second": 1})
+    own = of.rests(40)
+    of.spend(create(10))
+    of.rung.fair = SimpleNamespace(value_cents=fair)  # type: ignore[assignment]
+    wish = move(own, 30)
+    sent = of.spend(wish)
+    assert [type(each).__name__ for each in sent] == ([left] if left else [])
+    assert of.denied == ([] if left else [wish])
+
+
+def test_a_change_that_a_limit_does_not_admit_ends_the_order():
+    of = Account(risk={"event_loss_cents": 410, "series_loss_cents": 410})
+    own = of.rests(40)
+    assert of.spend(move(own, 90)) == [m.CancelResting(own.order_id)]
+
+
+# --- findings -------------------------------------------------------------------------------------
+
+
+def test_while_somebody_else_spends_on_our_key_nothing_new_is_made_and_the_rest_goes_on():
+    of = Account()
+    own = of.rests(40)
+    of.out.find("foreign_spend", "")
+    sent = of.spend(create(20), move(own, 35))
+    assert [type(each).__name__ for each in sent] == ["AmendResting"]
+
+
+def differ(of: Account, ours: int, theirs: int) -> None:
+    """Make our books and the venue's differ about the YES shares of the rung."""
+    of.ledgers.balance_read(model.Balance(Cents(0), Cents(0), Cents(0)), T0, T0)
+    of.ledgers.positions_read([], T0, T0)
+    of.ledgers.open_books()
+    bought = msgspec.structs.replace(
+        made.fill(made.own(State.OPEN, number=99), 1, ours), market_id=made.MARKET
+    )
+    of.ledgers.fills_read((bought,), T0, T0, [])
+    held = model.Position(
+        ticker=Ticker("x"),
+        market_id=made.MARKET,
+        outcome=model.ShownOutcome.YES,
+        qty=Qty(theirs),
+    )
+    at_ns = T0 + 5 * LAG_NS
+    of.ledgers.positions_read([held], at_ns, at_ns)
+    of.ledgers.fills_read((bought,), at_ns + 2 * LAG_NS, at_ns + 2 * LAG_NS, [])
+    assert "position_differs" in of.out.findings
+
+
+def test_while_positions_differ_only_what_shrinks_one_is_made():
+    of = Account()
+    differ(of, 20, 12)
+    [sent] = of.spend(create(30), offer(60, qty=50), now_ns=T0 + 9 * LAG_NS)
+    assert (sent.order.outcome, sent.order.qty) == (Outcome.NO, 12)
+
+
+def test_what_may_shrink_a_position_already_leaves_less_to_make():
+    of = Account()
+    of.rests(62, qty=8, outcome=Outcome.NO)
+    differ(of, 20, 12)
+    [sent] = of.spend(offer(60, qty=50), now_ns=T0 + 9 * LAG_NS)
+    assert sent.order.qty == 4
+
+
+def test_while_positions_differ_what_could_let_one_grow_or_turn_is_pulled():
+    of = Account()
+    bid = of.rests(30, 1)
+    oldest = of.rests(38, 2, qty=8, outcome=Outcome.NO)
+    exact = of.rests(39, 3, qty=4, outcome=Outcome.NO)
+    beyond = of.rests(40, 4, qty=1, outcome=Outcome.NO)
+    of.sending.pull_growth()
+    assert not any(own.doomed for own in (bid, oldest, exact, beyond))
+    differ(of, 20, 12)
+    of.sending.pull_growth()
+    assert [own.doomed for own in (bid, oldest, exact, beyond)] == [True, False, False, True]
+
+
+# --- a venue that takes no writes -----------------------------------------------------------------
+
+
+def test_a_halted_venue_is_probed_with_one_write_in_five_seconds():
+    of = Account()
+    own = [of.rests(price, number) for number, price in enumerate((10, 20))]
+    cancels = [WantCancel(each, "not wanted") for each in own]
+    of.sending.venue_refuses("venue_halted", T0)
+    assert of.cancel(*cancels, now_ns=T0 + 5 * SECOND - 1) == []
+    assert len(of.cancel(*cancels, now_ns=T0 + 5 * SECOND)) == 1
+    assert of.cancel(*cancels, now_ns=T0 + 5 * SECOND) == []
+
+
+def test_a_venue_that_takes_cancels_only_gets_them_all_and_one_create_as_a_probe():
+    of = Account()
+    own = [of.rests(price, number) for number, price in enumerate((10, 20))]
+    of.sending.venue_refuses("venue_cancel_only", T0)
+    assert len(of.cancel(*(WantCancel(each, "") for each in own))) == 2
+    assert of.spend(create(30)) == []
+    assert of.spend(create(30), now_ns=T0 + 5 * SECOND) == []  # the cancels are under way
+    for request_id in list(of.out.pending):
+        of.out.answered(m.Replied(request_id, m.Unknown("")), T0 + 5 * SECOND)
+    assert prices(of.spend(create(30), create(31), now_ns=T0 + 5 * SECOND)) == [30]
+    of.sending.venue_takes()
+    assert prices(of.spend(create(31), now_ns=T0 + 5 * SECOND)) == [31]
+
+
+def test_every_create_has_an_id_of_its_own_that_begins_with_the_boot():
+    of = Account()
+    sent = of.spend(create(10), create(20))
+    assert [each.order.client_order_id for each in sent] == ["boot-1", "boot-2"]

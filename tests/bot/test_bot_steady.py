@@ -1,0 +1,119 @@
+"""Claims about the flicker of wanted quotes: steps back at once, forward when it has lasted."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.core.steady import Steady
+from bot.core.strategy import Quote
+from venue.wire.money import BookSide, Price, Qty
+
+BID, ASK = BookSide.BID, BookSide.ASK
+WINDOW = 500
+
+
+def quote(price: int, qty: int = 10, side: BookSide = BID, limit: int | None = None) -> Quote:
+    return Quote(side, Price(price), Qty(qty), None if limit is None else Price(limit))
+
+
+def told(*wishes: tuple[int, list[Quote]], side: BookSide = BID) -> list[Quote]:
+    """What is steady after the last of these wishes, each made at its time."""
+    steady = Steady(side, WINDOW)
+    out: list[Quote] = []
+    for at, wanted in wishes:
+        out, _ = steady.quotes(wanted, at)
+    return out
+
+
+def test_a_first_wish_is_taken_as_it_is():
+    assert told((0, [quote(40)])) == [quote(40)]
+
+
+@pytest.mark.parametrize(("side", "from_", "to"), [(BID, 41, 40), (ASK, 59, 60)])
+def test_a_step_back_is_taken_at_once(side, from_, to):
+    steady = told((0, [quote(from_, side=side)]), (9, [quote(to, side=side)]), side=side)
+    assert steady == [quote(to, side=side)]
+
+
+@pytest.mark.parametrize(("side", "from_", "to"), [(BID, 40, 41), (ASK, 60, 59)])
+def test_a_bolder_price_waits_and_is_the_limit_meanwhile(side, from_, to):
+    first, bolder = (0, [quote(from_, side=side)]), [quote(to, side=side)]
+    early = told(first, (2_000, bolder), (2_000 + WINDOW - 1, bolder), side=side)
+    assert early == [quote(from_, side=side, limit=to)]
+    assert told(first, (2_000, bolder), (2_000 + WINDOW, bolder), side=side) == bolder
+
+
+def test_it_says_when_a_wish_that_waits_may_come_into_force():
+    steady = Steady(BID, WINDOW)
+    assert steady.quotes([quote(40)], 0)[1] is None
+    assert steady.quotes([quote(41)], 2_000)[1] == 2_000 + WINDOW
+
+
+def test_a_limit_of_the_wish_stays_its_limit():
+    assert told((0, [quote(40)]), (9, [quote(41, limit=43)])) == [quote(40, limit=43)]
+
+
+def test_a_larger_size_waits_and_a_smaller_does_not():
+    assert told((0, [quote(40, 10)]), (9, [quote(40, 20)])) == [quote(40, 10, limit=40)]
+    assert told((0, [quote(40, 10)]), (9, [quote(40, 4)])) == [quote(40, 4)]
+
+
+def test_a_level_that_comes_back_waits_too():
+    assert told((0, [quote(40)]), (9, []), (18, [quote(40)])) == []
+
+
+def test_after_a_pull_the_next_wish_is_taken_as_it_is():
+    steady = Steady(BID, WINDOW)
+    steady.quotes([quote(40)], 0)
+    steady.forget()
+    assert steady.quotes([quote(45)], 1)[0] == [quote(45)]
+
+
+def test_without_a_window_everything_is_taken_as_it_is():
+    steady = Steady(BID, 0)
+    steady.quotes([quote(40)], 0)
+    assert steady.quotes([quote(45), quote(44)], 1) == ([quote(45), quote(44)], None)
+
+
+def test_the_other_side_is_none_of_its_business():
+    assert told((0, [quote(40), quote(60, side=ASK)])) == [quote(40)]
+
+
+def test_twenty_swings_a_second_leave_the_safer_price():
+    steady = Steady(BID, WINDOW)
+    for swing in range(200):
+        out, _ = steady.quotes([quote(40 + swing % 2)], 50 * swing)
+        if swing:
+            assert [each.price for each in out] == [40]
+
+
+wishes = st.lists(
+    st.tuples(
+        st.integers(0, 700),
+        st.lists(st.tuples(st.integers(30, 50), st.integers(1, 20)), max_size=3),
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+@given(wishes)
+def test_what_is_steady_is_never_bolder_or_larger_than_the_wish_and_is_it_after_two_windows(drawn):
+    steady, now = Steady(BID, WINDOW), 0
+    wanted: list[Quote] = []
+    for gap, pairs in drawn:
+        now += gap
+        prices = sorted({price for price, _ in pairs}, reverse=True)
+        wanted = [quote(price, pairs[0][1]) for price in prices]
+        out, again = steady.quotes(wanted, now)
+        assert len(out) <= len(wanted)
+        for each, wish in zip(out, wanted, strict=False):
+            assert each.price <= wish.price
+            assert each.qty <= wish.qty
+        assert again is not None or out == wanted
+    for _ in range(2):
+        if again is not None:
+            assert again > now
+            now = again
+            out, again = steady.quotes(wanted, now)
+    assert (out, again) == (wanted, None)

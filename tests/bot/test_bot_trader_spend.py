@@ -1,0 +1,107 @@
+"""Claims about the whole trader and its requests: what a quiet book costs, who else is on the key,
+and what a refused key leaves resting."""
+
+from collections import Counter
+from functools import partial
+
+import pytest
+
+from bot.core import messages as m
+from bot.core.report import Phase
+from bot.core.settings import BudgetSettings, KeySettings, TraderSettings
+from bot.core.spend import Purse
+from bot.core.strategy import Strategy
+from bot.core.trader import Trader
+from bot.lab.sim import world as simulated
+from bot.lab.sim.odds import SECOND
+from bot.lab.sim.world import World
+from tests.bot.test_bot_trader import RISK, creates, quoting, resting
+from venue.wire.names import Ticker
+
+
+def sent(world: World) -> Counter[str]:
+    """Kinds of requests from here on; grows as they leave."""
+    count: Counter[str] = Counter()
+    send = world.network.send
+
+    def counted(process, effect):
+        count[type(effect.request).__name__] += 1
+        send(process, effect)
+
+    world.network.send = counted  # type: ignore[method-assign]
+    return count
+
+
+def test_a_quiet_book_costs_less_than_two_requests_a_second():
+    world = quoting()
+    world.run_until(world.now_ns + 5 * SECOND)
+    count = sent(world)
+    world.run_until(world.now_ns + 60 * SECOND)
+    assert sum(count.values()) <= 2 * 60
+    assert count["Create"] == count["AmendResting"] == count["CancelResting"] == 0
+
+
+def test_traders_on_one_credential_spend_from_one_purse():
+    purse = Purse(BudgetSettings(), 0)
+    settings = TraderSettings(series_ticker=Ticker("X"), risk=RISK)
+    one, two = (Trader(settings, lambda: Strategy(None), purse) for _ in range(2))
+    assert one.out.purse is two.out.purse is purse
+    for trader in (one, two):
+        trader.receive(m.Started("0" * 20, ()), SECOND)
+        trader.receive(m.Beat(), SECOND)
+    assert purse.in_flight == len(one.out.pending) + len(two.out.pending) == 10
+
+
+def others(world: World, until_ns: int, per_second: int = 100) -> None:
+    """A second client on our key."""
+    if world.now_ns < until_ns:
+        world.exchange.bucket.take(world.now_ns)
+        gap_s = world._rng.expovariate(per_second)
+        world.after(int(gap_s * SECOND), partial(others, world, until_ns, per_second))
+
+
+def test_a_second_client_on_the_key_is_found_stops_creates_and_is_forgotten_after_it_went():
+    world = quoting()
+    world.run_until(world.now_ns + 10 * SECOND)
+    trader, began_ns = world.process.trader, world.now_ns
+    others(world, began_ns + 20 * SECOND)
+    assert world.run_until(began_ns + 8 * SECOND, lambda: "foreign_spend" in trader.out.findings)
+    assert trader.report(world.now_ns).foreign_per_second > 20
+    rests, made = resting(world), creates(world)
+    for own in list(trader.desk.all_live())[:2]:
+        own.doomed = True
+        trader.quoting.orders_changed(own.market_id)
+    world.run_until(began_ns + 20 * SECOND)
+    assert resting(world) == rests - 2
+    assert creates(world) == made
+    assert trader.phase is Phase.QUOTING
+    world.run_until(began_ns + 58 * SECOND)
+    assert "foreign_spend" not in trader.out.findings
+    assert resting(world) == rests
+
+
+@pytest.mark.parametrize("standby", [False, True])
+def test_when_the_key_is_revoked_only_a_standby_key_can_take_the_orders_away(monkeypatch, standby):
+    """Row 108: nothing rests fifteen seconds later."""
+    keyed = partial(TraderSettings, keys=KeySettings(standby=standby))
+    monkeypatch.setattr(simulated, "TraderSettings", keyed)
+    world = quoting()
+    world.network.revoked = True
+    gone = world.run_until(world.now_ns + 15 * SECOND, lambda: resting(world) == 0)
+    assert gone is standby
+    assert "key_refused" in world.process.trader.out.findings
+    before = creates(world)
+    world.run_until(world.now_ns + 5 * SECOND)
+    assert creates(world) == before
+
+
+def test_after_the_key_works_again_everything_is_quoted_again(monkeypatch):
+    keyed = partial(TraderSettings, keys=KeySettings(standby=True))
+    monkeypatch.setattr(simulated, "TraderSettings", keyed)
+    world = quoting()
+    rests = resting(world)
+    world.network.revoked = True
+    world.run_until(world.now_ns + 15 * SECOND)
+    world.network.revoked = False
+    assert world.run_until(world.now_ns + 20 * SECOND, lambda: resting(world) == rests)
+    assert "key_refused" not in world.process.trader.out.findings

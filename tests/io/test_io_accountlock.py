@@ -1,0 +1,146 @@
+"""Claims about the account's lock: one bot an account and host, and no key given away."""
+
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from bot.io.accountlock import AccountFault, AccountLock, Holder, holder_of
+from bot.io.secret import Secret
+from bot.io.statedir import StateFault
+
+URL = "https://venue.example/v1"
+KEY = Secret("lm_canary_key")
+
+
+@pytest.fixture(autouse=True)
+def folders(tmp_path, monkeypatch) -> tuple[Path, Path]:
+    """A host's two places for locks, empty."""
+    runtime, temporary = tmp_path / "runtime", tmp_path / "temporary"
+    runtime.mkdir()
+    temporary.mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return runtime, temporary
+
+
+def test_a_second_bot_is_refused_within_a_second_and_told_who_holds_it(tmp_path):
+    first = AccountLock.take(URL, KEY, tmp_path / "first")
+    begun = time.monotonic()
+    with pytest.raises(AccountFault) as refused:
+        AccountLock.take(URL, KEY, tmp_path / "second")
+    assert time.monotonic() - begun < 1
+    assert f"process id {os.getpid()}" in str(refused.value)
+    assert str(tmp_path / "first") in str(refused.value)
+    assert "canary" not in str(refused.value)
+    first.close()
+
+
+def test_when_the_first_ends_the_account_is_free_again(tmp_path):
+    AccountLock.take(URL, KEY, tmp_path).close()
+    AccountLock.take(URL, KEY, tmp_path).close()
+
+
+@pytest.mark.parametrize("other", [("https://other.example/v1", KEY), (URL, Secret("lm_other"))])
+def test_another_venue_or_key_is_another_account(tmp_path, other):
+    first = AccountLock.take(URL, KEY, tmp_path)
+    second = AccountLock.take(*other, tmp_path)
+    first.close()
+    second.close()
+
+
+@pytest.mark.parametrize("same", ["https://venue.example/v1/", "HTTPS://Venue.example/v1"])
+def test_the_same_address_written_otherwise_is_the_same_account(tmp_path, same):
+    first = AccountLock.take(URL, KEY, tmp_path)
+    with pytest.raises(AccountFault):
+        AccountLock.take(same, KEY, tmp_path)
+    first.close()
+
+
+def test_a_bot_without_a_runtime_folder_meets_one_that_has_it(tmp_path, monkeypatch):
+    first = AccountLock.take(URL, KEY, tmp_path)
+    monkeypatch.delenv("XDG_RUNTIME_DIR")
+    with pytest.raises(AccountFault):
+        AccountLock.take(URL, KEY, tmp_path)
+    first.close()
+
+
+def test_neither_names_nor_contents_hold_the_key_and_all_is_for_the_owner_only(tmp_path, folders):
+    lock = AccountLock.take(URL, KEY, tmp_path)
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    assert len(files) == 2
+    for path in files:
+        assert "canary" not in path.name
+        assert "canary" not in path.read_text()
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    lock.close()
+
+
+def test_a_folder_of_locks_that_is_a_link_is_refused(tmp_path, folders):
+    (tmp_path / "elsewhere").mkdir()
+    (folders[0] / "laddermaker").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StateFault, match="a link or a file"):
+        AccountLock.take(URL, KEY, tmp_path)
+
+
+def test_a_lock_that_is_a_link_is_refused(tmp_path, folders):
+    AccountLock.take(URL, KEY, tmp_path).close()
+    [lock] = folders[0].rglob("*.lock")
+    lock.unlink()
+    lock.symlink_to(tmp_path / "victim")
+    with pytest.raises(StateFault):
+        AccountLock.take(URL, KEY, tmp_path)
+    assert not (tmp_path / "victim").exists()
+
+
+def test_a_folder_of_somebody_else_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    with pytest.raises(StateFault, match="belongs to another user"):
+        AccountLock.take(URL, KEY, tmp_path)
+
+
+def test_who_only_looks_is_told_the_holder_and_takes_nothing(tmp_path):
+    assert holder_of(URL, KEY) is None
+    lock = AccountLock.take(URL, KEY, tmp_path)
+    assert holder_of(URL, KEY) == Holder(os.getpid(), str(tmp_path))
+    lock.close()
+    assert holder_of(URL, KEY) is None
+
+
+def test_a_lock_whose_file_says_nothing_is_a_lock_all_the_same(tmp_path, folders):
+    lock = AccountLock.take(URL, KEY, tmp_path)
+    for folder in folders:
+        for path in folder.rglob("*.lock"):
+            path.write_text("?")
+    assert holder_of(URL, KEY) == Holder()
+    with pytest.raises(AccountFault, match="a bot trades it already"):
+        AccountLock.take(URL, KEY, tmp_path)
+    lock.close()
+
+
+HOLD = """\
+import pathlib, sys, time
+from bot.io.accountlock import AccountLock
+from bot.io.secret import Secret
+lock = AccountLock.take(sys.argv[1], Secret(sys.argv[2]), pathlib.Path("."))
+print("held", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_killed_bot_holds_nothing(tmp_path):
+    command = [sys.executable, "-c", HOLD, URL, KEY.reveal()]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        with pytest.raises(AccountFault, match=f"process id {process.pid}"):
+            AccountLock.take(URL, KEY, tmp_path)
+        process.kill()
+    AccountLock.take(URL, KEY, tmp_path).close()

@@ -1,0 +1,141 @@
+"""Claims about the commands beside run and check: what they refuse, say, and leave unloaded."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli import app
+from bot.config import ReaperSettings, read_draft
+
+ROOT = Path(__file__).resolve().parents[2]
+DEMO = ROOT / "configs" / "demo.yaml"
+PAPER = ROOT / "configs" / "paper.yaml"
+HEAVY = ("httpx", "numpy", "pydantic", "structlog", "uvicorn", "bot.core", "bot.lab", "bot.config")
+
+
+def invoke(*arguments: str):
+    return CliRunner().invoke(app, list(arguments))
+
+
+def paper(folder: Path, reaper: str = "reaper: {key_file: reaper.key}\n") -> Path:
+    """The shipped configuration of an external venue, on a port where nobody listens."""
+    text = PAPER.read_text().replace(":8080/", ":1/").replace("../state/venue-keys.json", "k.json")
+    head, _, rest = text.partition("reaper:")
+    config = folder / "paper.yaml"
+    config.write_text(head + reaper + rest[rest.index("\nbudget:") :])
+    (folder / "k.json").write_text('{"maker": "lm_canary_maker"}')
+    (folder / "reaper.key").write_text("lm_canary_reaper")
+    for name in ("k.json", "reaper.key"):
+        (folder / name).chmod(0o600)
+    return config
+
+
+def test_every_command_has_an_example_and_the_help_loads_nothing_heavy():
+    code = f"""\
+import sys
+from bot.cli import app
+try:
+    app(["--help"])
+except SystemExit:
+    pass
+print([name for name in {HEAVY!r} if name in sys.modules])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+    for command in ("run", "check", "reaper", "cancel-all", "reset", "simulate"):
+        assert f"  {command} " in done.stdout
+        help_text = invoke(command, "--help").output
+        assert f"Example: bot {command}" in help_text
+        assert "--json" in help_text
+
+
+@pytest.mark.parametrize("command", ["reaper", "cancel-all"])
+def test_an_embedded_venue_needs_neither(command):
+    done = invoke(command, str(DEMO))
+    assert done.exit_code == 2
+    assert "the embedded venue ends with its bot" in done.stderr
+
+
+def test_a_reaper_that_the_file_does_not_describe_is_refused(tmp_path):
+    done = invoke("reaper", str(paper(tmp_path, "")))
+    assert done.exit_code == 2
+    assert "name a key of its own there" in done.stderr
+
+
+def test_a_reaper_with_the_bots_own_secret_is_refused_however_it_is_named(tmp_path):
+    config = paper(tmp_path)
+    (tmp_path / "reaper.key").write_text("lm_canary_maker\n")
+    done = invoke("reaper", str(config))
+    assert done.exit_code == 2
+    assert "its key is the bot's own" in done.stderr
+    assert "canary" not in done.output + done.stderr
+
+
+def test_a_key_of_the_reaper_that_cannot_be_read_ends_with_3(tmp_path):
+    config = paper(tmp_path)
+    (tmp_path / "reaper.key").unlink()
+    done = invoke("reaper", str(config))
+    assert done.exit_code == 3
+    assert "reaper.key" in done.stderr
+
+
+def test_a_deadline_that_is_no_time_is_refused():
+    done = invoke("cancel-all", str(PAPER), "--deadline", "60")
+    assert done.exit_code == 2
+    assert "--deadline 60: a number and" in done.stderr
+
+
+def test_a_venue_that_is_not_there_makes_cancel_all_end_with_3_and_claim_nothing(tmp_path):
+    command = [sys.executable, "-m", "bot", "cancel-all", str(paper(tmp_path))]
+    done = subprocess.run(
+        [*command, "--deadline", "300ms", "--json"],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert "canary" not in done.stdout + done.stderr
+    assert '"verified": false' in done.stdout
+    assert '"listed": false' in done.stdout
+
+
+def test_the_reapers_key_is_asked_for_only_where_there_is_one(tmp_path):
+    done = invoke("cancel-all", str(paper(tmp_path, "")), "--reaper-key")
+    assert done.exit_code == 2
+    assert "no reaper is described there" in done.stderr
+
+
+def test_the_shipped_configuration_describes_a_reaper():
+    assert read_draft(PAPER).reaper == ReaperSettings(
+        PAPER.parent / "../state/venue-keys.json", "reaper", None, 10_000_000_000
+    )
+    assert read_draft(DEMO).reaper is None
+
+
+@pytest.mark.parametrize(
+    ("block", "fault"),
+    [
+        ("reaper: {}", "exactly one of key_file and key_env is wanted in reaper"),
+        ("reaper: {key_file: a, key_env: B}", "exactly one of key_file and key_env"),
+        ("reaper: {key_env: LM, key_name: x}", "reaper.key_name: only beside key_file"),
+        ("reaper: {key_env: lm-secret}", "never write the key itself here"),
+        ("reaper: {key_file: a, after_ms: 999}", "reaper.after_ms"),
+        ("reaper: {key_file: a, key: lm_x}", "reaper.key: no such key"),
+    ],
+)
+def test_a_reaper_described_wrongly_is_told(tmp_path, block, fault):
+    faults = [each.text for each in read_draft(paper(tmp_path, block + "\n")).faults]
+    assert any(fault in text for text in faults), faults
+
+
+def test_an_embedded_venue_with_a_reaper_is_told(tmp_path):
+    config = tmp_path / "demo.yaml"
+    config.write_text(f"{DEMO.read_text()}\nreaper: {{key_file: a}}\n")
+    faults = [each.text for each in read_draft(config).faults]
+    assert any("not with an embedded venue" in text for text in faults), faults

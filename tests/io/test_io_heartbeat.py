@@ -1,0 +1,132 @@
+"""Claims about the heartbeat: whole lines for the owner only, and an age that no clock can fake."""
+
+import os
+import stat
+import time
+
+import pytest
+
+from bot.io.heartbeat import BEAT_NS, Heartbeat, Silence, read_pulse
+
+S = 1_000_000_000
+T0 = 50 * S
+
+
+def test_a_beat_can_be_read_back_and_is_for_the_owner_only(tmp_path):
+    assert Heartbeat(tmp_path, "ab" * 10).beat(T0)
+    pulse = read_pulse(tmp_path)
+    assert pulse is not None
+    assert (pulse.boot, pulse.beat, pulse.ended, pulse.plea) == ("ab" * 10, 1, False, "")
+    assert stat.S_IMODE((tmp_path / "heartbeat").stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["heartbeat"]
+
+
+def test_a_busy_loop_writes_twice_a_second_and_no_more(tmp_path):
+    heart = Heartbeat(tmp_path, "ab")
+    for step in range(1_000):
+        heart.beat(T0 + step * S // 100)
+    pulse = read_pulse(tmp_path)
+    assert pulse is not None
+    assert pulse.beat == 10 * S // BEAT_NS
+
+
+def test_a_reader_sees_a_whole_line_at_every_moment(tmp_path):
+    """The file is replaced, never rewritten: an open handle keeps the old line."""
+    heart = Heartbeat(tmp_path, "ab")
+    heart.beat(T0)
+    with (tmp_path / "heartbeat").open() as old:
+        heart.beat(T0 + S)
+        assert '"beat":1,' in old.read()
+    pulse = read_pulse(tmp_path)
+    assert pulse is not None
+    assert pulse.beat == 2
+
+
+def test_a_plea_and_an_end_are_told_at_once(tmp_path):
+    heart = Heartbeat(tmp_path, "ab")
+    heart.beat(T0)
+    heart.plead("key_refused")
+    heart.beat(T0 + 1)
+    pulse = read_pulse(tmp_path)
+    assert pulse is not None
+    assert pulse.plea == "key_refused"
+    heart.end()
+    pulse = read_pulse(tmp_path)
+    assert pulse is not None
+    assert pulse.ended
+
+
+def test_a_heartbeat_that_cannot_be_written_is_told_and_breaks_nothing(tmp_path):
+    heart = Heartbeat(tmp_path / "gone", "ab")
+    assert not heart.beat(T0)
+    heart.end()
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"boot": 1}', b"\xff" * 9_000])
+def test_a_file_that_is_no_heartbeat_is_no_beat(tmp_path, content):
+    (tmp_path / "heartbeat").write_bytes(content)
+    assert read_pulse(tmp_path) is None
+
+
+def test_a_link_in_its_place_is_not_followed(tmp_path):
+    Heartbeat(tmp_path, "ab").beat(T0)
+    (tmp_path / "heartbeat").rename(tmp_path / "other")
+    (tmp_path / "heartbeat").symlink_to(tmp_path / "other")
+    assert read_pulse(tmp_path) is None
+
+
+def silences(*looks: tuple[str | None, float]) -> list[float]:
+    """The silence in seconds after each (mark, seconds)."""
+    silence = Silence()
+    return [silence.look(mark, T0 + int(at * S)) / S for mark, at in looks]
+
+
+def test_silence_counts_from_the_last_new_beat():
+    looks = [("1", 0), ("2", 0.5), ("2", 1), ("2", 1.5), ("3", 2), ("3", 2.25)]
+    assert silences(*looks) == [0, 0, 0.5, 1, 0, 0.25]
+
+
+def test_a_stale_file_and_no_file_at_all_are_never_silence():
+    assert silences(*(("old", at) for at in range(100))) == [0] * 100
+    assert silences(*((None, at) for at in range(100))) == [0] * 100
+
+
+def test_the_first_beat_after_a_stale_file_or_none_counts():
+    assert silences(("old", 0), ("1", 0.5), ("1", 1)) == [0, 0, 0.5]
+    assert silences((None, 0), ("1", 0.5), (None, 1)) == [0, 0, 0.5]
+
+
+def test_a_beat_that_disappears_is_silence():
+    assert silences(("1", 0), ("2", 1), (None, 2), (None, 3)) == [0, 0, 1, 2]
+
+
+def test_a_reader_that_slept_has_not_watched():
+    """The host stood still: when both wake, the bot gets its time to beat."""
+    assert silences(("1", 0), ("2", 1), ("2", 601), ("3", 602)) == [0, 0, 1, 0]
+
+
+def test_after_forgetting_the_beat_seen_last_is_a_stale_one():
+    silence = Silence()
+    for number in range(3):
+        silence.look(str(number), T0 + number * S)
+    silence.forget()
+    assert [silence.look("2", T0 + at * S) for at in range(3, 20)] == [0] * 17
+    silence.look("3", T0 + 20 * S)
+    assert silence.look("3", T0 + 21 * S) == S
+
+
+def test_a_stepped_wall_clock_changes_neither_the_beat_nor_its_age(tmp_path, monkeypatch):
+    heart, silence = Heartbeat(tmp_path, "ab"), Silence()
+
+    def look(at_s: float) -> int:
+        pulse = read_pulse(tmp_path)
+        assert pulse is not None
+        return silence.look(f"{pulse.boot} {pulse.beat}", T0 + int(at_s * S))
+
+    real = time.time_ns
+    for number, step_s in enumerate((0, 3_600, -7_200, 0)):
+        monkeypatch.setattr(time, "time_ns", lambda step_s=step_s: real() + step_s * S)
+        os.utime(tmp_path, None)
+        assert heart.beat(T0 + number * S)
+        assert look(number) == 0
+    assert look(3.5) == S // 2

@@ -1,0 +1,226 @@
+"""Claims about what a journal remembers: creates without an answer, and orders that rest."""
+
+import msgspec
+import pytest
+
+from bot.core import messages as m
+from bot.io.intents import OPEN_MAX, Intents
+from bot.io.memory import Trail
+from bot.io.records import Entry, Head
+from bot.io.working import WORKING_MAX, Working
+from tests.io.samples import ORDER_ID, ORDER_JSON, create, sent
+from venue.wire import codec, model
+from venue.wire.money import Price, Qty
+from venue.wire.names import ClientOrderId, OrderId
+from venue.wire.requests import Amend
+
+SHOWN = codec.decode(ORDER_JSON, model.Order)
+DONE = m.Done(m.OrderShown(SHOWN))
+REFUSED = m.Refused(422, "market_halted", "no")
+UNKNOWN = m.Unknown("502")
+NAME = ClientOrderId("a-1")
+FIRST, AGAIN = sent(create("a-1"), 1), sent(create("a-1", again=True), 2)
+AMEND = sent(m.AmendResting(ORDER_ID, Amend(price=Price(41))), 3)
+CANCEL = sent(m.CancelResting(ORDER_ID), 4)
+LOOK = sent(m.ReadOrder(ORDER_ID), 5)
+
+
+def intent(name: str) -> m.OpenIntent:
+    made = create(name)
+    return m.OpenIntent(made.order, made.body)
+
+
+def reply(answer: m.Answer, number: int = 1) -> m.Replied:
+    return m.Replied(m.RequestId(number), answer)
+
+
+def shown(**other) -> m.Done:
+    return m.Done(m.OrderShown(msgspec.structs.replace(SHOWN, **other)))
+
+
+# --- creates --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("messages", "is_open"),
+    [
+        ([FIRST], True),
+        ([FIRST, reply(DONE)], False),
+        ([FIRST, reply(REFUSED)], False),
+        ([FIRST, reply(UNKNOWN)], True),
+        ([FIRST, reply(UNKNOWN), AGAIN], True),
+        ([FIRST, reply(UNKNOWN), AGAIN, reply(REFUSED, 2)], True),
+        ([FIRST, reply(UNKNOWN), AGAIN, reply(DONE, 2)], False),
+        ([FIRST, reply(REFUSED), AGAIN, reply(REFUSED, 2)], False),
+        ([FIRST, reply(REFUSED), AGAIN], True),
+        ([FIRST, reply(m.Refused(0, "", "connect"))], False),
+        ([FIRST, reply(m.Refused(503, "result_unknown", ""))], True),
+        ([FIRST, reply(m.Refused(500, "of a later version", ""))], True),
+        ([FIRST, reply(m.Refused(422, "duplicate_order_id", ""))], True),
+        ([FIRST, reply(UNKNOWN), AGAIN, reply(m.Refused(422, "market_resolved", ""), 2)], False),
+        ([FIRST, reply(UNKNOWN), m.IntentSettled(NAME)], False),
+        ([FIRST, reply(UNKNOWN), m.IntentSettled(ClientOrderId("a-2"))], True),
+        ([FIRST, m.Started("b", ()), AGAIN, reply(REFUSED, 2)], True),
+        ([FIRST, m.Started("b", ()), reply(DONE)], True),
+        ([FIRST, m.Started("b", (), new_account=True)], False),
+        ([FIRST, m.Finished((), ())], False),
+        ([FIRST, m.Finished((ORDER_ID,), ())], True),
+        ([FIRST, m.Finished((), (NAME,))], True),
+        ([CANCEL, reply(UNKNOWN, 4)], False),
+    ],
+)
+def test_a_create_is_open_until_something_explains_it(messages, is_open):
+    intents = Intents()
+    for each in messages:
+        intents.follow(each)
+    assert intents.open() == ((intent("a-1"),) if is_open else ())
+
+
+def test_an_intent_of_an_earlier_run_is_not_closed_by_a_refusal():
+    intents = Intents((intent("a-1"),))
+    intents.follow(AGAIN)
+    intents.follow(reply(REFUSED, 2))
+    assert intents.open() == (intent("a-1"),)
+
+
+@pytest.mark.parametrize("answer", [DONE, REFUSED])
+def test_an_answer_in_the_next_segment_closes_a_create_of_the_one_before(answer):
+    intents = Intents((intent("a-1"),), (FIRST,))
+    intents.follow(reply(answer))
+    assert intents.open() == ()
+
+
+def test_a_refused_re_send_in_the_next_segment_closes_nothing():
+    intents = Intents((intent("a-1"),), (AGAIN,))
+    intents.follow(reply(REFUSED, 2))
+    assert intents.open() == (intent("a-1"),)
+
+
+def test_more_open_creates_than_can_be_are_seen():
+    intents = Intents(tuple(intent(f"a-{number}") for number in range(OPEN_MAX)))
+    assert not intents.too_many
+    intents.follow(sent(create("one-more"), 1))
+    assert intents.too_many
+
+
+# --- orders ---------------------------------------------------------------------------------------
+
+RESTS = [FIRST, reply(DONE)]
+KNOWN = m.KnownOrder(
+    NAME, ORDER_ID, SHOWN.market_id, create().order.outcome, create().order.side,
+    Price(40), Qty(10), Qty(0), placed_ns=1,
+)  # fmt: skip
+
+
+def followed(messages, working: Working | None = None) -> tuple[m.KnownOrder, ...]:
+    working = working or Working()
+    for at_ns, each in enumerate(messages):
+        working.follow(each, at_ns)
+    return working.orders()
+
+
+def test_an_order_is_known_as_the_answer_to_its_create_shows_it():
+    assert followed(RESTS) == (KNOWN,)
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        [CANCEL, reply(m.Done(m.CancelShown(SHOWN, Qty(10))), 4)],
+        [CANCEL, reply(m.Refused(422, "order_not_cancelable", ""), 4)],
+        [AMEND, reply(shown(status=model.OrderStatus.FILLED), 3)],
+        [LOOK, reply(shown(status=model.OrderStatus.FILLED), 5)],
+        [m.TakenOver(())],
+        [m.TakenOver((OrderId("7"),))],
+        [m.Finished((), ())],
+        [m.Started("b", (), new_account=True)],
+    ],
+)
+def test_an_order_is_forgotten_at_its_end(end):
+    assert followed([*RESTS, *end]) == ()
+
+
+def test_a_create_that_fills_at_once_is_never_known():
+    assert followed([FIRST, reply(shown(status=model.OrderStatus.FILLED))]) == ()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        [m.TakenOver((ORDER_ID,))],
+        [m.Finished((ORDER_ID,), ())],
+        [m.Started("b", ())],
+        [CANCEL, reply(m.Refused(429, "rate_limited", ""), 4)],
+        [CANCEL, reply(m.Refused(404, "order_not_found", ""), 4)],
+        [LOOK, reply(UNKNOWN, 5)],
+        [LOOK, reply(DONE, 5)],
+    ],
+)
+def test_an_order_stays_known_and_settled(other):
+    assert followed([*RESTS, *other]) == (KNOWN,)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        [AMEND],
+        [AMEND, reply(UNKNOWN, 3)],
+        [AMEND, m.Started("b", ())],
+        [CANCEL],
+        [CANCEL, reply(UNKNOWN, 4)],
+        [CANCEL, reply(m.Refused(503, "result_unknown", ""), 4)],
+        [AMEND, reply(UNKNOWN, 3), LOOK, reply(DONE, 5)],
+    ],
+)
+def test_an_order_with_an_undecided_write_is_not_settled(write):
+    [order] = followed([*RESTS, *write])
+    assert not order.settled
+
+
+def test_an_amend_that_is_answered_settles_its_order_at_the_new_price():
+    changed = shown(price=Price(41), remaining_qty=Qty(8), filled_qty=Qty(2))
+    [order] = followed([*RESTS, AMEND, reply(UNKNOWN, 3), AMEND, reply(changed, 3)])
+    assert order == msgspec.structs.replace(KNOWN, price=Price(41), remaining=Qty(8), filled=Qty(2))
+
+
+def test_an_amend_may_give_an_order_another_id():
+    [order] = followed([*RESTS, AMEND, reply(shown(order_id=OrderId("77")), 3)])
+    assert order.order_id == "77"
+    assert order.client_order_id == NAME
+
+
+def test_a_read_tells_of_fills_and_never_takes_one_back():
+    more = shown(remaining_qty=Qty(6), filled_qty=Qty(4))
+    [order] = followed([*RESTS, LOOK, reply(more, 5), LOOK, reply(DONE, 5)])
+    assert (order.remaining, order.filled) == (6, 4)
+
+
+def test_an_answer_in_the_next_segment_settles_an_order_of_the_one_before():
+    waiting = msgspec.structs.replace(KNOWN, settled=False)
+    working = Working((waiting,), (AMEND,))
+    assert followed([reply(shown(price=Price(41)), 3)], working)[0].settled
+
+
+def test_no_more_orders_are_remembered_than_the_bound():
+    working = Working()
+    for number in range(WORKING_MAX + 5):
+        working.follow(sent(create(f"a-{number}"), 1), number)
+        working.follow(reply(shown(order_id=OrderId(str(number)))), number)
+    names = [order.order_id for order in working.orders()]
+    assert names == [str(number) for number in range(5, WORKING_MAX + 5)]
+
+
+def test_a_create_found_by_a_list_is_known_from_there_on():
+    trail = Trail()
+    for at_ns, each in enumerate([FIRST, reply(UNKNOWN), m.IntentSettled(NAME, ORDER_ID)]):
+        trail.follow(Entry(at_ns, each))
+    assert trail.head(9) == Head(9, (), (msgspec.structs.replace(KNOWN, placed_ns=2),), ())
+
+
+def test_a_head_names_the_writes_that_wait_for_an_answer():
+    trail = Trail()
+    for each in (FIRST, LOOK, AMEND, reply(UNKNOWN, 3)):
+        trail.follow(Entry(1, each))
+    assert trail.head(2).under_way == (FIRST,)
+    trail.follow(Entry(2, m.Started("b", ())))
+    assert trail.head(3).under_way == ()

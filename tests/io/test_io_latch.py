@@ -1,0 +1,209 @@
+"""Claims about the latch: on disk or said not to be, and only a person takes it away."""
+
+import json
+import os
+import stat
+from pathlib import Path
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli import app
+from bot.core.report import BreakerReport, Phase
+from bot.io import whole
+from bot.io.crashes import CrashLog
+from bot.io.latch import Latch, LatchFault, LatchRecord
+from bot.io.metrics import Metrics
+from bot.io.snapshot import Snapshot
+from tests.io.samples import report
+
+WALL_NS = 1_800_000_000_000_000_000
+CONFIG = """\
+series: AURELIA-VAL
+venue:
+  embedded: venue.yaml
+strategy:
+  name: ladder
+risk:
+  event_loss_cents: 100
+  series_loss_cents: 200
+  rung_position_qty: 3
+  order_qty: 1
+"""
+
+
+def test_a_folder_without_a_latch_is_not_latched(tmp_path):
+    assert Latch(tmp_path).read() is None
+
+
+def test_what_is_set_is_read_by_another_process_and_by_no_other_user(tmp_path):
+    Latch(tmp_path).set("loss_cents: 501, at most 500", "breaker", WALL_NS)
+    assert Latch(tmp_path).read() == LatchRecord(
+        "loss_cents: 501, at most 500", "2027-01-15T08:00:00.000000000Z", "breaker"
+    )
+    assert stat.S_IMODE(Latch(tmp_path).path.stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["latch.json"]
+
+
+def test_the_first_reason_stands(tmp_path):
+    Latch(tmp_path).set("first", "breaker", WALL_NS)
+    assert Latch(tmp_path).set("second", "reaper", WALL_NS).reason == "first"
+    assert Latch(tmp_path).read().reason == "first"
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"reason":1}', b"\x00" * 70_000])
+def test_a_latch_that_cannot_be_read_is_set(tmp_path, content):
+    Latch(tmp_path).path.write_bytes(content)
+    assert "holds no latch that can be read" in Latch(tmp_path).read().reason
+
+
+def test_a_link_in_the_place_of_the_latch_counts_as_set_and_is_not_followed(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text('{"reason":"secret","at":"","by":"x"}')
+    Latch(tmp_path).path.symlink_to(secret)
+    record = Latch(tmp_path).read()
+    assert record is not None
+    assert record.reason != "secret"
+
+
+def test_clearing_says_whether_there_was_a_latch(tmp_path):
+    latch = Latch(tmp_path)
+    latch.set("x", "breaker", WALL_NS)
+    assert latch.clear()
+    assert not latch.clear()
+    assert latch.read() is None
+
+
+@pytest.mark.parametrize("call", ["write", "fsync"])
+def test_a_disk_that_takes_nothing_is_told_and_leaves_nothing_behind(tmp_path, monkeypatch, call):
+    def full(*_arguments: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, call, full)
+    with pytest.raises(LatchFault, match="No space left on device"):
+        Latch(tmp_path).set("x", "breaker", WALL_NS)
+    monkeypatch.undo()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_content_and_name_are_synced_in_that_order(tmp_path, monkeypatch):
+    calls = []
+    real_fsync, real_replace = os.fsync, Path.replace
+
+    def fsync(handle: int) -> None:
+        calls.append("folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else "file")
+        real_fsync(handle)
+
+    def replace(old: Path, new: Path) -> Path:
+        calls.append("rename")
+        return real_replace(old, new)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    monkeypatch.setattr(Path, "replace", replace)
+    whole.replace_file(tmp_path / "x", b"1")
+    assert calls == ["file", "rename", "folder"]
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def reset(folder: Path, *more: str, answer: str | None = None):
+    """Run `bot reset` on a configuration whose state is in `folder`."""
+    config = folder / "demo.yaml"
+    config.write_text(CONFIG)
+    arguments = ["reset", str(config), "--state-dir", str(folder / "state"), *more]
+    return CliRunner().invoke(app, arguments, input=answer)
+
+
+def latched(folder: Path) -> Latch:
+    """A latch in the state directory."""
+    (folder / "state").mkdir()
+    latch = Latch(folder / "state")
+    latch.set("loss_cents: 501, at most 500", "breaker", WALL_NS)
+    return latch
+
+
+def test_reset_shows_the_reason_and_takes_the_latch_away(tmp_path):
+    latch = latched(tmp_path)
+    done = reset(tmp_path, "--yes")
+    assert done.exit_code == 0
+    assert "by breaker: loss_cents: 501, at most 500" in done.stdout
+    assert latch.read() is None
+
+
+def test_reset_with_nobody_to_ask_changes_nothing_and_ends_with_2(tmp_path):
+    latch = latched(tmp_path)
+    done = reset(tmp_path)
+    assert done.exit_code == 2
+    assert latch.read() is not None
+
+
+@pytest.mark.parametrize(("answer", "code"), [("n\n", 3), ("y\n", 0)])
+def test_reset_does_what_the_person_answers(tmp_path, monkeypatch, answer, code):
+    latch = latched(tmp_path)
+    monkeypatch.setattr("bot.commands.reset._somebody_is_there", lambda: True)
+    done = reset(tmp_path, answer=answer)
+    assert done.exit_code == code
+    assert (latch.read() is None) == (code == 0)
+
+
+def test_reset_of_what_is_not_latched_is_well(tmp_path):
+    done = reset(tmp_path, "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout)["was_latched"] is False
+    assert not (tmp_path / "state").exists()
+
+
+def test_reset_tells_a_script_what_was_latched(tmp_path):
+    latched(tmp_path)
+    told = json.loads(reset(tmp_path, "--yes", "--json").stdout)
+    assert told == {
+        "was_latched": True,
+        "by": "breaker",
+        "reason": "loss_cents: 501, at most 500",
+        "crashes": False,
+    }
+
+
+def test_reset_forgets_the_crashes_and_leaves_the_mark_of_a_run(tmp_path):
+    latched(tmp_path)
+    log = CrashLog(tmp_path / "state")
+    log.begin()
+    log.begin()
+    assert json.loads(reset(tmp_path, "--yes", "--json").stdout)["crashes"] is True
+    kept = json.loads((tmp_path / "state" / "crashes.json").read_bytes())
+    assert kept["unclean"] == []
+    assert kept["running"] is not None
+
+
+def test_a_latch_that_the_disk_keeps_ends_with_3(tmp_path, monkeypatch):
+    latch = latched(tmp_path)
+
+    def refuse(_path: Path) -> None:
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    done = reset(tmp_path, "--yes")
+    monkeypatch.undo()
+    assert done.exit_code == 3
+    assert "Read-only file system" in done.stderr
+    assert latch.read() is not None
+
+
+# --- what is shown --------------------------------------------------------------------------------
+
+
+def test_the_metrics_and_the_health_page_tell_of_a_latch():
+    shown = msgspec.structs.replace(
+        report(Phase.LATCHED),
+        latched="loss_cents: 501, at most 500",
+        breakers=(BreakerReport("loss_cents", 501, 500),),
+    )
+    text = Metrics(lambda: shown).text().decode()
+    assert "laddermaker_latched 1.0" in text
+    assert 'laddermaker_phase{phase="latched"} 1.0' in text
+    assert 'laddermaker_breaker_used{breaker="loss_cents"} 501.0' in text
+    assert 'laddermaker_breaker_limit{breaker="loss_cents"} 500.0' in text
+    snapshot = Snapshot(shown.now_ns, shown.now_ns, shown)
+    assert snapshot.unhealthy() == "latched: loss_cents: 501, at most 500"

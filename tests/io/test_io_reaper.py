@@ -1,0 +1,280 @@
+"""Claims about the reaper: when it acts and when not, latch before cancel, and what it watches."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+
+from bot.core.sweeper import SweepSettings
+from bot.io import heartbeat as heartbeat_module
+from bot.io import reaper as reaper_module
+from bot.io.clock import Clock
+from bot.io.heartbeat import Heartbeat
+from bot.io.latch import Latch, LatchFault
+from bot.io.metrics import Metrics
+from bot.io.reaper import Phase, Reaper, Seen, file_source, key_trouble, page_source
+from bot.io.rest import Rest
+from bot.io.secret import Secret
+from bot.io.snapshot import Snapshot
+from bot.io.status import listen, make_app, serve
+from tests.io.hostile import hostile, says
+from tests.io.samples import ORDER_JSON, report
+
+pytestmark = pytest.mark.anyio
+
+AFTER_NS = 150_000_000
+SWEEP = SweepSettings(read_lag_ns=1_000_000)
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    """A reaper that looks a hundred times a second, and to which a stall is no long silence."""
+    monkeypatch.setattr(reaper_module, "LOOK_S", 0.01)
+    monkeypatch.setattr(heartbeat_module, "LOOK_GAP_NS_MAX", 20_000_000)
+
+
+class Account:
+    """What rests, behind a server that lists and cancels; `status` refuses everything."""
+
+    def __init__(self, *resting: str) -> None:
+        self.resting = list(resting)
+        self.seen: list[str] = []
+        self.refusal: tuple[int, str] | None = None
+        self.at_cancel = lambda: None
+
+    @asynccontextmanager
+    async def served(self) -> AsyncIterator[Rest]:
+        async with hostile(self._talk) as site:
+            self._site = site
+            rest = Rest(site.base_url, Secret("lm_reaper"), 4)
+            yield rest
+            await rest.drain()
+
+    async def _talk(self, writer: asyncio.StreamWriter) -> None:
+        method, target = self._site.requests[-1].split(b" ")[:2]
+        await says(*self._answer(method.decode(), target.decode()))(writer)
+
+    def _answer(self, method: str, target: str) -> tuple[int, bytes]:
+        if self.refusal is not None:
+            return self.refusal[0], json.dumps({"code": self.refusal[1], "error": ""}).encode()
+        if method == "GET":
+            self.seen.append("list")
+            rows = [{**json.loads(ORDER_JSON), "order_id": each} for each in self.resting]
+            return 200, json.dumps({"orders": rows, "cursor": ""}).encode()
+        order_id = target.rpartition("/")[2]
+        if order_id not in self.resting:
+            return 404, b'{"code": "order_not_found", "error": ""}'
+        self.at_cancel()
+        self.seen.append(f"cancel {order_id}")
+        self.resting.remove(order_id)
+        order = {**json.loads(ORDER_JSON), "order_id": order_id, "status": "canceled"}
+        return 200, json.dumps({"order": order, "reduced_by": 10}).encode()
+
+
+class Bot:
+    """A heartbeat that beats while the block lasts, every 10 ms of its own time."""
+
+    def __init__(self, folder) -> None:
+        self.heart = Heartbeat(folder, "ab" * 10)
+        self._now_ns = 0
+
+    def beat(self) -> None:
+        self._now_ns += 10**9
+        self.heart.beat(self._now_ns)
+
+    async def beats(self, seconds: float) -> None:
+        for _ in range(int(seconds / 0.01)):
+            self.beat()
+            await asyncio.sleep(0.01)
+
+
+@asynccontextmanager
+async def watching(
+    account: Account, folder, *, at_once: bool = False, latch: Latch | None = None
+) -> AsyncIterator[Reaper]:
+    """A reaper on that account and folder, running."""
+    async with account.served() as rest:
+        made = Reaper(file_source(folder), rest, Clock(), latch or Latch(folder), AFTER_NS, SWEEP)
+        task = asyncio.ensure_future(made.run(at_once=at_once))
+        try:
+            yield made
+        finally:
+            made.stop()
+            await task
+
+
+async def until(true, longest_s: float = 5.0) -> None:
+    async with asyncio.timeout(longest_s):
+        while not true():  # noqa: ASYNC110 - what is waited for has no event
+            await asyncio.sleep(0.005)
+
+
+async def test_silence_latches_first_and_then_cancels_everything(tmp_path):
+    account, latch = Account("1", "2", "3"), Latch(tmp_path)
+    latched_at_cancel = []
+    account.at_cancel = lambda: latched_at_cancel.append(latch.read() is not None)
+    async with watching(account, tmp_path) as reaper:
+        await Bot(tmp_path).beats(0.2)
+        assert account.resting == ["1", "2", "3"]
+        await until(lambda: reaper.phase is Phase.REAPING and reaper.clean)
+    assert account.resting == []
+    assert latched_at_cancel == [True] * 3
+    record = latch.read()
+    assert record is not None
+    assert record.by == "reaper"
+    assert "no heartbeat" in record.reason
+
+
+async def test_a_bot_that_was_never_seen_to_beat_is_no_dead_bot(tmp_path):
+    Heartbeat(tmp_path, "cd").beat(0)
+    account = Account("1")
+    async with watching(account, tmp_path) as reaper:
+        await asyncio.sleep(3 * AFTER_NS / 1e9)
+        assert reaper.phase is Phase.WAITING
+    assert account.resting == ["1"]
+    assert Latch(tmp_path).read() is None
+
+
+async def test_asked_to_act_at_once_it_waits_for_no_beat(tmp_path):
+    account = Account("1")
+    async with watching(account, tmp_path, at_once=True) as reaper:
+        await until(lambda: account.resting == [])
+        assert reaper.phase is Phase.REAPING
+    assert Latch(tmp_path).read() is not None
+
+
+async def test_a_bot_that_says_it_cannot_cancel_is_swept_up_after_though_it_beats(tmp_path):
+    account, bot = Account("1"), Bot(tmp_path)
+    async with watching(account, tmp_path):
+        await bot.beats(0.1)
+        bot.heart.plead("key_refused")
+        await bot.beats(0.2)
+        assert account.resting == []
+    record = Latch(tmp_path).read()
+    assert record is not None
+    assert "key_refused" in record.reason
+
+
+async def test_a_run_that_ended_well_is_not_mourned(tmp_path):
+    account, bot = Account("1"), Bot(tmp_path)
+    async with watching(account, tmp_path) as reaper:
+        await bot.beats(0.1)
+        bot.heart.end()
+        await asyncio.sleep(3 * AFTER_NS / 1e9)
+        assert reaper.phase is Phase.WAITING
+        await Bot(tmp_path).beats(0.1)
+        assert reaper.phase is Phase.WATCHING
+    assert account.resting == ["1"]
+
+
+async def test_a_latch_that_the_bot_set_is_looked_after_too_but_not_at_once(tmp_path):
+    account, bot = Account("1"), Bot(tmp_path)
+    async with watching(account, tmp_path) as reaper:
+        await bot.beats(0.1)
+        Latch(tmp_path).set("loss_cents 5 of 4", "breaker", 0)
+        await bot.beats(0.05)
+        assert reaper.phase is Phase.REAPING
+        assert account.resting == ["1"], "the bot cancels by itself first"
+        await bot.beats(0.3)
+        assert account.resting == []
+
+
+async def test_reset_by_a_person_it_waits_for_a_beat_and_watches_again(tmp_path):
+    account, bot = Account("1"), Bot(tmp_path)
+    async with watching(account, tmp_path) as reaper:
+        await bot.beats(0.1)
+        await until(lambda: reaper.phase is Phase.REAPING and reaper.clean)
+        account.resting.append("2")
+        Latch(tmp_path).clear()
+        await asyncio.sleep(0.05 + 2 * AFTER_NS / 1e9)
+        assert reaper.phase is Phase.WAITING
+        await bot.beats(0.1)
+        assert reaper.phase is Phase.WATCHING
+        assert account.resting == ["2"]
+        await until(lambda: account.resting == [])
+        assert reaper.phase is Phase.REAPING
+
+
+async def test_a_sweep_under_way_ends_when_a_person_resets_the_latch(tmp_path):
+    account = Account("1")
+    async with watching(account, tmp_path, at_once=True) as reaper:
+        await until(lambda: account.resting == [])
+        Latch(tmp_path).clear()
+        await until(lambda: reaper.phase is Phase.WAITING)
+        account.resting.append("2")
+        await asyncio.sleep(1.3)
+    assert account.resting == ["2"]
+
+
+async def test_a_latch_that_cannot_be_written_stops_no_cancel(tmp_path, monkeypatch):
+    def full(*_: object) -> None:
+        raise LatchFault("no space left on device")
+
+    account, bot, latch = Account("1"), Bot(tmp_path), Latch(tmp_path)
+    monkeypatch.setattr(latch, "set", full)
+    async with watching(account, tmp_path, latch=latch) as reaper:
+        await bot.beats(0.1)
+        await until(lambda: account.resting == [])
+        assert reaper.phase is Phase.REAPING
+        await bot.beats(0.05)
+        assert reaper.phase is not Phase.REAPING, "a bot that beats again is watched again"
+
+
+async def test_stopped_before_the_proof_it_does_not_claim_that_nothing_rests(tmp_path):
+    account = Account("1")
+    account.refusal = (401, "unauthenticated")
+    async with watching(account, tmp_path, at_once=True) as reaper:
+        await asyncio.sleep(0.1)
+    assert not reaper.clean
+
+
+@pytest.mark.parametrize(
+    ("refusal", "status"), [((401, "unauthenticated"), 401), ((403, "forbidden_scope"), 403)]
+)
+async def test_a_key_that_is_refused_is_found_out_before_it_is_needed(refusal, status):
+    account = Account()
+    account.refusal = refusal
+    async with account.served() as rest:
+        trouble = await key_trouble(rest)
+    assert trouble is not None
+    assert trouble.status == status
+
+
+async def test_a_key_with_both_scopes_has_no_trouble_and_a_venue_that_stumbles_is_none():
+    account = Account()
+    async with account.served() as rest:
+        assert await key_trouble(rest) is None
+        account.refusal = (503, "engine_unavailable")
+        assert await key_trouble(rest) is None
+
+
+async def test_the_status_page_shows_a_beat_that_changes_with_every_decision():
+    decided = iter([1_000, 2_000, 2_000])
+    app = make_app(lambda: Snapshot(3_000, next(decided), report()), Metrics(lambda: None), ())
+    page = listen("127.0.0.1", 0)
+    serving = asyncio.ensure_future(serve(app, page))
+    url = f"http://127.0.0.1:{page.getsockname()[1]}/"
+    async with httpx.AsyncClient(trust_env=False) as client:
+        look = page_source(client, url)
+        marks = [await look() for _ in range(3)]
+        serving.cancel()
+        await asyncio.wait([serving])
+        gone = await look()
+    assert marks == [Seen("1000"), Seen("2000"), Seen("2000")]
+    assert gone == Seen(None)
+
+
+async def test_a_page_that_is_not_the_bots_shows_no_beat():
+    async with (
+        hostile(says(302, b"", "Location: http://127.0.0.1:1/")) as site,
+        httpx.AsyncClient(trust_env=False) as client,
+    ):
+        assert await page_source(client, f"http://127.0.0.1:{site.port}/")() == Seen(None)

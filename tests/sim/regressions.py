@@ -1,0 +1,21 @@
+"""Worlds that once broke an invariant, each with what was wrong; they are lived through again."""
+
+from typing import NamedTuple
+
+
+class Regression(NamedTuple):
+    """A seed and how it was narrowed, and what it found."""
+
+    seed: int
+    profile: str
+    found: str
+    without: tuple[str, ...] = ()
+
+
+REGRESSIONS = (
+    Regression(14, "swarm", "a rung resolves while as many YES as NO shares of it are held"),
+    Regression(165, "swarm", "a lost create whose rung resolved was not sent again: no end of it"),
+    Regression(256, "swarm", "the limits went on counting shares of a rung that had settled"),
+    Regression(267, "swarm", "a change of funds let go of a side that was parked as wrong"),
+    Regression(357, "swarm", "a fill between two pages from unequal copies was never booked"),
+)

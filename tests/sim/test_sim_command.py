@@ -1,0 +1,92 @@
+"""Claims about `bot simulate`: the same to the byte in any process, and what it says."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from bot.lab.sim.odds import draw
+from bot.lab.sim.run import run
+
+SHORT = ("--seed", "11", "--until", "3s")
+
+
+def simulate(*words: str, hash_seed: str = "0") -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "bot", "simulate", *words],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+    )
+
+
+def logged(done: subprocess.CompletedProcess[str]) -> str:
+    """The digest of the effect log that it printed."""
+    assert done.returncode == 0, done.stdout + done.stderr
+    return re.search(r"effect log ([0-9a-f]{32})", done.stdout)[1]
+
+
+def test_the_effect_log_is_the_same_twice_and_under_three_hash_seeds():
+    logs = {logged(simulate(*SHORT, hash_seed=seed)) for seed in ("0", "0", "1", "2")}
+    assert len(logs) == 1
+
+
+def test_a_seed_draws_the_same_world_twice():
+    odds = draw(7)
+    first, second = run(odds), run(odds)
+    assert first.steps == second.steps
+    assert first.effect_log() == second.effect_log()
+    assert first.auditor.truth == second.auditor.truth
+
+
+def test_it_prints_the_seed_and_its_draw_first_and_the_rows_met_last():
+    done = simulate(*SHORT)
+    lines = done.stdout.splitlines()
+    assert lines[0] == "seed 11"
+    assert lines[1] == "  seed = 11"
+    assert "rows of the failure catalogue met:" in done.stdout
+    assert "1 seeds, " in lines[-1]
+
+
+def test_json_is_one_line_on_stdout_and_the_draw_goes_to_stderr():
+    done = simulate(*SHORT, "--json")
+    told = json.loads(done.stdout)
+    assert told["seeds"] == 1
+    assert told["broken"] == []
+    assert told["events"] > 0
+    assert "seed 11" in done.stderr
+
+
+def test_two_processes_give_what_one_gives():
+    one = json.loads(simulate("--seeds", "1-3", "--until", "2s", "--json").stdout)
+    two = json.loads(simulate("--seeds", "1-3", "--until", "2s", "--json", "--jobs", "2").stdout)
+    del one["events_per_second"], two["events_per_second"]
+    assert one == two
+
+
+def test_a_world_goes_on_until_it_has_seen_the_events_asked_for():
+    done = simulate("--seed", "11", "--until", "2s", "--events", "12_000", "--json")
+    assert json.loads(done.stdout)["events"] >= 12_000
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--profile", "mild"), "calm, swarm, brutal"),
+        (("--without", "rain"), "rain"),
+        (("--seeds", "9-3"), "0-99"),
+        (("--seed", "1", "--seeds", "1-2"), "one of them"),
+        (("--events", "many"), "whole number"),
+        (("--until", "soon"), "--until"),
+    ],
+)
+def test_a_wrong_option_ends_with_2_and_says_what_is_right(words, said):
+    done = simulate(*words)
+    assert done.returncode == 2
+    assert said in done.stderr

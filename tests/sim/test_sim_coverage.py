@@ -1,0 +1,55 @@
+"""Claims about the coverage table: every row of groups A to H, and every fault, has its place."""
+
+from bot.lab.sim import coverage
+from bot.lab.sim.odds import (
+    EPISODES,
+    FRAME_FAULTS,
+    PROFILES,
+    READ_FAULTS,
+    REQUEST_FAULTS,
+    WRITE_FAULTS,
+    draw,
+)
+
+GROUPS = (REQUEST_FAULTS, WRITE_FAULTS, READ_FAULTS, FRAME_FAULTS, EPISODES)
+
+
+def test_every_row_of_groups_a_to_h_is_there_once_in_order():
+    assert [row.number for row in coverage.ROWS] == list(range(1, 81))
+
+
+def test_a_row_either_can_be_met_or_says_where_it_is_shown_instead():
+    for row in coverage.ROWS:
+        assert bool(row.marks) != bool(row.elsewhere), row
+
+
+def test_a_mark_counts_by_name_by_its_beginning_and_by_a_piece_in_its_middle():
+    counts = {"page": 2, "market_halted:create": 3, "market_x": 5, "result_unknown_after:amend": 7}
+    assert coverage.hits(coverage.Row(1, "", ("page",)), counts) == 2
+    assert coverage.hits(coverage.Row(1, "", ("market_*:*",)), counts) == 3
+    assert coverage.hits(coverage.Row(1, "", ("result_unknown_*",)), counts) == 7
+    assert coverage.hits(coverage.Row(1, "", ("pag",)), counts) == 0
+
+
+def test_a_row_met_too_seldom_is_missed():
+    assert coverage.missed({}, 1).keys() == coverage.by_row({}).keys()
+    assert 38 not in coverage.missed({"flick": 100})
+
+
+def test_no_two_faults_have_one_name():
+    names = [name for group in GROUPS for name in group]
+    assert len(set(names)) == len(names)
+
+
+def test_the_seeds_draw_every_fault_there_is_and_some_draw_none():
+    drawn = [draw(seed) for seed in range(150)]
+    for name in (name for group in GROUPS for name in group):
+        assert any(name in odds.faults() for odds in drawn)
+        assert any(name not in odds.faults() for odds in drawn)
+    assert any(not odds.has_faults() for odds in drawn)
+
+
+def test_the_calm_profile_has_no_fault_and_the_brutal_one_every_fault():
+    assert PROFILES == ("calm", "swarm", "brutal")
+    assert not draw(3, "calm").has_faults()
+    assert sorted(draw(3, "brutal").faults()) == sorted(name for group in GROUPS for name in group)
