@@ -132,10 +132,10 @@ class Channel:
 
     def paused_for(self, gap_ns: int, now_ns: int) -> None:
         """This process stood still: nothing is sent on a rung before its book is confirmed, and
-        what waited meanwhile confirms nothing."""
+        what waited meanwhile confirms nothing. A doubt of before goes on: pause after pause must
+        not put off for ever that quotes are pulled."""
         self._out.note("warning", "process_paused", gap_ns=gap_ns)
         for rung in self._rungs.values():
-            rung.suspect_since_ns = None
             rung.unasked = self._subscribed is not None
             rung.suspect(now_ns)
         self._subscribe_due_ns = now_ns

@@ -263,6 +263,8 @@ class Custody:
             return not self._out.pending
         if self._ledgers.balance_ended_ns is None:
             self._account.hasten(Kind.BALANCE, now_ns)
+            if "position_differs" in self._out.findings:
+                self._account.hasten(Kind.POSITIONS, now_ns)
         else:
             compare_ns = self._ledgers.balance_ended_ns + self._trust.read_lag_ns
             again_ns = self._account.begun_ns[Kind.FILLS] + READ_AGAIN_NS

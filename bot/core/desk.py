@@ -192,6 +192,8 @@ class Desk(Shelf):
             own.refused_since_ns = own.refused_since_ns or now_ns
             own.due_ns = now_ns + self._trust.refused_resend_ns
         else:
+            if fact is Fact.NO_ANSWER:
+                own.refused_since_ns = None  # this sending may yet land, whatever came before it
             own.due_ns = now_ns + (self._trust.resend_ns if request.again else REPEAT_NS)
         if not was_lost:
             self._out.note("warning", "create_unknown", client_order_id=own.client_order_id)
@@ -330,11 +332,14 @@ class Desk(Shelf):
     ) -> bool:
         since_ns = own.refused_since_ns
         wait_ns = self._trust.refused_resend_ns + self._trust.read_lag_ns
-        if since_ns is None or begun_ns < since_ns + wait_ns:
+        shown_from_ns = own.last_write_ns + self._trust.read_lag_ns
+        if since_ns is None or begun_ns < max(since_ns + wait_ns, shown_from_ns):
             return False
         if own.due_ns == NEVER_NS:
             return False  # a re-send is on its way: its answer is better than any list
         rows = strangers.get(slots_of(own)[0], [])
+        if not rows and self._taken_over(own):
+            return False  # that one may be it, and is being cancelled
         if not rows:
             own.unlisted(begun_ns)
             self._may_stray(own)
@@ -347,6 +352,13 @@ class Desk(Shelf):
         self._out.effects.append(IntentSettled(own.client_order_id, own.order_id))
         self._out.note("info", "create_identified", client_order_id=own.client_order_id)
         return True
+
+    def _taken_over(self, own: OwnOrder) -> bool:
+        """Whether an order that was found resting, and may still rest, stands in its slot."""
+        return any(
+            other.inherited and not other.client_order_id and slots_of(other)[0] == slots_of(own)[0]
+            for other in self.live(own.market_id)
+        )
 
     def _explain_moved(
         self, own: OwnOrder, strangers: dict[Slot, list[model.Order]], begun_ns: int

@@ -61,6 +61,7 @@ class Ledgers:
         self.difference_cents: Cents | None = None
         self.history_wanted = False
         self._compared_ns = -1
+        self._shares_compared_ns = -1
         self._differing: dict[tuple[MarketId, Outcome], int] | None = None
 
     # --- what is held -----------------------------------------------------------------------------
@@ -77,8 +78,15 @@ class Ledgers:
         return self.book.fill_count - self._opening_fills
 
     def booked_qty(self, own: OwnOrder) -> int:
-        """Shares of an order whose fills are booked."""
-        return 0 if own.order_id is None else self.book.filled_qty(own.order_id)
+        """Shares of an order whose fills are booked.
+
+        Its id may show fills that the list keeps with an earlier id, and that were not known when
+        that one went (S13): those count for it too.
+        """
+        booked = 0 if own.order_id is None else self.book.filled_qty(own.order_id)
+        for order_id, known in own.earlier:
+            booked += max(0, self.book.filled_qty(order_id) - known)
+        return booked
 
     def _unbooked(self, market_id: MarketId) -> Iterable[tuple[OwnOrder, int]]:
         """Orders of a rung that have filled by more than their booked fills, and by how much."""
@@ -222,10 +230,14 @@ class Ledgers:
     # --- comparing --------------------------------------------------------------------------------
 
     def compared_since(self, quiet_ns: int) -> bool:
-        """Whether the cash was compared with a balance read begun late enough after `quiet_ns`."""
-        return self._opening_cents is None or self._compared_ns >= (
-            quiet_ns + self._trust.read_lag_ns if quiet_ns else 0
-        )
+        """Whether the cash was compared with a balance read begun late enough after `quiet_ns`, and
+        the shares likewise if they differed."""
+        if self._opening_cents is None:
+            return True
+        from_ns = quiet_ns + self._trust.read_lag_ns if quiet_ns else 0
+        if self._differing is not None and self._shares_compared_ns < from_ns:
+            return False
+        return self._compared_ns >= from_ns
 
     def _quiet_before(self, begun_ns: int) -> bool:
         """Whether no fill has been booked that a read begun then may not have shown."""
@@ -263,9 +275,11 @@ class Ledgers:
             else:
                 self._out.clear("cash_differs")
         if self._positions is not None and self._quiet_around(*self._positions[1:], fills_begun_ns):
-            held, _, _ = self._positions
+            held, self._shares_compared_ns, _ = self._positions
             self._positions = None
+            before = self._differing
             self._compare_positions(held)
+            self.history_wanted |= self._differing not in (None, before)
 
     def _settle_by_cash(self, received_cents: int) -> None:
         """Settle resolved rungs by the one choice of winners that explains the cash received.

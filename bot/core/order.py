@@ -10,6 +10,8 @@ Source: design, law 3 and The bot, item 7; reliability, rows 20-36, B1, B7, B8; 
 S31, S43.
 """
 
+from typing import Final
+
 from bot.core.known import EARLIER, Known
 from bot.core.life import IN_FLIGHT, LIFE, Barred, Fact, Finding, State, Suspect
 from bot.core.messages import OpenIntent
@@ -20,6 +22,9 @@ from venue.wire.names import ClientOrderId
 from venue.wire.requests import Amend, QtyOrder, RequestBody, TimeInForce
 
 __all__ = ["IN_FLIGHT", "LIFE", "Fact", "Finding", "OwnOrder", "State", "Suspicion"]
+
+EARLIER_IDS_MAX: Final = 8
+"""Ids that an order had before amends changed them, of which late fills are still told apart."""
 
 
 class OwnOrder(Standing):
@@ -81,7 +86,10 @@ class OwnOrder(Standing):
         own.inherited = self.inherited
         own.doomed = self.doomed
         own.placed_ns = self.placed_ns
-        own.carried = self.filled if shown.filled_qty >= self.filled else Qty(0)
+        so_far = Qty(self.carried + self.filled)
+        own.carried = so_far if shown.filled_qty >= so_far else Qty(0)
+        if self.order_id is not None:
+            own.earlier = (*self.earlier, (self.order_id, self.filled))[-EARLIER_IDS_MAX:]
         own.order_id = shown.order_id
         own.intended = Qty(max(0, self._meant() - self.filled))
         own.known = own._shown(shown, 1)

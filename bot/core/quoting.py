@@ -169,7 +169,9 @@ class Quoting:
         """A request of ours was refused: no new order on this side of the rung for a while."""
         rung = self._rungs.get(own.market_id)
         if rung is not None:
-            rung.side_parked_until_ns[own.side] = now_ns + for_ns
+            # What parks it for longer already stands.
+            parked_ns = rung.side_parked_until_ns[own.side]
+            rung.side_parked_until_ns[own.side] = max(parked_ns, now_ns + for_ns)
             rung.touch()
             self._out.note("warning", "side_parked", ticker=rung.market.ticker, code=code)
 

@@ -93,7 +93,10 @@ class Shelf:
 
     def live_ids(self) -> list[OrderId]:
         """Ids of every order whose fills may still be asked about."""
-        return [*self._by_id, *(own.order_id for own in self._unsettled if own.order_id)]
+        ids = [*self._by_id, *(own.order_id for own in self._unsettled if own.order_id)]
+        for own in (*self._by_id.values(), *self._unsettled):
+            ids += [order_id for order_id, _ in own.earlier]
+        return ids
 
     def knows(self, order_id: OrderId) -> bool:
         """Whether an order id is one of ours, live or ended."""

@@ -31,9 +31,10 @@ class Standing:
     our last write about it was answered or given up. refused_since_ns: since when re-sends of it
     are decided against, None while none was. exists: the venue has said that it is there, without
     showing it. reading: a read of it by its id is on its way. moved_ns: since when it may rest
-    under another id. carried: fills that its id shows and that an earlier id of it had. suspicion:
-    the promise about it that was broken. unknown_since_ns: since when it is unknown, None while it
-    is not. `level` is its price as canonical YES.
+    under another id. carried: fills that its id shows and that an earlier id of it had. earlier:
+    the newest of its earlier ids, each with the fills that were known of it when it went.
+    suspicion: the promise about it that was broken. unknown_since_ns: since when it is unknown,
+    None while it is not. `level` is its price as canonical YES.
     """
 
     __slots__ = (
@@ -45,6 +46,7 @@ class Standing:
         "client_order_id",
         "doomed",
         "due_ns",
+        "earlier",
         "exists",
         "inherited",
         "intended",
@@ -94,6 +96,7 @@ class Standing:
         self.exists = False
         self.moved_ns: int | None = None
         self.carried = Qty(0)
+        self.earlier: tuple[tuple[OrderId, Qty], ...] = ()
         self.suspicion: Suspicion | None = None
         self.unknown_since_ns: int | None = None
         self._confirmed: tuple[Known, int] | None = None

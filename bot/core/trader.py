@@ -232,7 +232,7 @@ class Trader:
             self.quoting.park_for_funds(own, answer.code, self._now_ns)
             self._account.hasten(Kind.BALANCE, self._now_ns)
             self._account.hasten(Kind.POSITIONS, self._now_ns)
-        elif row.advice is Advice.FIX and not own.is_unknown:
+        elif row.advice is Advice.FIX and not _sent_before(pending.request):
             self.out.note("error", "request_refused", code=answer.code, message=answer.message)
             asked = pending.request.order.qty if isinstance(pending.request, m.Create) else Qty(0)
             if answer.code == Code.INVALID_QTY and asked > 1:
@@ -374,3 +374,8 @@ class Trader:
     def left_over(self) -> m.Finished:
         """What a drain that ran out of time leaves behind, for the operator."""
         return self._custody.left_over()
+
+
+def _sent_before(request: m.Request) -> bool:
+    """Whether it is a create sent again: a refusal speaks of that sending alone (row 23)."""
+    return isinstance(request, m.Create) and request.again

@@ -108,6 +108,7 @@ ACCOUNTS: Final = (
         "What an order may lose is its price alone: its fee is not reserved.",
         ("B3",),
         (Patch(RungTerms, "of", classmethod(_without_fees)),),
+        shape=(("fee_rate", "0.0700"), ("event_loss_cents", 600), ("rungs", (5,)), ("lot_qty", 10)),
     ),
     Bug(
         "fill-booked-twice",
@@ -250,6 +251,7 @@ LIMITS: Final = (
         ("B3",),
         (_not_counted(State.CANCELLING),),
         likely=("mad_strategy",),
+        shape=(("event_loss_cents", 600), ("lot_qty", 10)),
     ),
     Bug(
         "limit-forgets-the-amend",
@@ -261,6 +263,7 @@ LIMITS: Final = (
             Patch(Standing, "exposure", _old_terms),
         ),
         likely=("mad_strategy",),
+        shape=(("event_loss_cents", 600), ("lot_qty", 10)),
     ),
     Bug(
         "sides-are-netted",

@@ -138,7 +138,7 @@ MARKET: Final = (
         "zero-instant-confirms",
         (45,),
         "The zero instant of a market that never traded is taken for a fresh empty book.",
-        ("B4",),
+        ("B4", "findings"),
         (Patch(Channel, "book_read", _zero_confirms),),
         likely=("rung_silent",),
         shape=(("dead_rung", True), ("acks", True), ("rungs", (3,))),

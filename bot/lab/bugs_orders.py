@@ -213,6 +213,7 @@ CHANGES: Final = (
         ("B1", "B3"),
         (Patch(Desk, "send_amend", _as_total),),
         likely=("fat_finger", "mad_strategy"),
+        shape=(("lot_qty", 10), ("order_qty", 25), ("crowd_per_second", 160.0)),
     ),
     Bug(
         "amend-up",
@@ -297,10 +298,6 @@ def _no_care(side: BookSide, price: Price, orders: Iterable[OwnOrder]) -> list[O
     return []
 
 
-def _cancelling_is_gone(side: BookSide, price: Price, orders: Iterable[OwnOrder]) -> list[OwnOrder]:
-    return [own for own in crosses(side, price, orders) if own.state is not State.CANCELLING]
-
-
 def _unanswered_is_not_there(
     side: BookSide, price: Price, orders: Iterable[OwnOrder]
 ) -> list[OwnOrder]:
@@ -314,14 +311,6 @@ CROSSES: Final = (
         "A new order is not compared with our own on the other side.",
         ("B11",),
         (Patch(reconcile, "crosses", _no_care),),
-    ),
-    Bug(
-        "self-cross-forgets-cancelling",
-        (33,),
-        "An order whose cancel is on its way is taken for gone when the other side is quoted.",
-        ("B11",),
-        (Patch(reconcile, "crosses", _cancelling_is_gone),),
-        likely=("mad_strategy", "delayed", "lost_before", "tantrum"),
     ),
     Bug(
         "self-cross-forgets-unanswered",

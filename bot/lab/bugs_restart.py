@@ -227,7 +227,7 @@ OPERATOR: Final = (
         "fat-finger-passes",
         (71,),
         "An order is as large as the strategy wants it.",
-        ("B3", "B12"),
+        ("B2", "B3", "B12"),
         (
             Patch(Quoting, "admits_create", _fat),
             Patch(Guard, "_within_caps", _no_caps),

@@ -16,11 +16,9 @@ from bot.core.order import Fact, OwnOrder, State
 from bot.core.quoting import Quoting
 from bot.core.refusals import Refusals
 from bot.core.rung import Rung
-from bot.core.sending import Sending
 from bot.core.settings import BudgetSettings
 from bot.core.spend import Lane, Purse
 from bot.core.strategy import Levels
-from bot.core.wishes import WantCreate
 from bot.lab.bug import FORGOTTEN, Bug, forgets, misread
 from bot.lab.sim.run import Patch
 from venue.wire import codec
@@ -144,7 +142,6 @@ _wait = Purse._wait
 _spend = Purse.spend
 _purse_init = Purse.__init__
 _purse_answered = Purse.answered
-_room = Sending._room
 
 
 def _no_wait(self: Purse, retry_after_ns: int | None, backoff_ns_max: int, now_ns: int) -> None:
@@ -199,15 +196,6 @@ def _asked_again(self: Refusals, request: m.Write) -> bool:
 
 def _not_parked(self: Quoting, own: OwnOrder, code: str, for_ns: int, now_ns: int) -> None:
     pass
-
-
-def _room_beside_others(self: Sending, rung: Rung, wish: WantCreate, now_ns: int) -> int:
-    found = self._out.findings.pop("foreign_spend", None)
-    try:
-        return _room(self, rung, wish, now_ns)
-    finally:
-        if found is not None:
-            self._out.findings["foreign_spend"] = found
 
 
 PACE: Final = (
@@ -276,14 +264,6 @@ PACE: Final = (
         "X-RateLimit-Remaining is believed upwards too.",
         ("B5",),
         (Patch(Purse, "answered", _raised_by_header),),
-    ),
-    Bug(
-        "others-spend-ignored",
-        (17,),
-        "Orders go on being made while somebody else spends tokens of the key.",
-        ("B5",),
-        (Patch(Sending, "_room", _room_beside_others),),
-        likely=("foreign_spend",),
     ),
     Bug(
         "herd-after-outage",

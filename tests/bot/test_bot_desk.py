@@ -205,6 +205,25 @@ def test_a_first_refusal_of_a_resend_is_remembered_as_the_first():
     assert own.refused_since_ns == T0 + 5
 
 
+def test_a_list_begun_within_a_lag_of_the_last_resend_explains_no_lost_create():
+    of, own = refused_twice()
+    again_ns = T0 + WAIT_NS
+    exists = m.Refused(422, "duplicate_order_id", "")
+    answer(of, own, create(own, again=True), exists, again_ns)
+    of.explain_lost([], again_ns + LAG_NS - 1)
+    assert own.state is State.LOST
+    of.explain_lost([], again_ns + LAG_NS)
+    assert own.state is State.DONE
+
+
+def test_a_resend_without_an_answer_undoes_the_refusals_before_it():
+    of, own = refused_twice()
+    answer(of, own, create(own, again=True), m.Unknown(""), T0 + WAIT_NS)
+    assert own.refused_since_ns is None
+    of.explain_lost([], T0 + 10 * WAIT_NS)
+    assert own.state is State.LOST
+
+
 @pytest.mark.parametrize(
     "reply", [m.Unknown(""), m.Refused(429, "rate_limited", ""), m.Refused(500, "", "")]
 )

@@ -12,6 +12,7 @@ from bot.core.spend import Lane
 from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from bot.core.trader import Trader
 from bot.lab.sim.exchange import MAKER, SERIES
+from bot.lab.sim.manners import Manners
 from bot.lab.sim.odds import SECOND, Odds, draw
 from bot.lab.sim.world import World
 from tests.bot import made
@@ -73,6 +74,7 @@ def opened(strategy: type[Strategy] | None = None, **other: object) -> World:
             **{"series_ticker": SERIES, "risk": RISK, "pace": UNHURRIED, **other}
         )
         world.process.settings = settings
+        world.process._manners = Manners(settings, world.seen, world.auditor.truth.foreign)
         world.process.trader = Trader(settings, lambda: strategy(None))
         world.process._make_strategy = lambda: strategy(None)
     return world

@@ -203,6 +203,30 @@ def test_a_cancel_that_removed_one_share_settles_the_amend_beside_it():
     assert (own.amend, own.before, own.may_fill) == (None, None, 12)
 
 
+def test_a_cancel_after_fills_that_are_known_counts_only_the_others():
+    own = made.own(State.OPEN)
+    read(own, T0 + LAG_NS, filled=4, remaining=6)
+    own.sent_cancel()
+    own.cancelled(made.over(own, CANCELED, 4), Qty(5), T0)
+    assert (own.state, own.filled, own.may_fill) == (State.CLOSING, 4, 1)
+
+
+def test_an_amend_whose_reply_cannot_be_read_is_settled_by_two_reads():
+    own = amending(Amend(price=Price(45)))
+    own.shown_by_write(made.shown(own, price=45, status=STRANGE), T0)
+    for lags in (1, 2):
+        read(own, T0 + lags * LAG_NS, price=45)
+    assert (own.state, own.price) == (State.OPEN, 45)
+
+
+def test_an_order_said_to_be_over_beside_an_undecided_amend_that_rests_is_read_twice_again():
+    own = amending(Amend(price=Price(45)), State.BLURRED)
+    own.sent_cancel()
+    own.answered(Fact.OVER, T0)
+    read(own, T0 + LAG_NS)
+    assert (own.state, own.doomed, own.levels) == (State.BLURRED, True, (40, 45))
+
+
 # --- ids that change ------------------------------------------------------------------------------
 
 
@@ -222,6 +246,13 @@ def test_a_successor_counts_only_fills_of_its_own(filled, carried, own_filled):
     assert later.known == Known(
         1, Price(45), Qty(filled + 6 - carried), Qty(own_filled), ended=False
     )
+
+
+def test_a_successor_of_which_nothing_more_is_meant_is_too_much_with_a_single_share():
+    own = amending(Amend(qty=Qty(6)))
+    own.fills_shown(made.shown(own, filled=8, remaining=2))
+    later = own.successor(made.shown(own, order_id="99", filled=0, remaining=1), T0)
+    assert (later.intended, later.doomed) == (0, True)
 
 
 def test_a_successor_is_what_its_order_was_to_us():

@@ -8,7 +8,7 @@ from bot.core.messages import OpenIntent
 from bot.core.order import OwnOrder, Suspicion
 from bot.core.risk import Live
 from tests.bot import made
-from tests.bot.made import MARKET, T0
+from tests.bot.made import LAG_NS, MARKET, T0
 from tests.bot.news import amending
 from venue.wire import codec, model
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side
@@ -49,6 +49,7 @@ def test_of_a_create_that_leaves_now_nothing_is_known_but_what_it_asks(
         "client_order_id": order.client_order_id,
         "doomed": False,
         "due_ns": T0,
+        "earlier": (),
         "exists": False,
         "inherited": False,
         "intended": 7,
@@ -204,3 +205,50 @@ def test_the_limits_count_an_order_at_the_worse_of_its_two_prices(outcome, side,
     assert own.exposure() == Live(MARKET, outcome, side, Price(worse), Qty(12))
     level = asked if outcome is Outcome.YES else 100 - asked
     assert own.levels == (own.level, level)
+
+
+# --- since when -----------------------------------------------------------------------------------
+
+
+def unasked(own: OwnOrder, at_ns: int, shows: str) -> None:
+    """News at an instant that no order which rests undisturbed should have."""
+    if shows == "answer":
+        own.answered(Fact.REFUSED, at_ns)
+    elif shows == "write":
+        own.shown_by_write(made.shown(own), at_ns)
+    elif shows == "cancel":
+        own.cancelled(made.over(own, model.OrderStatus.CANCELED, 0), Qty(4), at_ns)
+    elif shows == "replaced":
+        own.replaced(Fact.ENDED, at_ns)
+    elif shows == "strange read":
+        own.shown_by_read(made.shown(own, status=model.OrderStatus.UNKNOWN), at_ns, LAG_NS)
+    elif shows == "other read":
+        own.shown_by_read(made.shown(own, price=41), at_ns, LAG_NS)
+    else:
+        own.missing(at_ns)
+
+
+@pytest.mark.parametrize(
+    "shows", ["answer", "write", "cancel", "replaced", "strange read", "other read", "404"]
+)
+def test_news_that_breaks_a_promise_dates_the_suspicion_and_the_unknown(shows):
+    own = made.own(State.OPEN)
+    unasked(own, T0 + LAG_NS, shows)
+    assert own.suspicion is not None
+    assert (own.suspicion.since_ns, own.unknown_since_ns) == (T0 + LAG_NS, T0 + LAG_NS)
+
+
+@pytest.mark.parametrize("act", [Fact.AMEND, Fact.CANCEL])
+def test_an_act_on_what_is_unknown_since_nobody_knows_when_dates_it_by_the_last_write(act):
+    own = made.own(State.OPEN)
+    own.suspicion = Suspicion(Finding.MISSING, "gone", T0)
+    if act is Fact.AMEND:
+        own.sent_amend(Amend(price=Price(45)))
+    else:
+        own.sent_cancel()
+    assert own.unknown_since_ns == T0
+
+
+def test_of_two_prices_that_cannot_both_be_the_lower_stands_whichever_comes_first():
+    low, high = Known(1, Price(39), Qty(10)), Known(1, Price(41), Qty(10))
+    assert low.join(high) == high.join(low) == low

@@ -75,6 +75,34 @@ def test_requests_of_ours_of_the_same_instant_are_ours(missing, found):
     assert line.is_found(0) is found
 
 
+@pytest.mark.parametrize(("missing", "found"), [(104, False), (105, True)])
+def test_so_they_are_at_any_later_instant(missing, found):
+    line = Line()
+    for _ in range(3):
+        line.ask(None, SECOND)
+    line.ask(missing, SECOND)
+    assert line.is_found(SECOND) is found
+
+
+@pytest.mark.parametrize(("missing", "found"), [(102, False), (103, True)])
+def test_answers_without_a_count_before_the_first_one_are_in_it(missing, found):
+    line = Line()
+    line.sharing = Sharing()
+    for told in (None, None, 1, missing):
+        line.ask(told, 0)
+    assert line.is_found(0) is found
+
+
+@pytest.mark.parametrize(("missing", "found"), [(101, False), (102, True)])
+def test_the_time_since_the_first_count_is_what_matters_and_not_the_hour(missing, found):
+    line = Line()
+    line.sharing = Sharing()
+    line.ask(1, 3 * SECOND)
+    line.ask(missing, 4 * SECOND)
+    assert line.is_found(4 * SECOND) is found
+    assert line.sharing.per_second(4 * SECOND) == (101 if found else 0)
+
+
 @pytest.mark.parametrize(("missing", "found"), [(102, False), (103, True)])
 def test_what_has_flowed_in_since_is_not_missing(missing, found):
     line = Line()

@@ -18,4 +18,5 @@ REGRESSIONS = (
     Regression(256, "swarm", "the limits went on counting shares of a rung that had settled"),
     Regression(267, "swarm", "a change of funds let go of a side that was parked as wrong"),
     Regression(357, "swarm", "a fill between two pages from unequal copies was never booked"),
+    Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

@@ -16,6 +16,7 @@ from venue.wire.names import MarketId
 if TYPE_CHECKING:
     from bot.lab.sim.world import World
 
+_PCT = 50
 Key = tuple[MarketId, BookSide, int]
 
 
@@ -60,7 +61,8 @@ def _differences(
     """Total size of each side, and the place of each order."""
     out: list[str] = []
     slack = world.odds.tolerance_ticks
-    pct = world.process.settings.pace.resize_pct
+    # However eagerly sizes are mended, full levels wait until their orders can be merged cheaply.
+    pct = max(_PCT, world.process.settings.pace.resize_pct)
     wanted: dict[tuple[MarketId, BookSide], int] = {}
     near: dict[Key, None] = {}
     for market, quote in quotes:

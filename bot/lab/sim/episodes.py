@@ -291,7 +291,6 @@ class Episodes:
             if world.now_ns < until_ns:
                 world.exchange.bucket.take(world.now_ns)
                 world.seen.fault("foreign_token")
-                world.others_spend()
                 world.after(_SPEND_NS, spend)
 
         spend()

@@ -243,7 +243,7 @@ def _shape(seed: int, profile: str) -> Odds:
         event_loss_cents=event_loss_cents,
         series_loss_cents=int(event_loss_cents * rng.choice((0.7, 1.0, 1.0)) * len(rungs)),
         rung_position_qty=rng.choice((8, 30, 200)),
-        order_qty=rng.choice((3, 4, 4, 25)),
+        order_qty=rng.choice((4, 4, 6, 25)),
         lot_qty=rng.choice((3, 10, 10)),
         tolerance_ticks=rng.choice((0, 1)),
         dwell_ns=rng.choice((0, 500)) * MS,

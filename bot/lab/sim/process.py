@@ -82,7 +82,6 @@ class Process:
         self.finished: m.Finished | None = None
         self.latched = ""
         self.paused_until_ns = 0
-        self.quotes_ns = 0  # when its first order left
         self.inbox: list[m.Event] = []
         self.beat_planned_ns: int | None = None
         self.effects_left: int | None = None  # performed until it crashes, when that is drawn
@@ -169,7 +168,8 @@ class Process:
             answer = replied.answer
             if isinstance(answer, m.Refused):
                 self._auditor.refused(request.order)
-            elif isinstance(answer, m.Unknown) and self._is_beside_equal(request):
+            undecided = isinstance(answer, m.Unknown) or request.again
+            if undecided and not isinstance(answer, m.Done) and self._is_beside_equal(request):
                 self._seen.hit("unknown_beside_equal")
 
         elif isinstance(replied.answer, m.Unknown):
@@ -239,10 +239,19 @@ class Process:
                 check(asked or isinstance(event, m.Replied), "B7", f"{state} -> {own.state}")
         before: dict[int, tuple[OwnOrder, State, int]] = {}
         for own in self.trader.desk.all_live():
+            if own.state is State.OPEN:
+                self._stands_where_it_is_said(own)
             before[id(own)] = (own, own.state, own.filled)
             unknowns = unknowns or own.state is State.LOST or own.state is State.BLURRED
         self._before = before
         self._unknowns = unknowns
+
+    def _stands_where_it_is_said(self, own: OwnOrder) -> None:
+        """B8: of an order with nothing on its way the newest word about its price stands."""
+        order = self._auditor.truth.working.get(own.order_id) if own.order_id else None
+        if order is not None and own.suspicion is None:
+            text = f"{own.order_id} rests at {order.price} and is believed at {own.price}"
+            check(order.price == own.price, "B8", text)
 
     def _fills_are_known(self, own: OwnOrder) -> None:
         """B8: an order that is taken for over has shown all that it filled, or has resolved."""

@@ -25,7 +25,7 @@ from bot.core.settings import (
 )
 from bot.core.strategy import Strategy
 from bot.io.plugins import find_strategy
-from bot.lab.sim.audit import Auditor, check
+from bot.lab.sim.audit import Auditor
 from bot.lab.sim.channel import Channel
 from bot.lab.sim.crowd import Crowd
 from bot.lab.sim.disk import Disk
@@ -48,7 +48,6 @@ TRACE: Final = 200
 _RESTART_NS: Final = 300 * MS
 _DRAIN_NS: Final = 8 * SECOND
 _LATCH_NS: Final = 3 * SECOND
-_NOTICED_NS: Final = 5 * SECOND
 Traced = tuple[int, str, object]
 
 
@@ -80,7 +79,6 @@ class World:
         self.stopping = False
         self.latch = ""
         self._replays = replays
-        self._others_from_ns = self._others_spent_ns = 0
         self._publish_ns = 0
         self.lives: list[Process] = []
         self.process = self.born()
@@ -156,7 +154,8 @@ class World:
 
     def deliver(self, process: Process, event: m.Event) -> None:
         """Hand an event to a process; it waits while that stands still, and is lost if it died."""
-        if not process.alive:
+        has_begun = process.log or process.inbox or isinstance(event, m.Started)
+        if not (process.alive and has_begun):
             return
         if self.now_ns < process.paused_until_ns:
             self._keep(process, event)
@@ -220,24 +219,8 @@ class World:
 
         self.after(_LATCH_NS, cleared)
 
-    def others_spend(self) -> None:
-        """Somebody else takes a token of the key now."""
-        if self.now_ns - self._others_spent_ns > SECOND // 10:
-            self._others_from_ns = self.now_ns
-        self._others_spent_ns = self.now_ns
-
-    def _is_noticed(self, process: Process) -> bool:
-        """Whether others have spent for so long that this process must know (row 17)."""
-        goes_on = self.now_ns - self._others_spent_ns <= SECOND // 10
-        since_ns = max(self._others_from_ns, process.quotes_ns, process.paused_until_ns)
-        return goes_on and self.now_ns - since_ns > _NOTICED_NS
-
     def _leaves(self, process: Process, effect: m.Send) -> None:
         """A request begins; what adds exposure waits for its record to be on disk."""
-        if isinstance(effect.request, m.Create) and not effect.request.again:
-            process.quotes_ns = process.quotes_ns or self.now_ns
-            unnoticed = not self._is_noticed(process)
-            check(unnoticed, "B5", "a new order while others spend tokens of the key")
         if not isinstance(effect.request, m.Create | m.AmendResting):
             self.network.send(process, effect)
             return
@@ -265,9 +248,8 @@ class World:
                 self.steps -= 1  # an earlier beat has replaced it: nothing happens
                 return
             process.beat_planned_ns = None
-            if self.now_ns < process.paused_until_ns:
-                return
-            self._hand(process, m.Beat())
+            if process.log and self.now_ns >= process.paused_until_ns:
+                self._hand(process, m.Beat())
 
         self.at(at_ns, beat)
 
@@ -310,9 +292,11 @@ class World:
         for request in process.unsent.values():
             self.auditor.never_left(request)
         self.channel.lost()
-        self.disk.end(process.log, process.durable, rng)
-        if self.disk.torn:
-            self.seen.fault("torn_tail")
+        if process.log:
+            # One that dies before it has begun has written nothing: what was there stays.
+            self.disk.end(process.log, process.durable, rng)
+            if self.disk.torn:
+                self.seen.fault("torn_tail")
         if lost:
             self.disk.lose()
         self.process = successor = self.born()

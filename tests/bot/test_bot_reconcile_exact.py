@@ -1,0 +1,495 @@
+"""Plans to the last share, tick and cent, with a worth that can be checked by hand."""
+
+import pytest
+
+from bot.core.order import OwnOrder, State
+from bot.core.reconcile import (
+    FreeShares,
+    WantAmend,
+    WantCancel,
+    WantCreate,
+    crosses,
+    plan_rung,
+)
+from bot.core.settings import PaceSettings
+from bot.core.strategy import Quote
+from tests.bot import made
+from tests.bot.made import LAG_NS, T0
+from tests.bot.test_bot_reconcile import ASK, BID, LATER, ask, bid, plan, rests
+from venue.wire.money import BookSide, Outcome, Price, Qty, Side
+from venue.wire.requests import Amend
+
+
+class Ruler:
+    """A worth by rule of thumb: half of a new order fills, and a quarter of one that stands.
+
+    The fair value is 50. places: what the place of an order is worth, by its number.
+    """
+
+    def __init__(
+        self, move: float = 0.0, capital: float = 0.0, places: dict[str, float] | None = None
+    ) -> None:
+        self.move_cents = move
+        self.capital_cents = capital
+        self._places = places or {}
+
+    def edge(self, side: BookSide, price: int) -> float:
+        return float(50 - price if side is BID else price - 50)
+
+    def joining(self, side: BookSide, price: int, qty: int, edge: float) -> float:
+        assert edge == self.edge(side, price)
+        return qty * edge / 2
+
+    def staying(self, own: OwnOrder, edge: float) -> float:
+        assert edge == self.edge(own.side, own.level)
+        return own.remaining * edge / 4
+
+    def place_cents(self, own: OwnOrder, edge: float) -> float:
+        assert edge > 0
+        return self._places.get(own.client_order_id, 0.0)
+
+
+def pace(tolerance: int = 0, dwell: int = 0, resize: int = 1, siblings: int = 3) -> PaceSettings:
+    """A pace, by default one that follows at once."""
+    return PaceSettings(
+        tolerance_ticks=tolerance, dwell_ns=dwell, resize_pct=resize, siblings=siblings
+    )
+
+
+def quote(side: BookSide, away: int, qty: int = 10, limit: int | None = None) -> Quote:
+    """A quote so many ticks from the fair value, its limit too."""
+    sign = -1 if side is BID else 1
+    bound = None if limit is None else Price(50 + sign * limit)
+    return Quote(side, Price(50 + sign * away), Qty(qty), bound)
+
+
+def order(side: BookSide, away: int, qty: int = 10, number: int = 1, **other) -> OwnOrder:
+    """An order of ours so many ticks from the fair value."""
+    return rests(50 + (-away if side is BID else away), qty, side, number, **other)
+
+
+BOTH = pytest.mark.parametrize("side", [BID, ASK])
+
+
+# --- what a wish says -----------------------------------------------------------------------------
+
+
+@BOTH
+def test_a_create_says_what_it_is_and_what_it_gains(side):
+    (wish,) = plan([quote(side, 10)], [], worth=Ruler()).wishes
+    assert isinstance(wish, WantCreate)
+    level = 40 if side is BID else 60
+    outcome = Outcome.YES if side is BID else Outcome.NO
+    assert wish == WantCreate(
+        side, Price(level), outcome, Side.BUY, Qty(10), f"quote {side} {level}", 50.0
+    )
+
+
+@BOTH
+def test_by_two_routes_each_has_its_part_of_the_gain(side):
+    sale, purchase = plan([quote(side, 10)], [], 4, 4, worth=Ruler()).wishes
+    level = 40 if side is BID else 60
+    held, other = (Outcome.NO, Outcome.YES) if side is BID else (Outcome.YES, Outcome.NO)
+    text = f"quote {side} {level}"
+    assert sale == WantCreate(
+        side, Price(level), held, Side.SELL, Qty(4), f"{text} from shares held", 20.0
+    )
+    assert purchase == WantCreate(side, Price(level), other, Side.BUY, Qty(6), text, 30.0)
+
+
+@BOTH
+def test_a_move_gains_the_back_of_the_new_price_less_what_the_old_one_gave(side):
+    own = order(side, 11)
+    (wish,) = plan([quote(side, 10)], [own], worth=Ruler()).wishes
+    price = own.level + (1 if side is BID else -1)
+    assert wish == WantAmend(
+        own,
+        Amend(price=Price(40)),
+        False,
+        f"moved from {own.level} to {price}",
+        10 * 10 / 2 - 10 * 11 / 4,
+    )
+
+
+@BOTH
+def test_a_step_back_also_gains_a_tick_a_share_for_each_tick_it_was_too_bold(side):
+    own = order(side, 7)
+    (wish,) = plan([quote(side, 10)], [own], now_ns=T0, worth=Ruler()).wishes
+    assert isinstance(wish, WantAmend)
+    assert wish.value == 10 * 10 / 2 + 10 * 3
+
+
+@BOTH
+def test_a_shrink_says_how_much_less_is_wanted(side):
+    own = order(side, 10)
+    (wish,) = plan([quote(side, 10, 6)], [own], worth=Ruler()).wishes
+    assert wish == WantAmend(own, Amend(qty=Qty(6)), True, "less wanted at this price", 4.0)
+
+
+@BOTH
+def test_a_cancel_of_what_is_not_wanted_is_worth_a_cent_a_share(side):
+    own = order(side, 10, 7)
+    assert plan([], [own], worth=Ruler()).wishes == (WantCancel(own, "no longer wanted", 7.0),)
+
+
+def test_a_doomed_order_is_cancelled_for_the_reason_it_was_doomed_for():
+    own = rests(40, 7)
+    own.doomed, own.why, own.due_ns = True, "a fill raced it", LATER
+    assert plan([], [own], worth=Ruler()).wishes == (WantCancel(own, "a fill raced it", 7.0),)
+
+
+def test_a_plan_is_looked_at_again_when_the_first_doomed_order_is_due():
+    orders = [rests(40 - number, number=number) for number in (1, 2, 3)]
+    for own, wait_ns in zip(orders, (7, 3, 5), strict=True):
+        own.doomed, own.due_ns = True, LATER + wait_ns
+    told = plan([], orders)
+    assert (told.wishes, told.again_ns) == ((), LATER + 3)
+
+
+def test_a_doomed_order_whose_answer_is_awaited_is_left_alone():
+    own = rests(40, state=State.CANCELLING)
+    own.doomed, own.due_ns = True, LATER
+    assert plan([], [own]) == plan([], [])
+
+
+# --- near enough ----------------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize(("away", "kept"), [(10, True), (11, True), (12, True), (13, False)])
+def test_an_order_stays_up_to_the_tolerance_behind_its_price(side, away, kept):
+    dear = Ruler(move=100.0)
+    wishes = plan([quote(side, 10)], [order(side, away)], pace=pace(2), worth=dear).wishes
+    assert (wishes == ()) is kept
+
+
+@BOTH
+@pytest.mark.parametrize(("away", "kept"), [(9, True), (8, True), (7, False)])
+def test_a_bolder_order_stays_up_to_the_limit_of_its_quote(side, away, kept):
+    wishes = plan([quote(side, 10, limit=8)], [order(side, away)], worth=Ruler()).wishes
+    assert (wishes == ()) is kept
+
+
+@BOTH
+def test_a_limit_beyond_the_other_sides_quote_counts_up_to_the_tick_before_it(side):
+    other = ASK if side is BID else BID
+    wanted = [quote(side, 10, limit=2), quote(other, -6)]
+    for away, kept in ((7, True), (6, False)):
+        plans = plan(wanted, [order(side, away)], worth=Ruler()).wishes
+        assert (not [wish for wish in plans if isinstance(wish, WantAmend)]) is kept
+
+
+@BOTH
+def test_a_limit_less_bold_than_its_quote_takes_nothing_from_it(side):
+    wanted = quote(side, 10, limit=12)
+    assert plan([wanted], [order(side, 10)], worth=Ruler()).wishes == ()
+
+
+@BOTH
+@pytest.mark.parametrize(("move", "moves"), [(2.25, False), (2.24, True)])
+def test_a_move_within_the_tolerance_must_gain_more_than_its_request(side, move, moves):
+    # It gains 50 - 27.5 = 22.5 cents with ten shares.
+    wishes = plan([quote(side, 10)], [order(side, 11)], pace=pace(1), worth=Ruler(move)).wishes
+    assert bool(wishes) is moves
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("rests_qty", "wanted_qty", "kept"),
+    [(10, 10, True), (12, 8, False), (10, 19, True), (10, 20, False), (14, 10, True)],
+)
+def test_an_order_near_its_price_stays_only_with_about_the_size_wanted(
+    side, rests_qty, wanted_qty, kept
+):
+    own = order(side, 11, rests_qty)
+    dear = Ruler(move=100.0)
+    wishes = plan([quote(side, 10, wanted_qty)], [own], pace=pace(1, resize=50), worth=dear).wishes
+    assert (wishes == ()) is kept
+
+
+@BOTH
+@pytest.mark.parametrize(("rests_qty", "made_qty"), [(6, None), (5, 5), (4, 6)])
+def test_a_level_is_filled_up_when_it_lacks_the_part_that_is_worth_a_request(
+    side, rests_qty, made_qty
+):
+    wishes = plan([quote(side, 10)], [order(side, 10, rests_qty)], pace=pace(resize=50)).wishes
+    assert [wish.qty for wish in wishes] == ([] if made_qty is None else [made_qty])
+
+
+@BOTH
+@pytest.mark.parametrize(("rests_qty", "shrinks"), [(14, False), (15, True)])
+def test_an_order_is_shrunk_when_it_has_that_part_too_much(side, rests_qty, shrinks):
+    wishes = plan([quote(side, 10)], [order(side, 10, rests_qty)], pace=pace(resize=50)).wishes
+    assert [wish.amend for wish in wishes] == ([Amend(qty=Qty(10))] if shrinks else [])
+
+
+def test_where_any_difference_is_worth_a_request_no_difference_is_still_none():
+    assert plan([bid(40)], [rests(40)], pace=pace(resize=0)).wishes == ()
+
+
+# --- moving ---------------------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize("field", ["placed_ns", "last_write_ns"])
+def test_a_move_toward_the_touch_waits_from_the_later_of_placing_and_writing(side, field):
+    own = order(side, 15)
+    setattr(own, field, T0 + 500)
+    slow = pace(dwell=LAG_NS)
+    ripe_ns = T0 + 500 + LAG_NS
+    early = plan([quote(side, 10)], [own], pace=slow, now_ns=ripe_ns - 1)
+    assert (early.wishes, early.again_ns) == ((), ripe_ns)
+    ripe = plan([quote(side, 10)], [own], pace=slow, now_ns=ripe_ns)
+    assert ([type(wish) for wish in ripe.wishes], ripe.again_ns) == ([WantAmend], None)
+
+
+@BOTH
+def test_an_order_that_waits_to_move_serves_its_level_with_its_size(side):
+    own = order(side, 15, 4)
+    told = plan([quote(side, 10)], [own], pace=pace(dwell=LAG_NS), now_ns=T0)
+    (wish,) = told.wishes
+    assert isinstance(wish, WantCreate)
+    assert wish.qty == 6
+
+
+@BOTH
+def test_a_move_that_would_cross_an_own_order_waits_for_it_and_for_no_time(side):
+    other = ASK if side is BID else BID
+    own, in_the_way = order(side, 15), order(other, -10, number=2, state=State.LOST)
+    told = plan([quote(side, 10)], [own, in_the_way])
+    assert (told.wishes, told.again_ns) == ((), None)
+
+
+@BOTH
+def test_a_move_takes_off_what_is_too_much_and_leaves_the_size_otherwise(side):
+    (wish,) = plan([quote(side, 10, 6)], [order(side, 15)]).wishes
+    assert wish.amend == Amend(price=Price(40), qty=Qty(6))
+    moved, added = plan([quote(side, 10, 16)], [order(side, 15)]).wishes
+    assert moved.amend == Amend(price=Price(40))
+    assert (added.price, added.qty) == (50 + (-10 if side is BID else 10), 6)
+
+
+@BOTH
+def test_of_several_at_a_price_the_largest_moves_and_of_equal_ones_the_oldest(side):
+    orders = [order(side, 15, qty, number) for number, qty in ((1, 4), (2, 6), (3, 6))]
+    orders[0].placed_ns, orders[1].placed_ns, orders[2].placed_ns = T0 - 9, T0 - 1, T0 - 2
+    wishes = plan([quote(side, 10, 6)], orders, worth=Ruler()).wishes
+    assert [wish.order for wish in wishes if isinstance(wish, WantAmend)] == [orders[2]]
+    cancels = [wish for wish in wishes if isinstance(wish, WantCancel)]
+    assert {id(wish.order) for wish in cancels} == {id(orders[0]), id(orders[1])}
+
+
+@BOTH
+@pytest.mark.parametrize(("held", "gives_way"), [(9, False), (10, True)])
+def test_a_purchase_that_must_move_is_cancelled_where_all_of_it_can_be_sold_instead(
+    side, held, gives_way
+):
+    own = order(side, 11)
+    wishes = plan([quote(side, 10)], [own], held, held, worth=Ruler()).wishes
+    if not gives_way:
+        assert [type(wish) for wish in wishes] == [WantAmend]
+        return
+    cancel, create = wishes
+    assert cancel == WantCancel(own, "shares held now: sold instead", 22.5)
+    assert (create.own_side, create.qty) == (Side.SELL, 10)
+
+
+@BOTH
+def test_a_sale_moves_by_an_amend_whatever_is_held(side):
+    outcome, price = (Outcome.NO, 61) if side is BID else (Outcome.YES, 61)
+    own = made.own(State.OPEN, outcome=outcome, side=Side.SELL, price=price, qty=10)
+    assert own.side is side
+    (wish,) = plan([quote(side, 10)], [own], 40, 40, worth=Ruler()).wishes
+    assert isinstance(wish, WantAmend)
+    assert wish.amend == Amend(price=Price(60))
+
+
+# --- who serves what ------------------------------------------------------------------------------
+
+
+@BOTH
+def test_of_two_that_could_move_the_one_of_the_right_size_does(side):
+    far, near = order(side, 20, 10, 1), order(side, 15, 4, 2)
+    wishes = plan([quote(side, 10)], [near, far], worth=Ruler(move=1.0)).wishes
+    assert {type(wish): wish.order for wish in wishes} == {WantCancel: near, WantAmend: far}
+
+
+@BOTH
+def test_of_two_of_a_size_the_nearer_one_moves_however_they_are_listed(side):
+    far, near = order(side, 20, 10, 1), order(side, 15, 10, 2)
+    for orders in ([far, near], [near, far]):
+        wishes = plan([quote(side, 10)], orders, worth=Ruler(move=1.0)).wishes
+        assert {type(wish): wish.order for wish in wishes} == {WantCancel: far, WantAmend: near}
+
+
+@BOTH
+def test_a_stand_that_may_stay_serves_its_level_before_one_that_would_move(side):
+    stays, moves = order(side, 11, 10, 1), order(side, 8, 10, 2)
+    wishes = plan([quote(side, 10)], [moves, stays], pace=pace(1), worth=Ruler(move=5.0)).wishes
+    assert [(type(wish), wish.order) for wish in wishes] == [(WantCancel, moves)]
+
+
+@BOTH
+def test_orders_to_spare_go_to_the_empty_levels_from_the_touch_outward(side):
+    first, second = order(side, 20, 6, 1), order(side, 20, 4, 2)
+    third = order(side, 25, 3, 3)
+    wanted = [quote(side, away, qty) for away, qty in ((8, 6), (10, 4), (12, 3))]
+    wishes = plan(wanted, [third, second, first], worth=Ruler()).wishes
+    assert {wish.order.remaining: wish.amend.price for wish in wishes} == {
+        6: 42,
+        4: 40,
+        3: 38,
+    }
+
+
+@BOTH
+def test_an_order_under_way_serves_the_price_it_goes_to(side):
+    own = order(side, 15)
+    own.sent_amend(Amend(price=Price(40)))
+    assert plan([quote(side, 10)], [own]).wishes == ()
+    (wish,) = plan([quote(side, 15)], [own]).wishes
+    assert isinstance(wish, WantCreate)
+
+
+@BOTH
+@pytest.mark.parametrize(("away", "serves"), [(11, True), (12, False)])
+def test_an_order_under_way_near_a_price_serves_it_whole(side, away, serves):
+    own = order(side, away, state=State.SENT)
+    wishes = plan([quote(side, 10, 11)], [own], pace=pace(1, resize=10)).wishes
+    assert (wishes == ()) is serves
+
+
+@BOTH
+def test_an_order_under_way_between_two_prices_serves_the_nearer(side):
+    own = order(side, 12, state=State.SENT)
+    wanted = [quote(side, 10), quote(side, 11)]
+    (wish,) = plan(wanted, [own], pace=pace(2)).wishes
+    assert abs(wish.price - 50) == 10
+
+
+@BOTH
+def test_beside_one_under_way_at_a_price_an_order_there_stays_for_the_rest(side):
+    sent, stands = order(side, 10, 4, 1, state=State.SENT), order(side, 10, 9, 2)
+    (wish,) = plan([quote(side, 10)], [sent, stands]).wishes
+    assert wish == WantAmend(stands, Amend(qty=Qty(6)), True, "less wanted at this price", 3.0)
+
+
+@BOTH
+def test_an_order_that_one_under_way_leaves_no_room_for_is_cancelled(side):
+    sent, stands = order(side, 10, 10, 1, state=State.SENT), order(side, 10, 9, 2)
+    (wish,) = plan([quote(side, 10)], [sent, stands]).wishes
+    assert wish == WantCancel(stands, "no longer wanted", 9.0)
+
+
+# --- siblings and routes --------------------------------------------------------------------------
+
+
+def siblings(side: BookSide, count: int, qty: int = 2) -> list[OwnOrder]:
+    """So many orders at one price, each placed after the one before."""
+    orders = [order(side, 10, qty, number) for number in range(1, count + 1)]
+    for age, own in enumerate(orders):
+        own.placed_ns = T0 + age
+    return orders
+
+
+@BOTH
+@pytest.mark.parametrize(("place", "gives_way"), [(0.2, True), (0.21, False)])
+def test_the_newest_of_two_gives_way_while_its_place_is_worth_no_more_than_a_request(
+    side, place, gives_way
+):
+    orders = siblings(side, 2)
+    here = Ruler(move=0.1, places={orders[1].client_order_id: place})
+    (wish,) = plan([quote(side, 10)], orders, pace=pace(resize=50), worth=here).wishes
+    if gives_way:
+        assert wish == WantCancel(orders[1], "to be merged with what is missing", 30.0)
+    else:
+        assert isinstance(wish, WantCreate)
+
+
+@BOTH
+def test_no_more_than_the_siblings_allowed_stand_at_a_price_without_one_giving_way(side):
+    orders = siblings(side, 3)
+    here = Ruler(places={own.client_order_id: 99.0 for own in orders})
+    (wish,) = plan([quote(side, 10)], orders, pace=pace(siblings=3), worth=here).wishes
+    assert wish == WantCancel(orders[2], "to be merged with what is missing", 20.0)
+    (wish,) = plan([quote(side, 10)], orders, pace=pace(siblings=4), worth=here).wishes
+    assert isinstance(wish, WantCreate)
+    assert plan([quote(side, 10)], orders, pace=pace(siblings=3), short=(side,)).wishes == ()
+
+
+@BOTH
+def test_a_single_order_gives_way_only_where_no_second_may_stand(side):
+    (own,) = siblings(side, 1)
+    assert isinstance(plan([quote(side, 10)], [own], pace=pace(siblings=2)).wishes[0], WantCreate)
+    (wish,) = plan([quote(side, 10)], [own], pace=pace(siblings=1), worth=Ruler()).wishes
+    assert wish == WantCancel(own, "to be merged with what is missing", 40.0)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("capital", "held", "place", "gives_way"),
+    [
+        (2.1, 10, 0.0, True),
+        (2.0, 10, 0.0, False),  # two requests at ten cents each
+        (2.1, 9, 0.0, False),
+        (2.1, 10, 1.0, False),
+        (2.2, 10, 1.0, True),
+    ],
+)
+def test_a_purchase_gives_way_where_the_pairs_it_locks_cost_more_than_place_and_requests(
+    side, capital, held, place, gives_way
+):
+    own = order(side, 10)
+    here = Ruler(move=1.0, capital=capital, places={own.client_order_id: place})
+    wishes = plan([quote(side, 10)], [own], held, held, worth=here).wishes
+    if gives_way:
+        (wish,) = wishes
+        assert wish == WantCancel(own, "shares held now: sold instead", capital * 10)
+    else:
+        assert wishes == ()
+    short = plan([quote(side, 10)], [own], held, held, worth=here, short=(side,))
+    assert short.wishes == ()
+
+
+@BOTH
+def test_shares_that_one_purchase_gave_way_to_are_spoken_for(side):
+    first, second = order(side, 10, number=1), order(side, 9, number=2)
+    here = Ruler(capital=1.0)
+    wanted = [quote(side, 10), quote(side, 9)]
+    assert len(plan(wanted, [first, second], 19, 19, worth=here).wishes) == 1
+    assert len(plan(wanted, [first, second], 20, 20, worth=here).wishes) == 2
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("held", "routes"),
+    [(0, [10]), (4, [10]), (5, [5, 5]), (6, [6]), (10, [10]), (99, [10])],
+)
+def test_a_part_too_small_for_a_request_of_its_own_is_left_to_the_other_route(side, held, routes):
+    wishes = plan([quote(side, 10)], [], held, held, pace=pace(resize=50)).wishes
+    assert [wish.qty for wish in wishes] == routes
+
+
+# --- both sides ---------------------------------------------------------------------------------
+
+
+@BOTH
+def test_an_order_that_is_over_crosses_nothing_and_counts_for_nothing(side):
+    other = ASK if side is BID else BID
+    over = order(other, -10, state=State.DONE)
+    price = 40 if side is BID else 60
+    assert crosses(side, Price(price), [over]) == []
+    assert len(plan([quote(side, 10)], [over]).wishes) == 1
+
+
+def test_a_plan_of_nothing_for_nothing_is_nothing():
+    told = plan_rung([], [], FreeShares(0, 0), pace(), LATER)
+    assert (told.wishes, told.again_ns) == ((), None)
+
+
+def test_both_sides_are_planned_and_all_cancels_come_first():
+    orders = [rests(30, number=1), rests(70, side=ASK, number=2), rests(41, number=3)]
+    orders[2].doomed, orders[2].due_ns = True, LATER
+    wishes = plan([bid(35), bid(34), ask(65), ask(66)], orders).wishes
+    kinds = [type(wish) for wish in wishes]
+    assert kinds == [WantCancel, WantAmend, WantCreate, WantAmend, WantCreate]

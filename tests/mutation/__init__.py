@@ -1,0 +1,1 @@
+"""Mutation testing: whether the fast tests of the modules that money hangs on notice a change."""

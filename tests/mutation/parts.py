@@ -1,0 +1,61 @@
+"""What is mutated and by which tests it is judged: one part for each name of the claim."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Part:
+    """Modules, and the fast tests that must notice a change in them, the cheapest first; globs."""
+
+    name: str
+    modules: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+KILLED_MIN = 0.90
+"""The part of the mutants of each module that must be killed."""
+
+PARTS = (
+    Part("money", ("venue/wire/money.py",), ("tests/wire/test_wire_money.py",)),
+    Part("errors", ("venue/wire/errors.py",), ("tests/wire/test_wire_errors.py",)),
+    Part(
+        "risk",
+        ("bot/core/risk.py",),
+        ("tests/bot/test_bot_risk_exact.py", "tests/bot/test_bot_risk.py"),
+    ),
+    Part(
+        "portfolio",
+        ("bot/core/portfolio.py",),
+        ("tests/bot/test_bot_portfolio_exact.py", "tests/bot/test_bot_portfolio.py"),
+    ),
+    Part(
+        "order",
+        ("bot/core/order.py", "bot/core/life.py", "bot/core/known.py", "bot/core/standing.py"),
+        (
+            "tests/bot/test_bot_order*_exact.py",
+            "tests/bot/test_bot_order.py",
+            "tests/bot/test_bot_order_[!dm]*.py",
+            "tests/bot/test_bot_order_machine.py",
+        ),
+    ),
+    Part(
+        "reconcile",
+        ("bot/core/reconcile.py", "bot/core/wishes.py", "bot/core/assign.py"),
+        (
+            "tests/bot/test_bot_wishes_exact.py",
+            "tests/bot/test_bot_reconcile_exact.py",
+            "tests/bot/test_bot_assign.py",
+            "tests/bot/test_bot_reconcile_worth.py",
+            "tests/bot/test_bot_reconcile.py",
+        ),
+    ),
+    Part(
+        "spend",
+        ("bot/core/spend.py", "bot/core/sharing.py"),
+        (
+            "tests/bot/test_bot_spend_exact.py",
+            "tests/bot/test_bot_sharing_exact.py",
+            "tests/bot/test_bot_spend.py",
+        ),
+    ),
+)

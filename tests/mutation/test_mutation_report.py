@@ -1,0 +1,107 @@
+"""Claims about reading the page of survivors, and about the names and places of what is mutated."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.mutation.__main__ import EVERYWHERE, REASONS, is_well, reasons_of, report, row_of
+from tests.mutation.mutants import (
+    ROOT,
+    Mutant,
+    Verdict,
+    exit_codes,
+    function_name,
+    kind_of,
+    selection_of,
+)
+from tests.mutation.parts import PARTS
+
+PAGE = """
+# Mutation testing
+## `a/b.py`
+| function | instead | why |
+|---|---|---|
+| `cut` | `x = 1 \\| 2` | the same |
+| `Exposure.add` | `y = None` |  |
+"""
+
+
+def mutant(function: str, change: str) -> Mutant:
+    """A survivor."""
+    return Mutant(f"a.b.x_{function}__mutmut_1", function, change, f"-before\n+{change}")
+
+
+def test_a_row_with_a_reason_explains_a_survivor_of_its_module():
+    assert reasons_of(PAGE) == {"a/b.py": {("cut", "x = 1 | 2")}}
+
+
+def test_a_row_as_printed_is_a_row_as_read_once_it_has_a_reason():
+    row = row_of("Exposure.add", "a = b | c or d").removesuffix(" |") + "because |"
+    assert reasons_of(f"## `m.py`\n{row}") == {"m.py": {("Exposure.add", "a = b | c or d")}}
+
+
+def test_all_is_well_with_nine_of_ten_killed_and_the_rest_explained():
+    known = mutant("cut", "x = 1 | 2")
+    reasons = reasons_of(PAGE)
+    assert is_well(Verdict("a/b.py", 10, (known,)), reasons)
+    assert not is_well(Verdict("a/b.py", 9, (known,)), reasons)
+    assert not is_well(Verdict("a/b.py", 10, (mutant("cut", "x = 2"),)), reasons)
+    assert not is_well(Verdict("c/d.py", 10, (known,)), reasons)
+    assert is_well(Verdict("a/b.py", 0, ()), reasons)
+
+
+def test_a_report_shows_what_has_no_reason_and_how_to_give_it_one():
+    known, new = mutant("cut", "x = 1 | 2"), mutant("cut", "x = 2")
+    text = report(Verdict("a/b.py", 8, (known, new)), reasons_of(PAGE))
+    first, *rest = text.splitlines()
+    assert first == "a/b.py: 8 mutants, 6 killed (75.0%), 2 survived, 1 of them without a reason"
+    assert [line.strip() for line in rest] == [
+        "a.b.x_cut__mutmut_1",
+        "-before",
+        "+x = 2",
+        "| `cut` | `x = 2` |  |",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "kind"),
+    [
+        ('raise Fault(f"no {x}")', 'raise Fault(f"XXno {x}XX")', "text"),
+        ('raise Fault("no")', "raise Fault(None)", ""),
+        ("zip(a, b, strict=True)", "zip(a, b, strict=False)", "strict"),
+        ("zip( f(a), b, strict=True )", "zip( f(a), b, )", "strict"),
+        ("zip(a, b, strict=True)", "zip(a, None, strict=True)", ""),
+        ("a <= b", "a < b", ""),
+    ],
+)
+def test_a_change_of_wording_or_of_strictness_alone_is_of_that_kind(before, after, kind):
+    assert kind_of(before, after) == kind
+
+
+def test_a_kind_may_have_its_reason_for_all_modules():
+    survivor = replace(mutant("cut", "x"), kind="text")
+    page = "## `everywhere`\n| `everywhere` | `text` | nobody reads it |"
+    assert is_well(Verdict("c/d.py", 10, (survivor,)), reasons_of(page))
+    assert not is_well(Verdict("c/d.py", 10, (replace(survivor, kind=""),)), reasons_of(page))
+
+
+def test_a_function_is_named_as_in_the_source():
+    assert function_name("xǁPurseǁspend") == "Purse.spend"
+    assert function_name("x__share_room") == "_share_room"
+    assert function_name("xǁ_Wishǁ__init__") == "_Wish.__init__"
+
+
+def test_a_module_without_a_note_has_no_mutants(tmp_path: Path):
+    assert exit_codes(tmp_path / "none.meta") == {}
+
+
+def test_what_is_mutated_and_what_judges_it_exists():
+    for part in PARTS:
+        assert all((ROOT / module).is_file() for module in part.modules)
+        assert selection_of(part)
+
+
+def test_every_module_that_the_page_names_is_mutated():
+    modules = {module for part in PARTS for module in part.modules}
+    assert set(reasons_of(REASONS.read_text(encoding="utf-8"))) <= {EVERYWHERE, *modules}

@@ -1,0 +1,87 @@
+"""Draws the page docs/simulation.md from the tables; run it to write the page anew."""
+
+from pathlib import Path
+
+from bot.lab.bugs import BUGS, CANARY, EVENTS_MAX, ROTATING
+from bot.lab.sim.coverage import GOAL, ROWS
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "simulation.md"
+
+_HEAD = f"""# The simulator
+
+Drawn from `bot/lab/sim/coverage.py` and `bot/lab/bugs.py` by `python -m tests.sim.simulation_page`;
+a test keeps them equal.
+
+`bot simulate` lives through whole lives of the bot in one thread of virtual time. The trader is the
+real one, with the real journal format under it; the venue is the real engine with its real read
+side. Between them is a made-up world, all of it drawn from a seed: a network that delays, loses
+(before and after the venue has acted), duplicates and garbles; reads that lag; a channel that
+stalls, closes and lies; a disk that tears; clocks that are off; a venue that halts and throttles;
+an operator; somebody else on the same account; a strategy that loses its mind; and a crowd to trade
+with. The same seed gives the same world, to the byte, in any process and under any hash seed.
+
+Two auditors judge every step with arithmetic of their own: one the venue's books (V1-V7, V10), one
+the bot (B1-B14). A phase with faults is followed by one without, in which what rests must become
+what is wanted and stay so, and by an end, in which nothing may rest and the books must agree to the
+cent. Each eighth seed is replayed from its own log and must give the same effects (B10).
+
+## Running it
+
+    bot simulate --seeds 0-99 --jobs 2            # a hundred seeds
+    bot simulate --seed 7 --events 1_000_000 --profile brutal
+    bot simulate --for 8h --jobs 2 --quiet        # as `make soak` does
+    bot simulate --bug amend-up                   # plant one bug and find it
+    bot simulate --bugs all --jobs 2              # all of them, with a table
+
+Profiles: `calm` has no faults; `swarm` leaves each fault out of most seeds and makes it frequent in
+others, so that none always hides behind another; `brutal` has them all. Exit code 0 means that
+every invariant held, 1 that one broke. A failure prints its seed and draw, the last 200 events and
+effects, the invariant, and a command that repeats it; then it is made smaller: faults go one by
+one, then time, then rungs.
+
+## What the coverage table means
+
+After a run each row of the failure catalogue, groups A to H, is printed with the number of times it
+was met: how often what the row describes befell the bot or the venue. A row at 0 was not tried, and
+says nothing. In the run that belongs to the tests every row is met at least {GOAL} times, but for
+those that cannot occur in a world that begins at the trader's events:
+
+"""
+
+_BUGS = """
+## Planted bugs
+
+A simulator that finds nothing may be blind. So {count} classic mistakes can be planted, each a
+patch of a few lines put into the process of a simulated world; the shipped code knows of none of
+them, and a test sees to it that it never does. Each must be found within {events_max:,} simulated
+events, and the very world in which it is found must hold without it. {rotating} of them, others
+after every change of the trader, are hunted in every run of the tests; all of them by `bot simulate
+--bugs all`, which ends with 0 only when every one is found. One more, `{canary}`, is planted in
+every run of the tests and must make the command fail: it shows that the alarm itself works.
+
+A world in which a bug is hunted is drawn from its seed like any other, but has the faults that the
+mistake needs as often as any seed has them, where they are rare. What a bug breaks is what may be
+the first to be seen broken: one mistake often breaks several invariants. `findings` are findings
+that outlive every fault; `raises` is an exception that nobody catches.
+
+| Bug | Rows | The mistake | Breaks |
+|---|---|---|---|
+"""
+
+
+def page() -> str:
+    """The page as the tables have it now."""
+    rows = [f"- {row.number}, {row.title}: {row.elsewhere}\n" for row in ROWS if row.elsewhere]
+    text = _BUGS.format(
+        count=len(BUGS), events_max=EVENTS_MAX, rotating=ROTATING, canary=CANARY.name
+    )
+    bugs = [
+        f"| `{bug.name}` | {', '.join(map(str, bug.rows))} | {bug.mistake} "
+        f"| {', '.join(bug.breaks)} |\n"
+        for bug in BUGS
+    ]
+    return _HEAD + "".join(rows) + text + "".join(bugs)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")

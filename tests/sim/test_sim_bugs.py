@@ -1,0 +1,110 @@
+"""Claims about planted bugs: the simulator finds them, and the shipped code knows of none."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import bot.core
+import bot.io
+import venue
+from bot.lab import bugs
+from bot.lab.bugs import BUGS, CANARY, EVENTS_MAX, Found
+from bot.lab.sim.coverage import ROWS
+from bot.lab.sim.odds import draw, often
+from bot.lab.sim.run import planted
+from tests.sim import simulation_page
+from tests.sim.test_sim_command import simulate
+
+BUGS_MIN = 44
+
+
+@pytest.mark.parametrize("bug", bugs.rotating(), ids=lambda bug: bug.name)
+def test_a_planted_bug_is_found(bug):
+    found = bugs.hunt(bug)
+    assert found.is_found
+    assert found.invariant in bug.breaks, found.text
+    assert found.events <= EVENTS_MAX
+
+
+def test_the_canary_makes_the_command_fail():
+    done = simulate("--bug", CANARY.name)
+    assert done.returncode == 1
+    assert "found after" in done.stdout
+    assert "BROKEN seed" in done.stderr
+    assert f"replay: bot simulate --bug {CANARY.name} --seed" in done.stderr
+
+
+def test_a_bug_is_planted_in_the_one_seed_asked_for():
+    found = bugs.hunt(CANARY)
+    done = simulate("--bug", CANARY.name, "--seed", str(found.seed))
+    assert done.returncode == 1
+    assert found.text in done.stderr
+
+
+def test_the_table_of_a_hunt_ends_with_how_many_were_found_and_exit_code_0():
+    found = bugs.hunt(bugs.named("retry-after-ignored"))
+    assert bugs.summary([found]).startswith("1 of 1 planted bugs found; median ")
+    missed = Found("x", (1,), EVENTS_MAX)
+    assert bugs.summary([found, missed]).startswith("1 of 2")
+    assert "NOT FOUND" in bugs.line(missed)
+    assert bugs.plain([found, missed])["missed"] == ["x"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--bug", "none-such"), "none-such"),
+        (("--bug", "canary", "--bugs", "all"), "one of them"),
+        (("--bugs", "some"), "whole number"),
+    ],
+)
+def test_a_wrong_bug_ends_with_2(words, said):
+    done = simulate(*words)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+def test_there_are_bugs_enough_of_every_group_and_no_name_twice():
+    assert len(BUGS) >= BUGS_MIN
+    assert len({bug.name for bug in BUGS}) == len(BUGS)
+    assert sorted({bug.group for bug in BUGS}) == list("ABCDEFGH")
+
+
+@pytest.mark.parametrize("bug", (*BUGS, CANARY), ids=lambda bug: bug.name)
+def test_a_bug_says_what_it_is_and_changes_what_is_there(bug):
+    assert set(bug.rows) <= {row.number for row in ROWS}
+    assert bug.mistake.endswith(".")
+    assert bug.breaks
+    often(draw(0), bug.likely)
+    for patch in bug.patches:
+        assert patch.name in vars(patch.home)
+    with planted(bug.patches):
+        assert all(vars(each.home)[each.name] is each.value for each in bug.patches)
+
+
+def test_another_core_has_another_ten_rotating():
+    first = bugs.rotating()
+    assert len(first) == bugs.ROTATING
+    assert first == bugs.rotating()
+    assert bugs.rotating(len(BUGS)) == BUGS
+
+
+@pytest.mark.parametrize("package", (bot.core, bot.io, venue), ids=lambda each: each.__name__)
+def test_the_shipped_code_knows_of_no_planted_bug(package):
+    for folder in package.__path__:
+        for path in Path(folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                names = []
+                if isinstance(node, ast.Import):
+                    names = [alias.name for alias in node.names]
+                elif isinstance(node, ast.ImportFrom):
+                    names = [node.module or ""]
+                assert not any(name.startswith("bot.lab") for name in names), path
+
+
+def test_the_page_of_the_simulator_is_current():
+    assert simulation_page.PAGE.read_text(encoding="utf-8") == simulation_page.page()
