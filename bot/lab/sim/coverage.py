@@ -63,7 +63,7 @@ ROWS: Final = (
     Row(19, "400 or 422 retried unchanged", ("invalid_request:*", "unknown_code:*")),
     # C. Order lifecycle
     Row(20, "client_order_id after a restart", ("create_after_restart",)),
-    Row(21, "identity guessed by equal fields", ("unknown_beside_equal",)),
+    Row(21, "identity guessed by equal fields", ("unknown_beside_equal", "list_beside_equal")),
     Row(22, "re-send of a create that never landed", ("resend_landed",)),
     Row(23, "refusal of a re-send", ("resend_refused",)),
     Row(24, "duplicate_order_id", ("says_duplicate:create",)),

@@ -21,7 +21,7 @@ from bot.lab.sim.manners import Manners
 from bot.lab.sim.odds import MS
 from bot.lab.sim.seen import Seen
 from bot.lab.sim.traffic import Traffic
-from venue.wire.names import MarketId
+from venue.wire.names import ClientOrderId, MarketId
 
 _ENCODER = msgspec.msgpack.Encoder()
 _ANY_FAULT = Exception
@@ -97,6 +97,7 @@ class Process:
         self._seen = seen
         self.traffic = Traffic(settings, seen, clock.read(now_ns))
         self.feed = FeedWatch(auditor.own_levels)
+        self._lookalikes: dict[ClientOrderId, m.Create] = {}
         self._manners = Manners(settings, seen, auditor.truth.foreign)
         self._stale_ns: dict[MarketId, int] = {}
         self._before: dict[int, tuple[OwnOrder, State, int]] = {}
@@ -171,12 +172,22 @@ class Process:
             undecided = isinstance(answer, m.Unknown) or request.again
             if undecided and not isinstance(answer, m.Done) and self._is_beside_equal(request):
                 self._seen.hit("unknown_beside_equal")
-
+                self._lookalikes[request.order.client_order_id] = request
+        elif isinstance(request, m.ReadResting) and isinstance(replied.answer, m.Done):
+            self._list_beside_equal()
         elif isinstance(replied.answer, m.Unknown):
             if isinstance(request, m.AmendResting):
                 self._seen.hit("amend_unknown")
             elif isinstance(request, m.CancelResting):
                 self._seen.hit("cancel_unknown")
+
+    def _list_beside_equal(self) -> None:
+        """A list came while an undecided create has an equal: the temptation to take one for it."""
+        for name, request in list(self._lookalikes.items()):
+            if not self.traffic.is_unknown(name):
+                del self._lookalikes[name]
+            elif self._is_beside_equal(request):
+                self._seen.hit("list_beside_equal")
 
     def _is_beside_equal(self, request: m.Create) -> bool:
         """Whether another order of ours may rest at the price of this undecided one."""

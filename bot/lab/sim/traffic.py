@@ -179,6 +179,10 @@ class Traffic:
                 self._blurred.pop(request.order_id, None)
             self._refusal(side, row.advice, answer, now_ns, False)
 
+    def is_unknown(self, name: ClientOrderId) -> bool:
+        """Whether a create has had no definite answer."""
+        return name in self._unknown
+
     @property
     def all_decided(self) -> bool:
         """Whether nothing of ours may rest under an id that the bot does not know."""
