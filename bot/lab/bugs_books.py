@@ -114,7 +114,7 @@ ACCOUNTS: Final = (
         "fill-booked-twice",
         (54,),
         "A fill that is listed again is booked again.",
-        ("B3", "B9", "findings"),
+        ("B2", "B3", "B9", "B13", "findings"),
         (Patch(Portfolio, "book_fill", _each_time),),
         likely=("row_repeated",),
     ),

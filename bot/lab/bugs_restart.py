@@ -26,6 +26,7 @@ from bot.core.wishes import WantCreate
 from bot.io.intents import Intents, _is_against
 from bot.io.records import Entry, Segment
 from bot.lab.bug import FORGOTTEN, Bug
+from bot.lab.sim.odds import MS
 from bot.lab.sim.run import Patch
 from venue.wire import model
 from venue.wire.money import Cents, Qty
@@ -117,7 +118,8 @@ RESTART: Final = (
         "In the journal a refusal of a re-send closes the create, whatever came of the first one.",
         FORGOTTEN,
         (Patch(Intents, "_answered", _any_refusal),),
-        likely=("crash", "late_commit", "invalid_request"),
+        likely=("crash", "crash_at_effect", "late_commit", "invalid_request", "unknown_code"),
+        shape=(("trust_lag_ns", 5_200 * MS), ("late_ns", 4_160 * MS)),
     ),
     Bug(
         "open-intents-ignored",

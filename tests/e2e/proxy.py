@@ -66,8 +66,11 @@ class Proxy:
         self._ready.set()
         self._loop.run_forever()
         server.close()
-        for task in asyncio.all_tasks(self._loop):
+        tasks = asyncio.all_tasks(self._loop)
+        for task in tasks:
             task.cancel()
+        # However busy the machine is: none is left half done, and no socket open.
+        self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
         self._loop.run_until_complete(asyncio.sleep(0.05))
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()

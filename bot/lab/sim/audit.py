@@ -125,6 +125,7 @@ class Auditor:
         }
         self._copies: dict[ClientOrderId, int] = {}
         self._over: dict[ClientOrderId, None] = {}
+        self._explained: dict[ClientOrderId, None] = {}
         self._amending: dict[OrderId, list[Amend]] = {}
         self.market_of: dict[OrderId, MarketId] = {}
         self.payouts: list[int] = []
@@ -445,6 +446,7 @@ class Auditor:
         for landing in self._landing.values():
             order = landing.get(name)
             if order is not None:
+                self._explained[name] = None
                 self.refused(order)
 
     def remembered(self, names: Collection[ClientOrderId], *, lost: bool = False) -> None:
@@ -455,5 +457,7 @@ class Auditor:
         for landing in self._landing.values():
             for name, order in list(landing.items()):
                 if name not in names:
-                    check(lost or name in self._over, "B6", f"{name} may land and is forgotten")
+                    check(
+                        lost or name in self._explained, "B6", f"{name} may land and is forgotten"
+                    )
                     self.refused(order)

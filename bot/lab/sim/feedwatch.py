@@ -29,6 +29,9 @@ PULLED_NS: Final = 2 * SECOND
 """A book in doubt is confirmed, or its quotes are pulled, within this."""
 
 _STOOD_NS: Final = SECOND
+_OTHERS_MIN: Final = 2
+"""Prices at which nothing of ours ever rested: then somebody else was there."""
+
 _PRINTS_NS: Final = 60 * SECOND
 
 
@@ -47,6 +50,7 @@ class _Shown:
         "doubted_ns",
         "emptied_ns",
         "looked_ns",
+        "ours",
         "print_ns",
         "ts_ns",
         "unasked",
@@ -62,6 +66,7 @@ class _Shown:
         self.depth_ns: int | None = None  # since when there was something of others' in it
         self.emptied_ns: int | None = None
         self.looked_ns = 0
+        self.ours: dict[int, None] = {}  # where orders of ours have rested
         self.unasked = False
         self.print_ns: int | None = None
 
@@ -145,13 +150,16 @@ class FeedWatch:
             rung.emptied_ns = None
             if now_ns - rung.looked_ns >= _STOOD_NS // 2:
                 rung.looked_ns = now_ns
-                ours = self._own_levels(market)
-                if all(price in ours for price, _ in (*bids, *asks)):
+                for price in self._own_levels(market):
+                    rung.ours[price] = None  # a frame may show it long after it is gone
+                if sum(price not in rung.ours for price, _ in (*bids, *asks)) < _OTHERS_MIN:
                     rung.depth_ns = None
                 elif since_ns is None:
                     rung.depth_ns = now_ns
-        elif since_ns is not None and now_ns - since_ns >= _STOOD_NS:
-            rung.emptied_ns, rung.depth_ns = now_ns, None
+        else:
+            if since_ns is not None and now_ns - since_ns >= _STOOD_NS:
+                rung.emptied_ns = now_ns
+            rung.depth_ns = None
         rung.book = book
 
     def _book(self, seen: m.BookSeen, now_ns: int) -> None:
