@@ -215,7 +215,7 @@ def _never_judges(
 
 def _latch_told_only(self: Trader, reason: str, *, ours: bool) -> None:
     _latch(self, reason, ours=ours)
-    self.guard.latched = ""
+    self.guard.unlatch()
     if self.phase is Phase.LATCHED:
         self.phase = Phase.QUOTING
 
@@ -256,7 +256,7 @@ OPERATOR: Final = (
     Bug(
         "latch-ignored",
         (76, 73),
-        "A breaker trips, says so, and quoting goes on.",
+        "A breaker trips, says so, is armed anew at once, and quoting goes on.",
         ("B13",),
         (Patch(Trader, "_latch", _latch_told_only),),
         likely=("mad_strategy", "fat_finger"),

@@ -48,6 +48,7 @@ TRACE: Final = 200
 _RESTART_NS: Final = 300 * MS
 _DRAIN_NS: Final = 8 * SECOND
 _LATCH_NS: Final = 3 * SECOND
+_LONG_LATCH_NS: Final = 9 * SECOND
 Traced = tuple[int, str, object]
 
 
@@ -217,7 +218,8 @@ class World:
             self.latch = ""
             self.deliver(self.process, m.LatchCleared())
 
-        self.after(_LATCH_NS, cleared)
+        # Where all is counted anew when the faults stop, a person may take longer.
+        self.after(_LONG_LATCH_NS if self.odds.creates_per_minute else _LATCH_NS, cleared)
 
     def _leaves(self, process: Process, effect: m.Send) -> None:
         """A request begins; what adds exposure waits for its record to be on disk."""
