@@ -268,6 +268,9 @@ class Bench:
         event = self._world.get("scratch")
         if event is None or event["left"] == 0:
             event = {**self.event(self.scratch_company), "left": _RUNGS_PER_EVENT}
+            # One rung that nothing ever resolves: an event whose rungs are all resolved is settled
+            # and takes no more of them.
+            self._list(event, f"{next(self._serial)}B")
             self._world["scratch"] = event
         event["left"] -= 1
         return self.rung(event, f"{number}B", **more)
