@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from bot.core.known import EARLIER, Known
 from bot.core.life import ACTS, Barred, Fact, Finding, State, Suspect, To, _row
-from bot.core.order import OwnOrder, Suspicion
+from bot.core.order import EARLIER_IDS_MAX, OwnOrder, Suspicion
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
 from tests.bot.news import STRANGE, amending, read, read_over
@@ -277,6 +277,33 @@ def test_a_row_that_shows_less_than_was_carried_over_shows_nothing_filled():
     later = successor(filled=3, remaining=7)
     later.fills_shown(made.shown(later, order_id="99", filled=2, remaining=8))
     assert (later.filled, later.remaining) == (0, 7)
+
+
+def test_a_successor_remembers_the_id_before_and_what_that_had_filled():
+    later = successor(filled=3, remaining=7)
+    assert later.earlier == (("1001", 3),)
+
+
+def test_a_successor_of_an_order_without_an_id_remembers_none():
+    own = amending(Amend(price=Price(45)))
+    own.order_id = None
+    assert own.successor(made.shown(own, order_id="99"), T0).earlier == ()
+
+
+def test_of_many_ids_the_last_are_remembered():
+    own = made.own(State.OPEN)
+    for number in range(EARLIER_IDS_MAX + 2):
+        own.sent_amend(Amend(price=Price(41 + number % 2)))
+        own = own.successor(made.shown(own, order_id=f"{100 + number}"), T0)
+    kept = [order_id for order_id, _ in own.earlier]
+    assert kept == [f"{100 + number}" for number in range(1, EARLIER_IDS_MAX + 1)]
+
+
+def test_a_successor_with_carried_fills_that_is_over_is_over():
+    own = amending(Amend(price=Price(45)), filled=3, remaining=7)
+    over = replace(made.over(own, model.OrderStatus.FILLED, 10), order_id=OrderId("99"))
+    later = own.successor(over, T0)
+    assert (later.state, later.carried, later.known.ended) == (State.DONE, 3, True)
 
 
 # --- reads ----------------------------------------------------------------------------------------

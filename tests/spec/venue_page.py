@@ -131,7 +131,8 @@ ELSEWHERE = (
     (
         "result_unknown handling",
         "Clients read an order back before amending it again",
-        "tests/bot/test_bot_order_desk.py::test_an_unanswered_amend_is_read_back_and_never_sent_again",
+        "tests/bot/test_bot_order_desk.py"
+        "::test_an_unanswered_amend_is_read_back_and_never_sent_again",
         "",
     ),
     (
