@@ -129,6 +129,13 @@ def test_a_venue_that_is_away_is_not_asked_before_the_instant_it_named():
     assert of.opens_ns() == 7 * SECOND
 
 
+def test_a_user_who_has_said_nothing_of_its_orders_has_none_to_cancel():
+    of = purse()
+    alone_ns = of.flat_ns(1_000, 0)
+    of.join()
+    assert of.flat_ns(1_000, 0) == alone_ns > 0
+
+
 def test_the_time_to_flat_is_whole_nanoseconds_rounded_up():
     of = Purse(BudgetSettings(rate_per_second=3, burst=6, reserve=2), 0)
     told = of.flat_ns(7, 0)
