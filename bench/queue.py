@@ -11,7 +11,7 @@ from bench.maker import traded
 from bench.stand import Stand, crowd_plan
 from bot.core.order import State
 from bot.core.trader import Trader
-from strategies.ladder import Ladder
+from strategies.ladder_joint import LadderJoint
 from venue.wire.instant import NS_PER_SECOND
 
 _SEEDS = (7, 11, 23)
@@ -49,7 +49,7 @@ def _errors(seed: int, seconds: float) -> list[tuple[float, float, float, int]]:
                         )
                     )
 
-    traded(stand, lambda: Ladder(Ladder.Params()), seconds, sample)
+    traded(stand, lambda: LadderJoint(LadderJoint.Params(levels=2)), seconds, sample)
     return out
 
 

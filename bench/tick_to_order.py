@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable
 
 from bot.core import messages as m
-from bot.core.settings import PaceSettings, RiskSettings, TraderSettings
+from bot.core.settings import BreakerSettings, PaceSettings, RiskSettings, TraderSettings
 from bot.core.trader import Trader
 from bot.io.translate import event_of
-from strategies.ladder import Ladder
+from strategies.ladder_joint import LadderJoint
 from venue.wire import codec, model
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS, Instant
@@ -30,6 +30,18 @@ _SERIES = Ticker("BENCH")
 _EVENT = Ticker("BENCH-30Q1")
 _T0 = Instant("2029-11-01T00:00:00.000000000Z")
 _END = Instant("2030-03-31T00:00:00.000000000Z")
+
+
+_HASTY = PaceSettings(
+    decide_ns=0,
+    dwell_ns=0,
+    tolerance_ticks=0,
+    market_writes_per_second=200,
+    market_writes_burst=400,
+    writes_per_second=200,
+    writes_burst=400,
+)
+"""A pace at which every change of a wanted quote leaves at once."""
 
 
 def _market(index: int) -> Market:
@@ -54,7 +66,7 @@ def _market(index: int) -> Market:
     )
 
 
-def _event() -> model.Event:
+def _event(rungs: int) -> model.Event:
     return model.Event(
         event_ticker=_EVENT,
         series_ticker=_SERIES,
@@ -65,11 +77,11 @@ def _event() -> model.Event:
         status=model.EventStatus.OPEN,
         mutually_exclusive=False,
         resolution_date=_END,
-        markets=tuple(_market(index) for index in range(RUNGS)),
+        markets=tuple(_market(index) for index in range(rungs)),
     )
 
 
-def _frame(index: int, mid: int, ts_ns: int) -> bytes:
+def frame_of(index: int, mid: int, ts_ns: int) -> bytes:
     """A book of thirty levels a side around `mid`, as the channel sends it."""
     yes = [{"price": p, "size": 100 + p} for p in range(mid - 2, max(0, mid - 32), -1)]
     no = [{"price": 100 - p, "size": 100 + p} for p in range(mid + 2, min(100, mid + 32))]
@@ -84,10 +96,10 @@ def _frame(index: int, mid: int, ts_ns: int) -> bytes:
     return json.dumps({"type": "market-update", "data": data}).encode()
 
 
-class _Stand:
-    """The venue's side, as thin as can be: every write is done as asked."""
+class Stand:
+    """The venue's side, as thin as can be: every write is done as asked; a ladder of `rungs`."""
 
-    def __init__(self) -> None:
+    def __init__(self, rungs: int, pace: PaceSettings) -> None:
         self.now_ns = 1_890_000_000 * 1_000_000_000
         risk = RiskSettings(
             event_loss_cents=Cents(10_000_000),
@@ -95,21 +107,13 @@ class _Stand:
             rung_position_qty=Qty(100_000),
             order_qty=Qty(1_000),
         )
-        pace = PaceSettings(
-            decide_ns=0,
-            dwell_ns=0,
-            tolerance_ticks=0,
-            market_writes_per_second=200,
-            market_writes_burst=400,
-            writes_per_second=200,
-            writes_burst=400,
-        )
-        settings = TraderSettings(series_ticker=_SERIES, risk=risk, pace=pace)
-        self.trader = Trader(settings, lambda: Ladder(Ladder.Params()))
+        breakers = BreakerSettings(writes_per_second=1_000, creates_per_minute=60_000)
+        settings = TraderSettings(series_ticker=_SERIES, risk=risk, pace=pace, breakers=breakers)
+        self.trader = Trader(settings, lambda: LadderJoint(LadderJoint.Params(levels=2)))
         self.orders: dict[OrderId, model.Order] = {}
         self._made = 0
         self._empty = {
-            m.ReadSeries: m.SeriesShown((_event(),), ""),
+            m.ReadSeries: m.SeriesShown((_event(rungs),), ""),
             m.ReadBalance: m.BalanceShown(model.Balance(Cents(10**9), Cents(0), Cents(10**9))),
             m.ReadPositions: m.PositionsShown((), ""),
             m.ReadFills: m.FillsShown((), ""),
@@ -157,13 +161,15 @@ class _Stand:
                 return m.CancelShown(order, order.remaining_qty)
             case m.ReadResting():
                 return m.OrdersShown(tuple(self.orders.values()), "")
+            case m.ReadOrder(order_id=order_id) if order_id in self.orders:
+                return m.OrderShown(self.orders[order_id])
             case m.ReadBook() | m.ReadOrder():
                 return None
             case _:
                 return self._empty[type(request)]
 
 
-def _event_of(frame: bytes) -> m.Event:
+def seen_in(frame: bytes) -> m.Event:
     event = event_of(frame)
     assert event is not None
     return event
@@ -187,12 +193,12 @@ def _encoded(effects: list[m.Effect]) -> list[bytes]:
     return out
 
 
-def _percentiles(samples: list[int]) -> tuple[float, float]:
+def percentiles(samples: list[int]) -> tuple[float, float]:
     samples.sort()
     return samples[len(samples) // 2] / 1000, samples[len(samples) * 99 // 100] / 1000
 
 
-def _floor_loop(frames: list[bytes]) -> float:
+def floor_us_of(frames: list[bytes]) -> float:
     samples = []
     for frame in frames:
         begun = time.thread_time_ns()
@@ -200,17 +206,18 @@ def _floor_loop(frames: list[bytes]) -> float:
         if decoded.data.yes[0].price > 1:  # type: ignore[union-attr]
             codec.encode_amend(Amend(Price(50)))
         samples.append(time.thread_time_ns() - begun)
-    return _percentiles(samples)[0]
+    return percentiles(samples)[0]
 
 
-def _start() -> _Stand:
-    stand = _Stand()
+def started(rungs: int, mid: Callable[[int, int], int], pace: PaceSettings = _HASTY) -> Stand:
+    """A trader whose quotes rest on every rung. mid: of a rung's book as of a frame, cents."""
+    stand = Stand(rungs, pace)
     stand.give(m.Started("0" * 20, (), new_account=True))
     stand.answer(stand.give(m.Beat()))
     stand.give(m.FeedOpened())
     stand.answer(stand.give(m.Beat()))
-    for index in range(RUNGS):
-        stand.give(_event_of(_frame(index, _mid(index, 0), stand.now_ns)))
+    for index in range(rungs):
+        stand.give(seen_in(frame_of(index, mid(index, 0), stand.now_ns)))
     for _ in range(5):
         stand.answer(stand.give(m.Beat(), 60 * NS_PER_MS))
     return stand
@@ -223,17 +230,17 @@ def _mid(index: int, frame: int) -> int:
 
 def _measure(turns: int, clock: Callable[[], int]) -> tuple[list[int], list[int], list[bytes]]:
     """Samples in ns: frames that led to a request, decisions alone, and the frames."""
-    stand = _start()
+    stand = started(RUNGS, _mid)
     whole: list[int] = []
     deciding: list[int] = []
     frames: list[bytes] = []
     for turn in range(turns):
         for index in range(RUNGS):
-            frame = _frame(index, _mid(index, RUNGS * turn + index), stand.now_ns)
+            frame = frame_of(index, _mid(index, RUNGS * turn + index), stand.now_ns)
             frames.append(frame)
             stand.now_ns += 20 * NS_PER_MS
             begun = clock()
-            stand.trader.receive(_event_of(frame), stand.now_ns)
+            stand.trader.receive(seen_in(frame), stand.now_ns)
             believed = clock()
             effects = stand.trader.receive(m.Beat(), stand.now_ns)
             decided = clock()
@@ -249,9 +256,9 @@ def _measure(turns: int, clock: Callable[[], int]) -> tuple[list[int], list[int]
 def run(quick: bool) -> list[tuple[str, str]]:
     """Rows of (figure, text). quick: a tenth of the samples."""
     whole, deciding, frames = _measure(40 if quick else 400, time.thread_time_ns)
-    floor_us = _floor_loop(frames)
-    whole_p50, whole_p99 = _percentiles(whole)
-    deciding_p50, _ = _percentiles(deciding)
+    floor_us = floor_us_of(frames)
+    whole_p50, whole_p99 = percentiles(whole)
+    deciding_p50, _ = percentiles(deciding)
     return [
         ("frames that led to a request", f"{len(whole)} of {len(frames)}"),
         ("tick to order p50", f"{whole_p50:.0f} us (aim 400)"),

@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bot.commands import cancel_all, reaper, reset, simulate
+from bot.commands import (
+    calibrate,
+    cancel_all,
+    evaluate,
+    pnl,
+    reaper,
+    reset,
+    simulate,
+    strategies,
+    worst_case,
+)
 from bot.commands.common import (
     EXIT_VENUE,
     ConfigPath,
@@ -116,7 +126,17 @@ def check(
     raise typer.Exit(0 if well else EXIT_VENUE)
 
 
-for _command in (reaper, cancel_all, reset, simulate):
+for _command in (
+    calibrate,
+    cancel_all,
+    evaluate,
+    pnl,
+    reaper,
+    reset,
+    simulate,
+    strategies,
+    worst_case,
+):
     _command.register(app)
 
 
@@ -200,6 +220,7 @@ def _trade(
     from bot.core.trader import Trader
     from bot.io.session import Plan, run_plan
     from bot.io.status import address, listen
+    from bot.io.watched import Watch
 
     keep_memory_private()
     site, series = _site(config, embedded)
@@ -207,10 +228,16 @@ def _trade(
     if first_series and series:
         # A tape brings its own series; the configuration cannot know its name.
         settings = msgspec.structs.replace(settings, series_ticker=series[0])
+    watch = Watch(config.strategy_budget_ns)
+    shadows = tuple(
+        msgspec.structs.replace(each, make_strategy=watch.wrapped(each.make_strategy, tells=False))
+        for each in config.shadows
+    )
     page = listen(config.status.host, status_port)
     typer.echo(f"status page: {address(page)}", err=json_line)
     plan = Plan(
-        trader=Trader(settings, config.make_strategy),
+        trader=Trader(settings, watch.wrapped(config.make_strategy), candidates=shadows),
+        watch=watch,
         requests_in_flight=settings.pace.requests_in_flight,
         site=site,
         state=state,
@@ -266,9 +293,11 @@ def _site(config: "BotConfig", embedded: "EmbeddedVenue | None") -> "tuple[Site,
 
 
 def _told(summary: dict[str, object]) -> str:
-    """The summary for a person: one line each, empty things left out."""
+    """The summary for a person: one line each, empty things and what `bot pnl` tells left out."""
     return "\n".join(
-        f"{name}: {value}" for name, value in summary.items() if value not in (None, [], {})
+        f"{name}: {value}"
+        for name, value in summary.items()
+        if value not in (None, [], {}) and name not in ("profit", "shadows")
     )
 
 

@@ -9,12 +9,13 @@ Source: docs/operations.md; design, Libraries; reliability, rows 68-72, 104, 107
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
 from bot.caution import Breakers, beyond_caps
+from bot.core.candidate import Candidate
 from bot.core.settings import (
     BudgetSettings,
     KeySettings,
@@ -26,10 +27,11 @@ from bot.core.settings import (
     TrustSettings,
 )
 from bot.core.strategy import Strategy
-from bot.io.plugins import StrategyFault, find_strategy
+from bot.ideas import ShadowPart, StrategyPart, find_live, find_shadows, maker
 from bot.io.typed import typed
 from bot.io.yamltext import Fault, Place, YamlFault, YamlText, read_yaml
 from bot.keyplaces import KeyPlace, Wrong, check_address, check_key, is_loopback
+from bot.pulling import Curfew, News
 from venue.wire.instant import NS_PER_MS
 from venue.wire.limits import NOTIONAL_CENTS_MAX, QTY_MAX, RATE_BURST, RATE_PER_SECOND
 from venue.wire.money import Cents, Qty
@@ -41,6 +43,8 @@ _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
 
 Loss = Annotated[int, Field(ge=1, le=_LOSS_CENTS_MAX)]
 Shares = Annotated[int, Field(ge=1, le=QTY_MAX)]
+LossOrNone = Annotated[int, Field(ge=0, le=_LOSS_CENTS_MAX)]
+SharesOrNone = Annotated[int, Field(ge=0, le=QTY_MAX)]
 Milliseconds = Annotated[int, Field(ge=1, le=600_000)]
 
 
@@ -75,18 +79,12 @@ class _Venue(_Part):
         return not (self.read_key_file is self.read_key_name is self.read_key_env is None)
 
 
-class _Strategy(_Part):
-    name: str = Field(description="a strategy's name, package.module:Class or ./file.py:Class")
-    params: dict[str, Any] = Field(default_factory=dict)
-
-
 # The defaults have their home in bot.core.settings; here they get their units and their bounds.
 _PACE: Final = PaceSettings()
 _BUDGET: Final = BudgetSettings()
 _TRUST: Final = TrustSettings()
 _START: Final = StartSettings()
 _RISK: Final = RiskSettings(
-    event_loss_cents=Cents(1),
     series_loss_cents=Cents(1),
     rung_position_qty=Qty(1),
     order_qty=Qty(1),
@@ -94,10 +92,15 @@ _RISK: Final = RiskSettings(
 
 
 class _Risk(_Part):
-    event_loss_cents: Loss
+    event_loss_cents: Loss = _RISK.event_loss_cents
     series_loss_cents: Loss
+    account_loss_cents: LossOrNone = _RISK.account_loss_cents
     rung_position_qty: Shares
     order_qty: Shares
+    event_net_qty: SharesOrNone = _RISK.event_net_qty
+    event_gross_qty: SharesOrNone = _RISK.event_gross_qty
+    event_gross_cents: LossOrNone = _RISK.event_gross_cents
+    resting_cents: LossOrNone = _RISK.resting_cents
     resting_orders: int = Field(_RISK.resting_orders, ge=1, le=RATE_BURST)
     flat_ms: Milliseconds = _RISK.flat_ns // NS_PER_MS
 
@@ -169,12 +172,15 @@ class _File(_Part):
     name: str | None = Field(None, description="a short name of small letters, digits, - and _")
     series: str = Field(description="a series ticker")
     venue: _Venue
-    strategy: _Strategy
+    strategy: StrategyPart
+    shadow: tuple[ShadowPart, ...] = ()
     risk: _Risk
     pace: _Pace = _Pace()
     budget: _Budget = _Budget()
     trust: _Trust = _Trust()
     start: _Start = _Start()
+    news: News = News()
+    curfew: Curfew = Curfew()
     breakers: Breakers = Breakers()
     status: _Status = _Status()
     state: _State = _State()
@@ -295,6 +301,8 @@ class BotConfig(msgspec.Struct, frozen=True):
     name: str
     trader: TraderSettings
     make_strategy: Callable[[], Strategy]
+    strategy_budget_ns: int
+    shadows: tuple[Candidate, ...]
     strategy_name: str
     venue: EmbeddedSettings | ExternalSettings
     status: StatusSettings
@@ -321,20 +329,22 @@ def read_draft(path: Path) -> Draft:
 
 
 def finish(draft: Draft) -> BotConfig:
-    """Find the strategy, check its parameters. Raises ConfigFault with everything that is wrong.
+    """Find the strategies, check their parameters. Raises ConfigFault with all that is wrong.
 
-    Imports the strategy's module, and so whatever it needs.
+    Imports their modules, and so whatever they need.
     """
-    found, faults = _strategy(draft.source)
-    faults = sorted({*draft.faults, *faults})
+    found, faults = find_live(draft.source)
+    shadows, wrong = find_shadows(draft.source)
+    faults = sorted({*draft.faults, *faults, *wrong})
     if faults or found is None:
         raise ConfigFault([f"{draft.source.path}:{fault.line}: {fault.text}" for fault in faults])
-    strategy, params = found
     file = draft.file
     return BotConfig(
         name=draft.name,
         trader=trader_settings(file, fold_ticker(file.series)),
-        make_strategy=lambda: strategy(params),
+        make_strategy=maker(found),
+        strategy_budget_ns=file.strategy.budget_ms * NS_PER_MS,
+        shadows=shadows,
         strategy_name=file.strategy.name,
         venue=draft.venue,
         status=StatusSettings(file.status.host, file.status.port, file.status.allowed_hosts),
@@ -350,8 +360,13 @@ def trader_settings(file: _File, series_ticker: Ticker) -> TraderSettings:
         risk=RiskSettings(
             event_loss_cents=Cents(risk.event_loss_cents),
             series_loss_cents=Cents(risk.series_loss_cents),
+            account_loss_cents=Cents(risk.account_loss_cents),
             rung_position_qty=Qty(risk.rung_position_qty),
             order_qty=Qty(risk.order_qty),
+            event_net_qty=Qty(risk.event_net_qty),
+            event_gross_qty=Qty(risk.event_gross_qty),
+            event_gross_cents=Cents(risk.event_gross_cents),
+            resting_cents=Cents(risk.resting_cents),
             resting_orders=risk.resting_orders,
             flat_ns=risk.flat_ms * NS_PER_MS,
         ),
@@ -359,6 +374,8 @@ def trader_settings(file: _File, series_ticker: Ticker) -> TraderSettings:
         budget=BudgetSettings(**file.budget.model_dump()),
         trust=TrustSettings(**_in_ns(file.trust)),
         start=StartSettings(strangers=file.start.strangers),
+        news=file.news.settings(),
+        curfew=file.curfew.settings(),
         keys=KeySettings(
             read=file.venue.names_read_key, standby=file.venue.standby_key_file is not None
         ),
@@ -374,22 +391,6 @@ def _in_ns(part: _Part) -> dict[str, int]:
         )
         for key, value in part.model_dump().items()
     }
-
-
-def _strategy(source: YamlText) -> tuple[tuple[type[Strategy], Any] | None, list[Fault]]:
-    """The strategy's class and its parameters, or what is wrong with them."""
-    part = source.content.get("strategy")
-    name = part.get("name") if isinstance(part, dict) else None
-    if not isinstance(part, dict) or not isinstance(name, str):
-        return None, []
-    place: Place = ("strategy", "name")
-    try:
-        strategy = find_strategy(name, source.path.parent)
-    except StrategyFault as fault:
-        return None, [Fault(source.line_of(place), f"strategy.name: {fault}")]
-    content = part.get("params", {})
-    params, faults = typed(strategy.Params, content, ("strategy", "params"), source)
-    return (None, faults) if params is None else ((strategy, params), [])
 
 
 # --- checks over several keys ---------------------------------------------------------------------
@@ -453,6 +454,14 @@ def _check_numbers(file: _File, wrong: Wrong) -> None:
     risk, budget, trust = file.risk, file.budget, file.trust
     if risk.series_loss_cents < risk.event_loss_cents:
         wrong(("risk", "series_loss_cents"), "not below event_loss_cents")
+    if 0 < risk.account_loss_cents < risk.series_loss_cents:
+        wrong(("risk", "account_loss_cents"), "not below series_loss_cents; 0 for none")
+    if 0 < risk.event_gross_qty < risk.order_qty:
+        wrong(("risk", "event_gross_qty"), "not below order_qty; 0 for what follows")
+    if 0 < risk.event_net_qty < risk.order_qty:
+        wrong(("risk", "event_net_qty"), "not below order_qty; 0 for what follows")
+    if 0 < risk.event_gross_cents < risk.event_loss_cents:
+        wrong(("risk", "event_gross_cents"), "not below event_loss_cents; 0 for what follows")
     if risk.rung_position_qty < risk.order_qty:
         wrong(("risk", "rung_position_qty"), "not below order_qty")
     if budget.reserve >= budget.burst:

@@ -23,9 +23,11 @@ class FixedSpread(Strategy):
     class Params(Strategy.Params):
         """half_spread_cents: from the value to either quote. Sizes in shares."""
 
-        half_spread_cents: int = Field(2, ge=1, le=49)
-        lot_qty: int = Field(10, ge=1, le=100_000)
-        max_position_qty: int = Field(100, ge=1, le=1_000_000)
+        half_spread_cents: int = Field(2, ge=1, le=49, description="from the value to a quote")
+        lot_qty: int = Field(10, ge=1, le=100_000, description="shares of a quote")
+        max_position_qty: int = Field(
+            100, ge=1, le=1_000_000, description="of one rung, on either side"
+        )
 
     def quote(self, view: EventView) -> Quotes:
         """One bid and one ask per rung, where there is a legal price and room for a share."""

@@ -48,6 +48,10 @@ def simulate(
     rungs: Annotated[
         str, typer.Option(metavar="N,N", help="Rungs of each event, instead of those drawn.")
     ] = "",
+    strategy: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="In every seed: a name, package:Class or ./file.py."),
+    ] = None,
     shrink: Annotated[
         bool, typer.Option(help="Make the first failure smaller before it is told.")
     ] = True,
@@ -76,7 +80,7 @@ def simulate(
     from bot.lab.sim.coverage import table
     from bot.lab.simulate import Summary, many
 
-    draws = _draws(seed, seeds, profile, _count(events), for_, without, until, rungs)
+    draws = _draws(seed, seeds, profile, _count(events), for_, without, until, rungs, strategy)
     summary = Summary()
     first_broken: Odds | None = None
     drawn: dict[int, Odds] = {}
@@ -119,6 +123,7 @@ def _draws(
     without: str,
     until: str | None,
     rungs: str,
+    strategy: str | None,
 ) -> "Iterator[Odds]":
     """The odds asked for, one by one; ends with 2 for a wrong option."""
     from dataclasses import replace
@@ -134,7 +139,23 @@ def _draws(
             odds = narrowed(odds, without=names, until_ns=until_ns, rungs=counts)
         except ValueError as fault:
             fail(EXIT_CONFIGURATION, str(fault))
+        if strategy is not None:
+            odds = replace(odds, strategy=strategy)
+            _check_strategy(odds)
         yield replace(odds, events=events)
+
+
+def _check_strategy(odds: "Odds") -> None:
+    """End with 2 when there is no such strategy, or when it cannot be made from its defaults."""
+    import pydantic
+
+    from bot.io.plugins import StrategyFault
+    from bot.lab.sim.world import make_strategy
+
+    try:
+        make_strategy(odds)
+    except (StrategyFault, pydantic.ValidationError) as fault:
+        fail(EXIT_CONFIGURATION, f"--strategy {odds.strategy}: {fault}")
 
 
 def _numbers(seed: int | None, seeds: str | None, for_: str | None) -> Iterator[int]:

@@ -14,7 +14,7 @@ from typing import Final
 from bot.core.messages import TradeSeen
 from bot.core.strategy import Levels
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Price, Qty
+from venue.wire.money import Price, Qty
 
 _TRADE_IDS_MAX: Final = 512
 """Prints remembered per market, to count each once; a page of repeats is far shorter."""
@@ -167,32 +167,37 @@ class Book:
         seen_ns = self._last_print_seen_ns or 0
         return not self._print_unexplained or now_ns <= seen_ns + _PRINT_LEAD_NS
 
-    def others(self, own: Mapping[tuple[BookSide, Price], Qty]) -> tuple[Levels, Levels]:
+    def others(
+        self, own_bids: Mapping[Price, Qty], own_asks: Mapping[Price, Qty]
+    ) -> tuple[Levels, Levels]:
         """Bids and asks with our own size taken out (row 47).
 
-        own: shares of ours that may rest, per canonical side and price. What is left of a level is
-        never below zero, and an emptied level is dropped. Own size the book does not show yet
-        (reads and frames lag writes) takes nothing out of other levels.
+        own_bids, own_asks: shares of ours that may rest, per canonical price. What is left of a
+        level is never below zero, and an emptied level is dropped. Own size the book does not show
+        yet (reads and frames lag writes) takes nothing out of other levels.
         """
-        if not own:
-            return self._bids, self._asks
-        return (
-            _without(self._bids, BookSide.BID, own),
-            _without(self._asks, BookSide.ASK, own),
-        )
+        return _without(self._bids, own_bids), _without(self._asks, own_asks)
 
 
-def _without(levels: Levels, side: BookSide, own: Mapping[tuple[BookSide, Price], Qty]) -> Levels:
-    ours = {price: qty for (where, price), qty in own.items() if where is side}
-    if not ours:
+def _without(levels: Levels, own: Mapping[Price, Qty]) -> Levels:
+    if not own:
         return levels
-    return tuple(
-        [
-            (price, Qty(size - ours[price])) if price in ours else (price, size)
-            for price, size in levels
-            if price not in ours or size > ours[price]
-        ]
-    )
+    left = list(levels)
+    place, to_find = 0, len(own)
+    # Ours lie near the touch: what is beyond the last of them is not looked at.
+    while to_find and place < len(left):
+        price, size = left[place]
+        mine = own.get(price)
+        if mine is None:
+            place += 1
+            continue
+        to_find -= 1
+        if size > mine:
+            left[place] = (price, Qty(size - mine))
+            place += 1
+        else:
+            del left[place]
+    return tuple(left)
 
 
 def shrunk(before: Levels, after: Levels) -> tuple[Price, ...]:

@@ -7,7 +7,7 @@ to take. Source: interface, Market (min_price, max_price, tick_size); silences S
 
 import msgspec
 
-from bot.core.strategy import Quote
+from bot.core.strategy import Quote, Take
 from venue.wire.model import Market
 from venue.wire.money import PRICE_MAX, PRICE_MIN, TICK_CENTS, BookSide, Price, Qty
 
@@ -35,6 +35,19 @@ def taken(quotes: tuple[Quote, ...], market: Market, ceiling: Qty | None) -> tup
             quote, price=price, qty=Qty(qty if ceiling is None else min(qty, ceiling)), limit=limit
         )
     return tuple(met.values())
+
+
+def takable(take: Take, market: Market, ceiling: Qty | None) -> Take | None:
+    """A take as this market takes it: no bolder, no larger than the ceiling; None where there is no
+    price for it, or where it was to be filled whole and is too large."""
+    price = _on_grid(take.side, take.price, market)
+    too_large = ceiling is not None and take.qty > ceiling
+    if price is None or (take.whole and too_large):
+        return None
+    if price == take.price and not too_large:
+        return take
+    qty = take.qty if ceiling is None else min(take.qty, ceiling)
+    return msgspec.structs.replace(take, price=price, qty=Qty(qty))
 
 
 def _on_grid(side: BookSide, price: Price, market: Market) -> Price | None:

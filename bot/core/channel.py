@@ -56,13 +56,20 @@ class Lag:
             self._earliest_before, self._earliest = self._earliest, took
             self._since_ns = now_ns
         self._earliest = min(self._earliest, took)
-        least = self._earliest
-        if self._earliest_before is not None:
-            least = min(least, self._earliest_before)
+        least = self.least_ns
+        assert least is not None
         if self._excess is None or now_ns >= self._window_ns + _LATE_WINDOW_NS:
             self._excess, self._window_ns = took - least, now_ns
         else:
             self._excess = min(self._excess, took - least)
+
+    @property
+    def least_ns(self) -> int | None:
+        """The least that lay of late between a print, by the venue's clock, and its coming, by
+        ours; None before the first one. Below zero where the venue's clock is ahead."""
+        if self._earliest is None or self._earliest_before is None:
+            return self._earliest
+        return min(self._earliest, self._earliest_before)
 
     def is_late(self, allowed_ns: int, now_ns: int) -> bool:
         """Whether prints come later than allowed. Without prints of late there is no telling, and
@@ -98,6 +105,11 @@ class Channel:
         self._subscribed_ns = 0
         self._set_changed_ns = 0
         self._garbled_at_ns: list[int] = []
+
+    @property
+    def lag_ns(self) -> int | None:
+        """What to add to an instant of the venue's for the soonest that it could be heard of."""
+        return self._lag.least_ns
 
     # --- events -----------------------------------------------------------------------------------
 
@@ -214,6 +226,7 @@ class Channel:
                     self._recheck_ns = min(self._recheck_ns, now_ns)
                 if rung.blocked != rung.was_blocked:
                     rung.was_blocked = rung.blocked
+                    rung.news = True
                     ladder.dirty = True
 
     def _blocks(self, now_ns: int) -> str:

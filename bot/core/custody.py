@@ -147,6 +147,7 @@ class Custody:
         """
         return any(
             own.state is State.LOST
+            and not own.is_take
             and own.refused_since_ns is None
             and own.market_id == order.market_id
             and own.outcome.value == order.outcome.value

@@ -28,6 +28,7 @@ from bot.core.refusals import Refusals
 from bot.core.settings import TrustSettings
 from bot.core.shelf import NEVER_NS, Shelf, Slot, slot_shown, slots_of
 from bot.core.spend import Lane
+from bot.core.taking import TakeFate
 from venue.wire import model
 from venue.wire.errors import Advice, Code, Row, Sequenced, row_for
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -214,9 +215,18 @@ class Desk(Shelf):
             own.suspect(Finding.ECHO, "not what was asked for", now_ns)
         elif not is_ours:
             self._out.note("error", Finding.ECHO, order_id=shown.order_id)
+        elif own.is_take:
+            self._taken(own, now_ns)
         elif own.state is State.DONE and shown.status is model.OrderStatus.CANCELED:
             # A gtc create that ends cancelled met our own order (interface, state table).
             self._out.self_trades += not request.again
+
+    def _taken(self, own: OwnOrder, now_ns: int) -> None:
+        """The answer to a take shows what it traded. None rests; one that does is cancelled."""
+        if own.is_live:
+            own.suspect(Finding.ECHO, "it rests, and was to trade at once or not at all", now_ns)
+        else:
+            self._out.took(TakeFate.TRADED if own.filled else TakeFate.EMPTY)
 
     def _after_amend(
         self, own: OwnOrder, amend: Amend, answer: Answer, row: Row | None, now_ns: int
@@ -337,12 +347,14 @@ class Desk(Shelf):
             return False
         if own.due_ns == NEVER_NS:
             return False  # a re-send is on its way: its answer is better than any list
-        rows = strangers.get(slots_of(own)[0], [])
-        if not rows and self._taken_over(own):
+        # A take never rests: no order of a list is it.
+        rows = [] if own.is_take else strangers.get(slots_of(own)[0], [])
+        if not rows and not own.is_take and self._taken_over(own):
             return False  # that one may be it, and is being cancelled
         if not rows:
             own.unlisted(begun_ns)
-            self._may_stray(own)
+            if not own.is_take:
+                self._may_stray(own)
             self._out.effects.append(IntentSettled(own.client_order_id))
             self._out.note("info", "create_never_landed", client_order_id=own.client_order_id)
             return True
@@ -420,7 +432,7 @@ def _echoes(own: OwnOrder, shown: model.Order) -> bool:
         and shown.side.value == own.own_side.value
         and shown.price == own.price
         and shown.qty == own.qty
-        and shown.time_in_force is model.ShownTimeInForce.GTC
+        and shown.time_in_force.value == own.time_in_force.value
     )
 
 

@@ -46,7 +46,8 @@ class Known(msgspec.Struct, frozen=True):
     @property
     def unfilled(self) -> Qty:
         """Shares of it that are not known to have filled; when it has ended they are gone."""
-        return Qty(max(0, self.size - self.filled))
+        left = self.size - self.filled
+        return Qty(left) if left > 0 else Qty(0)
 
     @property
     def remaining(self) -> Qty:

@@ -1,21 +1,31 @@
-"""All rungs of an event as one curve: fair values from every source at once, and what they imply.
+"""All rungs of an event as one curve: fair values from every source at once.
 
 The chance that the value ends above a strike can only fall as the strike rises. Sources of all
-rungs, and the implied value, are fitted by two numbers (a probit line in the logarithm of the
-strike: a lognormal value); each rung is then drawn back to its own data by as much as the line has
-proved wrong there; last, the curve is made non-increasing. Values in canonical YES cents.
+rungs, and the implied value, are fitted by two numbers (`bot.core.probit_line`); each rung is then
+drawn back to its own data by as much as the line has proved wrong there (`bot.core.allowance`);
+last, the curve is made non-increasing. Values in canonical YES cents.
 
-Source: strategy, 1(a) and 1(h).
+A rung is looked at anew when what is known of it changed, or when its age has made it a twentieth
+less sure. A fair value keeps its object until it has moved by an eighth of a cent, so that nobody
+after it works on what did not move. What is slow (the shape, volatilities, the feed's worth) is
+learned once a second.
+
+Source: strategy, 1(a).
 """
 
 import itertools
 import math
 from collections.abc import Sequence
+from math import erfc
 from typing import Final
 
 import msgspec
 
+from bot.core.allowance import Allowances
+from bot.core.distribution import monotone
 from bot.core.estimate import (
+    FAIR_MAX_CENTS,
+    FAIR_MIN_CENTS,
     Estimate,
     FeedTrust,
     Volatility,
@@ -28,16 +38,12 @@ from bot.core.estimate import (
     probit,
     slope,
 )
+from bot.core.probit_line import Line, LineFit, Prior
 from bot.core.strategy import ImpliedView, Levels
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import PAYOUT_CENTS, Price
+from venue.wire.money import PAYOUT_CENTS
 
-_ROUNDS_MAX: Final = 4
-_CONVERGED: Final = 1e-3
-"""The fit stops when a round moves the line by less than this, in standard deviations."""
-
-_DEVIATIONS_MAX: Final = 2.5
-"""Weights are taken no further out: beyond it half a cent moves the probit by half a unit."""
+__all__ = ["Fair", "FairCurve", "RungInput"]
 
 _LOG_SD_PRIOR: Final = 0.30
 """Standard deviation of the logarithm of the final value before anything is known (judgement)."""
@@ -50,21 +56,43 @@ _HALF_LIFE_S: Final = 3600.0
 _STEP_MAX_S: Final = 60.0
 """One look counts for no more than a minute of evidence, however long the silence before it."""
 
-_ALLOWANCE_MIN: Final = 0.25
-_ALLOWANCE_PRIOR: Final = 1.0
-_ALLOWANCE_PRIOR_S: Final = 60.0
-"""Cents squared by which the line may be wrong at a rung: its floor, and what is assumed for the
-first minute (judgement)."""
+_LEARN_NS: Final = NS_PER_SECOND
+
+_STEADY_CENTS: Final = 0.125
+_STEADY_WEIGHT: Final = 1.15
+"""A fair value is the same object while it, and one over its variance, stay within these."""
+
+_LESS_SURE: Final = 0.05
+_LOOK_MIN_NS: Final = NS_PER_SECOND // 4
+_LOOK_MAX_NS: Final = 60 * NS_PER_SECOND
+"""A rung is looked at anew when its variance has grown by this part, but not before and not later
+than this."""
+
+_ROUGHER: Final = 1.1
+"""And when its volatility is more than this many times what it was, or less than one over it."""
+
+_TOLD_MIN: Final = 0.5
+"""A steepness is learned from only where the market has told at least this part of it: what the
+prior said must not come back as what was learned."""
+
+_SPAN_SD: Final = 2.0
+"""A ladder is listed where the value may end: it spans no less than so many deviations."""
+
+_MARKET_SPEAKS: Final = 2
+"""Rungs with data of their own from which on the market, not the feed, says where the value is."""
+
+_PROBIT_SCALE: Final = 1 / math.sqrt(2)
+_HALF_PAYOUT: Final = PAYOUT_CENTS / 2
 
 
 class RungInput(msgspec.Struct, frozen=True):
-    """What is known of one rung: the book of others (`Book.others`), its age since it was last
-    confirmed, and the faded traded price with its age (`TradedPrice.read`)."""
+    """What is known of one rung: the book of others (`Book.others`), when it was last confirmed,
+    and the faded traded price with the mean instant of its prints (`TradedPrice.read`)."""
 
     bids: Levels
     asks: Levels
-    book_age_s: float
-    traded: tuple[float, float] | None
+    confirmed_ns: int
+    traded: tuple[float, int] | None
 
 
 class Fair(msgspec.Struct, frozen=True):
@@ -74,28 +102,11 @@ class Fair(msgspec.Struct, frozen=True):
     sd_cents: float
 
 
-class _Line(msgspec.Struct, frozen=True):
-    """The fit d(u) = height - steepness * u and its covariance, u the log strike."""
-
-    height: float
-    steepness: float
-    height_variance: float
-    covariance: float
-    steepness_variance: float
-
-    def at(self, u: float) -> float:
-        return self.height - self.steepness * u
-
-    def is_near(self, other: "_Line", us: Sequence[float]) -> bool:
-        """Whether two lines agree at both ends of the ladder."""
-        return all(abs(self.at(u) - other.at(u)) < _CONVERGED for u in (us[0], us[-1]))
-
-    def variance_at(self, u: float) -> float:
-        return self.height_variance + (self.steepness_variance * u - 2 * self.covariance) * u
-
-
 class FairCurve:
-    """The fair curve of one event; it learns, so keep one for the life of the event."""
+    """The fair curve of one event; it learns, so keep one for the life of the event.
+
+    volatilities: cents per sqrt(second) that the fair value of each rung moves, as learned.
+    """
 
     def __init__(self, strikes: Sequence[float] | None) -> None:
         """strikes: lowest first, in the unit of the implied value (dollars); None for a binary
@@ -107,16 +118,40 @@ class FairCurve:
         self._is_ladder = strikes is not None
         logs = [math.log(strike) for strike in strikes] if strikes is not None else [0.0]
         self._log_reference = (logs[0] + logs[-1]) / 2
-        self._u = [log - self._log_reference for log in logs]
-        self._slopes = [slope(0.0)] * count
-        self._line: _Line | None = None
-        self._volatility = [Volatility() for _ in range(count)]
-        self._errors = [_ALLOWANCE_PRIOR * _ALLOWANCE_PRIOR_S] * count
-        self._error_seconds = [_ALLOWANCE_PRIOR_S] * count
+        self._us = [log - self._log_reference for log in logs]
+        self._fit = LineFit(self._us)
+        span = self._us[-1] - self._us[0]
+        self._steepness_guess = max(1 / _LOG_SD_PRIOR, _SPAN_SD / span if span > 0 else 0.0)
+        self._lessons = Allowances(count)
+        # What each rung's own data says: value, one over variance (0: nothing).
+        self._cents = [0.0] * count
+        self._inverse = [0.0] * count
+        self._known = 0
+        # A rung's value is `_base` + `_pull` * erfc of its place on the line.
+        self._base = [0.0] * count
+        self._pull = [_HALF_PAYOUT] * count
+        self._weights = [1.0] * count
+        self._weighed = (0, 0)
+        self._looked_at: list[int] = []
+        self._inputs: list[RungInput | None] = [None] * count
+        self._again_ns = [0] * count
+        self._one_sided = [False] * count
+        self._realised = [Volatility() for _ in range(count)]
+        self.volatilities = [0.0] * count
+        self._used_volatility = [0.0] * count
+        # What is shown: the values of `_fairs`, with their weights.
+        self._fairs: list[Fair | None] = [None] * count
+        self._fair_cents = [math.nan] * count
+        self._fair_weights = [0.0] * count
+        self._shown: tuple[Fair | None, ...] = (None,) * count
+        self._drawn: list[float] = []
         self._log_sd_rate = 0.0
         self._log_sd_seconds = 0.0
+        self._learned_prior: Prior | None = None
         self._trust = FeedTrust()
-        self._now_ns: int | None = None
+        self._learned_ns: int | None = None
+
+    # --- what it shows ----------------------------------------------------------------------------
 
     def update(
         self,
@@ -127,144 +162,236 @@ class FairCurve:
     ) -> tuple[Fair | None, ...]:
         """The fair curve now, in strike order; None for a rung of which nothing is known.
 
-        rungs: one per strike. On a ladder all are known as soon as one source of any rung, or the
-        implied value, is. A single binary market has only its own data; `implied` tells it nothing.
+        rungs: one per strike; one that did not change is best passed as the same object. now_ns:
+        on the clock of the inputs' instants. On a ladder all are known as soon as one source of
+        any rung, or the implied value, is. A single binary market has only its own data; `implied`
+        tells it nothing.
         """
-        left_s = max(seconds_to_resolution, 1.0)
-        elapsed_s = 0.0 if self._now_ns is None else max(0, now_ns - self._now_ns) / NS_PER_SECOND
-        self._now_ns = now_ns
-        known = [self._estimate(index, rung, left_s) for index, rung in enumerate(rungs)]
+        left_s = seconds_to_resolution if seconds_to_resolution > 1.0 else 1.0
+        seen, again_ns = self._inputs, self._again_ns
+        for index, rung in enumerate(rungs):
+            if rung is not seen[index] or now_ns >= again_ns[index]:
+                self._look(index, rung, left_s, now_ns)
         if not self._is_ladder:
-            return (self._alone(known[0], now_ns),)
+            return self._alone(left_s, now_ns)
         if implied is not None and not _is_sane(implied):
             implied = None
-        if implied is None and not any(known):
-            return (None,) * len(known)
-        line = self._line = self._fit(known, implied, left_s)
-        curve = self._draw_back(known, line, rungs, elapsed_s)
-        if sum(each is not None for each in known) >= _MARKET_SPEAKS:
-            self._learn(line, implied, left_s, elapsed_s, now_ns)
-        for volatility, fair in zip(self._volatility, curve, strict=True):
-            volatility.update(fair.value_cents, now_ns)
-        return tuple(curve)
+        if implied is None and not self._known:
+            return self._nothing()
+        line = self._fit.fit(self._prior(implied, left_s))
+        self._draw_back(line)
+        self._learn(line, implied, left_s, now_ns)
+        return self._shown
 
-    def _estimate(self, index: int, rung: RungInput, left_s: float) -> Estimate | None:
-        baseline = baseline_volatility(self._slopes[index], left_s)
-        realised = self._volatility[index].cents_per_sqrt_s
-        volatility = realised if realised > baseline else baseline
-        book = from_book(rung.bids, rung.asks, rung.book_age_s, volatility)
-        if rung.traded is None:
-            return book
-        cents, age_s = rung.traded
-        return merged(book, from_prints(cents, age_s, rung.bids, rung.asks, volatility))
+    def again_ns(self, index: int) -> int:
+        """When a rung is to be looked at anew though nothing of it changed."""
+        return self._again_ns[index]
 
-    def _alone(self, known: Estimate | None, now_ns: int) -> Fair | None:
-        if known is None:
-            return None
-        cents = clipped(known.cents)
-        self._slopes[0] = slope(probit(cents))
-        self._volatility[0].update(cents, now_ns)
-        return Fair(cents, math.sqrt(known.variance))
+    @property
+    def line_cents(self) -> tuple[float, ...]:
+        """What the line alone says of each rung, its learned shape left out; empty before it."""
+        line = self._fit.line
+        return () if line is None else tuple(from_probit(line.at(u)) for u in self._us)
 
-    def _fit(
-        self, known: Sequence[Estimate | None], implied: ImpliedView | None, left_s: float
-    ) -> _Line:
-        """The line through everything known, weighted; at least one source there is."""
-        points = []
-        for u, each in zip(self._u, known, strict=True):
-            if each is not None:
-                points.append((u, probit(clipped(each.cents)), each.variance))
-        steepness_prior, relative_sd = self._steepness_prior(points, left_s)
-        prior_weight = 1 / (relative_sd * steepness_prior) ** 2
-        feed_u, feed_sd = 0.0, 0.0
-        if implied is not None:
-            feed_u = math.log(implied.value_dollars) - self._log_reference
-            drift = max(0.0, implied.age_s) / left_s / steepness_prior**2
-            feed_sd = math.sqrt(self._trust.log_sd(implied.confidence) ** 2 + drift)
-        line = self._line
-        for _ in range(_ROUNDS_MAX):
-            steepness = steepness_prior if line is None else line.steepness
-            feed_weight = 1 / (steepness * feed_sd) ** 2 if feed_sd > 0 else 0.0
-            before = line
-            line = _solve(points, line, feed_u, feed_weight, steepness_prior, prior_weight)
-            if before is not None and line.is_near(before, self._u):
-                break
-        assert line is not None
-        return line
+    @property
+    def drawn_cents(self) -> tuple[float, ...]:
+        """The values before they were made non-increasing; empty before the first."""
+        return tuple(self._drawn)
 
-    def _steepness_prior(
-        self, points: Sequence[tuple[float, float, float]], left_s: float
-    ) -> tuple[float, float]:
-        """What the line's steepness should be before looking, and how sure that is, relative.
+    # --- a rung's own data ------------------------------------------------------------------------
 
-        Learned from this event's own past; else from its outermost rungs, so that a ladder of a
-        day is not judged by the width of one of a quarter; else the prior of an unknown value.
+    def _look(self, index: int, rung: RungInput, left_s: float, now_ns: int) -> None:
+        """Take in what a rung's own data says now."""
+        self._inputs[index] = rung
+        self._looked_at.append(index)
+        volatility = self.volatilities[index]
+        if not volatility:
+            volatility = baseline_volatility(slope(0.0), left_s)
+        age_s = (now_ns - rung.confirmed_ns) / NS_PER_SECOND
+        own: Estimate | None = from_book(rung.bids, rung.asks, age_s, volatility)
+        growth = volatility * volatility
+        if rung.traded is not None:
+            cents, at_ns = rung.traded
+            age_s = (now_ns - at_ns) / NS_PER_SECOND
+            own = merged(own, from_prints(cents, age_s, rung.bids, rung.asks, volatility))
+        self._used_volatility[index] = volatility
+        self._one_sided[index] = (not rung.bids) is not (not rung.asks)
+        self._known -= self._inverse[index] > 0
+        if own is None:
+            self._inverse[index] = 0.0
+            self._blend(index)
+            self._fit.drop(index)
+            self._again_ns[index] = now_ns + _LOOK_MAX_NS
+            return
+        self._known += 1
+        self._cents[index] = own.cents
+        self._inverse[index] = 1 / own.variance
+        self._blend(index)
+        allowed = own.variance + self._lessons.allowances[index]
+        self._fit.take(index, probit(clipped(own.cents)), allowed)
+        wait_ns = _LOOK_MAX_NS
+        if growth > 0:
+            wait_ns = round(min(60.0, _LESS_SURE * own.variance / growth) * NS_PER_SECOND)
+        self._again_ns[index] = now_ns + max(_LOOK_MIN_NS, wait_ns)
+
+    def _alone(self, left_s: float, now_ns: int) -> tuple[Fair | None, ...]:
+        if not self._known:
+            return self._nothing()
+        cents = clipped(self._cents[0])
+        self._weights[0] = self._inverse[0]
+        self._show([cents])
+        if self._learned_ns is None or now_ns >= self._learned_ns + _LEARN_NS:
+            self._learned_ns = now_ns
+            self._learn_volatility(0, cents, slope(probit(cents)), left_s, now_ns)
+        return self._shown
+
+    # --- the curve --------------------------------------------------------------------------------
+
+    def _prior(self, implied: ImpliedView | None, left_s: float) -> Prior:
+        """What the line should be before looking: from this event's own past; else from its
+        outermost rungs, or where it was listed, so that a ladder of a day is not judged by the
+        width of one of a quarter; else that of an unknown value.
         """
-        if self._log_sd_seconds > 0:
-            rate = self._log_sd_rate / self._log_sd_seconds
-            return 1 / (rate * math.sqrt(left_s)), _SPREAD_SD_LEARNED
-        if len(points) >= _MARKET_SPEAKS:
-            (low_u, low_d, _), (high_u, high_d, _) = points[0], points[-1]
-            steepness = (low_d - high_d) / (high_u - low_u)
-            if steepness > 0:
-                return steepness, _SPREAD_SD_GUESSED
-        return 1 / _LOG_SD_PRIOR, _SPREAD_SD_GUESSED
+        steepness, relative_sd = self._steepness_guess, _SPREAD_SD_GUESSED
+        if self._learned_prior is not None:
+            if implied is None:
+                return self._learned_prior
+            steepness = self._learned_prior.steepness
+            relative_sd = self._learned_prior.relative_sd
+        elif (outermost := self._fit.outermost()) is not None:
+            (low_u, low_d), (high_u, high_d) = outermost
+            if low_d > high_d:
+                steepness = (low_d - high_d) / (high_u - low_u)
+        if implied is None:
+            return Prior(steepness, relative_sd)
+        drift = max(0.0, implied.age_s) / left_s / steepness**2
+        return Prior(
+            steepness,
+            relative_sd,
+            math.log(implied.value_dollars) - self._log_reference,
+            math.sqrt(self._trust.log_sd(implied.confidence) ** 2 + drift),
+        )
 
-    def _draw_back(
-        self,
-        known: Sequence[Estimate | None],
-        line: _Line,
-        rungs: Sequence[RungInput],
-        elapsed_s: float,
-    ) -> list[Fair]:
+    def _blend(self, index: int) -> None:
+        """How a rung's own data and the line with its shape are blended there."""
+        own, allowance = self._inverse[index], self._lessons.allowances[index]
+        share = allowance * own / (1 + allowance * own)
+        shape = self._lessons.shapes[index]
+        self._base[index] = share * self._cents[index] + (1 - share) * shape
+        self._pull[index] = (1 - share) * _HALF_PAYOUT
+
+    def _weigh(self, index: int, line: Line) -> None:
+        """How sure a rung's value is: by its own data, the allowance, and the line."""
+        allowance = self._lessons.allowances[index]
+        rest = self._pull[index] / _HALF_PAYOUT
+        unsure = self._fit.steep_squares[index] * line.variance_at(self._us[index])
+        weight = self._weights[index] = 1 / (rest * (allowance + rest * unsure))
+        shown = self._fair_weights[index]
+        if weight > shown * _STEADY_WEIGHT or shown > weight * _STEADY_WEIGHT:
+            self._fair_cents[index] = math.nan
+
+    def _draw_back(self, line: Line) -> None:
         """The line drawn back to each rung's own data, made monotone, inside one-sided bounds."""
-        values, weights = [], []
-        fade = 0.5 ** (elapsed_s / _HALF_LIFE_S)
-        step_s = min(elapsed_s, _STEP_MAX_S)
-        for index, (u, each) in enumerate(zip(self._u, known, strict=True)):
-            deviations = line.at(u)
-            fit = from_probit(deviations)
-            if each is not None and step_s > 0:
-                error = (each.cents - fit) ** 2 - each.variance
-                self._errors[index] = self._errors[index] * fade + error * step_s
-                self._error_seconds[index] = self._error_seconds[index] * fade + step_s
-            allowance = self._errors[index] / self._error_seconds[index]
-            if allowance < _ALLOWANCE_MIN:
-                allowance = _ALLOWANCE_MIN
-            self._slopes[index] = steep = slope(deviations)
-            value, weight = fit, 1 / (allowance + steep * steep * line.variance_at(u))
-            if each is not None:
-                own = 1 / each.variance
-                value = (each.cents * own + fit * weight) / (own + weight)
-                weight += own
-            values.append(value)
-            weights.append(weight)
-        bounded = [_bounded(v, r) for v, r in zip(monotone(values, weights), rungs, strict=True)]
-        repaired = monotone(bounded, weights)
-        return [Fair(v, 1 / math.sqrt(w)) for v, w in zip(repaired, weights, strict=True)]
+        weighed = (self._fit.weighed, self._known)
+        if weighed != self._weighed:
+            self._weighed = weighed
+            self._looked_at = list(range(len(self._us)))
+        for index in self._looked_at:
+            self._weigh(index, line)
+        self._looked_at = []
+        height, steepness = line.height * _PROBIT_SCALE, line.steepness * _PROBIT_SCALE
+        values = [
+            base + pull * erfc(steepness * u - height)
+            for base, pull, u in zip(self._base, self._pull, self._us, strict=True)
+        ]
+        self._drawn = values
+        if sorted(values, reverse=True) != values:
+            values = monotone(values, self._weights)
+        if True in self._one_sided or values[0] > FAIR_MAX_CENTS or values[-1] < FAIR_MIN_CENTS:
+            bounded = [_bounded(v, r) for v, r in zip(values, self._inputs, strict=True)]
+            values = monotone(bounded, self._weights)
+        self._show(values)
 
-    def _learn(
-        self,
-        line: _Line,
-        implied: ImpliedView | None,
-        left_s: float,
-        elapsed_s: float,
-        now_ns: int,
-    ) -> None:
-        """Learn the width of the value per sqrt(second), and what the feed is worth."""
+    def _show(self, values: list[float]) -> None:
+        """Show these, and as the objects they were where they have hardly moved."""
+        shown = self._fair_cents
+        moved = [
+            index
+            for index, (value, before) in enumerate(zip(values, shown, strict=True))
+            if not -_STEADY_CENTS < value - before < _STEADY_CENTS
+        ]
+        if not moved:
+            return
+        for index in moved:
+            shown[index] = values[index]
+        if sorted(shown, reverse=True) != shown:
+            # A new value beside one that was kept: only all of them together are in order.
+            shown[:] = values
+            moved = list(range(len(values)))
+        for index in moved:
+            weight = self._fair_weights[index] = self._weights[index]
+            self._fairs[index] = Fair(shown[index], 1 / math.sqrt(weight))
+        self._shown = tuple(self._fairs)
+
+    def _nothing(self) -> tuple[Fair | None, ...]:
+        """Nothing is known of any rung."""
+        count = len(self._us)
+        self._fairs, self._fair_cents = [None] * count, [math.nan] * count
+        self._shown = (None,) * count
+        return self._shown
+
+    # --- what is learned --------------------------------------------------------------------------
+
+    def _learn(self, line: Line, implied: ImpliedView | None, left_s: float, now_ns: int) -> None:
+        """Once a second: shape and allowance, volatilities, the width of the value per
+        sqrt(second), and what the feed is worth."""
+        learned_ns = self._learned_ns
+        if learned_ns is not None and now_ns < learned_ns + _LEARN_NS:
+            return
+        self._learned_ns = now_ns
+        elapsed_s = 0.0 if learned_ns is None else (now_ns - learned_ns) / NS_PER_SECOND
+        residuals: list[tuple[float, float] | None] = []
+        for index, (u, fair) in enumerate(zip(self._us, self._fairs, strict=True)):
+            deviations = line.at(u)
+            inverse = self._inverse[index]
+            residual = self._cents[index] - from_probit(deviations)
+            residuals.append((residual, 1 / inverse) if inverse > 0 else None)
+            if fair is not None:
+                steep = slope(deviations)
+                self._learn_volatility(index, fair.value_cents, steep, left_s, now_ns)
+        if elapsed_s > 0:
+            self._lessons.learn(residuals, elapsed_s)
+            for index in range(len(self._us)):
+                self._blend(index)
+                self._weigh(index, line)
+        if self._known < _MARKET_SPEAKS or line.told < _TOLD_MIN:
+            return
         fade = 0.5 ** (elapsed_s / _HALF_LIFE_S)
         step_s = min(elapsed_s, _STEP_MAX_S)
         log_sd_rate = 1 / (line.steepness * math.sqrt(left_s))
         self._log_sd_rate = self._log_sd_rate * fade + log_sd_rate * step_s
         self._log_sd_seconds = self._log_sd_seconds * fade + step_s
+        if self._log_sd_seconds > 0:
+            rate = self._log_sd_rate / self._log_sd_seconds
+            steepness = 1 / (rate * math.sqrt(left_s))
+            # Never so sure of a line far too flat that no ladder could steepen it again.
+            relative_sd = _SPREAD_SD_LEARNED * max(1.0, self._steepness_guess / steepness)
+            self._learned_prior = Prior(steepness, relative_sd)
         if implied is not None:
             log_median = self._log_reference + line.height / line.steepness
             log_value = math.log(implied.value_dollars)
             self._trust.observe(log_value, implied.confidence, log_median, now_ns)
 
-
-_MARKET_SPEAKS: Final = 2
-"""Rungs with data of their own from which on the market, not the feed, says where the value is."""
+    def _learn_volatility(
+        self, index: int, cents: float, steep: float, left_s: float, now_ns: int
+    ) -> None:
+        realised = self._realised[index]
+        realised.update(cents, now_ns)
+        volatility = max(realised.cents_per_sqrt_s, baseline_volatility(steep, left_s))
+        self.volatilities[index] = volatility
+        used = self._used_volatility[index]
+        if volatility > used * _ROUGHER or used > volatility * _ROUGHER:
+            self._again_ns[index] = now_ns
 
 
 def _is_ladder(strikes: Sequence[float]) -> bool:
@@ -277,103 +404,10 @@ def _is_sane(implied: ImpliedView) -> bool:
     return 0 < implied.value_dollars < math.inf and math.isfinite(implied.confidence)
 
 
-def _solve(
-    points: Sequence[tuple[float, float, float]],
-    before: _Line | None,
-    feed_u: float,
-    feed_weight: float,
-    steepness_prior: float,
-    prior_weight: float,
-) -> _Line:
-    """One round of weighted least squares: a 2 x 2 system. Weights are those of cents, seen
-    through the slope of the curve as the round before drew it."""
-    w = feed_weight
-    wu = feed_weight * feed_u
-    wuu = feed_weight * feed_u * feed_u + prior_weight
-    wd = 0.0
-    wud = prior_weight * steepness_prior
-    for u, d, variance in points:
-        guess = abs(d if before is None else before.height - before.steepness * u)
-        weight = slope(guess if guess < _DEVIATIONS_MAX else _DEVIATIONS_MAX)
-        weight = weight * weight / variance
-        w += weight
-        wu += weight * u
-        wuu += weight * u * u
-        wd += weight * d
-        wud -= weight * u * d
-    determinant = w * wuu - wu * wu
-    steepness = (w * wud + wu * wd) / determinant
-    # A noisy ladder may lean the wrong way: the curve of a survival never rises.
-    steepness = max(steepness, _STEEPNESS_MIN * steepness_prior)
-    height = (wd + wu * steepness) / w
-    return _Line(height, steepness, wuu / determinant, wu / determinant, w / determinant)
-
-
-_STEEPNESS_MIN: Final = 0.05
-
-
-def _bounded(cents: float, rung: RungInput) -> float:
+def _bounded(cents: float, rung: RungInput | None) -> float:
     """A value inside 0.5..99.5, and not beyond the only side of a one-sided book."""
-    if rung.bids and not rung.asks:
+    if rung is not None and rung.bids and not rung.asks:
         cents = max(cents, rung.bids[0][0])
-    elif rung.asks and not rung.bids:
+    elif rung is not None and rung.asks and not rung.bids:
         cents = min(cents, rung.asks[0][0])
     return clipped(cents)
-
-
-def monotone(values: Sequence[float], weights: Sequence[float]) -> list[float]:
-    """The non-increasing sequence nearest to `values` in weighted squares (pool adjacent
-    violators). weights: above zero, as many as values.
-    """
-    pools: list[tuple[float, float, int]] = []
-    for value, weight in zip(values, weights, strict=True):
-        count = 1
-        while pools and pools[-1][0] < value:
-            before, before_weight, before_count = pools.pop()
-            total = before_weight + weight
-            value = (before * before_weight + value * weight) / total
-            weight = total
-            count += before_count
-        pools.append((value, weight, count))
-    return [value for value, _, count in pools for _ in range(count)]
-
-
-def bucket_masses(values_cents: Sequence[float]) -> tuple[float, ...]:
-    """The chance of each of the n + 1 outcomes that a curve implies, lowest first; they add up
-    to 1. Below zero where the values rise: raw mids of a ladder may, a repaired curve never does.
-    """
-    edges = [float(PAYOUT_CENTS), *values_cents, 0.0]
-    return tuple((low - high) / PAYOUT_CENTS for low, high in itertools.pairwise(edges))
-
-
-class Arbitrage(msgspec.Struct, frozen=True):
-    """Buying YES of rung `low` at `ask` and selling YES of the higher rung `high` at `bid` pays
-    at least nothing in every outcome and brings `bid - ask` cents a share before fees."""
-
-    low: int
-    high: int
-    ask: Price
-    bid: Price
-
-    @property
-    def gain_cents(self) -> int:
-        """Locked in per share, before the fees of both legs."""
-        return self.bid - self.ask
-
-
-def arbitrages(
-    best_bids: Sequence[Price | None], best_asks: Sequence[Price | None]
-) -> tuple[Arbitrage, ...]:
-    """For each rung whose bid is above a lower rung's ask, the best such pair.
-
-    None where a side is empty. A non-increasing curve inside all bid-ask intervals exists if and
-    only if there is none among different rungs, so pairs are the complete test.
-    """
-    found: list[Arbitrage] = []
-    cheapest: tuple[Price, int] | None = None
-    for index, (bid, ask) in enumerate(zip(best_bids, best_asks, strict=True)):
-        if bid is not None and cheapest is not None and bid > cheapest[0]:
-            found.append(Arbitrage(cheapest[1], index, cheapest[0], bid))
-        if ask is not None and (cheapest is None or ask < cheapest[0]):
-            cheapest = (ask, index)
-    return tuple(found)

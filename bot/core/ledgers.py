@@ -60,6 +60,7 @@ class Ledgers:
         self.available_cents: Cents | None = None
         self.difference_cents: Cents | None = None
         self.history_wanted = False
+        self.fresh_fills: list[model.Fill] = []
         self._compared_ns = -1
         self._shares_compared_ns = -1
         self._differing: dict[tuple[MarketId, Outcome], int] | None = None
@@ -71,6 +72,11 @@ class Ledgers:
         self.book.list_market(market.market_id, market.event_ticker, maker, taker)
         self._rates[market.market_id] = (market.event_ticker, max(maker, taker))
         self._by_ticker[fold_ticker(market.ticker)] = market.market_id
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the books are open: what comes from here on is of this run."""
+        return self._opening_cents is not None
 
     @property
     def fills(self) -> int:
@@ -111,14 +117,16 @@ class Ledgers:
         return Qty(max(0, yes_qty)), Qty(max(0, no_qty))
 
     def event_cash_cents(self, event_ticker: Ticker, rungs: Iterable[MarketId]) -> Cents:
-        """Net cash of an event's fills, those not booked yet at their order's limit and fee."""
+        """Net cash of an event's fills; those not booked yet at the worst price that their order
+        may have had, and the fee of single shares."""
         cash = int(self.book.event_cash_cents(event_ticker))
         for market_id in rungs:
             _, rate = self._rates[market_id]
             for own, ahead in self._unbooked(market_id):
-                amount = notional(own.price, Qty(ahead))
+                price = own.worst_fill_price(self.booked_qty(own))
+                amount = notional(price, Qty(ahead))
                 cash += -amount if own.own_side is Side.BUY else amount
-                cash -= fee_cents(rate, Qty(ahead), own.price)
+                cash -= ahead * fee_cents(rate, Qty(1), price)
         return Cents(cash)
 
     def pnl_cents(self, marks: Mapping[MarketId, float]) -> Cents:
@@ -157,14 +165,20 @@ class Ledgers:
         live_orders: Iterable[OrderId],
     ) -> list[MarketId]:
         """Book what a walk showed. Returns the rungs with new fills, in first-seen order, and those
-        that have settled by the cash it explained."""
+        that have settled by the cash it explained. Once the books are open `fresh_fills` are those
+        of this walk that were not booked before, oldest first, each with the fee charged."""
         changed: dict[MarketId, None] = {}
+        self.fresh_fills = []
         self.history_wanted = False
         for fill in map(self._placed, reversed(rows)):
             try:
+                fees_cents = self.book.fees_cents
                 if self.book.book_fill(fill):
+                    fee_cents = Cents(self.book.fees_cents - fees_cents)
                     changed[fill.market_id] = None
                     self.booked_ns = now_ns
+                    if self._opening_cents is not None:
+                        self.fresh_fills.append(msgspec.structs.replace(fill, fee_cents=fee_cents))
             except UnbookableFill as fault:
                 self._out.find("fill_unreadable", str(fault))
         self.book.trim(frozenset(live_orders))

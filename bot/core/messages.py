@@ -116,6 +116,21 @@ class JournalFailed(msgspec.Struct, frozen=True, tag=True):
     reason: str
 
 
+class StrategyOverran(msgspec.Struct, frozen=True, tag=True):
+    """A call of a strategy took longer than it may; told after it, so that it can be replayed.
+
+    call: its number among the calls of this event's strategy, from 1. took_ns: processor time, or
+    wall time where it was interrupted: then the call has raised `interrupted` to the trader.
+    """
+
+    event_ticker: Ticker
+    strategy: str
+    call: int
+    took_ns: int
+    allowed_ns: int
+    interrupted: bool
+
+
 # --- events: the channel --------------------------------------------------------------------------
 
 
@@ -363,6 +378,7 @@ Event = (
     | LatchSet
     | LatchCleared
     | JournalFailed
+    | StrategyOverran
     | FeedOpened
     | FeedClosed
     | FeedHeard
@@ -409,7 +425,8 @@ class WakeAt(msgspec.Struct, frozen=True, tag=True):
 
 
 class Noted(msgspec.Struct, frozen=True, tag=True):
-    """Something a person or a metric should know; `level` is info, warning or error.
+    """Something a person or a metric should know; `level` is info, warning or error, or debug for
+    what is of interest in the journal alone.
 
     name: lower_snake, from a small closed set per file; fields: short plain values, no secrets.
     """

@@ -17,7 +17,7 @@ from bot.core.life import IN_FLIGHT, LIFE, Barred, Fact, Finding, State, Suspect
 from bot.core.messages import OpenIntent
 from bot.core.standing import Standing, Suspicion
 from venue.wire import model
-from venue.wire.money import Outcome, Qty, Side, canonical
+from venue.wire.money import Outcome, Price, Qty, Side, canonical
 from venue.wire.names import ClientOrderId
 from venue.wire.requests import Amend, QtyOrder, RequestBody, TimeInForce
 
@@ -86,6 +86,7 @@ class OwnOrder(Standing):
         own.inherited = self.inherited
         own.doomed = self.doomed
         own.placed_ns = self.placed_ns
+        own.tag = self.tag
         so_far = Qty(self.carried + self.filled)
         own.carried = so_far if shown.filled_qty >= so_far else Qty(0)
         if self.order_id is not None:
@@ -112,6 +113,7 @@ class OwnOrder(Standing):
         if isinstance(cell, Suspect):
             self.suspect(cell.finding, f"{fact}: {cell.why}", at_ns)
         if self.state is State.DONE:
+            self._fold_amend()
             self.known = self.known.join(
                 Known(EARLIER, self.price, self.known.size, self.filled, ended=True)
             )
@@ -133,8 +135,21 @@ class OwnOrder(Standing):
         self.mark(at_ns)
 
     def _learn(self, known: Known) -> None:
+        before = self.known.price
         self.known = self.known.join(known)
+        if self.known.price != before:
+            self._fills_may_be_at(before)
         self.level = canonical(self.outcome, self.known.price)
+
+    def _fold_amend(self) -> None:
+        """An undecided change of price is given up: what has filled may have filled at it."""
+        if self.amend is not None and self.amend.price is not None:
+            self._fills_may_be_at(self.amend.price)
+
+    def _fills_may_be_at(self, price: Price) -> None:
+        """Fills known by now may have been at this price, which is not its own."""
+        fills, dear = self.dear
+        self.dear = (self.filled, self._worse_of(price, dear if fills else None))
 
     def _shown(self, shown: model.Order, epoch: int) -> Known:
         """A row as a fact about this order's own id."""
@@ -217,10 +232,11 @@ class OwnOrder(Standing):
         floor = Qty(max(self.filled, shown.filled_qty - self.carried))
         unaccounted = self.may_fill - reduced_by - (floor - self.filled)
         self.last_write_ns = now_ns
-        if reduced_by > 0:
-            self.amend = self.before = None  # under this id it rested
         size = Qty(floor + max(0, unaccounted))
         self._learn(Known(self.known.epoch + 1, self.price, size, floor))
+        if reduced_by > 0:
+            self._fold_amend()
+            self.amend = self.before = None  # under this id it rested
         self.move(Fact.ENDED if unaccounted <= 0 else Fact.SHORT, now_ns)
 
     def identified(self, shown: model.Order, begun_ns: int) -> None:

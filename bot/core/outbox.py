@@ -103,8 +103,12 @@ class Outbox:
         self.decisions = 0
         self.self_trades = 0
         self.strategy_errors = 0
+        self.news_pulls = 0
+        self.strategy_overruns = 0
+        self.strategy_interrupted = 0
         self.amends_kept_place = 0
         self.amends_lost_place = 0
+        self.takes: dict[str, int] = {}
         self._last_id = 0
         self._wants_look = False
         self._dry: dict[Lane, int] = {}
@@ -123,6 +127,10 @@ class Outbox:
         """A finding no longer holds."""
         if self.findings.pop(name, None) is not None:
             self.note("info", f"{name}_cleared")
+
+    def took(self, fate: str) -> None:
+        """Count what became of a take."""
+        self.takes[str(fate)] = self.takes.get(fate, 0) + 1
 
     # --- sending ----------------------------------------------------------------------------------
 
@@ -281,6 +289,10 @@ class Outbox:
             self_trades=self.self_trades,
             rate_limited=self.rate_limited,
             strategy_errors=self.strategy_errors,
+            news_pulls=self.news_pulls,
+            strategy_overruns=self.strategy_overruns,
+            strategy_interrupted=self.strategy_interrupted,
+            takes=dict(self.takes),
         )
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from bot.core.order import OwnOrder, State
-from bot.core.report import EventReport, OrderReport, Report, RungReport
-from bot.core.risk import Exposure, loss_cents
+from bot.core.report import BreakerReport, EventReport, OrderReport, Report, RungReport
+from bot.core.risk import Bounds, Exposure, loss_cents
 from bot.core.room import Ladder, Rung
 from bot.core.settings import TraderSettings
 from venue.wire.names import MarketId
@@ -58,6 +58,8 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         findings=tuple(f"{name}: {text}" for name, text in sorted(out.findings.items())),
         latched=trader.guard.latched,
         breakers=trader.guard.breakers.levels(now_ns),
+        profit=quoting.scoring.report(),
+        shadows=quoting.scoring.shadows(),
     )
 
 
@@ -71,6 +73,21 @@ def _event(trader: "Trader", ladder: Ladder, now_ns: int) -> EventReport:
         rungs=tuple(_rung(trader, rung, now_ns) for rung in ladder.rungs),
         outcome_cents=exposure.outcome_cents,
         worst_case_cents=loss_cents(exposure.worst_cents),
+        strategy_fault=ladder.conduct.fault,
+        implied=ladder.implied,
+        alarms=ladder.alarms,
+        limits=limits_used(exposure, trader.quoting.bounds(ladder)),
+    )
+
+
+def limits_used(exposure: Exposure, bounds: Bounds) -> tuple[BreakerReport, ...]:
+    """How much of each limit of an event is used up; bounds: what the other events leave it."""
+    return (
+        BreakerReport("event_loss_cents", loss_cents(exposure.worst_cents), bounds.loss_cents),
+        BreakerReport("event_net_qty", exposure.net_qty, bounds.net_qty),
+        BreakerReport("event_gross_qty", exposure.gross_qty, bounds.gross_qty),
+        BreakerReport("event_gross_cents", max(0, exposure.gross_cents), bounds.gross_cents),
+        BreakerReport("resting_cents", exposure.resting_cents, bounds.resting_cents),
     )
 
 
@@ -94,6 +111,7 @@ def _rung(trader: "Trader", rung: Rung, now_ns: int) -> RungReport:
         no_qty=no_qty,
         book_age_ns=None if not rung.book.known else now_ns - rung.confirmed_ns,
         orders=tuple(_order(own, now_ns) for own in orders),
+        fee_rate=str(max(rung.maker_rate, rung.taker_rate)),
     )
 
 
@@ -110,4 +128,6 @@ def _order(own: OwnOrder, now_ns: int) -> OrderReport:
         state=own.state,
         age_ns=now_ns - own.placed_ns,
         why=own.why,
+        may_fill_qty=own.may_fill,
+        worst_price=own.exposure().price,
     )

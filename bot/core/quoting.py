@@ -10,24 +10,36 @@ Source: design, The bot, items 2-5; reliability, FEED_OK, rows 7, 9, 32, 39-48, 
 from collections.abc import Callable, Iterable
 
 from bot.core import messages as m
+from bot.core.accountrisk import AccountRisk
 from bot.core.bounds import lowered
 from bot.core.channel import Channel
+from bot.core.cutting import Cutter
 from bot.core.desk import NEVER_NS, Desk
 from bot.core.ledgers import Ledgers
 from bot.core.order import OwnOrder
 from bot.core.outbox import Outbox
-from bot.core.risk import Exposure, cut, event_limit_cents, fits_surely, series_loss_cents
+from bot.core.risk import (
+    Bounds,
+    Exposure,
+    bounds_of,
+    event_limit_cents,
+    limits_in_force,
+    series_loss_cents,
+)
 from bot.core.room import Ladder, Rung
+from bot.core.scoring import Scoring
 from bot.core.settings import TraderSettings
-from bot.core.strategy import ImpliedView, Strategy
+from bot.core.strategy import ImpliedView, Resting, Strategy, Take
+from bot.core.supervision import Supervision
+from bot.core.taking import leaving
 from bot.core.wishes import WantCreate, Wish, free_shares
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Cents, Qty
+from venue.wire.money import BookSide, Cents, Outcome, Qty, Side, book_side, canonical
 from venue.wire.names import MarketId, ProjectId
 from venue.wire.requests import Amend
 
-_PULLED_NS = 5 * NS_PER_SECOND
+_NEVER_RESTS = (model.ShownTimeInForce.IOC, model.ShownTimeInForce.FOK)
 _FUNDS_PARK_NS = 60 * NS_PER_SECOND
 """How long a side refused for want of funds waits at most: money may come from outside."""
 
@@ -42,8 +54,11 @@ class Quoting:
         desk: Desk,
         ledgers: Ledgers,
         out: Outbox,
+        account: AccountRisk | None = None,
     ) -> None:
+        """account: shared with the traders of other series on it; None: ours is the only one."""
         self._settings = settings
+        self._limits = limits_in_force(settings.risk)
         self._make_strategy = make_strategy
         self._desk = desk
         self._ledgers = ledgers
@@ -52,10 +67,17 @@ class Quoting:
         self._rungs: dict[MarketId, Rung] = {}
         self._implied: dict[ProjectId, m.ImpliedValueSeen] = {}
         self.channel = Channel(settings.trust, self.ladders, self._rungs, out)
+        self.scoring = Scoring(desk, ledgers, self.channel, self.ladders, self._rungs, out)
         self._exposures: dict[str, Exposure] = {}
+        self._cutters: dict[str, Cutter] = {}
+        self.account = account or AccountRisk()
+        self._member = self.account.join(self._series_loss_cents)
         self._short_of_funds: list[tuple[Rung, BookSide, int, int]] = []
         self.worst_case_cents = Cents(0)
         self.worst_case_max_cents = Cents(0)
+        self.began_ns = 0
+        self.takes: list[tuple[Rung, Take]] = []
+        self.supervision = Supervision(self.ladders, out)
 
     # --- the series -------------------------------------------------------------------------------
 
@@ -68,6 +90,7 @@ class Quoting:
             try:
                 if ladder is None:
                     ladder = Ladder(event, self._settings, self._make_strategy())
+                    ladder.began_ns = self.began_ns
                 listed = ladder.refresh(event, believed_from_ns)
             except ValueError as fault:
                 self._out.find("event_unreadable", f"{event.event_ticker}: {fault}")
@@ -121,7 +144,9 @@ class Quoting:
         own = self._desk.live(event.market_id)
         if isinstance(event, m.TradeSeen):
             self.channel.printed(event, now_ns)
-            return rung.saw_trade(event, own, now_ns)
+            likely = rung.saw_trade(event, own, now_ns)
+            self.scoring.printed(rung, event, now_ns)
+            return likely
         return rung.saw_book(event, own, self._settings.trust, now_ns)
 
     # --- orders and limits ------------------------------------------------------------------------
@@ -135,6 +160,8 @@ class Quoting:
     def own_shown(self, shown: model.Order, now_ns: int) -> None:
         """An answer to a write of ours showed this order: the book will show the change too."""
         rung = self._rungs.get(shown.market_id)
+        if shown.time_in_force in _NEVER_RESTS and not shown.filled_qty:
+            return  # a take that traded nothing has changed nothing there
         if rung is not None:
             try:
                 at_ns = instant.to_ns(shown.updated_at)
@@ -150,6 +177,19 @@ class Quoting:
         rung = self._rungs.get(market_id)
         if rung is not None:
             self._weigh_anew(rung.ladder)
+            self.scoring.moved(market_id)
+
+    def filled(self, fill: model.Fill, now_ns: int) -> None:
+        """A fill of ours was booked: the strategy is told."""
+        rung = self._rungs.get(fill.market_id)
+        if rung is not None:
+            outcome = Outcome(fill.outcome.value)
+            side = book_side(outcome, Side(fill.side.value))
+            rung.news = True
+            rung.recent.filled(side, canonical(outcome, fill.outcome_price), fill.qty, now_ns)
+            fair = None if rung.fair is None else rung.fair.value_cents
+            rung.ladder.learner.filled(fill.market_id, fair, side, now_ns)
+            self.scoring.filled(rung, fill, now_ns)
 
     def _weigh_anew(self, ladder: Ladder) -> None:
         """What an event may lose is to be reckoned from what is held, from nothing."""
@@ -250,18 +290,29 @@ class Quoting:
             ladder.worst_cents = exposure.worst_cents
         return ladder.worst_cents
 
+    def _series_loss_cents(self) -> Cents:
+        return series_loss_cents([self.worst_cents(ladder) for ladder in self.ladders])
+
     def weigh(self) -> None:
         """Add up the worst cases of the events, as of everything sent so far."""
-        total = series_loss_cents([self.worst_cents(ladder) for ladder in self.ladders])
+        total = self._series_loss_cents()
         self.worst_case_cents = total
         self.worst_case_max_cents = max(self.worst_case_max_cents, total)
 
     def _loss_limit(self, ladder: Ladder) -> Cents:
-        """What this event may lose: its own limit, and what the series has left beside others."""
+        """What this event may lose: its own limit, and what series and account have left beside
+        others."""
         others = series_loss_cents(
             [self.worst_cents(other) for other in self.ladders if other is not ladder]
         )
-        return event_limit_cents(self._settings.risk, others)
+        return event_limit_cents(self._limits, others, self.account.others_loss_cents(self._member))
+
+    def bounds(self, ladder: Ladder) -> Bounds:
+        """What this event may come to now, beside everything else that may be live."""
+        resting = sum(
+            self.exposure(other).resting_cents for other in self.ladders if other is not ladder
+        )
+        return bounds_of(self._limits, self._loss_limit(ladder), Cents(resting))
 
     def admits_create(self, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
         """Shares of a wanted order that every limit admits now; 0 when none."""
@@ -270,12 +321,7 @@ class Quoting:
         risk = self._settings.risk
         exposure = self.exposure(rung.ladder)
         candidate = rung.live(wish, min(wish.qty, risk.order_qty))
-        room = min(
-            candidate.qty_max,
-            exposure.room(candidate, self._loss_limit(rung.ladder)),
-            exposure.position_room(candidate, risk.rung_position_qty),
-        )
-        return Qty(max(0, room))
+        return exposure.largest(candidate, self.bounds(rung.ladder))
 
     def admits_amend(self, own: OwnOrder, amend: Amend) -> bool:
         """Whether every limit admits a change, counted at its worst while it is undecided."""
@@ -285,11 +331,9 @@ class Quoting:
         own.amend = amend
         after = own.exposure()
         own.amend = None
+        bounds = self.bounds(ladder)
         exposure.remove(before)
-        room = min(
-            exposure.room(after, self._loss_limit(ladder)),
-            exposure.position_room(after, self._settings.risk.rung_position_qty),
-        )
+        room = exposure.largest(after, bounds)
         exposure.add(before)
         return room >= after.qty_max
 
@@ -299,16 +343,23 @@ class Quoting:
         """The changes wanted now, rung by rung, and when to look again.
 
         A plan stands until what it was made of changes, or its time has come: what of it could not
-        be carried out is wished for again as it is.
+        be carried out is wished for again as it is. `takes` are those of the answers given now, and
+        of no other: they are never wished for again.
         """
+        self.takes = []
+        self.scoring.beat(now_ns)
         wishes: list[tuple[Rung, Wish]] = []
         again_ns = NEVER_NS
         for ladder in self.ladders:
-            turned = ladder.may_quote != may_quote
+            turned = ladder.may_quote != may_quote or ladder.news.turns(now_ns)
+            if ladder.conduct.fault:
+                self.supervision.look(ladder, may_quote, now_ns)
+                again_ns = min(again_ns, max(now_ns, ladder.pulled_until_ns))
             if ladder.dirty or turned:
                 # Pulling everything does not wait for the pace, nor does what follows a resume.
                 if turned or now_ns >= ladder.decided_ns + self._settings.pace.decide_ns:
                     self._decide_ladder(ladder, may_quote, now_ns)
+                    self.scoring.decided(ladder, now_ns)
                 else:
                     again_ns = min(again_ns, ladder.decided_ns + self._settings.pace.decide_ns)
             if ladder.stirred or now_ns >= ladder.again_ns:
@@ -337,39 +388,71 @@ class Quoting:
         ladder.decided_ns = now_ns
         self._out.decisions += 1
         implied = self._implied.get(ladder.event.project_id)
+        ladder.loss_limit_cents = self._loss_limit(ladder)
         view = ladder.view(
             None if implied is None else _implied_view(implied, now_ns),
             self._desk,
             self._ledgers,
             now_ns,
         )
+        self.scoring.viewed(view, now_ns)
+        ladder.learn(view, now_ns)
+        is_news = self._is_news(ladder, now_ns)
         if not (may_quote and ladder.is_open and ladder.is_understood) or (
-            now_ns < ladder.pulled_until_ns
+            is_news or now_ns < ladder.pulled_until_ns
         ):
             ladder.want({}, pulled=True)
             return
+        self.scoring.asked(view)
         try:
-            quotes = ladder.quotes(view)
+            quotes = ladder.within_curfew(ladder.quotes(view), view)
         except Exception as fault:  # noqa: BLE001 - the plugin boundary: its fault pulls one event
-            self._out.strategy_errors += 1
-            ladder.pulled_until_ns = now_ns + _PULLED_NS
-            self._out.note(
-                "error",
-                "strategy_failed",
-                event=ladder.event.event_ticker,
-                fault=f"{type(fault).__name__}: {fault}",
-            )
+            self.supervision.raised(ladder, fault, now_ns)
             ladder.want({}, pulled=True)
             return
+        self.supervision.behaved(ladder)
         sendable = {
             rung.market_id: quotes[rung.market_id]
             for rung in ladder.rungs
             if rung.market_id in quotes and not rung.blocked
         }
-        held, limit = self._held(ladder), self._loss_limit(ladder)
-        if not fits_surely(sendable, held, self._settings.risk, limit):
-            sendable, _ = cut(sendable, held, self._settings.risk, limit)
-        ladder.want(sendable, pulled=False)
+        ladder.want(self._cut(ladder, sendable), pulled=False)
+        for market_id, wanted in ladder.takes.items():
+            rung = self._rungs[market_id]
+            takes, dropped = leaving(rung, wanted, ladder.ceilings.get(market_id))
+            self.takes.extend((rung, take) for take in takes)
+            for fate in dropped:
+                self._out.took(fate)
+
+    def _is_news(self, ladder: Ladder, now_ns: int) -> bool:
+        """Whether news keeps the event's quotes away now; counted and told once when it begins."""
+        news = ladder.news
+        was_pulled = news.was_pulled
+        pulled = news.is_pulled(now_ns)
+        if pulled and not was_pulled:
+            self._out.news_pulls += 1
+            self._out.note("warning", "news", event=ladder.event.event_ticker, why=news.why)
+        return pulled
+
+    def _cut(self, ladder: Ladder, quotes: Resting) -> Resting:
+        """What of the wanted quotes the limits admit beside the other events.
+
+        Of what rests, the others are counted as they are wanted, not as they stand at the moment:
+        else two events that share that limit would follow each other's every cancel, for ever.
+        """
+        cutter = self._cutters.get(ladder.event.event_ticker)
+        if cutter is None:
+            cutter = self._cutters[ladder.event.event_ticker] = Cutter(self._limits)
+        resting = sum(self._resting_wanted(other) for other in self.ladders if other is not ladder)
+        bounds = bounds_of(self._limits, self._loss_limit(ladder), Cents(resting))
+        return cutter.cut(quotes, self.exposure(ladder), bounds)
+
+    def _resting_wanted(self, ladder: Ladder) -> Cents:
+        """What the wanted quotes of an event would lose, both sides; without any, what is live."""
+        cutter = self._cutters.get(ladder.event.event_ticker)
+        if cutter is None or not any(rung.wanted for rung in ladder.rungs):
+            return self.exposure(ladder).resting_cents
+        return cutter.resting_cents
 
 
 def _implied_view(seen: m.ImpliedValueSeen, now_ns: int) -> ImpliedView:

@@ -65,7 +65,8 @@ def plan_rung(
     """The changes that turn `orders` (all live ones of the rung) into `wanted`.
 
     An order whose last write is undecided is left alone, counted at its price, and keeps new
-    orders of its side from being made (one live-or-possible order per slot, B1). short: sides on
+    orders of its side from being made (one live-or-possible order per slot, B1). So does a take
+    without an answer, which serves no wanted price: it never rests. short: sides on
     which a limit has cut new orders: nothing is given up there to be made anew.
     """
     wishes: list[Wish] = []
@@ -77,7 +78,7 @@ def plan_rung(
             else:
                 again.append(own.due_ns)
     for side in (BookSide.BID, BookSide.ASK):
-        mine = [own for own in orders if own.is_live and own.side is side]
+        mine = [own for own in orders if own.is_live and own.side is side and not own.is_take]
         if mine or wanted:
             plan = _Side(side, wanted, mine, orders, free, pace, now_ns, worth, side in short)
             plan.make()
@@ -143,11 +144,13 @@ class _Stand:
 
     __slots__ = ("largest", "orders", "price", "qty")
 
-    def __init__(self, price: Price) -> None:
+    def __init__(self, price: Price, *orders: OwnOrder) -> None:
         self.price = price
         self.orders: list[OwnOrder] = []
         self.qty = 0
         self.largest = 0
+        for own in orders:
+            self.add(own)
 
     def add(self, own: OwnOrder) -> None:
         remaining = own.remaining
@@ -232,7 +235,7 @@ class _Side:
             else:
                 self._move(stand, level)
         self._place_spares()
-        if not any(own.is_unknown for own in self._mine):
+        if not any(own.is_unknown and own.side is self._side for own in self._everyone):
             for level in self._levels.values():
                 self._fill_up(level)
 
@@ -418,13 +421,17 @@ class _Side:
         """Orders to spare go to the prices that have none, both from the touch outward; the rest
         is cancelled: moved to a price that is served, it would only split that level's size."""
         toward_touch = -1 if self._is_bid else 1
+        spares: list[OwnOrder] = []
+        for own in sorted(self._spares, key=lambda own: toward_touch * own.level):
+            here = self._levels.get(own.level)
+            if here is None or here.served:
+                spares.append(own)
+            else:  # the others of its stand went elsewhere
+                self._stay(_Stand(own.level, own), here)
         empty = [level for level in self._levels.values() if not level.served]
         empty.sort(key=lambda level: toward_touch * level.price)
-        spares = sorted(self._spares, key=lambda own: toward_touch * own.level)
         for own, level in zip(spares, empty, strict=False):
-            stand = _Stand(own.level)
-            stand.add(own)
-            self._move(stand, level)
+            self._move(_Stand(own.level, own), level)
         for own in spares[len(empty) :]:
             self._cancel(own, "no longer wanted", RISK_CENTS * own.remaining)
 

@@ -7,6 +7,7 @@ import enum
 
 import msgspec
 
+from bot.core.distribution import Alarm, Implied
 from bot.core.strategy import Levels
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
@@ -24,7 +25,8 @@ class Phase(enum.StrEnum):
 
 
 class OrderReport(msgspec.Struct, frozen=True):
-    """One order of ours that may be live. `state` is its place in the order life."""
+    """One order of ours that may be live. `state` is its place in the order life. may_fill_qty,
+    worst_price: as the limits count it, at the worst price of its own outcome."""
 
     client_order_id: ClientOrderId
     order_id: OrderId | None
@@ -37,11 +39,13 @@ class OrderReport(msgspec.Struct, frozen=True):
     state: str
     age_ns: int
     why: str
+    may_fill_qty: Qty = Qty(0)
+    worst_price: Price | None = None
 
 
 class RungReport(msgspec.Struct, frozen=True):
     """One rung: the others' book, the belief, the holdings, our orders. `blocked` is empty when
-    the rung can be quoted, else the reason why not."""
+    the rung can be quoted, else the reason why not. fee_rate: the dearer of maker's and taker's."""
 
     market_id: MarketId
     ticker: Ticker
@@ -57,12 +61,17 @@ class RungReport(msgspec.Struct, frozen=True):
     no_qty: Qty
     book_age_ns: int | None
     orders: tuple[OrderReport, ...]
+    fee_rate: str = "0"
 
 
 class EventReport(msgspec.Struct, frozen=True):
     """One event. outcome_cents: profit in each of the n+1 outcomes if nothing more fills, lowest
     outcome first; worst_case_cents: loss (>= 0) in the worst outcome over every subset of fills
-    of what may be live."""
+    of what may be live. limits: how much of each limit of the event is used up, and the limit as
+    it stands beside the other events. strategy_fault: what its strategy did wrong last, empty once
+    it has behaved since. implied: what the fair curve of a ladder says of the value, None while it
+    says nothing. alarms: what cannot be right, or is unlikely, in the prices of others and in the
+    curve."""
 
     event_ticker: Ticker
     title: str
@@ -71,10 +80,14 @@ class EventReport(msgspec.Struct, frozen=True):
     rungs: tuple[RungReport, ...]
     outcome_cents: tuple[Cents, ...]
     worst_case_cents: Cents
+    strategy_fault: str = ""
+    implied: Implied | None = None
+    alarms: tuple[Alarm, ...] = ()
+    limits: tuple["BreakerReport", ...] = ()
 
 
 class BreakerReport(msgspec.Struct, frozen=True):
-    """One breaker: how much of its limit is used up now, in the unit of its setting's name."""
+    """One breaker or limit: how much of it is used up now, in the unit of its setting's name."""
 
     name: str
     used: int
@@ -85,6 +98,10 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
     """Totals since the start. requests: sent, by create, amend, cancel, read. refused: by code.
 
     breaker_trips: by breaker. beyond_caps: creates and amends held back by the compiled caps.
+    news_pulls: times that news pulled all rungs of an event.
+    takes: by what became of them, see `bot.core.taking.TakeFate`. strategy_errors: answers that
+    were an exception or nonsense. strategy_overruns: calls that took too long,
+    strategy_interrupted: those of them that were ended by force.
     """
 
     frames: int
@@ -101,6 +118,90 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
     strategy_errors: int
     breaker_trips: dict[str, int] = {}
     beyond_caps: int = 0
+    news_pulls: int = 0
+    takes: dict[str, int] = {}
+    strategy_overruns: int = 0
+    strategy_interrupted: int = 0
+
+
+class Against(enum.StrEnum):
+    """What a fill's price is compared with."""
+
+    FAIR = "fair"  # the fair value that we believe in
+    MID = "mid"  # the middle of the others' best bid and ask
+
+
+class MarkoutReport(msgspec.Struct, frozen=True):
+    """How far values had moved in favour of fills `horizon_s` after them: the mean in cents a
+    share, weighted by shares, and its standard error, None where one stretch of time has them all.
+    fills, qty: those that it is the mean of."""
+
+    horizon_s: int
+    against: Against
+    fills: int
+    qty: int
+    mean_cents: float
+    error_cents: float | None
+
+
+class ProfitRow(msgspec.Struct, frozen=True):
+    """What some fills have earned: spread + adverse + drift - fees, exactly.
+
+    spread: sign * (fair at the fill - price) * shares. adverse: the move of the fair value in the
+    ten seconds after each fill; drift: its move since then, to the payout where the rung has
+    resolved. Thousandths of a cent; fees in whole cents.
+    """
+
+    name: str
+    fills: int
+    qty: int
+    profit_millicents: int
+    spread_millicents: int
+    adverse_millicents: int
+    drift_millicents: int
+    fees_cents: int
+    markouts: tuple[MarkoutReport, ...]
+
+
+class ProfitReport(msgspec.Struct, frozen=True):
+    """Where the profit since the opening comes from.
+
+    realised: of shares bought and sold again, at average cost, a pair of YES and NO counted as
+    closed; settled: of shares held to their payout; open: of what is held, at fair. The three less
+    the fees are the profit too. difference: what the account of fills and the ledger differ by,
+    always 0. unsampled: markouts that were left out for want of a value or of room. by: rung, side,
+    level, strategy and reason; the rows of each add up to the total.
+    """
+
+    total: ProfitRow
+    realised_millicents: int
+    settled_millicents: int
+    open_millicents: int
+    difference_millicents: int
+    unsampled: int
+    by: dict[str, tuple[ProfitRow, ...]]
+
+
+class ShadowReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a candidate would have done, under one reading of the queue.
+
+    bound: `averse` takes every cancel to be behind us, `likely` where a cancel is likely to be.
+    stopped: why it is asked no more, else empty. same: decisions in which it wanted the very quotes
+    of the live strategy. left_out: quotes that its limits cut, wholly or in part. worst_case_cents:
+    the most that its events could lose at once, at its worst. resting: shares.
+    """
+
+    name: str
+    strategy: str
+    bound: str
+    stopped: str
+    decisions: int
+    same: int
+    changes: int
+    left_out: int
+    resting: int
+    worst_case_max_cents: Cents
+    profit: ProfitReport
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,3 +240,5 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     latched: str = ""
     breakers: tuple[BreakerReport, ...] = ()
     foreign_per_second: int = 0
+    profit: ProfitReport | None = None
+    shadows: tuple[ShadowReport, ...] = ()

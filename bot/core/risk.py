@@ -1,4 +1,4 @@
-"""The exact worst case of an event, and the cutting of wanted quotes to hard limits.
+"""The exact worst case of an event, and the largest order that every hard limit admits.
 
 An event of n rungs has n + 1 outcomes: in outcome b exactly the b lowest rungs resolve YES (a
 binary market is n = 1). With W(b) what we end up with if nothing more fills, and D(o, b) what order
@@ -14,17 +14,21 @@ of the dearer role, rounded up: no split of fills can cost more (S16, either rea
 A rung that has settled counts as one without shares, in every outcome: the impossible outcomes that
 this keeps in view can only make the answer more careful.
 
+The worst case trusts that the rungs are a ladder; the gross limits beside it do not. They count
+each rung by itself, as if any rung could fail while any other pays.
+
 Source: strategy, 1(g); reliability, rows 55, 75, 78, B3; design, The bot, item 4.
 """
 
-import enum
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from operator import add, sub
 from typing import Final
 
 import msgspec
 
 from bot.core.settings import RiskSettings
-from bot.core.strategy import Quote, Quotes
+from bot.core.strategy import Quote
 from venue.wire.money import (
     PAYOUT_CENTS,
     PRICE_MAX,
@@ -85,6 +89,24 @@ class RungTerms(msgspec.Struct, frozen=True):
         return cls(market_id, (0, *bids), (0, *asks))
 
 
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """What one event may come to at most, everything that may be live counted; each >= 0.
+
+    loss_cents: in the worst outcome. position_qty: |YES - NO| of each rung. net_qty: |YES - NO|
+    of all rungs together, after every live bid, or every live ask, has filled. gross_qty: the
+    rungs' |YES - NO| added up, each after the fills that make it largest. gross_cents: the loss if
+    every rung went the worse way by itself. resting_cents: what all that is live would lose, both
+    sides added up.
+    """
+
+    loss_cents: Cents
+    position_qty: Qty
+    net_qty: Qty
+    gross_qty: Qty
+    gross_cents: Cents
+    resting_cents: Cents
+
+
 class Exposure:
     """What one event may cost us. Rungs are numbered in strike order, the lowest is 0.
 
@@ -98,10 +120,18 @@ class Exposure:
         "_asks",
         "_bid_loss",
         "_bids",
+        "_cash",
+        "_gross",
+        "_if_no",
+        "_if_yes",
         "_index",
         "_net",
         "_outcomes",
+        "_resting",
         "_rungs",
+        "_summed",
+        "_sunk",
+        "_worst",
     )
 
     def __init__(
@@ -121,12 +151,37 @@ class Exposure:
         self._index = {rung.market_id: index for index, rung in enumerate(self._rungs)}
         self._net = [yes - no for yes, no in holdings]
         self._outcomes = _outcomes(cash_flow_cents, holdings)
+        self._cash = cash_flow_cents
+        self._if_yes = [PAYOUT_CENTS * yes for yes, _ in holdings]  # each rung by itself
+        self._if_no = [PAYOUT_CENTS * no for _, no in holdings]
+        self._begin()
+        for live in lives:
+            self.add(live)
+
+    def _begin(self) -> None:
+        """Nothing is live."""
         self._bids = [0] * len(self._rungs)  # shares that may be bought, per rung
         self._asks = [0] * len(self._rungs)
         self._bid_loss = [0] * len(self._rungs)  # what they lose if the rung resolves NO
         self._ask_loss = [0] * len(self._rungs)  # and YES
-        for live in lives:
-            self.add(live)
+        self._resting = 0
+        self._summed = False
+        self._gross = self._sunk = 0  # as `_sum` makes them
+        self._worst: list[int] | None = None
+
+    def bare(self) -> "Exposure":
+        """What is held alone, nothing live; the two share nothing that changes."""
+        copy = Exposure.__new__(Exposure)
+        copy._rungs, copy._index, copy._net = self._rungs, self._index, self._net
+        copy._outcomes, copy._cash = self._outcomes, self._cash
+        copy._if_yes, copy._if_no = self._if_yes, self._if_no
+        copy._begin()
+        return copy
+
+    @property
+    def rung_count(self) -> int:
+        """How many rungs there are; outcomes are one more."""
+        return len(self._rungs)
 
     @property
     def outcome_cents(self) -> tuple[Cents, ...]:
@@ -136,45 +191,154 @@ class Exposure:
     @property
     def worst_outcome_cents(self) -> tuple[Cents, ...]:
         """The same, if everything live that would hurt in that outcome fills."""
-        return tuple(Cents(cents) for cents in self._worst_by_outcome())
+        return tuple(Cents(cents) for cents in self.worst_by_outcome())
 
     @property
     def worst_cents(self) -> Cents:
         """The least of `worst_outcome_cents`: below zero is a loss."""
-        return Cents(min(self._worst_by_outcome()))
+        return Cents(min(self.worst_by_outcome()))
 
-    def _worst_by_outcome(self) -> list[int]:
-        hurt = _hurt_by_outcome(self._bid_loss, self._ask_loss)
-        return [outcome - loss for outcome, loss in zip(self._outcomes, hurt, strict=True)]
+    def worst_by_outcome(self) -> list[int]:
+        """`worst_outcome_cents` as a list that is kept: not to be changed by the caller."""
+        if self._worst is None:
+            hurt = hurt_by_outcome(self._bid_loss, self._ask_loss)
+            self._worst = list(map(sub, self._outcomes, hurt))
+        return self._worst
+
+    @property
+    def net_qty(self) -> int:
+        """The largest |YES - NO| of all rungs together that fills of live orders can lead to."""
+        net = sum(self._net)
+        return max(abs(net + sum(self._bids)), abs(net - sum(self._asks)))
+
+    @property
+    def gross_qty(self) -> int:
+        """The rungs' largest |YES - NO| added up."""
+        self._sum()
+        return self._gross
+
+    @property
+    def gross_cents(self) -> Cents:
+        """What is lost (a gain is below zero) if every rung goes the worse way by itself, and every
+        live order fills that makes it worse. Never less than the loss of the worst outcome."""
+        self._sum()
+        return Cents(-self._sunk)
+
+    @property
+    def resting_cents(self) -> Cents:
+        """What everything live would lose if all of it filled and lost, both sides added up."""
+        return Cents(self._resting)
+
+    def is_within(self, bounds: Bounds) -> bool:
+        """Whether every bound but the rungs' positions is kept (`position_room` has those)."""
+        return min(self.worst_by_outcome()) >= -bounds.loss_cents and self.is_within_sums(bounds)
+
+    def is_within_sums(self, bounds: Bounds) -> bool:
+        """Whether the bounds that do not hang on the outcome are kept: net, gross and resting."""
+        return (
+            self._resting <= bounds.resting_cents
+            and self.gross_qty <= bounds.gross_qty
+            and self.gross_cents <= bounds.gross_cents
+            and self.net_qty <= bounds.net_qty
+        )
+
+    # --- what is live -----------------------------------------------------------------------------
 
     def add(self, live: Live) -> None:
         """Count an order as live. Raises KeyError for a market that is no rung of this event."""
         index, is_bid, loss = self._terms(live)
-        self._count(index, is_bid, loss, live.qty_max)
+        self.count(index, live.qty_max, live.qty_max * loss, is_bid=is_bid)
 
     def remove(self, live: Live) -> None:
         """Take an order that was added out again."""
         index, is_bid, loss = self._terms(live)
-        self._count(index, is_bid, loss, -live.qty_max)
+        self.count(index, -live.qty_max, -live.qty_max * loss, is_bid=is_bid)
 
     def _terms(self, live: Live) -> tuple[int, bool, int]:
         """Rung, whether it is a bid, and the most that one share of it can lose."""
         index = self._index[live.market_id]
         price = canonical(live.outcome, live.price)
         is_bid = book_side(live.outcome, live.side) is BookSide.BID
-        return index, is_bid, self._share_loss(index, is_bid, price)
+        return index, is_bid, self.share_losses(index, is_bid=is_bid)[price]
 
-    def _share_loss(self, index: int, is_bid: bool, price: Price) -> int:
+    def index_of(self, market_id: MarketId) -> int:
+        """The number of a rung. Raises KeyError for a market that is none of this event."""
+        return self._index[market_id]
+
+    def share_losses(self, index: int, *, is_bid: bool) -> tuple[int, ...]:
+        """The most that one share bought or sold on a rung can lose, cents, by canonical price."""
         rung = self._rungs[index]
-        return rung.bid_loss_cents[price] if is_bid else rung.ask_loss_cents[price]
+        return rung.bid_loss_cents if is_bid else rung.ask_loss_cents
 
-    def _count(self, index: int, is_bid: bool, loss: int, qty: int) -> None:
+    def count(self, index: int, qty: int, loss_cents: int, *, is_bid: bool) -> None:
+        """Count so many more shares (below zero: fewer) as live on a side of a rung, of which all
+        together can lose `loss_cents`."""
+        self._sum()
+        self._gross -= self._reach(index)
+        self._sunk -= self._rung_worst(index)
         if is_bid:
             self._bids[index] += qty
-            self._bid_loss[index] += qty * loss
+            self._bid_loss[index] += loss_cents
         else:
             self._asks[index] += qty
-            self._ask_loss[index] += qty * loss
+            self._ask_loss[index] += loss_cents
+        self._resting += loss_cents
+        self._gross += self._reach(index)
+        self._sunk += self._rung_worst(index)
+        self._worst = None
+
+    def count_level(self, shares: Sequence[list[int]], losses: Sequence[list[int]]) -> None:
+        """Count one more order on each side of each rung: shares, and what they can lose together,
+        of the bids and of the asks, by rung; 0 for none."""
+        self._bids = list(map(add, self._bids, shares[0]))
+        self._asks = list(map(add, self._asks, shares[1]))
+        self._bid_loss = list(map(add, self._bid_loss, losses[0]))
+        self._ask_loss = list(map(add, self._ask_loss, losses[1]))
+        self._resting += sum(losses[0]) + sum(losses[1])
+        self._summed = False
+        self._worst = None
+
+    def _sum(self) -> None:
+        """Have the sums over the rungs; from then on `count` keeps them."""
+        if not self._summed:
+            rungs = range(len(self._rungs))
+            self._gross = sum(map(self._reach, rungs))
+            self._sunk = self._cash + sum(map(self._rung_worst, rungs))
+            self._summed = True
+
+    def _reach(self, index: int) -> int:
+        """The largest |YES - NO| of a rung that fills of live orders can lead to."""
+        net = self._net[index]
+        return max(abs(net + self._bids[index]), abs(net - self._asks[index]))
+
+    def _rung_worst(self, index: int) -> int:
+        """What a rung by itself leaves in the worse of its two outcomes, its cash left out."""
+        if_yes = self._if_yes[index] - self._ask_loss[index]
+        if_no = self._if_no[index] - self._bid_loss[index]
+        return min(if_yes, if_no)
+
+    # --- room -------------------------------------------------------------------------------------
+
+    def largest(self, candidate: Live, bounds: Bounds) -> Qty:
+        """The largest size, up to the candidate's, that every bound admits; 0 when none.
+
+        The candidate itself is not to be added yet. Where a bound is passed already, nothing fits
+        that would pass it further; what brings us back always fits.
+        """
+        index, is_bid, loss = self._terms(candidate)
+        largest = self.largest_of(index, loss, bounds, is_bid=is_bid)
+        return Qty(max(0, min(candidate.qty_max, largest)))
+
+    def largest_of(self, index: int, loss: int, bounds: Bounds, *, is_bid: bool) -> int:
+        """As `largest`, without a size of its own; below 1 when nothing fits."""
+        return min(
+            self._loss_room(index, is_bid, loss, bounds.loss_cents),
+            self._position_room(index, is_bid, bounds.position_qty),
+            self.net_room(bounds.net_qty, is_bid=is_bid),
+            self._gross_room(index, is_bid, bounds.gross_qty),
+            self._gross_loss_room(index, is_bid, loss, bounds.gross_cents),
+            (bounds.resting_cents - self._resting) // loss,
+        )
 
     def room(self, candidate: Live, loss_limit_cents: Cents) -> Qty:
         """The largest size, up to the candidate's, that keeps the worst case within the limit.
@@ -187,7 +351,7 @@ class Exposure:
         return Qty(max(0, min(candidate.qty_max, room)))
 
     def _loss_room(self, index: int, is_bid: bool, loss: int, loss_limit_cents: int) -> int:
-        worst = self._worst_by_outcome()
+        worst = self.worst_by_outcome()
         hurting = worst[: index + 1] if is_bid else worst[index + 1 :]
         return (min(hurting) + loss_limit_cents) // loss
 
@@ -204,12 +368,45 @@ class Exposure:
             return limit_qty - self._net[index] - self._bids[index]
         return limit_qty + self._net[index] - self._asks[index]
 
+    def position_room_of(self, index: int, limit_qty: int, *, is_bid: bool) -> int:
+        """As `position_room`, without a size of its own; below 1 when nothing fits."""
+        return self._position_room(index, is_bid, limit_qty)
+
+    def net_room(self, limit_qty: int, *, is_bid: bool) -> int:
+        """Shares that one side of all rungs together still has room for; may be below zero."""
+        if is_bid:
+            return limit_qty - sum(self._net) - sum(self._bids)
+        return limit_qty + sum(self._net) - sum(self._asks)
+
+    def _gross_room(self, index: int, is_bid: bool, limit_qty: int) -> int:
+        reach = self._reach(index) + max(0, limit_qty - self.gross_qty)
+        return self._position_room(index, is_bid, reach)
+
+    def _gross_loss_room(self, index: int, is_bid: bool, loss: int, limit_cents: int) -> int:
+        floor = self._rung_worst(index) - max(0, limit_cents - self.gross_cents)
+        if is_bid:
+            return (self._if_no[index] - self._bid_loss[index] - floor) // loss
+        return (self._if_yes[index] - self._ask_loss[index] - floor) // loss
+
+    def gross_growth(self, index: int, qty: int, *, is_bid: bool) -> int:
+        """By how many shares `qty` more on one side of a rung would raise `gross_qty`."""
+        if is_bid:
+            reach = abs(self._net[index] + self._bids[index] + qty)
+        else:
+            reach = abs(self._net[index] - self._asks[index] - qty)
+        return max(0, reach - self._reach(index))
+
+    def gross_loss_growth(self, index: int, loss_cents: int, *, is_bid: bool) -> int:
+        """By how much shares that can lose `loss_cents` would raise `gross_cents`."""
+        if is_bid:
+            rest = self._if_no[index] - self._bid_loss[index] - loss_cents
+        else:
+            rest = self._if_yes[index] - self._ask_loss[index] - loss_cents
+        return max(0, self._rung_worst(index) - rest)
+
     def largest_position(self, market_id: MarketId) -> int:
         """The largest |YES - NO| of a rung that fills of live orders can lead to."""
-        index = self._index[market_id]
-        up = self._net[index] + self._bids[index]
-        down = self._net[index] - self._asks[index]
-        return max(abs(up), abs(down))
+        return self._reach(self._index[market_id])
 
 
 def _outcomes(cash_flow_cents: int, holdings: Sequence[tuple[int, int]]) -> list[int]:
@@ -222,190 +419,15 @@ def _outcomes(cash_flow_cents: int, holdings: Sequence[tuple[int, int]]) -> list
     return out
 
 
-def _hurt_by_outcome(bid_loss: list[int], ask_loss: list[int]) -> list[int]:
+def hurt_by_outcome(bid_loss: Sequence[int], ask_loss: Sequence[int]) -> list[int]:
     """What all live orders together lose in each outcome: asks of the rungs below, bids of the
     others."""
-    hurt = sum(bid_loss)
-    out = [hurt]
-    for if_no, if_yes in zip(bid_loss, ask_loss, strict=True):
-        hurt += if_yes - if_no
-        out.append(hurt)
-    return out
-
-
-# --- cutting wanted quotes ------------------------------------------------------------------------
-
-
-class CutReason(enum.StrEnum):
-    """The limit that a quote was cut to."""
-
-    ORDER_QTY = "order_qty"
-    RUNG_POSITION = "rung_position"
-    EVENT_LOSS = "event_loss"
-
-
-class Cut(msgspec.Struct, frozen=True):
-    """A quote made smaller: from `wanted` to `allowed` shares (0: left out), and why."""
-
-    market_id: MarketId
-    side: BookSide
-    price: Price
-    wanted: Qty
-    allowed: Qty
-    reason: CutReason
-
-
-_EIGHTHS: Final = 8
-
-
-class _Wish:
-    """A quote on its way through the limits: `size` is what is left of it, `reason` why; `capped`
-    is what its caps leave of it, whatever the others want."""
-
-    __slots__ = ("capped", "index", "is_bid", "loss", "market_id", "quote", "reason", "size")
-
-    def __init__(self, market_id: MarketId, quote: Quote, index: int, loss: int) -> None:
-        self.market_id = market_id
-        self.quote = quote
-        self.index = index
-        self.is_bid = quote.side is BookSide.BID
-        self.loss = loss
-        self.size: int = quote.qty
-        self.capped: int = quote.qty
-        self.reason: CutReason | None = None
-
-
-def fits_surely(
-    quotes: Quotes, held: Exposure, limits: RiskSettings, loss_limit_cents: Cents
-) -> bool:
-    """Whether no limit could cut anything, at a glance: no share can lose more than its payout.
-
-    False says nothing; `cut` then looks closely. held: the exposure of the holdings alone.
-    """
-    shares = 0
-    for market_id, wanted in quotes.items():
-        rung_shares = 0
-        for quote in wanted:
-            if quote.qty > limits.order_qty:
-                return False
-            rung_shares += quote.qty
-        if held.largest_position(market_id) + rung_shares > limits.rung_position_qty:
-            return False
-        shares += rung_shares
-    return PAYOUT_CENTS * shares <= held.worst_cents + loss_limit_cents
-
-
-def cut(
-    quotes: Quotes, held: Exposure, limits: RiskSettings, loss_limit_cents: Cents
-) -> tuple[dict[MarketId, tuple[Quote, ...]], list[Cut]]:
-    """Wanted quotes within the limits, as if they were the only live orders; and what was cut.
-
-    held: the exposure of the holdings alone; afterwards it counts what stands as live.
-    loss_limit_cents: the event's, or what the series leaves it if that is less
-    (`event_limit_cents`). Levels are served in turn, the best of every rung and side before any
-    second one. A quote cut for several reasons is listed once, with the last of order size, rung
-    position, event loss. Raises KeyError for a market that is no rung of the event.
-    """
-    levels = _by_level(quotes, held)
-    cuts: list[Cut] = []
-    for wishes in levels:
-        for wish in wishes:
-            _cap(wish, held, limits)
-        _share_room(wishes, held, loss_limit_cents)
-        for wish in wishes:
-            if wish.reason is not None:
-                at = wish.quote
-                size = Qty(wish.size)
-                cuts.append(Cut(wish.market_id, at.side, at.price, at.qty, size, wish.reason))
-    if not cuts:
-        return dict(quotes), cuts
-    return _kept(quotes, cuts), cuts
-
-
-def _cap(wish: _Wish, exposure: Exposure, limits: RiskSettings) -> None:
-    """Bring a wish within the caps of order size and rung position."""
-    if wish.size > limits.order_qty:
-        wish.size, wish.reason = limits.order_qty, CutReason.ORDER_QTY
-    room = exposure._position_room(wish.index, wish.is_bid, limits.rung_position_qty)
-    if wish.size > room:
-        wish.size, wish.reason = max(0, room), CutReason.RUNG_POSITION
-    wish.capped = wish.size
-
-
-def _share_room(wishes: list[_Wish], exposure: Exposure, loss_limit_cents: int) -> None:
-    """Bring one level of wishes within the loss limit together, and count what stands as live.
-
-    In each outcome the room is shared in proportion to what each wish would lose there, so every
-    rung keeps some of its quotes when not all fit. The part is a whole number of eighths, so that
-    a tick on one rung does not resize every other; where it comes to less than one share, one
-    share stands if there is room for it.
-    """
-    rungs = range(len(exposure._rungs))
-    bid_loss, ask_loss = [0 for _ in rungs], [0 for _ in rungs]
-    for wish in wishes:
-        (bid_loss if wish.is_bid else ask_loss)[wish.index] += wish.size * wish.loss
-    parts = [
-        _EIGHTHS if loss == 0 else (outcome + loss_limit_cents) * _EIGHTHS // loss
-        for outcome, loss in zip(
-            exposure._worst_by_outcome(), _hurt_by_outcome(bid_loss, ask_loss), strict=True
-        )
-    ]
-    if min(parts) < _EIGHTHS:
-        for wish in wishes:
-            hurting = parts[: wish.index + 1] if wish.is_bid else parts[wish.index + 1 :]
-            part = max(0, min(_EIGHTHS, *hurting))
-            wish.size = wish.size * part // _EIGHTHS
-    for wish in wishes:
-        exposure._count(wish.index, wish.is_bid, wish.loss, wish.size)
-    for wish in wishes:
-        if wish.size == 0 < wish.capped:
-            room = exposure._loss_room(wish.index, wish.is_bid, wish.loss, loss_limit_cents)
-            if room > 0:
-                wish.size = 1
-                exposure._count(wish.index, wish.is_bid, wish.loss, 1)
-        if wish.size < wish.capped:
-            wish.reason = CutReason.EVENT_LOSS
-
-
-def _kept(quotes: Quotes, cuts: list[Cut]) -> dict[MarketId, tuple[Quote, ...]]:
-    """The quotes with the cuts carried out; emptied ones are left out."""
-    by_quote = {(each.market_id, each.side, each.price): each.allowed for each in cuts}
-    out: dict[MarketId, tuple[Quote, ...]] = {}
-    for market_id, wanted in quotes.items():
-        sized = [
-            (quote, by_quote.get((market_id, quote.side, quote.price), quote.qty))
-            for quote in wanted
-        ]
-        out[market_id] = tuple(Quote(at.side, at.price, size) for at, size in sized if size > 0)
-    return out
-
-
-def _by_level(quotes: Quotes, exposure: Exposure) -> list[list[_Wish]]:
-    """The quotes of each level, best first: every rung's best bid and ask, then the second, ..."""
-    levels: list[list[_Wish]] = []
-    for market_id, wanted in quotes.items():
-        index = exposure._index[market_id]
-        bids: list[_Wish] = []
-        asks: list[_Wish] = []
-        for quote in wanted:
-            is_bid = quote.side is BookSide.BID
-            loss = exposure._share_loss(index, is_bid, quote.price)
-            (bids if is_bid else asks).append(_Wish(market_id, quote, index, loss))
-        bids.sort(key=_price, reverse=True)
-        asks.sort(key=_price)
-        for side in (bids, asks):
-            for depth, wish in enumerate(side):
-                if depth == len(levels):
-                    levels.append([])
-                levels[depth].append(wish)
-    return levels
-
-
-def _price(wish: _Wish) -> Price:
-    return wish.quote.price
+    return list(accumulate(map(sub, ask_loss, bid_loss), initial=sum(bid_loss)))
 
 
 # --- several events -------------------------------------------------------------------------------
+
+_NOTHING: Final = Cents(0)
 
 
 def loss_cents(worst_cents: Cents) -> Cents:
@@ -419,8 +441,48 @@ def series_loss_cents(worst_by_event: Iterable[Cents]) -> Cents:
     return Cents(sum(loss_cents(worst) for worst in worst_by_event))
 
 
-def event_limit_cents(limits: RiskSettings, others_loss_cents: Cents) -> Cents:
-    """What an event may lose: its own limit, or what the other events leave of the series' limit
-    if that is less; never below zero."""
+def event_limit_cents(
+    limits: RiskSettings, others_loss_cents: Cents, other_series_loss_cents: Cents = _NOTHING
+) -> Cents:
+    """What an event may lose: its own limit, or what the other events leave of the series' limit,
+    or they and the other series of the account leave of the account's, if that is less; never
+    below zero."""
     left = limits.series_loss_cents - others_loss_cents
+    if limits.account_loss_cents:
+        of_account = limits.account_loss_cents - other_series_loss_cents - others_loss_cents
+        left = min(left, of_account)
     return Cents(max(0, min(limits.event_loss_cents, left)))
+
+
+_NET_RUNGS: Final = 10
+_GROSS_RUNGS: Final = 20
+_GROSS_TIMES: Final = 10
+_RESTING_TIMES: Final = 10
+"""What a limit of 0 stands for, in the limits that were given: far above what a sound strategy has
+in use within those, near enough to stop one that leans on hedges between rungs."""
+
+
+def limits_in_force(limits: RiskSettings) -> RiskSettings:
+    """The settings with every 0 but the account's replaced by what follows from the others."""
+    return msgspec.structs.replace(
+        limits,
+        event_net_qty=limits.event_net_qty or Qty(_NET_RUNGS * limits.rung_position_qty),
+        event_gross_qty=limits.event_gross_qty or Qty(_GROSS_RUNGS * limits.rung_position_qty),
+        event_gross_cents=limits.event_gross_cents or Cents(_GROSS_TIMES * limits.event_loss_cents),
+        resting_cents=limits.resting_cents or Cents(_RESTING_TIMES * limits.series_loss_cents),
+    )
+
+
+def bounds_of(
+    in_force: RiskSettings, loss_cents: Cents, others_resting_cents: Cents = _NOTHING
+) -> Bounds:
+    """The bounds of one event. in_force: as `limits_in_force` gives them. loss_cents: as
+    `event_limit_cents` gives it. others_resting_cents: what the other events have resting."""
+    return Bounds(
+        loss_cents=loss_cents,
+        position_qty=in_force.rung_position_qty,
+        net_qty=in_force.event_net_qty,
+        gross_qty=in_force.event_gross_qty,
+        gross_cents=in_force.event_gross_cents,
+        resting_cents=Cents(max(0, in_force.resting_cents - others_resting_cents)),
+    )

@@ -9,9 +9,14 @@ from collections.abc import Mapping
 from bot.core import messages as m
 from bot.core.book import microprice
 from bot.core.bounds import taken
+from bot.core.conduct import Conduct
+from bot.core.curfew import Stage, kept, stage_of
 from bot.core.desk import NEVER_NS, Desk
+from bot.core.distribution import Alarm, Implied, alarms, implied_distribution
 from bot.core.ladder import Fair, FairCurve, RungInput
+from bot.core.learning import Learner
 from bot.core.ledgers import Ledgers
+from bot.core.newsguard import NewsGuard
 from bot.core.rung import PARK_MIN_NS, Rung
 from bot.core.settings import TraderSettings
 from bot.core.strategy import (
@@ -19,16 +24,42 @@ from bot.core.strategy import (
     ImpliedView,
     Levels,
     Quote,
+    Resting,
     RungView,
     Strategy,
-    checked,
+    Take,
+    split,
 )
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import Cents, Qty, is_price
-from venue.wire.names import MarketId
+from venue.wire.money import BookSide, Cents, FeeRate, Qty, is_price
+from venue.wire.names import MarketId, Ticker
 
 __all__ = ["PARK_MIN_NS", "Ladder", "Rung", "book_seen"]
+
+
+_LOOK_MIN_NS = 2 * NS_PER_SECOND
+_LOOK_MAX_NS = 10 * NS_PER_SECOND
+"""A quiet rung is told anew when the age of its book has doubled, within these bounds."""
+
+_FREE = FeeRate.parse("0")
+_NOTHING_SEEN = RungInput((), (), 0, None)
+_NOTHING_TOLD = RungView(
+    MarketId(""),
+    Ticker(""),
+    None,
+    (),
+    (),
+    None,
+    None,
+    Qty(0),
+    Qty(0),
+    _FREE,
+    _FREE,
+    None,
+    None,
+    False,
+)
 
 
 class Ladder:
@@ -38,7 +69,8 @@ class Ladder:
     planned. again_ns: when a plan of some rung is to be looked at again. has_wishes: some plan is
     not carried out yet. unweighed: the exposure is not what is live on some rung; worst_cents: its
     worst case, None until it is reckoned. ceilings: the largest order that the venue was seen to
-    take on a rung, where it has refused a larger one.
+    take on a rung, where it has refused a larger one. began_ns: when the run began, and
+    loss_limit_cents: what it may lose at worst, both for the strategy to know.
     """
 
     def __init__(self, event: model.Event, settings: TraderSettings, strategy: Strategy) -> None:
@@ -46,12 +78,13 @@ class Ladder:
         self.strategy = strategy
         self.curve: FairCurve | None = None
         self._proven: dict[MarketId, tuple[Quote, ...]] = {}
+        self.takes: dict[MarketId, tuple[Take, ...]] = {}
         self.rungs: list[Rung] = []
         self.resolution_ns = instant.to_ns(event.resolution_date)
         self.dirty = True
         self.may_quote = False
         self.decided_ns = 0
-        self.pulled_until_ns = 0
+        self.conduct = Conduct(strategy.name or type(strategy).__name__)
         self.pace = settings.pace
         self.unjudged = True
         self.stirred = True
@@ -61,6 +94,17 @@ class Ladder:
         self.worst_cents: Cents | None = None
         self._some_denied = False
         self.ceilings: dict[MarketId, Qty] = {}
+        self.began_ns = 0
+        self.loss_limit_cents: Cents | None = None
+        self._curfew = settings.curfew
+        self.news = NewsGuard(settings.news)
+        self.learner = Learner()
+        self._forget_views()
+
+    @property
+    def pulled_until_ns(self) -> int:
+        """Until when nothing is quoted because of what its strategy did."""
+        return self.conduct.pulled_until_ns
 
     @property
     def is_open(self) -> bool:
@@ -103,10 +147,44 @@ class Ladder:
         if new:
             self.rungs = [known[market.market_id] for market in event.markets]
             self.curve = self._fresh_curve()
+            self._forget_views()
             self.dirty = True
             self.stirred = True
             self.unjudged = True
         return new + repriced
+
+    @property
+    def implied(self) -> Implied | None:
+        """What the fair curve says of the value; None on a binary market, and while it is not
+        known."""
+        fairs = [rung.fair.value_cents for rung in self.rungs if rung.fair is not None]
+        strikes = [rung.strike for rung in self.rungs if rung.strike is not None]
+        if not fairs or not len(fairs) == len(strikes) == len(self.rungs):
+            return None
+        return implied_distribution(strikes, fairs)
+
+    @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """What stands out in the prices of others as they were decided on last, and in the curve;
+        nothing on a binary market."""
+        if self.curve is None or not self.is_ladder:
+            return ()
+        return alarms(
+            [rung.market.strike_value or rung.market.ticker for rung in self.rungs],
+            [(view.best_bid, view.best_ask) for view in self._views],
+            self.curve.drawn_cents,
+            self.curve.line_cents,
+        )
+
+    def _forget_views(self) -> None:
+        """Other rungs than before: every one is to be told anew. The lists go by place."""
+        self._views = [_NOTHING_TOLD] * len(self.rungs)
+        self._books: list[tuple[Levels, Levels]] = [((), ())] * len(self.rungs)
+        self._due_ns = [0] * len(self.rungs)
+        self._inputs = [_NOTHING_SEEN] * len(self.rungs)
+        self._fairs: tuple[Fair | None, ...] = (None,) * len(self.rungs)
+        for rung in self.rungs:
+            rung.news = True
 
     def _fresh_curve(self) -> FairCurve | None:
         """A curve for the rungs as they are now; None when they are neither kind of event."""
@@ -120,6 +198,24 @@ class Ladder:
     def seconds_left(self, now_ns: int) -> float:
         """Seconds until it resolves, never below zero."""
         return max(0.0, (self.resolution_ns - now_ns) / NS_PER_SECOND)
+
+    def printed(self, rung: Rung, seen: m.TradeSeen, taker: BookSide, now_ns: int) -> None:
+        """A trade was shown on a rung: it teaches how far takers reach, and may be news."""
+        fair = rung.fair
+        self.learner.printed(None if fair is None else fair.value_cents, seen.price, taker)
+        book = (rung.book.bids, rung.book.asks)
+        self.news.printed(rung.market.ticker, seen.price, seen.size, taker, book, now_ns)
+
+    def learn(self, view: EventView, now_ns: int) -> None:
+        """The event is decided now: learn from what has become of fills, and look for news."""
+        self.news.looked(view.rungs, now_ns)
+        known = view.rungs and view.rungs[0].fair_cents is not None
+        self.learner.looked(len(view.rungs) if known else 0, now_ns)
+        if self.learner.is_due(now_ns):
+            fairs = {rung.market_id: rung.fair_cents for rung in view.rungs}
+            judged = self.learner.judge(fairs, now_ns)
+            for rung in self.rungs:
+                rung.news |= rung.market_id in judged
 
     def denied(self, rung: Rung) -> None:
         """A limit denied a wish of a rung."""
@@ -138,56 +234,119 @@ class Ladder:
     def view(
         self, implied: ImpliedView | None, desk: Desk, ledgers: Ledgers, now_ns: int
     ) -> EventView:
-        """The event as the strategy sees it; fits the fair curve on the way."""
+        """The event as the strategy sees it; fits the fair curve on the way.
+
+        A rung on which nothing happened is told in the very object it was told in before, for some
+        seconds at most, while its fair value has hardly moved (`FairCurve`): ages lag by as much.
+        """
         seconds = self.seconds_left(now_ns)
-        books: list[tuple[Levels, Levels]] = [
-            rung.settled_others(desk.live(rung.market_id), now_ns) for rung in self.rungs
-        ]
-        inputs = [
-            RungInput(
-                bids,
-                asks,
-                max(0, now_ns - rung.confirmed_ns) / NS_PER_SECOND,
-                rung.traded.read(now_ns),
-            )
-            for rung, (bids, asks) in zip(self.rungs, books, strict=True)
-        ]
-        fairs: tuple[Fair | None, ...] = (None,) * len(inputs)
+        rungs, views, inputs = self.rungs, self._views, self._inputs
+        looked_at: list[int] = []
+        for index, rung in enumerate(rungs):
+            if rung.news or now_ns >= rung.look_ns:
+                book = rung.settled_others(desk.live(rung.market_id), now_ns)
+                if rung.news or now_ns >= self._due_ns[index] or book is not self._books[index]:
+                    self._books[index] = book
+                    traded = rung.traded.read()
+                    inputs[index] = RungInput(book[0], book[1], rung.confirmed_ns, traded)
+                    looked_at.append(index)
+        fairs: tuple[Fair | None, ...] = self._fairs
         if self.curve is not None:
             fairs = self.curve.update(inputs, implied, seconds, now_ns)
-        views = []
-        for rung, (bids, asks), fair in zip(self.rungs, books, fairs, strict=True):
-            rung.fair = fair
-            yes_qty, no_qty = ledgers.holdings(rung.market_id)
-            views.append(
-                RungView(
-                    rung.market_id,
-                    rung.market.ticker,
-                    rung.strike,
-                    bids,
-                    asks,
-                    microprice(bids, asks),
-                    rung.book.last_price,
-                    yes_qty,
-                    no_qty,
-                    rung.maker_rate,
-                    rung.taker_rate,
-                    None if fair is None else fair.value_cents,
-                    None if fair is None else fair.sd_cents,
-                    not rung.blocked,
-                )
-            )
-        return EventView(self.event.event_ticker, self.is_ladder, seconds, implied, tuple(views))
+        for index in looked_at:
+            rungs[index].fair = fairs[index]
+            views[index] = self._told(index, desk, ledgers, now_ns)
+        if fairs is not self._fairs:
+            self._fairs = fairs
+            for index, fair in enumerate(fairs):
+                if fair is not rungs[index].fair:
+                    rungs[index].fair = fair
+                    views[index] = _with_fair(views[index], fair)
+        return EventView(
+            self.event.event_ticker,
+            self.is_ladder,
+            seconds,
+            implied,
+            tuple(views),
+            now_s=max(0, now_ns - self.began_ns) / NS_PER_SECOND,
+            cash_cents=ledgers.available_cents,
+            loss_limit_cents=self.loss_limit_cents,
+            intensity=self.learner.intensity,
+        )
+
+    def _told(self, index: int, desk: Desk, ledgers: Ledgers, now_ns: int) -> RungView:
+        """A rung as the strategy is told of it now; sets when to tell it anew at the latest."""
+        rung, curve = self.rungs[index], self.curve
+        bids, asks = book = self._books[index]
+        yes_qty, no_qty = ledgers.holdings(rung.market_id)
+        prints, fills = rung.recent.prints(now_ns), rung.recent.fills(now_ns)
+        age_ns = max(0, now_ns - rung.confirmed_ns)
+        due_ns = now_ns + min(_LOOK_MAX_NS, max(_LOOK_MIN_NS, age_ns))
+        if curve is not None:
+            due_ns = min(due_ns, curve.again_ns(index))
+            rung.traded.follow(curve.volatilities[index])
+        self._due_ns[index] = due_ns
+        # A book that stands still for its own sake may be shown anew at any moment.
+        rung.look_ns = due_ns if rung.is_settled else now_ns
+        # What is news now is none the next time: then it is to be told without it.
+        rung.news = bool(prints or fills)
+        fair, adverse = rung.fair, self.learner.adverse(rung.market_id)
+        return RungView(
+            rung.market_id,
+            rung.market.ticker,
+            rung.strike,
+            bids,
+            asks,
+            microprice(bids, asks),
+            rung.book.last_price,
+            yes_qty,
+            no_qty,
+            rung.maker_rate,
+            rung.taker_rate,
+            None if fair is None else fair.value_cents,
+            None if fair is None else fair.sd_cents,
+            not rung.blocked,
+            book_age_s=age_ns / NS_PER_SECOND,
+            volatility_cents=0.0 if curve is None else curve.volatilities[index],
+            adverse_bid_cents=adverse.bid_cents,
+            adverse_ask_cents=adverse.ask_cents,
+            prints=prints,
+            fills=fills,
+            own=rung.recent.own(desk.live(rung.market_id), rung.queues, book, now_ns),
+        )
 
     def quotes(self, view: EventView) -> dict[MarketId, tuple[Quote, ...]]:
         """What the strategy wants, proven sane. Raises whatever the strategy raises.
 
         A strategy may return for a rung the very tuple it returned before: that one was proven.
+        One with takes never is the same again: each answer wishes for them anew, in `takes`.
         """
+        for rung in self.rungs:
+            if rung.recent.has_news:
+                rung.recent.told()
+        self.conduct.calls += 1
         wanted = self.strategy.quote(view)
         fresh = {key: each for key, each in wanted.items() if self._proven.get(key) is not each}
-        proven = checked(fresh, view)
-        self._proven = {key: proven[key] if key in proven else self._proven[key] for key in wanted}
+        answer = split(fresh, view)
+        self._proven = {
+            key: answer.resting[key] if key in answer.resting else self._proven[key]
+            for key in wanted
+        }
+        self.takes = answer.takes
+        return self._proven
+
+    def within_curfew(self, quotes: Resting, view: EventView) -> Resting:
+        """What of the wanted quotes stands so near to the end of the event; takes likewise."""
+        stage = stage_of(self._curfew, int(view.seconds_to_resolution * NS_PER_SECOND))
+        if stage is Stage.OPEN:
+            return quotes
+        net_qty = {rung.market_id: rung.net_qty for rung in view.rungs}
+        self.takes = dict(kept(self.takes, net_qty, stage))
+        return kept(quotes, net_qty, stage)
+
+    @property
+    def answered(self) -> dict[MarketId, tuple[Quote, ...]]:
+        """What the strategy wanted to rest when it was last asked and did not fail."""
         return self._proven
 
     def want(self, quotes: Mapping[MarketId, tuple[Quote, ...]], *, pulled: bool) -> None:
@@ -200,6 +359,33 @@ class Ladder:
                 wanted = quotes.get(rung.market_id, ())
                 ceiling = self.ceilings.get(rung.market_id)
                 rung.want(taken(wanted, rung.market, ceiling), pulled=False)
+
+
+def _with_fair(view: RungView, fair: Fair | None) -> RungView:
+    """A rung told as before, but for its fair value."""
+    return RungView(
+        view.market_id,
+        view.ticker,
+        view.strike,
+        view.bids,
+        view.asks,
+        view.microprice_cents,
+        view.last_price,
+        view.yes_qty,
+        view.no_qty,
+        view.maker_fee_rate,
+        view.taker_fee_rate,
+        None if fair is None else fair.value_cents,
+        None if fair is None else fair.sd_cents,
+        view.quotable,
+        view.book_age_s,
+        view.volatility_cents,
+        view.adverse_bid_cents,
+        view.adverse_ask_cents,
+        view.prints,
+        view.fills,
+        view.own,
+    )
 
 
 def book_seen(shown: model.Orderbook) -> m.BookSeen | None:

@@ -18,11 +18,13 @@ from bot.core.ladder import Fair
 from bot.core.order import IN_FLIGHT, OwnOrder, State
 from bot.core.place import Flow, Worth, worth_of
 from bot.core.queue import Queues
+from bot.core.recent import Recent
 from bot.core.reconcile import plan_rung
 from bot.core.risk import Live, RungTerms
 from bot.core.settings import TrustSettings
 from bot.core.steady import Steady
 from bot.core.strategy import Levels, Quote
+from bot.core.tag import Tag, tag_of
 from bot.core.wishes import FreeShares, WantCreate, Wish
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
@@ -44,10 +46,11 @@ _SHORT_NS = 10 * NS_PER_SECOND
 class Rung:
     """One rung.
 
-    touched: its orders or wanted quotes changed since `wishes` were planned. unjudged: something
-    happened that may change `blocked`. weighed: the exposure of its event counts `counted` for it,
-    and that is what is live; `held` is what it counts as held. `_others`: the book without our own,
-    until the book or our orders change.
+    news: what a strategy is told of it may not be what it was; look_ns: and from then on in any
+    case. touched: its orders or wanted quotes changed since `wishes` were planned. unjudged:
+    something happened that may change `blocked`. weighed: the exposure of its event counts
+    `counted` for it, and that is what is live; `held` is what it counts as held. `_others`: the
+    book without our own, until the book or our orders change.
     """
 
     def __init__(self, market: model.Market, ladder: "Ladder") -> None:
@@ -61,7 +64,11 @@ class Rung:
         self.strike = strike_dollars(market.strike_value, market.strike_unit)
         self.traded = TradedPrice()
         self.fair: Fair | None = None
+        self.news = True
+        self.look_ns = 0
         self.wanted: tuple[Quote, ...] = ()
+        self.planned: Sequence[Quote] = ()
+        self.last_print: m.TradeSeen | None = None
         self.blocked = "not looked at yet"
         self.was_blocked = ""
         self.unjudged = True
@@ -82,6 +89,7 @@ class Rung:
         self.side_parked_until_ns: dict[BookSide, int] = {BookSide.BID: 0, BookSide.ASK: 0}
         pace = ladder.pace
         self.queues = Queues(pace.queue_power_pct / 100)
+        self.recent = Recent()
         self._flows = (Flow(), Flow())
         self._steady = (
             Steady(BookSide.BID, pace.dwell_ns),
@@ -118,6 +126,7 @@ class Rung:
             self.terms = RungTerms.of(self.market_id, *rates)
             self.ladder.dirty = True
         self.market = market
+        self.news = True
         parked = self.parked_at_ns
         if parked is not None and self.is_active and believed_from_ns > parked + PARK_MIN_NS:
             self.parked_at_ns = None
@@ -147,10 +156,12 @@ class Rung:
         self._confirmed(now_ns)
         self._look_for_depth(trust, now_ns)
         self.queues.saw_book(seen.bids, seen.asks, seen.ts_ns, own, now_ns)
+        self.recent.own_changed()
         self.ladder.dirty |= self._unsettled_ns is not None
         if (old_bids, old_asks) == (seen.bids, seen.asks):
             return False
         self.ladder.dirty = True
+        self.news = True
         self._others = None
         fallen = {
             BookSide.BID: shrunk(old_bids, seen.bids),
@@ -179,6 +190,7 @@ class Rung:
         """Take over a book that no frame has shown; nothing is sent on it unconfirmed."""
         if self.book.replace(seen.bids, seen.asks, seen.ts_ns, now_ns):
             self.ladder.dirty = True
+            self.news = True
             self._others = None
             self._look_for_depth(trust, now_ns)
             self.suspect(now_ns)
@@ -187,8 +199,13 @@ class Rung:
         """Believe a print. Whether it was at or through a price of ours."""
         if not self.book.print_seen(seen, now_ns):
             return False
+        self.last_print = seen
+        self.news = True
         self.traded.update(seen.price, seen.size, now_ns)
         self._flows[seen.taker_bought_yes].printed(seen.size, now_ns)
+        taker = BookSide.BID if seen.taker_bought_yes else BookSide.ASK
+        self.recent.printed(seen.price, seen.size, taker, now_ns)
+        self.ladder.printed(self, seen, taker, now_ns)
         self.queues.printed(seen.price, seen.size, seen.ts_ns, seen.taker_bought_yes, own, now_ns)
         if self.book.print_leads:
             self.suspect(now_ns)
@@ -216,6 +233,7 @@ class Rung:
         """The channel is gone."""
         self.book.forget()
         self.queues.forget_book()
+        self.news = True
         self._others = None
         self.doubt()
 
@@ -254,6 +272,11 @@ class Rung:
             self.blocked = ""
 
     @property
+    def is_settled(self) -> bool:
+        """Whether the book that the strategy saw last was as new as our own orders."""
+        return self._unsettled_ns is None
+
+    @property
     def may_send(self) -> bool:
         """Whether a create or amend may leave for this rung now."""
         return not self.blocked and self.suspect_since_ns is None
@@ -268,12 +291,13 @@ class Rung:
         Right only while book and orders speak of the same instant: see `settled_others`.
         """
         if self._others is None:
-            mine: dict[tuple[BookSide, Price], Qty] = {}
+            bids: dict[Price, Qty] = {}
+            asks: dict[Price, Qty] = {}
             for order in own:
+                mine, left = bids if order.side is BookSide.BID else asks, order.remaining
                 for level in order.levels:
-                    key = (order.side, level)
-                    mine[key] = Qty(mine.get(key, 0) + order.remaining)
-            self._others = self.book.others(mine)
+                    mine[level] = Qty(mine.get(level, 0) + left)
+            self._others = self.book.others(bids, asks)
         return self._others
 
     def settled_others(self, own: Sequence[OwnOrder], now_ns: int) -> tuple[Levels, Levels]:
@@ -297,6 +321,11 @@ class Rung:
         return self._settled_others
 
     # --- our orders -------------------------------------------------------------------------------
+
+    def tag(self, side: BookSide, price: Price, why: str) -> Tag:
+        """What is remembered of an order that leaves now for a canonical price."""
+        strategy = self.ladder.strategy
+        return tag_of(self.planned, side, price, strategy.name or type(strategy).__name__, why)
 
     def live(self, wish: WantCreate, qty: int) -> Live:
         """A wanted order as the limits count it."""
@@ -322,7 +351,9 @@ class Rung:
         """Our orders or holdings here are not what they were."""
         self.touch()
         self.weighed = False
+        self.news = True
         self._others = None
+        self.recent.own_changed()
         self.ladder.dirty = True
         self.ladder.eased()
 
@@ -331,6 +362,7 @@ class Rung:
     ) -> None:
         """An answer to a write showed an order of ours as of this instant of the venue's."""
         self._own_change_ns = max(self._own_change_ns, venue_ns)
+        self.news = True
         self.queues.wrote(shown, venue_ns, own, now_ns)
 
     # --- what is wanted ---------------------------------------------------------------------------
@@ -354,12 +386,14 @@ class Rung:
             wanted.extend(quotes)
             if change_ns is not None:
                 again.append(change_ns)
-        short = [side for side, until_ns in self._short_until_ns.items() if now_ns < until_ns]
+        short = {side: at for side, at in self._short_until_ns.items() if now_ns < at}
+        again.extend(short.values())
         plan = plan_rung(wanted, orders, free, pace, now_ns, self.worth(now_ns), short)
         if plan.again_ns is not None:
             again.append(plan.again_ns)
         self.wishes = plan.wishes
         self.again_ns = min(again, default=NEVER_NS)
+        self.planned = wanted
         self.touched = False
         self.denied_some = False
         self._planned_ns = now_ns

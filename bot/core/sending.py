@@ -20,6 +20,8 @@ from bot.core.quoting import Quoting
 from bot.core.rung import Rung
 from bot.core.settings import TraderSettings
 from bot.core.spend import Lane, Pace
+from bot.core.strategy import Take
+from bot.core.taking import TakeFate, barred, routes
 from bot.core.wishes import WantAmend, WantCancel, WantCreate, Wish
 from venue.wire import codec
 from venue.wire.errors import Code
@@ -112,16 +114,24 @@ class Sending:
 
     # --- candidates for a token -------------------------------------------------------------------
 
-    def spend(self, wishes: Sequence[tuple[Rung, Wish]], now_ns: int) -> None:
-        """Amends, creates and targeted reads, the most valuable first; each costs one token.
+    def spend(
+        self,
+        wishes: Sequence[tuple[Rung, Wish]],
+        now_ns: int,
+        takes: Sequence[tuple[Rung, Take]] = (),
+    ) -> None:
+        """Takes, then amends, creates and targeted reads, the most valuable first; each costs one
+        token.
 
-        wishes: none where nothing may be quoted. What a limit holds back is told to its rung, so
-        that it is not wished for again before something has changed.
+        wishes, takes: none where nothing may be quoted. What a limit holds back is told to its
+        rung, so that it is not wished for again before something has changed. Where a take left,
+        the plan of the rung no longer stands: it is made anew before anything else leaves there.
         """
+        taken = [rung for rung, take in takes if self._take(rung, take, now_ns)]
         ranked: list[tuple[float, int, Rung | None, Wish | Hint]] = [
             (-wish.value, place, rung, wish)
             for place, (rung, wish) in enumerate(wishes)
-            if not isinstance(wish, WantCancel) and rung.may_send
+            if not isinstance(wish, WantCancel) and rung.may_send and rung not in taken
         ]
         ranked += [(-hint.value, len(wishes), None, hint) for hint in self._hints.due(now_ns)]
         ranked.sort(key=lambda row: row[:2])
@@ -175,12 +185,36 @@ class Sending:
             return self._cancel(rung, own, "the change could pass a limit", now_ns)
         if not self._desk.send_amend(own, amend, wish.why, now_ns):
             return False
+        if amend.price is not None:
+            own.tag = rung.tag(own.side, canonical(own.outcome, amend.price), wish.why)
         self._pace.wrote(rung.market_id, now_ns)
         return True
 
+    def _take(self, rung: Rung, take: Take, now_ns: int) -> bool:
+        """Whether an order of a take left. What cannot leave now is dropped, and counted."""
+        orders = self._desk.live(rung.market_id)
+        fate = barred(take, orders)
+        if fate is not None:
+            self._out.took(fate)
+            return False
+        some = False
+        for wish in routes(take, *self._ledgers.holdings(rung.market_id), orders):
+            if not (self._may_write(wish, now_ns) and self._create(rung, wish, now_ns)):
+                self._out.took(TakeFate.HELD_BACK)
+                continue
+            some = True
+            self._out.took(TakeFate.SENT)
+            rung.orders_changed()  # the limits count it before the other route is looked at
+            if self._parked_until_ns is not None:
+                self._parked_until_ns = now_ns + _VENUE_PARK_NS
+        return some
+
     def _create(self, rung: Rung, wish: WantCreate, now_ns: int) -> bool:
         qty = self._room(rung, wish, now_ns)
-        if qty < 1:
+        if wish.time_in_force is not TimeInForce.GTC:
+            if qty < (wish.qty if wish.time_in_force is TimeInForce.FOK else 1):
+                return False
+        elif qty < 1:
             return _denied(rung, wish)
         self._orders_made += 1
         order = QtyOrder(
@@ -189,11 +223,12 @@ class Sending:
             wish.own_side,
             canonical(wish.outcome, wish.price),
             Qty(qty),
-            TimeInForce.GTC,
+            wish.time_in_force,
             ClientOrderId(f"{self.nonce}-{self._orders_made}"),
         )
         request = m.Create(order, codec.encode_new_order(order), False)
         own = OwnOrder.first_sent(order, request.body, now_ns, wish.why)
+        own.tag = rung.tag(wish.side, wish.price, wish.why)
         if not self._desk.send_create(own, request, now_ns):
             return False
         self._pace.wrote(rung.market_id, now_ns)

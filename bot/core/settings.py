@@ -16,15 +16,25 @@ class RiskSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Hard limits; every one counts everything that may be live.
 
     event_loss_cents: worst case over the outcomes of one event. series_loss_cents: sum of the
-    events' worst cases. rung_position_qty: |YES - NO| of one rung, after every live order filled.
-    order_qty: one order. resting_orders: orders possibly live at once, for time to flat. flat_ns:
-    no create leaves that would make cancelling everything take longer than this.
+    events' worst cases. account_loss_cents: sum of those of all series that one process trades on
+    the account; 0 for none. rung_position_qty: |YES - NO| of one rung, after every live order
+    filled. order_qty: one order. event_net_qty: |YES - NO| of all rungs of an event together.
+    event_gross_qty: the rungs' |YES - NO| added up. event_gross_cents: loss of an event if every
+    rung went against us by itself. resting_cents: what all live orders of the series would lose,
+    both sides added up. The last four follow from the others where they are 0, see
+    `bot.core.risk.limits_in_force`. resting_orders: orders possibly live at once, for time to
+    flat. flat_ns: no create leaves that would make cancelling everything take longer than this.
     """
 
-    event_loss_cents: Cents
+    event_loss_cents: Cents = Cents(3_000)
     series_loss_cents: Cents
+    account_loss_cents: Cents = Cents(0)
     rung_position_qty: Qty
     order_qty: Qty
+    event_net_qty: Qty = Qty(0)
+    event_gross_qty: Qty = Qty(0)
+    event_gross_cents: Cents = Cents(0)
+    resting_cents: Cents = Cents(0)
     resting_orders: int = 200
     flat_ns: int = 2 * NS_PER_SECOND
 
@@ -146,6 +156,32 @@ class KeySettings(msgspec.Struct, frozen=True, kw_only=True):
     standby: bool = False
 
 
+class NewsSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """When news pulls all rungs of an event, for how long.
+
+    jump_cents: both sides of the others' touch of a rung move by so much within jump_ns; 0: never.
+    print_qty: shares of one trade that clear at least print_touch_pct of the touch; 0: never.
+    pull_ns: nothing is quoted for so long after the last news.
+    """
+
+    jump_cents: int = 6
+    jump_ns: int = NS_PER_SECOND
+    print_qty: int = 40
+    print_touch_pct: int = 80
+    pull_ns: int = 30 * NS_PER_SECOND
+
+
+class CurfewSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What is left to do near an event's end.
+
+    halve_ns: sizes are halved from so long before it resolves on; reduce_ns: only what reduces a
+    position is quoted. 0: never, before the very end.
+    """
+
+    halve_ns: int = 24 * 3_600 * NS_PER_SECOND
+    reduce_ns: int = 3_600 * NS_PER_SECOND
+
+
 class TraderSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Everything the trader is told once."""
 
@@ -157,3 +193,5 @@ class TraderSettings(msgspec.Struct, frozen=True, kw_only=True):
     breakers: BreakerSettings = BreakerSettings()
     start: StartSettings = StartSettings()
     keys: KeySettings = KeySettings()
+    news: NewsSettings = NewsSettings()
+    curfew: CurfewSettings = CurfewSettings()

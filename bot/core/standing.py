@@ -8,6 +8,7 @@ import msgspec
 from bot.core.known import Known
 from bot.core.life import LIFE, Barred, Fact, Finding, State
 from bot.core.risk import Live
+from bot.core.tag import UNTAGGED
 from venue.wire.money import Outcome, Price, Qty, Side, book_side, canonical
 from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import Amend, QtyOrder, RequestBody, TimeInForce
@@ -32,9 +33,12 @@ class Standing:
     are decided against, None while none was. exists: the venue has said that it is there, without
     showing it. reading: a read of it by its id is on its way. moved_ns: since when it may rest
     under another id. carried: fills that its id shows and that an earlier id of it had. earlier:
-    the newest of its earlier ids, each with the fills that were known of it when it went.
-    suspicion: the promise about it that was broken. unknown_since_ns: since when it is unknown,
-    None while it is not. `level` is its price as canonical YES.
+    the newest of its earlier ids, each with the fills that were known of it when it went. dear: so
+    many of its first fills may have been at a worse price than its present one, and that price.
+    suspicion: the promise about it that was broken. time_in_force: an order that is not gtc is a
+    take: it trades as its create is carried out, and never rests. unknown_since_ns: since when it
+    is unknown, None while it is not. `level` is its price as canonical YES. tag: what the
+    account of profit remembers of it.
     """
 
     __slots__ = (
@@ -44,6 +48,7 @@ class Standing:
         "body",
         "carried",
         "client_order_id",
+        "dear",
         "doomed",
         "due_ns",
         "earlier",
@@ -66,6 +71,8 @@ class Standing:
         "side",
         "state",
         "suspicion",
+        "tag",
+        "time_in_force",
         "unknown_since_ns",
         "why",
     )
@@ -79,6 +86,7 @@ class Standing:
         self.side = book_side(order.outcome, order.side)
         self.qty = order.qty
         self.intended = order.qty
+        self.time_in_force = order.time_in_force
         self.body = body
         self.state = State.SENT
         self.known = Known(0, order.price, order.qty)
@@ -97,9 +105,11 @@ class Standing:
         self.moved_ns: int | None = None
         self.carried = Qty(0)
         self.earlier: tuple[tuple[OrderId, Qty], ...] = ()
+        self.dear = (Qty(0), order.price)
         self.suspicion: Suspicion | None = None
         self.unknown_since_ns: int | None = None
         self._confirmed: tuple[Known, int] | None = None
+        self.tag = UNTAGGED
         self.why = why
 
     @property
@@ -116,6 +126,11 @@ class Standing:
     def remaining(self) -> Qty:
         """Shares that work, as of the last word that could be believed."""
         return self.known.remaining
+
+    @property
+    def is_take(self) -> bool:
+        """Whether it trades at once or not at all: what of it does not fill never rests."""
+        return self.time_in_force is not TimeInForce.GTC
 
     @property
     def is_live(self) -> bool:
@@ -178,11 +193,23 @@ class Standing:
 
         For one and the same order a dearer purchase, or a cheaper sale, is worse in every outcome.
         """
-        price = self.price
-        if self.amend is not None and self.amend.price is not None:
-            worse = max if self.own_side is Side.BUY else min
-            price = worse(price, self.amend.price)
+        price = self._worse_of(self.price, None if self.amend is None else self.amend.price)
         return Live(self.market_id, self.outcome, self.own_side, price, self.may_fill)
+
+    def _worse_of(self, price: Price, other: Price | None) -> Price:
+        """The price at which it would cost us more, or bring us less."""
+        if other is None:
+            return price
+        return max(price, other) if self.own_side is Side.BUY else min(price, other)
+
+    def worst_fill_price(self, after: int) -> Price:
+        """The worst price at which shares beyond its first `after` fills can have traded.
+
+        An amend leaves open at which of its two prices fills were that came before its answer.
+        """
+        price = self._worse_of(self.price, None if self.amend is None else self.amend.price)
+        fills, dear = self.dear
+        return self._worse_of(price, dear) if after < fills else price
 
     def intent(self) -> QtyOrder:
         """What it asks for; the create and its re-sends carry `body`, the same bytes."""
@@ -192,6 +219,6 @@ class Standing:
             self.own_side,
             self.price,
             self.qty,
-            TimeInForce.GTC,
+            self.time_in_force,
             self.client_order_id,
         )

@@ -9,13 +9,13 @@ A strategy knows nothing of orders, NO, fees in flight or rate limits. It is one
 
         def quote(self, view: EventView) -> Quotes: ...
 
-It is found by name (`strategies/<name>.py`, the class named in its `STRATEGY`), by dotted path
-(`package.module:Class`) or by file path (`./mine.py:Class`).
+It is found by name (`strategies/<name>.py`, the class named in its `STRATEGY`, or the entry point
+of an installed package), by dotted path (`package.module:Class`) or by file path (`./mine.py`).
 If it raises, or returns what cannot be a quote, its event is pulled and the rest goes on.
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import msgspec
 import pydantic
@@ -23,9 +23,60 @@ import pydantic
 from venue.wire.money import BookSide, FeeRate, Price, Qty, is_price
 from venue.wire.names import MarketId, Ticker
 
-__all__ = ["EventView", "ImpliedView", "Quote", "Quotes", "RungView", "Strategy"]
+__all__ = [
+    "EventView",
+    "ImpliedView",
+    "Intensity",
+    "OwnFill",
+    "OwnQuote",
+    "Print",
+    "Quote",
+    "Quotes",
+    "Resting",
+    "RungView",
+    "Strategy",
+    "Take",
+]
 
 Levels = tuple[tuple[Price, Qty], ...]
+
+
+class Print(msgspec.Struct, frozen=True):
+    """A trade on a rung, canonical YES. taker: BID when its taker bought YES, else ASK."""
+
+    price: Price
+    qty: Qty
+    taker: BookSide
+    age_s: float
+
+
+class OwnFill(msgspec.Struct, frozen=True):
+    """A fill of ours: BID when it made us longer YES, at a canonical YES price."""
+
+    side: BookSide
+    price: Price
+    qty: Qty
+    age_s: float
+
+
+class OwnQuote(msgspec.Struct, frozen=True):
+    """What rests of ours at one price of one side: shares left, an estimate of the shares of
+    others ahead of the first of them, and the age of the oldest order in seconds."""
+
+    side: BookSide
+    price: Price
+    qty: Qty
+    ahead_qty: float
+    age_s: float
+
+
+class Intensity(msgspec.Struct, frozen=True):
+    """Fills per second at a distance of d cents from fair: amplitude_per_s * exp(-d *
+    decay_per_cent), of one rung and side; `prints` it was learned from, 0 for the prior."""
+
+    amplitude_per_s: float
+    decay_per_cent: float
+    prints: int
 
 
 class RungView(msgspec.Struct, frozen=True):
@@ -36,6 +87,10 @@ class RungView(msgspec.Struct, frozen=True):
     yes_qty, no_qty: shares held, fills not yet booked included. fair_cents (0.5..99.5) and
     fair_sd_cents: the fitted curve at this rung, None while it cannot be known.
     quotable: whether anything quoted here can be sent now.
+    book_age_s: since the book was last confirmed. volatility_cents: cents per sqrt(second) that
+    the fair value moves. adverse_bid_cents, adverse_ask_cents: how far the fair value has moved
+    against a fill of ours on that side, learned, None while nothing is.
+    prints, fills: since the strategy was last asked, oldest first. own: what rests of ours.
     """
 
     market_id: MarketId
@@ -52,6 +107,13 @@ class RungView(msgspec.Struct, frozen=True):
     fair_cents: float | None
     fair_sd_cents: float | None
     quotable: bool
+    book_age_s: float = 0.0
+    volatility_cents: float = 0.0
+    adverse_bid_cents: float | None = None
+    adverse_ask_cents: float | None = None
+    prints: tuple[Print, ...] = ()
+    fills: tuple[OwnFill, ...] = ()
+    own: tuple[OwnQuote, ...] = ()
 
     @property
     def net_qty(self) -> int:
@@ -78,13 +140,23 @@ class ImpliedView(msgspec.Struct, frozen=True):
 
 
 class EventView(msgspec.Struct, frozen=True):
-    """One event as a strategy may see it; `rungs` in strike order, lowest first."""
+    """One event as a strategy may see it; `rungs` in strike order, lowest first.
+
+    now_s: seconds since the run began; it never steps back. cash_cents: free for new orders when
+    the balance was read last, None before. loss_limit_cents: what the event may lose at worst, None
+    without a limit. intensity: how often a quote of ours would fill, pooled over the rungs; None
+    while unknown.
+    """
 
     event_ticker: Ticker
     is_ladder: bool
     seconds_to_resolution: float
     implied: ImpliedView | None
     rungs: tuple[RungView, ...]
+    now_s: float = 0.0
+    cash_cents: int | None = None
+    loss_limit_cents: int | None = None
+    intensity: Intensity | None = None
 
 
 class Quote(msgspec.Struct, frozen=True):
@@ -101,8 +173,25 @@ class Quote(msgspec.Struct, frozen=True):
     limit: Price | None = None
 
 
-Quotes = Mapping[MarketId, tuple[Quote, ...]]
-"""Wanted quotes per rung; a rung left out is a rung with nothing wanted."""
+class Take(msgspec.Struct, frozen=True):
+    """A wish to trade now, up to `qty` shares at a canonical YES price or better, and rest nothing.
+
+    side: BID buys YES (or sells NO held), ASK sells YES held (or buys NO). whole: all of it or
+    nothing (fill or kill), else what there is (immediate or cancel). A take is wished for once per
+    answer of the strategy: the same one in the next answer is a new wish.
+    """
+
+    side: BookSide
+    price: Price
+    qty: Qty
+    whole: bool = False
+
+
+Quotes = Mapping[MarketId, tuple["Quote | Take", ...]]
+"""Wanted quotes and takes per rung; a rung left out is a rung with nothing wanted."""
+
+Resting = Mapping[MarketId, tuple[Quote, ...]]
+"""Of an answer, what shall rest."""
 
 
 class Strategy:
@@ -127,34 +216,61 @@ class NonsenseQuotes(Exception):
     """A strategy returned what cannot be quoted."""
 
 
-def checked(quotes: Quotes, view: EventView) -> dict[MarketId, tuple[Quote, ...]]:
-    """The quotes, proven sane. Raises NonsenseQuotes naming the first thing wrong.
+class Answer(msgspec.Struct, frozen=True):
+    """An answer of a strategy, proven sane: what shall rest on each rung, and what shall be taken
+    now on those rungs where anything is."""
 
-    Sane: known rungs; integer prices of 1..99, each at most once per side; whole sizes >= 1;
-    every bid of a rung below every ask of it.
+    resting: dict[MarketId, tuple[Quote, ...]]
+    takes: dict[MarketId, tuple[Take, ...]]
+
+
+def checked(quotes: Quotes, view: EventView) -> dict[MarketId, tuple[Quote, ...]]:
+    """What of an answer shall rest; all of it is proven. Raises as `split` does."""
+    return split(quotes, view).resting
+
+
+def split(quotes: Quotes, view: EventView) -> Answer:
+    """The quotes and the takes, proven sane. Raises NonsenseQuotes naming the first thing wrong.
+
+    Sane: known rungs; integer prices of 1..99; whole sizes >= 1. Of the quotes each price at most
+    once per side; of the takes at most one per side of a rung. Every bid of a rung, to rest or to
+    take, is below every ask of it: else the answer would trade with itself.
     """
     known = {rung.market_id for rung in view.rungs}
-    out: dict[MarketId, tuple[Quote, ...]] = {}
+    resting: dict[MarketId, tuple[Quote, ...]] = {}
+    takes: dict[MarketId, tuple[Take, ...]] = {}
     for market_id, wanted in quotes.items():
         if market_id not in known:
             raise NonsenseQuotes(f"unknown rung {market_id!r}")
         seen: set[tuple[BookSide, int]] = set()
-        for quote in wanted:
-            if type(quote.price) is not int or not is_price(quote.price):
-                raise NonsenseQuotes(f"price {quote.price!r} on {market_id}")
-            if type(quote.qty) is not int or quote.qty < 1:
-                raise NonsenseQuotes(f"qty {quote.qty!r} on {market_id}")
-            if quote.limit is not None and not _is_bolder(quote):
-                raise NonsenseQuotes(f"limit {quote.limit!r} of {quote.price} on {market_id}")
-            if (quote.side, quote.price) in seen:
-                raise NonsenseQuotes(f"{quote.side} {quote.price} twice on {market_id}")
-            seen.add((quote.side, quote.price))
-        bids = [quote.price for quote in wanted if quote.side is BookSide.BID]
-        asks = [quote.price for quote in wanted if quote.side is BookSide.ASK]
+        for wish in wanted:
+            _check_wish(wish, market_id)
+            slot = (wish.side, wish.price if isinstance(wish, Quote) else 0)
+            if slot in seen:
+                raise NonsenseQuotes(f"{wish.side} {wish.price} twice on {market_id}")
+            seen.add(slot)
+        bids = [wish.price for wish in wanted if wish.side is BookSide.BID]
+        asks = [wish.price for wish in wanted if wish.side is BookSide.ASK]
         if bids and asks and max(bids) >= min(asks):
             raise NonsenseQuotes(f"bid {max(bids)} not below ask {min(asks)} on {market_id}")
-        out[market_id] = tuple(wanted)
-    return out
+        taken = tuple(wish for wish in wanted if isinstance(wish, Take))
+        if taken:
+            takes[market_id] = taken
+            wanted = tuple(wish for wish in wanted if isinstance(wish, Quote))
+        resting[market_id] = cast("tuple[Quote, ...]", tuple(wanted))
+    return Answer(resting, takes)
+
+
+def _check_wish(wish: Quote | Take, market_id: MarketId) -> None:
+    """Raise NonsenseQuotes unless it is one of the two, of a legal price and size."""
+    if not isinstance(wish, Quote | Take) or not isinstance(wish.side, BookSide):
+        raise NonsenseQuotes(f"neither a quote nor a take on {market_id}: {type(wish).__name__}")
+    if type(wish.price) is not int or not is_price(wish.price):
+        raise NonsenseQuotes(f"price {wish.price!r} on {market_id}")
+    if type(wish.qty) is not int or wish.qty < 1:
+        raise NonsenseQuotes(f"qty {wish.qty!r} on {market_id}")
+    if isinstance(wish, Quote) and wish.limit is not None and not _is_bolder(wish):
+        raise NonsenseQuotes(f"limit {wish.limit!r} of {wish.price} on {market_id}")
 
 
 def _is_bolder(quote: Quote) -> bool:

@@ -10,11 +10,13 @@ after us in `custody`; this file ties the knots and holds no rule of its own.
 Source: design, laws 2, 3, 6 and 8; reliability, B1-B13.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from bot.core import messages as m
 from bot.core.account import Account, Kind, Walk
+from bot.core.accountrisk import AccountRisk
+from bot.core.candidate import Candidate
 from bot.core.custody import READ_AGAIN_NS, Custody
 from bot.core.desk import Desk
 from bot.core.guard import Gate, Guard
@@ -51,14 +53,20 @@ class Trader:
         make_strategy: Callable[[], Strategy],
         purse: Purse | None = None,
         read_purse: Purse | None = None,
+        account_risk: AccountRisk | None = None,
+        candidates: Sequence[Candidate] = (),
     ) -> None:
-        """purse, read_purse: shared with other traders on the same credential; None: our own."""
+        """purse, read_purse: shared with other traders on the same credential, and account_risk
+        with those on the same account; None: our own. candidates: run beside the strategy."""
         self._settings = settings
         self._trust = settings.trust
         self.out = Gate(settings.budget, settings.keys, purse, read_purse)
         self.desk = Desk(settings.trust, self.out)
         self.ledgers = Ledgers(settings.trust, self.desk, self.out)
-        self.quoting = Quoting(settings, make_strategy, self.desk, self.ledgers, self.out)
+        self.quoting = Quoting(
+            settings, make_strategy, self.desk, self.ledgers, self.out, account_risk
+        )
+        self.quoting.scoring.cast(candidates, settings)
         self._account = Account(settings.series_ticker, settings.trust, self._fills_known)
         self._hints = Hints(settings.trust)
         self._sending = Sending(
@@ -150,6 +158,8 @@ class Trader:
                 self._latch(event.reason, ours=False)
             case m.LatchCleared():
                 self._unlatch()
+            case m.StrategyOverran():
+                self.quoting.supervision.overran(event, now_ns)
             case m.JournalFailed():
                 self._journal_failed = True
                 self.out.find("journal_failed", event.reason)
@@ -157,7 +167,7 @@ class Trader:
 
     def _started(self, event: m.Started) -> None:
         self._sending.nonce = event.boot_nonce
-        self.started_ns = self._now_ns
+        self.started_ns = self.quoting.began_ns = self._now_ns
         self.out.purse.begin(self._now_ns)
         self._custody.begin(event, self._now_ns)
         for intent in event.open_intents:
@@ -266,6 +276,8 @@ class Trader:
                     walk.rows, walk.begun_ns, self._now_ns, self.desk.live_ids()
                 ):
                     self.quoting.fills_booked(market_id)
+                for fill in self.ledgers.fresh_fills:
+                    self.quoting.filled(fill, self._now_ns)
                 self.desk.forget_settled(self.ledgers.booked_qty, self._now_ns)
                 self._hints.booked(self.ledgers.booked_qty, self._now_ns)
             case Kind.RESTING:
@@ -293,7 +305,9 @@ class Trader:
         self._doubt()
         self._read()
         may_write = may_quote and not self._journal_failed
-        self._sending.spend(wishes if may_write else (), self._now_ns)
+        self._sending.spend(
+            wishes if may_write else (), self._now_ns, self.quoting.takes if may_write else ()
+        )
         if may_write:
             self._trip()
         if self.first_two_sided_ns is None and self.quoting.all_two_sided():

@@ -13,13 +13,15 @@ import msgspec
 
 from bot.core.order import OwnOrder
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side
-from venue.wire.requests import Amend
+from venue.wire.requests import Amend, TimeInForce
 
 
 class WantCreate(msgspec.Struct, frozen=True):
     """A new order is wanted at a canonical price, by the route given.
 
     value of any wish: cents of edge expected to be gained over the horizon, or of risk taken off.
+    time_in_force: one that does not rest trades now or not at all, and has no value of its own: it
+    leaves first.
     """
 
     side: BookSide
@@ -29,6 +31,7 @@ class WantCreate(msgspec.Struct, frozen=True):
     qty: Qty
     why: str
     value: float = 0.0
+    time_in_force: TimeInForce = TimeInForce.GTC
 
 
 class WantAmend(msgspec.Struct, frozen=True):

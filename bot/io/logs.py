@@ -26,7 +26,12 @@ _SECRET_NAMES: Final = frozenset(
 _FILE_BYTES: Final = 10 * 1024 * 1024
 _FILES: Final = 3
 _OWN_FIELDS: Final = frozenset({"event", "level", "timestamp", "exc_info"})
-_LEVELS: Final = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+_LEVELS: Final = {
+    "debug": logging.DEBUG,
+    "info": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+}
 
 
 class Masker:

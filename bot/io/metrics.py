@@ -16,7 +16,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 
 from bot.core import messages as m
+from bot.core.distribution import KINDS
 from bot.core.report import Phase, Report, RungReport
+from bot.io import profits
 from venue.wire.instant import NS_PER_SECOND
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -96,6 +98,55 @@ FAMILIES: Final[tuple[Family, ...]] = (
     Family("pnl_cents", "Cash of all fills and marked shares.", (), lambda r: _one(r.pnl_cents)),
     Family("fees_cents", "Fees paid.", (), lambda r: _one(r.fees_cents)),
     Family(
+        "profit_part_cents",
+        "Where the profit of this run comes from; the parts add up to it.",
+        ("part",),
+        profits.part_samples,
+    ),
+    Family(
+        "rung_profit_part_cents",
+        "The same, by rung.",
+        ("rung", "part"),
+        profits.rung_samples,
+    ),
+    Family(
+        "markout_cents",
+        "How far values had moved for fills so long after them: cents a share, weighted by shares.",
+        ("side", "against", "horizon_s"),
+        profits.side_markout_samples,
+    ),
+    Family(
+        "rung_markout_cents",
+        "The same against fair, by rung.",
+        ("rung", "horizon_s"),
+        profits.rung_markout_samples,
+    ),
+    Family(
+        "shadow_profit_part_cents",
+        "Where the profit of a candidate would have come from.",
+        ("shadow", "bound", "part"),
+        profits.shadow_part_samples,
+    ),
+    Family(
+        "shadow_markout_cents",
+        "Markouts of the fills that a candidate would have had.",
+        ("shadow", "bound", "against", "horizon_s"),
+        profits.shadow_markout_samples,
+    ),
+    Family(
+        "shadow_stopped",
+        "1 for a candidate that failed and is asked no more.",
+        ("shadow", "bound"),
+        lambda r: [((s.name, s.bound), float(bool(s.stopped))) for s in r.shadows],
+    ),
+    Family(
+        "shadow_fills",
+        "Fills that a candidate would have had.",
+        ("shadow", "bound"),
+        lambda r: [((s.name, s.bound), float(s.profit.total.fills)) for s in r.shadows],
+        True,
+    ),
+    Family(
         "worst_case_cents",
         "Loss in the worst outcomes over every subset of fills.",
         (),
@@ -151,6 +202,26 @@ FAMILIES: Final[tuple[Family, ...]] = (
         "Loss in the worst outcome of an event.",
         ("event",),
         lambda r: [((e.event_ticker,), float(e.worst_case_cents)) for e in r.events],
+    ),
+    Family(
+        "event_implied_median_dollars",
+        "The value that the fair curve takes to be as likely passed as not.",
+        ("event",),
+        lambda r: [
+            ((e.event_ticker,), e.implied.median)
+            for e in r.events
+            if e.implied is not None and e.implied.median is not None
+        ],
+    ),
+    Family(
+        "event_alarms",
+        "Contradictions in the prices of a ladder, by kind.",
+        ("event", "kind"),
+        lambda r: [
+            ((e.event_ticker, kind), float(sum(alarm.kind == kind for alarm in e.alarms)))
+            for e in r.events
+            for kind in KINDS
+        ],
     ),
     Family("rung_fair_cents", "Fair value.", ("rung",), _per_rung(lambda g: g.fair_cents)),
     Family(
@@ -233,6 +304,40 @@ FAMILIES: Final[tuple[Family, ...]] = (
         "Times a strategy raised or returned nonsense.",
         (),
         lambda r: _one(r.counters.strategy_errors),
+        True,
+    ),
+    Family(
+        "news_pulls",
+        "Times that news pulled all rungs of an event.",
+        (),
+        lambda r: _one(r.counters.news_pulls),
+        True,
+    ),
+    Family(
+        "strategy_overruns",
+        "Calls of a strategy that took too long.",
+        (),
+        lambda r: _one(r.counters.strategy_overruns),
+        True,
+    ),
+    Family(
+        "strategy_interrupted",
+        "Calls of a strategy that were ended by force.",
+        (),
+        lambda r: _one(r.counters.strategy_interrupted),
+        True,
+    ),
+    Family(
+        "strategy_at_fault",
+        "1 from a fault of an event's strategy until it has behaved.",
+        ("event",),
+        lambda r: [((e.event_ticker,), float(bool(e.strategy_fault))) for e in r.events],
+    ),
+    Family(
+        "takes",
+        "Orders that trade at once, by what became of them; or why they were dropped.",
+        ("fate",),
+        lambda r: _named(r.counters.takes),
         True,
     ),
 )

@@ -1,11 +1,16 @@
 """Finds a strategy: by name, by dotted path or by file path; the one place that imports one.
 
-Source: `bot.core.strategy`.
+A name is that of a file of `strategies`, or one that an installed package gives to the entry point
+group `laddermaker.strategies`; a shipped one goes first.
+
+Source: `bot.core.strategy`; strategy, section 2.
 """
 
 import difflib
 import importlib
+import importlib.metadata
 import importlib.util
+import inspect
 import pkgutil
 import re
 import sys
@@ -13,20 +18,73 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
+import msgspec
+
 from bot.core.strategy import Strategy
 
+ENTRY_POINTS: Final = "laddermaker.strategies"
+"""The entry point group in which an installed package names its strategies."""
+
 _PACKAGE: Final = "strategies"
-_NAME: Final = re.compile(r"[a-z][a-z0-9_]*", re.ASCII)
+_NAME: Final = re.compile(r"[a-z][a-z0-9_-]*", re.ASCII)
 _DOTTED: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*):([A-Za-z_][A-Za-z0-9_]*)", re.ASCII)
-_IN_FILE: Final = re.compile(r"(.+\.py):([A-Za-z_][A-Za-z0-9_]*)")
+_IN_FILE: Final = re.compile(r"(.+\.py)(?::([A-Za-z_][A-Za-z0-9_]*))?")
 
 
 class StrategyFault(Exception):
     """There is no such strategy; the text says what there is."""
 
 
+class Listed(msgspec.Struct, frozen=True):
+    """A strategy that has a name. source: `strategies`, or the package that gives it. about: its
+    first line; fault: why it cannot be used, empty when it can."""
+
+    name: str
+    source: str
+    about: str
+    fault: str = ""
+
+
 def known_strategies() -> list[str]:
-    """The names of the strategies that come with the program."""
+    """The names that `find_strategy` knows: what comes with the program, then what is installed."""
+    shipped = _shipped()
+    return [*shipped, *sorted(name for name in _installed() if name not in shipped)]
+
+
+def listed_strategies() -> list[Listed]:
+    """Every strategy with a name; all are imported. One that cannot be is listed with its fault."""
+    shipped, installed = _shipped(), _installed()
+    out = []
+    for name in known_strategies():
+        source = _PACKAGE if name in shipped else _source(installed[name])
+        try:
+            out.append(Listed(name, source, about(find_strategy(name, Path()))))
+        except StrategyFault as fault:
+            out.append(Listed(name, source, "", str(fault)))
+    return out
+
+
+def about(strategy: type[Strategy]) -> str:
+    """A strategy in one line: the first paragraph of its own words, else of its module's."""
+    module = sys.modules.get(strategy.__module__)
+    own = strategy.__dict__.get("__doc__")
+    text = inspect.cleandoc(own or (module.__doc__ if module else None) or "")
+    return text.partition("\n\n")[0].replace("\n", " ").strip()
+
+
+def _installed() -> dict[str, importlib.metadata.EntryPoint]:
+    """What installed packages give, by name; of two with one name the first stands."""
+    found: dict[str, importlib.metadata.EntryPoint] = {}
+    for point in importlib.metadata.entry_points(group=ENTRY_POINTS):
+        found.setdefault(point.name, point)
+    return found
+
+
+def _source(point: importlib.metadata.EntryPoint) -> str:
+    return point.module if point.dist is None else point.dist.name
+
+
+def _shipped() -> list[str]:
     package = importlib.import_module(_PACKAGE)
     return sorted(
         module.name
@@ -36,24 +94,28 @@ def known_strategies() -> list[str]:
 
 
 def find_strategy(text: str, folder: Path) -> type[Strategy]:
-    """The strategy that `text` names: `ladder`, `package.module:Class` or `./mine.py:Class`.
+    """The strategy that `text` names: `ladder_joint`, `package.module:Class`, `./mine.py:Class`, or
+    `./mine.py` for the class that this file names in its `STRATEGY`.
 
     folder: what a file path starts from. Raises StrategyFault when it is none of these, cannot be
     imported, or is no Strategy with a Params schema.
     """
     if in_file := _IN_FILE.fullmatch(text):
-        module, name = _from_file(folder / in_file[1]), in_file[2]
+        module, name = _from_file(folder / in_file[1]), in_file[2] or "STRATEGY"
     elif dotted := _DOTTED.fullmatch(text):
         module, name = _imported(dotted[1], text), dotted[2]
-    elif _NAME.fullmatch(text) is not None and text in known_strategies():
+    elif _NAME.fullmatch(text) is not None and text in _shipped():
         module, name = _imported(f"{_PACKAGE}.{text}", text), "STRATEGY"
+    elif text in (installed := _installed()):
+        point = installed[text]
+        module, name = _imported(point.module, text), point.attr or "STRATEGY"
     else:
         known = known_strategies()
         near = difflib.get_close_matches(text, known, n=1, cutoff=0.6)
         meant = f"; did you mean {near[0]}?" if near else ""
         raise StrategyFault(
             f"no strategy {text[:60]!r}{meant} (known: {', '.join(known)}; "
-            "or package.module:Class, or ./file.py:Class)"
+            "or package.module:Class, or ./file.py)"
         )
     found = getattr(module, name, None)
     if not (isinstance(found, type) and issubclass(found, Strategy)):

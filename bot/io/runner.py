@@ -34,6 +34,7 @@ from bot.io.metrics import Metrics
 from bot.io.rest import Rest
 from bot.io.snapshot import Snapshot
 from bot.io.vigil import Vigil
+from bot.io.watched import Watch
 from venue.wire.instant import NS_PER_SECOND
 
 BATCH_MAX: Final = 256
@@ -122,8 +123,10 @@ class Runner:
         *,
         state: Path | None = None,
         drain_ns: int = DRAIN_NS,
+        watch: Watch | None = None,
     ) -> None:
-        """journal_of, feed_of: make them, told where failures and events go.
+        """journal_of, feed_of: make them, told where failures and events go. watch: of the trader's
+        strategies; what it tells becomes an event.
 
         state: where latch, crash record and heartbeat stand; None keeps none of them.
         """
@@ -131,6 +134,7 @@ class Runner:
         self._clock = clock
         self._rest = rest
         self._state = state
+        self._watch = watch
         self._vigil: Vigil | None = None
         self._drain_ns = drain_ns
         self._inbox = Inbox()
@@ -303,6 +307,9 @@ class Runner:
                 self._receive(found, now_ns)
         self._receive(m.Beat(), now_ns)
         self._decided_ns = now_ns
+        if self._watch is not None:
+            for overran in self._watch.take():
+                self.tell(overran)
         if self._vigil is not None:
             self._vigil.beat(now_ns)
 
@@ -383,7 +390,8 @@ class Runner:
             case m.WakeAt():
                 self._wake_ns = effect.at_ns
             case m.Noted():
-                self._notes = [*self._notes[1 - NOTES_KEPT :], _said(effect)]
+                if effect.level != "debug":
+                    self._notes = [*self._notes[1 - NOTES_KEPT :], _said(effect)]
                 log_note(effect.level, effect.name, effect.fields)
                 self._plead(effect)
             case m.Latched():

@@ -27,6 +27,7 @@ from bot.io.runner import Child, Ended, Runner
 from bot.io.secret import Secret
 from bot.io.status import address, make_app, serve
 from bot.io.terminal import show_lines, show_table
+from bot.io.watched import Watch
 
 
 class SiteFault(ShellFault):
@@ -50,6 +51,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """A whole run. `live_table`: the terminal is ours to draw on. run_ns: None is until stopped."""
 
     trader: Trader
+    watch: Watch
     requests_in_flight: int
     site: Site
     state: Path
@@ -82,6 +84,7 @@ async def run_plan(plan: Plan, clock: Clock) -> Ended:
         lambda failed: _open_journal(plan, clock, failed),
         lambda emit: Feed(plan.site.stream_url, emit),
         state=plan.state,
+        watch=plan.watch,
     )
     return await runner.run(
         secrets.token_hex(10),

@@ -3,6 +3,7 @@
 Source: bot/core/report.py, from which every figure is taken.
 """
 
+from bot.io.profits import plain_profit, plain_shadow
 from bot.io.runner import Ended
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
@@ -33,6 +34,8 @@ def summary_of(ended: Ended, process_start_ns: int) -> dict[str, object]:
         "worst_case_loss_cents_max": report.worst_case_max_cents,
         "worst_case_limit_cents": report.worst_case_limit_cents,
         "pnl_cents": report.pnl_cents,
+        "profit": None if report.profit is None else plain_profit(report.profit, ("side",)),
+        "shadows": [plain_shadow(shadow) for shadow in report.shadows],
         "resting_after": report.resting,
         "ledger_difference_cents": report.ledger_difference_cents,
         "left": list(ended.finished.left),

@@ -26,6 +26,7 @@ from bot.lab.bugs_books import ACCOUNTS, LIMITS
 from bot.lab.bugs_market import MARKET
 from bot.lab.bugs_orders import ORDERS
 from bot.lab.bugs_restart import OPERATOR, RESTART
+from bot.lab.bugs_takes import TAKES
 from bot.lab.bugs_transport import PACE, TRANSPORT
 from bot.lab.sim.audit import Broken
 from bot.lab.sim.odds import Odds, draw, often
@@ -42,7 +43,7 @@ ROTATING: Final = 10
 
 BUGS: Final[tuple[Bug, ...]] = tuple(
     sorted(
-        (*TRANSPORT, *PACE, *ORDERS, *MARKET, *ACCOUNTS, *RESTART, *OPERATOR, *LIMITS),
+        (*TRANSPORT, *PACE, *ORDERS, *MARKET, *ACCOUNTS, *RESTART, *OPERATOR, *LIMITS, *TAKES),
         key=lambda bug: (bug.group, bug.rows[0]),
     )
 )

@@ -19,7 +19,7 @@ from bot.core.risk import Exposure, Live, RungTerms
 from bot.core.room import Ladder, Rung
 from bot.core.spend import Lane
 from bot.core.standing import Standing
-from bot.core.strategy import EventView, Quote, Quotes
+from bot.core.strategy import Answer, EventView, Quote, Quotes, Take
 from bot.core.wishes import WantCreate
 from bot.lab.bug import Bug
 from bot.lab.sim.run import Patch
@@ -197,6 +197,11 @@ def _netted(self: Exposure, index: int, is_bid: bool, limit_qty: int) -> int:
     )
 
 
+def _netted_of(self: Exposure, index: int, limit_qty: int, *, is_bid: bool) -> int:
+    # As if as much of the other side, which is wanted too, had filled first.
+    return limit_qty + self._position_room(index, is_bid, limit_qty)
+
+
 def _rung_alone(self: Quoting, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
     if rung.side_parked(wish.side, now_ns):
         return Qty(0)
@@ -217,8 +222,17 @@ def _one_event(self: Quoting, ladder: Ladder) -> Cents:
     return self._settings.risk.event_loss_cents
 
 
-def _unproven(quotes: Quotes, view: EventView) -> dict[MarketId, tuple[Quote, ...]]:
-    return dict(quotes)
+def _unproven(quotes: Quotes, view: EventView) -> Answer:
+    return Answer(
+        {
+            key: tuple(each for each in wanted if isinstance(each, Quote))
+            for key, wanted in quotes.items()
+        },
+        {
+            key: tuple(each for each in wanted if isinstance(each, Take))
+            for key, wanted in quotes.items()
+        },
+    )
 
 
 LIMITS: Final = (
@@ -270,7 +284,10 @@ LIMITS: Final = (
         (55,),
         "Bids and asks that may fill are set off against each other.",
         ("B3",),
-        (Patch(Exposure, "_position_room", _netted),),
+        (
+            Patch(Exposure, "_position_room", _netted),
+            Patch(Exposure, "position_room_of", _netted_of),
+        ),
     ),
     Bug(
         "rungs-counted-apart",
@@ -291,7 +308,7 @@ LIMITS: Final = (
         (77,),
         "What a strategy returns is sent as it is.",
         ("B12", "B11", "raises"),
-        (Patch(room, "checked", _unproven),),
+        (Patch(room, "split", _unproven),),
         likely=("tantrum",),
     ),
 )

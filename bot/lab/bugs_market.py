@@ -14,6 +14,7 @@ from bot.core.rung import Rung
 from bot.core.settings import TrustSettings
 from bot.core.strategy import Levels
 from bot.lab.bug import Bug
+from bot.lab.sim.odds import SECOND
 from bot.lab.sim.run import Patch
 from venue.wire import instant
 from venue.wire.names import MarketId
@@ -101,7 +102,13 @@ MARKET: Final = (
         ("B4",),
         (Patch(Book, "believable", _at_any_age),),
         likely=("rung_silent",),
-        shape=(("dead_rung", True), ("acks", True), ("rungs", (3,))),
+        shape=(
+            ("dead_rung", True),
+            ("acks", True),
+            ("rungs", (3,)),
+            ("safety_ns", 60 * SECOND),
+            ("crowd_per_second", 30.0),
+        ),
     ),
     Bug(
         "subscribe-wipes-the-set",
@@ -141,7 +148,13 @@ MARKET: Final = (
         ("B4", "findings"),
         (Patch(Channel, "book_read", _zero_confirms),),
         likely=("rung_silent",),
-        shape=(("dead_rung", True), ("acks", True), ("rungs", (3,))),
+        shape=(
+            ("dead_rung", True),
+            ("acks", True),
+            ("rungs", (3,)),
+            ("safety_ns", 60 * SECOND),
+            ("crowd_per_second", 30.0),
+        ),
     ),
     Bug(
         "emptied-book-believed",

@@ -419,6 +419,7 @@ READS: Final = (
         ("B3", "B8"),
         (Patch(Known, "join", _newest_word),),
         likely=("read_lag", "flicker"),
+        shape=(("slow_read", 0.3), ("crowd_per_second", 160.0)),
     ),
     Bug(
         "first-page-is-all",

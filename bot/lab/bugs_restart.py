@@ -9,18 +9,17 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core import quoting
 from bot.core.breaker import Breakers
 from bot.core.custody import Custody
+from bot.core.cutting import Cutter
 from bot.core.guard import Guard
 from bot.core.heritage import Heritage
 from bot.core.order import OwnOrder
 from bot.core.quoting import Quoting
 from bot.core.report import Phase
-from bot.core.risk import Exposure
+from bot.core.risk import Bounds, Exposure
 from bot.core.room import Rung
-from bot.core.settings import RiskSettings
-from bot.core.strategy import Quotes
+from bot.core.strategy import Quote, Resting
 from bot.core.trader import Trader
 from bot.core.wishes import WantCreate
 from bot.io.intents import Intents, _is_against
@@ -29,8 +28,8 @@ from bot.lab.bug import FORGOTTEN, Bug
 from bot.lab.sim.odds import MS
 from bot.lab.sim.run import Patch
 from venue.wire import model
-from venue.wire.money import Cents, Qty
-from venue.wire.names import ClientOrderId
+from venue.wire.money import Qty
+from venue.wire.names import ClientOrderId, MarketId
 
 # --- F. restart and crash -------------------------------------------------------------------------
 
@@ -195,8 +194,10 @@ def _fat(self: Quoting, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
     return Qty(max(0, fits))
 
 
-def _surely(quotes: Quotes, held: Exposure, limits: RiskSettings, loss_limit_cents: Cents) -> bool:
-    return True
+def _uncut(
+    self: Cutter, quotes: Resting, held: Exposure, bounds: Bounds
+) -> dict[MarketId, tuple[Quote, ...]]:
+    return dict(quotes)
 
 
 def _no_caps(self: Guard, request: m.Request, own: OwnOrder, now_ns: int) -> bool:
@@ -233,7 +234,7 @@ OPERATOR: Final = (
         (
             Patch(Quoting, "admits_create", _fat),
             Patch(Guard, "_within_caps", _no_caps),
-            Patch(quoting, "fits_surely", _surely),
+            Patch(Cutter, "cut", _uncut),
         ),
         likely=("fat_finger",),
     ),

@@ -272,7 +272,7 @@ PACE: Final = (
         ("B5",),
         (Patch(Purse, "outage_over", _no_ramp),),
         likely=("feed_close", "outage"),
-        shape=(("rungs", (5,)), ("strategy", "ladder")),
+        shape=(("rungs", (5,)), ("strategy", "ladder_joint")),
     ),
     Bug(
         "refused-and-asked-again",

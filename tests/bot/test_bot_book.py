@@ -8,7 +8,7 @@ from bot.core.book import Book, microprice, shrunk
 from bot.core.messages import TradeSeen
 from bot.core.strategy import Levels
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Price, Qty
+from venue.wire.money import Price, Qty
 from venue.wire.names import MarketId
 
 S = NS_PER_SECOND
@@ -140,17 +140,14 @@ def test_remembered_prints_are_bounded_and_the_newest_are_kept() -> None:
 
 
 def test_our_own_size_is_taken_out_and_an_emptied_level_is_dropped() -> None:
-    own = {
-        (BookSide.BID, Price(40)): Qty(4),
-        (BookSide.BID, Price(39)): Qty(5),
-        (BookSide.ASK, Price(40)): Qty(9),
-    }
-    assert shown().others(own) == (levels((40, 6)), ASKS)
+    bids = {Price(40): Qty(4), Price(39): Qty(5)}
+    asks = {Price(40): Qty(9)}
+    assert shown().others(bids, asks) == (levels((40, 6)), ASKS)
 
 
 def test_own_size_that_the_book_does_not_show_yet_leaves_no_negative_level() -> None:
-    own = {(BookSide.ASK, Price(44)): Qty(50), (BookSide.ASK, Price(45)): Qty(1)}
-    assert shown().others(own) == (BIDS, levels((50, 100)))
+    asks = {Price(44): Qty(50), Price(45): Qty(1)}
+    assert shown().others({}, asks) == (BIDS, levels((50, 100)))
 
 
 @settings(deadline=None)
@@ -163,7 +160,7 @@ def test_others_and_ours_add_up_to_what_is_shown_where_we_rest_within_it(
 ) -> None:
     book = Book()
     book.replace(levels(*sorted(all_sizes.items(), reverse=True)), (), 0, 0)
-    left, _ = book.others({(BookSide.BID, Price(p)): Qty(q) for p, q in own.items()})
+    left, _ = book.others({Price(p): Qty(q) for p, q in own.items()}, {})
     expected = {p: q - own.get(p, 0) for p, q in all_sizes.items() if q > own.get(p, 0)}
     assert dict(left) == expected
     assert [p for p, _ in left] == sorted(expected, reverse=True)

@@ -90,23 +90,26 @@ def test_a_traded_price_is_the_mean_by_size() -> None:
     traded = TradedPrice()
     traded.update(40, 10, 5 * S)
     traded.update(46, 20, 5 * S)
-    assert traded.read(5 * S) == pytest.approx((44.0, 0.0))
+    assert traded.read() == (pytest.approx(44.0), 5 * S)
 
 
 def test_a_print_a_half_life_ago_counts_half() -> None:
     traded = TradedPrice(half_life_s=120.0)
     traded.update(40, 10, 0)
     traded.update(46, 10, 120 * S)
-    reading = traded.read(120 * S)
-    assert reading == pytest.approx((44.0, 40.0))
+    reading = traded.read()
+    assert reading == (pytest.approx(44.0), 80 * S)
 
 
-def test_the_age_of_a_traded_price_grows_with_time_and_it_goes_in_the_end() -> None:
+def test_the_instant_of_a_traded_price_stands_still_and_it_is_never_forgotten() -> None:
     traded = TradedPrice()
-    assert traded.read(0) is None
+    assert traded.read() is None
+    traded.update(40, 0, 0)
+    assert traded.read() is None
     traded.update(40, 10, 0)
-    assert traded.read(60 * S) == pytest.approx((40.0, 60.0))
-    assert traded.read(86_400 * S) is None
+    assert traded.read() == (40.0, 0)
+    traded.update(50, 10, 30 * 86_400 * S)
+    assert traded.read() == (pytest.approx(50.0), 30 * 86_400 * S)
 
 
 def test_a_book_says_more_when_it_is_tight_thick_and_young() -> None:
@@ -135,7 +138,7 @@ def test_a_book_without_two_sides_apart_says_nothing(bids: Levels, asks: Levels)
 def test_prints_are_surer_in_a_tight_book_and_less_with_age() -> None:
     bids, asks = level(48, 1), level(52, 1)
     assert from_prints(49.0, 0, bids, asks, 0.1).variance == pytest.approx(1.6**2)
-    assert from_prints(49.0, 100, bids, asks, 0.1).variance == pytest.approx(1.6**2 + 4.0)
+    assert from_prints(49.0, 100, bids, asks, 0.1).variance == pytest.approx(1.6**2 + 1.0)
     assert from_prints(49.0, 0, (), (), 0.1).variance == pytest.approx(4.0**2)
     assert from_prints(49.0, 0, level(50, 1), level(51, 1), 0.1).variance == VARIANCE_FLOOR
 

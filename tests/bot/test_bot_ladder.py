@@ -8,16 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.core.distribution import Arbitrage, arbitrages, bucket_masses, monotone
 from bot.core.estimate import from_probit
-from bot.core.ladder import (
-    Arbitrage,
-    Fair,
-    FairCurve,
-    RungInput,
-    arbitrages,
-    bucket_masses,
-    monotone,
-)
+from bot.core.ladder import Fair, FairCurve, RungInput
 from bot.core.strategy import ImpliedView, Levels
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Price, Qty
@@ -25,14 +18,14 @@ from venue.wire.money import Price, Qty
 S = NS_PER_SECOND
 QUARTER_S = 90 * 86_400.0
 STRIKES = [100.0 * 1.08**index for index in range(7)]
-EMPTY = RungInput((), (), 0.0, None)
+EMPTY = RungInput((), (), 0, None)
 
 
 def book(bid: int | None, ask: int | None, size: int = 50) -> RungInput:
     def side(price: int | None) -> Levels:
         return () if price is None else ((Price(price), Qty(size)),)
 
-    return RungInput(side(bid), side(ask), 0.0, None)
+    return RungInput(side(bid), side(ask), 0, None)
 
 
 def survival(median: float, log_sd: float, strikes: list[float] = STRIKES) -> list[float]:
@@ -137,7 +130,7 @@ def test_the_feed_pulls_less_the_older_it_is_and_the_less_sure(age_s: float) -> 
 def test_prints_move_the_fair_value_toward_where_it_trades() -> None:
     inputs = [around(v) for v in survival(130.0, 0.25)]
     plain = known(FairCurve(STRIKES).update(inputs, None, QUARTER_S, 0))
-    traded = [RungInput(each.bids, each.asks, 0.0, (each.bids[0][0], 0.0)) for each in inputs]
+    traded = [RungInput(each.bids, each.asks, 0, (each.bids[0][0], 0)) for each in inputs]
     low = known(FairCurve(STRIKES).update(traded, None, QUARTER_S, 0))
     assert all(a.value_cents < b.value_cents for a, b in zip(low, plain, strict=True))
 
@@ -219,7 +212,7 @@ def test_a_binary_market_is_worth_what_its_own_data_says() -> None:
     assert fair is not None
     assert fair.value_cents == pytest.approx(42.0)
     assert curve.update([EMPTY], implied, QUARTER_S, 1) == (None,)
-    (printed,) = curve.update([RungInput((), (), 0.0, (30.0, 1.0))], None, QUARTER_S, 2)
+    (printed,) = curve.update([RungInput((), (), 0, (30.0, 0))], None, QUARTER_S, 2)
     assert printed is not None
     assert printed.value_cents == pytest.approx(30.0)
 

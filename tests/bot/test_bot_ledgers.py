@@ -100,8 +100,8 @@ def test_what_an_order_has_filled_beyond_its_booked_fills_counts_at_its_limit_an
     own.fills_shown(made.shown(own, filled=4))
     books.desk.add(own)
     assert books.of.holdings(MARKET) == (4, 0)
-    # 4 x 40 and ceil(0.07 x 4 x 0.4 x 0.6 dollars) = 7 cents
-    assert books.of.event_cash_cents(EVENT, [MARKET]) == -167
+    # 4 x 40, and 4 x ceil(0.07 x 0.4 x 0.6 dollars) = 4 x 2 cents
+    assert books.of.event_cash_cents(EVENT, [MARKET]) == -168
 
 
 def test_a_fill_that_is_booked_is_not_counted_beside_its_order():

@@ -7,6 +7,7 @@ from bot.core.life import LIFE, Barred, Fact, Finding, State
 from bot.core.messages import OpenIntent
 from bot.core.order import OwnOrder, Suspicion
 from bot.core.risk import Live
+from bot.core.tag import UNTAGGED
 from tests.bot import made
 from tests.bot.made import LAG_NS, MARKET, T0
 from tests.bot.news import amending
@@ -47,6 +48,7 @@ def test_of_a_create_that_leaves_now_nothing_is_known_but_what_it_asks(
         "body": body,
         "carried": 0,
         "client_order_id": order.client_order_id,
+        "dear": (0, 30),
         "doomed": False,
         "due_ns": T0,
         "earlier": (),
@@ -69,6 +71,8 @@ def test_of_a_create_that_leaves_now_nothing_is_known_but_what_it_asks(
         "side": book_side,
         "state": State.SENT,
         "suspicion": None,
+        "tag": UNTAGGED,
+        "time_in_force": TimeInForce.GTC,
         "unknown_since_ns": None,
         "why": "made",
     }

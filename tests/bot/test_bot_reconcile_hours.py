@@ -7,13 +7,13 @@ import pytest
 
 from bot.core import messages as m
 from strategies.fixed_spread import FixedSpread
-from strategies.ladder import Ladder
+from strategies.ladder_joint import LadderJoint
 from tests.bot.thin import Thin
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
 STRATEGIES = {
     "fixed_spread": lambda: FixedSpread(FixedSpread.Params()),
-    "ladder": lambda: Ladder(Ladder.Params()),
+    "ladder_joint": lambda: LadderJoint(LadderJoint.Params()),
 }
 MINUTE_NS = 60 * NS_PER_SECOND
 

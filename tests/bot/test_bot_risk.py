@@ -8,20 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.core.cutting import Cut, CutReason, Cutter
 from bot.core.risk import (
-    Cut,
-    CutReason,
     Exposure,
     Live,
     RungTerms,
-    cut,
+    bounds_of,
     event_limit_cents,
+    limits_in_force,
     live_of,
     loss_cents,
     series_loss_cents,
 )
 from bot.core.settings import RiskSettings
-from bot.core.strategy import Quote
+from bot.core.strategy import Quote, Resting
 from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Price, Qty, Side
 from venue.wire.names import MarketId
 
@@ -229,6 +229,24 @@ def test_the_largest_position_looks_both_ways() -> None:
 # --- cutting --------------------------------------------------------------------------------------
 
 
+def cut(
+    quotes: Resting, held: Exposure, risk: RiskSettings, loss_limit_cents: Cents
+) -> tuple[dict[MarketId, tuple[Quote, ...]], list[Cut]]:
+    """What a cutter that has seen nothing yet leaves of the quotes, and what it cut."""
+    in_force = limits_in_force(risk)
+    cutter = Cutter(in_force)
+    return cutter.cut(quotes, held, bounds_of(in_force, loss_limit_cents)), list(cutter.cuts)
+
+
+def with_quotes(held: Exposure, quotes: Resting) -> Exposure:
+    """What is held, and these quotes live."""
+    exposure = held.bare()
+    for key, wanted in quotes.items():
+        for quote in wanted:
+            exposure.add(live_of(key, quote))
+    return exposure
+
+
 def two_sided(count: int, qty: int) -> dict[MarketId, tuple[Quote, ...]]:
     return {key: (bid(48, qty), bid(47, qty), ask(52, qty), ask(53, qty)) for key in ids(count)}
 
@@ -242,10 +260,12 @@ def test_quotes_within_every_limit_come_back_as_they_are() -> None:
     assert cut(quotes, flat(4), limits(), Cents(10**9)) == (quotes, [])
 
 
-def test_afterwards_the_exposure_counts_what_stands() -> None:
+def test_cutting_leaves_the_exposure_as_it_is_and_looks_at_no_order_in_it() -> None:
     exposure = flat(1)
-    cut({MarketId("m0"): (bid(48, 10),)}, exposure, limits(), Cents(10**9))
-    assert exposure.worst_cents == -490
+    exposure.add(live_of(MarketId("m0"), bid(50, 10)))
+    quotes = {MarketId("m0"): (bid(48, 10),)}
+    assert cut(quotes, exposure, limits(), Cents(490)) == (quotes, [])
+    assert exposure.worst_cents == -510
 
 
 def test_a_quote_above_the_order_size_is_cut_and_says_why() -> None:

@@ -1,10 +1,11 @@
-"""The limits at their last cent and share: at a glance, in turn, and where a part is shared."""
+"""The limits at their last cent and share: in turn, and where a part is shared."""
 
 import pytest
 
-from bot.core.risk import Cut, CutReason, Exposure, Live, RungTerms, cut, fits_surely, live_of
+from bot.core.cutting import Cut, CutReason
+from bot.core.risk import Exposure, Live, RungTerms, live_of
 from bot.core.strategy import Quote
-from tests.bot.test_bot_risk import ask, bid, flat, ids, limits, terms
+from tests.bot.test_bot_risk import ask, bid, cut, flat, ids, limits, terms, with_quotes
 from venue.wire.money import Cents, FeeRate, Outcome, Price, Qty, Side
 from venue.wire.names import MarketId
 
@@ -14,45 +15,6 @@ M0, M1 = MarketId("m0"), MarketId("m1")
 def free(count: int) -> Exposure:
     """Nothing held, and no fees."""
     return Exposure(terms(["0"] * count), Cents(0), [(0, 0)] * count)
-
-
-# --- at a glance ----------------------------------------------------------------------------------
-
-
-def test_no_quotes_fit_surely_even_where_nothing_may_be_lost() -> None:
-    assert fits_surely({}, free(1), limits(), Cents(0))
-
-
-@pytest.mark.parametrize(("size", "fits"), [(20, True), (21, False)])
-def test_at_a_glance_a_quote_may_be_as_large_as_an_order(size: int, fits: bool) -> None:
-    quotes = {M0: (bid(40, size),)}
-    assert fits_surely(quotes, free(1), limits(order=20), Cents(10**9)) is fits
-
-
-@pytest.mark.parametrize(("held", "fits"), [(10, True), (11, False)])
-def test_at_a_glance_all_quotes_of_a_rung_count_on_top_of_its_position(
-    held: int, fits: bool
-) -> None:
-    exposure = Exposure(terms(["0"] * 2), Cents(0), [(0, 0), (0, held)])
-    quotes = {M0: (bid(40, 1),), M1: (bid(40, 15), ask(60, 15))}
-    assert fits_surely(quotes, exposure, limits(position=40), Cents(10**9)) is fits
-
-
-def test_at_a_glance_every_rung_has_the_whole_position_limit_for_itself() -> None:
-    quotes = {key: (bid(40, 20), ask(60, 20)) for key in ids(3)}
-    assert fits_surely(quotes, free(3), limits(position=40), Cents(10**9))
-
-
-@pytest.mark.parametrize(("limit", "fits"), [(9_000, True), (8_999, False)])
-def test_at_a_glance_every_wanted_share_may_lose_its_dollar(limit: int, fits: bool) -> None:
-    quotes = {M0: (bid(40, 20), ask(60, 10)), M1: (bid(1, 60),)}
-    assert fits_surely(quotes, free(2), limits(), Cents(limit)) is fits
-
-
-def test_at_a_glance_what_is_lost_already_takes_of_the_limit() -> None:
-    lost = Exposure(terms(["0"]), Cents(-500), [(0, 0)])
-    assert fits_surely({M0: (bid(40, 5),)}, lost, limits(), Cents(1_000))
-    assert not fits_surely({M0: (bid(40, 5),)}, lost, limits(), Cents(999))
 
 
 # --- the terms, and the room ---------------------------------------------------------------------
@@ -126,9 +88,8 @@ def test_an_ask_of_an_upper_rung_is_not_cut_by_the_outcomes_below_it() -> None:
 
 
 def test_the_one_share_that_stands_after_all_counts_on_its_own_side() -> None:
-    exposure = free(3)
-    cut({key: (bid(50, 3),) for key in ids(3)}, exposure, limits(), Cents(110))
-    assert exposure.worst_outcome_cents == (-100, -50, 0, 0)
+    kept, _ = cut({key: (bid(50, 3),) for key in ids(3)}, free(3), limits(), Cents(110))
+    assert with_quotes(free(3), kept).worst_outcome_cents == (-100, -50, 0, 0)
 
 
 def test_one_share_stands_where_exactly_its_loss_is_left_and_none_a_cent_below() -> None:
@@ -156,10 +117,9 @@ def test_a_quote_exactly_at_the_order_size_and_the_position_is_not_cut() -> None
 
 def test_a_second_level_finds_the_room_that_the_first_levels_left() -> None:
     quotes = {M0: (bid(50, 8), bid(40, 8)), M1: (bid(50, 8),)}
-    exposure = free(2)
-    kept, _ = cut(quotes, exposure, limits(), Cents(960))
+    kept, _ = cut(quotes, free(2), limits(), Cents(960))
     assert kept == {M0: (bid(50, 8), bid(40, 4)), M1: (bid(50, 8),)}
-    assert exposure.worst_cents == -960
+    assert with_quotes(free(2), kept).worst_cents == -960
 
 
 def test_the_exposure_of_a_wanted_quote_is_that_of_its_yes_route() -> None:

@@ -1,11 +1,13 @@
-"""What may be sold, and what must not be crossed, to the last share and tick."""
+"""What may be sold, what must not be crossed, what is wished for: to the last share and tick."""
 
 import pytest
 
 from bot.core.order import State
-from bot.core.wishes import FreeShares, crosses, free_shares
+from bot.core.wishes import FreeShares, WantAmend, WantCancel, WantCreate, crosses, free_shares
 from tests.bot import made
-from tests.bot.test_bot_reconcile import ASK, BID, rests
+from tests.bot.made import LAG_NS, T0
+from tests.bot.test_bot_reconcile import ASK, BID, LATER, plan, rests
+from tests.bot.test_bot_reconcile_exact import BOTH, Ruler, order, pace, quote, siblings
 from venue.wire.money import Outcome, Price, Qty, Side
 
 
@@ -38,3 +40,75 @@ def test_a_bid_crosses_our_asks_at_and_below_its_price(price, meets):
 def test_an_ask_crosses_our_bids_at_and_above_its_price(price, meets):
     own = rests(40)
     assert crosses(ASK, Price(price), [own, rests(70, side=ASK)]) == ([own] if meets else [])
+
+
+# --- what a plan wishes for -----------------------------------------------------------------------
+
+
+@BOTH
+def test_an_order_that_gives_way_twice_is_cancelled_once_for_the_first_reason(side):
+    own = order(side, 10, 5)
+    here = Ruler(capital=1.0)
+    (wish,) = plan([quote(side, 10)], [own], 5, 5, pace=pace(siblings=1), worth=here).wishes
+    assert wish == WantCancel(own, "shares held now: sold instead", 5.0)
+
+
+@BOTH
+def test_all_orders_that_an_older_one_leaves_no_room_for_are_cancelled(side):
+    oldest, *others = siblings(side, 3, 10)
+    wishes = plan([quote(side, 10)], [oldest, *others], worth=Ruler()).wishes
+    assert [(type(wish), wish.order) for wish in wishes] == [(WantCancel, own) for own in others]
+
+
+@BOTH
+@pytest.mark.parametrize("is_doomed", [True, False])
+def test_the_newest_at_a_price_does_not_give_way_while_it_is_under_way_or_going(side, is_doomed):
+    orders = siblings(side, 2)
+    orders[1].due_ns = LATER + 1
+    if is_doomed:
+        orders[1].doomed = True
+    else:
+        orders[1].state = State.SENT
+    (wish,) = plan([quote(side, 10)], orders, worth=Ruler()).wishes
+    assert isinstance(wish, WantCreate)
+    assert wish.qty == (8 if is_doomed else 6)
+
+
+@BOTH
+def test_a_move_that_is_ripe_this_instant_and_would_cross_waits_for_no_time(side):
+    other = ASK if side is BID else BID
+    own, in_the_way = order(side, 15), order(other, -10, number=2, state=State.LOST)
+    told = plan([quote(side, 10)], [own, in_the_way], pace=pace(dwell=LAG_NS), now_ns=T0 + LAG_NS)
+    assert (told.wishes, told.again_ns) == ((), None)
+
+
+@BOTH
+def test_only_shares_of_the_outcome_that_the_purchase_pairs_with_can_be_sold_instead(side):
+    own = order(side, 11)
+    yes, no = (0, 10) if side is BID else (10, 0)
+    cancel, create = plan([quote(side, 10)], [own], yes, no, worth=Ruler()).wishes
+    assert cancel == WantCancel(own, "shares held now: sold instead", 22.5)
+    assert (create.own_side, create.qty) == (Side.SELL, 10)
+    (wish,) = plan([quote(side, 10)], [own], no, yes, worth=Ruler()).wishes
+    assert isinstance(wish, WantAmend)
+
+
+@BOTH
+def test_an_order_to_spare_goes_to_the_empty_price_nearest_to_the_touch(side):
+    orders = [order(side, 20, number=number) for number in (1, 2)]
+    wishes = plan([quote(side, away) for away in (8, 10, 12)], orders, worth=Ruler()).wishes
+    amended = {wish.amend.price for wish in wishes if isinstance(wish, WantAmend)}
+    made_new = [abs(wish.price - 50) for wish in wishes if isinstance(wish, WantCreate)]
+    assert (amended, made_new) == ({42, 38}, [10])
+
+
+@BOTH
+def test_the_rest_of_a_stand_at_a_price_that_is_wanted_too_waits_for_no_time(side):
+    # The older one moves a tick, which gains 11.25 cents and saves a larger new order.
+    older, newer = order(side, 11, 5, 1), order(side, 11, 5, 2)
+    newer.placed_ns = LATER
+    wanted = [quote(side, 10, 19), quote(side, 11, 5)]
+    slow = pace(1, dwell=LAG_NS, resize=50)
+    told = plan(wanted, [older, newer], pace=slow, worth=Ruler(move=2.1))
+    assert older in [wish.order for wish in told.wishes if isinstance(wish, WantAmend)]
+    assert told.again_ns is None

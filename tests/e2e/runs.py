@@ -20,7 +20,7 @@ venue:
   base_url: {base_url}
   key_file: {key_file}
 strategy:
-  name: ladder
+  name: ladder_joint
 risk:
   event_loss_cents: 100000
   series_loss_cents: 200000

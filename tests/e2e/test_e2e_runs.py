@@ -66,9 +66,8 @@ def demo(folder: Path, *arguments: str, longest_s: float = 60) -> dict:
     return summary
 
 
-@pytest.mark.parametrize("seed", ["11", "12", "13"])
-def test_the_demo_quotes_every_rung_is_traded_with_and_leaves_nothing(tmp_path, seed):
-    summary = demo(tmp_path, "--for", "15s", "--seed", seed)
+def test_the_demo_quotes_every_rung_is_traded_with_and_leaves_nothing(tmp_path):
+    summary = demo(tmp_path, "--for", "15s", "--seed", "11")
     assert_clean(summary)
     assert summary["rungs"] >= 8
     assert summary["fills"] > 0
@@ -152,12 +151,11 @@ def told(config: Path, folder: Path, advice: str) -> int:
     return bot.returncode
 
 
-@pytest.mark.parametrize("seed", [31, 32])
-def test_a_network_that_loses_things_loses_no_order(tmp_path, seed):
+def test_a_network_that_loses_things_loses_no_order(tmp_path):
     """Requests cut before and after the venue has them, wrong answers, a channel that breaks."""
-    with running_venue(tmp_path, seed=seed) as venue:
+    with running_venue(tmp_path, seed=31) as venue:
         real_port = int(venue.base_url.split(":")[2].split("/")[0])
-        with Proxy(real_port, seed) as proxy:
+        with Proxy(real_port, 31) as proxy:
             broken = venue.base_url.replace(str(real_port), str(proxy.port))
             config = config_for(Venue(broken, venue.keys), tmp_path)
             bot = start_bot("run", str(config), "--for", "15s", "--json", folder=tmp_path)

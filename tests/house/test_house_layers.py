@@ -55,7 +55,12 @@ MAY_IMPORT = {
     "bot.io": ("bot.io", "bot.core", "venue.wire"),
     "bot.lab": ("bot", "venue.core", "venue.read", "venue.crowd", "venue.wire"),
     "bot": ("bot", "venue.wire"),
-    "strategies": ("bot.core.strategy", "venue.wire.money"),
+    "strategies": (
+        "bot.core.strategy",
+        "bot.core.pricing",
+        "venue.wire.money",
+        "venue.wire.names",
+    ),
 }
 
 

@@ -57,6 +57,30 @@ def test_a_good_file_becomes_the_traders_settings(tmp_path):
     assert config.state.directory == Path("state/demo")
 
 
+def test_every_limit_that_is_given_reaches_the_trader(tmp_path):
+    numbers = {
+        "event_loss_cents": 4_000,
+        "series_loss_cents": 5_000,
+        "account_loss_cents": 6_000,
+        "rung_position_qty": 70,
+        "order_qty": 8,
+        "event_net_qty": 90,
+        "event_gross_qty": 100,
+        "event_gross_cents": 11_000,
+        "resting_cents": 1_200,
+        "resting_orders": 13,
+    }
+    before = GOOD[: GOOD.index("risk:")]
+    given = "".join(f"  {name}: {number}\n" for name, number in numbers.items())
+    risk = load(tmp_path, f"{before}risk:\n{given}").trader.risk
+    assert {name: getattr(risk, name) for name in numbers} == numbers
+
+
+def test_where_nothing_is_said_an_event_may_lose_thirty_dollars(tmp_path):
+    text = GOOD.replace("  event_loss_cents: 10000\n", "")
+    assert load(tmp_path, text).trader.risk.event_loss_cents == 3_000
+
+
 def test_the_channels_address_follows_from_the_base_url(tmp_path):
     venue = load(tmp_path, OUTSIDE).venue
     assert venue == ExternalSettings(
@@ -96,6 +120,12 @@ TRAPS = [
     ("event_loss_cents: 10000", "event_loss_cents: 99999999999", "at most"),
     ("series_loss_cents: 20000", "series_loss_cents: 9999", "not below event_loss_cents"),
     ("order_qty: 50", "order_qty: 101", "not below order_qty"),
+    ("order_qty: 50", "order_qty: 50\n  account_loss_cents: 19999", "not below series_loss_cents"),
+    ("order_qty: 50", "order_qty: 50\n  event_net_qty: 49", "event_net_qty: not below order_qty"),
+    ("order_qty: 50", "order_qty: 50\n  event_gross_qty: 49", "event_gross_qty: not below order"),
+    ("order_qty: 50", "order_qty: 50\n  event_gross_cents: 9999", "not below event_loss_cents"),
+    ("order_qty: 50", "order_qty: 50\n  resting_cents: -1", "at least 0"),
+    ("order_qty: 50", "order_qty: 50\n  event_gross_qty: 1000001", "at most 1000000"),
     ("order_qty: 50", "order_qty: 0", "at least 1"),
     ("order_qty: 50", "order_qty: 50\n  resting_orders: 0", "at least 1"),
     ("  order_qty: 50\n", "", "risk.order_qty: missing"),

@@ -24,7 +24,7 @@ series: AURELIA-VAL
 venue:
   embedded: venue.yaml
 strategy:
-  name: ladder
+  name: ladder_joint
 risk:
   event_loss_cents: 100
   series_loss_cents: 200

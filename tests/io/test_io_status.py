@@ -173,9 +173,10 @@ def test_a_flood_of_new_names_does_not_become_a_flood_of_series():
 def test_every_family_has_its_own_name_and_says_its_unit():
     names = [family.name for family in FAMILIES]
     assert len(names) == len(set(names))
-    units = ("_cents", "_seconds", "_shares", "_orders")
+    units = ("_cents", "_seconds", "_shares", "_orders", "_dollars")
     counted = {"phase", "requests_in_flight", "tokens", "findings", "rung_quotable"}
     counted |= {"latched", "breaker_used", "breaker_limit", "foreign_requests_per_second"}
+    counted |= {"event_alarms", "strategy_at_fault", "shadow_stopped"}
     for family in FAMILIES:
         assert family.is_total or family.name.endswith(units) or family.name in counted
         assert family.help.endswith(".")

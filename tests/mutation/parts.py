@@ -20,8 +20,15 @@ PARTS = (
     Part("errors", ("venue/wire/errors.py",), ("tests/wire/test_wire_errors.py",)),
     Part(
         "risk",
-        ("bot/core/risk.py",),
-        ("tests/bot/test_bot_risk_exact.py", "tests/bot/test_bot_risk.py"),
+        ("bot/core/risk.py", "bot/core/cutting.py"),
+        (
+            "tests/bot/test_bot_exposure_exact.py",
+            "tests/bot/test_bot_cutting_exact.py",
+            "tests/bot/test_bot_risk_exact.py",
+            "tests/bot/test_bot_risk.py",
+            "tests/bot/test_bot_risk_rules.py",
+            "tests/bot/test_bot_risk_brute.py",
+        ),
     ),
     Part(
         "portfolio",
@@ -44,6 +51,7 @@ PARTS = (
         (
             "tests/bot/test_bot_wishes_exact.py",
             "tests/bot/test_bot_reconcile_exact.py",
+            "tests/bot/test_bot_assign_exact.py",
             "tests/bot/test_bot_assign.py",
             "tests/bot/test_bot_reconcile_worth.py",
             "tests/bot/test_bot_reconcile.py",

@@ -30,6 +30,7 @@ cent. Each eighth seed is replayed from its own log and must give the same effec
     bot simulate --seeds 0-99 --jobs 2            # a hundred seeds
     bot simulate --seed 7 --events 1_000_000 --profile brutal
     bot simulate --for 8h --jobs 2 --quiet        # as `make soak` does
+    bot simulate --strategy ./mine.py --seeds 0-9 # your own strategy in every one of them
     bot simulate --bug amend-up                   # plant one bug and find it
     bot simulate --bugs all --jobs 2              # all of them, with a table
 

@@ -159,6 +159,29 @@ def read_tape(folder: Path, choose_event: str | None = None) -> Tape:
     choose_event: a recorded event ticker; None is the event with the most records.
     Raises TapeFault when anything is missing, damaged, out of order or not of a known kind.
     """
+    catalog, records = _read_records(folder)
+    counts = Counter({name: len(found) for name, found in records.items()})
+    chosen = choose_event or counts.most_common(1)[0][0]
+    if not records.get(chosen):
+        known = ", ".join(name for name, count in counts.items() if count)
+        path = folder / "tape.jsonl.gz"
+        raise TapeFault(f"{path}: no records of event {chosen}; recorded are: {known or 'none'}")
+    event = next(event for event in catalog.events if event.event_ticker == chosen)
+    return _tape(catalog, event, records[chosen], folder)
+
+
+def read_tapes(folder: Path) -> Iterator[Tape]:
+    """Every event of a folder that has records, in the order of the catalogue; the folder is read
+    once. Raises TapeFault as `read_tape` does.
+    """
+    catalog, records = _read_records(folder)
+    for event in catalog.events:
+        if records[event.event_ticker]:
+            yield _tape(catalog, event, records[event.event_ticker], folder)
+
+
+def _read_records(folder: Path) -> "tuple[_Catalog, dict[str, list[_Line]]]":
+    """The catalogue of a folder, and the checked lines of each event."""
     catalog = _read_catalog(folder / "catalog.json")
     path = folder / "tape.jsonl.gz"
     owners = {rung.ticker: event for event in catalog.events for rung in event.rungs}
@@ -168,13 +191,7 @@ def read_tape(folder: Path, choose_event: str | None = None) -> Tape:
         if owner is None:
             raise TapeFault(f"{path}:{number}: {record.ticker} does not stand in catalog.json")
         records[owner.event_ticker].append(_Line(line, record.ts, type(record)))
-    counts = Counter({name: len(found) for name, found in records.items()})
-    chosen = choose_event or counts.most_common(1)[0][0]
-    if not records.get(chosen):
-        known = ", ".join(name for name, count in counts.items() if count)
-        raise TapeFault(f"{path}: no records of event {chosen}; recorded are: {known or 'none'}")
-    event = next(event for event in catalog.events if event.event_ticker == chosen)
-    return _tape(catalog, event, records[chosen], folder)
+    return catalog, records
 
 
 def tape_catalogue(

@@ -15,15 +15,14 @@ from dataclasses import dataclass, field
 from bot.core import messages as m
 from bot.lab.sim.exchange import MAKER, Exchange
 from bot.lab.sim.odds import SECOND, Odds
+from bot.lab.sim.possible import DOLLAR, Fees, Possible, Sums, level_of, sums_of
 from bot.lab.sim.seen import Seen
 from venue.core import messages as v
 from venue.wire.model import RESTING, Liquidity
 from venue.wire.money import Outcome, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
-from venue.wire.requests import Amend, QtyOrder
+from venue.wire.requests import Amend, QtyOrder, TimeInForce
 
-DOLLAR = 100
-_RATE_UNITS = 10**8
 _RECENT_NS = 5 * SECOND
 _SIBLINGS_MAX = 4
 """Orders possibly live in one slot: three siblings, and one more where two routes share a level."""
@@ -74,36 +73,14 @@ class Truth:
         return (order for key, order in self.working.items() if key not in self.foreign)
 
 
-class Possible:
-    """One order of the bot that may be live: its levels (canonical YES), and all that may fill."""
-
-    __slots__ = ("is_bid", "is_buy", "levels", "outcome", "price", "qty")
-
-    def __init__(self, outcome: Outcome, side: Side, price: int, qty: int) -> None:
-        self.outcome = outcome
-        self.is_buy = side is Side.BUY
-        self.is_bid = (outcome is Outcome.YES) == self.is_buy
-        self.price = price
-        self.levels: tuple[int, ...] = (_level(outcome, price),)
-        self.qty = qty
-
-    def may_become(self, amend: Amend) -> None:
-        """An amend is on its way to it: before or after, whichever is worse."""
-        if amend.price is not None:
-            self.levels = (*self.levels, _level(self.outcome, amend.price))
-            worse = max if self.is_buy else min
-            self.price = worse(self.price, amend.price)
-        if amend.qty is not None:
-            self.qty = max(self.qty - 1, 0) + amend.qty
-
-
 def _place(order: v.OrderState) -> tuple[MarketId, Outcome, Side, int]:
     """Where an order rests."""
     return order.market_id, order.outcome, order.side, order.price
 
 
-def _level(outcome: Outcome, price: int) -> int:
-    return price if outcome is Outcome.YES else DOLLAR - price
+def _may_rest(order: QtyOrder | v.OrderState) -> bool:
+    """Whether what of it does not trade stays in the book."""
+    return order.time_in_force is TimeInForce.GTC
 
 
 class Auditor:
@@ -117,7 +94,7 @@ class Auditor:
         self._event_of = {
             market: event for event, markets in exchange.markets.items() for market in markets
         }
-        self._rate_units = round(float(odds.fee_rate) * _RATE_UNITS)
+        self._fees = Fees(odds.fee_rate)
         self.bodies: dict[ClientOrderId, bytes] = {}
         self.order_of: dict[ClientOrderId, OrderId] = {}
         self._landing: dict[MarketId, dict[ClientOrderId, QtyOrder]] = {
@@ -129,6 +106,7 @@ class Auditor:
         self._amending: dict[OrderId, list[Amend]] = {}
         self.market_of: dict[OrderId, MarketId] = {}
         self.payouts: list[int] = []
+        self._gone: dict[Ticker, int] = {}  # net shares that turned into cash, perhaps unknown yet
         self._left: deque[tuple[int, MarketId, bool, int]] = deque(maxlen=16)
         self._now_ns = 0
         self.worst_seen = 0
@@ -149,7 +127,7 @@ class Auditor:
         for event in events:
             if isinstance(event, v.OrderChanged):
                 if event.order.user_id == MAKER:
-                    self._leaves_level(event.order, now_ns)
+                    self._leaveslevel_of(event.order, now_ns)
                     self.truth.take(event.order)
             elif isinstance(event, v.FillBooked):
                 if event.user_id == MAKER:
@@ -166,19 +144,19 @@ class Auditor:
         elif booked is not None:
             self._within_loss(booked)
 
-    def _leaves_level(self, order: v.OrderState, now_ns: int) -> None:
+    def _leaveslevel_of(self, order: v.OrderState, now_ns: int) -> None:
         """Remember where an order stood that has ended or moved: what could have been crossed."""
         before = self.truth.working.get(order.order_id)
         if before is not None and (order.status not in RESTING or order.price != before.price):
             is_bid = (before.outcome is Outcome.YES) == (before.side is Side.BUY)
-            level = _level(before.outcome, before.price)
+            level = level_of(before.outcome, before.price)
             self._left.append((now_ns, before.market_id, is_bid, level))
         self._now_ns = now_ns
 
     def own_levels(self, market: MarketId) -> list[int]:
         """Canonical prices at which orders of the bot rest."""
         here = self.truth.working_in.get(market, {})
-        return [_level(order.outcome, order.price) for order in here.values()]
+        return [level_of(order.outcome, order.price) for order in here.values()]
 
     def _placed(self, command: v.PlaceOrder, answer: v.Answer) -> None:
         name = command.order.client_order_id
@@ -216,6 +194,8 @@ class Auditor:
         """A market is about to resolve: what the maker's winning shares will pay."""
         cents = DOLLAR * self._held(market, winner)
         event = self._event_of[market]
+        net = self._held(market, Outcome.YES) - self._held(market, Outcome.NO)
+        self._gone[event] = self._gone.get(event, 0) + abs(net)
         self.truth.cash[event] = self.truth.cash.get(event, 0) + cents
         self.truth.flow_cents += cents
         self.payouts.append(cents)
@@ -234,7 +214,7 @@ class Auditor:
                 other = event.order.order_id
                 met = met or other in foreign
                 check(other == own.order_id or other in foreign, "B11", f"self-trade with {own}")
-        if isinstance(answer, v.Placed) and answer.fresh and not met:
+        if isinstance(answer, v.Placed) and answer.fresh and not met and _may_rest(own):
             check(own.filled_qty + own.remaining_qty == own.qty, "B11", f"shrunk: {own}")
 
     # --- what may be live -------------------------------------------------------------------------
@@ -250,20 +230,16 @@ class Auditor:
                     each.may_become(amend)
                 out.append(each)
         for wanted in self._landing[market].values():
-            out.append(Possible(wanted.outcome, wanted.side, wanted.price, wanted.qty))
+            rests = _may_rest(wanted)
+            out.append(Possible(wanted.outcome, wanted.side, wanted.price, wanted.qty, rests=rests))
         return out
 
     def level_of(self, order: QtyOrder) -> int:
         """The canonical price at which an order asks to rest."""
-        return _level(order.outcome, order.price)
+        return level_of(order.outcome, order.price)
 
     def _held(self, market: MarketId, outcome: Outcome) -> int:
         return self.truth.held.get((market, outcome), 0)
-
-    def _fee(self, price: int, qty: int) -> int:
-        """The fee of a whole fill in cents, rounded up."""
-        exact = self._rate_units * qty * price * (DOLLAR - price)
-        return -(-exact // (_RATE_UNITS * DOLLAR))
 
     def worst(self, event: Ticker) -> int:
         """The least over n + 1 outcomes of what is left if everything that hurts fills."""
@@ -273,7 +249,7 @@ class Auditor:
             if_yes = DOLLAR * self._held(market, Outcome.YES)
             if_no = DOLLAR * self._held(market, Outcome.NO)
             for each in self.possible(market):
-                fee = self._fee(each.price, each.qty)
+                fee = self._fees.of(each.price, each.qty)
                 pays_yes, pays_no = (DOLLAR, 0) if each.outcome is Outcome.YES else (0, DOLLAR)
                 sign = 1 if each.is_buy else -1
                 if_yes += min(0, sign * (pays_yes - each.price) * each.qty - fee)
@@ -301,7 +277,14 @@ class Auditor:
         if self._odds.series_loss_cents:
             total = sum(min(0, self.worst(each)) for each in self._markets)
             room = min(room, self._odds.series_loss_cents + total)
-        return room < DOLLAR * more
+        odds, sums = self._odds, self._sums(event)
+        return (
+            room < DOLLAR * more
+            or 0 < odds.event_net_qty < max(sums.up, sums.down) + more
+            or 0 < odds.event_gross_qty < sums.gross + more
+            or 0 < odds.event_gross_cents < sums.apart + DOLLAR * more
+            or 0 < odds.resting_cents < sums.resting + DOLLAR * more
+        )
 
     def _within_loss(self, event: Ticker) -> None:
         """B3: no subset of fills of what may be live loses more than the limits."""
@@ -313,6 +296,26 @@ class Auditor:
         if series and len(self._markets) > 1:
             total = sum(min(0, self.worst(each)) for each in self._markets)
             check(total >= -series, "B3", f"the series may lose {-total}, limit {series}")
+        self._within_sums(event)
+
+    def _within_sums(self, event: Ticker) -> None:
+        """B3: the limits that do not hang on the outcome: net, gross, and what rests."""
+        odds, sums = self._odds, self._sums(event)
+        for name, used, limit in (
+            ("net", max(sums.up, sums.down) - self._gone.get(event, 0), odds.event_net_qty),
+            ("gross", sums.gross, odds.event_gross_qty),
+            ("gross cents", sums.apart, odds.event_gross_cents),
+            ("resting", sums.resting, odds.resting_cents),
+        ):
+            check(not limit or used <= limit, "B3", f"{name} of {event}: {used}, limit {limit}")
+
+    def _sums(self, event: Ticker) -> Sums:
+        rungs = [
+            (self._held(market, Outcome.YES), self._held(market, Outcome.NO), self.possible(market))
+            for market in self._markets[event]
+        ]
+        everything = (each for market in self._event_of for each in self.possible(market))
+        return sums_of(self.truth.cash.get(event, 0), rungs, everything, self._fees)
 
     def _within_position(self, market: MarketId) -> None:
         """B3: no position can pass its limit."""
@@ -360,22 +363,26 @@ class Auditor:
         if name in self.order_of:
             return
         if not request.again:
-            level = _level(order.outcome, order.price)
+            level, rests = level_of(order.outcome, order.price), _may_rest(order)
             is_bid = (order.outcome is Outcome.YES) == (order.side is Side.BUY)
             self._crosses_nothing(order.market_id, order.outcome, order.side, order.price)
             here = [
                 each
                 for each in self.possible(order.market_id)
-                if each.is_bid is is_bid and level in each.levels
+                if each.is_bid is is_bid and level in each.levels and each.rests
             ]
-            check(len(here) < _SIBLINGS_MAX, "B1", f"{len(here)} orders in the slot of {order}")
+            check(
+                not rests or len(here) < _SIBLINGS_MAX,
+                "B1",
+                f"{len(here)} orders in the slot of {order}",
+            )
         self._landing[order.market_id][name] = order
         if not request.again:
             self._counted(order.market_id)
 
     def _crosses_nothing(self, market: MarketId, outcome: Outcome, side: Side, price: int) -> None:
         """B11: a price of ours meets nothing of ours that may be live."""
-        level = _level(outcome, price)
+        level = level_of(outcome, price)
         is_bid = (outcome is Outcome.YES) == (side is Side.BUY)
         for at_ns, where, was_bid, other in self._left:
             if where == market and was_bid is not is_bid and self._now_ns - at_ns < _RECENT_NS:

@@ -9,7 +9,7 @@ Source: reliability, B2.
 from typing import TYPE_CHECKING
 
 from bot.core.strategy import Quote
-from bot.lab.sim.audit import DOLLAR
+from bot.lab.sim.possible import DOLLAR
 from venue.wire.money import BookSide, Outcome, Side
 from venue.wire.names import MarketId
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bot.lab.sim.world import World
 
 _DURATIONS_S: Final = (0.1, 0.4, 2.0, 6.0)
-_OFTENER: Final = {"tantrum": 3, "rung_silent": 3}
+_OFTENER: Final = {"tantrum": 3, "rung_silent": 3, "greed": 3}
 """Episodes that are over soon, or whose row few of them meet, come oftener than they are drawn."""
 
 _LAG_NS: Final = 5 * SECOND
@@ -65,7 +65,7 @@ class Episodes:
                     self._plan_one(name, at_ns, for_ns)
 
     def _plan_one(self, name: str, at_ns: int, for_ns: int) -> None:
-        if name in ("tantrum", "fat_finger", "mad_strategy"):
+        if name in ("tantrum", "fat_finger", "mad_strategy", "greed"):
             self._world.moods.append(Mood(name, at_ns, at_ns + for_ns))
             for_ns += _PULLED_NS
         self._world.at(at_ns, lambda: self._begin(name, for_ns))

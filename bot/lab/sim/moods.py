@@ -7,7 +7,9 @@ Source: reliability, rows 71, 76, 77.
 
 from typing import Any, NamedTuple
 
-from bot.core.strategy import EventView, Quote, Quotes, Strategy
+import msgspec
+
+from bot.core.strategy import EventView, Quote, Quotes, Strategy, Take
 from bot.lab.sim.exchange import RESOLUTION_NS
 from bot.lab.sim.odds import MS, SECOND
 from bot.lab.sim.seen import Seen
@@ -47,6 +49,9 @@ class Moody(Strategy):
             nonsense: Quotes = _nonsense(view, now_ns // (10 * MS) % 5)
             return nonsense
         wanted = self._inner.quote(view)
+        if name == "greed":
+            self._seen.fault("greed_quote")
+            return _greedy(view, wanted, now_ns // (10 * MS))
         if name == "mad_strategy":
             self._seen.fault("mad_quote")
             return _elsewhere(wanted, now_ns // (50 * MS) * 7_919 % 21 - 10)
@@ -55,7 +60,7 @@ class Moody(Strategy):
         self._seen.fault("fat_finger_quote")
         return {
             market: tuple(
-                Quote(each.side, each.price, Qty(each.qty * _FAT), each.limit) for each in quotes
+                msgspec.structs.replace(each, qty=Qty(each.qty * _FAT)) for each in quotes
             )
             for market, quotes in wanted.items()
         }
@@ -66,11 +71,35 @@ def _elsewhere(wanted: Quotes, ticks: int) -> Quotes:
     return {
         market: tuple(
             Quote(each.side, Price(each.price + ticks), each.qty)
+            if isinstance(each, Quote)
+            else msgspec.structs.replace(each, price=Price(each.price + ticks))
             for each in quotes
             if is_price(each.price + ticks)
         )
         for market, quotes in wanted.items()
     }
+
+
+def _greedy(view: EventView, wanted: Quotes, turn: int) -> Quotes:
+    """The same, and a take on one side of each rung that has one: at the best price there or a
+    tick through, of one share or of many, whole or not; quotes that it would meet are left out."""
+    out = dict(wanted)
+    for place, rung in enumerate(view.rungs):
+        kind = (turn + 7 * place) * 2_654_435_761 % 2**32 >> 16
+        side = BookSide.BID if kind & 1 else BookSide.ASK
+        sign = 1 if side is BookSide.BID else -1
+        best = rung.best_ask if side is BookSide.BID else rung.best_bid
+        if best is None or not is_price(best + sign * (kind >> 1 & 1)):
+            continue
+        price = Price(best + sign * (kind >> 1 & 1))
+        take = Take(side, price, Qty((1, 3, 9, 40)[kind >> 2 & 3]), whole=kind & 16 == 0)
+        kept = (
+            each
+            for each in wanted.get(rung.market_id, ())
+            if each.side is side or sign * each.price > sign * price
+        )
+        out[rung.market_id] = (*kept, take)
+    return out
 
 
 def _nonsense(view: EventView, kind: int) -> Any:

@@ -96,7 +96,12 @@ EPISODES: Final = (
     "fat_finger",  # the strategy wants absurd sizes
     "mad_strategy",  # the strategy wants something else at every turn
     "feed_late",  # every frame comes a second or two after its time
+    "greed",  # the strategy takes what others offer, on every rung and in every answer
 )
+NEAR: Final = ("net", "gross", "apart", "resting")
+"""Limits that do not hang on the outcome: shares of all rungs, without their signs, cents lost if
+every rung went the worse way by itself, cents at risk in orders."""
+
 PROFILES: Final = ("calm", "swarm", "brutal")
 
 _WRITE_HIGH: Final = 0.06
@@ -114,7 +119,8 @@ class Odds:
     without: faults and episodes left out though drawn. turn_ns: a turn of the process's loop.
     sync_ns: until a record is on disk. skew_ns, drift_ppm: the host's clock against the world's.
     acks: whether a subscribe is answered and followed by books. creates_per_minute: at which a
-    breaker trips; 0 for its own measure. events: go on until so many events.
+    breaker trips; 0 for its own measure. events: go on until so many events. near: limits of `NEAR`
+    that are as near as those of one rung and one outcome; the others follow from these.
     """
 
     seed: int
@@ -156,12 +162,37 @@ class Odds:
     series_loss_cents: int = 0
     creates_per_minute: int = 0
     resize_pct: int = 50
+    near: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     events: int = 0
 
     def lines(self) -> str:
         """The draw as a person wants to read it."""
         return "\n".join(f"  {name} = {value}" for name, value in asdict(self).items())
+
+    @property
+    def event_net_qty(self) -> int:
+        """Shares; 0 for what follows from the other limits, as for the three below."""
+        return self._position_qty if "net" in self.near else 0
+
+    @property
+    def event_gross_qty(self) -> int:
+        """Shares."""
+        return 2 * self._position_qty if "gross" in self.near else 0
+
+    @property
+    def event_gross_cents(self) -> int:
+        """Cents."""
+        return self.event_loss_cents if "apart" in self.near else 0
+
+    @property
+    def resting_cents(self) -> int:
+        """Cents."""
+        return self.event_loss_cents if "resting" in self.near else 0
+
+    @property
+    def _position_qty(self) -> int:
+        return max(self.rung_position_qty, self.order_qty)
 
     def has_faults(self) -> bool:
         """Whether anything is to go wrong."""
@@ -186,7 +217,7 @@ def draw(seed: int, profile: str = "swarm") -> Odds:
     """
     if profile not in PROFILES:
         raise ValueError(f"profile {profile!r}: one of {', '.join(PROFILES)}")
-    shape = _shape(seed, profile)
+    shape = replace(_shape(seed, profile), near=_near(seed))
     if profile == "calm" or (profile == "swarm" and random.Random(f"calm {seed}").random() < 0.05):
         return shape
     often = profile == "brutal"
@@ -226,7 +257,7 @@ def _shape(seed: int, profile: str) -> Odds:
     return Odds(
         seed=seed,
         profile=profile,
-        strategy=rng.choice(("fixed_spread", "fixed_spread", "fixed_spread", "ladder")),
+        strategy=rng.choice(("fixed_spread", "fixed_spread", "fixed_spread", "ladder_joint")),
         rungs=rungs,
         safety_ns=rng.choice((8, 14, 20)) * SECOND,
         one_way_ns=rng.choice(((MS // 2, MS), (MS, 10 * MS), (5 * MS, 25 * MS))),
@@ -260,6 +291,12 @@ def _shape(seed: int, profile: str) -> Odds:
         resize_pct=rng.choice((5, 5, 50)),
         budget=rng.choice(((200, 400, 60), (200, 400, 60), (40, 60, 20), (20, 40, 30))),
     )
+
+
+def _near(seed: int) -> tuple[str, ...]:
+    """Limits that are near in a seed; each in three seeds of ten."""
+    rng = random.Random(f"near {seed}")
+    return tuple(name for name in NEAR if rng.random() < 0.3)
 
 
 def narrowed(

@@ -16,8 +16,14 @@ if TYPE_CHECKING:
     from bot.lab.sim.world import World
 
 _CONVERGE_NS: Final = 3 * SECOND
+_LEARNS_NS: Final = 12 * SECOND
+"""Quotes that follow the fitted curve drift a little longer, while it learns what it was taught."""
+
 _UNPARK_NS: Final = 8 * SECOND
 _STILL_NS: Final = 6 * SECOND
+_PULLED_MAX_NS: Final = 65 * SECOND
+"""Longer than faults of a strategy, or one piece of news, keep the quotes of an event away."""
+
 _SPEND_CLEARS_NS: Final = 40 * SECOND
 """Foreign spend is over half a minute after it was last seen."""
 
@@ -70,10 +76,23 @@ def _heal(world: "World") -> None:
     within_ns = 10 * SECOND + 3 * world.odds.trust_lag_ns
     quoting = world.run_until(world.now_ns + within_ns, lambda: _is_quoting(world))
     check(quoting, "B2", f"not quoting: {why_not(world)}")
+    # What is shown now may be news once more; then quotes stay away, as after a strategy's faults.
+    world.run_until(world.now_ns + SECOND)
+    world.run_until(world.now_ns + _PULLED_MAX_NS, lambda: not _is_pulled(world))
+
+
+def _is_pulled(world: "World") -> bool:
+    """Whether quotes of some event stay away for a while: for news, or a strategy at fault."""
+    now_ns = world.process.clock.read(world.now_ns)
+    return any(
+        now_ns < max(ladder.pulled_until_ns, ladder.news.pulled_until_ns)
+        for ladder in world.process.trader.quoting.ladders
+    )
 
 
 _PROVOKED_BY: Final = {
     "foreign_spend": ("foreign_token",),
+    "strategy_at_fault": ("tantrum_quote",),
     "order_missing": ("not_found:amend", "not_found:cancel", "not_found:read"),
     "status_unreadable": ("odd_status:read",),
 }
@@ -99,6 +118,8 @@ def _converge(world: "World") -> None:
         # A rung parked by a refusal, or by an answer that cannot be read, waits for a read of the
         # series that began late enough after it.
         within_ns += _UNPARK_NS + world.odds.trust_lag_ns
+    if world.odds.strategy != "fixed_spread":
+        within_ns += _LEARNS_NS
     done = world.run_until(start_ns + within_ns, lambda: not differences(world))
     check(done, "B2", f"resting is not what is wanted: {why_not(world)}")
 
@@ -126,7 +147,7 @@ def _stay_still(world: "World") -> None:
     trader = world.process.trader
     rungs = [rung for ladder in trader.quoting.ladders for rung in ladder.rungs]
     two_sided = all(all(rung.others(trader.desk.live(rung.market_id))) for rung in rungs)
-    follows_curve = world.odds.strategy == "ladder" or not two_sided
+    follows_curve = world.odds.strategy != "fixed_spread" or not two_sided
     bound = (12 if follows_curve else 1) * len(rungs)
     check(writes <= bound, "B2", f"{writes} writes in {_STILL_NS} ns on a still book")
 

@@ -22,6 +22,7 @@ from bot.lab.sim.odds import MS
 from bot.lab.sim.seen import Seen
 from bot.lab.sim.traffic import Traffic
 from venue.wire.names import ClientOrderId, MarketId
+from venue.wire.requests import TimeInForce
 
 _ENCODER = msgspec.msgpack.Encoder()
 _ANY_FAULT = Exception
@@ -167,6 +168,8 @@ class Process:
             self.feed.read(request, replied.answer, now_ns)
         elif isinstance(request, m.Create):
             answer = replied.answer
+            if request.order.time_in_force is not TimeInForce.GTC:
+                self._take_answered(answer)
             if isinstance(answer, m.Refused):
                 self._auditor.refused(request.order)
             undecided = isinstance(answer, m.Unknown) or request.again
@@ -180,6 +183,12 @@ class Process:
                 self._seen.hit("amend_unknown")
             elif isinstance(request, m.CancelResting):
                 self._seen.hit("cancel_unknown")
+
+    def _take_answered(self, answer: m.Answer) -> None:
+        if isinstance(answer, m.Unknown):
+            self._seen.hit("take_unknown")
+        elif isinstance(answer, m.Done) and isinstance(answer.body, m.OrderShown):
+            self._seen.hit("take_traded" if answer.body.order.filled_qty else "take_empty")
 
     def _list_beside_equal(self) -> None:
         """A list came while an undecided create has an equal: the temptation to take one for it."""
@@ -208,6 +217,8 @@ class Process:
             if isinstance(request, m.Create):
                 self.feed.may_quote(request.order.market_id, now_ns)
                 self._believes_the_newest(request.order.market_id)
+                if request.order.time_in_force is not TimeInForce.GTC:
+                    self._seen.hit("take_sent")
                 if self.is_successor:
                     self._seen.hit("create_after_restart")
             elif isinstance(request, m.AmendResting):

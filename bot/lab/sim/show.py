@@ -1,5 +1,7 @@
 """What a person is shown of a world: its last events, and the command that lives it again."""
 
+import shlex
+
 from bot.lab.sim.odds import SECOND, Odds, draw
 from bot.lab.sim.world import START_NS, World
 
@@ -25,4 +27,6 @@ def replay_command(odds: Odds) -> str:
         words += ["--until", f"{odds.safety_ns / SECOND:g}s"]
     if odds.rungs != drawn.rungs:
         words += ["--rungs", ",".join(str(count) for count in odds.rungs)]
+    if odds.strategy != drawn.strategy:
+        words += ["--strategy", shlex.quote(odds.strategy)]
     return " ".join(words)

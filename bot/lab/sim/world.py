@@ -124,6 +124,10 @@ class World:
                 ),
                 rung_position_qty=Qty(odds.rung_position_qty),
                 order_qty=Qty(odds.order_qty),
+                event_net_qty=Qty(odds.event_net_qty),
+                event_gross_qty=Qty(odds.event_gross_qty),
+                event_gross_cents=Cents(odds.event_gross_cents),
+                resting_cents=Cents(odds.resting_cents),
             ),
             pace=PaceSettings(
                 dwell_ns=odds.dwell_ns,
@@ -366,9 +370,14 @@ class World:
 
 
 def make_strategy(odds: Odds) -> Strategy:
-    """A fresh strategy, as the odds have it."""
+    """A fresh strategy, as the odds have it; of what is drawn it is told what it can be told.
+
+    Raises StrategyFault when there is none, and pydantic's ValidationError when it needs more.
+    """
     kind = find_strategy(odds.strategy, Path())
-    params: dict[str, int] = {"lot_qty": odds.lot_qty}
-    if odds.strategy == "fixed_spread":
-        params["max_position_qty"] = max(1, odds.rung_position_qty - 2)
-    return kind(kind.Params(**params))
+    drawn = {
+        "lot_qty": odds.lot_qty,
+        "max_position_qty": max(1, odds.rung_position_qty - 2),
+    }
+    known = kind.Params.model_fields
+    return kind(kind.Params(**{name: value for name, value in drawn.items() if name in known}))

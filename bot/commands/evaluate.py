@@ -1,0 +1,158 @@
+"""`bot evaluate`: strategies in seeded worlds with the whole trader, and what chance allows.
+
+Source: strategy, 3; docs/strategies.md, How they compare.
+"""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.commands.common import EXIT_CONFIGURATION, fail
+
+if TYPE_CHECKING:
+    from bot.lab.evaluate.compare import Comparison
+    from bot.lab.evaluate.lineup import Entry
+    from bot.lab.evaluate.results import Results, Task
+    from bot.lab.evaluate.worlds import World
+
+_EXAMPLE = (
+    "Example: bot evaluate --strategies ladder_joint,glft --worlds base --tune 1001-1200 "
+    "--seeds 1501-1700 --results results.jsonl --html evaluation.html"
+)
+_HOLDOUT_LOG = Path("docs/holdout.md")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("evaluate", epilog=_EXAMPLE)(evaluate)
+
+
+def evaluate(
+    strategies: Annotated[
+        str,
+        typer.Option(
+            help="By comma, the first is compared with the others: names, all, ablations, "
+            "NAME@30 under a budget of $30, package.module:Class, ./file.py:Class."
+        ),
+    ] = "ladder_joint",
+    worlds: Annotated[str, typer.Option(help="By comma: base, all, or names of cells.")] = "base",
+    seeds: Annotated[str, typer.Option(metavar="A-B", help="Seeds that are reported.")] = "1-100",
+    tune: Annotated[
+        str, typer.Option(metavar="A-B", help="Seeds on which settings are chosen.")
+    ] = "",
+    steps: Annotated[int, typer.Option(min=40, max=100_000, help="Steps of a life.")] = 600,
+    baselines: Annotated[
+        bool, typer.Option(help="Show the baselines beside what was asked for.")
+    ] = True,
+    results: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep lives here, and go on from it.")
+    ] = None,
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Everything as JSON; - is stdout.")
+    ] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="A page with plots.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Put the tables between its markers.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, max=256, help="Processes.")] = 2,
+    holdout: Annotated[
+        bool, typer.Option("--holdout", help="Open seeds 9001-9999; logged in docs/holdout.md.")
+    ] = False,
+) -> None:
+    """Live through every strategy, setting, world and seed; report gains at equal risk.
+
+    Ends with 2 for names or seeds that cannot be, and for the holdout without its flag.
+    """
+    from bot.io.plugins import StrategyFault
+    from bot.lab.evaluate.lineup import entries_named
+    from bot.lab.evaluate.results import Results, code_digest, tasks_of
+    from bot.lab.evaluate.seeds import SeedFault, admit, is_held_out, log_opening, seeds_named
+    from bot.lab.evaluate.worlds import sized, worlds_named
+
+    try:
+        entries = entries_named(strategies, baselines=baselines)
+        cells = tuple(sized(cell, steps) for cell in worlds_named(worlds))
+        reported = seeds_named(seeds)
+        tuned = seeds_named(tune) if tune else None
+        for block in (reported, tuned):
+            if block is not None:
+                admit(block, holdout=holdout)
+        _proven(entries)
+        lives = Results(results, Path.cwd())
+        code = code_digest()
+        for block in (reported, tuned):
+            if block is not None and is_held_out(block):
+                log_opening(_HOLDOUT_LOG, _today(), block, strategies, worlds, code)
+    except (StrategyFault, SeedFault, ValueError) as fault:
+        fail(EXIT_CONFIGURATION, str(fault))
+    wanted = tasks_of(entries, cells, [*(tuned or ()), *reported])
+    _live_through(lives, lives.missing(wanted), len(wanted), jobs, quiet=json_file == Path("-"))
+    found = _compared(lives, entries, cells, reported, tuned, code)
+    _tell(found, json_file, html, markdown)
+
+
+def _today() -> str:
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _proven(entries: "Iterable[Entry]") -> None:
+    """Make each strategy once: a wrong parameter is told before anything is lived."""
+    for entry in entries:
+        for params in entry.settings() if entry.plugin else ():
+            entry.make(params, Path.cwd())
+
+
+def _live_through(
+    lives: "Results", missing: "list[Task]", wanted: int, jobs: int, *, quiet: bool
+) -> None:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    console.print(f"{wanted} lives, {wanted - len(missing)} of them kept from before")
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=quiet) as progress:
+        row = progress.add_task("living", total=len(missing))
+        for task in lives.live_through(missing, jobs):
+            progress.update(row, advance=1, description=f"{task.world.name} seed {task.seed}")
+
+
+def _compared(
+    lives: "Results",
+    entries: "tuple[Entry, ...]",
+    cells: "tuple[World, ...]",
+    reported: range,
+    tuned: range | None,
+    code: str,
+) -> "Comparison":
+    from bot.lab.evaluate.compare import compare
+
+    return compare(lives, entries, cells, reported, tuned, code)
+
+
+def _tell(
+    found: "Comparison", json_file: Path | None, html: Path | None, markdown: Path | None
+) -> None:
+    import msgspec
+
+    from bot.lab.evaluate import tables
+    from bot.lab.evaluate.page import page
+
+    if json_file == Path("-"):
+        typer.echo(json.dumps(msgspec.to_builtins(found)))
+    else:
+        typer.echo(tables.markdown(found))
+        if json_file is not None:
+            json_file.write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+    if html is not None:
+        html.write_text(page(found), encoding="utf-8")
+    if markdown is not None:
+        try:
+            tables.write_into(markdown, found)
+        except (OSError, ValueError) as fault:
+            fail(EXIT_CONFIGURATION, str(fault))

@@ -1,0 +1,35 @@
+"""What all series of one account may lose together: shared by their traders, as a `Purse` is.
+
+Losses add up and gains are not set against them. Each trader asks what the others may lose at the
+instant it wants to send something, and is answered from what they have live right then, so that no
+order of two traders can fit into the same room.
+
+Source: strategy, 1(g), Budgets; reliability, B3.
+"""
+
+from collections.abc import Callable
+
+from venue.wire.money import Cents
+
+
+class AccountRisk:
+    """The traders of one account in one process. Each has a number, the first is 0."""
+
+    def __init__(self) -> None:
+        self._losses: list[Callable[[], Cents]] = []
+
+    def join(self, loss_cents: Callable[[], Cents]) -> int:
+        """Let one more trader in. Its number.
+
+        loss_cents: what its series may lose now, >= 0; asked for by the others at any time.
+        """
+        self._losses.append(loss_cents)
+        return len(self._losses) - 1
+
+    def others_loss_cents(self, member: int) -> Cents:
+        """What the other traders may lose now, added up."""
+        return Cents(sum(loss() for number, loss in enumerate(self._losses) if number != member))
+
+    def loss_cents(self) -> Cents:
+        """What all of them may lose now, added up."""
+        return Cents(sum(loss() for loss in self._losses))

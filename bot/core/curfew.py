@@ -1,0 +1,69 @@
+"""Near its end an event is quoted in smaller size, and at last only to reduce what is held.
+
+What is known about the outcome then is known to some and not to others, and what is bought can
+hardly be sold again. It holds for every strategy alike.
+
+Source: strategy, 1(c), Time.
+"""
+
+import enum
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+
+from bot.core.settings import CurfewSettings
+from bot.core.strategy import Quote, Take
+from venue.wire.money import BookSide, Qty
+from venue.wire.names import MarketId
+
+_Wish = TypeVar("_Wish", Quote, Take)
+
+
+class Stage(enum.StrEnum):
+    """How much may be quoted."""
+
+    OPEN = "open"  # everything
+    HALVED = "halved"  # half of each size, at least a share
+    REDUCING = "reducing"  # half sizes, of what brings YES and NO shares held together
+
+
+def stage_of(settings: CurfewSettings, left_ns: int) -> Stage:
+    """The stage of an event that resolves in `left_ns`."""
+    if left_ns <= settings.reduce_ns:
+        return Stage.REDUCING
+    return Stage.HALVED if left_ns <= settings.halve_ns else Stage.OPEN
+
+
+def kept(
+    wanted: Mapping[MarketId, tuple[_Wish, ...]], net_qty: Mapping[MarketId, int], stage: Stage
+) -> Mapping[MarketId, tuple[_Wish, ...]]:
+    """What of the wanted quotes or takes stands in a stage; the very mapping where that is all.
+
+    net_qty: YES less NO shares held of each rung that anything is wanted on.
+    """
+    if stage is Stage.OPEN:
+        return wanted
+    return {
+        market_id: _within(wishes, net_qty[market_id] if stage is Stage.REDUCING else None)
+        for market_id, wishes in wanted.items()
+    }
+
+
+def _within(wishes: tuple[_Wish, ...], net: int | None) -> tuple[_Wish, ...]:
+    """Half of each size; with `net` given, no more of all than reduces it, the boldest first."""
+    out: list[_Wish] = []
+    room = {BookSide.BID: max(0, -net), BookSide.ASK: max(0, net)} if net is not None else {}
+    for wish in sorted(wishes, key=_boldness):
+        qty = max(1, wish.qty // 2)
+        if net is not None:
+            qty = min(qty, room[wish.side])
+            room[wish.side] -= qty
+        if qty > 0:
+            out.append(msgspec.structs.replace(wish, qty=Qty(qty)))
+    return tuple(out)
+
+
+def _boldness(wish: Quote | Take) -> tuple[bool, int]:
+    is_bid = wish.side is BookSide.BID
+    return not is_bid, -wish.price if is_bid else wish.price

@@ -1,0 +1,192 @@
+"""What a ladder's prices say of the value: order, outcomes, quantiles, and where they contradict.
+
+A curve of survival never rises with the strike. Where prices say otherwise somebody gives money
+away (an arbitrage, exact), or the prices are merely noisy (a chance below zero). Values in
+canonical YES cents, lowest strike first; nothing here decides.
+
+Source: strategy, 1(a) steps 4 and 5, 1(h).
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from venue.wire.money import PAYOUT_CENTS, Price
+
+_THIN: Final = 0.3
+_THICK: Final = 3.0
+"""An outcome whose chance by the market is outside these parts of the fit's stands out."""
+
+_CHANCE_MIN: Final = 0.02
+"""Chances that both are below this are not compared: half a cent would decide (judgement)."""
+
+
+def monotone(values: Sequence[float], weights: Sequence[float]) -> list[float]:
+    """The non-increasing sequence nearest to `values` in weighted squares (pool adjacent
+    violators). weights: above zero, as many as values.
+    """
+    pools: list[tuple[float, float, int]] = []
+    for value, weight in zip(values, weights, strict=True):
+        count = 1
+        while pools and pools[-1][0] < value:
+            before, before_weight, before_count = pools.pop()
+            total = before_weight + weight
+            value = (before * before_weight + value * weight) / total
+            weight = total
+            count += before_count
+        pools.append((value, weight, count))
+    return [value for value, _, count in pools for _ in range(count)]
+
+
+def bucket_masses(values_cents: Sequence[float]) -> tuple[float, ...]:
+    """The chance of each of the n + 1 outcomes that a curve implies, lowest first; they add up
+    to 1. Below zero where the values rise: raw mids of a ladder may, a repaired curve never does.
+    """
+    edges = [float(PAYOUT_CENTS), *values_cents, 0.0]
+    return tuple((low - high) / PAYOUT_CENTS for low, high in itertools.pairwise(edges))
+
+
+# --- arbitrage ------------------------------------------------------------------------------------
+
+
+class Arbitrage(msgspec.Struct, frozen=True):
+    """Buying YES of rung `low` at `ask` and selling YES of the higher rung `high` at `bid` pays
+    at least nothing in every outcome and brings `bid - ask` cents a share before fees."""
+
+    low: int
+    high: int
+    ask: Price
+    bid: Price
+
+    @property
+    def gain_cents(self) -> int:
+        """Locked in per share, before the fees of both legs."""
+        return self.bid - self.ask
+
+
+def arbitrages(
+    best_bids: Sequence[Price | None], best_asks: Sequence[Price | None]
+) -> tuple[Arbitrage, ...]:
+    """For each rung whose bid is above a lower rung's ask, the best such pair.
+
+    None where a side is empty. A non-increasing curve inside all bid-ask intervals exists if and
+    only if there is none among different rungs, so pairs are the complete test.
+    """
+    found: list[Arbitrage] = []
+    cheapest: tuple[Price, int] | None = None
+    for index, (bid, ask) in enumerate(zip(best_bids, best_asks, strict=True)):
+        if bid is not None and cheapest is not None and bid > cheapest[0]:
+            found.append(Arbitrage(cheapest[1], index, cheapest[0], bid))
+        if ask is not None and (cheapest is None or ask < cheapest[0]):
+            cheapest = (ask, index)
+    return tuple(found)
+
+
+# --- the implied distribution ---------------------------------------------------------------------
+
+
+class Implied(msgspec.Struct, frozen=True):
+    """What a fair curve says of the value at resolution, in the unit of the strikes (dollars).
+
+    chances: of the n + 1 outcomes, lowest first. low, median and high: the 10 %, 50 % and 90 %
+    quantiles; None where they lie outside the strikes, of which the curve says nothing.
+    """
+
+    chances: tuple[float, ...]
+    low: float | None
+    median: float | None
+    high: float | None
+
+
+def implied_distribution(strikes: Sequence[float], values_cents: Sequence[float]) -> Implied:
+    """The distribution of a non-increasing curve. strikes: above zero, rising."""
+    return Implied(
+        bucket_masses(values_cents),
+        _quantile(strikes, values_cents, 0.1),
+        _quantile(strikes, values_cents, 0.5),
+        _quantile(strikes, values_cents, 0.9),
+    )
+
+
+def _quantile(strikes: Sequence[float], values: Sequence[float], part: float) -> float | None:
+    """Where the curve passes 1 - part: between two strikes by the logarithm of the strike."""
+    level = PAYOUT_CENTS - PAYOUT_CENTS * part
+    for (low, above), (high, below) in itertools.pairwise(zip(strikes, values, strict=True)):
+        if above >= level >= below:
+            along = 0.0 if above == below else (above - level) / (above - below)
+            return math.exp(math.log(low) + along * math.log(high / low))
+    return None
+
+
+# --- what stands out ------------------------------------------------------------------------------
+
+
+class Alarm(msgspec.Struct, frozen=True):
+    """Something about a ladder's prices that cannot be right, or is unlikely.
+
+    kind: `arbitrage` (the books of others give money away between two rungs), `negative_mass` (the
+    curve rose before its repair), `thin_mass` or `thick_mass` (the middles of the books give an
+    outcome less than 0.3 or more than 3 times the chance that the fit gives it). text: for people.
+    """
+
+    kind: str
+    text: str
+
+
+KINDS: Final = ("arbitrage", "negative_mass", "thin_mass", "thick_mass")
+
+
+def alarms(
+    names: Sequence[str],
+    touches: Sequence[tuple[Price | None, Price | None]],
+    drawn_cents: Sequence[float],
+    fit_cents: Sequence[float],
+) -> tuple[Alarm, ...]:
+    """What stands out on a ladder, in the order of `KINDS`.
+
+    names: of the rungs. touches: best bid and ask of others. drawn_cents: the curve before its
+    repair; fit_cents: what the fit alone says; both may be empty, then nothing is said of them.
+    """
+    found = [
+        Alarm(
+            "arbitrage",
+            f"{names[each.high]} bid {each.bid} over {names[each.low]} ask {each.ask}",
+        )
+        for each in arbitrages([bid for bid, _ in touches], [ask for _, ask in touches])
+    ]
+    if drawn_cents:
+        found += [
+            Alarm("negative_mass", f"{_outcome(names, outcome)}: chance {mass:.3f} before repair")
+            for outcome, mass in enumerate(bucket_masses(drawn_cents))
+            if mass < 0
+        ]
+    mids = [(bid + ask) / 2 for bid, ask in touches if bid is not None and ask is not None]
+    if fit_cents and len(mids) == len(names):
+        found += _unlike(names, bucket_masses(mids), bucket_masses(fit_cents))
+    return tuple(found)
+
+
+def _unlike(names: Sequence[str], shown: Sequence[float], fitted: Sequence[float]) -> list[Alarm]:
+    thin: list[Alarm] = []
+    thick: list[Alarm] = []
+    for outcome, (mass, fit) in enumerate(zip(shown, fitted, strict=True)):
+        if max(mass, fit) < _CHANCE_MIN:
+            continue
+        text = f"{_outcome(names, outcome)}: chance {mass:.3f}, fit {fit:.3f}"
+        if mass < _THIN * fit:
+            thin.append(Alarm("thin_mass", text))
+        elif mass > _THICK * fit:
+            thick.append(Alarm("thick_mass", text))
+    return thin + thick
+
+
+def _outcome(names: Sequence[str], outcome: int) -> str:
+    """An outcome in words: which two rungs the value lies between."""
+    if outcome == 0:
+        return f"below {names[0]}"
+    if outcome == len(names):
+        return f"above {names[-1]}"
+    return f"{names[outcome - 1]}..{names[outcome]}"

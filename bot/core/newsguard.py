@@ -1,0 +1,132 @@
+"""News over one event: a jump, or one trade that clears the touch, pulls all its rungs for a while.
+
+One value drives every rung, so what is news to one of them is news to all. Whoever trades first
+after it knows more than our quotes do: they are taken away at once, and made anew from what the
+books and the feed say once the dust has settled.
+
+Source: strategy, 1(c), news guard.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from bot.core.settings import NewsSettings
+from bot.core.strategy import Levels, RungView
+from venue.wire.instant import NS_PER_MS
+from venue.wire.money import BookSide, Price, Qty
+
+_ONE_TRADE_NS = 50 * NS_PER_MS
+"""Prints of one rung and side this close together are one taker's."""
+
+
+class _Touch(NamedTuple):
+    at_ns: int
+    bid: int
+    ask: int
+
+
+class _Sweep(NamedTuple):
+    at_ns: int
+    taker: BookSide
+    qty: int
+
+
+class NewsGuard:
+    """The guard of one event. pulled_until_ns: its rungs are not quoted before; 0 while nothing
+    has happened. was_pulled: whether it was, when it was decided last. why: in a few words."""
+
+    def __init__(self, settings: NewsSettings) -> None:
+        self._settings = settings
+        self._seen: tuple[RungView, ...] = ()
+        self._touches: list[deque[_Touch]] = []
+        self._sweeps: dict[str, _Sweep] = {}
+        self.was_pulled = False
+        self.pulled_until_ns = 0
+        self.why = ""
+
+    # --- what happens -----------------------------------------------------------------------------
+
+    def printed(
+        self, name: str, price: Price, qty: Qty, taker: BookSide, book: tuple[Levels, Levels],
+        now_ns: int,
+    ) -> bool:  # fmt: skip
+        """A trade was shown on the rung of this name. Whether it pulls the event.
+
+        taker: BID when YES was bought. book: bids and asks as last shown, ours included; one that
+        shows the trade already says so by the price being gone from it.
+        """
+        if not self._settings.print_qty:
+            return False
+        before = self._sweeps.get(name)
+        if before and before.taker is taker and now_ns - before.at_ns <= _ONE_TRADE_NS:
+            qty = Qty(qty + before.qty)
+        self._sweeps[name] = _Sweep(now_ns, taker, qty)
+        if qty < self._settings.print_qty:
+            return False
+        is_buy = taker is BookSide.BID
+        touch = book[1 if is_buy else 0][:1]
+        stands = touch and (touch[0][0] <= price if is_buy else touch[0][0] >= price)
+        if stands and 100 * qty < self._settings.print_touch_pct * touch[0][1]:
+            return False
+        return self._pull(f"{name}: {qty} shares traded at {price} and cleared the touch", now_ns)
+
+    def looked(self, rungs: Sequence[RungView], now_ns: int) -> bool:
+        """The event is decided now. Whether the touch of others has jumped on a rung, so that it
+        is pulled. Costs nothing on a rung that is told as it was before."""
+        if not self._settings.jump_cents:
+            return False
+        seen = self._seen
+        if len(seen) != len(rungs):
+            seen = ()
+            self._touches = [deque() for _ in rungs]
+        self._seen = tuple(rungs)
+        jumped = False
+        for place, rung in enumerate(rungs):
+            if seen and rung is seen[place]:
+                continue
+            if seen and rung.bids is seen[place].bids and rung.asks is seen[place].asks:
+                continue
+            jumped |= self._moved(place, rung, now_ns)
+        return jumped
+
+    def _moved(self, place: int, rung: RungView, now_ns: int) -> bool:
+        """Take in the touch of a rung. Both sides of it must have moved the same way: where one
+        alone steps back, the book is thin and nothing is said about the value."""
+        touches = self._touches[place]
+        if rung.best_bid is None or rung.best_ask is None:
+            touches.clear()
+            return False
+        now = _Touch(now_ns, rung.best_bid, rung.best_ask)
+        # The one before the window stood until it began.
+        while len(touches) > 1 and touches[1].at_ns < now_ns - self._settings.jump_ns:
+            touches.popleft()
+        for then in touches:
+            up, down = now.bid - then.bid, now.ask - then.ask
+            if up * down > 0 and abs(up + down) >= 2 * self._settings.jump_cents:
+                touches.clear()
+                touches.append(now)
+                text = f"{then.bid}/{then.ask} became {now.bid}/{now.ask}"
+                return self._pull(f"{rung.ticker}: {text}", now_ns)
+        touches.append(now)
+        return False
+
+    def _pull(self, why: str, now_ns: int) -> bool:
+        """Pull the event from now on. Whether that is news: not while it is pulled already."""
+        was_pulled = now_ns < self.pulled_until_ns
+        self.pulled_until_ns = now_ns + self._settings.pull_ns
+        if was_pulled:
+            return False
+        self.why = why
+        return True
+
+    # --- telling ----------------------------------------------------------------------------------
+
+    def turns(self, now_ns: int) -> bool:
+        """Whether the event is to be decided now, because it is pulled or no longer is."""
+        return (now_ns < self.pulled_until_ns) is not self.was_pulled
+
+    def is_pulled(self, now_ns: int) -> bool:
+        """Whether the event is not to be quoted now; it is being decided."""
+        self.was_pulled = now_ns < self.pulled_until_ns
+        return self.was_pulled

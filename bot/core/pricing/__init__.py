@@ -1,0 +1,1 @@
+"""What every strategy prices with: skew, costs, fees, sizes and the choice of a whole cent."""

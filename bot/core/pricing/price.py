@@ -1,0 +1,120 @@
+"""From the worth of a share to a price: the legal range, the best whole cent, quotes of levels.
+
+Prices are canonical YES cents. A side is a BookSide, or a sign where arithmetic wants one: +1 a
+bid, -1 an ask.
+
+Source: strategy, 1(c) and 1(d).
+"""
+
+import math
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final
+
+from bot.core.strategy import Quote
+from venue.wire.money import (
+    PRICE_MAX,
+    PRICE_MIN,
+    BookSide,
+    FeeRate,
+    Price,
+    Qty,
+    fee_cents,
+)
+
+Level = tuple[int, int] | tuple[int, int, int]
+"""(price, size) or (price, size, limit) of one level of a side; see `Quote` for the limit."""
+
+STALE_BOOK_S: Final = 2.0
+"""A book that was last confirmed longer ago than this may have moved: one more tick is left."""
+
+_BID: Final = BookSide.BID
+_ASK: Final = BookSide.ASK
+
+
+def legal(
+    side: BookSide, best_bid: Price | None, best_ask: Price | None, *, gap: int = 1
+) -> tuple[int, int] | None:
+    """The lowest and the highest price that a side may stand at without touching the book of
+    others; None if there is none.
+
+    best_bid, best_ask: of others, None where a side is empty. gap: ticks left to the other side,
+    1 or more (`gap_of`). A bid leaves 99 and an ask leaves 1 to the other side, so that our own
+    two never have to meet.
+    """
+    if side is _BID:
+        top = PRICE_MAX - 1 if best_ask is None else min(PRICE_MAX - 1, best_ask - gap)
+        return (PRICE_MIN, top) if top >= PRICE_MIN else None
+    bottom = PRICE_MIN + 1 if best_bid is None else max(PRICE_MIN + 1, best_bid + gap)
+    return (bottom, PRICE_MAX) if bottom <= PRICE_MAX else None
+
+
+def gap_of(book_age_s: float) -> int:
+    """Ticks to leave to the touch of others: one, and one more when the book is old, for the venue
+    takes no order that only rests."""
+    return 1 if book_age_s <= STALE_BOOK_S else 2
+
+
+def inside(price: int, low: int, high: int) -> int:
+    """The price nearest to `price` in low..high."""
+    return max(low, min(high, price))
+
+
+def best_edge(decay: float, risk_aversion: float = 0.0) -> float:
+    """The edge in cents that earns most where fills fall off by exp(-decay * distance).
+
+    1/decay for a trader who counts money; ln(1 + gamma/decay)/gamma, a little less, for one whose
+    utility of a gain E is (1 - exp(-gamma E))/gamma. decay: per cent of distance, above 0.
+    risk_aversion: gamma, per cent, 0 or more.
+    """
+    if risk_aversion <= 0:
+        return 1 / decay
+    return math.log1p(risk_aversion / decay) / risk_aversion
+
+
+def best_price(
+    sign: int, worth: float, fair: float, decay: float, risk_aversion: float = 0.0
+) -> int:
+    """The whole cent with the most of exp(-decay |fair - p|) times the gain of the edge.
+
+    sign: +1 a bid, -1 an ask. worth: the value of a share after all costs, cents; the edge is
+    sign * (worth - p), its gain the edge itself or, with a risk_aversion (per cent) above 0,
+    (1 - exp(-risk_aversion * edge))/risk_aversion. decay: per cent of distance, above 0.
+
+    The best real number is `best_edge` behind `worth`, but no further toward the other side than
+    fair: past it there is no more flow to gain. On both sides of it the product falls, so only its
+    two neighbours can be the best whole one. Ties go to the safer side. The answer may lie outside
+    1..99: bring it inside the legal range, where the nearest price is again the best.
+    """
+    edge = best_edge(decay, risk_aversion)
+    safe = math.floor(min(worth - edge, fair)) if sign > 0 else math.ceil(max(worth + edge, fair))
+    bold = safe + sign
+    edge_bold = sign * (worth - bold)
+    if edge_bold <= 0:
+        return safe
+    flow = math.exp(decay * (abs(fair - safe) - abs(fair - bold)))
+    gain_bold, gain_safe = edge_bold, sign * (worth - safe)
+    if risk_aversion > 0:
+        gain_bold = -math.expm1(-risk_aversion * gain_bold)
+        gain_safe = -math.expm1(-risk_aversion * gain_safe)
+    return bold if flow * gain_bold > gain_safe else safe
+
+
+def boldest(sign: int, worth: float, edge: float) -> int:
+    """The whole cent nearest to the other side that leaves at least `edge` cents to `worth`."""
+    return math.floor(worth - edge) if sign > 0 else math.ceil(worth + edge)
+
+
+@lru_cache(maxsize=65_536)
+def fee_per_share(rate: FeeRate, size: int, price: int) -> float:
+    """The fee in cents per share of an order of `size` shares (1 or more) filled whole at `price`
+    (1..99), its ceiling included."""
+    return fee_cents(rate, Qty(size), Price(price)) / size
+
+
+def quotes_of(bids: Iterable[Level], asks: Iterable[Level]) -> tuple[Quote, ...]:
+    """Levels of both sides as quotes, bids first, each side in the order given."""
+    # A level is what follows the side in a quote; unpacked as it is, because this is hot.
+    quotes: list[Quote] = [Quote(_BID, *level) for level in bids]
+    quotes += [Quote(_ASK, *level) for level in asks]
+    return tuple(quotes)

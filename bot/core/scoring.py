@@ -1,0 +1,183 @@
+"""Keeps the score: gives every booked fill and every decision to the account of profit.
+
+Reads what `quoting` believes and decides; changes nothing of it. A fill counts as of when it could
+first be heard of: the venue's own time of it, and the least delay that prints have come with.
+
+Source: strategy, 3, Metrics; design, law 9.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from bot.core import messages as m
+from bot.core.attribution import Attribution, Entry
+from bot.core.candidate import Candidate
+from bot.core.channel import Channel
+from bot.core.desk import Desk
+from bot.core.ledgers import Ledgers
+from bot.core.marks import Marks
+from bot.core.order import OwnOrder
+from bot.core.outbox import Outbox
+from bot.core.report import ProfitReport, ShadowReport
+from bot.core.room import Ladder, Rung
+from bot.core.settings import TraderSettings
+from bot.core.shadow import Shadows
+from bot.core.strategy import EventView
+from bot.core.tag import UNTAGGED
+from venue.wire import instant, model
+from venue.wire.money import PAYOUT_CENTS, Outcome, Side, book_side, canonical
+from venue.wire.names import MarketId, Ticker
+
+
+class Scoring:
+    """The score of one series. ladders, rungs: those of `Quoting`, kept up there."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        ledgers: Ledgers,
+        channel: Channel,
+        ladders: Sequence[Ladder],
+        rungs: Mapping[MarketId, Rung],
+        out: Outbox,
+    ) -> None:
+        self._desk = desk
+        self._ledgers = ledgers
+        self._channel = channel
+        self._ladders = ladders
+        self._rungs = rungs
+        self._out = out
+        self.marks = Marks()
+        self._shadows: Shadows | None = None
+        self._view: EventView | None = None
+        self._attribution = Attribution(self.marks)
+        self._sure_cents = 0
+        self._cash_cents: dict[Ticker, int] = {}
+        self._known: dict[MarketId, None] = {}
+        self._moved: dict[MarketId, None] = {}
+        self._lag_ns: int | None = None
+
+    def cast(self, candidates: Sequence[Candidate], settings: TraderSettings) -> None:
+        """Let these run beside the live strategy; before anything has happened."""
+        if candidates:
+            self._shadows = Shadows(candidates, settings, self.marks, self._out)
+
+    # --- what happened ----------------------------------------------------------------------------
+
+    def beat(self, now_ns: int) -> None:
+        """Take what is due; compare with the ledger what fills have changed."""
+        if len(self._known) < len(self._rungs) and self._ledgers.is_open:
+            self._take_in()
+        self._attribution.sample(now_ns)
+        if self._shadows is not None:
+            self._shadows.beat(now_ns)
+        if self._moved and self._known:
+            for market_id in self._moved:
+                self._settle(market_id, now_ns)
+            self._moved.clear()
+            self._compare()
+
+    def viewed(self, view: EventView, now_ns: int) -> None:
+        """An event as it is believed now."""
+        self.marks.seen(view, now_ns)
+        self._view = None
+
+    def asked(self, view: EventView) -> None:
+        """The live strategy is shown this view now."""
+        self._view = view
+
+    def decided(self, ladder: Ladder, now_ns: int) -> None:
+        """What is wanted of an event was decided; its candidates come after the live strategy."""
+        if self._shadows is not None:
+            failed = now_ns < ladder.pulled_until_ns
+            self._shadows.decided(ladder, self._view, None if failed else ladder.answered, now_ns)
+
+    def printed(self, rung: Rung, seen: m.TradeSeen, now_ns: int) -> None:
+        """A print was shown; one that was shown before is none."""
+        if self._shadows is not None and rung.last_print is seen:
+            self._shadows.printed(rung, seen, now_ns)
+
+    def filled(self, rung: Rung, fill: model.Fill, now_ns: int) -> None:
+        """A fill of ours was booked, its fee in it."""
+        assert fill.fee_cents is not None
+        outcome = Outcome(fill.outcome.value)
+        side = book_side(outcome, Side(fill.side.value))
+        own = self._owner(fill)
+        entry = Entry(
+            rung.market_id,
+            rung.market.ticker,
+            side,
+            canonical(outcome, fill.outcome_price),
+            fill.qty,
+            fill.fee_cents,
+            UNTAGGED if own is None else own.tag,
+        )
+        self._attribution.booked(entry, self._heard_ns(fill, now_ns))
+
+    def moved(self, market_id: MarketId) -> None:
+        """The ledger has moved cash or shares of a rung: a fill, or its payout."""
+        self._moved[market_id] = None
+
+    def _settle(self, market_id: MarketId, now_ns: int) -> None:
+        winner = self._ledgers.book.winner(market_id)
+        if winner is not None and not self.marks.is_settled(market_id):
+            self._attribution.settled(market_id, winner, now_ns)
+            if self._shadows is not None:
+                self._shadows.settled(market_id, winner, now_ns)
+
+    def _owner(self, fill: model.Fill) -> OwnOrder | None:
+        """The order of ours that a fill is of, under its id or an earlier one."""
+        own = self._desk.find(fill.order_id)
+        if own is not None:
+            return own
+        for each in (*self._desk.unsettled, *self._desk.live(fill.market_id)):
+            ids = (each.order_id, *(order_id for order_id, _ in each.earlier))
+            if fill.order_id in ids:
+                return each
+        return None
+
+    def _heard_ns(self, fill: model.Fill, now_ns: int) -> int:
+        """When a fill could first have been heard of, by our own clock."""
+        self._lag_ns = self._lag_ns if self._channel.lag_ns is None else self._channel.lag_ns
+        if self._lag_ns is None:
+            return now_ns
+        return min(now_ns, instant.to_ns(fill.created_at) + self._lag_ns)
+
+    # --- the ledger -------------------------------------------------------------------------------
+
+    def _take_in(self) -> None:
+        """What is held of rungs that are new here was held before: it counts from now on."""
+        book = self._ledgers.book
+        for ladder in self._ladders:
+            ticker = ladder.event.event_ticker
+            if ticker not in self._cash_cents:
+                self._cash_cents[ticker] = book.event_cash_cents(ticker)
+            for rung in ladder.rungs:
+                if rung.market_id not in self._known:
+                    self._known[rung.market_id] = None
+                    yes_qty, no_qty = book.holdings(rung.market_id)
+                    self._sure_cents += PAYOUT_CENTS * no_qty
+                    net_qty = yes_qty - no_qty
+                    self._attribution.opens(rung.market_id, rung.market.ticker, net_qty)
+
+    def _difference(self) -> int:
+        """What the ledger's account and ours differ by, in thousandths of a cent."""
+        book = self._ledgers.book
+        cash = sum(book.event_cash_cents(key) - was for key, was in self._cash_cents.items())
+        holdings = {market_id: book.holdings(market_id) for market_id in self._known}
+        return self._attribution.difference(cash - self._sure_cents, holdings)
+
+    def _compare(self) -> None:
+        difference = self._difference()
+        if difference:
+            text = f"the fills and the ledger differ by {difference} thousandths of a cent"
+            self._out.find("profit_unexplained", text)
+        else:
+            self._out.clear("profit_unexplained")
+
+    def report(self) -> ProfitReport | None:
+        """The account as of now; None before the books are open."""
+        return self._attribution.report(self._difference()) if self._known else None
+
+    def shadows(self) -> tuple[ShadowReport, ...]:
+        """The candidates as of now."""
+        return () if self._shadows is None else self._shadows.report()

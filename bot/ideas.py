@@ -1,0 +1,106 @@
+"""The strategies that a configuration names: the live one and the candidates in its shadow.
+
+Source: docs/operations.md and docs/accounting.md.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from bot.core.candidate import LATENCY_NS, Candidate
+from bot.core.strategy import Strategy
+from bot.io.plugins import StrategyFault, find_strategy
+from bot.io.typed import typed
+from bot.io.yamltext import Fault, Place, Plain, YamlText
+from venue.wire.instant import NS_PER_MS
+
+SHADOWS_MAX: Final = 8
+"""Each is asked twice at every decision, and its label stands in every metric of it."""
+
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
+
+Found = tuple[type[Strategy], Any]
+"""A strategy's class and its checked parameters."""
+
+
+class StrategyPart(BaseModel):
+    """The section `strategy`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(description="a strategy's name, package.module:Class or ./file.py:Class")
+    params: dict[str, Any] = Field(default_factory=dict)
+    budget_ms: int = Field(50, ge=1, le=10_000)
+
+
+class ShadowPart(BaseModel):
+    """One candidate of the section `shadow`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str = Field(description="a short name of small letters, digits, - and _")
+    strategy: str = Field(description="as strategy.name")
+    params: dict[str, Any] = Field(default_factory=dict)
+    latency_ms: int = Field(LATENCY_NS // NS_PER_MS, ge=0, le=5_000)
+
+
+def find_live(source: YamlText) -> tuple[Found | None, list[Fault]]:
+    """The live strategy's class and its parameters, or what is wrong with them."""
+    part = source.content.get("strategy")
+    return _found(source, part, "name", ("strategy",)) if isinstance(part, dict) else (None, [])
+
+
+def find_shadows(source: YamlText) -> tuple[tuple[Candidate, ...], list[Fault]]:
+    """The candidates, and what is wrong with them. Each call of a candidate's `make_strategy` makes
+    a fresh one."""
+    parts = source.content.get("shadow", [])
+    out: list[Candidate] = []
+    faults: list[Fault] = []
+    names: set[str] = set()
+    for number, part in enumerate(parts if isinstance(parts, list) else []):
+        if not isinstance(part, dict):
+            continue
+        place: Place = ("shadow", number)
+        read, _ = typed(ShadowPart, part, place, source)
+        if read is None:
+            continue  # told where the whole file is checked
+        if _NAME.fullmatch(read.name) is None or read.name in names:
+            text = f"{read.name[:60]!r}; accepted: small letters, digits, - and _, each name once"
+            faults.append(_fault(source, (*place, "name"), text))
+        names.add(read.name)
+        found, wrong = _found(source, part, "strategy", place)
+        faults += wrong
+        if found is not None:
+            out.append(
+                Candidate(read.name, read.strategy, maker(found), read.latency_ms * NS_PER_MS)
+            )
+    if len(names) > SHADOWS_MAX:
+        faults.append(_fault(source, ("shadow",), f"{len(names)}; accepted: {SHADOWS_MAX} at most"))
+    return tuple(out), faults
+
+
+def maker(found: Found) -> Callable[[], Strategy]:
+    """What makes a fresh strategy for each event."""
+    strategy, params = found
+    return lambda: strategy(params)
+
+
+def _found(
+    source: YamlText, part: dict[str, Plain], key: str, place: Place
+) -> tuple[Found | None, list[Fault]]:
+    name = part.get(key)
+    if not isinstance(name, str):
+        return None, []
+    try:
+        strategy = find_strategy(name, source.path.parent)
+    except StrategyFault as fault:
+        return None, [_fault(source, (*place, key), str(fault))]
+    params, faults = typed(strategy.Params, part.get("params", {}), (*place, "params"), source)
+    return (None, faults) if params is None else ((strategy, params), [])
+
+
+def _fault(source: YamlText, place: Place, text: str) -> Fault:
+    name = ".".join(str(step) for step in place)
+    return Fault(source.line_of(place), f"{name}: {text}")

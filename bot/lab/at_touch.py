@@ -1,0 +1,134 @@
+"""What ten shares resting at each best price of a recorded book would have met, by two bounds.
+
+The whole depth was recorded, so an order's place in its queue can be followed: by the bound that
+takes every cancel to be behind us, and by the likely one (`bot.core.imagined`). A result that
+stands by the second alone is none. Nobody reacts to such orders; executions that the recorder did
+not match look like cancels. Fills are followed up against the fair value and the middle.
+
+Source: strategy, 3, Metrics, and 4; the notes of the recorded data.
+"""
+
+from bisect import bisect_left
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from bot.core.estimate import TradedPrice
+from bot.core.hypothetical import HypotheticalRung, Met
+from bot.core.imagined import Bound
+from bot.core.ladder import FairCurve, RungInput
+from bot.core.markouts import HORIZONS_S, MILLI, Markouts
+from bot.core.messages import TradeSeen
+from bot.core.report import Against, MarkoutReport
+from bot.core.settings import PaceSettings
+from bot.core.strategy import Levels, Quote
+from venue.crowd.tape import BookRecord, Tape, TradeRecord, decode_record, read_tape
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import BookSide, Outcome, Price, Qty, complement
+from venue.wire.names import MarketId
+
+QTY: Final = Qty(10)
+_DECIDE_NS: Final = NS_PER_SECOND
+_HOUR_NS: Final = 3600 * NS_PER_SECOND
+_NAME: Final = "at touch"
+
+
+class TouchScore(msgspec.Struct, frozen=True):
+    """What came of it by one bound. fills, qty: met. markouts: how far values had moved in favour
+    of fills, cents a share."""
+
+    tape: str
+    bound: str
+    fills: int
+    qty: int
+    markouts: tuple[MarkoutReport, ...]
+
+
+def at_touch(folder: Path, records_max: int | None = None) -> tuple[TouchScore, ...]:
+    """Score a tape of whole books, one row per bound. records_max: the first so many of it.
+
+    Raises TapeFault for a tape that cannot be read, ValueError when it holds no whole books.
+    """
+    tape = read_tape(folder)
+    if not any(isinstance(decode_record(line), BookRecord) for line in tape.lines[:100]):
+        raise ValueError(f"{tape.name}: no whole books were recorded")
+    return tuple(_Run(tape, bound).score(records_max) for bound in Bound)
+
+
+class _Run:
+    """One pass over a tape."""
+
+    def __init__(self, tape: Tape, bound: Bound) -> None:
+        self._tape = tape
+        self._bound = bound
+        self._rung = HypotheticalRung(bound, _NAME, PaceSettings(), self._met)
+        self._curve = FairCurve(None)
+        self._traded = TradedPrice()
+        self._close_ns = -(-tape.end_ts // _HOUR_NS) * _HOUR_NS
+        self._now_ns = 0
+        self._decided_ns = 0
+        self._fills: list[tuple[int, Met]] = []
+        # What the values were from which instant on, in thousandths of a cent.
+        self._times: list[int] = []
+        self._values: dict[Against, list[int]] = {Against.FAIR: [], Against.MID: []}
+
+    def score(self, records_max: int | None) -> TouchScore:
+        """Play the tape, then follow the fills up."""
+        for number, line in enumerate(self._tape.lines[:records_max]):
+            record = decode_record(line)
+            self._now_ns = record.ts
+            if isinstance(record, BookRecord):
+                self._shown(record)
+            elif isinstance(record, TradeRecord):
+                self._traded.update(record.price, record.qty, record.ts)
+                bought = record.taker_outcome is Outcome.YES
+                price, size = Price(record.price), Qty(record.qty)
+                market_id = MarketId(record.ticker)
+                seen = TradeSeen(market_id, record.ts, str(number), price, size, bought)
+                self._rung.printed(seen)
+        markouts = Markouts()
+        for filled_ns, met in self._fills:
+            self._follow(markouts, filled_ns, met)
+        return TouchScore(
+            self._tape.name,
+            self._bound.value,
+            len(self._fills),
+            sum(met.qty for _, met in self._fills),
+            markouts.report(),
+        )
+
+    def _shown(self, record: BookRecord) -> None:
+        bids: Levels = tuple((Price(price), Qty(size)) for price, size in record.yes)
+        asks: Levels = tuple((complement(Price(price)), Qty(size)) for price, size in record.no)
+        now_ns = record.ts
+        self._rung.shown(bids, asks, now_ns)
+        if now_ns < self._decided_ns + _DECIDE_NS or not bids or not asks:
+            return
+        self._decided_ns = now_ns
+        seen = RungInput(bids, asks, now_ns, self._traded.read())
+        left_s = (self._close_ns - now_ns) / NS_PER_SECOND
+        (fair,) = self._curve.update([seen], None, left_s, now_ns)
+        self._traded.follow(self._curve.volatilities[0])
+        if fair is not None:
+            self._times.append(now_ns)
+            self._values[Against.FAIR].append(round(MILLI * fair.value_cents))
+            self._values[Against.MID].append(MILLI * (bids[0][0] + asks[0][0]) // 2)
+        quotes = (
+            Quote(BookSide.BID, bids[0][0], QTY),
+            Quote(BookSide.ASK, asks[0][0], QTY),
+        )
+        self._rung.want(quotes, (), now_ns)
+
+    def _met(self, met: Met) -> None:
+        self._fills.append((self._now_ns, met))
+
+    def _follow(self, markouts: Markouts, filled_ns: int, met: Met) -> None:
+        """What the values were at each horizon after a fill; none past the end of the tape."""
+        sign = 1 if met.side is BookSide.BID else -1
+        for place, horizon_s in enumerate(HORIZONS_S):
+            found = bisect_left(self._times, filled_ns + horizon_s * NS_PER_SECOND)
+            if found < len(self._times):
+                for against, values in self._values.items():
+                    moved = sign * (values[found] - MILLI * met.price)
+                    markouts.add(against, place, moved, met.qty, filled_ns)

@@ -1,0 +1,1 @@
+"""How strategies compare: the whole trader in seeded worlds, paired, with what chance allows."""

@@ -1,0 +1,327 @@
+"""From lives to findings: points, frontiers, claims at equal risk, what a budget costs.
+
+The setting of each strategy is chosen on the tuning seeds, by mean over standard deviation, and
+everything reported is of the report seeds. The first entry is the champion; each claim is that it
+gains more than another at equal standard deviation, in one world.
+
+Source: strategy, 3, Protocol.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+
+from bot.lab.evaluate import statistics as stats
+from bot.lab.evaluate.life import Lived
+from bot.lab.evaluate.lineup import Entry
+from bot.lab.evaluate.results import Results, Task
+from bot.lab.evaluate.statistics import Floats, Interval
+from bot.lab.evaluate.worlds import World
+
+AVERAGED: Final = (
+    "spread",
+    "inventory",
+    "fees",
+    "adverse",
+    "drift",
+    "early",
+    "drawdown",
+    "worst_max",
+    "worst_mean",
+    "locked",
+    "uptime",
+    "touch_share",
+    "quoted_spread",
+    "minute_ratio",
+    "fills",
+    "filled_qty",
+    "noise_share",
+    "requests",
+    "refused_for_pace",
+    "waste",
+    "errors",
+    "cpu_s",
+)
+_MONEY: Final = frozenset(
+    (
+        *("spread", "inventory", "fees", "adverse", "drift", "early"),
+        *("drawdown", "worst_max", "worst_mean", "locked", "waste"),
+    )
+)
+
+
+class Point(msgspec.Struct, frozen=True, kw_only=True):
+    """One setting in one world over the report seeds. Money in dollars.
+
+    chosen: whether it was chosen on the tuning seeds. worst_usage: mean of the largest worst case
+    by the budget, None without one. means: averages over seeds of what is measured of each life.
+    markouts: cents a share by horizon against the true value, and against others' mid.
+    """
+
+    value: float | None
+    params: dict[str, Any]
+    chosen: bool
+    seeds: int
+    mean: float
+    sd: float
+    ratio: float
+    q05: float
+    q01: float
+    worst_99: float
+    worst_usage: float | None
+    requests_per_fill: float
+    latched: int
+    means: dict[str, float]
+    markouts: dict[str, dict[str, float]]
+
+
+class Line(msgspec.Struct, frozen=True):
+    """An entry in a world: its frontier, in the order of its risk parameter."""
+
+    entry: str
+    world: str
+    risk: str
+    points: list[Point]
+
+    @property
+    def chosen(self) -> Point:
+        """The point that was chosen."""
+        return next(point for point in self.points if point.chosen)
+
+
+class Claim(msgspec.Struct, frozen=True, kw_only=True):
+    """The champion against another in a world.
+
+    gain: dollars a life at equal sd. ratio_gain: of mean over sd, at the chosen settings. p: of the
+    gain, corrected over every claim made. wins, losses: seeds on which the champion gained more or
+    less than the other scaled to the same sd.
+    """
+
+    world: str
+    rival: str
+    sd: float
+    gain: Interval
+    ratio_gain: Interval
+    p: float
+    wins: int
+    losses: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether the whole interval is above zero."""
+        return self.gain.low > 0
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether the whole interval is below zero."""
+        return self.gain.high < 0
+
+
+class BudgetLine(msgspec.Struct, frozen=True, kw_only=True):
+    """What a hard budget does to one setting in a world. Dollars; shares of what there was."""
+
+    entry: str
+    world: str
+    budget: int
+    mean_before: float
+    mean_after: float
+    mean_kept: Interval
+    q01_before: float
+    q01_after: float
+    q05_before: float
+    q05_after: float
+
+
+class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is reported."""
+
+    champion: str
+    code: str
+    seeds: str
+    tuned_on: str
+    worlds: list[str]
+    entries: list[str]
+    lines: list[Line]
+    claims: list[Claim]
+    budgets: list[BudgetLine]
+    variants: int
+
+
+class _Cell:
+    """The lives of an entry in a world: a row by seed for each setting."""
+
+    def __init__(
+        self, results: Results, entry: Entry, world: World, seeds: range, tune: range | None
+    ) -> None:
+        self.entry, self.world = entry, world
+        self.settings = entry.settings()
+        self.lives = [_lives(results, entry, each, world, seeds) for each in self.settings]
+        self.nets: Floats = np.array([[one.net / 100 for one in row] for row in self.lives])
+        chosen_by = self.nets
+        if tune is not None:
+            tuned = [_lives(results, entry, each, world, tune) for each in self.settings]
+            chosen_by = np.array([[one.net / 100 for one in row] for row in tuned])
+        self.chosen = int(np.argmax([stats.ratio(row) for row in chosen_by]))
+
+    @property
+    def best(self) -> Floats:
+        """Profits by seed at the chosen setting, dollars."""
+        row: Floats = self.nets[self.chosen]
+        return row
+
+
+def _lives(
+    results: Results, entry: Entry, params: dict[str, Any], world: World, seeds: range
+) -> list[Lived]:
+    found = [results.get(Task(entry, params, world, seed)) for seed in seeds]
+    assert all(each is not None for each in found), "a life is missing"
+    return [each for each in found if each is not None]
+
+
+def compare(
+    results: Results,
+    entries: Sequence[Entry],
+    worlds: Sequence[World],
+    seeds: range,
+    tune: range | None,
+    code: str,
+) -> Comparison:
+    """What there is to be said of lives that were all lived. The first entry is the champion."""
+    cells = {
+        (entry.name, world.name): _Cell(results, entry, world, seeds, tune)
+        for world in worlds
+        for entry in entries
+    }
+    champion, names = entries[0].name, [entry.name for entry in entries]
+    places = stats.resamples(len(seeds))
+    raw = [
+        _claim(cells[champion, world.name], cells[name, world.name], places)
+        for world in worlds
+        for name in names[1:]
+        if cells[name, world.name].entry.budget_cents is None
+    ]
+    corrected = stats.holm({(c.world, c.rival): c.gain.p for c in raw})
+    claims = [msgspec.structs.replace(c, p=corrected[c.world, c.rival]) for c in raw]
+    return Comparison(
+        champion=champion,
+        code=code,
+        seeds=_span(seeds),
+        tuned_on=_span(tune) if tune is not None else "",
+        worlds=[world.name for world in worlds],
+        entries=names,
+        lines=[_line(cell) for cell in cells.values()],
+        claims=claims,
+        budgets=_budgets(cells, entries, places),
+        variants=sum(len(entry.settings()) for entry in entries),
+    )
+
+
+def _span(seeds: range) -> str:
+    return f"{seeds.start}-{seeds.stop - 1}"
+
+
+def _claim(champion: _Cell, rival: _Cell, places: stats.Ints) -> Claim:
+    sd = float(champion.best.std(ddof=1)) if champion.best.shape[0] > 1 else 0.0
+    other_sd = float(rival.best.std(ddof=1)) if rival.best.shape[0] > 1 else 0.0
+    scaled = rival.best * (sd / other_sd if other_sd > 0 else 1.0)
+    wins, losses = stats.signs(champion.best, scaled)
+    gain = stats.difference_at_equal_sd(champion.nets, rival.nets, sd, places)
+    return Claim(
+        world=champion.world.name,
+        rival=rival.entry.name,
+        sd=sd,
+        gain=gain,
+        ratio_gain=stats.ratio_difference(champion.best, rival.best, places),
+        p=gain.p,
+        wins=wins,
+        losses=losses,
+    )
+
+
+def _line(cell: _Cell) -> Line:
+    entry = cell.entry
+    values: Sequence[float | None] = entry.values or (None,)
+    points = [
+        _point(cell, place, value, chosen=place == cell.chosen)
+        for place, value in enumerate(values)
+    ]
+    return Line(entry.name, cell.world.name, entry.risk, points)
+
+
+def _point(cell: _Cell, place: int, value: float | None, *, chosen: bool) -> Point:
+    lives, nets = cell.lives[place], cell.nets[place]
+    averages = {name: _average(lives, name) for name in AVERAGED}
+    worst = np.array([life.worst_max / 100 for life in lives])
+    fills = sum(life.fills for life in lives)
+    budget = cell.entry.budget_cents
+    return Point(
+        value=value,
+        params=cell.settings[place],
+        chosen=chosen,
+        seeds=len(lives),
+        mean=float(nets.mean()),
+        sd=float(nets.std(ddof=1)) if len(nets) > 1 else 0.0,
+        ratio=stats.ratio(nets),
+        q05=float(np.quantile(nets, 0.05)),
+        q01=float(np.quantile(nets, 0.01)),
+        worst_99=float(np.quantile(worst, 0.99)),
+        worst_usage=None if budget is None else float(worst.mean()) * 100 / budget,
+        requests_per_fill=sum(life.requests for life in lives) / max(1, fills),
+        latched=sum(bool(life.latched) for life in lives),
+        means=averages,
+        markouts=_markouts(lives),
+    )
+
+
+def _average(lives: Sequence[Lived], name: str) -> float:
+    total = sum(float(getattr(life, name)) for life in lives) / len(lives)
+    return total / 100 if name in _MONEY else total
+
+
+def _markouts(lives: Sequence[Lived]) -> dict[str, dict[str, float]]:
+    """Markouts of all fills of all lives, weighted by shares, by group and horizon."""
+    sums: dict[str, dict[str, tuple[float, int]]] = {}
+    for life in lives:
+        for each in life.markouts:
+            row = sums.setdefault(each.group, {})
+            name = f"{each.against}_{each.horizon_s}s"
+            cents, qty = row.get(name, (0.0, 0))
+            row[name] = (cents + each.cents * each.qty, qty + each.qty)
+    return {
+        group: {name: cents / max(1, qty) for name, (cents, qty) in row.items()}
+        for group, row in sums.items()
+    }
+
+
+def _budgets(
+    cells: dict[tuple[str, str], _Cell], entries: Sequence[Entry], places: stats.Ints
+) -> list[BudgetLine]:
+    """Each entry under a budget beside the same without it, at the setting chosen without it."""
+    found: list[BudgetLine] = []
+    plain = {entry.name for entry in entries if entry.budget_cents is None}
+    for (name, world), cell in cells.items():
+        budget = cell.entry.budget_cents
+        free = name.partition("_budget")[0]
+        if budget is None or free not in plain:
+            continue
+        before = cells[free, world].best
+        after: Floats = cell.nets[cells[free, world].chosen]
+        kept = float(after.mean() / before.mean()) if before.mean() else 0.0
+        drawn = after[places].mean(axis=1) / before[places].mean(axis=1)
+        found.append(
+            BudgetLine(
+                entry=free,
+                world=world,
+                budget=budget // 100,
+                mean_before=float(before.mean()),
+                mean_after=float(after.mean()),
+                mean_kept=stats.interval(kept, drawn),
+                q01_before=float(np.quantile(before, 0.01)),
+                q01_after=float(np.quantile(after, 0.01)),
+                q05_before=float(np.quantile(before, 0.05)),
+                q05_after=float(np.quantile(after, 0.05)),
+            )
+        )
+    return found

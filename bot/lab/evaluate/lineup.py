@@ -1,0 +1,177 @@
+"""What is compared with what: each entry a strategy, fixed parameters, and its risk parameter's
+values.
+
+The risk parameter is what an operator turns to trade less or more risk; a frontier is drawn by
+sweeping it. Where a strategy has none, its size is swept instead.
+
+Source: strategy, 2; 3, Protocol 3, 4 and 6.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pydantic
+
+from bot.core.strategy import Strategy
+from bot.io.plugins import StrategyFault, find_strategy
+
+Params = Mapping[str, Any]
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A line of the comparison.
+
+    plugin: as `find_strategy` takes it; empty for doing nothing. fixed: parameters beside the risk
+    parameter `risk`, which takes each of `values`; no values is one setting. budget_cents: what
+    the event may lose at worst, None without a limit. is_baseline: always shown.
+    """
+
+    name: str
+    plugin: str
+    fixed: dict[str, Any] = {}
+    risk: str = ""
+    values: tuple[float | int, ...] = ()
+    budget_cents: int | None = None
+    is_baseline: bool = False
+
+    def settings(self) -> tuple[dict[str, Any], ...]:
+        """The parameters of every point of its frontier."""
+        if not self.values:
+            return (dict(self.fixed),)
+        return tuple({**self.fixed, **self._turned(value)} for value in self.values)
+
+    def _turned(self, value: float | int) -> dict[str, Any]:
+        """The risk parameter at a value; several names joined by + take it together."""
+        return dict.fromkeys(self.risk.split("+"), value)
+
+    def make(self, params: Params, folder: Path) -> Strategy:
+        """A fresh strategy. Raises StrategyFault when its parameters are none of its schema."""
+        found = find_strategy(self.plugin, folder)
+        try:
+            return found(found.Params.model_validate(dict(params)))
+        except pydantic.ValidationError as fault:
+            raise StrategyFault(f"{self.name}: {fault}") from fault
+
+
+_JOINT: Final = {"levels": 1, "far_qty": 0}
+_HALVES: Final = (1.5, 3.0, 6.0, 12.0, 25.0)
+_LOTS: Final = (3, 6, 12, 25)
+
+
+def _joint(name: str, *, is_baseline: bool = False, **fixed: Any) -> Entry:
+    """A form of the ladder strategy, swept over how soon its holdings move its prices."""
+    values = fixed.pop("values", _HALVES)
+    return Entry(
+        name,
+        "ladder_joint",
+        {**_JOINT, **fixed},
+        "q_half_lots",
+        values,
+        is_baseline=is_baseline,
+    )
+
+
+PURE_MM: Final = {
+    "bid_spread_pct": 6.0,
+    "ask_spread_pct": 6.0,
+    "order_refresh_time_s": 10.0,
+    "filled_order_delay_s": 10.0,
+    "minimum_spread_pct": -100,
+}
+
+ENTRIES: Final = (
+    _joint("ladder_joint"),
+    Entry("do_nothing", "", is_baseline=True),
+    Entry("pure_mm", "pure_mm", PURE_MM, "order_amount_qty", _LOTS, is_baseline=True),
+    Entry(
+        "no_skew",
+        "ladder_joint",
+        {**_JOINT, "skew_half_spread_cents": 0.0},
+        "lot_qty",
+        _LOTS,
+        is_baseline=True,
+    ),
+    _joint("per_rung", alpha=0.0, is_baseline=True),
+    Entry(
+        "queue_touch",
+        "queue_touch",
+        {"lot_qty": 10},
+        "grid",
+        (3, 10, 30, 100),
+        is_baseline=True,
+    ),
+    Entry("glft", "glft", {"lot_qty": 10}, "risk_aversion", (0.002, 0.01, 0.05, 0.2)),
+    Entry(
+        "avellaneda_stoikov",
+        "avellaneda_stoikov",
+        {"mode": "paper", "order_amount_qty": 10},
+        "risk_aversion",
+        (0.001, 0.005, 0.02, 0.1),
+    ),
+    Entry("bands", "bands", {"sync_s": 10.0}),
+    Entry("amm", "amm", {}, "max_collateral_cents", (5_000, 10_000, 20_000, 50_000)),
+    Entry("lmsr", "lmsr", {}, "b_dollars", (12.5, 25.0, 50.0, 100.0)),
+    Entry("arb", "arb", {}),
+    Entry("fixed_spread", "fixed_spread", {}, "max_position_qty", (20, 50, 100, 200)),
+)
+"""Everything that comes with the program, and the baselines."""
+
+ABLATIONS: Final = (
+    _joint("rule_quad", rule="quad"),
+    _joint("rule_cara", rule="cara"),
+    _joint("alpha_half", alpha=0.5),
+    _joint("levels_3", levels=3, lot_qty=5),
+    _joint("no_adverse", adverse_probit=0.0, informed_max=0.0),
+    _joint("no_staleness", staleness_s=0.0),
+    _joint("fixed_intensity", learn_intensity=False),
+    _joint("fee_per_fill", fee_basis="fill"),
+    _joint("far_quotes", far_qty=1),
+    _joint("lot_30", lot_qty=30),
+)
+"""`ladder_joint` with one ingredient changed or left out."""
+
+
+def with_budget(entry: Entry, budget_cents: int) -> Entry:
+    """The same under a hard budget of what the event may lose."""
+    name = f"{entry.name}_budget{budget_cents // 100}"
+    return msgspec.structs.replace(entry, name=name, budget_cents=budget_cents, is_baseline=False)
+
+
+def entries_named(text: str, *, baselines: bool = True) -> tuple[Entry, ...]:
+    """The entries that a comma-separated text names, the first one first, and the baselines.
+
+    A name is that of an entry, an ablation, `all`, `ablations`, NAME@DOLLARS for one under a
+    budget, or anything `find_strategy` takes, at its defaults. Raises StrategyFault for a name
+    that is none.
+    """
+    known = {entry.name: entry for entry in (*ENTRIES, *ABLATIONS)}
+    found: dict[str, Entry] = {}
+    for name in (part.strip() for part in text.split(",")):
+        plain, _, dollars = name.partition("@")
+        if name == "all":
+            found.update({entry.name: entry for entry in ENTRIES})
+        elif name == "ablations":
+            found.update({entry.name: entry for entry in ABLATIONS})
+        elif plain in known and dollars.isdigit():
+            entry = with_budget(known[plain], 100 * int(dollars))
+            found[entry.name] = entry
+        elif name in known:
+            found[name] = known[name]
+        else:
+            find_strategy(name, Path())
+            found[name] = Entry(name, name)
+    if baselines:
+        for entry in ENTRIES:
+            if entry.is_baseline:
+                found.setdefault(entry.name, entry)
+    return tuple(found.values())
+
+
+def short_hash(params: Params, budget_cents: int | None) -> str:
+    """Twelve digits that name a setting."""
+    text = json.dumps([dict(params), budget_cents], sort_keys=True)
+    return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()

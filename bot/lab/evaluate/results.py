@@ -1,0 +1,212 @@
+"""Lives that were lived: run in several processes, kept in a file, never lived twice.
+
+A life is named by strategy, parameters, world, seed and the code that it hangs on; a broken-off
+evaluation goes on where it stopped, and a changed line of code makes everything new.
+
+Source: strategy, 3, Protocol.
+"""
+
+import hashlib
+import multiprocessing
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from bot.core.strategy import Strategy
+from bot.io.plugins import find_strategy
+from bot.lab.evaluate.draws import Draws, draw
+from bot.lab.evaluate.life import Lived, live
+from bot.lab.evaluate.lineup import Entry, short_hash
+from bot.lab.evaluate.worlds import World
+
+_ROOT: Final = Path(__file__).parents[3]
+_CODE: Final = ("bot/core", "bot/lab/evaluate", "venue/core", "venue/read", "venue/wire")
+_NOT_LIVED: Final = (
+    "page.py",
+    "tables.py",
+    "statistics.py",
+    "seeds.py",
+    "results.py",
+    "compare.py",
+)
+
+
+class Task(msgspec.Struct, frozen=True):
+    """One life to be lived."""
+
+    entry: Entry
+    params: dict[str, Any]
+    world: World
+    seed: int
+
+    @property
+    def setting(self) -> str:
+        """What names the strategy and its parameters."""
+        return f"{self.entry.plugin}:{short_hash(self.params, self.entry.budget_cents)}"
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """A life that was lived, with its name."""
+
+    key: str
+    lived: Lived
+
+
+NOTHING: Final = Lived(
+    net=0,
+    spread=0.0,
+    inventory=0.0,
+    fees=0,
+    adverse=0.0,
+    drift=0.0,
+    early=0.0,
+    drawdown=0.0,
+    minute_ratio=0.0,
+    worst_max=0,
+    worst_mean=0.0,
+    locked=0.0,
+    uptime=0.0,
+    touch_share=0.0,
+    quoted_spread=0.0,
+    fills=0,
+    filled_qty=0,
+    taken_qty=0,
+    noise_qty=0,
+    noise_share=0.0,
+    requests=0,
+    writes=0,
+    refused_for_pace=0,
+    waste=0.0,
+    decisions=0,
+    errors=0,
+    latched="",
+    markouts=[],
+)
+"""What doing nothing comes to, in every world."""
+
+
+def code_digest(plugin: str = "", folder: Path = _ROOT) -> str:
+    """What names the code that a life of a strategy hangs on; of all but the strategy if empty."""
+    digest = hashlib.blake2b(_shared_code(), digest_size=6)
+    if plugin:
+        found = find_strategy(plugin, folder)
+        digest.update(_source(found))
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _shared_code() -> bytes:
+    digest = hashlib.blake2b(digest_size=16)
+    for part in _CODE:
+        for path in sorted((_ROOT / part).rglob("*.py")):
+            if path.name not in _NOT_LIVED or path.parent.name != "evaluate":
+                digest.update(path.relative_to(_ROOT).as_posix().encode())
+                digest.update(path.read_bytes())
+    return digest.digest()
+
+
+def _source(found: type[Strategy]) -> bytes:
+    import inspect
+
+    return Path(inspect.getfile(found)).read_bytes()
+
+
+def tasks_of(entries: Sequence[Entry], worlds: Sequence[World], seeds: Iterable[int]) -> list[Task]:
+    """Every life of an evaluation, seed by seed, so that what is there early is balanced."""
+    return [
+        Task(entry, params, world, seed)
+        for seed in seeds
+        for world in worlds
+        for entry in entries
+        if entry.plugin
+        for params in entry.settings()
+    ]
+
+
+class Results:
+    """Lives by name, in memory and in a file that only grows. path None: in memory alone."""
+
+    def __init__(self, path: Path | None, folder: Path = _ROOT) -> None:
+        self._folder = folder
+        self._lived: dict[str, Lived] = {}
+        self._digests: dict[str, str] = {}
+        self._path = path
+        if path is not None and path.exists():
+            self._read(path)
+
+    def _read(self, path: Path) -> None:
+        decoder = msgspec.json.Decoder(Kept)
+        for line in path.read_bytes().splitlines():
+            try:
+                kept = decoder.decode(line)
+            except msgspec.DecodeError:
+                continue  # the last line of a run that was killed, or of other code
+            self._lived[kept.key] = kept.lived
+
+    def key(self, task: Task) -> str:
+        """The name of a life."""
+        digest = self._digests.get(task.entry.plugin)
+        if digest is None:
+            digest = self._digests[task.entry.plugin] = code_digest(task.entry.plugin, self._folder)
+        return f"{task.setting}/{task.world.key}/{task.seed}/{digest}"
+
+    def get(self, task: Task) -> Lived | None:
+        """What came of a life, None when it was not lived yet."""
+        return self._lived.get(self.key(task)) if task.entry.plugin else NOTHING
+
+    def put(self, task: Task, lived: Lived) -> None:
+        """Keep what came of a life."""
+        key = self.key(task)
+        self._lived[key] = lived
+        if self._path is not None:
+            with self._path.open("ab") as file:
+                file.write(msgspec.json.encode(Kept(key, lived)) + b"\n")
+
+    def missing(self, tasks: Iterable[Task]) -> list[Task]:
+        """The lives that are still to be lived, each once."""
+        wanted = {self.key(task): task for task in tasks if self.get(task) is None}
+        return list(wanted.values())
+
+    def live_through(self, tasks: Sequence[Task], jobs: int) -> Iterator[Task]:
+        """Live the lives that are missing, in `jobs` processes; each task is told as it ends."""
+        for task, lived in _many(tasks, self._folder, jobs):
+            self.put(task, lived)
+            yield task
+
+
+@lru_cache(maxsize=4)
+def _draws(world: World, seed: int) -> Draws:
+    return draw(world, seed)
+
+
+def lived(task: Task, folder: Path = _ROOT) -> Lived:
+    """Live one life. Raises DoesNotClose, and StrategyFault for a strategy that there is not."""
+    draws = _draws(task.world, task.seed)
+    began_s = time.process_time()
+    entry = task.entry
+    entry.make(task.params, folder)  # a wrong parameter is told before anything is lived
+    came = live(task.world, draws, lambda: entry.make(task.params, folder), entry.budget_cents)
+    return msgspec.structs.replace(came, cpu_s=time.process_time() - began_s)
+
+
+def _many(tasks: Sequence[Task], folder: Path, jobs: int) -> Iterator[tuple[Task, Lived]]:
+    if jobs <= 1:
+        for task in tasks:
+            yield task, lived(task, folder)
+        return
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        waiting: deque[tuple[Task, Future[Lived]]] = deque()
+        for task in tasks:
+            waiting.append((task, pool.submit(lived, task, folder)))
+            if len(waiting) >= 4 * jobs:
+                first, future = waiting.popleft()
+                yield first, future.result()
+        while waiting:
+            first, future = waiting.popleft()
+            yield first, future.result()

@@ -1,0 +1,59 @@
+"""Which seeds may be looked at when: blocks, and the log of every opening of the holdout.
+
+Source: strategy, 3, Protocol 1.
+"""
+
+from pathlib import Path
+from typing import Final
+
+DEVELOPMENT: Final = range(1, 1000)
+REPORT: Final = range(1001, 2000)
+HOLDOUT: Final = range(9001, 10_000)
+
+_HEAD: Final = (
+    "# Openings of the holdout\n\n"
+    "Seeds 9001-9999 are looked at once per release. `bot evaluate --holdout` adds a line here\n"
+    "before it lives through the first of them.\n\n"
+    "| date (UTC) | seeds | strategies | worlds | code |\n|---|---|---|---|---|\n"
+)
+
+
+class SeedFault(Exception):
+    """Seeds that cannot be lived through; the text says why."""
+
+
+def seeds_named(text: str) -> range:
+    """The seeds of a text such as `1-999` or `7`. Raises SeedFault when it is none."""
+    first, dash, last = text.strip().partition("-")
+    ends = (first, last) if dash else (first, first)
+    if not all(end.isascii() and end.isdigit() for end in ends):
+        raise SeedFault(f"seeds {text!r}: two numbers, the smaller first, such as 1-999")
+    low, high = int(ends[0]), int(ends[1])
+    if not 1 <= low <= high:
+        raise SeedFault(f"seeds {text!r}: two numbers, the smaller first, such as 1-999")
+    return range(low, high + 1)
+
+
+def is_held_out(seeds: range) -> bool:
+    """Whether any of them is of the holdout."""
+    return seeds.start < HOLDOUT.stop and seeds.stop > HOLDOUT.start
+
+
+def admit(seeds: range, *, holdout: bool) -> None:
+    """Let seeds be lived through. Raises SeedFault for those of the holdout without the flag."""
+    if is_held_out(seeds) and not holdout:
+        raise SeedFault(
+            f"seeds {seeds.start}-{seeds.stop - 1}: 9001-9999 are the holdout, looked at once per "
+            "release; --holdout opens it and logs that"
+        )
+
+
+def log_opening(
+    path: Path, date: str, seeds: range, strategies: str, worlds: str, code: str
+) -> None:
+    """Add a line to the log of openings, which begins with a heading."""
+    if not path.exists():
+        path.write_text(_HEAD, encoding="utf-8")
+    line = f"| {date} | {seeds.start}-{seeds.stop - 1} | {strategies} | {worlds} | {code} |\n"
+    with path.open("a", encoding="utf-8") as log:
+        log.write(line)

@@ -1,0 +1,169 @@
+"""The findings as text: Markdown for docs/strategies.md, nulls included, worst cells marked.
+
+Source: strategy, 3, Protocol 8.
+"""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from bot.lab.evaluate.compare import Claim, Comparison, Point
+
+BEGIN: Final = "<!-- evaluation: begin -->"
+END: Final = "<!-- evaluation: end -->"
+
+
+def markdown(found: Comparison) -> str:
+    """Every table, one world after another."""
+    parts = [_head(found), _claims(found)]
+    if found.budgets:
+        parts.append(_budgets(found))
+    parts += [_world(found, world) for world in found.worlds]
+    return "\n\n".join(parts) + "\n"
+
+
+def write_into(path: Path, found: Comparison) -> None:
+    """Put the tables between the two markers of a file. Raises ValueError when it has none."""
+    text = path.read_text(encoding="utf-8")
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{path}: no {BEGIN} and {END} to put the tables between")
+    path.write_text(f"{before}{BEGIN}\n{markdown(found)}{END}{after}", encoding="utf-8")
+
+
+def verdict(claim: Claim) -> str:
+    """What an interval says, in a word: yes, no, or open where it spans zero."""
+    if claim.holds:
+        return "yes"
+    return "**no**" if claim.is_worse else "open"
+
+
+def worst_cells(claims: Iterable[Claim]) -> set[tuple[str, str]]:
+    """For each rival the world in which the champion gains least, by its sd."""
+    least: dict[str, Claim] = {}
+    for claim in claims:
+        last = least.get(claim.rival)
+        if last is None or _scaled(claim) < _scaled(last):
+            least[claim.rival] = claim
+    return {(claim.world, claim.rival) for claim in least.values()}
+
+
+def _scaled(claim: Claim) -> float:
+    return claim.gain.value / claim.sd if claim.sd > 0 else 0.0
+
+
+def _head(found: Comparison) -> str:
+    tuned = (
+        f"settings chosen on seeds {found.tuned_on}"
+        if found.tuned_on
+        else "**settings chosen on the very seeds reported**"
+    )
+    return (
+        f"Seeds {found.seeds}, {tuned}; {len(found.entries)} entries, {found.variants} settings, "
+        f"{len(found.worlds)} worlds, {len(found.claims)} claims; code {found.code}."
+    )
+
+
+def _claims(found: Comparison) -> str:
+    rows = [
+        f"### `{found.champion}` against each other, at equal sd",
+        "",
+        "| world | against | at sd | gain $ [95 %] | p, Holm | mean/sd gain [95 %] "
+        "| seeds won-lost | better |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
+    worst = worst_cells(found.claims) if len(found.worlds) > 1 else set()
+    for claim in found.claims:
+        mark = " (worst)" if (claim.world, claim.rival) in worst else ""
+        gain, ratio = claim.gain, claim.ratio_gain
+        rows.append(
+            f"| {claim.world}{mark} | {claim.rival} | {claim.sd:.1f} "
+            f"| {gain.value:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}] | {claim.p:.4f} "
+            f"| {ratio.value:+.3f} [{ratio.low:+.3f}, {ratio.high:+.3f}] "
+            f"| {claim.wins}-{claim.losses} | {verdict(claim)} |"
+        )
+    return "\n".join(rows)
+
+
+def _budgets(found: Comparison) -> str:
+    rows = [
+        "### What a budget does",
+        "",
+        "| world | entry | budget $ | mean $ | kept [95 %] | q05 $ | q01 $ |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for line in found.budgets:
+        kept = line.mean_kept
+        rows.append(
+            f"| {line.world} | {line.entry} | {line.budget} "
+            f"| {line.mean_before:.2f} -> {line.mean_after:.2f} "
+            f"| {kept.value:.0%} [{kept.low:.0%}, {kept.high:.0%}] "
+            f"| {line.q05_before:.2f} -> {line.q05_after:.2f} "
+            f"| {line.q01_before:.2f} -> {line.q01_after:.2f} |"
+        )
+    return "\n".join(rows)
+
+
+_HEADS: Final = (
+    "entry",
+    "at",
+    "mean $",
+    "sd",
+    "mean/sd",
+    "q05",
+    "q01",
+    "spread",
+    "inventory",
+    "fees",
+    "adverse",
+    "early",
+    "drawdown",
+    "worst case 99 %",
+    "mark 10 s c",
+    "fills",
+    "requests a fill",
+    "429",
+    "both within 2c",
+    "at touch",
+    "waste",
+)
+
+
+def _world(found: Comparison, world: str) -> str:
+    rows = [f"### {world}", "", _row(_HEADS), _row(["---"] * len(_HEADS))]
+    for line in found.lines:
+        if line.world == world:
+            rows.append(_row(_cells(line.entry, line.risk, line.chosen)))
+    return "\n".join(rows)
+
+
+def _cells(entry: str, risk: str, point: Point) -> list[str]:
+    means = point.means
+    at = "" if point.value is None else f"{risk} {point.value:g}"
+    mark = point.markouts.get("all", {}).get("fair_10s")
+    latched = f" (latched {point.latched})" if point.latched else ""
+    dollars = [means[name] for name in ("spread", "inventory", "fees", "adverse", "early")]
+    return [
+        entry + latched,
+        at,
+        f"{point.mean:.2f}",
+        f"{point.sd:.2f}",
+        f"{point.ratio:.2f}",
+        f"{point.q05:.1f}",
+        f"{point.q01:.1f}",
+        *(f"{each:.2f}" for each in dollars),
+        f"{means['drawdown']:.1f}",
+        f"{point.worst_99:.0f}",
+        "" if mark is None else f"{mark:+.2f}",
+        f"{means['fills']:.0f}",
+        f"{point.requests_per_fill:.1f}",
+        f"{means['refused_for_pace']:.1f}",
+        f"{means['uptime']:.1%}",
+        f"{means['touch_share']:.0%}",
+        f"{means['waste']:.2f}",
+    ]
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"

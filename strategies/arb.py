@@ -1,0 +1,234 @@
+"""Trading away prices that contradict each other: a higher strike bid above a lower one's ask.
+
+Where a strike pays, every lower one pays. So YES of the lower strike bought and YES of the higher
+one sold never lose more than the difference of their prices, and where the higher one is bid above
+the ask of the lower one, something is left in every outcome. No other contradiction needs to be
+looked for: a curve fits between all bids and asks if and only if there is no such pair.
+
+One pair at a time: the leg with the thinner touch first, all of it or nothing; once its fill is
+seen, the other one for as many shares, a tick of slack allowed. If that one misses, what is held is
+the skew's business.
+
+Source: strategy, 1(h) and section 2.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from pydantic import Field
+
+from bot.core.pricing.costs import capital
+from bot.core.pricing.price import inside
+from bot.core.strategy import EventView, Quotes, RungView, Strategy, Take
+from venue.wire.money import (
+    PAYOUT_CENTS,
+    PRICE_MAX,
+    PRICE_MIN,
+    TICK_CENTS,
+    BookSide,
+    FeeUnits,
+    Price,
+    Qty,
+    complement,
+    fee_cents,
+    reserve_cents,
+)
+
+_BID = BookSide.BID
+_ASK = BookSide.ASK
+_SECONDS_A_DAY = 86_400
+
+
+class Pair(msgspec.Struct, frozen=True):
+    """A contradiction: `low` can be bought at `ask`, `high` sold at `bid` above it.
+
+    qty: shares at both touches, at most. profit_cents: what is left in every outcome at least,
+    both fees paid.
+    """
+
+    low: RungView
+    high: RungView
+    ask: Price
+    bid: Price
+    qty: Qty
+    profit_cents: int
+
+
+def contradicts(rungs: Sequence[RungView]) -> bool:
+    """Whether no survival curve fits between the bids and the asks of a ladder, lowest first."""
+    cheapest = PAYOUT_CENTS
+    for rung in rungs:
+        if rung.best_bid is not None and rung.best_bid > cheapest:
+            return True
+        if rung.best_ask is not None:
+            cheapest = min(cheapest, rung.best_ask)
+    return False
+
+
+def pair_of(low: RungView, high: RungView, most_qty: int, cash_cents: int | None) -> Pair | None:
+    """The pair of two rungs, the lower strike first; None if they do not contradict each other.
+
+    most_qty: shares at most. cash_cents: that both purchases may take, None for no limit.
+    """
+    if not low.asks or not high.bids or high.bids[0][0] <= low.asks[0][0]:
+        return None
+    (ask, ask_qty), (bid, bid_qty) = low.asks[0], high.bids[0]
+    qty = min(ask_qty, bid_qty, most_qty)
+    if cash_cents is not None:
+        one = reserve_cents(low.taker_fee_rate, Qty(1), ask, FeeUnits(0))
+        other = reserve_cents(high.taker_fee_rate, Qty(1), complement(bid), FeeUnits(0))
+        qty = min(qty, max(0, cash_cents) // (one + other))
+    if qty < 1:
+        return None
+    size = Qty(qty)
+    fees = fee_cents(low.taker_fee_rate, size, ask) + fee_cents(high.taker_fee_rate, size, bid)
+    return Pair(low, high, ask, bid, size, qty * (bid - ask) - fees)
+
+
+class Arb(Strategy):
+    """Takes pairs of contradicting prices; rests nothing."""
+
+    name = "arb"
+
+    class Params(Strategy.Params):
+        """Money in cents, sizes in shares, times in seconds."""
+
+        min_profit_cents: float = Field(
+            1.0, ge=0, le=50, description="cents a share, after fees, that a leg missed would cost"
+        )
+        leg_risk: float = Field(
+            0.5, ge=0, le=1, description="chance that it does: the profit must be above both times"
+        )
+        max_legs: int = Field(
+            2, ge=2, le=2, description="legs of one trade; pairs find all there is to find"
+        )
+        size_cap_qty: int = Field(50, ge=1, le=100_000, description="shares of one pair, at most")
+        slack_ticks: int = Field(
+            1, ge=0, le=10, description="ticks that the second leg may cost more than was seen"
+        )
+        kappa_cents: float = Field(
+            0.002, ge=0, le=1, description="cents that a dollar tied up costs a day"
+        )
+        book_age_s: float = Field(
+            2.0, ge=0, le=60, description="seconds since a book was confirmed, at most"
+        )
+        wait_s: float = Field(
+            10.0, gt=0, le=600, description="seconds to wait for the fills of a leg"
+        )
+        pause_s: float = Field(
+            1.0, ge=0, le=600, description="seconds between a whole pair and the next one"
+        )
+
+    def __init__(self, params: Any) -> None:
+        super().__init__(params)
+        self._trade: _Trade | None = None
+        self._idle_until_s = 0.0
+
+    def quote(self, view: EventView) -> Quotes:
+        """A leg to be traded now, or nothing."""
+        if self._trade is not None:
+            take = self._second_leg(self._trade, view)
+            return {} if take is None else {self._trade.second.rung.market_id: (take,)}
+        if view.now_s < self._idle_until_s:
+            return {}
+        pair = self._best(view)
+        if pair is None:
+            return {}
+        buy = _Leg(pair.low, _BID, pair.ask, pair.low.asks[0][1])
+        sell = _Leg(pair.high, _ASK, pair.bid, pair.high.bids[0][1])
+        first, second = (buy, sell) if buy.touch_qty <= sell.touch_qty else (sell, buy)
+        self._trade = _Trade(first, second, pair.qty, view.now_s)
+        return {first.rung.market_id: (Take(first.side, first.price, pair.qty, whole=True),)}
+
+    def _best(self, view: EventView) -> Pair | None:
+        """The pair that leaves most, of those that leave enough; the first of equal ones."""
+        rungs = [
+            rung
+            for rung in view.rungs
+            if rung.quotable and rung.book_age_s <= self.params.book_age_s
+        ]
+        if not view.is_ladder or not contradicts(rungs):
+            return None
+        best: Pair | None = None
+        for number, high in enumerate(rungs):
+            for low in rungs[:number]:
+                pair = pair_of(low, high, self.params.size_cap_qty, view.cash_cents)
+                if pair is None or not self.pays(pair, view.seconds_to_resolution):
+                    continue
+                if best is None or pair.profit_cents > best.profit_cents:
+                    best = pair
+        return best
+
+    def pays(self, pair: Pair, seconds_to_resolution: float) -> bool:
+        """Whether a pair leaves more than the risk of a missed leg, and than the cash costs that it
+        ties up."""
+        params = self.params
+        risk: float = params.min_profit_cents * pair.qty * params.leg_risk
+        dollar = params.kappa_cents * seconds_to_resolution / _SECONDS_A_DAY
+        # Shares held are sold first, and tie up nothing.
+        low = capital(pair.ask, pair.qty, pair.low.no_qty, dollar)
+        high = capital(complement(pair.bid), pair.qty, pair.high.yes_qty, dollar)
+        tied_up = pair.qty * (low + high)
+        return pair.profit_cents > max(risk, tied_up)
+
+    def _second_leg(self, trade: "_Trade", view: EventView) -> Take | None:
+        """Go on with a pair: the other leg for what the first one has filled, or the end of it."""
+        first = _filled(trade.first, view)
+        second = _filled(trade.second, view)
+        trade.first_qty += first
+        trade.second_qty += second
+        if first or second:
+            trade.at_s = view.now_s
+        missing = trade.first_qty - trade.wished_qty
+        if missing > 0 and _is_quotable(trade.second, view):
+            trade.wished_qty += missing
+            leg = trade.second
+            slack = self.params.slack_ticks * TICK_CENTS
+            price = leg.price + (slack if leg.side is _BID else -slack)
+            return Take(leg.side, Price(inside(price, PRICE_MIN, PRICE_MAX)), Qty(missing))
+        if min(trade.first_qty, trade.second_qty) >= trade.qty:
+            self._trade = None
+            self._idle_until_s = view.now_s + self.params.pause_s
+        elif view.now_s - trade.at_s >= self.params.wait_s:
+            # A fill that comes later still is held like any other: nothing is taken after it.
+            self._trade = None
+        return None
+
+
+class _Leg(msgspec.Struct, frozen=True):
+    """One leg: what to trade, and the shares seen at its touch."""
+
+    rung: RungView
+    side: BookSide
+    price: Price
+    touch_qty: Qty
+
+
+class _Trade(msgspec.Struct):
+    """A pair under way: shares filled of both legs and wished for of the second; at_s is when
+    something of it was last wished for or filled."""
+
+    first: _Leg
+    second: _Leg
+    qty: Qty
+    at_s: float
+    first_qty: int = 0
+    second_qty: int = 0
+    wished_qty: int = 0
+
+
+def _is_quotable(leg: _Leg, view: EventView) -> bool:
+    """Whether a take on a leg's rung would leave now: one that does not is dropped unseen."""
+    return any(rung.quotable for rung in view.rungs if rung.market_id == leg.rung.market_id)
+
+
+def _filled(leg: _Leg, view: EventView) -> int:
+    """Shares of a leg that have filled since the last view."""
+    for rung in view.rungs:
+        if rung.market_id == leg.rung.market_id:
+            return sum(fill.qty for fill in rung.fills if fill.side is leg.side)
+    return 0
+
+
+STRATEGY = Arb

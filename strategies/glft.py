@@ -1,0 +1,146 @@
+"""GLFT: Gueant, Lehalle and Fernandez-Tapia's closed form on every rung by itself.
+
+Two constants follow from how often orders arrive at a distance, A exp(-k distance), and from the
+aversion to risk; with the volatility they give a half spread and a skew per share held. A and k
+are fitted to the rung's own trades, as hftbacktest does it: the deepest trade of each side between
+two views counts as one arrival at every place nearer than itself, and a straight line through the
+logarithms of the counts gives both. Until enough has been seen the event's pooled intensity
+serves, and before that the two prior parameters.
+
+Differs from hftbacktest's notebook: the value is the fitted curve rather than the mid unless
+`around` says otherwise; arrivals are counted per side; places are whole cents; one quote a side
+and no grid; the quote may better the touch, and is rounded outward.
+
+Source: strategy, section 2; the formulas are in `bot.core.pricing.glft`.
+"""
+
+from typing import Any
+
+from pydantic import Field
+
+from bot.core.pricing import glft
+from bot.core.pricing.around import Source, placed, value_of
+from bot.core.pricing.price import gap_of
+from bot.core.pricing.samples import Arrivals, Fit
+from bot.core.strategy import EventView, Quote, Quotes, RungView, Strategy
+from venue.wire.money import BookSide, Price, Qty
+
+
+class Glft(Strategy):
+    """One bid and one ask a rung, at the distances of the closed form for what is held of it.
+
+    A rung whose value is unknown is left out. The side that adds to a position stops at
+    `max_position_lots`.
+    """
+
+    name = "glft"
+
+    class Params(Strategy.Params):
+        """Aversion, the sizes, and how arrivals are measured."""
+
+        risk_aversion: float = Field(
+            0.05, ge=0, le=10, description="gamma, per cent and share: the price of inventory risk"
+        )
+        execution_risk: float = Field(
+            0.0,
+            ge=0,
+            le=10,
+            description="xi, per cent and share: gamma for the exact utility, 0 for its limit",
+        )
+        lot_qty: int = Field(
+            10, ge=1, le=100_000, description="shares of a quote; delta of the formulas"
+        )
+        max_position_lots: float = Field(
+            20, gt=0, le=10_000, description="lots of a rung, long or short, at which adding stops"
+        )
+        fit_window_s: float = Field(
+            600, ge=60, le=86_400, description="seconds of trades that A and k are fitted to"
+        )
+        refit_s: float = Field(5, gt=0, le=3_600, description="seconds between two fits")
+        fit_ticks: int = Field(
+            70, ge=3, le=98, description="cents from the value within which arrivals are counted"
+        )
+        fit_arrivals_min: int = Field(
+            20, ge=3, le=10_000, description="arrivals below which the prior serves"
+        )
+        prior_amplitude_per_s: float = Field(
+            0.02, gt=0, le=1_000, description="A before anything is known: fills a second and side"
+        )
+        prior_decay_per_cent: float = Field(
+            0.6, ge=0.1, le=3, description="k before anything is known, per cent of distance"
+        )
+        around: Source = Field("fair", description="the price that is quoted around")
+
+    def __init__(self, params: Any) -> None:
+        super().__init__(params)
+        self._rungs: dict[str, _Measured] = {}
+
+    def quote(self, view: EventView) -> Quotes:
+        """Both sides of every rung that has a value, where a legal price and room are left."""
+        prior = Fit(self.params.prior_amplitude_per_s, self.params.prior_decay_per_cent)
+        if view.intensity is not None and view.intensity.prints:
+            prior = Fit(view.intensity.amplitude_per_s, view.intensity.decay_per_cent)
+        wanted = {}
+        measured: dict[str, _Measured] = {}
+        for rung in view.rungs:
+            own = measured[rung.market_id] = self._rungs.get(rung.market_id) or _Measured(
+                self.params
+            )
+            value = value_of(rung, self.params.around)
+            if value is None:
+                continue
+            fit = own.fit(rung, value, view.now_s) or prior
+            volatility = max(own.arrivals.volatility(), rung.volatility_cents)
+            wanted[rung.market_id] = own.same(self._both_sides(rung, value, fit, volatility))
+        self._rungs = measured
+        return wanted
+
+    def _both_sides(
+        self, rung: RungView, value: float, fit: Fit, volatility: float
+    ) -> tuple[Quote, ...]:
+        lot = self.params.lot_qty
+        terms = glft.coefficients(
+            self.params.risk_aversion, fit.amplitude, fit.decay, lot, self.params.execution_risk
+        )
+        held = rung.net_qty
+        room = round(self.params.max_position_lots * lot)
+        gap = gap_of(rung.book_age_s)
+        quotes = []
+        for side, price, left in (
+            (BookSide.BID, value - glft.bid_distance(terms, volatility, lot, held), room - held),
+            (BookSide.ASK, value + glft.ask_distance(terms, volatility, lot, held), room + held),
+        ):
+            at = placed(side, price, rung, gap=gap)
+            qty = min(lot, left)
+            if at is not None and qty > 0:
+                quotes.append(Quote(side, Price(at), Qty(qty)))
+        return tuple(quotes)
+
+
+class _Measured:
+    """What one rung has shown: its arrivals, and the last fit that could be believed."""
+
+    def __init__(self, params: Any) -> None:
+        self.arrivals = Arrivals(params.fit_window_s, params.fit_ticks)
+        self._refit_s: float = params.refit_s
+        self._arrivals_min: int = params.fit_arrivals_min
+        self._fit: Fit | None = None
+        self._fitted_s: float | None = None
+        self._shown: tuple[Quote, ...] = ()
+
+    def same(self, quotes: tuple[Quote, ...]) -> tuple[Quote, ...]:
+        """The quotes, as the same object as last time where they are the same."""
+        if quotes != self._shown:
+            self._shown = quotes
+        return self._shown
+
+    def fit(self, rung: RungView, value: float, now_s: float) -> Fit | None:
+        """Take in a view of the rung; A and k, or None while they cannot be told."""
+        self.arrivals.add(value, rung.prints, now_s)
+        if self._fitted_s is None or now_s - self._fitted_s >= self._refit_s:
+            self._fitted_s = now_s
+            self._fit = self.arrivals.fit(self._arrivals_min) or self._fit
+        return self._fit
+
+
+STRATEGY = Glft

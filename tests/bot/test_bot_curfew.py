@@ -1,0 +1,101 @@
+"""Claims about the end of an event: halved sizes, then only what reduces a position."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.core.curfew import Stage, kept, stage_of
+from bot.core.settings import CurfewSettings
+from bot.core.strategy import Quote, Take
+from strategies.fixed_spread import FixedSpread
+from tests.bot.thin import Thin
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import BookSide, Price, Qty
+from venue.wire.names import MarketId
+
+BID, ASK = BookSide.BID, BookSide.ASK
+RUNG = MarketId("m0")
+HOUR_NS = 3_600 * NS_PER_SECOND
+
+
+@pytest.mark.parametrize(
+    ("hours", "stage"),
+    [
+        (24.01, Stage.OPEN),
+        (24, Stage.HALVED),
+        (1.01, Stage.HALVED),
+        (1, Stage.REDUCING),
+        (0, Stage.REDUCING),
+    ],
+)
+def test_the_last_day_is_halved_and_the_last_hour_only_reduces(hours: float, stage: Stage) -> None:
+    assert stage_of(CurfewSettings(), int(hours * HOUR_NS)) is stage
+
+
+def test_both_can_be_switched_off() -> None:
+    off = CurfewSettings(halve_ns=0, reduce_ns=0)
+    assert stage_of(off, 1) is Stage.OPEN
+
+
+def quotes(*levels: tuple[BookSide, int, int]) -> dict[MarketId, tuple[Quote, ...]]:
+    return {RUNG: tuple(Quote(side, Price(p), Qty(q), Price(p)) for side, p, q in levels)}
+
+
+def sizes(wanted, net: int, stage: Stage) -> list[tuple[BookSide, int, int]]:
+    return [(q.side, q.price, q.qty) for q in kept(wanted, {RUNG: net}, stage)[RUNG]]
+
+
+def test_before_that_the_very_quotes_stand() -> None:
+    wanted = quotes((BID, 48, 10))
+    assert kept(wanted, {}, Stage.OPEN) is wanted
+
+
+def test_sizes_are_halved_and_a_share_is_left() -> None:
+    wanted = quotes((BID, 48, 10), (BID, 47, 15), (ASK, 52, 1))
+    assert sizes(wanted, 0, Stage.HALVED) == [(BID, 48, 5), (BID, 47, 7), (ASK, 52, 1)]
+
+
+def test_only_what_reduces_stands_at_last_the_boldest_first() -> None:
+    wanted = quotes((BID, 47, 10), (BID, 48, 10), (ASK, 53, 20), (ASK, 52, 20))
+    assert sizes(wanted, 13, Stage.REDUCING) == [(ASK, 52, 10), (ASK, 53, 3)]
+    assert sizes(wanted, -3, Stage.REDUCING) == [(BID, 48, 3)]
+    assert sizes(wanted, 0, Stage.REDUCING) == []
+
+
+def test_takes_are_held_to_the_same() -> None:
+    takes = {RUNG: (Take(BID, Price(52), Qty(8), whole=True),)}
+    assert kept(takes, {RUNG: 0}, Stage.HALVED) == {
+        RUNG: (Take(BID, Price(52), Qty(4), whole=True),)
+    }
+    assert kept(takes, {RUNG: 5}, Stage.REDUCING) == {RUNG: ()}
+
+
+levels = st.lists(
+    st.tuples(st.sampled_from([BID, ASK]), st.integers(1, 99), st.integers(1, 100)),
+    max_size=6,
+    unique_by=lambda level: level[:2],
+)
+
+
+@given(levels, st.integers(-60, 60))
+def test_no_fill_of_what_stands_at_last_grows_a_position(
+    wanted: list[tuple[BookSide, int, int]], net: int
+) -> None:
+    standing = sizes(quotes(*wanted), net, Stage.REDUCING)
+    bids = sum(qty for side, _, qty in standing if side is BID)
+    asks = sum(qty for side, _, qty in standing if side is ASK)
+    assert 0 <= bids <= max(0, -net)
+    assert 0 <= asks <= max(0, net)
+    assert {(side, price) for side, price, _ in standing} <= {level[:2] for level in wanted}
+
+
+def test_in_the_last_hour_the_trader_keeps_only_what_reduces_what_it_holds() -> None:
+    thin = Thin([70, 40], lambda: FixedSpread(FixedSpread.Params()))
+    thin.start()
+    assert len(thin.orders) == 4
+    (ladder,) = thin.trader.quoting.ladders
+    ladder.resolution_ns = thin.now_ns + HOUR_NS // 2
+    thin.mids[0] = 71
+    thin.show(0)
+    thin.run(3)
+    assert not thin.orders

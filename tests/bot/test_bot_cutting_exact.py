@@ -1,0 +1,177 @@
+"""Cuts to the last share and cent: what stands, what it is called, and what is counted of it."""
+
+from bot.core.cutting import CutReason, Cutter
+from bot.core.risk import Bounds, Exposure, bounds_of, limits_in_force
+from bot.core.strategy import Quote, Resting
+from tests.bot.test_bot_risk import ask, bid, limits
+from tests.bot.test_bot_risk_rules import bounds, two
+from venue.wire.money import Cents
+from venue.wire.names import MarketId
+
+M0, M1, M2 = MarketId("m0"), MarketId("m1"), MarketId("m2")
+NONE = (0, 0)
+
+
+def cutter(order: int = 10**6) -> Cutter:
+    """One that has seen nothing yet."""
+    return Cutter(limits_in_force(limits(order=order)))
+
+
+def kept(quotes: Resting, held: Exposure, of: Bounds) -> dict[MarketId, tuple[Quote, ...]]:
+    """What stands of the quotes."""
+    return cutter().cut(quotes, held, of)
+
+
+def reasons(cut: Cutter) -> dict[MarketId, set[CutReason]]:
+    """Why quotes of each rung were cut."""
+    out: dict[MarketId, set[CutReason]] = {}
+    for each in cut.cuts:
+        out.setdefault(each.market_id, set()).add(each.reason)
+    return out
+
+
+# --- one that is used again -----------------------------------------------------------------------
+
+
+def test_before_anything_was_cut_nothing_rests_and_nothing_is_told() -> None:
+    fresh = cutter()
+    assert (fresh.resting_cents, fresh.cuts) == (0, ())
+
+
+def test_what_rests_is_counted_whether_all_fits_or_is_shared() -> None:
+    quotes = {M0: (bid(50, 16), ask(60, 10)), M1: (bid(50, 16),)}
+    cut, held = cutter(), two(0, NONE, NONE)
+    cut.cut(quotes, held, bounds())
+    assert cut.resting_cents == 800 + 400 + 800
+    cut.cut({M0: (bid(50, 16),), M1: (bid(50, 16),)}, held, bounds(loss_cents=960))
+    assert cut.resting_cents == 400 + 400
+
+
+def test_a_rung_that_is_wanted_no_more_is_left_out_though_nothing_else_changed() -> None:
+    quotes = {M0: (bid(50, 16),), M1: (bid(40, 16),)}
+    cut, held = cutter(), two(0, NONE, NONE)
+    assert cut.cut(quotes, held, bounds()) == quotes
+    assert cut.cut({M0: quotes[M0]}, held, bounds()) == {M0: quotes[M0]}
+    assert cut.resting_cents == 800
+
+
+def test_the_same_shares_at_a_dearer_price_are_counted_anew() -> None:
+    cut, held = cutter(), two(0, NONE)
+    assert cut.cut({M0: (bid(50, 16),)}, held, bounds(loss_cents=800)) == {M0: (bid(50, 16),)}
+    assert cut.cut({M0: (bid(60, 16),)}, held, bounds(loss_cents=800)) == {M0: (bid(60, 12),)}
+
+
+def test_more_shares_that_lose_the_same_are_counted_anew() -> None:
+    cut, held = cutter(), two(0, NONE)
+    assert cut.cut({M0: (bid(50, 16),)}, held, bounds(net_qty=16)) == {M0: (bid(50, 16),)}
+    assert cut.cut({M0: (bid(40, 20),)}, held, bounds(net_qty=16)) == {M0: (bid(40, 15),)}
+
+
+def test_a_share_beyond_a_bound_of_shares_is_one_too_many() -> None:
+    assert kept({M0: (bid(50, 16),)}, two(0, NONE), bounds(net_qty=16)) == {M0: (bid(50, 16),)}
+    assert kept({M0: (bid(50, 16),)}, two(0, NONE), bounds(net_qty=15)) == {M0: (bid(50, 14),)}
+
+
+def test_a_rung_that_a_sharing_leaves_whole_keeps_its_quotes_and_its_reason() -> None:
+    # A bid of the lowest rung and an ask of the highest never lose together.
+    cut, held = cutter(order=10), two(0, NONE, NONE)
+    quotes = {M0: (bid(50, 16),), M1: (ask(50, 8),)}
+    first = cut.cut(quotes, held, bounds(loss_cents=500))
+    assert (first[M0], reasons(cut)) == ((bid(50, 10),), {M0: {CutReason.ORDER_QTY}})
+    second = cut.cut({M0: quotes[M0], M1: (ask(20, 8),)}, held, bounds(loss_cents=500))
+    assert second[M0] == first[M0]
+    assert second[M1] == (ask(20, 6),)
+    assert reasons(cut) == {M0: {CutReason.ORDER_QTY}, M1: {CutReason.EVENT_LOSS}}
+
+
+# --- levels ---------------------------------------------------------------------------------------
+
+
+def test_three_levels_are_served_from_the_best_to_the_worst() -> None:
+    # 400 and 320 cents leave 120 of the 240 that the third may lose.
+    bids = {M0: (bid(50, 8), bid(40, 8), bid(30, 8))}
+    assert kept(bids, two(0, NONE), bounds(loss_cents=840)) == {
+        M0: (bid(50, 8), bid(40, 8), bid(30, 4))
+    }
+    asks = {M0: (ask(50, 8), ask(60, 8), ask(70, 8))}
+    assert kept(asks, two(0, NONE), bounds(loss_cents=840)) == {
+        M0: (ask(50, 8), ask(60, 8), ask(70, 4))
+    }
+
+
+# --- bounds that do not hang on the outcome -------------------------------------------------------
+
+
+def test_net_leaves_what_is_held_out_of_the_room_of_its_own_side() -> None:
+    of = bounds(net_qty=18)
+    assert kept({M0: (bid(50, 16),)}, two(0, (10, 0)), of) == {M0: (bid(50, 8),)}
+    assert kept({M0: (ask(50, 16),)}, two(0, (0, 10)), of) == {M0: (ask(50, 8),)}
+    assert kept({M0: (ask(50, 16),)}, two(0, (10, 0)), of) == {M0: (ask(50, 16),)}
+
+
+def test_net_that_one_side_exceeds_leaves_the_other_whole() -> None:
+    quotes = {M0: (bid(40, 32), ask(60, 16))}
+    assert kept(quotes, two(0, NONE), bounds(net_qty=16)) == {M0: (bid(40, 16), ask(60, 16))}
+
+
+def test_gross_counts_what_enlarges_a_position_and_not_what_works_it_off() -> None:
+    of = bounds(gross_qty=18)
+    assert kept({M0: (bid(50, 16),)}, two(0, (10, 0)), of) == {M0: (bid(50, 8),)}
+    assert kept({M0: (ask(50, 16),)}, two(0, (0, 10)), of) == {M0: (ask(50, 8),)}
+    both = {M0: (bid(50, 16), ask(60, 20))}
+    assert kept(both, two(0, (10, 0)), of) == {M0: (bid(50, 8), ask(60, 20))}
+
+
+def test_the_loss_apart_counts_what_a_rung_loses_already() -> None:
+    of = bounds(gross_cents=900)
+    assert kept({M0: (bid(50, 16),)}, two(-500, (10, 0)), of) == {M0: (bid(50, 8),)}
+    assert kept({M0: (ask(50, 16),)}, two(-500, (0, 10)), of) == {M0: (ask(50, 8),)}
+
+
+def test_a_cent_short_of_what_may_rest_costs_a_whole_eighth_rounded_down() -> None:
+    assert kept({M0: (bid(50, 10),)}, two(0, NONE), bounds(resting_cents=500)) == {
+        M0: (bid(50, 10),)
+    }
+    (quote,) = kept({M0: (bid(50, 10),)}, two(0, NONE), bounds(resting_cents=499))[M0]
+    assert (quote.qty, type(quote.qty)) == (8, int)
+
+
+# --- one share after all --------------------------------------------------------------------------
+
+
+def test_one_share_stands_where_what_stands_leaves_its_loss_and_none_a_cent_below() -> None:
+    quotes, held = {M0: (bid(50, 16),), M1: (bid(50, 1),)}, two(0, NONE, NONE)
+    first = {M0: (bid(50, 8),)}
+    for sums in ({}, {"resting_cents": 450}):
+        whole = kept(quotes, held, bounds(loss_cents=450, **sums))
+        assert whole == {**first, M1: (bid(50, 1),)}
+        assert kept(quotes, held, bounds(loss_cents=449, **sums)) == {**first, M1: ()}
+
+
+def test_one_share_is_not_barred_by_outcomes_in_which_it_gains() -> None:
+    of = bounds(loss_cents=50)
+    # Outcomes at 0, -1000, -1000; and at -1000, -1000, 0.
+    bids, asks = {M0: (bid(50, 3),)}, {M1: (ask(50, 3),)}
+    assert kept(bids, two(-1_000, (0, 10), NONE), of) == {M0: (bid(50, 1),)}
+    assert kept(asks, two(-1_000, NONE, (10, 0)), of) == {M1: (ask(50, 1),)}
+
+
+def test_one_share_that_does_not_fit_bars_none_that_does() -> None:
+    quotes, held = {M0: (bid(50, 1),), M1: (bid(30, 1),)}, two(0, NONE, NONE)
+    left = {M0: (), M1: (bid(30, 1),)}
+    assert kept(quotes, held, bounds(loss_cents=40)) == left
+    assert kept(quotes, held, bounds(resting_cents=40)) == left
+
+
+def test_single_shares_count_on_their_own_side_one_after_the_other() -> None:
+    held, of = two(0, NONE, NONE, NONE), bounds(net_qty=2)
+    bids = {M0: (bid(50, 16),), M1: (bid(50, 1),), M2: (bid(50, 1),)}
+    assert kept(bids, held, of) == {M0: (bid(50, 1),), M1: (bid(50, 1),), M2: ()}
+    asks = {M0: (ask(50, 16),), M1: (ask(50, 1),), M2: (ask(50, 1),)}
+    assert kept(asks, held, of) == {M0: (ask(50, 1),), M1: (ask(50, 1),), M2: ()}
+
+
+def test_the_bounds_of_an_event_leave_what_the_other_events_have_resting() -> None:
+    in_force = limits_in_force(limits())
+    of = bounds_of(in_force, Cents(10**9), Cents(in_force.resting_cents - 400))
+    assert kept({M0: (bid(50, 16),)}, two(0, NONE), of) == {M0: (bid(50, 8),)}

@@ -1,0 +1,146 @@
+"""Claims about the place of an order that was never sent, against a queue that is known whole."""
+
+import math
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.core.imagined import Bound, Place
+
+BOTH = pytest.mark.parametrize("bound", list(Bound))
+
+
+@BOTH
+def test_a_print_eats_the_shares_before_us_and_only_then_reaches_us(bound):
+    place = Place(10, 1, bound)
+    assert place.printed(6, 2) == 0
+    assert place.ahead == 4
+    assert place.printed(6, 3) == 2
+    assert place.ahead == 0
+
+
+@BOTH
+def test_a_traded_share_is_not_taken_for_a_cancelled_one_as_well(bound):
+    place = Place(10, 1, bound)
+    place.shown(20, 2)
+    place.printed(4, 3)
+    place.shown(16, 3)
+    assert place.ahead == 6
+
+
+@BOTH
+def test_a_print_that_comes_after_the_book_that_shows_it_is_no_cancel(bound):
+    place = Place(10, 1, bound)
+    place.shown(20, 2)
+    place.shown(16, 3)
+    assert place.printed(4, 3) == 0
+    assert place.ahead == 6
+
+
+@BOTH
+def test_a_late_print_that_took_the_whole_level_has_not_reached_us(bound):
+    place = Place(10, 1, bound)
+    place.shown(0, 3)
+    assert place.printed(10, 2) == 0
+    assert place.ahead == 0
+
+
+@BOTH
+def test_a_print_that_the_first_book_knew_of_says_nothing(bound):
+    place = Place(10, 5, bound)
+    assert place.printed(50, 5) == 0
+    assert place.ahead == 10
+
+
+def test_cancels_are_behind_us_for_the_averse_and_partly_before_us_for_the_likely():
+    averse, likely = (Place(10, 1, bound) for bound in Bound)
+    for place in (averse, likely):
+        place.shown(20, 2)
+        place.shown(16, 3)
+    assert averse.ahead == 10
+    assert likely.ahead == 10 - 4 * 10**3 / (10**3 + 10**3)
+
+
+@BOTH
+def test_no_more_are_before_us_than_the_book_shows(bound):
+    place = Place(10, 1, bound)
+    place.shown(3, 2)
+    assert place.ahead == 3
+
+
+@BOTH
+def test_whoever_comes_later_stands_behind_us(bound):
+    place = Place(10, 1, bound)
+    place.shown(50, 2)
+    assert place.ahead == 10
+
+
+class Queue:
+    """A level with the shares of others before and behind one place, and a bookkeeping of its own:
+    every share is one entry, ours is where it says."""
+
+    def __init__(self, before: int, seed: int) -> None:
+        self.before, self.behind = before, 0
+        self.dice = random.Random(seed)
+        self.beyond = 0
+
+    def trade(self, size: int) -> int:
+        size = min(size, self.before + self.behind)
+        eaten = min(self.before, size)
+        self.before -= eaten
+        reached = size - eaten
+        self.beyond += reached
+        self.behind -= reached
+        return size
+
+    def cancel(self, size: int) -> None:
+        for _ in range(min(size, self.before + self.behind)):
+            if self.dice.randrange(self.before + self.behind) < self.before:
+                self.before -= 1
+            else:
+                self.behind -= 1
+
+
+@given(
+    st.integers(0, 30),
+    st.lists(
+        st.tuples(st.sampled_from(["trade", "cancel", "join"]), st.integers(1, 12), st.booleans()),
+        max_size=30,
+    ),
+    st.integers(0, 99),
+)
+def test_the_averse_place_is_never_nearer_to_the_front_than_the_true_one(before, steps, seed):
+    """Nor has more reached it, whichever of print and book comes first."""
+    queue, place, reached = Queue(before, seed), Place(before, 0, Bound.AVERSE), 0
+    for ts_ns, (what, size, print_first) in enumerate(steps, 1):
+        if what == "join":
+            queue.behind += size
+        elif what == "cancel":
+            queue.cancel(size)
+        else:
+            size = queue.trade(size)
+            if size and print_first:
+                reached += place.printed(size, ts_ns)
+            place.shown(queue.before + queue.behind, ts_ns)
+            if size and not print_first:
+                reached += place.printed(size, ts_ns)
+        place.shown(queue.before + queue.behind, ts_ns)
+        assert place.ahead >= queue.before
+        assert reached <= queue.beyond
+
+
+@given(
+    st.integers(0, 30),
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 12)), max_size=30),
+)
+def test_the_likely_place_is_never_behind_the_averse_one(before, steps):
+    averse, likely = (Place(before, 0, bound) for bound in Bound)
+    for ts_ns, (others, size) in enumerate(steps, 1):
+        for place in (averse, likely):
+            if size:
+                place.printed(size, ts_ns)
+            place.shown(others, ts_ns)
+        assert 0 <= likely.ahead <= averse.ahead + 1e-9
+        assert math.isfinite(likely.ahead)

@@ -1,0 +1,116 @@
+"""What a strategy is told of rungs that did not move: the same object, and still the truth."""
+
+import numpy as np
+import pytest
+
+from bot.core import messages as m
+from bot.core.settings import PaceSettings
+from bot.core.strategy import EventView, Quotes, RungView
+from strategies.fixed_spread import FixedSpread
+from tests.bot.thin import Thin
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.money import Price, Qty
+
+
+class Watching(FixedSpread):
+    """Keeps the views it was asked about."""
+
+    seen: list[EventView]
+
+    def quote(self, view: EventView) -> Quotes:
+        """As the strategy it is made of."""
+        self.seen.append(view)
+        return super().quote(view)
+
+
+def watched(mids: list[int]) -> tuple[Thin, list[EventView]]:
+    seen: list[EventView] = []
+
+    def make() -> Watching:
+        strategy = Watching(Watching.Params())
+        strategy.seen = seen
+        return strategy
+
+    thin = Thin(mids, make, PaceSettings(decide_ns=0))
+    thin.start()
+    thin.run(3.0)
+    seen.clear()
+    return thin, seen
+
+
+def test_a_rung_on_which_nothing_happened_is_told_in_the_very_object_of_before():
+    thin, seen = watched([80, 60, 40, 20])
+    thin.mids[1] += 1
+    thin.show(1)
+    thin.give(m.Beat())
+    thin.show(1)
+    thin.mids[1] -= 1
+    thin.now_ns += NS_PER_MS
+    thin.show(1)
+    thin.give(m.Beat())
+    first, second = seen[0], seen[-1]
+    assert first is not second
+    assert second.rungs[1] is not first.rungs[1]
+    assert second.rungs[3] is first.rungs[3]
+
+
+def test_a_print_is_told_once():
+    thin, seen = watched([80, 60, 40])
+    ts_ns = thin.now_ns
+    thin.give(m.TradeSeen(thin.markets[1].market_id, ts_ns, "t1", Price(60), Qty(5), True))
+    thin.give(m.Beat())
+    thin.show(0)
+    thin.mids[0] += 1
+    thin.show(0)
+    thin.give(m.Beat())
+    told = [len(view.rungs[1].prints) for view in seen]
+    assert sum(told) == 1
+
+
+def without_ages(rung: RungView) -> tuple[object, ...]:
+    """All that does not merely grow older, and no float that may rest for a while."""
+    fair = rung.fair_cents
+    return (
+        rung.market_id,
+        rung.bids,
+        rung.asks,
+        rung.microprice_cents,
+        rung.last_price,
+        rung.yes_qty,
+        rung.no_qty,
+        rung.quotable,
+        fair is None,
+        [(own.side, own.price, own.qty) for own in rung.own],
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_kept_is_what_would_be_told_anew(seed):
+    rng = np.random.default_rng(seed)
+    thin, seen = watched([85, 70, 50, 30, 15])
+    ladder = thin.trader.quoting.ladders[0]
+    for number in range(120):
+        index = int(rng.integers(0, 5))
+        thin.now_ns += int(rng.integers(1, 2_000)) * NS_PER_MS
+        thin.give(m.FeedHeard())
+        if rng.random() < 0.6:
+            thin.mids[index] = min(95, max(5, thin.mids[index] + int(rng.integers(-1, 2))))
+            thin.show(index)
+        elif rng.random() < 0.5:
+            price = Price(thin.mids[index])
+            market_id = thin.markets[index].market_id
+            seen_now = m.TradeSeen(market_id, thin.now_ns, f"t{number}", price, Qty(3), True)
+            thin.give(seen_now)
+            thin.show(index)
+        thin.give(m.Beat())
+        desk, ledgers = thin.trader.desk, thin.trader.ledgers
+        kept = ladder.view(None, desk, ledgers, thin.now_ns)
+        for rung in ladder.rungs:
+            rung.news = True
+        anew = ladder.view(None, desk, ledgers, thin.now_ns)
+        for old, new in zip(kept.rungs, anew.rungs, strict=True):
+            assert without_ages(old) == without_ages(new)
+            assert new.book_age_s - old.book_age_s <= max(2.0, old.book_age_s)
+            assert old.fair_cents == pytest.approx(new.fair_cents, abs=0.3)
+    assert seen
+    assert thin.now_ns > 60 * NS_PER_SECOND

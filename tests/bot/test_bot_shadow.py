@@ -1,0 +1,264 @@
+"""Claims about candidates beside the live strategy: what they see, want and earn, and that they
+disturb nothing."""
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+
+from bot.core import messages as m
+from bot.core.candidate import Candidate
+from bot.core.report import ShadowReport
+from bot.core.strategy import EventView, Quote, Quotes, Strategy
+from strategies.ladder_joint import STRATEGY as LADDER_JOINT
+from tests.bot.thin import Thin
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.money import BookSide, Price, Qty
+
+LATENCY_NS = 50 * NS_PER_MS
+
+
+def live() -> Strategy:
+    return LADDER_JOINT(LADDER_JOINT.Params())
+
+
+class Fixed(Strategy):
+    """Wants `wanted` on the first rung, and keeps the views it was shown."""
+
+    wanted: tuple[Quote, ...] = ()
+
+    def __init__(self) -> None:
+        super().__init__(self.Params())
+        self.views: list[EventView] = []
+
+    def quote(self, view: EventView) -> Quotes:
+        self.views.append(view)
+        return {view.rungs[0].market_id: self.wanted}
+
+
+def bids(*levels: tuple[int, int]) -> type[Fixed]:
+    """A strategy that wants these bids, (price, shares)."""
+    quotes = tuple(Quote(BookSide.BID, Price(price), Qty(qty)) for price, qty in levels)
+    return type("Bids", (Fixed,), {"wanted": quotes})
+
+
+class Raises(Strategy):
+    """Raises, from the second time it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__(self.Params())
+        self.asked = 0
+
+    def quote(self, view: EventView) -> Quotes:
+        self.asked += 1
+        if self.asked > 1:
+            raise ZeroDivisionError("of mine")
+        return {}
+
+
+class Nonsense(Strategy):
+    """Wants what cannot be quoted."""
+
+    def __init__(self) -> None:
+        super().__init__(self.Params())
+
+    def quote(self, view: EventView) -> Quotes:
+        return {view.rungs[0].market_id: (Quote(BookSide.BID, Price(0), Qty(1)),)}
+
+
+def broken() -> Strategy:
+    """Cannot even be made."""
+    raise RuntimeError("no model")
+
+
+def thin(*makers: Callable[[], Strategy]) -> Thin:
+    """The thin venue, its trader quoting, these candidates beside it."""
+    venue = Thin([70, 50, 30], live)
+    candidates = [
+        Candidate(f"c{number}", "test", make, LATENCY_NS) for number, make in enumerate(makers)
+    ]
+    venue.trader.quoting.scoring.cast(candidates, venue.trader._settings)
+    venue.start()
+    return venue
+
+
+def move(venue: Thin, seconds: float = 5.0) -> None:
+    """The market moves about for a while."""
+    moves = iter([1, 1, -1, 2, -1, -2, 1, 0, 1, -1] * 50)
+
+    def step() -> None:
+        by = next(moves)
+        venue.mids = [mid + by for mid in venue.mids]
+        for index in range(len(venue.mids)):
+            venue.show(index)
+
+    venue.run(seconds, step, NS_PER_SECOND // 4)
+
+
+def printed(venue: Thin, index: int, price: int, size: int, number: int = 0) -> None:
+    """Somebody sold YES into the bids."""
+    venue.give(
+        m.TradeSeen(
+            venue.markets[index].market_id,
+            venue.now_ns,
+            f"t{venue.now_ns}-{number}",
+            Price(price),
+            Qty(size),
+            False,
+        )
+    )
+
+
+def shadows(venue: Thin) -> tuple[ShadowReport, ...]:
+    return venue.trader.report(venue.now_ns).shadows
+
+
+def sent(venue: Thin) -> list[tuple[int, m.Request]]:
+    return venue.sent
+
+
+def test_a_candidate_with_the_live_parameters_wants_the_very_quotes_of_the_live_one():
+    venue = thin(live)
+    move(venue)
+    for shadow in shadows(venue):
+        assert shadow.decisions > 10
+        assert shadow.same == shadow.decisions
+        assert shadow.changes > 3
+
+
+@pytest.mark.parametrize("make", [live, bids((45, 10)), Raises, Nonsense, broken])
+def test_a_candidate_changes_nothing_of_what_the_live_one_sends(make):
+    alone, beside = thin(), thin(make)
+    for venue in (alone, beside):
+        move(venue)
+    assert sent(beside) == sent(alone)
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (Raises, "ZeroDivisionError: of mine"),
+        (Nonsense, "NonsenseQuotes: price 0"),
+        (broken, "RuntimeError: no model"),
+    ],
+)
+def test_a_candidate_that_fails_is_stopped_and_explained_and_the_others_go_on(make, why):
+    venue = thin(make, live)
+    move(venue)
+    by_name: dict[str, list[ShadowReport]] = {}
+    for shadow in shadows(venue):
+        by_name.setdefault(shadow.name, []).append(shadow)
+    assert all(shadow.stopped.startswith(why) for shadow in by_name["c0"])
+    assert all(shadow.resting == 0 for shadow in by_name["c0"])
+    assert all(shadow.stopped == "" and shadow.decisions > 10 for shadow in by_name["c1"])
+
+
+def test_a_stopped_candidate_is_told_once_for_each_reading():
+    venue = Thin([70, 50, 30], live)
+    notes: list[m.Noted] = []
+    receive = venue.trader.receive
+
+    def listened(event: m.Event, now_ns: int) -> list[m.Effect]:
+        effects = receive(event, now_ns)
+        notes.extend(each for each in effects if isinstance(each, m.Noted))
+        return effects
+
+    venue.trader.receive = listened
+    failing = Candidate("bad", "test", Raises, LATENCY_NS)
+    venue.trader.quoting.scoring.cast([failing], venue.trader._settings)
+    venue.start()
+    move(venue)
+    stopped = [note.fields for note in notes if note.name == "shadow_stopped"]
+    assert [fields["bound"] for fields in stopped] == ["averse", "likely"]
+
+
+def test_a_candidate_is_filled_by_prints_from_its_latency_on_and_sees_its_own_fills():
+    venue = thin(bids((60, 10)))
+    printed(venue, 0, 60, 4, 1)
+    venue.run(1)
+    averse, likely = shadows(venue)
+    assert averse.profit.total.qty == likely.profit.total.qty == 4
+    assert averse.profit.total.spread_millicents > 0
+    stage = venue.trader.quoting.scoring._shadows._rehearsals[0]._stages
+    (views,) = [each.strategy.views for each in stage.values()]
+    assert [view.rungs[0].yes_qty for view in views][-1] == 4
+    told = [fill for view in views for fill in view.rungs[0].fills]
+    assert [(fill.side, fill.price, fill.qty) for fill in told] == [(BookSide.BID, 60, 4)]
+    assert [(own.price, own.qty) for own in views[-1].rungs[0].own] == [(60, 6)]
+    assert views[-1].cash_cents < views[0].cash_cents
+
+
+def test_a_print_before_the_latency_is_over_meets_nothing():
+    venue = thin(Fixed)
+    stages = venue.trader.quoting.scoring._shadows._rehearsals[0]._stages
+    (stage,) = stages.values()
+    stage.strategy.wanted = bids((60, 10)).wanted
+    venue.show(0)
+    venue.mids[0] += 1
+    venue.show(0)
+    venue.now_ns += NS_PER_SECOND
+    venue.give(m.Beat())
+    printed(venue, 0, 60, 4, 1)
+    assert shadows(venue)[0].profit.total.qty == 0
+    venue.now_ns += LATENCY_NS
+    printed(venue, 0, 60, 4, 2)
+    assert shadows(venue)[0].profit.total.qty == 4
+
+
+def test_a_print_that_is_repeated_fills_once():
+    venue = thin(bids((60, 10)))
+    for _ in range(2):
+        printed(venue, 0, 60, 4, 1)
+    assert shadows(venue)[0].profit.total.qty == 4
+
+
+def test_a_candidate_is_held_to_the_limits_of_the_live_one():
+    venue = thin(bids((60, 1_000_000)))
+    averse = shadows(venue)[0]
+    assert averse.left_out > 0
+    assert 0 < averse.resting <= 1_000
+    assert 0 < averse.worst_case_max_cents <= venue.trader._settings.risk.event_loss_cents
+
+
+def test_nothing_of_a_candidate_rests_while_the_bot_is_paused():
+    venue = thin(bids((45, 10)))
+    assert shadows(venue)[0].resting == 10
+    venue.give(m.PauseRequested("x"))
+    venue.run(1)
+    assert shadows(venue)[0].resting == 0
+
+
+def test_quotes_are_written_down_when_they_change_and_at_most_once_a_second():
+    venue = Thin([70, 50, 30], live)
+    told: list[tuple[int, m.Noted]] = []
+    receive = venue.trader.receive
+
+    def listened(event: m.Event, now_ns: int) -> list[m.Effect]:
+        effects = receive(event, now_ns)
+        told.extend(
+            (now_ns, each)
+            for each in effects
+            if isinstance(each, m.Noted) and each.name == "shadow_quotes"
+        )
+        return effects
+
+    venue.trader.receive = listened
+    candidate = Candidate("same", "test", live, LATENCY_NS)
+    venue.trader.quoting.scoring.cast([candidate], venue.trader._settings)
+    venue.start()
+    move(venue, 5)
+    times = [at_ns for at_ns, _ in told]
+    assert 3 <= len(times) <= 11
+    assert all(later - at >= NS_PER_SECOND for at, later in itertools.pairwise(times))
+    assert told[-1][1].level == "debug"
+    assert "@" in str(told[-1][1].fields["quotes"])
+
+
+def test_the_account_of_a_candidate_agrees_with_its_holdings_and_cash():
+    venue = thin(bids((60, 10), (58, 10)))
+    for number in range(6):
+        printed(venue, 0, 58, 3, number)
+        move(venue, 1)
+    for shadow in shadows(venue):
+        assert shadow.profit.total.fills > 2
+        assert shadow.profit.difference_millicents == 0

@@ -1,0 +1,283 @@
+"""Claims about strategies under a stop watch: told, interrupted, replaced, and replayed alike."""
+
+import asyncio
+import signal
+import threading
+import time
+
+import msgspec
+import pytest
+
+from bot.core import messages as m
+from bot.core.conduct import Conduct
+from bot.core.strategy import EventView, Quote, Quotes, Strategy
+from bot.io.journal import read_journal, segments
+from bot.io.watched import Retold, StrategyStalled, Watch, interruptions
+from tests.bot.thin import EVENT, START_NS, Thin
+from tests.io.fakes import FakeTrader, runner_of
+from tests.strategies import views
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.money import BookSide, Price, Qty
+
+VIEW = views.view(views.rung(0, 50.0))
+MS = NS_PER_MS
+SECOND = NS_PER_SECOND
+
+
+class Does(Strategy):
+    """Does what it is told at its calls, in order; then answers that nothing is wanted."""
+
+    name = "does"
+
+    def __init__(self, *acts) -> None:
+        super().__init__(None)
+        self.acts = list(acts)
+
+    def quote(self, view: EventView) -> Quotes:
+        """See `Strategy`."""
+        if self.acts:
+            self.acts.pop(0)()
+        return {}
+
+
+def watch(hard_ms: int = 50, budget_ms: int = 5) -> Watch:
+    """A watch that interrupts soon."""
+    made = Watch(budget_ms * MS)
+    made.hard_ns = hard_ms * MS
+    return made
+
+
+def busy(for_s: float) -> None:
+    """Use processor time."""
+    end = time.thread_time() + for_s
+    while time.thread_time() < end:
+        pass
+
+
+def endless() -> None:
+    """Pure Python that never comes back."""
+    while True:
+        pass
+
+
+def stubborn() -> None:
+    """The same, catching whatever an `except Exception` catches."""
+    while True:
+        try:
+            endless()
+        except Exception:  # noqa: BLE001 - what a careless strategy does
+            continue
+
+
+def alarm_is_off() -> bool:
+    """Whether no timer runs."""
+    return signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+# --- the watch ------------------------------------------------------------------------------------
+
+
+def test_a_quick_call_is_not_told_and_its_answer_is_the_very_one():
+    of = watch()
+    answer = {VIEW.rungs[0].market_id: ()}
+    inner = Does()
+    inner.quote = lambda view: answer  # type: ignore[method-assign]
+    assert of.wrapped(lambda: inner)().quote(VIEW) is answer
+    assert of.take() == []
+    assert alarm_is_off()
+
+
+def test_a_slow_call_is_told_with_its_number_and_what_it_took():
+    of = watch(hard_ms=5_000)
+    strategy = of.wrapped(lambda: Does(lambda: None, lambda: busy(0.02)))()
+    strategy.quote(VIEW)
+    strategy.quote(VIEW)
+    [told] = of.take()
+    assert (told.event_ticker, told.strategy, told.call) == (VIEW.event_ticker, "does", 2)
+    assert told.took_ns >= 20 * MS
+    assert told.allowed_ns == 5 * MS
+    assert not told.interrupted
+    assert of.take() == []
+
+
+def test_time_in_which_the_host_stood_still_is_not_the_strategys():
+    of = watch(hard_ms=5_000)
+    of.wrapped(lambda: Does(lambda: time.sleep(0.03)))().quote(VIEW)
+    assert of.take() == []
+
+
+@pytest.mark.parametrize("act", [endless, stubborn, lambda: time.sleep(30)])
+def test_an_endless_call_is_interrupted_and_a_fresh_strategy_takes_its_place(act):
+    of, made = watch(), []
+
+    def make() -> Strategy:
+        made.append(Does(*([act] if not made else [])))
+        return made[-1]
+
+    strategy = of.wrapped(make)()
+    with pytest.raises(StrategyStalled):
+        strategy.quote(VIEW)
+    [told] = of.take()
+    assert told.interrupted
+    assert told.took_ns >= 50 * MS
+    assert strategy.quote(VIEW) == {}
+    assert len(made) == 2
+    assert alarm_is_off()
+
+
+def test_a_strategy_that_wants_to_end_the_program_only_fails():
+    def leave() -> None:
+        raise SystemExit
+
+    with pytest.raises(RuntimeError, match="end the program"):
+        watch().wrapped(lambda: Does(leave))().quote(VIEW)
+
+
+def test_what_a_strategy_raises_comes_through():
+    with pytest.raises(ZeroDivisionError):
+        watch().wrapped(lambda: Does(lambda: 1 // 0))().quote(VIEW)
+    assert alarm_is_off()
+
+
+def test_a_candidate_is_interrupted_and_not_told():
+    of = watch()
+    with pytest.raises(StrategyStalled):
+        of.wrapped(lambda: Does(endless), tells=False)().quote(VIEW)
+    assert of.take() == []
+
+
+def test_outside_the_main_thread_a_call_is_measured_all_the_same():
+    of = watch()
+    strategy = of.wrapped(lambda: Does(lambda: busy(0.02)))()
+    thread = threading.Thread(target=strategy.quote, args=(VIEW,))
+    thread.start()
+    thread.join()
+    assert [each.call for each in of.take()] == [1]
+
+
+# --- the record -----------------------------------------------------------------------------------
+
+
+def overran(call: int, *, interrupted: bool = False) -> m.StrategyOverran:
+    """A call that took a tenth of a second."""
+    return m.StrategyOverran(EVENT, "does", call, 100 * MS, 50 * MS, interrupted)
+
+
+def test_three_slow_calls_in_a_row_pull_its_event_and_two_do_not():
+    of = Conduct("does")
+    assert [of.overran(overran(call), START_NS) for call in (4, 5, 7, 8)] == [False] * 4
+    assert of.overran(overran(9), START_NS)
+    assert of.pulled_until_ns == START_NS + 5 * SECOND
+    assert of.fault == (
+        "does: 3 times in a row too slow, took 100.0 ms, 50 ms are allowed; its quotes stay away "
+        "for 5 s"
+    )
+
+
+def test_pauses_rise_to_a_minute_and_a_minute_of_good_conduct_is_a_fresh_start():
+    of, now_ns, pauses = Conduct("does"), START_NS, []
+    for _ in range(6):
+        of.raised(ValueError("no"), now_ns)
+        pauses.append((of.pulled_until_ns - now_ns) // SECOND)
+        now_ns = of.pulled_until_ns
+    assert pauses == [5, 10, 20, 40, 60, 60]
+    of.raised(ValueError("no"), now_ns + 60 * SECOND)
+    assert of.pulled_until_ns == now_ns + 65 * SECOND
+
+
+def test_a_fault_is_told_until_it_has_behaved():
+    of = Conduct("does")
+    of.raised(ValueError("no"), START_NS)
+    assert "ValueError: no" in of.fault
+    assert of.behaved()
+    assert of.fault == ""
+    assert not of.behaved()
+
+
+# --- the trader -----------------------------------------------------------------------------------
+
+
+class Quotes50(Strategy):
+    """One bid, while `act` does nothing else."""
+
+    name = "fifty"
+
+    def __init__(self, act=lambda: None) -> None:
+        super().__init__(None)
+        self.act = act
+
+    def quote(self, view: EventView) -> Quotes:
+        """See `Strategy`."""
+        self.act()
+        bid = Quote(BookSide.BID, Price(40), Qty(5))
+        return {rung.market_id: (bid,) for rung in view.rungs}
+
+
+def test_a_strategy_too_slow_three_times_is_pulled_explained_and_comes_back():
+    of = Thin([50], Quotes50)
+    of.start()
+    assert len(of.orders) == 1
+    calls = of.trader.quoting.ladders[0].conduct.calls
+    for call in (calls + 1, calls + 2, calls + 3):
+        of.give(overran(call))
+    of.run(1)
+    assert of.orders == {}
+    report = of.trader.report(of.now_ns)
+    assert report.counters.strategy_overruns == 3
+    assert "too slow" in report.events[0].strategy_fault
+    assert any(
+        text.startswith("strategy_at_fault: ACME-VAL-27Q1: fifty") for text in report.findings
+    )
+    of.run(6)
+    assert len(of.orders) == 1
+    assert of.trader.out.findings == {}
+    assert of.trader.report(of.now_ns).events[0].strategy_fault == ""
+
+
+def test_a_run_with_an_interrupted_call_is_replayed_to_the_byte():
+    of_watch = watch()
+    faults = [lambda: None] * 3 + [endless] + [lambda: None] * 10_000
+    of = Thin([50], of_watch.wrapped(lambda: Quotes50(lambda: faults.pop(0)())))
+    log: list[tuple[m.Event, int, list[m.Effect]]] = []
+    receive = of.trader.receive
+
+    def kept(event: m.Event, now_ns: int) -> list[m.Effect]:
+        effects = receive(event, now_ns)
+        log.append((event, now_ns, list(effects)))
+        for told in of_watch.take():
+            log.append((told, now_ns, receive(told, now_ns)))
+        return effects
+
+    of.trader.receive = kept  # type: ignore[method-assign]
+    of.start()
+    of.run(8, lambda: of.show(0), SECOND)
+    assert of.trader.out.strategy_interrupted == 1
+    assert of.trader.out.strategy_errors == 1
+    assert len(of.orders) == 1
+    interrupted = interruptions(event for event, _, _ in log)
+    assert interrupted == {EVENT: frozenset({4})}
+    fresh = Thin([50], lambda: Retold(lambda: Quotes50(), interrupted)).trader
+    for event, now_ns, effects in log:
+        again = fresh.receive(event, now_ns)
+        assert msgspec.msgpack.encode(again) == msgspec.msgpack.encode(effects)
+
+
+# --- the loop -------------------------------------------------------------------------------------
+
+
+@pytest.mark.anyio
+async def test_what_the_watch_tells_is_journalled_and_reaches_the_trader(tmp_path):
+    of = watch()
+    trader = FakeTrader()
+    runner = runner_of(trader, tmp_path)
+    runner._watch = of
+    of.tell(overran(1))
+    async with asyncio.timeout(10):
+        await runner.run("ab" * 10, (), 50 * MS)
+    assert trader.of(m.StrategyOverran) == [overran(1)]
+    assert overran(1) in [entry.message for entry in read_journal(segments(tmp_path)[0])]
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"

@@ -1,0 +1,126 @@
+"""Claims about how a fair curve is judged on recorded ladders, and what it comes to on ours."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli import app
+from bot.lab.at_touch import at_touch
+from bot.lab.calibrate import Forecast, calibrate, reliability, scores
+from tests.scale import cases
+from venue.wire.instant import NS_PER_SECOND
+
+RECORDED = Path(__file__).parents[3] / "shared" / "data"
+SURVIVAL = RECORDED / "kxinxu-2026-01"
+DEPTH = RECORDED / "inxd-23apr13"
+START_NS = 1_800_000_000 * NS_PER_SECOND
+
+
+def forecast(event, fair, last, mid, won):
+    return Forecast(event, (fair, last, mid), won)
+
+
+def written(folder, lines, outcomes):
+    """A tape of one event in a folder."""
+    rungs = [{"ticker": f"E-{k}", "strike": k, "outcome": o} for k, o in outcomes.items()]
+    catalog = {
+        "tape": folder.name,
+        "strike_unit": "points",
+        "events": [{"event_ticker": "E-1", "rungs": rungs}],
+    }
+    (folder / "catalog.json").write_text(json.dumps(catalog))
+    with gzip.open(folder / "tape.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(line) + "\n" for line in lines)
+    return folder
+
+
+def trade(second, strike, price, taker="yes"):
+    return {
+        "ts": START_NS + second * NS_PER_SECOND,
+        "ticker": f"E-{strike}",
+        "type": "trade",
+        "price": price,
+        "qty": 10,
+        "taker_outcome": taker,
+    }
+
+
+# --- scoring --------------------------------------------------------------------------------------
+
+
+def test_a_brier_score_is_the_mean_squared_error_of_the_chance():
+    fair, last, mid = scores([forecast(0, 0.8, 0.5, 0.0, True), forecast(0, 0.4, 0.5, 0.0, False)])
+    assert fair.brier == pytest.approx((0.04 + 0.16) / 2)
+    assert last.brier == pytest.approx(0.25)
+    assert mid.brier == pytest.approx(0.5)
+    assert last.worse_by == pytest.approx(0.25 - 0.1)
+
+
+def test_one_event_is_one_draw_so_its_interval_has_no_width():
+    _, last, _ = scores([forecast(0, 0.8, 0.5, 0.5, True)] * 50)
+    assert last.low == pytest.approx(last.high)
+
+
+def test_a_reliability_table_counts_each_forecast_in_its_tenth_the_last_one_closed():
+    rows = reliability([0.0, 0.05, 0.95, 1.0], [0.0, 1.0, 1.0, 1.0])
+    assert [(row.low, row.count, row.came) for row in rows] == [(0.0, 2, 0.5), (0.9, 2, 1.0)]
+    assert rows[0].mean == pytest.approx(0.025)
+
+
+# --- a tape ---------------------------------------------------------------------------------------
+
+
+def test_only_what_was_recorded_before_an_instant_is_known_then(tmp_path):
+    lines = [
+        trade(0, 100, 70),
+        trade(1, 110, 40),
+        trade(2, 100, 68, "no"),
+        trade(3, 110, 38, "no"),
+        trade(1_000, 100, 99),
+    ]
+    tape = written(tmp_path, lines, {"100": "yes", "110": "no"})
+    found = calibrate(tape, 100.0)
+    assert found.events == 1
+    # Nine instants before the last trade, two rungs each; that trade is forecast as well.
+    assert found.forecasts == 18
+    last = found.scores[1]
+    assert last.brier == pytest.approx((0.32**2 + 0.38**2) / 2)
+    (row,) = [row for row in found.next_prints if row.way == "last trade"]
+    assert (row.count, row.rms_cents) == (1, pytest.approx(31.0))
+
+
+def test_a_rung_that_has_traded_on_one_side_only_has_no_middle_and_is_left_out(tmp_path):
+    lines = [trade(0, 100, 70), trade(500, 100, 70)]
+    with pytest.raises(ValueError, match="nothing could be forecast"):
+        calibrate(written(tmp_path, lines, {"100": "yes", "110": "no"}))
+
+
+def test_the_command_says_what_is_wrong_with_a_folder_that_is_no_tape(tmp_path):
+    done = CliRunner().invoke(app, ["calibrate", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "catalog.json" in done.output
+
+
+# --- what was recorded ----------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(not SURVIVAL.exists(), reason="the recorded survival ladders are not here")
+def test_on_recorded_ladders_the_curve_is_reliable_and_no_worse_than_last_trade_and_middle():
+    events = cases(20, quick=3)
+    found = calibrate(SURVIVAL, cases(60, quick=600), events_max=events)
+    assert found.events == events
+    fair, last, mid = found.scores
+    assert fair.brier <= min(last.brier, mid.brier) + 0.005
+    if events == 20:
+        for row in fair.bins:
+            assert row.came == pytest.approx(row.mean, abs=0.12)
+
+
+@pytest.mark.skipif(not DEPTH.exists(), reason="the recorded depth is not here")
+def test_on_recorded_depth_no_more_fills_come_by_the_averse_bound_than_by_the_likely_one():
+    averse, likely = at_touch(DEPTH, cases(30_000, quick=4_000))
+    assert 0 < averse.fills <= likely.fills
+    assert {row.horizon_s for row in averse.markouts} == {1, 10, 60, 300}

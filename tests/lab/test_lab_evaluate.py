@@ -1,0 +1,157 @@
+"""`bot evaluate`: small but whole, from seeds to tables; what may not be looked at is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli import app
+from bot.lab.evaluate import tables
+from bot.lab.evaluate.compare import compare
+from bot.lab.evaluate.lineup import ABLATIONS, ENTRIES, Entry, entries_named
+from bot.lab.evaluate.page import page
+from bot.lab.evaluate.results import Results, code_digest, tasks_of
+from bot.lab.evaluate.seeds import SeedFault, admit, log_opening, seeds_named
+from bot.lab.evaluate.worlds import World
+from tests.house.tree import ROOT
+
+SMALL = World(steps=24, rungs=3)
+PAIR = (
+    Entry("narrow", "fixed_spread", {"half_spread_cents": 2}, "max_position_qty", (10, 40)),
+    Entry("wide", "fixed_spread", {"half_spread_cents": 4}, "max_position_qty", (40,)),
+    Entry("do_nothing", ""),
+    Entry(
+        "narrow_budget5",
+        "fixed_spread",
+        {"half_spread_cents": 2},
+        "max_position_qty",
+        (10, 40),
+        500,
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def lives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Results, Path]:
+    path = tmp_path_factory.mktemp("lives") / "results.jsonl"
+    results = Results(path, ROOT)
+    for _ in results.live_through(results.missing(tasks_of(PAIR, (SMALL,), range(1, 5))), 1):
+        pass
+    return results, path
+
+
+def test_lives_that_were_kept_are_not_lived_again(lives: tuple[Results, Path]) -> None:
+    _, path = lives
+    again = Results(path, ROOT)
+    assert again.missing(tasks_of(PAIR, (SMALL,), range(1, 5))) == []
+    assert len(again.missing(tasks_of(PAIR, (SMALL,), range(1, 6)))) == 5
+
+
+def test_a_torn_last_line_is_one_life_to_be_lived_again(
+    lives: tuple[Results, Path], tmp_path: Path
+) -> None:
+    torn = tmp_path / "torn.jsonl"
+    torn.write_bytes(lives[1].read_bytes()[:-40])
+    results = Results(torn, ROOT)
+    assert len(results.missing(tasks_of(PAIR, (SMALL,), range(1, 5)))) == 1
+
+
+def test_what_is_reported_is_of_the_report_seeds(lives: tuple[Results, Path]) -> None:
+    found = compare(lives[0], PAIR, (SMALL,), range(3, 5), range(1, 3), "code")
+    assert (found.seeds, found.tuned_on) == ("3-4", "1-2")
+    assert all(point.seeds == 2 for line in found.lines for point in line.points)
+    assert [claim.rival for claim in found.claims] == ["wide", "do_nothing"]
+    assert found.variants == 6
+
+
+def test_tables_and_page_show_every_entry_and_the_document_keeps_the_rest(
+    lives: tuple[Results, Path], tmp_path: Path
+) -> None:
+    found = compare(lives[0], PAIR, (SMALL,), range(1, 5), None, "code")
+    text = tables.markdown(found)
+    assert "chosen on the very seeds reported" in text
+    for entry in PAIR:
+        assert f"| {entry.name}" in text
+    assert "What a budget does" in text
+    document = tmp_path / "strategies.md"
+    document.write_text(f"before\n{tables.BEGIN}\nold\n{tables.END}\nafter\n", encoding="utf-8")
+    tables.write_into(document, found)
+    written = document.read_text(encoding="utf-8")
+    assert written.startswith("before\n")
+    assert written.endswith("\nafter\n")
+    assert text in written
+    assert "old" not in written
+    shown = page(found)
+    assert shown.count("<svg") == 2
+    assert "<script" not in shown
+
+
+def test_the_holdout_is_refused_without_its_flag() -> None:
+    for text in ("9001-9002", "9500", "1-99999"):
+        with pytest.raises(SeedFault, match="--holdout"):
+            admit(seeds_named(text), holdout=False)
+    admit(seeds_named("9001-9002"), holdout=True)
+    admit(seeds_named("1-1999"), holdout=False)
+
+
+@pytest.mark.parametrize("text", ["", "5-1", "0-3", "a-b", "1-2-3", "-4"])
+def test_seeds_that_are_none_are_told(text: str) -> None:
+    with pytest.raises(SeedFault):
+        seeds_named(text)
+
+
+def test_each_opening_of_the_holdout_is_a_line(tmp_path: Path) -> None:
+    log = tmp_path / "holdout.md"
+    for day in ("2027-01-01", "2027-02-01"):
+        log_opening(log, day, range(9001, 9010), "ladder_joint", "base", "abc")
+    lines = log.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "# Openings of the holdout"
+    assert lines[-1] == "| 2027-02-01 | 9001-9009 | ladder_joint | base | abc |"
+    assert sum(line.startswith("| 2027") for line in lines) == 2
+
+
+def test_every_entry_and_ablation_has_parameters_of_its_schema() -> None:
+    for entry in (*ENTRIES, *ABLATIONS):
+        for params in entry.settings() if entry.plugin else ():
+            assert entry.make(params, ROOT) is not None
+
+
+def test_baselines_are_shown_unless_they_are_not_wanted() -> None:
+    names = [entry.name for entry in entries_named("ladder_joint,ladder_joint@30")]
+    assert names[:2] == ["ladder_joint", "ladder_joint_budget30"]
+    assert {"do_nothing", "pure_mm", "no_skew", "per_rung", "queue_touch"} <= set(names)
+    assert len(entries_named("glft", baselines=False)) == 1
+
+
+def test_the_code_of_a_strategy_is_part_of_what_names_a_life() -> None:
+    assert code_digest("fixed_spread", ROOT) != code_digest("ladder_joint", ROOT)
+    assert code_digest("fixed_spread", ROOT) == code_digest("fixed_spread", ROOT)
+
+
+def test_the_command_evaluates_and_tells_it_as_json(tmp_path: Path) -> None:
+    arguments = [
+        *("evaluate", "--strategies", "fixed_spread,do_nothing", "--worlds", "theme-thin"),
+        *("--seeds", "1-3", "--steps", "40", "--no-baselines", "--jobs", "1", "--json", "-"),
+        *("--html", str(tmp_path / "page.html")),
+    ]
+    came = CliRunner().invoke(app, arguments)
+    assert came.exit_code == 0, came.output
+    told = json.loads(came.stdout)
+    assert told["worlds"] == ["theme-thin"]
+    assert [line["entry"] for line in told["lines"]] == ["fixed_spread", "do_nothing"]
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--seeds", "9001-9003", "--holdout"),
+        ("--worlds", "mars", "no world"),
+        ("--strategies", "nothing_like_it", "no strategy"),
+    ],
+)
+def test_what_cannot_be_evaluated_ends_with_two(option: str, value: str, said: str) -> None:
+    came = CliRunner().invoke(app, ["evaluate", option, value])
+    assert came.exit_code == 2
+    assert said in came.output

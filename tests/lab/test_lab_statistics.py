@@ -1,0 +1,90 @@
+"""Resampling, frontiers and corrections against values worked out by hand."""
+
+import numpy as np
+import pytest
+
+from bot.lab.evaluate import statistics as stats
+
+
+def test_holm_multiplies_the_smallest_by_all_and_never_falls() -> None:
+    corrected = stats.holm({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005})
+    assert corrected == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06, "d": 0.02})
+
+
+def test_holm_leaves_a_single_claim_and_stops_at_one() -> None:
+    assert stats.holm({"a": 0.2}) == {"a": 0.2}
+    assert stats.holm({"a": 0.9, "b": 0.8}) == {"a": 1.0, "b": 1.0}
+
+
+def test_resamples_are_the_same_each_time_and_cover_every_place() -> None:
+    places = stats.resamples(10, 500)
+    assert places.shape == (500, 10)
+    assert (places == stats.resamples(10, 500)).all()
+    assert set(np.unique(places)) == set(range(10))
+
+
+def test_the_interval_of_a_constant_difference_is_a_point() -> None:
+    first, second = np.array([3.0, 5.0, 9.0]), np.array([1.0, 3.0, 7.0])
+    found = stats.mean_difference(first, second, stats.resamples(3))
+    assert (found.value, found.low, found.high) == (2.0, 2.0, 2.0)
+    assert found.p == pytest.approx(2 / 2001)
+
+
+def test_the_interval_of_a_mean_is_that_of_the_normal_law() -> None:
+    rng = np.random.default_rng(1)
+    first = rng.normal(0.3, 1.0, 400)
+    found = stats.mean_difference(first, np.zeros(400), stats.resamples(400))
+    half = 1.96 * first.std(ddof=1) / 20
+    assert found.low == pytest.approx(first.mean() - half, abs=0.02)
+    assert found.high == pytest.approx(first.mean() + half, abs=0.02)
+
+
+def test_no_difference_has_an_interval_around_zero_and_no_small_p() -> None:
+    values = np.array([-1.0, 1.0] * 50)
+    found = stats.mean_difference(values, np.zeros(100), stats.resamples(100))
+    assert found.low < 0 < found.high
+    assert found.p > 0.5
+
+
+def test_a_frontier_is_read_between_its_points_by_straight_lines() -> None:
+    sds, means = [20.0, 10.0, 40.0], [16.0, 10.0, 18.0]
+    assert stats.mean_at(15.0, sds, means) == 13.0
+    assert stats.mean_at(30.0, sds, means) == 17.0
+
+
+def test_less_risk_than_the_calmest_point_is_less_of_it() -> None:
+    assert stats.mean_at(5.0, [10.0, 20.0], [8.0, 9.0]) == 4.0
+    assert stats.mean_at(5.0, [10.0], [-8.0]) == -4.0
+
+
+def test_more_risk_than_the_wildest_point_gains_no_more() -> None:
+    assert stats.mean_at(50.0, [10.0, 20.0], [8.0, 9.0]) == 9.0
+
+
+def test_doing_nothing_is_a_frontier_of_zero() -> None:
+    assert stats.mean_at(10.0, [0.0], [0.0]) == 0.0
+
+
+def test_the_gain_at_equal_sd_of_a_frontier_over_itself_is_nothing() -> None:
+    rows = np.random.default_rng(2).normal([[1.0], [2.0]], [[3.0], [6.0]], (2, 60))
+    found = stats.difference_at_equal_sd(rows, rows, 4.0, stats.resamples(60, 200))
+    assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
+
+
+def test_the_same_trades_with_more_gain_are_better_at_equal_sd() -> None:
+    rng = np.random.default_rng(3)
+    base = rng.normal(5.0, 10.0, 80)
+    first, second = np.stack([base + 3.0, 2 * base + 6.0]), np.stack([base, 2 * base])
+    sd = float(base.std(ddof=1))
+    found = stats.difference_at_equal_sd(first, second, sd, stats.resamples(80, 400))
+    assert found.value == pytest.approx(3.0)
+    assert found.low > 2.0
+
+
+def test_the_ratio_of_what_never_varies_is_zero() -> None:
+    assert stats.ratio(np.array([2.0, 2.0])) == 0.0
+    assert stats.ratio(np.array([1.0, 3.0])) == pytest.approx(2 / 2**0.5)
+
+
+def test_signs_count_seeds_and_leave_ties_out() -> None:
+    assert stats.signs(np.array([1.0, 2.0, 3.0]), np.array([0.0, 2.0, 4.0])) == (1, 1)

@@ -1,0 +1,123 @@
+"""The worlds: named, seeded, the same for every strategy, worth what they pay on average."""
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from bot.core.strategy import EventView, Quotes, Strategy
+from bot.lab.evaluate.draws import Informed, Noise, counted, draw
+from bot.lab.evaluate.latent import PAYOUT_MC, Latent, stream
+from bot.lab.evaluate.life import live
+from bot.lab.evaluate.worlds import Flow, World, grid, sized, worlds_named
+from strategies.fixed_spread import FixedSpread
+
+SMALL = World(steps=60, rungs=4)
+
+_PRINT_DIGEST = """
+import hashlib
+from bot.lab.evaluate.draws import draw
+from bot.lab.evaluate.life import live
+from bot.lab.evaluate.worlds import World
+from strategies.fixed_spread import FixedSpread
+draws = draw(World(steps=40, rungs=3), 5)
+came = live(World(steps=40, rungs=3), draws, lambda: FixedSpread(FixedSpread.Params()))
+print(hashlib.blake2b(repr((draws.acts, draws.stalls, came)).encode()).hexdigest())
+"""
+
+
+class Idle(Strategy):
+    """Wants nothing."""
+
+    name = "idle"
+
+    def quote(self, view: EventView) -> Quotes:
+        return {}
+
+
+def _noise(world: World, seed: int) -> int:
+    return counted(draw(world, seed).acts, Noise)
+
+
+def test_the_grid_has_every_cell_once_and_the_base_worlds_first() -> None:
+    names = [world.name for world in grid()]
+    assert len(set(names)) == len(names) == 2 * 3 * 2 * 2
+    assert names[:2] == ["independent-base", "theme-base"]
+    assert "theme-toxic-fees4x-latency10x" in names
+
+
+def test_worlds_are_found_by_name_and_a_wrong_name_is_told() -> None:
+    found = worlds_named("base,theme-thin")
+    assert [world.name for world in found] == ["independent-base", "theme-base", "theme-thin"]
+    with pytest.raises(ValueError, match="no world 'mars'"):
+        worlds_named("mars")
+
+
+def test_a_world_is_the_same_under_every_hash_seed() -> None:
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", _PRINT_DIGEST],
+            env={**os.environ, "PYTHONHASHSEED": hash_seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for hash_seed in ("0", "12345")
+    }
+    assert len(digests) == 1
+
+
+def test_streams_hang_on_seed_and_name_alone() -> None:
+    assert stream(7, "noise").random() == stream(7, "noise").random()
+    assert stream(7, "noise").random() != stream(7, "mood").random()
+    assert stream(7, "noise").random() != stream(8, "noise").random()
+
+
+def test_two_strategies_meet_the_same_value_and_the_same_takers() -> None:
+    before = hashlib.blake2b(repr(draw(SMALL, 3)[1:]).encode()).hexdigest()
+    draws = draw(SMALL, 3)
+    quoting = live(SMALL, draws, lambda: FixedSpread(FixedSpread.Params()))
+    idle = live(SMALL, draws, lambda: Idle(Idle.Params()))
+    assert hashlib.blake2b(repr(draws[1:]).encode()).hexdigest() == before
+    assert quoting.fills > 0
+    assert idle.fills == idle.net == 0
+
+
+def test_the_theme_moves_no_draw_but_the_side_of_takers() -> None:
+    plain, themed = draw(SMALL, 4), draw(World(steps=60, rungs=4, theme=True), 4)
+    assert plain.latent.fair_mc == themed.latent.fair_mc
+    assert [at for at, _ in plain.acts] == [at for at, _ in themed.acts]
+    sides = [
+        (one.buys, other.buys)
+        for (_, one), (_, other) in zip(plain.acts, themed.acts, strict=True)
+        if isinstance(one, Noise) and isinstance(other, Noise)
+    ]
+    assert any(one != other for one, other in sides)
+
+
+def test_a_thin_world_has_under_a_third_of_the_noise_and_a_toxic_one_more_who_know() -> None:
+    base, thin = World(), World(flow=Flow.THIN)
+    assert 0.2 < _noise(thin, 1) / _noise(base, 1) < 0.4
+    toxic = counted(draw(World(flow=Flow.TOXIC), 1).acts, Informed)
+    assert toxic > 3 * counted(draw(base, 1).acts, Informed)
+
+
+def test_fair_values_fall_with_the_strike_and_end_at_what_is_paid() -> None:
+    latent = Latent(SMALL, 9)
+    for fairs in latent.fair_mc:
+        assert list(fairs) == sorted(fairs, reverse=True)
+    assert set(latent.fair_mc[-1]) <= {0, PAYOUT_MC}
+    assert [fair == PAYOUT_MC for fair in latent.fair_mc[-1]] == list(latent.pays)
+
+
+def test_a_fair_value_is_what_is_paid_on_average() -> None:
+    world = sized(SMALL, 40)
+    lives = [Latent(world, seed) for seed in range(1, 1001)]
+    for rung in range(world.rungs):
+        for point in (0, 80, 150):
+            gains = [(one.fair_mc[-1][rung] - one.fair_mc[point][rung]) / 1000 for one in lives]
+            error = np.std(gains) / np.sqrt(len(gains))
+            assert abs(np.mean(gains)) < 4 * error

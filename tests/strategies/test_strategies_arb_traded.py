@@ -1,0 +1,115 @@
+"""Claims about the arbitrage strategy in the whole trader: the orders of a contradiction."""
+
+import itertools
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core.order import OwnOrder
+from strategies.arb import Arb
+from tests.bot import made
+from tests.bot.thin import Thin
+from venue.wire import codec, instant, model
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import Cents, Outcome, Price, Qty, Side
+from venue.wire.names import OrderId
+from venue.wire.requests import QtyOrder, TimeInForce
+
+
+class Crossed(Thin):
+    """Two rungs whose books contradict each other until the first trade; takes fill whole, in the
+    rungs that are `open_at`."""
+
+    def __init__(self, open_at: tuple[int, ...] = (0, 1)) -> None:
+        super().__init__([50, 70], lambda: Arb(Arb.Params()))
+        self.open_at = open_at
+        self.taken: list[QtyOrder] = []
+        self.booked: list[model.Fill] = []
+
+    def answer(self, request: m.Request) -> m.Answer:
+        """See `Thin`."""
+        if isinstance(request, m.Create):
+            self.taken.append(request.order)
+            return m.Done(m.OrderShown(self._carried_out(request.order)))
+        if isinstance(request, m.ReadFills):
+            return m.Done(m.FillsShown(tuple(reversed(self.booked)), ""))
+        if isinstance(request, m.ReadBalance):
+            spent = sum(fill.qty * fill.outcome_price for fill in self.booked)
+            cash = Cents(10**9 - spent)
+            return m.Done(m.BalanceShown(model.Balance(cash, Cents(0), cash)))
+        if isinstance(request, m.ReadPositions):
+            held = tuple(
+                model.Position(ticker=fill.ticker, outcome=fill.outcome, qty=fill.qty)
+                for fill in self.booked
+            )
+            return m.Done(m.PositionsShown(held, ""))
+        return super().answer(request)
+
+    def _carried_out(self, order: QtyOrder) -> model.Order:
+        at = instant.from_ns(self.now_ns)
+        index = [market.market_id for market in self.markets].index(order.market_id)
+        filled = order.qty if index in self.open_at else Qty(0)
+        number = len(self.taken)
+        shown = model.Order(
+            order_id=OrderId(str(700 + number)),
+            ticker=self.markets[index].ticker,
+            market_id=order.market_id,
+            event_ticker=self.markets[index].event_ticker,
+            outcome=model.ShownOutcome(order.outcome.value),
+            side=model.ShownSide(order.side.value),
+            price=order.price,
+            qty=order.qty,
+            remaining_qty=Qty(0),
+            filled_qty=filled,
+            status=model.OrderStatus.FILLED if filled else model.OrderStatus.CANCELED,
+            time_in_force=model.ShownTimeInForce(order.time_in_force.value),
+            created_at=at,
+            updated_at=at,
+        )
+        if filled:
+            own = OwnOrder.first_sent(order, codec.encode_new_order(order), self.now_ns, "take")
+            own.order_id = shown.order_id
+            row = made.fill(own, number, filled)
+            self.booked.append(
+                msgspec.structs.replace(row, created_at=at, ticker=self.markets[index].ticker)
+            )
+            self.mids = [50, 40]
+        return shown
+
+
+def lived(venue: Crossed) -> list[tuple[str, Side, Outcome, Price, Qty, TimeInForce]]:
+    """The orders of half a minute: market's last digit and all that matters of the order."""
+    venue.start()
+
+    depths = itertools.count(100)  # a book that says nothing new asks nobody
+
+    def shown() -> None:
+        for index in range(2):
+            venue.give(venue.book(index, depth=next(depths)))
+
+    venue.run(30, shown, NS_PER_SECOND // 2)
+    assert venue.trader.out.findings == {}
+    return [
+        (each.market_id[-1], each.side, each.outcome, each.price, each.qty, each.time_in_force)
+        for each in venue.taken
+    ]
+
+
+def test_a_contradiction_is_bought_low_whole_and_then_sold_high_with_a_tick_of_slack() -> None:
+    # Both touches hold more than the cap of 50, and as much: then the purchase goes first.
+    # YES of the higher strike is sold at 68 by buying NO at 32; 33 with the slack.
+    assert lived(Crossed()) == [
+        ("0", Side.BUY, Outcome.YES, 52, 50, TimeInForce.FOK),
+        ("1", Side.BUY, Outcome.NO, 33, 50, TimeInForce.IOC),
+    ]
+
+
+def test_a_second_leg_that_finds_nothing_is_not_sent_again() -> None:
+    orders = lived(Crossed(open_at=(0,)))
+    assert [(market, qty) for market, _, _, _, qty, _ in orders] == [("0", 50), ("1", 50)]
+
+
+def test_a_first_leg_that_finds_nothing_is_tried_again_only_after_the_wait() -> None:
+    orders = lived(Crossed(open_at=()))
+    assert {market for market, *_ in orders} == {"0"}
+    assert 2 <= len(orders) <= 4
