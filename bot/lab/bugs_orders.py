@@ -434,7 +434,8 @@ READS: Final = (
         "A list that could not be read is taken for an empty one.",
         (*FORGOTTEN, "findings"),
         (Patch(Account, "take_answer", _failed_is_empty),),
-        likely=("internal_error_before", "result_unknown_before"),
+        likely=("internal_error_before", "throttled", "outage"),
+        shape=(("crowd_per_second", 30.0),),
     ),
 )
 ORDERS: Final[Sequence[Bug]] = (*CREATES, *CHANGES, *CROSSES, *READS)

@@ -272,7 +272,12 @@ PACE: Final = (
         ("B5",),
         (Patch(Purse, "outage_over", _no_ramp),),
         likely=("feed_close", "outage"),
-        shape=(("rungs", (5,)), ("strategy", "ladder_joint")),
+        shape=(
+            ("rungs", (5,)),
+            ("strategy", "ladder_joint"),
+            ("budget", (40, 60, 20)),
+            ("creates_per_minute", 0),
+        ),
     ),
     Bug(
         "refused-and-asked-again",

@@ -79,7 +79,7 @@ def test_a_rung_that_a_sharing_leaves_whole_keeps_its_quotes_and_its_reason() ->
     first = cut.cut(quotes, held, bounds(loss_cents=500))
     assert (first[M0], reasons(cut)) == ((bid(50, 10),), {M0: {CutReason.ORDER_QTY}})
     second = cut.cut({M0: quotes[M0], M1: (ask(20, 8),)}, held, bounds(loss_cents=500))
-    assert second[M0] == first[M0]
+    assert second[M0] is first[M0]
     assert second[M1] == (ask(20, 6),)
     assert reasons(cut) == {M0: {CutReason.ORDER_QTY}, M1: {CutReason.EVENT_LOSS}}
 
