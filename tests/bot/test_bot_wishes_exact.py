@@ -111,4 +111,5 @@ def test_the_rest_of_a_stand_at_a_price_that_is_wanted_too_waits_for_no_time(sid
     slow = pace(1, dwell=LAG_NS, resize=50)
     told = plan(wanted, [older, newer], pace=slow, worth=Ruler(move=2.1))
     assert older in [wish.order for wish in told.wishes if isinstance(wish, WantAmend)]
+    assert newer not in [getattr(wish, "order", None) for wish in told.wishes]
     assert told.again_ns is None
