@@ -112,4 +112,6 @@ def test_the_rest_of_a_stand_at_a_price_that_is_wanted_too_waits_for_no_time(sid
     told = plan(wanted, [older, newer], pace=slow, worth=Ruler(move=2.1))
     assert older in [wish.order for wish in told.wishes if isinstance(wish, WantAmend)]
     assert newer not in [getattr(wish, "order", None) for wish in told.wishes]
+    created = [wish.price for wish in told.wishes if isinstance(wish, WantCreate)]
+    assert wanted[1].price not in created
     assert told.again_ns is None
