@@ -54,7 +54,8 @@ def fills(volume: float, ahead: float, qty: float) -> float:
     """
     if volume <= 0:
         return 0.0
-    return volume * (math.exp(-ahead / volume) - math.exp(-(ahead + qty) / volume))
+    # Not as a difference of two: that would leave too few digits of a small order.
+    return volume * math.exp(-ahead / volume) * -math.expm1(-qty / volume)
 
 
 class Flow:

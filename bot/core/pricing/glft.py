@@ -53,9 +53,9 @@ def skew_per_share(terms: Coefficients, volatility: float) -> float:
 
 def bid_distance(terms: Coefficients, volatility: float, size: float, held: float) -> float:
     """How far the bid stands below fair, in cents: c1 + (2q + delta)/2 c2 sigma."""
-    return terms.c1 + (2 * held + size) / 2 * terms.c2 * volatility
+    return half_spread(terms, volatility, size) + held * skew_per_share(terms, volatility)
 
 
 def ask_distance(terms: Coefficients, volatility: float, size: float, held: float) -> float:
     """How far the ask stands above fair, in cents: c1 - (2q - delta)/2 c2 sigma."""
-    return terms.c1 - (2 * held - size) / 2 * terms.c2 * volatility
+    return half_spread(terms, volatility, size) - held * skew_per_share(terms, volatility)
