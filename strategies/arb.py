@@ -18,11 +18,11 @@ from typing import Any
 import msgspec
 from pydantic import Field
 
+from bot.core.pricing.arbitrage import arbitrages
 from bot.core.pricing.costs import capital
 from bot.core.pricing.price import inside
 from bot.core.strategy import EventView, Quotes, RungView, Strategy, Take
 from venue.wire.money import (
-    PAYOUT_CENTS,
     PRICE_MAX,
     PRICE_MIN,
     TICK_CENTS,
@@ -57,13 +57,7 @@ class Pair(msgspec.Struct, frozen=True):
 
 def contradicts(rungs: Sequence[RungView]) -> bool:
     """Whether no survival curve fits between the bids and the asks of a ladder, lowest first."""
-    cheapest = PAYOUT_CENTS
-    for rung in rungs:
-        if rung.best_bid is not None and rung.best_bid > cheapest:
-            return True
-        if rung.best_ask is not None:
-            cheapest = min(cheapest, rung.best_ask)
-    return False
+    return bool(arbitrages([rung.best_bid for rung in rungs], [rung.best_ask for rung in rungs]))
 
 
 def pair_of(low: RungView, high: RungView, most_qty: int, cash_cents: int | None) -> Pair | None:

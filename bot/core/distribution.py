@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from bot.core.pricing.arbitrage import arbitrages
 from venue.wire.money import PAYOUT_CENTS, Price
 
 _THIN: Final = 0.3
@@ -47,42 +48,6 @@ def bucket_masses(values_cents: Sequence[float]) -> tuple[float, ...]:
     """
     edges = [float(PAYOUT_CENTS), *values_cents, 0.0]
     return tuple((low - high) / PAYOUT_CENTS for low, high in itertools.pairwise(edges))
-
-
-# --- arbitrage ------------------------------------------------------------------------------------
-
-
-class Arbitrage(msgspec.Struct, frozen=True):
-    """Buying YES of rung `low` at `ask` and selling YES of the higher rung `high` at `bid` pays
-    at least nothing in every outcome and brings `bid - ask` cents a share before fees."""
-
-    low: int
-    high: int
-    ask: Price
-    bid: Price
-
-    @property
-    def gain_cents(self) -> int:
-        """Locked in per share, before the fees of both legs."""
-        return self.bid - self.ask
-
-
-def arbitrages(
-    best_bids: Sequence[Price | None], best_asks: Sequence[Price | None]
-) -> tuple[Arbitrage, ...]:
-    """For each rung whose bid is above a lower rung's ask, the best such pair.
-
-    None where a side is empty. A non-increasing curve inside all bid-ask intervals exists if and
-    only if there is none among different rungs, so pairs are the complete test.
-    """
-    found: list[Arbitrage] = []
-    cheapest: tuple[Price, int] | None = None
-    for index, (bid, ask) in enumerate(zip(best_bids, best_asks, strict=True)):
-        if bid is not None and cheapest is not None and bid > cheapest[0]:
-            found.append(Arbitrage(cheapest[1], index, cheapest[0], bid))
-        if ask is not None and (cheapest is None or ask < cheapest[0]):
-            cheapest = (ask, index)
-    return tuple(found)
 
 
 # --- the implied distribution ---------------------------------------------------------------------

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from bot.core.distribution import alarms, arbitrages, implied_distribution
+from bot.core.distribution import alarms, implied_distribution
+from bot.core.pricing.arbitrage import arbitrages
 from tests.scale import cases
 from venue.wire.money import Price
 

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.distribution import Arbitrage, arbitrages, bucket_masses, monotone
+from bot.core.distribution import bucket_masses, monotone
 from bot.core.estimate import from_probit
 from bot.core.ladder import Fair, FairCurve, RungInput
+from bot.core.pricing.arbitrage import Arbitrage, arbitrages
 from bot.core.strategy import ImpliedView, Levels
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Price, Qty
