@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -18,7 +19,6 @@ from bot.core.pricing.skew import (
     cara_worth,
     covariance,
     covariance_times,
-    ergodic_matrix,
     flow_of,
     root,
     tilted,
@@ -31,6 +31,18 @@ curves = st.lists(st.floats(0.005, 0.995), min_size=1, max_size=12).map(
 )
 alphas = st.sampled_from([0.0, 0.3, 0.5, 1.0])
 rules = st.sampled_from([Rule.ERGODIC, Rule.QUAD])
+
+
+def ergodic_matrix(covariance_rate: Matrix, flows: Sequence[float]) -> Matrix:
+    """G = D^-1/2 (D^1/2 V D^1/2)^1/2 D^-1/2, the solution of G D G = V: the skew of rung values
+    per unit of sqrt(gamma).
+
+    covariance_rate: V, cents squared per second. flows: D's diagonal, each above 0 (`flow_of`).
+    """
+    roots = np.sqrt(np.array(flows, dtype=float))
+    inner = root(covariance_rate * np.outer(roots, roots))
+    found: Matrix = inner / np.outer(roots, roots)
+    return found
 
 
 def held_of(data: st.DataObject, count: int) -> list[int]:

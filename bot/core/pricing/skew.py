@@ -112,18 +112,6 @@ def root(matrix: Matrix) -> Matrix:
     return found
 
 
-def ergodic_matrix(covariance_rate: Matrix, flows: Sequence[float]) -> Matrix:
-    """G = D^-1/2 (D^1/2 V D^1/2)^1/2 D^-1/2, the solution of G D G = V: the skew of rung values
-    per unit of sqrt(gamma).
-
-    covariance_rate: V, cents squared per second. flows: D's diagonal, each above 0 (`flow_of`).
-    """
-    roots = np.sqrt(np.array(flows, dtype=float))
-    inner = root(covariance_rate * np.outer(roots, roots))
-    found: Matrix = inner / np.outer(roots, roots)
-    return found
-
-
 def flow_of(lot_qty: float, amplitude_per_s: float, decay_per_cent: float) -> float:
     """D of a rung: 2 z A k / e, from fills of z shares at a rate of A exp(-k distance) a side."""
     return 2 * lot_qty * amplitude_per_s * decay_per_cent / math.e

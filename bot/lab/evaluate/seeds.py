@@ -6,8 +6,6 @@ Source: strategy, 3, Protocol 1.
 from pathlib import Path
 from typing import Final
 
-DEVELOPMENT: Final = range(1, 1000)
-REPORT: Final = range(1001, 2000)
 HOLDOUT: Final = range(9001, 10_000)
 
 _HEAD: Final = (
