@@ -26,6 +26,7 @@ from bot.core.assign import assign
 from bot.core.order import OwnOrder, State
 from bot.core.place import NOTHING_KNOWN, RISK_CENTS, Worth
 from bot.core.settings import PaceSettings
+from bot.core.stand import Level, Stand
 from bot.core.strategy import Quote
 from bot.core.wishes import (
     FreeShares,
@@ -103,62 +104,6 @@ def _once(wishes: list[Wish]) -> Iterable[Wish]:
             yield wish
 
 
-class _Level:
-    """One wanted price: shares wanted, shares still missing, and whether orders of ours serve it.
-
-    bound: the boldest price at which an order may stay for it. edge: cents a share there.
-    """
-
-    __slots__ = ("bound", "edge", "missing", "price", "served", "wanted")
-
-    def __init__(self, quote: Quote, bound: Price, edge: float) -> None:
-        self.price = quote.price
-        self.wanted: int = quote.qty
-        self.missing: int = quote.qty
-        self.bound = bound
-        self.edge = edge
-        self.served = False
-
-    def serve(self, qty: int) -> None:
-        """An order of ours stands or will stand here."""
-        self.served = True
-        self.missing = max(0, self.missing - qty)
-
-    def is_off(self, qty: int, pace: PaceSettings) -> bool:
-        """Whether `qty` shares too many or too few are worth a request."""
-        return qty > 0 and 100 * qty >= pace.resize_pct * self.wanted
-
-    def keeps(self, side: BookSide, price: Price, qty: int, pace: PaceSettings) -> bool:
-        """Whether `qty` shares at `price` may stay for it: near enough, with an edge, and of about
-        the size wanted."""
-        if self.is_off(abs(qty - self.wanted), pace):
-            return False
-        if side is BookSide.BID:
-            return self.price - pace.tolerance_ticks <= price <= self.bound
-        return self.bound <= price <= self.price + pace.tolerance_ticks
-
-
-class _Stand:
-    """Our orders at one price, none of which has a write under way. qty, largest: shares of all,
-    and of the largest."""
-
-    __slots__ = ("largest", "orders", "price", "qty")
-
-    def __init__(self, price: Price, *orders: OwnOrder) -> None:
-        self.price = price
-        self.orders: list[OwnOrder] = []
-        self.qty = 0
-        self.largest = 0
-        for own in orders:
-            self.add(own)
-
-    def add(self, own: OwnOrder) -> None:
-        remaining = own.remaining
-        self.orders.append(own)
-        self.qty += remaining
-        self.largest = max(self.largest, remaining)
-
-
 class _Side:
     """The plan of one side of a rung, as it is made."""
 
@@ -204,10 +149,10 @@ class _Side:
         self.wishes: list[Wish] = []
         self.again: list[int] = []
 
-    def _levels_of(self, wanted: Sequence[Quote]) -> dict[Price, _Level]:
+    def _levels_of(self, wanted: Sequence[Quote]) -> dict[Price, Level]:
         """The wanted prices. None is bolder than its limit, nor meets the other side's."""
         others = [quote.price for quote in wanted if quote.side is not self._side]
-        out: dict[Price, _Level] = {}
+        out: dict[Price, Level] = {}
         for quote in wanted:
             if quote.side is self._side:
                 bound = quote.price if quote.limit is None else quote.limit
@@ -216,11 +161,13 @@ class _Side:
                 else:
                     bound = Price(min(quote.price, max([bound, *(price + 1 for price in others)])))
                 edge = self._worth.edge(self._side, quote.price)
-                out[quote.price] = _Level(quote, bound, edge)
+                out[quote.price] = Level(quote, bound, edge)
         return out
 
     def make(self) -> None:
         """Plan the side: `wishes` and `again` hold what comes of it."""
+        if self._stands_as_wanted():
+            return
         stands = self._stands()
         levels = [level for level in self._levels.values() if not level.served]
         for stand, level in self._assigned(stands, levels):
@@ -239,18 +186,53 @@ class _Side:
             for level in self._levels.values():
                 self._fill_up(level)
 
+    def _stands_as_wanted(self) -> bool:
+        """Whether every level has one stand near enough, the best the best: nothing is to be done.
+
+        Most plans end here, so it comes before any assignment is looked for.
+        """
+        if len(self._mine) < len(self._levels):
+            return False
+        stands: list[Stand] = []
+        outward = -1 if self._is_bid else 1
+        for own in sorted(self._mine, key=lambda own: (outward * own.level, own.placed_ns)):
+            if own.state is not State.OPEN or own.doomed:
+                return False
+            if stands and stands[-1].price == own.level:
+                stands[-1].add(own)
+            else:
+                stands.append(Stand(own.level, own))
+        if len(stands) != len(self._levels):
+            return False
+        levels = sorted(self._levels.values(), key=lambda level: outward * level.price)
+        return all(map(self._is_served, stands, levels))
+
+    def _is_served(self, stand: Stand, level: Level) -> bool:
+        """Whether a stand, its orders the oldest first, may be left as it is for a level."""
+        if stand.price != level.price:
+            near = level.keeps(self._side, stand.price, stand.qty, self._pace)
+            return near and not self._pays(stand, level)
+        room = level.wanted
+        for own in stand.orders:
+            if room <= 0 or level.is_off(own.remaining - room, self._pace):
+                return False
+            if self._locks_too_much(own, level):
+                return False
+            room -= own.may_fill
+        return not level.is_off(room, self._pace)
+
     # --- who serves what --------------------------------------------------------------------------
 
-    def _stands(self) -> list[_Stand]:
+    def _stands(self) -> list[Stand]:
         """Our orders that can be changed, by price; those that cannot serve their price, or one
         near it, whatever is wanted."""
-        stands: dict[Price, _Stand] = {}
+        stands: dict[Price, Stand] = {}
         fixed: list[OwnOrder] = []
         for own in self._mine:
             if own.doomed:
                 continue
             if own.state is State.OPEN:
-                stands.setdefault(own.level, _Stand(own.level)).add(own)
+                stands.setdefault(own.level, Stand(own.level)).add(own)
             else:
                 fixed.append(own)
         for own in fixed:
@@ -275,8 +257,8 @@ class _Side:
         return list(stands.values())
 
     def _assigned(
-        self, stands: list[_Stand], levels: list[_Level]
-    ) -> list[tuple[_Stand, _Level | None]]:
+        self, stands: list[Stand], levels: list[Level]
+    ) -> list[tuple[Stand, Level | None]]:
         """Each stand with the level that it shall serve, at the least cost of all."""
         if not stands or not levels:
             return [(stand, None) for stand in stands]
@@ -302,7 +284,7 @@ class _Side:
             for stand, place in zip(stands, chosen, strict=True)
         ]
 
-    def _cost(self, stand: _Stand, level: _Level, lost: float) -> float:
+    def _cost(self, stand: Stand, level: Level, lost: float) -> float:
         """Cents that it costs to have a stand serve a level: nothing where it stands already, the
         edge given up by staying near, else the requests and the place, worth `lost`."""
         if stand.price == level.price:
@@ -323,12 +305,12 @@ class _Side:
         """What one request about `qty` shares must gain, cents."""
         return max(_REQUEST_MIN, self._worth.move_cents * qty)
 
-    def _lost(self, stand: _Stand) -> float:
+    def _lost(self, stand: Stand) -> float:
         """What the places of a stand are worth, cents."""
         edge = self._worth.edge(self._side, stand.price)
         return sum(self._worth.place_cents(own, edge) for own in stand.orders)
 
-    def _gain(self, orders: Iterable[OwnOrder], level: _Level) -> float:
+    def _gain(self, orders: Iterable[OwnOrder], level: Level) -> float:
         """Cents gained by having orders at a level's price, at the back, rather than where they
         are. What stands beyond its bound counts as if it filled whole: whoever knows more comes
         for it first."""
@@ -346,7 +328,7 @@ class _Side:
     def _is_beyond(self, price: Price, bound: Price) -> bool:
         return price > bound if self._is_bid else price < bound
 
-    def _pays(self, stand: _Stand, level: _Level) -> bool:
+    def _pays(self, stand: Stand, level: Level) -> bool:
         """Whether a stand near its level gains by moving there, the request paid. One that stands
         bolder is left where it is: it is nearer to a fill, and has an edge."""
         return self._is_safer(stand.price, level.price) and (
@@ -362,7 +344,7 @@ class _Side:
     def _cancel(self, own: OwnOrder, why: str, value: float) -> None:
         self.wishes.append(WantCancel(own, why, value))
 
-    def _stay(self, stand: _Stand, level: _Level) -> None:
+    def _stay(self, stand: Stand, level: Level) -> None:
         """A stand at its level's price: oldest first; too much there is shrunk from the newest."""
         for own in sorted(stand.orders, key=_age):
             room = level.missing
@@ -379,7 +361,7 @@ class _Side:
                 value = self._worth.capital_cents * own.remaining
                 self._cancel(own, "shares held now: sold instead", value)
 
-    def _locks_too_much(self, own: OwnOrder, level: _Level) -> bool:
+    def _locks_too_much(self, own: OwnOrder, level: Level) -> bool:
         """Whether a purchase would lock pairs with shares held that are worth more than its place
         and the two requests that selling them takes."""
         if own.own_side is not Side.BUY or not self._merges:
@@ -390,7 +372,7 @@ class _Side:
         place = self._worth.place_cents(own, level.edge)
         return freed > place + 2 * self._requests(own.remaining)
 
-    def _move(self, stand: _Stand, level: _Level) -> None:
+    def _move(self, stand: Stand, level: Level) -> None:
         """Bring a stand to a price that has none: its largest order by one amend, or by a change of
         route; the others are to spare."""
         own = max(stand.orders, key=_size_then_age)
@@ -427,15 +409,15 @@ class _Side:
             if here is None or here.served:
                 spares.append(own)
             else:  # the others of its stand went elsewhere
-                self._stay(_Stand(own.level, own), here)
+                self._stay(Stand(own.level, own), here)
         empty = [level for level in self._levels.values() if not level.served]
         empty.sort(key=lambda level: toward_touch * level.price)
         for own, level in zip(spares, empty, strict=False):
-            self._move(_Stand(own.level, own), level)
+            self._move(Stand(own.level, own), level)
         for own in spares[len(empty) :]:
             self._cancel(own, "no longer wanted", RISK_CENTS * own.remaining)
 
-    def _fill_up(self, level: _Level) -> None:
+    def _fill_up(self, level: Level) -> None:
         """One or two new orders for what is missing at a price: held shares first, then cash."""
         price, qty = level.price, level.missing
         if not level.is_off(qty, self._pace):
@@ -463,7 +445,7 @@ class _Side:
                 WantCreate(self._side, price, held.other, Side.BUY, rest, why, value * rest)
             )
 
-    def _merge(self, here: list[OwnOrder], level: _Level) -> bool:
+    def _merge(self, here: list[OwnOrder], level: Level) -> bool:
         """Whether the newest of several orders at a price gives way, to come back larger: where its
         place is worth no more than a request, or no further order may stand there."""
         newest = max(here, key=_age)

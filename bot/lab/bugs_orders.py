@@ -15,10 +15,11 @@ from bot.core.desk import Desk
 from bot.core.known import Known, _newness
 from bot.core.order import Fact, OwnOrder, State
 from bot.core.quoting import Quoting
-from bot.core.reconcile import _Level, _Side, _Stand
+from bot.core.reconcile import _Side
 from bot.core.sending import Sending
 from bot.core.shelf import slot_shown, slots_of
 from bot.core.spend import Pace
+from bot.core.stand import Level, Stand
 from bot.core.standing import Standing
 from bot.core.trader import Trader
 from bot.core.wishes import WantAmend, crosses
@@ -156,7 +157,7 @@ def _as_total(self: Desk, own: OwnOrder, amend: Amend, why: str, now_ns: int) ->
     return _send_amend(self, own, amend, why, now_ns)
 
 
-def _amend_up(self: _Side, level: _Level) -> None:
+def _amend_up(self: _Side, level: Level) -> None:
     for own in self._mine:
         if own.state is State.OPEN and own.level == level.price and level.missing:
             if level.is_off(level.missing, self._pace):
@@ -166,7 +167,7 @@ def _amend_up(self: _Side, level: _Level) -> None:
     _fill_up(self, level)
 
 
-def _at_once(self: _Side, stand: _Stand, level: _Level) -> None:
+def _at_once(self: _Side, stand: Stand, level: Level) -> None:
     self._pace = msgspec.structs.replace(self._pace, dwell_ns=0)
     _move(self, stand, level)
 

@@ -1,0 +1,66 @@
+"""What stands and what is wanted at one price: `Stand`, our orders there, and `Level`, the quote.
+
+Source: design, The bot, item 5; reliability, rows 22, 26, 27.
+"""
+
+from bot.core.order import OwnOrder
+from bot.core.settings import PaceSettings
+from bot.core.strategy import Quote
+from venue.wire.money import BookSide, Price
+
+
+class Level:
+    """One wanted price: shares wanted, shares still missing, and whether orders of ours serve it.
+
+    bound: the boldest price at which an order may stay for it. edge: cents a share there.
+    """
+
+    __slots__ = ("bound", "edge", "missing", "price", "served", "wanted")
+
+    def __init__(self, quote: Quote, bound: Price, edge: float) -> None:
+        self.price = quote.price
+        self.wanted: int = quote.qty
+        self.missing: int = quote.qty
+        self.bound = bound
+        self.edge = edge
+        self.served = False
+
+    def serve(self, qty: int) -> None:
+        """An order of ours stands or will stand here."""
+        self.served = True
+        self.missing = max(0, self.missing - qty)
+
+    def is_off(self, qty: int, pace: PaceSettings) -> bool:
+        """Whether `qty` shares too many or too few are worth a request."""
+        return qty > 0 and 100 * qty >= pace.resize_pct * self.wanted
+
+    def keeps(self, side: BookSide, price: Price, qty: int, pace: PaceSettings) -> bool:
+        """Whether `qty` shares at `price` may stay for it: near enough, with an edge, and of about
+        the size wanted."""
+        if self.is_off(abs(qty - self.wanted), pace):
+            return False
+        if side is BookSide.BID:
+            return self.price - pace.tolerance_ticks <= price <= self.bound
+        return self.bound <= price <= self.price + pace.tolerance_ticks
+
+
+class Stand:
+    """Our orders at one price, none of which has a write under way. qty, largest: shares of all,
+    and of the largest."""
+
+    __slots__ = ("largest", "orders", "price", "qty")
+
+    def __init__(self, price: Price, *orders: OwnOrder) -> None:
+        self.price = price
+        self.orders: list[OwnOrder] = []
+        self.qty = 0
+        self.largest = 0
+        for own in orders:
+            self.add(own)
+
+    def add(self, own: OwnOrder) -> None:
+        """One more order of ours at this price."""
+        remaining = own.remaining
+        self.orders.append(own)
+        self.qty += remaining
+        self.largest = max(self.largest, remaining)
