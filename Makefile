@@ -5,11 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 MUTATION := .venv-mutation
+SUPPLY := .venv-supply
 
-.PHONY: help setup run test soak lint types layers fuzz mutation bench lock clean
+.PHONY: help setup run servers test soak lint types layers fuzz mutation bench lock clean image-check sbom audit
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
 
 $(STAMP): requirements.lock requirements-dev.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null 2>&1 || { echo "needs Python 3.11: $(PYTHON) is not on the path; name another with PYTHON=..." >&2; exit 2; }
@@ -33,8 +34,20 @@ types: $(STAMP)
 layers: $(STAMP)
 	@$(BIN)/lint-imports --no-cache
 
-test: lint types layers ## style, types, layers and every test
-	@$(BIN)/pytest -n 2 --dist loadgroup
+# Programs that tests start; where we may not install them, those tests say so and are skipped.
+SERVERS := chromium chromium-driver postgresql prometheus prometheus-alertmanager
+AS_ROOT := $(shell test "$$(id -u)" = 0 && command -v apt-get >/dev/null 2>&1 && echo yes)
+
+servers: ## install Debian's packages of what tests start (as root)
+ifeq ($(AS_ROOT),yes)
+	@dpkg-query -W $(SERVERS) >/dev/null 2>&1 || { \
+	    apt-get -qq update && RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive \
+	    apt-get -qq install --no-install-recommends $(SERVERS) >/dev/null; }
+endif
+
+test: $(STAMP) ## style, types, layers and every test
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync lint types layers servers
+	@$(if $(AS_ROOT),LADDERMAKER_SERVERS=required) $(BIN)/pytest -n 2 --dist loadgroup
 
 soak: TIME ?= 8h
 soak: JOBS ?= 2
@@ -58,10 +71,31 @@ mutation: $(MUTATION)/.installed ## whether the tests notice a change in what mo
 bench: $(STAMP) ## every speed claim, as a ratio measured in one run
 	@$(BIN)/python -m bench
 
+image-check: $(STAMP) ## the Dockerfile's steps without an engine, and the image tried (root on Debian, four minutes)
+	@$(BIN)/python -m deploy.rootfs
+
+$(SUPPLY)/.installed: requirements.lock deploy/image/postgres.lock deploy/supply/requirements.lock
+	$(PYTHON) -m venv --clear $(SUPPLY)
+	$(SUPPLY)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r deploy/supply/requirements.lock
+	$(PYTHON) -m venv --clear --without-pip $(SUPPLY)/shipped
+	$(SUPPLY)/bin/pip --python $(SUPPLY)/shipped/bin/python install --quiet --disable-pip-version-check --require-hashes -r requirements.lock -r deploy/image/postgres.lock
+	@touch $@
+
+sbom: $(SUPPLY)/.installed ## what is shipped, as CycloneDX JSON: sbom.json
+	@$(SUPPLY)/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --spec-version 1.6 --output-file sbom.json $(SUPPLY)/shipped/bin/python
+	@echo sbom.json
+
+audit: SERVICE ?= pypi
+audit: $(SUPPLY)/.installed ## known advisories against every locked package: SERVICE=pypi or osv
+	@$(SUPPLY)/bin/python -m deploy.supply.audit --service $(SERVICE)
+
 lock: ## pin every dependency with its hashes (needs uv)
 	uv pip compile --quiet --generate-hashes --no-emit-index-url --python-version 3.11 --universal --custom-compile-command 'make lock' -o requirements.lock pyproject.toml
 	uv pip compile --quiet --generate-hashes --no-emit-index-url --python-version 3.11 --universal --custom-compile-command 'make lock' --extra dev -c requirements.lock -o requirements-dev.lock pyproject.toml
 	uv pip compile --quiet --generate-hashes --no-emit-index-url --python-version 3.11 --universal --custom-compile-command 'make lock' -c requirements-dev.lock -o tests/mutation/requirements.lock tests/mutation/requirements.in
+	uv pip compile --quiet --generate-hashes --no-emit-index-url --python-version 3.11 --universal --custom-compile-command 'make lock' -c requirements-dev.lock -o deploy/image/build.lock deploy/image/build.in
+	uv pip compile --quiet --generate-hashes --no-emit-index-url --python-version 3.11 --universal --custom-compile-command 'make lock' -c requirements.lock -o deploy/image/postgres.lock deploy/image/postgres.in
+	uv pip compile --quiet --generate-hashes --no-emit-index-url --python-version 3.11 --universal --custom-compile-command 'make lock' -c requirements-dev.lock -o deploy/supply/requirements.lock deploy/supply/requirements.in
 
 clean: ## remove the virtual environment and every cache
-	rm -rf $(VENV) $(MUTATION) .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(MUTATION) $(SUPPLY) .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -6,23 +6,29 @@ orders left or unknown. Faults go to stderr, each with what to do.
 """
 
 import json
-import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from bot.commands import (
     calibrate,
     cancel_all,
+    completion,
+    config,
     evaluate,
+    explain,
+    flatten,
+    pause,
+    plan,
     pnl,
     reaper,
     reset,
+    resume,
     simulate,
+    statement,
+    status,
     strategies,
     worst_case,
 )
@@ -31,39 +37,54 @@ from bot.commands.common import (
     ConfigPath,
     duration_ns,
     faults_told,
-    keep_memory_private,
-    key_of,
     read,
 )
+from bot.commands.running import Options, run_all, told
+from bot.commands.sites import site_of, venue_for_a_moment
 
 if TYPE_CHECKING:
-    from bot.config import BotConfig, Draft
+    from bot.config import Draft
     from bot.io.embedded import EmbeddedVenue
     from bot.io.probe import Finding
-    from bot.io.runner import Ended
-    from bot.io.session import Site
 
 app = typer.Typer(
     name="bot",
     help="A market maker for strike ladders of binary contracts.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 
 
-@app.command()
-def version() -> None:
-    """Print the version."""
-    import importlib.metadata
+@app.command(epilog="Example: bot version --json")
+def version(
+    json_line: Annotated[
+        bool, typer.Option("--json", help="Print it as one line of JSON on stdout.")
+    ] = False,
+) -> None:
+    """Print the version of this program, of Python, and of the journals that it writes and reads.
 
-    typer.echo(f"bot {importlib.metadata.version('laddermaker')}")
+    A journal is lived again by the program that wrote it: keep the version beside it.
+    """
+    import importlib.metadata
+    import platform
+
+    number = importlib.metadata.version("laddermaker")
+    if not json_line:
+        typer.echo(f"bot {number}")
+        return
+    from bot.io.records import READABLE, VERSION
+
+    python = platform.python_version()
+    told = {"bot": number, "python": python, "journal": VERSION, "journals_read": READABLE}
+    typer.echo(json.dumps(told))
 
 
 @app.command(epilog="Example: bot run configs/demo.yaml --for 60s --json")
 def run(
-    config: ConfigPath,
+    configs: Annotated[
+        list[Path], typer.Argument(metavar="CONFIG...", help="One YAML file for each series.")
+    ],
     for_: Annotated[
         str | None, typer.Option("--for", metavar="TIME", help="Stop after 500ms, 60s, 5m or 1h.")
     ] = None,
@@ -85,14 +106,15 @@ def run(
 ) -> None:
     """Quote until told to stop (Ctrl-C), then cancel everything and say what was done.
 
+    Several series share the account: one venue, one key, one request bucket, one page.
     SIGUSR1 pauses and SIGUSR2 resumes.
     """
     run_ns = None if for_ is None else duration_ns("--for", for_)
+    options = Options(run_ns, json_line, tape, seed, status_port, state_dir)
     with faults_told():
-        draft = read(config)
-        ended, summary = _run(draft, run_ns, json_line, tape, seed, status_port, state_dir)
-    typer.echo(json.dumps(summary) if json_line else _told(summary))
-    raise typer.Exit(int(ended.exit_code))
+        code, summary = run_all([read(config) for config in configs], options)
+    typer.echo(json.dumps(summary) if json_line else told(summary))
+    raise typer.Exit(code)
 
 
 @app.command(epilog="Example: bot check configs/paper.yaml")
@@ -105,13 +127,11 @@ def check(
     """Check the configuration and try the venue, the key and its scopes; change nothing."""
     with faults_told():
         draft = read(config)
-        with tempfile.TemporaryDirectory(prefix="bot-check-") as folder:
-            embedded = _start_venue(draft, Path(folder), None, None)
-            try:
-                findings = _probe(draft, embedded)
-            finally:
-                if embedded is not None:
-                    embedded.stop()
+        with (
+            tempfile.TemporaryDirectory(prefix="bot-check-") as folder,
+            venue_for_a_moment(draft, Path(folder)) as embedded,
+        ):
+            findings = _probe(draft, embedded)
     well = all(finding.well for finding in findings)
     if json_line:
         rows = [
@@ -127,15 +147,24 @@ def check(
 
 
 for _command in (
-    calibrate,
+    status,
+    plan,
+    explain,
+    pause,
+    resume,
+    flatten,
     cancel_all,
-    evaluate,
-    pnl,
-    reaper,
     reset,
-    simulate,
-    strategies,
+    reaper,
     worst_case,
+    pnl,
+    statement,
+    strategies,
+    simulate,
+    evaluate,
+    calibrate,
+    completion,
+    config,
 ):
     _command.register(app)
 
@@ -143,162 +172,6 @@ for _command in (
 def main() -> None:
     """Run the command line and end the process with its exit code."""
     app()
-
-
-# --- run ------------------------------------------------------------------------------------------
-
-
-def _start_venue(
-    draft: "Draft", state: Path, seed: int | None, tape: Path | None
-) -> "EmbeddedVenue | None":
-    """Start the embedded venue, if that is what is wanted, and do not wait for it."""
-    from bot.config import ConfigFault, EmbeddedSettings
-    from bot.io.embedded import EmbeddedVenue
-
-    settings = draft.venue
-    if isinstance(settings, EmbeddedSettings):
-        return EmbeddedVenue.start(settings.config, state, seed, tape)
-    if seed is not None or tape is not None:
-        raise ConfigFault(["--seed and --tape are for the embedded venue; this one is external"])
-    return None
-
-
-def _run(
-    draft: "Draft",
-    run_ns: int | None,
-    json_line: bool,
-    tape: Path | None,
-    seed: int | None,
-    status_port: int | None,
-    state_dir: Path | None,
-) -> "tuple[Ended, dict[str, object]]":
-    from bot.io.clock import Clock
-    from bot.io.statedir import StateDirectory
-
-    clock = Clock()
-    state = StateDirectory.open(state_dir or draft.state.directory)
-    try:
-        embedded = _start_venue(draft, state.path, seed, tape)
-        try:
-            # The strategy, the trader and the libraries load while the venue opens.
-            from bot.config import finish
-            from bot.io.summary import summary_of
-
-            config = finish(draft)
-            ended = _trade(
-                config,
-                clock,
-                state.path,
-                embedded,
-                run_ns=run_ns,
-                json_line=json_line,
-                first_series=tape is not None,
-                status_port=config.status.port if status_port is None else status_port,
-            )
-        finally:
-            if embedded is not None:
-                embedded.stop()
-    finally:
-        state.close()
-    return ended, summary_of(ended, clock.process_start_ns())
-
-
-def _trade(
-    config: "BotConfig",
-    clock: Any,
-    state: Path,
-    embedded: "EmbeddedVenue | None",
-    *,
-    run_ns: int | None,
-    json_line: bool,
-    first_series: bool,
-    status_port: int,
-) -> "Ended":
-    import anyio
-    import msgspec
-
-    from bot.core.trader import Trader
-    from bot.io.session import Plan, run_plan
-    from bot.io.status import address, listen
-    from bot.io.watched import Watch
-
-    keep_memory_private()
-    site, series = _site(config, embedded)
-    settings = config.trader
-    if first_series and series:
-        # A tape brings its own series; the configuration cannot know its name.
-        settings = msgspec.structs.replace(settings, series_ticker=series[0])
-    watch = Watch(config.strategy_budget_ns)
-    shadows = tuple(
-        msgspec.structs.replace(each, make_strategy=watch.wrapped(each.make_strategy, tells=False))
-        for each in config.shadows
-    )
-    page = listen(config.status.host, status_port)
-    typer.echo(f"status page: {address(page)}", err=json_line)
-    plan = Plan(
-        trader=Trader(settings, watch.wrapped(config.make_strategy), candidates=shadows),
-        watch=watch,
-        requests_in_flight=settings.pace.requests_in_flight,
-        site=site,
-        state=state,
-        segment_bytes=config.state.segment_bytes,
-        segments_kept=config.state.segments_kept,
-        page=page,
-        allowed_hosts=config.status.allowed_hosts,
-        live_table=sys.stdout.isatty() and not json_line,
-        run_ns=run_ns,
-    )
-    with _account_held(site, state):
-        return anyio.run(run_plan, plan, clock, backend_options={"use_uvloop": True})
-
-
-@contextmanager
-def _account_held(site: "Site", state: Path) -> Iterator[None]:
-    """Keep other bots of this host off the account; an embedded venue's is new and nobody else's.
-
-    Raises AccountFault when another bot holds it.
-    """
-    if site.embedded is not None:
-        yield
-        return
-    from bot.io.accountlock import AccountLock
-
-    lock = AccountLock.take(site.base_url, site.key, state)
-    try:
-        yield
-    finally:
-        lock.close()
-
-
-def _site(config: "BotConfig", embedded: "EmbeddedVenue | None") -> "tuple[Site, tuple[str, ...]]":
-    """Where the venue is and the key to it; waits for an embedded one. The series it named."""
-    from bot.config import ExternalSettings
-    from bot.core.messages import Key
-    from bot.io import secret
-    from bot.io.embedded import KEY_NAME
-    from bot.io.session import Site
-
-    settings = config.venue
-    if isinstance(settings, ExternalSettings):
-        others = {
-            name: key_of(place)
-            for name, place in ((Key.READ, settings.read_key), (Key.STANDBY, settings.standby_key))
-            if place is not None
-        }
-        return Site(settings.base_url, settings.stream_url, key_of(settings), None, others), ()
-    assert embedded is not None
-    ready = embedded.ready()
-    key = secret.from_file(Path(ready.keys_file), KEY_NAME)
-    return Site(ready.base_url, ready.stream_url, key, embedded), ready.series
-
-
-def _told(summary: dict[str, object]) -> str:
-    """The summary for a person: one line each, empty things and what `bot pnl` tells left out."""
-    return "\n".join(
-        f"{name}: {value}"
-        for name, value in summary.items()
-        if value not in (None, [], {}) and name not in ("profit", "shadows")
-    )
 
 
 # --- check ----------------------------------------------------------------------------------------
@@ -312,7 +185,7 @@ def _probe(draft: "Draft", embedded: "EmbeddedVenue | None") -> "list[Finding]":
     from bot.io.rest import Rest
 
     config = finish(draft)
-    site, _ = _site(config, embedded)
+    site, _ = site_of(config, embedded)
 
     async def tried() -> list[Finding]:
         in_flight = config.trader.pace.requests_in_flight

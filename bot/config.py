@@ -9,43 +9,44 @@ Source: docs/operations.md; design, Libraries; reliability, rows 68-72, 104, 107
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field
 
-from bot.caution import Breakers, beyond_caps
+from bot.caution import beyond_caps
 from bot.core.candidate import Candidate
+from bot.core.configured import Configuration, StrategyChoice
 from bot.core.settings import (
     BudgetSettings,
     KeySettings,
     PaceSettings,
     RiskSettings,
     StartSettings,
-    Strangers,
     TraderSettings,
     TrustSettings,
 )
 from bot.core.strategy import Strategy
-from bot.ideas import ShadowPart, StrategyPart, find_live, find_shadows, maker
+from bot.effective import KeyRow, digest_of, rows_of
+from bot.ideas import Makers, choice_of, find_live, find_shadows, maker
 from bot.io.typed import typed
 from bot.io.yamltext import Fault, Place, YamlFault, YamlText, read_yaml
+from bot.keeping import (
+    NoticeSettings,
+    RecordsSettings,
+    check_notices,
+    check_records,
+    notice_settings,
+    records_settings,
+)
 from bot.keyplaces import KeyPlace, Wrong, check_address, check_key, is_loopback
-from bot.pulling import Curfew, News
+from bot.part import Part
+from bot.sections import File, Status, Venue
 from venue.wire.instant import NS_PER_MS
-from venue.wire.limits import NOTIONAL_CENTS_MAX, QTY_MAX, RATE_BURST, RATE_PER_SECOND
 from venue.wire.money import Cents, Qty
 from venue.wire.names import Ticker, fold_ticker, is_path_segment
 from venue.wire.routes import API_PREFIX, STREAM_PATH
 
-_LOSS_CENTS_MAX: Final = NOTIONAL_CENTS_MAX
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
-
-Loss = Annotated[int, Field(ge=1, le=_LOSS_CENTS_MAX)]
-Shares = Annotated[int, Field(ge=1, le=QTY_MAX)]
-LossOrNone = Annotated[int, Field(ge=0, le=_LOSS_CENTS_MAX)]
-SharesOrNone = Annotated[int, Field(ge=0, le=QTY_MAX)]
-Milliseconds = Annotated[int, Field(ge=1, le=600_000)]
 
 
 class ConfigFault(Exception):
@@ -54,137 +55,6 @@ class ConfigFault(Exception):
     def __init__(self, faults: list[str]) -> None:
         self.faults = tuple(faults)
         super().__init__("\n".join(faults))
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class _Venue(_Part):
-    embedded: str | None = Field(None, description="a path of a venue's YAML")
-    base_url: str | None = Field(None, description="an address that ends in /v1")
-    stream_url: str | None = Field(None, description="a ws or wss address")
-    key_file: str | None = Field(None, description="a path of a file that holds the key")
-    key_name: str | None = Field(None, description="the key's name, where key_file is JSON of keys")
-    key_env: str | None = Field(None, description="the name of an environment variable")
-    read_key_file: str | None = Field(None, description="a path of a file with a key for reads")
-    read_key_name: str | None = Field(None, description="the key's name, where that is JSON")
-    read_key_env: str | None = Field(None, description="the name of an environment variable")
-    standby_key_file: str | None = Field(None, description="a path of a file with a spare key")
-    standby_key_name: str | None = Field(None, description="the key's name, where that is JSON")
-
-    @property
-    def names_read_key(self) -> bool:
-        """Whether reads go on a key of their own."""
-        return not (self.read_key_file is self.read_key_name is self.read_key_env is None)
-
-
-# The defaults have their home in bot.core.settings; here they get their units and their bounds.
-_PACE: Final = PaceSettings()
-_BUDGET: Final = BudgetSettings()
-_TRUST: Final = TrustSettings()
-_START: Final = StartSettings()
-_RISK: Final = RiskSettings(
-    series_loss_cents=Cents(1),
-    rung_position_qty=Qty(1),
-    order_qty=Qty(1),
-)
-
-
-class _Risk(_Part):
-    event_loss_cents: Loss = _RISK.event_loss_cents
-    series_loss_cents: Loss
-    account_loss_cents: LossOrNone = _RISK.account_loss_cents
-    rung_position_qty: Shares
-    order_qty: Shares
-    event_net_qty: SharesOrNone = _RISK.event_net_qty
-    event_gross_qty: SharesOrNone = _RISK.event_gross_qty
-    event_gross_cents: LossOrNone = _RISK.event_gross_cents
-    resting_cents: LossOrNone = _RISK.resting_cents
-    resting_orders: int = Field(_RISK.resting_orders, ge=1, le=RATE_BURST)
-    flat_ms: Milliseconds = _RISK.flat_ns // NS_PER_MS
-
-
-class _Pace(_Part):
-    decide_ms: Milliseconds = _PACE.decide_ns // NS_PER_MS
-    dwell_ms: Milliseconds = _PACE.dwell_ns // NS_PER_MS
-    tolerance_ticks: int = Field(_PACE.tolerance_ticks, ge=0, le=20)
-    resize_pct: int = Field(_PACE.resize_pct, ge=0, le=100)
-    siblings: int = Field(_PACE.siblings, ge=1, le=20)
-    requests_in_flight: int = Field(_PACE.requests_in_flight, ge=1, le=RATE_BURST)
-    queue_power_pct: int = Field(_PACE.queue_power_pct, ge=0, le=1_000)
-    place_horizon_ms: Milliseconds = _PACE.place_horizon_ns // NS_PER_MS
-    move_millicents: int = Field(_PACE.move_millicents, ge=0, le=10_000)
-    capital_millicents: int = Field(_PACE.capital_millicents, ge=0, le=10_000)
-    market_writes_per_second: int = Field(_PACE.market_writes_per_second, ge=1, le=RATE_PER_SECOND)
-    market_writes_burst: int = Field(_PACE.market_writes_burst, ge=1, le=RATE_BURST)
-    writes_per_second: int = Field(_PACE.writes_per_second, ge=1, le=RATE_PER_SECOND)
-    writes_burst: int = Field(_PACE.writes_burst, ge=1, le=RATE_BURST)
-
-
-class _Budget(_Part):
-    rate_per_second: int = Field(_BUDGET.rate_per_second, ge=1, le=RATE_PER_SECOND)
-    burst: int = Field(_BUDGET.burst, ge=1, le=RATE_BURST)
-    reserve: int = Field(_BUDGET.reserve, ge=1, le=RATE_BURST)
-
-
-class _Trust(_Part):
-    heard_ms: Milliseconds = _TRUST.heard_ns // NS_PER_MS
-    book_ms: Milliseconds = _TRUST.book_ns // NS_PER_MS
-    recheck_ms: Milliseconds = _TRUST.recheck_ns // NS_PER_MS
-    read_lag_ms: Milliseconds = _TRUST.read_lag_ns // NS_PER_MS
-    sweep_ms: Milliseconds = _TRUST.sweep_ns // NS_PER_MS
-    suspect_sweep_ms: Milliseconds = _TRUST.suspect_sweep_ns // NS_PER_MS
-    audit_ms: Milliseconds = _TRUST.audit_ns // NS_PER_MS
-    resend_ms: Milliseconds = _TRUST.resend_ns // NS_PER_MS
-    refused_resend_ms: Milliseconds = _TRUST.refused_resend_ns // NS_PER_MS
-    gap_ms: Milliseconds = _TRUST.gap_ns // NS_PER_MS
-    lag_ms: Milliseconds = _TRUST.lag_ns // NS_PER_MS
-    emptied_ms: Milliseconds = _TRUST.emptied_ns // NS_PER_MS
-
-
-class _Start(_Part):
-    strangers: Strangers = _START.strangers
-
-
-class _Status(_Part):
-    host: str = Field("127.0.0.1", description="an address to listen on")
-    port: int = Field(8090, ge=0, le=65_535)
-    allowed_hosts: tuple[str, ...] = ()
-
-
-class _State(_Part):
-    dir: str | None = Field(None, description="a path of a directory")
-    journal_segment_mb: int = Field(64, ge=1, le=1_024)
-    journal_segments_kept: int = Field(8, ge=2, le=1_000)
-
-
-class _Reaper(_Part):
-    key_file: str | None = Field(None, description="a path of a file that holds the reaper's key")
-    key_name: str | None = Field(None, description="the key's name, where key_file is JSON of keys")
-    key_env: str | None = Field(None, description="the name of an environment variable")
-    after_ms: int = Field(10_000, ge=1_000, le=600_000)
-
-
-class _File(_Part):
-    """The whole file."""
-
-    name: str | None = Field(None, description="a short name of small letters, digits, - and _")
-    series: str = Field(description="a series ticker")
-    venue: _Venue
-    strategy: StrategyPart
-    shadow: tuple[ShadowPart, ...] = ()
-    risk: _Risk
-    pace: _Pace = _Pace()
-    budget: _Budget = _Budget()
-    trust: _Trust = _Trust()
-    start: _Start = _Start()
-    news: News = News()
-    curfew: Curfew = Curfew()
-    breakers: Breakers = Breakers()
-    status: _Status = _Status()
-    state: _State = _State()
-    reaper: _Reaper | None = None
 
 
 class EmbeddedSettings(msgspec.Struct, frozen=True):
@@ -219,11 +89,13 @@ class ReaperSettings(msgspec.Struct, frozen=True):
 
 
 class StatusSettings(msgspec.Struct, frozen=True):
-    """Where the status page answers. allowed_hosts: Host headers beside those of loopback."""
+    """Where the status page answers. allowed_hosts: Host headers beside those of loopback.
+    control: whether things may be asked there, with the token of the state directory."""
 
     host: str
     port: int
     allowed_hosts: tuple[str, ...]
+    control: bool = False
 
 
 class StateSettings(msgspec.Struct, frozen=True):
@@ -237,13 +109,13 @@ class StateSettings(msgspec.Struct, frozen=True):
 class Draft:
     """A file that was read, with what is wrong so far; the strategy has not been looked for."""
 
-    def __init__(self, source: YamlText, file: _File | None, faults: list[Fault]) -> None:
+    def __init__(self, source: YamlText, file: File | None, faults: list[Fault]) -> None:
         self.source = source
         self._file = file
         self.faults = faults
 
     @property
-    def file(self) -> _File:
+    def file(self) -> File:
         """What the file says; only for a draft without faults."""
         assert self._file is not None
         return self._file
@@ -262,6 +134,11 @@ class Draft:
             state.journal_segment_mb * 1024 * 1024,
             state.journal_segments_kept,
         )
+
+    @property
+    def records(self) -> RecordsSettings:
+        """Where fills and profit are kept."""
+        return records_settings(self.file.records, self.source.path.parent)
 
     @property
     def venue(self) -> EmbeddedSettings | ExternalSettings:
@@ -296,7 +173,8 @@ class Draft:
 
 
 class BotConfig(msgspec.Struct, frozen=True):
-    """A whole, checked configuration."""
+    """A whole, checked configuration. rows: the same key by key. makers: what makes other
+    strategies than the one it names, from the same folder."""
 
     name: str
     trader: TraderSettings
@@ -307,6 +185,22 @@ class BotConfig(msgspec.Struct, frozen=True):
     venue: EmbeddedSettings | ExternalSettings
     status: StatusSettings
     state: StateSettings
+    records: RecordsSettings
+    notices: tuple[NoticeSettings, ...]
+    source: YamlText
+    choice: StrategyChoice
+    rows: tuple[KeyRow, ...]
+    makers: Makers
+
+    @property
+    def digest(self) -> str:
+        """Sixteen hex digits that are others for every other effective content."""
+        return digest_of(self.rows)
+
+    @property
+    def configured(self) -> Configuration:
+        """What the trader is told of it."""
+        return Configuration(self.trader, self.choice, self.digest)
 
 
 def default_stream_url(base_url: str) -> str:
@@ -315,14 +209,15 @@ def default_stream_url(base_url: str) -> str:
     return f"{'wss' if scheme == 'https' else 'ws'}://{rest}{STREAM_PATH}"
 
 
-def read_draft(path: Path) -> Draft:
+def read_draft(path: Path, raw: bytes | None = None) -> Draft:
     """Read a file and check everything but the strategy. Raises ConfigFault only when it is no
-    plain YAML at all; other faults are kept in the draft, to be told together."""
+    plain YAML at all; other faults are kept in the draft, to be told together. raw: its bytes where
+    they have been read already."""
     try:
-        source = read_yaml(path)
+        source = read_yaml(path, raw)
     except YamlFault as fault:
         raise ConfigFault(list(fault.told)) from None
-    file, faults = typed(_File, source.content, (), source)
+    file, faults = typed(File, source.content, (), source)
     if file is not None:
         faults = _cross_checked(file, source)
     return Draft(source, file, faults)
@@ -339,6 +234,11 @@ def finish(draft: Draft) -> BotConfig:
     if faults or found is None:
         raise ConfigFault([f"{draft.source.path}:{fault.line}: {fault.text}" for fault in faults])
     file = draft.file
+    try:
+        choice = choice_of(file.strategy.name, found)
+    except ValueError as fault:
+        line = draft.source.line_of(("strategy", "params"))
+        raise ConfigFault([f"{draft.source.path}:{line}: strategy.params: {fault}"]) from None
     return BotConfig(
         name=draft.name,
         trader=trader_settings(file, fold_ticker(file.series)),
@@ -347,12 +247,20 @@ def finish(draft: Draft) -> BotConfig:
         shadows=shadows,
         strategy_name=file.strategy.name,
         venue=draft.venue,
-        status=StatusSettings(file.status.host, file.status.port, file.status.allowed_hosts),
+        status=StatusSettings(
+            file.status.host, file.status.port, file.status.allowed_hosts, file.status.control
+        ),
         state=draft.state,
+        records=draft.records,
+        notices=notice_settings(file.notices, draft.source.path.parent),
+        source=draft.source,
+        choice=choice,
+        rows=rows_of(file, draft.source, {("strategy", "params"): found[1]}),
+        makers=Makers(draft.source.path.parent),
     )
 
 
-def trader_settings(file: _File, series_ticker: Ticker) -> TraderSettings:
+def trader_settings(file: File, series_ticker: Ticker) -> TraderSettings:
     """The trader's numbers, milliseconds turned into nanoseconds."""
     risk = file.risk
     return TraderSettings(
@@ -383,7 +291,7 @@ def trader_settings(file: _File, series_ticker: Ticker) -> TraderSettings:
     )
 
 
-def _in_ns(part: _Part) -> dict[str, int]:
+def _in_ns(part: Part) -> dict[str, int]:
     """A part's numbers with every `_ms` turned into `_ns`."""
     return {
         f"{key[:-3]}_ns" if key.endswith("_ms") else key: (
@@ -396,7 +304,7 @@ def _in_ns(part: _Part) -> dict[str, int]:
 # --- checks over several keys ---------------------------------------------------------------------
 
 
-def _cross_checked(file: _File, source: YamlText) -> list[Fault]:
+def _cross_checked(file: File, source: YamlText) -> list[Fault]:
     faults: list[Fault] = []
 
     def wrong(place: Place, text: str) -> None:
@@ -413,10 +321,12 @@ def _cross_checked(file: _File, source: YamlText) -> list[Fault]:
     _check_reaper(file, wrong)
     _check_numbers(file, wrong)
     _check_status(file.status, wrong)
+    check_records(file.records, wrong)
+    check_notices(file.notices, wrong)
     return faults
 
 
-def _check_venue(venue: _Venue, wrong: Wrong) -> None:
+def _check_venue(venue: Venue, wrong: Wrong) -> None:
     if (venue.embedded is None) == (venue.base_url is None):
         wrong(("venue",), "exactly one of embedded and base_url is wanted")
         return
@@ -440,7 +350,7 @@ def _check_venue(venue: _Venue, wrong: Wrong) -> None:
         check_address(("venue", "stream_url"), venue.stream_url, ("ws", "wss"), wrong)
 
 
-def _check_reaper(file: _File, wrong: Wrong) -> None:
+def _check_reaper(file: File, wrong: Wrong) -> None:
     if file.reaper is None:
         return
     if file.venue.embedded is not None:
@@ -450,7 +360,7 @@ def _check_reaper(file: _File, wrong: Wrong) -> None:
     check_key("reaper", own, wrong)
 
 
-def _check_numbers(file: _File, wrong: Wrong) -> None:
+def _check_numbers(file: File, wrong: Wrong) -> None:
     risk, budget, trust = file.risk, file.budget, file.trust
     if risk.series_loss_cents < risk.event_loss_cents:
         wrong(("risk", "series_loss_cents"), "not below event_loss_cents")
@@ -474,7 +384,7 @@ def _check_numbers(file: _File, wrong: Wrong) -> None:
         wrong(place, text)
 
 
-def _check_status(status: _Status, wrong: Wrong) -> None:
+def _check_status(status: Status, wrong: Wrong) -> None:
     if not is_loopback(status.host) and not status.allowed_hosts:
         wrong(
             ("status", "host"),

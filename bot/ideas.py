@@ -5,15 +5,18 @@ Source: docs/operations.md and docs/accounting.md.
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from bot.core.candidate import LATENCY_NS, Candidate
+from bot.core.configured import StrategyChoice
 from bot.core.strategy import Strategy
 from bot.io.plugins import StrategyFault, find_strategy
 from bot.io.typed import typed
 from bot.io.yamltext import Fault, Place, Plain, YamlText
+from bot.part import ON_RESTART, LivePart, Part
 from venue.wire.instant import NS_PER_MS
 
 SHADOWS_MAX: Final = 8
@@ -21,29 +24,40 @@ SHADOWS_MAX: Final = 8
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}", re.ASCII)
 
+MakeStrategy = Callable[[], Strategy]
+
 Found = tuple[type[Strategy], Any]
 """A strategy's class and its checked parameters."""
 
 
-class StrategyPart(BaseModel):
-    """The section `strategy`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class StrategyPart(LivePart):
+    """What decides the quotes, and what it is told."""
 
     name: str = Field(description="a strategy's name, package.module:Class or ./file.py:Class")
-    params: dict[str, Any] = Field(default_factory=dict)
-    budget_ms: int = Field(50, ge=1, le=10_000)
+    params: dict[str, Any] = Field(
+        default_factory=dict, description="its parameters, listed by `bot strategies NAME`"
+    )
+    budget_ms: int = Field(
+        50,
+        ge=1,
+        le=10_000,
+        description="processor time that one call of it may take",
+        json_schema_extra=ON_RESTART,
+    )
 
 
-class ShadowPart(BaseModel):
-    """One candidate of the section `shadow`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class ShadowPart(Part):
+    """A candidate that runs beside the live strategy and trades nothing."""
 
     name: str = Field(description="a short name of small letters, digits, - and _")
     strategy: str = Field(description="as strategy.name")
-    params: dict[str, Any] = Field(default_factory=dict)
-    latency_ms: int = Field(LATENCY_NS // NS_PER_MS, ge=0, le=5_000)
+    params: dict[str, Any] = Field(default_factory=dict, description="as strategy.params")
+    latency_ms: int = Field(
+        LATENCY_NS // NS_PER_MS,
+        ge=0,
+        le=5_000,
+        description="how long its quotes take to reach its hypothetical orders",
+    )
 
 
 def find_live(source: YamlText) -> tuple[Found | None, list[Fault]]:
@@ -81,7 +95,46 @@ def find_shadows(source: YamlText) -> tuple[tuple[Candidate, ...], list[Fault]]:
     return tuple(out), faults
 
 
-def maker(found: Found) -> Callable[[], Strategy]:
+def choice_of(name: str, found: Found) -> StrategyChoice:
+    """A strategy as text that finds it again. Raises ValueError for parameters that JSON does not
+    bring back as they were: no run with them could be lived again."""
+    strategy, params = found
+    text = params.model_dump_json()
+    if strategy.Params.model_validate_json(text) != params:
+        raise ValueError("its parameters do not survive being written down as JSON")
+    return StrategyChoice(name, text)
+
+
+class Makers:
+    """Makes strategies from their choices; each choice is looked for once.
+
+    folder: what the paths of files start from. wrapped: what every maker is wrapped in.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        wrapped: Callable[[MakeStrategy], MakeStrategy] = lambda make: make,
+    ) -> None:
+        self._folder = folder
+        self._wrapped = wrapped
+        self._made: dict[StrategyChoice, MakeStrategy] = {}
+
+    def __call__(self, choice: StrategyChoice) -> MakeStrategy:
+        """What makes the strategies of a choice.
+
+        Raises StrategyFault when there is none of that name, and pydantic's ValidationError when it
+        does not take these parameters.
+        """
+        make = self._made.get(choice)
+        if make is None:
+            strategy = find_strategy(choice.name, self._folder)
+            params = strategy.Params.model_validate_json(choice.params_json)
+            make = self._made[choice] = self._wrapped(maker((strategy, params)))
+        return make
+
+
+def maker(found: Found) -> MakeStrategy:
     """What makes a fresh strategy for each event."""
     strategy, params = found
     return lambda: strategy(params)

@@ -18,7 +18,8 @@ from bot.io.yamltext import Place
 Wrong = Callable[[Place, str], None]
 """Takes the place of a fault in the file, and what is wrong there."""
 
-_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
+VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}", re.ASCII)
+"""The name of an environment variable."""
 
 
 class KeyPlace(msgspec.Struct, frozen=True):
@@ -49,7 +50,7 @@ def check_key(name: str, place: KeyPlace, wrong: Wrong, prefix: str = "") -> Non
         wrong((name,), f"exactly one of {file} and {variable} is wanted in {name}")
     if place.key_name is not None and place.key_file is None:
         wrong((name, f"{prefix}key_name"), f"only beside {file}")
-    if place.key_env is not None and _VARIABLE.fullmatch(place.key_env) is None:
+    if place.key_env is not None and VARIABLE.fullmatch(place.key_env) is None:
         wrong((name, variable), "not the name of a variable; never write the key itself here")
 
 

@@ -4,10 +4,12 @@ Source: design, The bot, item 11; reliability, rows 12, 29-31, 108, B13.
 """
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.commands.asking import Reason, StateDir, StatusUrl, running, token_of, told
 from bot.commands.common import (
     EXIT_CONFIGURATION,
     EXIT_LEFT_OVER,
@@ -23,7 +25,7 @@ from bot.commands.common import (
 )
 
 if TYPE_CHECKING:
-    from bot.config import ExternalSettings
+    from bot.config import Draft, ExternalSettings
     from bot.core.sweeper import Left, Sweeper, SweepSettings, Verdict
     from bot.io.secret import Secret
 
@@ -51,11 +53,17 @@ def cancel_all(
         bool,
         typer.Option("--reaper-key", help="Use the reaper's key, where the bot's own is refused."),
     ] = False,
+    reason: Reason = "cancel-all at the command line",
+    status: StatusUrl = "",
+    state_dir: StateDir = None,
     json_line: Annotated[
         bool, typer.Option("--json", help="End with the outcome as one line of JSON on stdout.")
     ] = False,
 ) -> None:
     """Cancel every resting order, whoever placed it.
+
+    A bot that runs is asked first to cancel everything and to pause, if its controls are open, so
+    that it does not quote again; on an embedded venue that is all there is to do.
 
     Ends with 0 when nothing rests or, without --verify, when every cancel was answered; with 4 and
     the exact list when orders may be left; with 3 when the venue or the key stands in the way.
@@ -63,6 +71,13 @@ def cancel_all(
     deadline_ns = duration_ns("--deadline", deadline)
     with faults_told():
         draft = read(config)
+        paused = _ask_the_bot(draft, reason, status, state_dir, quiet=json_line)
+        from bot.config import EmbeddedSettings
+
+        if paused and isinstance(draft.venue, EmbeddedSettings):
+            if json_line:
+                typer.echo(json.dumps({"exit_code": 0, "bot_paused": True, "verified": False}))
+            return
         settings = external(draft)
         if reaper_key and draft.reaper is None:
             fail(
@@ -73,7 +88,8 @@ def cancel_all(
             key = key_of(draft.reaper)
         else:
             key = key_of(settings)
-            _warn_of_a_bot(settings, key)
+            if not paused:
+                _warn_of_a_bot(settings, key)
         # The reaper's key has both scopes; beside the bot's own there may be one for reads.
         place = None if reaper_key else settings.read_key
         read_key = None if place is None else key_of(place)
@@ -93,10 +109,38 @@ def cancel_all(
     verdict = _swept(settings, key, read_key, wanted, quiet=json_line)
     code, text, shown = _told(verdict)
     if json_line:
-        typer.echo(json.dumps({"exit_code": code, **shown}))
+        typer.echo(json.dumps({"exit_code": code, "bot_paused": paused, **shown}))
     else:
         typer.echo(text, err=bool(code))
     raise typer.Exit(code)
+
+
+def _ask_the_bot(
+    draft: "Draft", reason: str, status: str, state_dir: Path | None, *, quiet: bool
+) -> bool:
+    """Whether a bot runs and has been asked to cancel everything and pause. One that cannot be
+    asked, or refuses, stands in the way of nothing: it is told."""
+    from bot.io.secret import SecretFault
+
+    try:
+        token = token_of(draft, state_dir)
+        page = None if token is None else running(draft, status)
+        if token is None or page is None:
+            return False
+        refusal = told(page, "cancel-all", reason, token)
+    except SecretFault as fault:
+        typer.echo(f"warning: the running bot cannot be asked: {fault}", err=True)
+        return False
+    except typer.Exit:  # what is in the way was said, and is none of the venue's business
+        return False
+    if refusal:
+        typer.echo(f"warning: the running bot at {page.base}: {refusal}", err=True)
+        return False
+    if not quiet:
+        typer.echo(
+            f"the bot at {page.base} cancels everything and pauses; bot resume lets it go on"
+        )
+    return True
 
 
 def _warn_of_a_bot(settings: "ExternalSettings", key: "Secret") -> None:

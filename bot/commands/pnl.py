@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bot.commands.asking import page_of
 from bot.commands.common import EXIT_VENUE, ConfigPath, fail, faults_told, read
 from venue.wire.instant import NS_PER_SECOND
 
@@ -83,23 +84,18 @@ def pnl(
 
 def _asked(config: Path, by: list[str], status: str, *, shadow: bool) -> dict[str, Any]:
     """The account of the running bot, as its status page has it; ends with 3 without an answer."""
-    import httpx
     import msgspec
 
     from bot.io.profits import Shown
 
     with faults_told():
-        settings = read(config).file.status
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    url = f"{status.rstrip('/') or f'http://{host}:{settings.port}'}/status.json"
+        page = page_of(read(config), status)
     try:
-        answer = httpx.get(url, timeout=5)
-        answer.raise_for_status()
-        shown = msgspec.json.decode(answer.content, type=Shown).report
-    except (httpx.HTTPError, httpx.InvalidURL, msgspec.DecodeError) as fault:
-        fail(EXIT_VENUE, f"{url}: no bot answers there ({fault}); name its page with --status")
+        shown = msgspec.json.decode(page.get("/status.json"), type=Shown).report
+    except msgspec.DecodeError as fault:
+        fail(EXIT_VENUE, f"{page.base}: not the status of a bot of this version: {fault}")
     if shown is None:
-        fail(EXIT_VENUE, f"{url}: the bot is only starting")
+        fail(EXIT_VENUE, f"{page.base}: the bot is only starting")
     return _accounts(shown, by, shadow=shadow)
 
 
@@ -108,6 +104,7 @@ def _told_again(
 ) -> dict[str, Any]:
     with faults_told():
         from bot.config import finish
+        from bot.ideas import Makers
         from bot.lab.replay import retell
 
         draft = read(config)
@@ -117,6 +114,7 @@ def _told_again(
             whole.trader,
             whole.make_strategy,
             whole.shadows if shadow else (),
+            Makers(config.parent),
         )
     return _accounts(again.trader.report(again.until_ns), by, shadow=shadow)
 

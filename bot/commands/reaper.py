@@ -152,7 +152,7 @@ async def _run(
 
     from bot.io.clock import Clock
     from bot.io.latch import Latch
-    from bot.io.reaper import Reaper, ReaperFault, file_source, key_trouble, page_source
+    from bot.io.reaper import Reaper, ReaperFault, file_source, heart_in, key_trouble, page_source
     from bot.io.rest import Rest
 
     rest = Rest(base_url, own, wanted.requests_in_flight)
@@ -169,7 +169,8 @@ async def _run(
         else:
             assert url is not None
             source, latch = page_source(client, url), None
-        watching = Reaper(source, rest, Clock(), latch, after_ns, wanted)
+        heart = None if folder is None else heart_in(folder)
+        watching = Reaper(source, rest, Clock(), latch, after_ns, wanted, heart)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, watching.stop)

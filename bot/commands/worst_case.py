@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.commands.asking import base_of, running
 from bot.commands.common import (
     EXIT_CONFIGURATION,
     EXIT_VENUE,
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from bot.lab.whatif import EventAnswer, GivenEvent
 
 _EXAMPLE = "Example: bot worst-case configs/demo.yaml --order 200B:bid:45:100 --at 45"
-_PAGE_S = 5.0
 
 
 def register(app: typer.Typer) -> None:
@@ -126,22 +126,14 @@ def _events(
 
 def _page(draft: "Draft", status: str) -> tuple[bytes, str]:
     """What the status page says, and its address; ends with 3 when it does not answer."""
-    import httpx
-
-    settings = draft.file.status
-    host = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(settings.host, settings.host)  # noqa: S104
-    base = status.rstrip("/") or f"http://{host}:{settings.port}"
-    url = base if base.endswith("/status.json") else f"{base}/status.json"
-    try:
-        answer = httpx.get(url, timeout=_PAGE_S)
-        answer.raise_for_status()
-    except (httpx.HTTPError, httpx.InvalidURL) as fault:
+    page = running(draft, status)
+    if page is None:
         fail(
             EXIT_VENUE,
-            f"{url}: no bot answers there ({fault}); start one, name its page with --status, or "
-            "begin from --file or --rungs",
+            f"{base_of(draft, status)}: no bot answers there; start one, name its page with "
+            "--status, or begin from --file or --rungs",
         )
-    return answer.content, url
+    return page.get("/status.json"), page.base
 
 
 def _told(answer: "EventAnswer") -> str:

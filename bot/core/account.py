@@ -53,7 +53,7 @@ _TURNS: Final = (Kind.BALANCE, Kind.POSITIONS, Kind.SERIES, Kind.FILLS, Kind.RES
 class Walk:
     """One list on its way: rows so far, and the cursors already seen."""
 
-    __slots__ = ("begun_ns", "cursor", "cursors", "kind", "pages", "rows", "waiting")
+    __slots__ = ("begun_ns", "cursor", "cursors", "kind", "pages", "rows", "series", "waiting")
 
     def __init__(self, kind: Kind, begun_ns: int) -> None:
         self.kind = kind
@@ -62,6 +62,7 @@ class Walk:
         self.cursors: set[str] = set()
         self.rows: list[Any] = []
         self.pages = 0
+        self.series = 0  # which of the series is being read
         self.waiting = False
 
 
@@ -76,9 +77,11 @@ class Account:
         series_ticker: Ticker,
         trust: TrustSettings,
         enough: Callable[[Kind, tuple[Any, ...]], bool],
+        beside: tuple[Ticker, ...] = (),
     ) -> None:
-        """enough: whether a walk may end early at this page (the rest is known already)."""
-        self._series_ticker = series_ticker
+        """enough: whether a walk may end early at this page (the rest is known already). beside:
+        other series that are read with ours."""
+        self._series = (series_ticker, *beside)
         self._trust = trust
         self._enough = enough
         self._walks: dict[Kind, Walk] = {}
@@ -121,7 +124,7 @@ class Account:
 
     def _request(self, walk: Walk) -> Read:
         if walk.kind is Kind.SERIES:
-            return ReadSeries(self._series_ticker, walk.cursor)
+            return ReadSeries(self._series[walk.series], walk.cursor)
         if walk.kind is Kind.BALANCE:
             return ReadBalance()
         if walk.kind is Kind.POSITIONS:
@@ -153,6 +156,11 @@ class Account:
         if cursor and not self._enough(walk.kind, rows):
             walk.cursors.add(cursor)
             walk.cursor = cursor
+            return None
+        if walk.kind is Kind.SERIES and walk.series + 1 < len(self._series):
+            walk.series += 1
+            walk.cursor = ""
+            walk.cursors.clear()
             return None
         del self._walks[walk.kind]
         self.done_ns[walk.kind] = now_ns

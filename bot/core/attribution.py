@@ -15,12 +15,13 @@ when it was booked. Only the ledger moves money: this account is compared with i
 Source: strategy, 3, Metrics; design, law 9.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 import msgspec
 
-from bot.core.markouts import ADVERSE, MILLI, Horizons, Markouts
+from bot.core.lastfills import LastFill, LastFills
+from bot.core.markouts import ADVERSE, HORIZONS_S, MILLI, Horizons, Markouts
 from bot.core.marks import Marks
 from bot.core.report import Against, ProfitReport, ProfitRow
 from bot.core.tag import UNTAGGED, Tag
@@ -34,10 +35,13 @@ _RUNGS_MAX: Final = 1_000
 
 _OPENING: Final = "opening"
 _OTHER: Final = "other"
+_RESOLVED: Final = "resolved"
+"""Rungs of events that have left, together."""
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A booked fill: canonical side and price, and the fee that was charged."""
+    """A booked fill: canonical side and price, and the fee that was charged. fill_id: the venue's
+    name of it; empty for one that is only imagined."""
 
     market_id: MarketId
     rung: str
@@ -46,6 +50,7 @@ class Entry(msgspec.Struct, frozen=True):
     qty: Qty
     fee_cents: int
     tag: Tag = UNTAGGED
+    fill_id: str = ""
 
     @property
     def signed_qty(self) -> int:
@@ -86,6 +91,16 @@ class _Group:
         if held is not None:
             self.paid_out += held.net * value - held.entered
 
+    def absorb(self, other: "_Group") -> None:
+        """Count the sums of a group in that holds nothing any more."""
+        self.fills += other.fills
+        self.qty += other.qty
+        self.spread += other.spread
+        self.fees_cents += other.fees_cents
+        self.adverse += other.adverse
+        self.paid_out += other.paid_out
+        self.markouts.absorb(other.markouts)
+
     def row(self, name: str, values: Mapping[MarketId, int], adverse: int) -> ProfitRow:
         """The sums as shown. adverse: of fills whose ten seconds are not over."""
         inventory = self.paid_out
@@ -112,6 +127,7 @@ class _Filled(msgspec.Struct, frozen=True):
     filled_ns: int
     value: int
     groups: tuple[_Group, ...]
+    shown: LastFill
 
 
 class _Position:
@@ -145,8 +161,13 @@ class _Position:
 class Attribution:
     """The account of fills of one series: ours, or a candidate's."""
 
-    def __init__(self, marks: Marks) -> None:
+    def __init__(
+        self, marks: Marks, marked: Callable[[str, Against, int, int], None] | None = None
+    ) -> None:
+        """marked: told of each value at a horizon: of which fill, against what, seconds after it,
+        thousandths of a cent."""
         self._marks = marks
+        self._marked = marked
         self._groups: dict[tuple[str, str], _Group] = {("total", ""): _Group()}
         self._total = self._groups["total", ""]
         self._counts = dict.fromkeys(DIMENSIONS, 0)
@@ -154,7 +175,9 @@ class Attribution:
         self._unpriced: dict[MarketId, tuple[str, int]] = {}
         self._opened: dict[MarketId, int] = {}
         self._paid: dict[MarketId, int] = {}
+        self._gone = _Position()  # of rungs forgotten; its cost is what was held at the opening
         self._horizons: Horizons[_Filled] = Horizons()
+        self.last_fills = LastFills()
 
     # --- booking ----------------------------------------------------------------------------------
 
@@ -174,8 +197,9 @@ class Attribution:
             group.hold(market_id, net_qty, value)
         self._positions.setdefault(market_id, _Position()).trade(net_qty, value)
 
-    def booked(self, entry: Entry, filled_ns: int) -> None:
-        """A fill was booked that happened at `filled_ns`, by our own clock."""
+    def booked(self, entry: Entry, filled_ns: int) -> int:
+        """A fill was booked that happened at `filled_ns`, by our own clock; what a share counted
+        for then, thousandths of a cent."""
         market_id, price = entry.market_id, entry.price * MILLI
         value = self._marks.before(market_id, filled_ns).fair
         if value is None:
@@ -190,9 +214,21 @@ class Attribution:
             group.spread += signed_qty * (value - price)
             group.hold(market_id, signed_qty, value)
         self._positions.setdefault(market_id, _Position()).trade(signed_qty, price)
-        self._horizons.open(_Filled(entry, filled_ns, value, groups), filled_ns)
+        shown = LastFill(
+            filled_ns,
+            entry.rung,
+            entry.side,
+            entry.price,
+            entry.qty,
+            entry.fee_cents,
+            value,
+            entry.tag.reason,
+        )
+        self.last_fills.add(shown)
+        self._horizons.open(_Filled(entry, filled_ns, value, groups, shown), filled_ns)
         if self._marks.is_settled(market_id):
             self._pay_out(market_id)
+        return value
 
     def _groups_of(self, labels: Mapping[str, str]) -> Iterable[_Group]:
         """The total, and the group of each dimension."""
@@ -218,10 +254,34 @@ class Attribution:
     def _pay_out(self, market_id: MarketId) -> None:
         value = self._marks.value(market_id)
         assert value is not None
+        self._pay_out_at(market_id, value)
+
+    def _pay_out_at(self, market_id: MarketId, value: int) -> None:
         for group in self._groups.values():
             group.pay_out(market_id, value)
         if market_id in self._positions:
             self._positions[market_id].settle(value)
+
+    def forget(self, rungs: Mapping[MarketId, str]) -> None:
+        """Drop rungs on which nothing is held any more, by market and name; what they earned stays
+        counted, together with all that have gone before."""
+        for market_id, rung in rungs.items():
+            value = self._value(market_id, 0)
+            self._pay_out_at(market_id, value)
+            position = self._positions.pop(market_id, None)
+            if position is not None:
+                self._gone.realised += position.realised
+                self._gone.settled += position.settled
+            self._gone.cost += self._opened.pop(market_id, 0)
+            self._unpriced.pop(market_id, None)
+            self._paid.pop(market_id, None)
+            group = self._groups.pop(("rung", rung), None)
+            if group is not None:
+                self._counts["rung"] -= 1
+                together = self._groups.get(("rung", _RESOLVED))
+                if together is None:
+                    together = self._groups["rung", _RESOLVED] = _Group()
+                together.absorb(group)
 
     # --- sampling ---------------------------------------------------------------------------------
 
@@ -238,12 +298,16 @@ class Attribution:
         entry = fill.entry
         sign = 1 if entry.side is BookSide.BID else -1
         markout = sign * (value - entry.price * MILLI)
+        if against is Against.FAIR:
+            fill.shown.moved[horizon] = markout
         adverse = 0
         if horizon == ADVERSE and against is Against.FAIR:
             adverse = entry.signed_qty * (value - fill.value)
         for group in fill.groups:
             group.markouts.add(against, horizon, markout, entry.qty, fill.filled_ns)
             group.adverse += adverse
+        if self._marked is not None:
+            self._marked(entry.fill_id, against, HORIZONS_S[horizon], value)
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -271,7 +335,7 @@ class Attribution:
         holdings: YES and NO shares of every rung of the ledger's.
         """
         values = self._values()
-        owned = MILLI * cash_flow_cents - sum(self._opened.values())
+        owned = MILLI * cash_flow_cents - sum(self._opened.values()) - self._gone.cost
         for market_id, (yes_qty, no_qty) in holdings.items():
             owned += MILLI * PAYOUT_CENTS * no_qty
             if market_id not in self._unpriced:
@@ -294,8 +358,8 @@ class Attribution:
                 by[name].append(group.row(label, values, adverse.get(id(group), 0)))
         total = self._total.row("total", values, adverse.get(id(self._total), 0))
         positions = self._positions.values()
-        realised = sum(each.realised for each in positions)
-        settled = sum(each.settled for each in positions)
+        realised = self._gone.realised + sum(each.realised for each in positions)
+        settled = self._gone.settled + sum(each.settled for each in positions)
         return ProfitReport(
             total=total,
             realised_millicents=realised,

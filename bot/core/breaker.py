@@ -205,11 +205,15 @@ class Breakers:
             self._lost_cents = max(0, self._opening_cents - pnl_cents)
             self._drawdown_cents = self._peak_cents - pnl_cents
         if not self.tripped:
-            for level in self.levels(now_ns):
-                if level.used > level.limit:
-                    self._trip(level.name, level.used, level.limit)
-                    break
+            self._trip_over(now_ns)
         return self.tripped
+
+    def _trip_over(self, now_ns: int) -> None:
+        """Trip the first breaker that is over its limit."""
+        for level in self.levels(now_ns):
+            if level.used > level.limit:
+                self._trip(level.name, level.used, level.limit)
+                break
 
     def levels(self, now_ns: int) -> tuple[BreakerReport, ...]:
         """How much of each limit is used up."""
@@ -220,6 +224,15 @@ class Breakers:
             BreakerReport("drawdown_cents", self._drawdown_cents, limits.drawdown_cents),
             BreakerReport("unknown_age_ns", self._unknown_ns, limits.unknown_age_ns),
         )
+
+    def reconfigure(self, limits: BreakerSettings, now_ns: int) -> None:
+        """Hold to other limits, as `limits_of` gives them. What is over a limit of before trips:
+        a window that was over it no longer knows by how much."""
+        if not self.tripped:
+            self._trip_over(now_ns)
+        self.limits = limits
+        for name, window in self._windows.items():
+            window.limit = getattr(limits, name)
 
     def rearm(self) -> None:
         """A person has looked: count from nothing, and profit from where it stands next."""

@@ -183,7 +183,9 @@ class Channel:
             if rung.market.state is not model.MarketState.RESOLVED
         )
         companies = tuple(sorted({ladder.event.project_id for ladder in self._ladders}))
-        if rungs and (rungs, companies) != self._subscribed:
+        # Where nothing trades for a while the old set stands; where no event is left it goes.
+        some = rungs or (self._subscribed is not None and not self._ladders)
+        if some and (rungs, companies) != self._subscribed:
             self._subscribed = (rungs, companies)
             self._subscribe_due_ns = self._set_changed_ns = now_ns
 

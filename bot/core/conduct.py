@@ -21,15 +21,26 @@ OVERRUNS_IN_A_ROW: Final = 3
 class Conduct:
     """The record of one event's strategy.
 
-    calls: how often it was asked. fault: what it did wrong last, for a person; empty once it has
-    behaved since. pulled_until_ns: until when nothing of it is quoted.
+    calls: how often the event's strategies were asked, those before this one too. fault: what it
+    did wrong last, for a person; empty once it has behaved since.
+    pulled_until_ns: until when nothing of it is quoted.
     """
 
-    __slots__ = ("_overran_at", "_overruns", "_pauses", "calls", "fault", "name", "pulled_until_ns")
+    __slots__ = (
+        "_asked_from",
+        "_overran_at",
+        "_overruns",
+        "_pauses",
+        "calls",
+        "fault",
+        "name",
+        "pulled_until_ns",
+    )
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, calls: int = 0) -> None:
+        """calls: how often another strategy of the event was asked before it."""
         self.name = name
-        self.calls = 0
+        self.calls = self._asked_from = calls
         self.fault = ""
         self.pulled_until_ns = 0
         self._pauses = 0
@@ -39,6 +50,10 @@ class Conduct:
     def raised(self, fault: Exception, now_ns: int) -> None:
         """It raised, or its answer was nonsense."""
         self._pull(f"{type(fault).__name__}: {fault}", now_ns)
+
+    def answers_for(self, event: StrategyOverran) -> bool:
+        """Whether the call was its own, and not one of the strategy before it."""
+        return event.call > self._asked_from
 
     def overran(self, event: StrategyOverran, now_ns: int) -> bool:
         """A call of it took too long. Whether its quotes are to be pulled for that now.

@@ -1,7 +1,8 @@
-"""Near its end an event is quoted in smaller size, and at last only to reduce what is held.
+"""Near its end an event is quoted in smaller size, then to reduce what is held, then not at all.
 
 What is known about the outcome then is known to some and not to others, and what is bought can
-hardly be sold again. It holds for every strategy alike.
+hardly be sold again. It holds for every strategy alike, and so does what an operator asks for who
+wants everything flat: full sizes, of what reduces a position.
 
 Source: strategy, 1(c), Time.
 """
@@ -12,6 +13,7 @@ from typing import TypeVar
 
 import msgspec
 
+from bot.core.desk import NEVER_NS
 from bot.core.settings import CurfewSettings
 from bot.core.strategy import Quote, Take
 from venue.wire.money import BookSide, Qty
@@ -26,36 +28,55 @@ class Stage(enum.StrEnum):
     OPEN = "open"  # everything
     HALVED = "halved"  # half of each size, at least a share
     REDUCING = "reducing"  # half sizes, of what brings YES and NO shares held together
+    ENDED = "ended"  # nothing
 
 
 def stage_of(settings: CurfewSettings, left_ns: int) -> Stage:
     """The stage of an event that resolves in `left_ns`."""
+    if left_ns <= settings.stop_ns and settings.stop_ns:
+        return Stage.ENDED
     if left_ns <= settings.reduce_ns:
         return Stage.REDUCING
     return Stage.HALVED if left_ns <= settings.halve_ns else Stage.OPEN
 
 
+def turns_in_ns(settings: CurfewSettings, left_ns: int) -> int:
+    """How long until the next stage of an event that resolves in `left_ns`; NEVER_NS after all."""
+    ahead = (settings.halve_ns, settings.reduce_ns, settings.stop_ns)
+    return min((left_ns - each for each in ahead if 0 < each < left_ns), default=NEVER_NS)
+
+
 def kept(
-    wanted: Mapping[MarketId, tuple[_Wish, ...]], net_qty: Mapping[MarketId, int], stage: Stage
+    wanted: Mapping[MarketId, tuple[_Wish, ...]],
+    net_qty: Mapping[MarketId, int],
+    stage: Stage,
+    *,
+    flattening: bool = False,
 ) -> Mapping[MarketId, tuple[_Wish, ...]]:
     """What of the wanted quotes or takes stands in a stage; the very mapping where that is all.
 
-    net_qty: YES less NO shares held of each rung that anything is wanted on.
+    net_qty: YES less NO shares held of each rung that anything is wanted on. flattening: only what
+    reduces them stands, in any stage.
     """
-    if stage is Stage.OPEN:
+    if stage is Stage.ENDED:
+        return {}
+    if stage is Stage.OPEN and not flattening:
         return wanted
+    part = 1 if stage is Stage.OPEN else 2
+    reduces = flattening or stage is Stage.REDUCING
     return {
-        market_id: _within(wishes, net_qty[market_id] if stage is Stage.REDUCING else None)
+        market_id: _within(wishes, part, net_qty[market_id] if reduces else None)
         for market_id, wishes in wanted.items()
     }
 
 
-def _within(wishes: tuple[_Wish, ...], net: int | None) -> tuple[_Wish, ...]:
-    """Half of each size; with `net` given, no more of all than reduces it, the boldest first."""
+def _within(wishes: tuple[_Wish, ...], part: int, net: int | None) -> tuple[_Wish, ...]:
+    """One part of each size, at least a share; with `net` given, no more of all than reduces it,
+    the boldest first."""
     out: list[_Wish] = []
     room = {BookSide.BID: max(0, -net), BookSide.ASK: max(0, net)} if net is not None else {}
     for wish in sorted(wishes, key=_boldness):
-        qty = max(1, wish.qty // 2)
+        qty = max(1, wish.qty // part)
         if net is not None:
             qty = min(qty, room[wish.side])
             room[wish.side] -= qty

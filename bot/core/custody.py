@@ -106,7 +106,11 @@ class Custody:
         for order in strangers:
             if self._quoting.is_ours(order.market_id):
                 ours.append(order)
-            elif Kind.SERIES in self._account.done_ns and order.order_id not in self._told:
+            elif (
+                Kind.SERIES in self._account.done_ns
+                and order.order_id not in self._told
+                and not self._ledgers.is_beside(order.market_id)
+            ):
                 self._out.note("warning", "order_of_another_series", ticker=order.ticker)
                 self._told[order.order_id] = None
                 if len(self._told) > _TOLD_MAX:

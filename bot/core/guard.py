@@ -7,7 +7,7 @@ refused and what fills, and are given the profit and the age of the unknown to j
 Source: design, law 8; reliability, rows 25, 71, 73, 76, B4, B13.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from bot.core.breaker import ORDER_QTY_CAP, Breakers, limits_of, notional_of
@@ -92,6 +92,11 @@ class Guard:
         self._latched_ns = 0
         self._seen_flat = False
 
+    def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
+        """Hold to other limits from here on; what is beyond the old ones by now has tripped."""
+        self.limits = limits_of(settings.breakers, settings.risk)
+        self.breakers.reconfigure(self.limits, now_ns)
+
     # --- the door ---------------------------------------------------------------------------------
 
     def admits(self, request: Request, own: OwnOrder | None, now_ns: int) -> bool:
@@ -159,7 +164,12 @@ class Guard:
 
     def fills_seen(self, rows: Sequence[model.Fill], now_ns: int) -> None:
         """A walk of the fills, before it is booked; only once the books are open."""
-        fresh = [fill.qty for fill in rows if self._is_new(fill)]
+        ours = self._quoting.is_ours
+        fresh = [
+            fill.qty
+            for fill in rows
+            if self._is_new(fill) and (not fill.market_id or ours(fill.market_id))
+        ]
         if fresh:
             self.breakers.saw_fills(len(fresh), sum(fresh), now_ns)
 
@@ -198,6 +208,11 @@ class Guard:
             before = {market_id: self._marks[market_id] for market_id in known}
             self.breakers.rebase(now_cents - self._ledgers.book.pnl_cents(before))
         return now_cents
+
+    def forget(self, rungs: Iterable[MarketId]) -> None:
+        """Nothing is held of these rungs any more, and nothing ever will be."""
+        for market_id in rungs:
+            self._marks.pop(market_id, None)
 
     # --- the latch --------------------------------------------------------------------------------
 

@@ -84,6 +84,10 @@ class HypotheticalRung:
         self.version = 0
         self.has_filled = False
 
+    def reconfigure(self, pace: PaceSettings) -> None:
+        """Follow quotes at another pace from here on."""
+        self._pace = pace
+
     # --- the market -------------------------------------------------------------------------------
 
     def shown(self, bids: Levels, asks: Levels, ts_ns: int) -> None:

@@ -7,7 +7,6 @@ when no fill was booked around it and a later walk of the fills found none eithe
 Source: design, laws 4, 8 and 9; reliability, rows 52-58, B9; silences S4, S5, S22.
 """
 
-import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -18,9 +17,10 @@ from bot.core.order import OwnOrder
 from bot.core.outbox import Outbox
 from bot.core.portfolio import Portfolio, UnbookableFill
 from bot.core.settings import TrustSettings
+from bot.core.settling import Settling
 from venue.wire import model
+from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import (
-    PAYOUT_CENTS,
     BookSide,
     Cents,
     FeeRate,
@@ -32,7 +32,8 @@ from venue.wire.money import (
 )
 from venue.wire.names import MarketId, OrderId, Ticker, fold_ticker
 
-_SETTLED_TOGETHER_MAX: Final = 12
+FORGET_AFTER_NS: Final = 600 * NS_PER_SECOND
+"""So long after its last rung was seen resolved an event is kept: markouts look that far ahead."""
 
 _HISTORY_DOUBTED: Final = ("position_differs", "fills_missing")
 """Findings that a fill was passed over: pages of one walk may come from copies that lag unequally,
@@ -49,7 +50,9 @@ class Ledgers:
         self.book = Portfolio()
         self._by_ticker: dict[Ticker, MarketId] = {}
         self._rates: dict[MarketId, tuple[Ticker, FeeRate]] = {}
-        self._resolved: dict[MarketId, None] = {}
+        self.settling = Settling(self.book, trust.read_lag_ns)
+        self.series_wanted = False
+        self._series_ns = -1
         self._inherited: dict[tuple[MarketId, Outcome], int] = {}
         self._opening_cents: Cents | None = None
         self._opening_fills = 0
@@ -58,6 +61,7 @@ class Ledgers:
         self._balance: tuple[model.Balance, int, int] | None = None
         self._positions: tuple[dict[tuple[MarketId, Outcome], int], int, int] | None = None
         self.available_cents: Cents | None = None
+        self.reserved_cents: Cents | None = None
         self.difference_cents: Cents | None = None
         self.history_wanted = False
         self.fresh_fills: list[model.Fill] = []
@@ -71,6 +75,7 @@ class Ledgers:
         """Make a rung and its fee rates known."""
         self.book.list_market(market.market_id, market.event_ticker, maker, taker)
         self._rates[market.market_id] = (market.event_ticker, max(maker, taker))
+        self.settling.listed(market, ours=True)
         self._by_ticker[fold_ticker(market.ticker)] = market.market_id
 
     @property
@@ -81,7 +86,7 @@ class Ledgers:
     @property
     def fills(self) -> int:
         """Fills booked since the books were opened."""
-        return self.book.fill_count - self._opening_fills
+        return self.book.own_fills - self._opening_fills
 
     def booked_qty(self, own: OwnOrder) -> int:
         """Shares of an order whose fills are booked.
@@ -182,10 +187,8 @@ class Ledgers:
             except UnbookableFill as fault:
                 self._out.find("fill_unreadable", str(fault))
         self.book.trim(frozenset(live_orders))
-        waiting = [key for key in self._resolved if self.book.winner(key) is None]
-        self._compare(begun_ns)
         # What a rung settles by is a fill of its own kind: shares went, and cash came.
-        changed.update((key, None) for key in waiting if self.book.winner(key) is not None)
+        changed.update((key, None) for key in self._compare(begun_ns))
         return list(changed)
 
     def _placed(self, fill: model.Fill) -> model.Fill:
@@ -201,6 +204,7 @@ class Ledgers:
     def balance_read(self, balance: model.Balance, begun_ns: int, now_ns: int) -> None:
         """Keep a balance for comparing once the fills around it are known."""
         self.available_cents = balance.available_cents
+        self.reserved_cents = balance.reserved_cents
         if self._balance is None or not self._worth_keeping(self._balance[1]):
             self._balance = (balance, begun_ns, now_ns)
 
@@ -225,7 +229,11 @@ class Ledgers:
         assert self._positions is not None
         flow = self.book.cash_flow_cents
         self._opening_cents = Cents(self._balance[0].total_cents - flow)
-        self._opening_fills = self.book.fill_count
+        self._opening_fills = self.book.own_fills
+        held, _, ended_ns = self._positions
+        self.settling.positions_read(held, ended_ns)
+        for market_id in self.settling.paid_out(held):
+            self.book.write_off(market_id)
         self.difference_cents = Cents(0)
         for (market_id, outcome), qty in sorted(self._positions[0].items()):
             yes_qty, no_qty = self.book.holdings(market_id)
@@ -269,75 +277,64 @@ class Ledgers:
         late_enough = fills_begun_ns >= ended_ns + self._trust.read_lag_ns
         return late_enough and self._quiet_before(begun_ns)
 
-    def _compare(self, fills_begun_ns: int) -> None:
-        """A walk of the fills ended: compare what was read before it, if it says something."""
+    def _compare(self, fills_begun_ns: int) -> list[MarketId]:
+        """A walk of the fills ended: compare what was read before it, if it says something. The
+        rungs that have settled by it."""
+        settled: list[MarketId] = []
         if self._opening_cents is None:
-            return
+            return settled
         if self._balance is not None and self._quiet_around(*self._balance[1:], fills_begun_ns):
             balance, begun_ns, _ = self._balance
             self._balance = None
             self._compared_ns = begun_ns
             expected = self.book.expected_cash(self._opening_cents)
-            self._settle_by_cash(balance.total_cents - expected)
+            settled = self._settle(balance.total_cents - expected, begun_ns)
             expected = self.book.expected_cash(self._opening_cents)
-            before_cents = self.difference_cents
-            self.difference_cents = Cents(balance.total_cents - expected)
-            # A difference that is new may be a fill passed over: every fill is read once more.
-            self.history_wanted = self.difference_cents not in (0, before_cents)
-            if self.difference_cents:
-                self._out.find("cash_differs", f"{self.difference_cents} cents at the venue")
-            else:
-                self._out.clear("cash_differs")
+            difference_cents = Cents(balance.total_cents - expected)
+            if not difference_cents or not self.settling.may_yet_pay(fills_begun_ns):
+                self._judge_cash(difference_cents)
         if self._positions is not None and self._quiet_around(*self._positions[1:], fills_begun_ns):
-            held, self._shares_compared_ns, _ = self._positions
+            held, self._shares_compared_ns, ended_ns = self._positions
             self._positions = None
             before = self._differing
-            self._compare_positions(held)
+            self.settling.positions_read(held, ended_ns)
+            self._compare_positions(held, ended_ns)
             self.history_wanted |= self._differing not in (None, before)
+        return settled
 
-    def _settle_by_cash(self, received_cents: int) -> None:
-        """Settle resolved rungs by the one choice of winners that explains the cash received.
+    def _settle(self, received_cents: int, begun_ns: int) -> list[MarketId]:
+        """Settle the resolved rungs whose winners this cash tells (see `bot.core.settling`)."""
+        winners = self.settling.winners(received_cents, begun_ns)
+        for market_id, winner in winners.items():
+            self.book.settle(market_id, winner)
+            level = "debug" if self.is_beside(market_id) else "info"
+            self._out.note(level, "rung_settled", market_id=market_id, winner=winner)
+        return list(winners)
 
-        Shares of a resolved rung pay a dollar or nothing; when several choices that pay a rung
-        differently explain the cash, or none does, nothing is settled and the difference stands as
-        a finding.
+    def _judge_cash(self, difference_cents: Cents) -> None:
+        before_cents, self.difference_cents = self.difference_cents, difference_cents
+        # A difference that is new may be a fill passed over: every fill is read once more.
+        self.history_wanted = difference_cents not in (0, before_cents)
+        if difference_cents:
+            self._out.find("cash_differs", f"{difference_cents} cents at the venue")
+        else:
+            self._out.clear("cash_differs")
+
+    def _compare_positions(self, held: dict[tuple[MarketId, Outcome], int], ended_ns: int) -> None:
+        """Find the rungs whose shares are not what the fills come to.
+
+        A rung without any share of ours where the fills leave some has most likely resolved: it
+        differs only once a read of the series that began after that shows that it has not.
         """
-        open_rungs = [
-            (market_id, self.book.holdings(market_id))
-            for market_id in self._resolved
-            if self.book.winner(market_id) is None and any(self.book.holdings(market_id))
-        ][:_SETTLED_TOGETHER_MAX]
-        if not received_cents or not open_rungs:
-            return
-        fitting = [
-            winners
-            for winners in itertools.product((Outcome.YES, Outcome.NO), repeat=len(open_rungs))
-            if received_cents
-            == PAYOUT_CENTS
-            * sum(
-                yes_qty if winner is Outcome.YES else no_qty
-                for winner, (_, (yes_qty, no_qty)) in zip(winners, open_rungs, strict=True)
-            )
-        ]
-        # Where as many YES as NO shares are held, either winner pays the same: both fit, as one.
-        paid = {
-            tuple(
-                yes_qty if winner is Outcome.YES else no_qty
-                for winner, (_, (yes_qty, no_qty)) in zip(winners, open_rungs, strict=True)
-            )
-            for winners in fitting
-        }
-        if len(paid) == 1:
-            for winner, (market_id, _) in zip(fitting[0], open_rungs, strict=True):
-                self.book.settle(market_id, winner)
-                self._out.note("info", "rung_settled", market_id=market_id, winner=winner)
-
-    def _compare_positions(self, held: dict[tuple[MarketId, Outcome], int]) -> None:
         wrong = []
         for market_id in sorted(self._rates):
-            if market_id in self._resolved:
+            if self.settling.is_resolved(market_id):
                 continue
             ours = self.book.holdings(market_id)
+            is_gone = any(ours) and not any(held.get((market_id, each), 0) for each in Outcome)
+            if is_gone and self._series_ns <= ended_ns + self._trust.read_lag_ns:
+                self.series_wanted = True
+                continue
             for outcome, booked in zip((Outcome.YES, Outcome.NO), ours, strict=True):
                 mine = booked + self._inherited.get((market_id, outcome), 0)
                 if held.get((market_id, outcome), 0) != mine:
@@ -364,7 +361,49 @@ class Ledgers:
             room = min(room, sign * theirs)
         return Qty(max(0, room))
 
-    def resolved(self, market_id: MarketId) -> None:
-        """A rung has resolved: its positions leave the venue's list. The venue does not publish the
-        winner; the cash it pays tells (see `_settle_by_cash`)."""
-        self._resolved[market_id] = None
+    def series_read(self, begun_ns: int) -> None:
+        """The series was read: what the venue's lists lacked can be told from what has resolved."""
+        self._series_ns = begun_ns
+        self.series_wanted = False
+
+    def resolved(self, market_id: MarketId, now_ns: int = 0) -> None:
+        """A rung has resolved: its positions leave the venue's list, and pay."""
+        self.settling.resolved(market_id, now_ns)
+
+    def list_beside(self, events: Iterable[model.Event], now_ns: int) -> None:
+        """Take in a read of another series of ours on the account: what its rungs pay is told from
+        the same cash."""
+        for event in events:
+            settled = event.status is model.EventStatus.SETTLED
+            for market in event.markets:
+                if settled and not self.settling.is_listed(market.market_id):
+                    continue
+                self.settling.listed(market, ours=False)
+                if market.state is model.MarketState.RESOLVED:
+                    self.settling.resolved(market.market_id, now_ns)
+            if settled and self.may_forget(event, now_ns):
+                self.forget(event)
+
+    def may_forget(self, event: model.Event, now_ns: int) -> bool:
+        """Whether every rung of an event resolved long enough ago, and everything held was paid."""
+        for market in event.markets:
+            resolved_ns = self.settling.resolved_ns(market.market_id)
+            if resolved_ns is None or now_ns < resolved_ns + FORGET_AFTER_NS:
+                return False
+            if any(self.holdings(market.market_id)) or self._desk.has_fills(market.market_id):
+                return False
+        return True
+
+    def forget(self, event: model.Event) -> None:
+        """Drop an event of which nothing is held any more."""
+        self.settling.forget(event.event_ticker)
+        self.book.forget_event(event.event_ticker)
+        for market in event.markets:
+            self._rates.pop(market.market_id, None)
+            self._by_ticker.pop(fold_ticker(market.ticker), None)
+            for outcome in Outcome:
+                self._inherited.pop((market.market_id, outcome), None)
+
+    def is_beside(self, market_id: MarketId) -> bool:
+        """Whether a market is of another series of ours."""
+        return self.settling.is_listed(market_id) and market_id not in self._rates

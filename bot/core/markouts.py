@@ -64,6 +64,14 @@ class Moments:
         self._shares += qty
         self._moved += qty * markout
 
+    def absorb(self, other: "Moments") -> None:
+        """Count those of another in; clusters of the two stay apart."""
+        self.fills += other.fills
+        self.shares += other.shares
+        self.moved += other.moved
+        pairs = zip(self._squared, other._with_open(), strict=True)
+        self._squared = [mine + theirs for mine, theirs in pairs]
+
     def _close(self) -> None:
         if self._shares:
             self._squared = self._with_open()
@@ -103,6 +111,12 @@ class Markouts:
         """A markout is known. horizon: its place in HORIZONS_S."""
         bucket = filled_ns // (HORIZONS_S[horizon] * NS_PER_SECOND)
         self._moments[_AGAINST.index(against)][horizon].add(markout, qty, bucket)
+
+    def absorb(self, other: "Markouts") -> None:
+        """Count those of another in."""
+        for mine, theirs in zip(self._moments, other._moments, strict=True):
+            for moments, more in zip(mine, theirs, strict=True):
+                moments.absorb(more)
 
     def report(self) -> tuple[MarkoutReport, ...]:
         """Those that have fills, by what they are against, then by horizon."""

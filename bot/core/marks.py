@@ -10,6 +10,7 @@ Source: strategy, 3, Metrics, and 4, Look-ahead traps.
 """
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -77,6 +78,14 @@ class Marks:
         """A rung has paid out."""
         paid = PAYOUT_CENTS * MILLI if winner is Outcome.YES else 0
         self._settled.setdefault(market_id, (now_ns, Mark(paid, paid)))
+
+    def forget(self, event_ticker: Ticker, rungs: Iterable[MarketId]) -> None:
+        """Drop an event of which nothing is asked any more."""
+        self._views.pop(event_ticker, None)
+        for market_id in rungs:
+            self._kept.pop(market_id, None)
+            self._event_of.pop(market_id, None)
+            self._settled.pop(market_id, None)
 
     def is_settled(self, market_id: MarketId) -> bool:
         """Whether a rung has paid out."""

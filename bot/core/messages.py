@@ -14,6 +14,10 @@ from typing import NewType
 
 import msgspec
 
+from bot.core.configured import ConfigRefused as ConfigRefused
+from bot.core.configured import Configuration as Configuration
+from bot.core.configured import Reconfigured as Reconfigured
+from bot.core.configured import StrategyChoice as StrategyChoice
 from venue.wire import model
 from venue.wire.money import Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, ProjectId, Ticker
@@ -70,6 +74,7 @@ class Started(msgspec.Struct, frozen=True, tag=True):
     new_account: the account was opened for this run, so no earlier one can have written to it.
     working: orders of earlier runs that the journal knows; empty unless it was found whole.
     latched: why nothing may be quoted until a person has looked; empty when nothing is latched.
+    configured: what the trader was made with; a journal before version 3 does not say.
     """
 
     boot_nonce: str
@@ -78,6 +83,7 @@ class Started(msgspec.Struct, frozen=True, tag=True):
     working: tuple[KnownOrder, ...] = ()
     journal: JournalFate = JournalFate.FOUND
     latched: str = ""
+    configured: Configuration | None = None
 
 
 class Beat(msgspec.Struct, frozen=True, tag=True):
@@ -96,8 +102,18 @@ class PauseRequested(msgspec.Struct, frozen=True, tag=True):
     reason: str
 
 
+class FlattenRequested(msgspec.Struct, frozen=True, tag=True):
+    """Only shrink positions until resumed: quotes and takes of the strategy that bring the YES and
+    NO shares held of a rung together, and no others. Once nothing is left to shrink, a pause.
+    """
+
+    reason: str
+
+
 class ResumeRequested(msgspec.Struct, frozen=True, tag=True):
-    """Quote again after a pause."""
+    """Quote again after a pause, and both ways again after a flatten."""
+
+    reason: str = ""
 
 
 class LatchSet(msgspec.Struct, frozen=True, tag=True):
@@ -107,7 +123,9 @@ class LatchSet(msgspec.Struct, frozen=True, tag=True):
 
 
 class LatchCleared(msgspec.Struct, frozen=True, tag=True):
-    """A person has looked and taken the latch away: quote again."""
+    """A person has looked and taken the latch away: quote again. reason: what they say of it."""
+
+    reason: str = ""
 
 
 class JournalFailed(msgspec.Struct, frozen=True, tag=True):
@@ -374,9 +392,12 @@ Event = (
     | Beat
     | StopRequested
     | PauseRequested
+    | FlattenRequested
     | ResumeRequested
     | LatchSet
     | LatchCleared
+    | Reconfigured
+    | ConfigRefused
     | JournalFailed
     | StrategyOverran
     | FeedOpened

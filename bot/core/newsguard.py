@@ -120,6 +120,10 @@ class NewsGuard:
         self.why = why
         return True
 
+    def follow(self, settings: NewsSettings) -> None:
+        """Hold to other settings from here on; what is pulled stays so for its time."""
+        self._settings = settings
+
     # --- telling ----------------------------------------------------------------------------------
 
     def turns(self, now_ns: int) -> bool:

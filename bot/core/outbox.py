@@ -81,15 +81,17 @@ class Outbox:
         keys: KeySettings | None = None,
         purse: Purse | None = None,
         read_purse: Purse | None = None,
+        standby_purse: Purse | None = None,
     ) -> None:
-        """purse, read_purse: shared with others on the same credential; None is one of our own."""
+        """purse, read_purse, standby_purse: shared with others on the same credential; None is one
+        of our own."""
         keys = KeySettings() if keys is None else keys
         self.effects: list[Effect] = []
         self._credentials = {Key.TRADE: _joined(purse, budget)}
         if keys.read:
             self._credentials[Key.READ] = _joined(read_purse, budget)
         if keys.standby:
-            self._credentials[Key.STANDBY] = _joined(None, budget)
+            self._credentials[Key.STANDBY] = _joined(standby_purse, budget)
         self.purse = self._credentials[Key.TRADE].purse
         self.pending: dict[RequestId, Pending] = {}
         self.writes_in_flight = 0
@@ -109,11 +111,18 @@ class Outbox:
         self.amends_kept_place = 0
         self.amends_lost_place = 0
         self.takes: dict[str, int] = {}
+        self.denied: dict[str, int] = {}
+        self.held_back: dict[str, int] = {}
         self._last_id = 0
         self._wants_look = False
         self._dry: dict[Lane, int] = {}
 
-    def note(self, level: str, name: str, **fields: str | int) -> None:
+    def purse_of(self, key: Key) -> Purse | None:
+        """What is spent on a credential, for another trader to share; None without such a key."""
+        credential = self._credentials.get(key)
+        return None if credential is None else credential.purse
+
+    def note(self, level: str, name: str, /, **fields: str | int) -> None:
         """Tell a person or a metric; see `Noted`."""
         self.effects.append(Noted(level, name, dict(fields)))
 
@@ -131,6 +140,10 @@ class Outbox:
     def took(self, fate: str) -> None:
         """Count what became of a take."""
         self.takes[str(fate)] = self.takes.get(fate, 0) + 1
+
+    def holds_back(self, limit: str) -> None:
+        """Count a wanted order or change that a limit held back. limit: of a small closed set."""
+        self.held_back[limit] = self.held_back.get(limit, 0) + 1
 
     # --- sending ----------------------------------------------------------------------------------
 
@@ -160,6 +173,9 @@ class Outbox:
         if credential.stopped_until_ns is not None and now_ns < credential.stopped_until_ns:
             return False
         if not credential.purse.spend(lane, now_ns, credential.user):
+            if self._dry.get(lane) != now_ns:
+                name = lane.name.lower()
+                self.denied[name] = self.denied.get(name, 0) + 1
             self._dry[lane] = now_ns
             return False
         if credential.stopped_until_ns is not None:
@@ -293,6 +309,8 @@ class Outbox:
             strategy_overruns=self.strategy_overruns,
             strategy_interrupted=self.strategy_interrupted,
             takes=dict(self.takes),
+            denied=dict(self.denied),
+            held_back=dict(self.held_back),
         )
 
 

@@ -3,15 +3,20 @@
 Source: design, The bot, item 10.
 """
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from bot.core.ontarget import sides_on_target
 from bot.core.order import OwnOrder, State
+from bot.core.reasons import reason_of
 from bot.core.report import BreakerReport, EventReport, OrderReport, Report, RungReport
 from bot.core.risk import Bounds, Exposure, loss_cents
 from bot.core.room import Ladder, Rung
 from bot.core.settings import TraderSettings
+from bot.core.strategy import Levels
+from venue.wire.money import BookSide
 from venue.wire.names import MarketId
 
 if TYPE_CHECKING:
@@ -48,8 +53,10 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         flat_ns=out.flat_ns(desk.live_count(), now_ns),
         foreign_per_second=out.foreign_per_second(now_ns),
         cash_available_cents=ledgers.available_cents,
+        cash_reserved_cents=ledgers.reserved_cents,
+        unknown_oldest_ns=desk.oldest_unknown_ns(now_ns),
         pnl_cents=ledgers.pnl_cents(marks),
-        fees_cents=ledgers.book.fees_cents,
+        fees_cents=ledgers.book.own_fees_cents,
         worst_case_cents=quoting.worst_case_cents,
         worst_case_max_cents=quoting.worst_case_max_cents,
         worst_case_limit_cents=settings.risk.series_loss_cents,
@@ -60,6 +67,10 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         breakers=trader.guard.breakers.levels(now_ns),
         profit=quoting.scoring.report(),
         shadows=quoting.scoring.shadows(),
+        flattening=quoting.flattening,
+        budget=out.purse.shown(now_ns),
+        config=trader.reconfiguration.report(),
+        fills=quoting.scoring.fills(),
     )
 
 
@@ -77,6 +88,8 @@ def _event(trader: "Trader", ladder: Ladder, now_ns: int) -> EventReport:
         implied=ladder.implied,
         alarms=ladder.alarms,
         limits=limits_used(exposure, trader.quoting.bounds(ladder)),
+        cuts=dict(Counter(cut.reason.value for cut in trader.quoting.cuts(ladder))),
+        stage=ladder.stage,
     )
 
 
@@ -110,12 +123,23 @@ def _rung(trader: "Trader", rung: Rung, now_ns: int) -> RungReport:
         yes_qty=yes_qty,
         no_qty=no_qty,
         book_age_ns=None if not rung.book.known else now_ns - rung.confirmed_ns,
-        orders=tuple(_order(own, now_ns) for own in orders),
+        orders=tuple(_order(own, rung, now_ns) for own in orders),
         fee_rate=str(max(rung.maker_rate, rung.taker_rate)),
+        wanted_bids=_wanted(rung, BookSide.BID),
+        wanted_asks=_wanted(rung, BookSide.ASK),
+        on_target=sides_on_target(rung.planned, orders, rung.ladder.pace),
     )
 
 
-def _order(own: OwnOrder, now_ns: int) -> OrderReport:
+def _wanted(rung: Rung, side: BookSide) -> Levels:
+    levels = [(quote.price, quote.qty) for quote in rung.planned if quote.side is side]
+    return tuple(sorted(levels, reverse=side is BookSide.BID))
+
+
+def _order(own: OwnOrder, rung: Rung, now_ns: int) -> OrderReport:
+    queue = rung.queues.of(own)
+    if queue is not None and not queue.is_placed:
+        queue = None
     return OrderReport(
         client_order_id=own.client_order_id,
         order_id=own.order_id,
@@ -130,4 +154,8 @@ def _order(own: OwnOrder, now_ns: int) -> OrderReport:
         why=own.why,
         may_fill_qty=own.may_fill,
         worst_price=own.exposure().price,
+        reason=reason_of(own, rung),
+        ahead_qty=None if queue is None else queue.likely,
+        ahead_at_least=None if queue is None else queue.at_least,
+        ahead_at_most=None if queue is None else queue.at_most,
     )

@@ -63,8 +63,27 @@ class _Market(msgspec.Struct):
     winner: Outcome | None = None
 
 
+class _Event(msgspec.Struct):
+    """What the fills and payouts of one event come to. ours: some market of it was listed here."""
+
+    cash_cents: int = 0
+    fees_cents: int = 0
+    fills: int = 0
+    ours: bool = False
+
+    def add(self, other: "_Event") -> None:
+        """Count the other one in."""
+        self.cash_cents += other.cash_cents
+        self.fees_cents += other.fees_cents
+        self.fills += other.fills
+
+
 class Portfolio:
-    """The books. Amounts are integer cents, sizes whole shares."""
+    """The books. Amounts are integer cents, sizes whole shares.
+
+    All fills of the account are in them, those of other series too: only then do they come to the
+    venue's balance. Of profit, fees and number only the markets listed here have a part.
+    """
 
     def __init__(self, ids_kept: int = FILL_IDS_KEPT) -> None:
         """ids_kept: how many of the newest fills are told apart by id after a `trim`, >= 1."""
@@ -73,7 +92,8 @@ class Portfolio:
         self._tallies: dict[OrderId, OrderTally] = {}
         self._booked: dict[str, int] = {}
         self._floor_ns: int | None = None
-        self._event_cash: dict[Ticker, int] = {}
+        self._events: dict[Ticker, _Event] = {}
+        self._gone = _Event()  # events of ours that were forgotten
         self._cash_cents = 0
         self._fees_cents = 0
         self._fill_count = 0
@@ -84,9 +104,15 @@ class Portfolio:
         """Make a market and its fee rates known; again with other rates is from now on."""
         market = self._markets.get(market_id)
         if market is None:
-            self._markets[market_id] = _Market(event_ticker, (maker, taker))
-        else:
-            market.rates = maker, taker
+            market = self._markets[market_id] = _Market(event_ticker)
+        market.rates = maker, taker
+        self._event(market.event_ticker).ours = True
+
+    def _event(self, event_ticker: Ticker) -> _Event:
+        event = self._events.get(event_ticker)
+        if event is None:
+            event = self._events[event_ticker] = _Event()
+        return event
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -129,14 +155,16 @@ class Portfolio:
         tally.cash_cents += cash_cents
         self._fees_cents += fee_cents
         self._fill_count += 1
+        event = self._event(market.event_ticker)
+        event.fees_cents += fee_cents
+        event.fills += 1
         self._booked[fill.fill_id] = created_ns
         self._move_cash(market, cash_cents)
         self._move_shares(market, outcome, sign * fill.qty)
         return True
 
     def _move_cash(self, market: _Market, cents: int) -> None:
-        event = market.event_ticker
-        self._event_cash[event] = self._event_cash.get(event, 0) + cents
+        self._event(market.event_ticker).cash_cents += cents
         self._cash_cents += cents
 
     def _move_shares(self, market: _Market, outcome: Outcome, shares: int) -> None:
@@ -163,6 +191,24 @@ class Portfolio:
         market.winner = winner
         self._move_cash(market, PAYOUT_CENTS * winning)
         return Cents(PAYOUT_CENTS * winning)
+
+    def write_off(self, market_id: MarketId) -> None:
+        """Shares of a market that paid out before the books were opened are no longer there; what
+        they paid is in the opening balance."""
+        market = self._markets.get(market_id)
+        if market is not None:
+            market.yes = market.no = 0
+
+    def forget_event(self, event_ticker: Ticker) -> None:
+        """Drop the markets of an event of which nothing is held any more; its sums stay counted."""
+        event = self._events.pop(event_ticker, None)
+        if event is not None and event.ours:
+            self._gone.add(event)
+        self._markets = {
+            key: market
+            for key, market in self._markets.items()
+            if market.event_ticker != event_ticker
+        }
 
     def trim(self, live_orders: Collection[OrderId]) -> None:
         """Forget what can never be asked for again. Call when a walk of the fills has finished.
@@ -210,9 +256,45 @@ class Portfolio:
         tally = self._tallies.get(order_id)
         return Cents(0) if tally is None else Cents(tally.cash_cents)
 
+    def unlisted_holdings(self) -> list[MarketId]:
+        """Markets of other series in which shares are held, in first-seen order."""
+        return [
+            key
+            for key, market in self._markets.items()
+            if (market.yes or market.no) and not self._is_ours(market)
+        ]
+
+    def _is_ours(self, market: _Market) -> bool:
+        return self._events[market.event_ticker].ours
+
     def event_cash_cents(self, event_ticker: Ticker) -> Cents:
         """Net cash flow of an event's fills and payouts, fees included."""
-        return Cents(self._event_cash.get(event_ticker, 0))
+        event = self._events.get(event_ticker)
+        return Cents(0 if event is None else event.cash_cents)
+
+    def _own(self) -> _Event:
+        """The sums of the events that were listed here."""
+        own = _Event()
+        own.add(self._gone)
+        for event in self._events.values():
+            if event.ours:
+                own.add(event)
+        return own
+
+    @property
+    def own_cash_cents(self) -> Cents:
+        """Net cash flow of the events that were listed here, fees and payouts included."""
+        return Cents(self._own().cash_cents)
+
+    @property
+    def own_fees_cents(self) -> Cents:
+        """Fees of the events that were listed here."""
+        return Cents(self._own().fees_cents)
+
+    @property
+    def own_fills(self) -> int:
+        """Fills booked so far of the events that were listed here."""
+        return self._own().fills
 
     @property
     def cash_flow_cents(self) -> Cents:
@@ -235,16 +317,22 @@ class Portfolio:
         return Cents(opening_cents + self._cash_cents)
 
     def value_cents(self, marks: Mapping[MarketId, float]) -> Cents:
-        """What the held shares are worth, each market rounded to the cent.
+        """What the shares held of markets listed here are worth, each rounded to the cent.
 
         marks: YES value per share, cents 0..100. Where a mark is missing, pairs of YES and NO
         count at the dollar they pay for certain, and what is left over at nothing.
         """
-        return Cents(sum(_worth(each, marks.get(key)) for key, each in self._markets.items()))
+        return Cents(
+            sum(
+                _worth(each, marks.get(key))
+                for key, each in self._markets.items()
+                if self._is_ours(each)
+            )
+        )
 
     def pnl_cents(self, marks: Mapping[MarketId, float]) -> Cents:
-        """Cash flow of everything booked and what the held shares are worth at `marks`."""
-        return Cents(self._cash_cents + self.value_cents(marks))
+        """Cash flow of the events listed here and what their shares are worth at `marks`."""
+        return Cents(self._own().cash_cents + self.value_cents(marks))
 
 
 def _created_ns(fill: model.Fill) -> int:

@@ -13,8 +13,9 @@ from bot.core import messages as m
 from bot.core.accountrisk import AccountRisk
 from bot.core.bounds import lowered
 from bot.core.channel import Channel
-from bot.core.cutting import Cutter
+from bot.core.cutting import Cut, Cutter
 from bot.core.desk import NEVER_NS, Desk
+from bot.core.ending import all_two_sided, departing
 from bot.core.ledgers import Ledgers
 from bot.core.order import OwnOrder
 from bot.core.outbox import Outbox
@@ -26,10 +27,10 @@ from bot.core.risk import (
     limits_in_force,
     series_loss_cents,
 )
-from bot.core.room import Ladder, Rung
+from bot.core.room import Ladder, Rung, implied_view
 from bot.core.scoring import Scoring
 from bot.core.settings import TraderSettings
-from bot.core.strategy import ImpliedView, Resting, Strategy, Take
+from bot.core.strategy import Resting, Strategy, Take
 from bot.core.supervision import Supervision
 from bot.core.taking import leaving
 from bot.core.wishes import WantCreate, Wish, free_shares
@@ -77,7 +78,16 @@ class Quoting:
         self.worst_case_max_cents = Cents(0)
         self.began_ns = 0
         self.takes: list[tuple[Rung, Take]] = []
+        self.flattening = ""
+        self.forgets: Callable[[list[MarketId]], None] = lambda _ids: None
         self.supervision = Supervision(self.ladders, out)
+
+    def reconfigure(self, settings: TraderSettings, make_strategy: Callable[[], Strategy]) -> None:
+        """Hold to other settings from the next decision on; each of `ladders` is told by itself."""
+        self._settings = settings
+        self._limits = limits_in_force(settings.risk)
+        self._make_strategy = make_strategy
+        self._cutters.clear()
 
     # --- the series -------------------------------------------------------------------------------
 
@@ -87,6 +97,8 @@ class Quoting:
         believed_from_ns = begun_ns - self._settings.trust.read_lag_ns
         for event in events:
             ladder = known.get(event.event_ticker)
+            if ladder is None and event.status is model.EventStatus.SETTLED:
+                continue  # it has come and gone without us, or has been forgotten
             try:
                 if ladder is None:
                     ladder = Ladder(event, self._settings, self._make_strategy())
@@ -105,13 +117,36 @@ class Quoting:
                 self._ledgers.list_market(rung.market, rung.maker_rate, rung.taker_rate)
             for rung in ladder.rungs:
                 if rung.market.state is model.MarketState.RESOLVED:
-                    self._ledgers.resolved(rung.market_id)
+                    self._ledgers.resolved(rung.market_id, now_ns)
+        self._ledgers.series_read(begun_ns)
+        for over in departing(self.ladders, self._desk, self._ledgers, now_ns):
+            self._let_go(over)
         self.ladders.sort(key=lambda ladder: ladder.event.event_ticker)
         self.channel.series_changed(now_ns)
+
+    def _let_go(self, ladder: Ladder) -> None:
+        """Forget an event of which nothing is left."""
+        ids = [rung.market_id for rung in ladder.rungs]
+        self.scoring.forget(ladder)
+        self._ledgers.forget(ladder.event)
+        self.forgets(ids)
+        self.ladders.remove(ladder)
+        for market_id in ids:
+            del self._rungs[market_id]
+        self._exposures.pop(ladder.event.event_ticker, None)
+        self._cutters.pop(ladder.event.event_ticker, None)
+        self._short_of_funds = [row for row in self._short_of_funds if row[0] not in ladder.rungs]
+        self._out.note("info", "event_left", event=ladder.event.event_ticker)
 
     def is_ours(self, market_id: MarketId) -> bool:
         """Whether a market is a rung of the series."""
         return market_id in self._rungs
+
+    def flatten(self, reason: str) -> None:
+        """From here on only what shrinks a position is wanted; empty: everything again."""
+        self.flattening = reason
+        for ladder in self.ladders:
+            ladder.dirty = True
 
     def active_rungs(self) -> list[Rung]:
         """Rungs that take orders, of events that are open."""
@@ -119,12 +154,7 @@ class Quoting:
 
     def all_two_sided(self) -> bool:
         """Whether orders of ours rest on both sides of every active rung."""
-        some = False
-        for rung in self.channel.active_rungs():
-            if not rung.is_two_sided(self._desk):
-                return False
-            some = True
-        return some
+        return all_two_sided(self.channel.active_rungs(), self._desk)
 
     # --- the channel ------------------------------------------------------------------------------
 
@@ -352,6 +382,7 @@ class Quoting:
         again_ns = NEVER_NS
         for ladder in self.ladders:
             turned = ladder.may_quote != may_quote or ladder.news.turns(now_ns)
+            turned |= now_ns >= ladder.stage_until_ns
             if ladder.conduct.fault:
                 self.supervision.look(ladder, may_quote, now_ns)
                 again_ns = min(again_ns, max(now_ns, ladder.pulled_until_ns))
@@ -390,7 +421,7 @@ class Quoting:
         implied = self._implied.get(ladder.event.project_id)
         ladder.loss_limit_cents = self._loss_limit(ladder)
         view = ladder.view(
-            None if implied is None else _implied_view(implied, now_ns),
+            None if implied is None else implied_view(implied, now_ns),
             self._desk,
             self._ledgers,
             now_ns,
@@ -405,7 +436,7 @@ class Quoting:
             return
         self.scoring.asked(view)
         try:
-            quotes = ladder.within_curfew(ladder.quotes(view), view)
+            quotes = ladder.within_curfew(ladder.quotes(view), view, self.flattening)
         except Exception as fault:  # noqa: BLE001 - the plugin boundary: its fault pulls one event
             self.supervision.raised(ladder, fault, now_ns)
             ladder.want({}, pulled=True)
@@ -447,14 +478,14 @@ class Quoting:
         bounds = bounds_of(self._limits, self._loss_limit(ladder), Cents(resting))
         return cutter.cut(quotes, self.exposure(ladder), bounds)
 
+    def cuts(self, ladder: Ladder) -> tuple[Cut, ...]:
+        """What the limits took off the quotes of an event when it was decided last."""
+        cutter = self._cutters.get(ladder.event.event_ticker)
+        return () if cutter is None else cutter.cuts
+
     def _resting_wanted(self, ladder: Ladder) -> Cents:
         """What the wanted quotes of an event would lose, both sides; without any, what is live."""
         cutter = self._cutters.get(ladder.event.event_ticker)
         if cutter is None or not any(rung.wanted for rung in ladder.rungs):
             return self.exposure(ladder).resting_cents
         return cutter.resting_cents
-
-
-def _implied_view(seen: m.ImpliedValueSeen, now_ns: int) -> ImpliedView:
-    age_s = max(0, now_ns - seen.ts_ns) / NS_PER_SECOND
-    return ImpliedView(seen.value_dollars, seen.confidence, age_s)

@@ -19,6 +19,7 @@ from bot.core.candidate import Candidate
 from bot.core.cutting import Cutter
 from bot.core.hypothetical import HypotheticalRung, Met
 from bot.core.imagined import Bound
+from bot.core.markouts import MILLI
 from bot.core.marks import Marks
 from bot.core.messages import TradeSeen
 from bot.core.report import ShadowReport
@@ -34,7 +35,7 @@ from bot.core.room import Ladder, Rung
 from bot.core.settings import TraderSettings
 from bot.core.strategy import EventView, OwnFill, Quote, RungView, Strategy, Take, split
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import Cents, Outcome, Qty
+from venue.wire.money import PAYOUT_CENTS, Cents, Outcome, Qty
 from venue.wire.names import MarketId, Ticker
 
 _FILLS_TOLD_MAX: Final = 64
@@ -104,7 +105,9 @@ class Rehearsal:
         self.stopped = ""
         self._settings = settings
         self._limits = limits_in_force(settings.risk)
+        self._marks = marks
         self._attribution = Attribution(marks)
+        self._gone_cents = 0  # what the fills of events that have left did to the cash
         self._stages: dict[Ticker, _Stage] = {}
         self._cash_cents: int | None = None
         self._free: int | None = None
@@ -116,6 +119,15 @@ class Rehearsal:
         """What it wants of an event now."""
         stage = self._stages.get(ladder.event.event_ticker)
         return {} if stage is None else stage.wanted
+
+    def reconfigure(self, settings: TraderSettings) -> None:
+        """Hold to other limits and another pace from here on."""
+        self._settings = settings
+        self._limits = limits_in_force(settings.risk)
+        for stage in self._stages.values():
+            stage.cutter = Cutter(self._limits)
+            for rung in stage.rungs.values():
+                rung.reconfigure(settings.pace)
 
     # --- the market -------------------------------------------------------------------------------
 
@@ -142,6 +154,23 @@ class Rehearsal:
                 mine.settle(winner)
                 stage.held = self._free = None
                 self._attribution.settled(market_id, winner, now_ns)
+
+    def forget(self, ladder: Ladder) -> None:
+        """An event leaves. What the candidate would still hold of it has paid what it was worth
+        last, be it a dollar or nothing."""
+        stage = self._stages.pop(ladder.event.event_ticker, None)
+        if stage is None:
+            return
+        names = {rung.market_id: rung.market.ticker for rung in ladder.rungs}
+        for market_id, mine in stage.rungs.items():
+            value = self._marks.value(market_id) or 0
+            winner = Outcome.YES if 2 * value > PAYOUT_CENTS * MILLI else Outcome.NO
+            if mine.yes_qty or mine.no_qty:
+                mine.settle(winner)
+                self._attribution.settled(market_id, winner, self._now_ns)
+            self._gone_cents += mine.cash_cents
+        self._attribution.forget(names)
+        self._free = None
 
     def _arrive(self, stage: _Stage) -> None:
         """What was decided long enough ago reaches the orders."""
@@ -263,7 +292,8 @@ class Rehearsal:
             return None
         if self._free is None:
             rungs = [rung for stage in self._stages.values() for rung in stage.rungs.values()]
-            self._free = sum(each.cash_cents - each.locked_cents() for each in rungs)
+            free = sum(each.cash_cents - each.locked_cents() for each in rungs)
+            self._free = self._gone_cents + free
         return self._cash_cents + self._free
 
     def _admitted(self, stage: _Stage, ladder: Ladder, answered: Wanted) -> Wanted:
@@ -326,7 +356,7 @@ class Rehearsal:
     def report(self) -> ShadowReport:
         """Its score as of now, its account compared with its holdings and cash."""
         rungs = {key: each for stage in self._stages.values() for key, each in stage.rungs.items()}
-        cash = sum(each.cash_cents for each in rungs.values())
+        cash = self._gone_cents + sum(each.cash_cents for each in rungs.values())
         holdings = {key: (each.yes_qty, each.no_qty) for key, each in rungs.items()}
         return ShadowReport(
             name=self.candidate.name,

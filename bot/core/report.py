@@ -26,7 +26,10 @@ class Phase(enum.StrEnum):
 
 class OrderReport(msgspec.Struct, frozen=True):
     """One order of ours that may be live. `state` is its place in the order life. may_fill_qty,
-    worst_price: as the limits count it, at the worst price of its own outcome."""
+    worst_price: as the limits count it, at the worst price of its own outcome. why: of its last
+    request; reason: why it stands where it does now. ahead_qty: shares of others that are likely
+    to stand before it, ahead_at_least and ahead_at_most the bounds; None while nothing is known.
+    """
 
     client_order_id: ClientOrderId
     order_id: OrderId | None
@@ -41,11 +44,17 @@ class OrderReport(msgspec.Struct, frozen=True):
     why: str
     may_fill_qty: Qty = Qty(0)
     worst_price: Price | None = None
+    reason: str = ""
+    ahead_qty: float | None = None
+    ahead_at_least: float | None = None
+    ahead_at_most: float | None = None
 
 
 class RungReport(msgspec.Struct, frozen=True):
     """One rung: the others' book, the belief, the holdings, our orders. `blocked` is empty when
-    the rung can be quoted, else the reason why not. fee_rate: the dearer of maker's and taker's."""
+    the rung can be quoted, else the reason why not. fee_rate: the dearer of maker's and taker's.
+    wanted_bids, wanted_asks: what orders are steered to, best first; on_target: the sides where
+    that rests, see `bot.core.ontarget`."""
 
     market_id: MarketId
     ticker: Ticker
@@ -62,16 +71,20 @@ class RungReport(msgspec.Struct, frozen=True):
     book_age_ns: int | None
     orders: tuple[OrderReport, ...]
     fee_rate: str = "0"
+    wanted_bids: Levels = ()
+    wanted_asks: Levels = ()
+    on_target: tuple[BookSide, ...] = ()
 
 
 class EventReport(msgspec.Struct, frozen=True):
     """One event. outcome_cents: profit in each of the n+1 outcomes if nothing more fills, lowest
     outcome first; worst_case_cents: loss (>= 0) in the worst outcome over every subset of fills
     of what may be live. limits: how much of each limit of the event is used up, and the limit as
-    it stands beside the other events. strategy_fault: what its strategy did wrong last, empty once
+    it stands beside the other events. cuts: wanted quotes that each limit makes smaller now, those
+    that it leaves out included. strategy_fault: what its strategy did wrong last, empty once
     it has behaved since. implied: what the fair curve of a ladder says of the value, None while it
     says nothing. alarms: what cannot be right, or is unlikely, in the prices of others and in the
-    curve."""
+    curve. stage: how much may be quoted so near to its end, see `bot.core.curfew`."""
 
     event_ticker: Ticker
     title: str
@@ -84,6 +97,8 @@ class EventReport(msgspec.Struct, frozen=True):
     implied: Implied | None = None
     alarms: tuple[Alarm, ...] = ()
     limits: tuple["BreakerReport", ...] = ()
+    cuts: dict[str, int] = {}
+    stage: str = "open"
 
 
 class BreakerReport(msgspec.Struct, frozen=True):
@@ -101,7 +116,9 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
     news_pulls: times that news pulled all rungs of an event.
     takes: by what became of them, see `bot.core.taking.TakeFate`. strategy_errors: answers that
     were an exception or nonsense. strategy_overruns: calls that took too long,
-    strategy_interrupted: those of them that were ended by force.
+    strategy_interrupted: those of them that were ended by force. denied: requests that had to wait
+    for a token, by lane, once a decision each. held_back: wanted orders and changes that a limit
+    held back as they were to leave, by limit.
     """
 
     frames: int
@@ -122,6 +139,8 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
     takes: dict[str, int] = {}
     strategy_overruns: int = 0
     strategy_interrupted: int = 0
+    denied: dict[str, int] = {}
+    held_back: dict[str, int] = {}
 
 
 class Against(enum.StrEnum):
@@ -142,6 +161,33 @@ class MarkoutReport(msgspec.Struct, frozen=True):
     qty: int
     mean_cents: float
     error_cents: float | None
+
+
+class FillReport(msgspec.Struct, frozen=True, kw_only=True):
+    """One fill of ours, canonical. at_ns: when it could first have been heard of; fair_cents: of a
+    YES share then. reason: of the order, without its numbers. markouts_cents: how far the fair
+    value had moved in its favour after 1, 10, 60 and 300 s, None where that is not known (yet)."""
+
+    at_ns: int
+    ticker: str
+    side: BookSide
+    price: Price
+    qty: Qty
+    fee_cents: int
+    fair_cents: float
+    reason: str
+    markouts_cents: tuple[float | None, ...]
+
+
+class BudgetReport(msgspec.Struct, frozen=True):
+    """The request budget. tokens: requests that may leave at once, at most `burst`; reserve: those
+    that only cancels and recovery may use; waits_ns: how long nothing may leave at all."""
+
+    tokens: int
+    burst: int
+    reserve: int
+    rate_per_second: int
+    waits_ns: int
 
 
 class ProfitRow(msgspec.Struct, frozen=True):
@@ -204,6 +250,22 @@ class ShadowReport(msgspec.Struct, frozen=True, kw_only=True):
     profit: ProfitReport
 
 
+class ConfigReport(msgspec.Struct, frozen=True, kw_only=True):
+    """The configuration in force. number: of the newest change in this run, 0 before any. digest:
+    hex of its content, empty where nobody said it. trial_left_s: seconds of quoting in which the
+    newest change may still be rolled back. applied, refused, rolled_back: changes since the start.
+    fault: why the newest change of the file does not hold; empty when it does.
+    """
+
+    number: int = 0
+    digest: str = ""
+    trial_left_s: int = 0
+    applied: int = 0
+    refused: int = 0
+    rolled_back: int = 0
+    fault: str = ""
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True):
     """The whole picture.
 
@@ -214,6 +276,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     pnl_cents: cash flow of all fills, fees paid, plus shares marked to the fair curve, else to the
     last price; ledger_difference_cents: the venue's cash less ours, None until both were read with
     nothing in between. latched: why nothing is quoted until a person clears it, else empty.
+    flattening: why only what shrinks a position is quoted, else empty. fills: the newest first.
+    unknown_oldest_ns: age of the oldest order without a definite answer, 0 without one.
+    cash_reserved_cents: what the venue last said that resting orders lock.
     """
 
     now_ns: int
@@ -242,3 +307,9 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     foreign_per_second: int = 0
     profit: ProfitReport | None = None
     shadows: tuple[ShadowReport, ...] = ()
+    flattening: str = ""
+    unknown_oldest_ns: int = 0
+    cash_reserved_cents: Cents | None = None
+    budget: BudgetReport | None = None
+    fills: tuple[FillReport, ...] = ()
+    config: ConfigReport = ConfigReport()

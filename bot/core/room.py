@@ -10,7 +10,7 @@ from bot.core import messages as m
 from bot.core.book import microprice
 from bot.core.bounds import taken
 from bot.core.conduct import Conduct
-from bot.core.curfew import Stage, kept, stage_of
+from bot.core.curfew import Stage, kept, stage_of, turns_in_ns
 from bot.core.desk import NEVER_NS, Desk
 from bot.core.distribution import Alarm, Implied, alarms, implied_distribution
 from bot.core.ladder import Fair, FairCurve, RungInput
@@ -35,7 +35,7 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, FeeRate, Qty, is_price
 from venue.wire.names import MarketId, Ticker
 
-__all__ = ["PARK_MIN_NS", "Ladder", "Rung", "book_seen"]
+__all__ = ["PARK_MIN_NS", "Ladder", "Rung", "book_seen", "implied_view"]
 
 
 _LOOK_MIN_NS = 2 * NS_PER_SECOND
@@ -70,7 +70,8 @@ class Ladder:
     not carried out yet. unweighed: the exposure is not what is live on some rung; worst_cents: its
     worst case, None until it is reckoned. ceilings: the largest order that the venue was seen to
     take on a rung, where it has refused a larger one. began_ns: when the run began, and
-    loss_limit_cents: what it may lose at worst, both for the strategy to know.
+    loss_limit_cents: what it may lose at worst, both for the strategy to know. stage: how near to
+    its end it was decided last; another stage comes at stage_until_ns.
     """
 
     def __init__(self, event: model.Event, settings: TraderSettings, strategy: Strategy) -> None:
@@ -97,9 +98,28 @@ class Ladder:
         self.began_ns = 0
         self.loss_limit_cents: Cents | None = None
         self._curfew = settings.curfew
+        self.stage = Stage.OPEN
+        self.stage_until_ns = 0
         self.news = NewsGuard(settings.news)
         self.learner = Learner()
         self._forget_views()
+
+    def reconfigure(self, settings: TraderSettings, strategy: Strategy | None) -> None:
+        """Hold to other settings, and ask another strategy if there is one, from now on.
+
+        What was learned of the event stays. What rests stays where it is until the next decision.
+        """
+        self.pace = settings.pace
+        self._curfew = settings.curfew
+        self.news.follow(settings.news)
+        if strategy is not None:
+            self.strategy = strategy
+            self.conduct = Conduct(strategy.name or type(strategy).__name__, self.conduct.calls)
+            self._proven = {}
+            self.takes = {}
+        self.dirty = True
+        for rung in self.rungs:
+            rung.reconfigured()
 
     @property
     def pulled_until_ns(self) -> int:
@@ -144,6 +164,10 @@ class Ladder:
                 repriced.append(rung)
             known[market.market_id] = rung
         self.event = event
+        resolution_ns = instant.to_ns(event.resolution_date)
+        if resolution_ns != self.resolution_ns:
+            self.resolution_ns = resolution_ns
+            self.stage_until_ns = 0
         if new:
             self.rungs = [known[market.market_id] for market in event.markets]
             self.curve = self._fresh_curve()
@@ -240,6 +264,9 @@ class Ladder:
         seconds at most, while its fair value has hardly moved (`FairCurve`): ages lag by as much.
         """
         seconds = self.seconds_left(now_ns)
+        left_ns = max(0, self.resolution_ns - now_ns)
+        self.stage = stage_of(self._curfew, left_ns)
+        self.stage_until_ns = now_ns + turns_in_ns(self._curfew, left_ns)
         rungs, views, inputs = self.rungs, self._views, self._inputs
         looked_at: list[int] = []
         for index, rung in enumerate(rungs):
@@ -335,14 +362,17 @@ class Ladder:
         self.takes = answer.takes
         return self._proven
 
-    def within_curfew(self, quotes: Resting, view: EventView) -> Resting:
-        """What of the wanted quotes stands so near to the end of the event; takes likewise."""
-        stage = stage_of(self._curfew, int(view.seconds_to_resolution * NS_PER_SECOND))
-        if stage is Stage.OPEN:
+    def within_curfew(self, quotes: Resting, view: EventView, flattening: str = "") -> Resting:
+        """What of the wanted quotes stands so near to the end of the event; takes likewise.
+
+        flattening: why only what shrinks a position is wanted, however far that end is.
+        """
+        if self.stage is Stage.OPEN and not flattening:
             return quotes
         net_qty = {rung.market_id: rung.net_qty for rung in view.rungs}
-        self.takes = dict(kept(self.takes, net_qty, stage))
-        return kept(quotes, net_qty, stage)
+        shrinks = bool(flattening)
+        self.takes = dict(kept(self.takes, net_qty, self.stage, flattening=shrinks))
+        return kept(quotes, net_qty, self.stage, flattening=shrinks)
 
     @property
     def answered(self) -> dict[MarketId, tuple[Quote, ...]]:
@@ -386,6 +416,12 @@ def _with_fair(view: RungView, fair: Fair | None) -> RungView:
         view.fills,
         view.own,
     )
+
+
+def implied_view(seen: m.ImpliedValueSeen, now_ns: int) -> ImpliedView:
+    """An implied value as the strategy is told of it."""
+    age_s = max(0, now_ns - seen.ts_ns) / NS_PER_SECOND
+    return ImpliedView(seen.value_dollars, seen.confidence, age_s)
 
 
 def book_seen(shown: model.Orderbook) -> m.BookSeen | None:

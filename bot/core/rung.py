@@ -7,6 +7,7 @@ Source: design, The bot, items 2-5; reliability, FEED_OK, rows 32, 38-48; silenc
 """
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final
 
@@ -342,6 +343,12 @@ class Rung:
         sides = {own.side for own in desk.live(self.market_id) if own.state is State.OPEN}
         return len(sides) == len(BookSide)
 
+    def reconfigured(self) -> None:
+        """The pace of its event is another one: plan anew."""
+        for steady in self._steady:
+            steady.last(self.ladder.pace.dwell_ns)
+        self.touch()
+
     def touch(self) -> None:
         """Its changes are to be planned anew."""
         self.touched = True
@@ -398,11 +405,27 @@ class Rung:
         self.denied_some = False
         self._planned_ns = now_ns
 
+    def foreseen(
+        self, orders: Sequence[OwnOrder], free: FreeShares, now_ns: int
+    ) -> tuple[Wish, ...]:
+        """The changes that would be planned now for what was planned last; changes nothing."""
+        short = {side: at for side, at in self._short_until_ns.items() if now_ns < at}
+        worth = self.foreseen_worth(now_ns)
+        return plan_rung(self.planned, orders, free, self.ladder.pace, now_ns, worth, short).wishes
+
+    def foreseen_worth(self, now_ns: int) -> Worth:
+        """As `worth`; changes nothing, not even by rounding what fades."""
+        bids, asks = self._flows
+        return self._worth((copy(bids), copy(asks)), now_ns)
+
     def worth(self, now_ns: int) -> Worth:
         """What prices and places are worth here now."""
+        return self._worth(self._flows, now_ns)
+
+    def _worth(self, flows: tuple[Flow, Flow], now_ns: int) -> Worth:
         return worth_of(
             None if self.fair is None else self.fair.value_cents,
-            self._flows,
+            flows,
             self._settled_others,
             self.queues,
             self.ladder.pace,

@@ -17,7 +17,7 @@ from bot.core.ledgers import Ledgers
 from bot.core.marks import Marks
 from bot.core.order import OwnOrder
 from bot.core.outbox import Outbox
-from bot.core.report import ProfitReport, ShadowReport
+from bot.core.report import Against, FillReport, ProfitReport, ShadowReport
 from bot.core.room import Ladder, Rung
 from bot.core.settings import TraderSettings
 from bot.core.shadow import Shadows
@@ -49,9 +49,11 @@ class Scoring:
         self.marks = Marks()
         self._shadows: Shadows | None = None
         self._view: EventView | None = None
-        self._attribution = Attribution(self.marks)
+        self._attribution = Attribution(self.marks, self._tell_marked)
         self._sure_cents = 0
         self._cash_cents: dict[Ticker, int] = {}
+        self._gone_cents = 0
+        self._opened = False
         self._known: dict[MarketId, None] = {}
         self._moved: dict[MarketId, None] = {}
         self._lag_ns: int | None = None
@@ -60,6 +62,11 @@ class Scoring:
         """Let these run beside the live strategy; before anything has happened."""
         if candidates:
             self._shadows = Shadows(candidates, settings, self.marks, self._out)
+
+    def reconfigure(self, settings: TraderSettings) -> None:
+        """The candidates are held to what the live strategy is held to, from here on."""
+        if self._shadows is not None:
+            self._shadows.reconfigure(settings)
 
     # --- what happened ----------------------------------------------------------------------------
 
@@ -70,7 +77,7 @@ class Scoring:
         self._attribution.sample(now_ns)
         if self._shadows is not None:
             self._shadows.beat(now_ns)
-        if self._moved and self._known:
+        if self._moved and self._opened:
             for market_id in self._moved:
                 self._settle(market_id, now_ns)
             self._moved.clear()
@@ -110,8 +117,31 @@ class Scoring:
             fill.qty,
             fill.fee_cents,
             UNTAGGED if own is None else own.tag,
+            fill.fill_id,
         )
-        self._attribution.booked(entry, self._heard_ns(fill, now_ns))
+        heard_ns = self._heard_ns(fill, now_ns)
+        # For whoever keeps records: the journal has what was believed, so nobody has to ask.
+        self._out.note(
+            "debug",
+            "fill_valued",
+            fill_id=fill.fill_id,
+            heard_ns=heard_ns,
+            value=self._attribution.booked(entry, heard_ns),
+            level=entry.tag.level,
+            strategy=entry.tag.strategy,
+            reason=entry.tag.reason,
+        )
+
+    def _tell_marked(self, fill_id: str, against: Against, horizon_s: int, value: int) -> None:
+        """What a share was worth so long after a fill is known."""
+        self._out.note(
+            "debug",
+            "fill_marked",
+            fill_id=fill_id,
+            against=against.value,
+            horizon_s=horizon_s,
+            value=value,
+        )
 
     def moved(self, market_id: MarketId) -> None:
         """The ledger has moved cash or shares of a rung: a fill, or its payout."""
@@ -123,6 +153,20 @@ class Scoring:
             self._attribution.settled(market_id, winner, now_ns)
             if self._shadows is not None:
                 self._shadows.settled(market_id, winner, now_ns)
+
+    def forget(self, ladder: Ladder) -> None:
+        """An event leaves, before the ledger forgets it: nothing of it is held any more."""
+        event_ticker = ladder.event.event_ticker
+        names = {rung.market_id: rung.market.ticker for rung in ladder.rungs}
+        if self._shadows is not None:
+            self._shadows.forget(ladder)
+        self._attribution.forget(names)
+        self.marks.forget(event_ticker, names)
+        was_cents = self._cash_cents.pop(event_ticker, 0)
+        self._gone_cents += self._ledgers.book.event_cash_cents(event_ticker) - was_cents
+        for market_id in names:
+            self._known.pop(market_id, None)
+            self._moved.pop(market_id, None)
 
     def _owner(self, fill: model.Fill) -> OwnOrder | None:
         """The order of ours that a fill is of, under its id or an earlier one."""
@@ -146,6 +190,7 @@ class Scoring:
 
     def _take_in(self) -> None:
         """What is held of rungs that are new here was held before: it counts from now on."""
+        self._opened = True
         book = self._ledgers.book
         for ladder in self._ladders:
             ticker = ladder.event.event_ticker
@@ -164,7 +209,8 @@ class Scoring:
         book = self._ledgers.book
         cash = sum(book.event_cash_cents(key) - was for key, was in self._cash_cents.items())
         holdings = {market_id: book.holdings(market_id) for market_id in self._known}
-        return self._attribution.difference(cash - self._sure_cents, holdings)
+        cash += self._gone_cents - self._sure_cents
+        return self._attribution.difference(cash, holdings)
 
     def _compare(self) -> None:
         difference = self._difference()
@@ -176,7 +222,11 @@ class Scoring:
 
     def report(self) -> ProfitReport | None:
         """The account as of now; None before the books are open."""
-        return self._attribution.report(self._difference()) if self._known else None
+        return self._attribution.report(self._difference()) if self._opened else None
+
+    def fills(self) -> tuple[FillReport, ...]:
+        """The newest fills, the newest first."""
+        return self._attribution.last_fills.report()
 
     def shadows(self) -> tuple[ShadowReport, ...]:
         """The candidates as of now."""

@@ -58,6 +58,11 @@ class Sending:
         self._parked_until_ns: int | None = None
         self._cancels_parked = False
 
+    def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
+        """Hold to other settings from here on."""
+        self._settings = settings
+        self._pace.reconfigure(settings.pace, now_ns)
+
     # --- a venue that takes no writes -------------------------------------------------------------
 
     def venue_refuses(self, code: str, now_ns: int) -> None:
@@ -78,7 +83,8 @@ class Sending:
     # --- cancels ----------------------------------------------------------------------------------
 
     def pull_growth(self) -> None:
-        """While positions differ, only orders that shrink one may stay (row 54); the oldest do."""
+        """While positions differ (row 54), or are to be flat, only orders that shrink one may stay;
+        the oldest do."""
         if not self._shrinks_only:
             return
         room: dict[tuple[str, BookSide], int] = {}
@@ -91,7 +97,7 @@ class Sending:
 
     @property
     def _shrinks_only(self) -> bool:
-        return "position_differs" in self._out.findings
+        return "position_differs" in self._out.findings or bool(self._quoting.flattening)
 
     def cancel(self, wishes: Sequence[tuple[Rung, Wish]], now_ns: int) -> None:
         """Send the cancels among the wishes."""
@@ -179,16 +185,31 @@ class Sending:
             if _is_beyond_fair(own, rung):
                 # It may not move, but it must not be picked off where it stands (row 38).
                 return self._cancel(rung, own, "beyond the fair price, and too many writes", now_ns)
+            self._out.holds_back("pace")
             return _denied(rung, wish)
         # A smaller size too: fills may come first, and then the amend sets the remainder (S13).
         if not self._quoting.admits_amend(own, amend):
+            self._out.holds_back("exposure")
             return self._cancel(rung, own, "the change could pass a limit", now_ns)
+        if self._shrinks_only and not self._shrinks(own, amend):
+            return self._cancel(rung, own, "the change could grow a position", now_ns)
         if not self._desk.send_amend(own, amend, wish.why, now_ns):
             return False
         if amend.price is not None:
             own.tag = rung.tag(own.side, canonical(own.outcome, amend.price), wish.why)
         self._pace.wrote(rung.market_id, now_ns)
         return True
+
+    def _shrinks(self, own: OwnOrder, amend: Amend) -> bool:
+        """Whether all orders of a side still only shrink a position if this change is carried out;
+        fills may come before it."""
+        others = sum(
+            each.may_fill
+            for each in self._desk.live(own.market_id)
+            if each.side is own.side and each is not own
+        )
+        after = own.may_fill + (0 if amend.qty is None else max(0, amend.qty - own.remaining))
+        return others + after <= self._ledgers.shrink_room(own.market_id, own.side)
 
     def _take(self, rung: Rung, take: Take, now_ns: int) -> bool:
         """Whether an order of a take left. What cannot leave now is dropped, and counted."""
@@ -238,19 +259,54 @@ class Sending:
     def _room(self, rung: Rung, wish: WantCreate, now_ns: int) -> int:
         """Shares of a wanted order that may be sent now; 0 when none."""
         risk = self._settings.risk
-        if "foreign_spend" in self._out.findings or not self._pace.admits(rung.market_id, now_ns):
-            return 0
+        if "foreign_spend" in self._out.findings:
+            return self._held("foreign_spend")
+        if not self._pace.admits(rung.market_id, now_ns):
+            return self._held("pace")
         resting = self._desk.live_count() + 1
         # The token of the create itself will be missing when all is to be cancelled.
-        if resting > risk.resting_orders or self._out.flat_ns(resting + 1, now_ns) > risk.flat_ns:
-            return 0
+        if resting > risk.resting_orders:
+            return self._held("resting_orders")
+        if self._out.flat_ns(resting + 1, now_ns) > risk.flat_ns:
+            return self._held("time_to_flat")
         qty = int(self._quoting.admits_create(rung, wish, now_ns))
         if self._shrinks_only:
             mine = sum(
                 own.may_fill for own in self._desk.live(rung.market_id) if own.side is wish.side
             )
             qty = min(qty, self._ledgers.shrink_room(rung.market_id, wish.side) - mine)
-        return qty
+        return qty if qty > 0 else self._held("exposure")
+
+    def _held(self, limit: str) -> int:
+        """No shares: count the limit that holds an order back."""
+        self._out.holds_back(limit)
+        return 0
+
+    # --- for a person -----------------------------------------------------------------------------
+
+    def held_back(self, rung: Rung, wish: Wish, now_ns: int) -> str:
+        """What keeps a wish from leaving now, in a few words; empty when nothing does. The same
+        questions as where it leaves, and nothing is changed by asking."""
+        if isinstance(wish, WantCancel):
+            if self._cancels_parked and self._parked(now_ns):
+                return "the venue is halted"
+            return "" if wish.order.is_free else f"the order is {wish.order.state}"
+        if not rung.may_send:
+            return rung.blocked or "the book is to be confirmed first"
+        if self._parked(now_ns):
+            return "the venue takes no orders at the moment"
+        if self._out.writes_in_flight >= self._settings.pace.requests_in_flight:
+            return f"{self._out.writes_in_flight} requests are under way"
+        opens_ns = self._pace.opens_ns(rung.market_id, now_ns)
+        if opens_ns > now_ns:
+            return f"many writes of late: the next in {(opens_ns - now_ns) / NS_PER_SECOND:.1f} s"
+        if isinstance(wish, WantAmend):
+            admitted = self._quoting.admits_amend(wish.order, wish.amend)
+            return "" if admitted else "the change could pass a limit: cancelled instead"
+        if rung.side_parked(wish.side, now_ns):
+            left_ns = rung.side_parked_until_ns[wish.side] - now_ns
+            return f"refused of late: asked again in {left_ns / NS_PER_SECOND:.1f} s"
+        return "" if self._room(rung, wish, now_ns) else "no limit leaves room for it"
 
 
 def _denied(rung: Rung, wish: Wish) -> bool:

@@ -175,15 +175,17 @@ class CurfewSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What is left to do near an event's end.
 
     halve_ns: sizes are halved from so long before it resolves on; reduce_ns: only what reduces a
-    position is quoted. 0: never, before the very end.
+    position is quoted. 0: never, before the very end. stop_ns: nothing at all is quoted; 0: never.
     """
 
     halve_ns: int = 24 * 3_600 * NS_PER_SECOND
     reduce_ns: int = 3_600 * NS_PER_SECOND
+    stop_ns: int = 0
 
 
 class TraderSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything the trader is told once."""
+    """Everything the trader is told once. beside: other series of ours on the same account, whose
+    rungs pay into the same cash."""
 
     series_ticker: Ticker
     risk: RiskSettings
@@ -195,3 +197,4 @@ class TraderSettings(msgspec.Struct, frozen=True, kw_only=True):
     keys: KeySettings = KeySettings()
     news: NewsSettings = NewsSettings()
     curfew: CurfewSettings = CurfewSettings()
+    beside: tuple[Ticker, ...] = ()

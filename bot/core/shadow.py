@@ -46,6 +46,11 @@ class Shadows:
         self._out = out
         self._told: dict[tuple[str, Ticker], tuple[int, Wanted]] = {}
 
+    def reconfigure(self, settings: TraderSettings) -> None:
+        """Hold every candidate to other limits and another pace from here on."""
+        for rehearsal in self._rehearsals:
+            rehearsal.reconfigure(settings)
+
     def __bool__(self) -> bool:
         return bool(self._rehearsals)
 
@@ -78,6 +83,12 @@ class Shadows:
     def settled(self, market_id: MarketId, winner: Outcome, now_ns: int) -> None:
         """A rung has paid out."""
         self._each(lambda rehearsal: rehearsal.settled(market_id, winner, now_ns))
+
+    def forget(self, ladder: Ladder) -> None:
+        """An event leaves."""
+        self._each(lambda rehearsal: rehearsal.forget(ladder))
+        for rehearsal in self._rehearsals:
+            self._told.pop((rehearsal.candidate.name, ladder.event.event_ticker), None)
 
     def decided(
         self, ladder: Ladder, view: EventView | None, live: Wanted | None, now_ns: int

@@ -12,6 +12,7 @@ import enum
 from collections import OrderedDict
 from typing import Final
 
+from bot.core.report import BudgetReport
 from bot.core.settings import BudgetSettings, PaceSettings
 from bot.core.sharing import Sharing
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -114,6 +115,16 @@ class Purse:
     def opens_ns(self) -> int:
         """When a request may leave again after the venue said to wait."""
         return self._closed_until_ns
+
+    def shown(self, now_ns: int) -> BudgetReport:
+        """What there is to spend now, for a person to see."""
+        return BudgetReport(
+            tokens=self.tokens(now_ns),
+            burst=self._bucket.burst,
+            reserve=self._reserve,
+            rate_per_second=self._bucket.rate_per_second,
+            waits_ns=max(0, self._closed_until_ns - now_ns),
+        )
 
     # --- spending ---------------------------------------------------------------------------------
 
@@ -284,6 +295,18 @@ class Pace:
         account, market = self._account(now_ns), self._market(market_id, now_ns)
         return now_ns + max(account.wait_ns(), market.wait_ns())
 
+    def reconfigure(self, settings: PaceSettings, now_ns: int) -> None:
+        """Hold to another pace: each bucket stays as far below full as it is."""
+        self._settings = settings
+        if self._all is not None:
+            self._all = _resized(
+                self._all, settings.writes_per_second, settings.writes_burst, now_ns
+            )
+        for market_id, bucket in self._markets.items():
+            self._markets[market_id] = _resized(
+                bucket, settings.market_writes_per_second, settings.market_writes_burst, now_ns
+            )
+
     def _account(self, now_ns: int) -> TokenBucket:
         if self._all is None:
             pace = self._settings
@@ -303,6 +326,14 @@ class Pace:
                 self._markets.popitem(last=False)
         bucket.refill(now_ns)
         return bucket
+
+
+def _resized(bucket: TokenBucket, rate_per_second: int, burst: int, now_ns: int) -> TokenBucket:
+    """A bucket of another rate and size from which as much is missing; empty at the least."""
+    bucket.refill(now_ns)
+    missing_e9 = bucket.burst * NS_PER_SECOND - bucket.level_e9
+    level_e9 = max(0, burst * NS_PER_SECOND - missing_e9)
+    return TokenBucket(rate_per_second, burst, level_e9, now_ns)
 
 
 MARKETS_MAX: Final = 4_000

@@ -29,6 +29,10 @@ class Steady:
         self._window_ns = window_ns
         self.forget()
 
+    def last(self, window_ns: int) -> None:
+        """Let a wish last another time from here on."""
+        self._window_ns = window_ns
+
     def forget(self) -> None:
         """What was wanted says nothing any more: the next wish is taken as it is."""
         self._last: list[_Level] | None = None

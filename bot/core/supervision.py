@@ -35,11 +35,16 @@ class Supervision:
         self._out.strategy_overruns += 1
         self._out.strategy_interrupted += event.interrupted
         for ladder in self._ladders:
-            if ladder.event.event_ticker == event.event_ticker:
+            mine = ladder.event.event_ticker == event.event_ticker
+            if mine and ladder.conduct.answers_for(event):
                 pulled = ladder.conduct.overran(event, now_ns)
                 ladder.dirty |= pulled
                 if pulled or event.interrupted:
                     self._tell(ladder, "strategy_stalled")
+
+    def replaced(self) -> None:
+        """Other strategies took the place of those there were: these are told of no longer."""
+        self._tell_at_fault()
 
     def look(self, ladder: "Ladder", may_quote: bool, now_ns: int) -> None:
         """After a fault: once the pause is over nothing else need happen for the strategy to be

@@ -19,13 +19,16 @@ from bot.core.accountrisk import AccountRisk
 from bot.core.candidate import Candidate
 from bot.core.custody import READ_AGAIN_NS, Custody
 from bot.core.desk import Desk
+from bot.core.ending import is_flat
 from bot.core.guard import Gate, Guard
 from bot.core.hints import Hints
+from bot.core.intentions import TraderPlan, plan_of
 from bot.core.ledgers import Ledgers
 from bot.core.order import Finding, OwnOrder
 from bot.core.outbox import Pending
 from bot.core.picture import draw
 from bot.core.quoting import Quoting
+from bot.core.reconfigure import Reconfiguration, Remake
 from bot.core.report import Phase, Report
 from bot.core.room import PARK_MIN_NS
 from bot.core.sending import Sending
@@ -36,7 +39,7 @@ from bot.core.strategy import Strategy
 from venue.wire.errors import Advice, Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Qty
-from venue.wire.names import Ticker
+from venue.wire.names import Ticker, fold_ticker
 
 _BEAT_NS = 100 * NS_PER_MS
 """A Beat comes at least this often: staleness is noticed without an event."""
@@ -55,19 +58,23 @@ class Trader:
         read_purse: Purse | None = None,
         account_risk: AccountRisk | None = None,
         candidates: Sequence[Candidate] = (),
+        remake: Remake | None = None,
+        standby_purse: Purse | None = None,
     ) -> None:
-        """purse, read_purse: shared with other traders on the same credential, and account_risk
-        with those on the same account; None: our own. candidates: run beside the strategy."""
-        self._settings = settings
+        """purse, read_purse, standby_purse: shared with other traders on the same credential, and
+        account_risk with those on the same account; None: our own. candidates: run beside the
+        strategy. remake: makes another strategy, should one be wanted; None: there will be none."""
         self._trust = settings.trust
-        self.out = Gate(settings.budget, settings.keys, purse, read_purse)
+        self.out = Gate(settings.budget, settings.keys, purse, read_purse, standby_purse)
         self.desk = Desk(settings.trust, self.out)
         self.ledgers = Ledgers(settings.trust, self.desk, self.out)
         self.quoting = Quoting(
             settings, make_strategy, self.desk, self.ledgers, self.out, account_risk
         )
         self.quoting.scoring.cast(candidates, settings)
-        self._account = Account(settings.series_ticker, settings.trust, self._fills_known)
+        self._account = Account(
+            settings.series_ticker, settings.trust, self._fills_known, settings.beside
+        )
         self._hints = Hints(settings.trust)
         self._sending = Sending(
             settings, self.desk, self.ledgers, self.quoting, self._hints, self.out
@@ -83,6 +90,17 @@ class Trader:
         )
         self.guard = Guard(settings, self.desk, self.ledgers, self.quoting, self.out)
         self.out.guard = self.guard
+        self.quoting.forgets = self.guard.forget
+        self.reconfiguration = Reconfiguration(
+            settings,
+            make_strategy,
+            remake,
+            self.quoting,
+            self._sending,
+            self.guard,
+            self.desk,
+            self.out,
+        )
         self.phase = Phase.STARTING
         self.started_ns = 0
         self.first_two_sided_ns: int | None = None
@@ -94,7 +112,7 @@ class Trader:
     @property
     def series_ticker(self) -> Ticker:
         """The series it trades."""
-        return self._settings.series_ticker
+        return self.reconfiguration.settings.series_ticker
 
     def receive(self, event: m.Event, now_ns: int) -> list[m.Effect]:
         """Take one event in. now_ns: the shell's clock, which never steps back.
@@ -112,7 +130,20 @@ class Trader:
 
     def report(self, now_ns: int) -> Report:
         """The whole picture at this instant; changes nothing."""
-        return draw(self, self._settings, now_ns)
+        return draw(self, self.reconfiguration.settings, now_ns)
+
+    def plan(self, now_ns: int) -> TraderPlan:
+        """What would be sent next, and why; changes nothing."""
+        return plan_of(self, self._sending, self.reconfiguration.settings.budget.reserve, now_ns)
+
+    @property
+    def withheld(self) -> str:
+        """Why no new order may leave at all; empty when one may."""
+        if self.phase is not Phase.QUOTING:
+            return f"{self.phase}: {self.guard.latched}" if self.guard.latched else str(self.phase)
+        if self._journal_failed:
+            return "the journal cannot be written"
+        return "; ".join(self.out.findings[name] for name in self._blocking())
 
     # --- events -----------------------------------------------------------------------------------
 
@@ -145,19 +176,23 @@ class Trader:
             case m.StopRequested():
                 self._stop(event.reason)
             case m.PauseRequested():
-                self._pause_wanted = True
+                self._wanted(Phase.PAUSED, "")
                 self.out.note("info", "paused", reason=event.reason)
-                if self.phase is Phase.QUOTING:
-                    self.phase = Phase.PAUSED
+            case m.FlattenRequested():
+                self._wanted(Phase.QUOTING, event.reason or "asked for")
+                self.out.note("info", "flattening", reason=event.reason)
             case m.ResumeRequested():
-                self._pause_wanted = False
-                self.out.note("info", "resumed")
-                if self.phase is Phase.PAUSED:
-                    self.phase = Phase.QUOTING
+                self._wanted(Phase.QUOTING, "")
+                said = {"reason": event.reason} if event.reason else {}
+                self.out.note("info", "resumed", **said)
             case m.LatchSet():
                 self._latch(event.reason, ours=False)
             case m.LatchCleared():
                 self._unlatch()
+            case m.Reconfigured():
+                self.reconfiguration.apply(event, now_ns)
+            case m.ConfigRefused():
+                self.reconfiguration.refuse(event)
             case m.StrategyOverran():
                 self.quoting.supervision.overran(event, now_ns)
             case m.JournalFailed():
@@ -167,6 +202,7 @@ class Trader:
 
     def _started(self, event: m.Started) -> None:
         self._sending.nonce = event.boot_nonce
+        self.reconfiguration.began(event.configured)
         self.started_ns = self.quoting.began_ns = self._now_ns
         self.out.purse.begin(self._now_ns)
         self._custody.begin(event, self._now_ns)
@@ -176,6 +212,13 @@ class Trader:
             self.out.note("warning", "unknown_creates_found", count=len(event.open_intents))
         if event.latched:
             self._latch(event.latched, ours=False)
+
+    def _wanted(self, phase: Phase, flattening: str) -> None:
+        """The operator's newest word: quote, only to shrink positions if `flattening`, or pause."""
+        self._pause_wanted = phase is Phase.PAUSED
+        self.quoting.flatten(flattening)
+        if self.phase in (Phase.QUOTING, Phase.PAUSED):
+            self.phase = phase
 
     def _latch(self, reason: str, *, ours: bool) -> None:
         self.guard.latch(reason, self._now_ns, ours=ours)
@@ -264,7 +307,7 @@ class Trader:
         """A list has been read to its end."""
         match walk.kind:
             case Kind.SERIES:
-                self.quoting.take_series(walk.rows, walk.begun_ns, self._now_ns)
+                self._series_read(walk)
             case Kind.BALANCE:
                 self.ledgers.balance_read(walk.rows[0], walk.begun_ns, self._now_ns)
             case Kind.POSITIONS:
@@ -278,11 +321,21 @@ class Trader:
                     self.quoting.fills_booked(market_id)
                 for fill in self.ledgers.fresh_fills:
                     self.quoting.filled(fill, self._now_ns)
+                if self.ledgers.series_wanted:
+                    self._hasten(Kind.SERIES)
                 self.desk.forget_settled(self.ledgers.booked_qty, self._now_ns)
                 self._hints.booked(self.ledgers.booked_qty, self._now_ns)
             case Kind.RESTING:
                 self._custody.resting_walked(walk.rows, walk.begun_ns, self._now_ns, self.phase)
                 self._hints.looked(walk.begun_ns)
+
+    def _series_read(self, walk: Walk) -> None:
+        """Our series, and those of ours beside it, which tell what else pays into the cash."""
+        others = self.reconfiguration.settings.beside
+        beside = [row for row in walk.rows if fold_ticker(row.series_ticker) in others]
+        self.ledgers.list_beside(beside, self._now_ns)
+        ours = [row for row in walk.rows if row not in beside] if beside else walk.rows
+        self.quoting.take_series(ours, walk.begun_ns, self._now_ns)
 
     # --- the beat ---------------------------------------------------------------------------------
 
@@ -293,7 +346,10 @@ class Trader:
         if self.phase is Phase.STARTING:
             self._start_up()
         self._trip()
+        self._rest_when_flat()
         may_quote = self.phase is Phase.QUOTING and not self._blocked()
+        both_sides = may_quote and not self.quoting.flattening
+        self.reconfiguration.judge(self._now_ns, quoting=both_sides)
         if self.phase in (Phase.STOPPING, Phase.LATCHED):
             for own in self.desk.all_live():
                 own.doomed = True
@@ -329,10 +385,22 @@ class Trader:
             if reason:
                 self._latch(reason, ours=True)
 
+    def _rest_when_flat(self) -> None:
+        """Once everything that was to be shrunk is gone, there is nothing left to do but wait."""
+        if not self.quoting.flattening or self.phase is not Phase.QUOTING:
+            return
+        if not self.desk.live_count() and is_flat(self.quoting.ladders, self.ledgers):
+            self._wanted(Phase.PAUSED, "")
+            self.out.note("info", "flat")
+
     def _blocked(self) -> bool:
         """Whether a finding forbids every new order."""
+        return bool(self._blocking())
+
+    def _blocking(self) -> list[str]:
+        """The findings that forbid every new order."""
         blocking = ("foreign_orders", "journal_failed", "key_refused", "read_key_refused")
-        return any(name in self.out.findings for name in blocking)
+        return [name for name in blocking if name in self.out.findings]
 
     def _doubt(self) -> None:
         """Read sooner what is in doubt: fills, orders, and who else spends on our key."""

@@ -9,6 +9,7 @@ ShellFault
   ReaperFault   the venue refuses the reaper's key         (reaper)
   JournalFault  a journal of another version, a full disk  (records)
   LatchFault    a crash loop, or a latch that cannot be written  (latch)
+  StoreFault    the records cannot be opened, read or written  (bot.records.database)
   StatusFault   the status page's address is taken         (status)
 """
 

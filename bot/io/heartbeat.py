@@ -1,5 +1,7 @@
 """The bot's sign of life: a small file that the deciding loop rewrites, and how its age is told.
 
+The reaper beats likewise, into a file of its own, so that the bot can tell whether one is there.
+
 The writer replaces `<state>/heartbeat` by renaming, so a reader sees a whole line or the one
 before; nothing is synced, for a machine that lost its power beats no more anyway. The reader
 believes no time that stands in the file: a beat is a content that differs from the one before, and
@@ -25,7 +27,10 @@ BEAT_NS: Final = 500 * NS_PER_MS
 LOOK_GAP_NS_MAX: Final = NS_PER_SECOND
 """A reader that slept for longer between two looks has not watched: the rest does not count."""
 
-_NAME: Final = "heartbeat"
+BOT: Final = "heartbeat"
+REAPER: Final = "reaper-heartbeat"
+"""The files of the two: each watches the other's."""
+
 _BYTES_MAX: Final = 4_096
 
 
@@ -34,7 +39,7 @@ class Pulse(msgspec.Struct, frozen=True, kw_only=True):
 
     boot: of the run, 20 hex digits. beat: counts from 1. monotonic_ns, wall_ns: the writer's
     clocks, for a person only. ended: the run is over and has left nothing. plea: why the bot cannot
-    cancel by itself and asks the reaper to; empty when all is well.
+    cancel by itself and asks the reaper to, or why the reaper could not; empty when all is well.
     """
 
     boot: str
@@ -49,8 +54,9 @@ class Heartbeat:
     """The writer's side. Call `beat` after every decision, and from nowhere else: a task that runs
     by itself would go on beating beside a dead loop."""
 
-    def __init__(self, folder: Path, boot: str) -> None:
-        self._path = folder / _NAME
+    def __init__(self, folder: Path, boot: str, name: str = BOT) -> None:
+        """name: of the file, which tells whose heart it is."""
+        self._path = folder / name
         self._boot = boot
         self._count = 0
         self._next_ns = 0
@@ -88,7 +94,7 @@ class Heartbeat:
             ended=ended,
             plea=self._plea,
         )
-        fresh = self._path.with_name(f"{_NAME}.new")
+        fresh = self._path.with_name(f"{self._path.name}.new")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             handle = os.open(fresh, flags, 0o600)
@@ -102,10 +108,10 @@ class Heartbeat:
         return True
 
 
-def read_pulse(folder: Path) -> Pulse | None:
+def read_pulse(folder: Path, name: str = BOT) -> Pulse | None:
     """What stands in the file; None when there is none or it cannot be read as one."""
     with contextlib.suppress(OSError, msgspec.DecodeError):
-        handle = os.open(folder / _NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        handle = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             return msgspec.json.decode(os.read(handle, _BYTES_MAX), type=Pulse)
         finally:

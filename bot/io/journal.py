@@ -33,7 +33,7 @@ BACKLOG_BYTES_MAX: Final = 64 * 1024 * 1024
 _NAME: Final = re.compile(r"journal-([0-9]{8,18})\.log", re.ASCII)
 
 
-def _number(path: Path) -> int:
+def number_of(path: Path) -> int:
     """The number of a segment, -1 for any other file."""
     named = _NAME.fullmatch(path.name)
     return -1 if named is None else int(named[1])
@@ -41,7 +41,7 @@ def _number(path: Path) -> int:
 
 def segments(folder: Path) -> list[Path]:
     """The segments of a state directory, oldest first."""
-    return sorted((path for path in folder.iterdir() if _number(path) >= 0), key=_number)
+    return sorted((path for path in folder.iterdir() if number_of(path) >= 0), key=number_of)
 
 
 def _read(path: Path) -> bytes:
@@ -72,6 +72,12 @@ def read_journal(path: Path) -> Iterator[Entry]:
 def remember(paths: Sequence[Path]) -> Memory:
     """What these segments, oldest first, tell a new run. Raises JournalFault as `Segment` does."""
     return recall(_opened(path) for path in reversed(paths))
+
+
+def left_in(folder: Path) -> Memory:
+    """What a state directory tells a new run; nothing of it is changed. A folder that is not there
+    tells what an empty one does. Raises JournalFault as `remember` does."""
+    return remember(segments(folder) if folder.is_dir() else [])
 
 
 def cut_torn_tail(path: Path) -> int:
@@ -128,6 +134,9 @@ class Journal:
         self._broken = False
         self._waiting: deque[tuple[int, asyncio.Future[bool]]] = deque()
         self._wake = asyncio.Event()
+        self._waits_since_ns: int | None = None
+        self._writing_since_ns: int | None = None
+        self._writing_bytes = 0
         self._bytes = 0
         self._file = -1
         try:
@@ -136,7 +145,7 @@ class Journal:
                 cut_torn_tail(earlier[-1])
             self.memory = remember(earlier)
             self._trail = Trail(Head(opened_ns, self.memory.open_intents, self.memory.working))
-            self._number = _number(earlier[-1]) if earlier else 0
+            self._number = number_of(earlier[-1]) if earlier else 0
             self._begin_segment(self._trail.head(opened_ns))
         except OSError as fault:
             self._let_go()
@@ -147,6 +156,17 @@ class Journal:
         """Whether a write has failed."""
         return self._broken
 
+    @property
+    def waiting_bytes(self) -> int:
+        """What is not on disk yet."""
+        return len(self._buffer) + self._writing_bytes
+
+    def lag_ns(self, now_ns: int) -> int:
+        """The age of the oldest entry that is not on disk yet, by its own time; 0 without one."""
+        since_ns = self._writing_since_ns
+        since_ns = self._waits_since_ns if since_ns is None else since_ns
+        return 0 if since_ns is None else max(0, now_ns - since_ns)
+
     def append(self, at_ns: int, message: m.Event | m.Effect) -> None:
         """Add an entry; it reaches the disk with the next write."""
         self._appended += 1
@@ -155,6 +175,8 @@ class Journal:
             return
         entry = Entry(at_ns, message)
         self._trail.follow(entry)
+        if not self._buffer:
+            self._waits_since_ns = at_ns
         self._buffer += framed(entry)
         if len(self._buffer) > self._backlog_bytes_max:
             self._fail(f"{self._folder}: the disk does not keep up")
@@ -186,6 +208,8 @@ class Journal:
 
     async def _commit(self) -> None:
         batch, self._buffer = self._buffer, bytearray()
+        self._writing_since_ns, self._waits_since_ns = self._waits_since_ns, None
+        self._writing_bytes = len(batch)
         mark = self._appended
         full = self._bytes + len(batch) >= self._segment_bytes
         head = self._trail.head(self._last_ns) if full else None
@@ -202,6 +226,9 @@ class Journal:
             self._durable = mark
             while self._waiting and self._waiting[0][0] <= mark:
                 self._tell(self._waiting.popleft()[1], True)
+        finally:
+            self._writing_since_ns = None
+            self._writing_bytes = 0
 
     async def give_up(self, reason: str) -> None:
         """Nothing more will be written: whoever waits is told so, and `failed` is called."""
@@ -211,6 +238,7 @@ class Journal:
         if not self._broken:
             self._broken = True
             self._buffer.clear()
+            self._waits_since_ns = None
             while self._waiting:
                 self._tell(self._waiting.popleft()[1], False)
             self._failed(reason)

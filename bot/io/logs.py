@@ -18,6 +18,7 @@ from typing import Any, Final, TextIO
 import structlog
 
 from bot.io.answers import plain
+from bot.io.logtail import LogTail
 from bot.io.secret import MASK, Secret
 
 _SECRET_NAMES: Final = frozenset(
@@ -61,8 +62,13 @@ class Masker:
         return text
 
 
-def configure_logs(masker: Masker, file: Path | None = None, stream: TextIO | None = None) -> None:
-    """Send every log line to `file`, rotated, else to `stream`, else to stderr."""
+def configure_logs(
+    masker: Masker,
+    file: Path | None = None,
+    stream: TextIO | None = None,
+    tail: LogTail | None = None,
+) -> None:
+    """Send every log line to `file`, rotated, else to `stream`, else to stderr; and to `tail`."""
     handler: logging.Handler
     if file is None:
         handler = logging.StreamHandler(stream or sys.stderr)
@@ -72,6 +78,7 @@ def configure_logs(masker: Masker, file: Path | None = None, stream: TextIO | No
             file, maxBytes=_FILE_BYTES, backupCount=_FILES, encoding="utf-8"
         )
     shared: list[structlog.typing.Processor] = [
+        structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
@@ -91,6 +98,9 @@ def configure_logs(masker: Masker, file: Path | None = None, stream: TextIO | No
     for old in root.handlers:
         old.close()
     root.handlers = [handler]
+    if tail is not None:
+        tail.setFormatter(handler.formatter)
+        root.handlers.append(tail)
     root.setLevel(logging.WARNING)
     logging.getLogger("bot").setLevel(logging.INFO)
     # At their most talkative these write headers and frames.

@@ -47,13 +47,13 @@ class Listed(msgspec.Struct, frozen=True):
 
 def known_strategies() -> list[str]:
     """The names that `find_strategy` knows: what comes with the program, then what is installed."""
-    shipped = _shipped()
+    shipped = shipped_strategies()
     return [*shipped, *sorted(name for name in _installed() if name not in shipped)]
 
 
 def listed_strategies() -> list[Listed]:
     """Every strategy with a name; all are imported. One that cannot be is listed with its fault."""
-    shipped, installed = _shipped(), _installed()
+    shipped, installed = shipped_strategies(), _installed()
     out = []
     for name in known_strategies():
         source = _PACKAGE if name in shipped else _source(installed[name])
@@ -84,7 +84,8 @@ def _source(point: importlib.metadata.EntryPoint) -> str:
     return point.module if point.dist is None else point.dist.name
 
 
-def _shipped() -> list[str]:
+def shipped_strategies() -> list[str]:
+    """The names of those that come with the program."""
     package = importlib.import_module(_PACKAGE)
     return sorted(
         module.name
@@ -104,7 +105,7 @@ def find_strategy(text: str, folder: Path) -> type[Strategy]:
         module, name = _from_file(folder / in_file[1]), in_file[2] or "STRATEGY"
     elif dotted := _DOTTED.fullmatch(text):
         module, name = _imported(dotted[1], text), dotted[2]
-    elif _NAME.fullmatch(text) is not None and text in _shipped():
+    elif _NAME.fullmatch(text) is not None and text in shipped_strategies():
         module, name = _imported(f"{_PACKAGE}.{text}", text), "STRATEGY"
     elif text in (installed := _installed()):
         point = installed[text]
@@ -132,6 +133,11 @@ def _imported(name: str, text: str) -> ModuleType:
 
 
 def _from_file(path: Path) -> ModuleType:
+    """The module in a file. It is run once in a process, as every module is: a run that was made
+    with it can only be lived again with the same lines."""
+    known = _FROM_FILES.get(path.absolute())
+    if known is not None:
+        return known
     name = f"strategy_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():
@@ -141,10 +147,14 @@ def _from_file(path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         spec.loader.exec_module(module)
+        _FROM_FILES[path.absolute()] = module
         return module
     except Exception as fault:  # noqa: BLE001 - a plugin may raise anything while it is imported
         said = _said(fault)
     raise StrategyFault(f"{path}: cannot be imported: {said}")
+
+
+_FROM_FILES: Final[dict[Path, ModuleType]] = {}
 
 
 def _said(fault: Exception) -> str:

@@ -12,6 +12,7 @@ Source: design, The bot, item 11; reliability, rows 8, 9, 64, 108, D8, B13.
 
 import asyncio
 import enum
+import secrets
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -25,11 +26,11 @@ from bot.core import messages as m
 from bot.core.sweeper import Clean, KeyRefused, Overdue, SweepSettings, Verdict
 from bot.io.clock import Clock
 from bot.io.faults import ShellFault
-from bot.io.heartbeat import Silence, read_pulse
+from bot.io.heartbeat import REAPER, Heartbeat, Silence, read_pulse
 from bot.io.latch import Latch, LatchFault, LatchRecord
 from bot.io.probe import NO_SUCH_ORDER
 from bot.io.rest import Rest
-from bot.io.status import BEAT_HEADER
+from bot.io.status import BEAT_HEADER, REAPER_HEADER
 from bot.io.sweeping import sweep
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
@@ -44,6 +45,11 @@ TOLD_NS: Final = 60 * NS_PER_SECOND
 
 class ReaperFault(ShellFault):
     """The reaper could not do its work if it had to; the text says what to do."""
+
+
+def heart_in(folder: Path) -> Heartbeat:
+    """A reaper's own heart in the state directory that it shares with its bot."""
+    return Heartbeat(folder, secrets.token_hex(10), REAPER)
 
 
 class Phase(enum.StrEnum):
@@ -78,11 +84,12 @@ def file_source(folder: Path) -> Source:
 
 
 def page_source(client: httpx.AsyncClient, url: str) -> Source:
-    """Looks at the bot's status page; what it answers does not matter, its beat does."""
+    """Looks at the bot's status page; what it answers does not matter, its beat does. The bot is
+    told with each look that a reaper is there."""
 
     async def look() -> Seen:
         try:
-            answer = await client.head(url, timeout=PAGE_S)
+            answer = await client.head(url, headers={REAPER_HEADER: "watching"}, timeout=PAGE_S)
         except httpx.HTTPError:
             return Seen(None)
         return Seen(answer.headers.get(BEAT_HEADER))
@@ -93,7 +100,8 @@ def page_source(client: httpx.AsyncClient, url: str) -> Source:
 class Reaper:
     """Make it inside the event loop, then `run` it; `stop` ends it.
 
-    latch: None where no folder is shared; then a bot that beats again is taken for well.
+    latch: None where no folder is shared; then a bot that beats again is taken for well. heart:
+    beats with every look, so that the bot can tell that a reaper is there.
     clean: whether the last sweep showed that nothing rests, True before the first.
     """
 
@@ -105,6 +113,7 @@ class Reaper:
         latch: Latch | None,
         after_ns: int,
         sweep_settings: SweepSettings,
+        heart: Heartbeat | None = None,
     ) -> None:
         self._source = source
         self._rest = rest
@@ -112,6 +121,7 @@ class Reaper:
         self._latch = latch
         self._after_ns = after_ns
         self._sweep_settings = sweep_settings
+        self._heart = heart
         self._silence = Silence()
         self._mark: str | None = None
         self._latched = False
@@ -136,6 +146,8 @@ class Reaper:
                 self._fire("asked to by a person")
             while not self._stopped.is_set():
                 self._step(await self._source(), time.monotonic_ns())
+                if self._heart is not None:
+                    self._heart.beat(time.monotonic_ns())
                 if self._sweeping is not None and self._sweeping.done():
                     self._sweeping.result()
                     self._sweeping = None
@@ -150,6 +162,8 @@ class Reaper:
                     task.cancel()
                     await asyncio.wait([task])
             await self._rest.drain()
+            if self._heart is not None:
+                self._heart.end()
 
     # --- what is seen -----------------------------------------------------------------------------
 
@@ -252,6 +266,8 @@ class Reaper:
                 self._key = works
                 level = self._log.info if works == "yes" else self._log.error
                 level("key_tried", works=works)
+                if self._heart is not None:
+                    self._heart.plead("" if trouble is None else works)
             await asyncio.sleep(TOLD_NS / NS_PER_SECOND)
 
 

@@ -3,8 +3,9 @@
 A segment begins with four magic bytes, one version byte, and a head frame: what earlier segments
 leave open. Then one frame per entry, in order. A frame is its payload's length and CRC32, four
 bytes each, little endian, and the payload, msgpack. Version 2 added the working orders to the head
-and the kinds of entries that go with them; version 1 is still read. A new kind of entry, or a field
-that an older program would misread, is a new version.
+and the kinds of entries that go with them; version 3 the configuration of a run, its changes, and
+what an operator asks of a running trader. Older versions are still read. A new kind of entry, or a
+field that an older program would misread, is a new version.
 
 A segment may end in the middle of a frame: a crash tore it off, and the last record alone is lost.
 A frame whose bytes are not what was written, with whole frames after it, is damage: the entries
@@ -16,7 +17,7 @@ Source: design, law 7; reliability, rows 59, 60, 67.
 import struct
 import zlib
 from collections.abc import Iterator
-from typing import Final, TypeVar
+from typing import BinaryIO, Final, TypeVar
 
 import msgspec
 
@@ -24,8 +25,8 @@ from bot.core import messages as m
 from bot.io.faults import ShellFault
 
 MAGIC: Final = b"LMKJ"
-VERSION: Final = 2
-READABLE: Final = (1, 2)
+VERSION: Final = 3
+READABLE: Final = (1, 2, 3)
 _T = TypeVar("_T")
 
 OPENING: Final = MAGIC + bytes([VERSION])
@@ -80,6 +81,53 @@ def _payload_at(data: memoryview, at: int) -> memoryview | None:
     if not 0 < length <= PAYLOAD_BYTES_MAX or len(payload) < length:
         return None
     return payload if zlib.crc32(payload) == crc else None
+
+
+def entry_of(payload: bytes, name: str) -> Entry:
+    """The entry of a whole frame. Raises JournalFault, with the segment's name, when it is none."""
+    try:
+        return _ENTRIES.decode(payload)
+    except msgspec.DecodeError as fault:
+        raise JournalFault(f"{name}: a whole record that cannot be read ({fault})") from None
+
+
+class Stream:
+    """A segment read piece by piece while it may still grow, for whoever follows a journal.
+
+    head, first: None and 0 while the head is not whole yet. Raises JournalFault for another version
+    or another kind of file.
+    """
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        self._file = file
+        self.head: Head | None = None
+        self.first = 0
+        opening = file.read(len(OPENING))
+        if not (opening.startswith(MAGIC) and opening[len(MAGIC) :] in _VERSION_BYTES):
+            if MAGIC.startswith(opening[: len(MAGIC)]) and len(opening) < len(OPENING):
+                return
+            raise JournalFault(_strange(opening, name))
+        for payload, after in self.payloads(len(OPENING)):
+            self.head = _HEADS.decode(payload)
+            self.first = after
+            return
+
+    def payloads(self, at: int) -> Iterator[tuple[bytes, int]]:
+        """The whole frames from byte `at` on, each with where the next begins, up to the first that
+        is cut or damaged, or not whole yet."""
+        self._file.seek(at)
+        while True:
+            framing = self._file.read(_FRAME.size)
+            if len(framing) < _FRAME.size:
+                return
+            length, crc = _FRAME.unpack(framing)
+            if not 0 < length <= PAYLOAD_BYTES_MAX:
+                return
+            payload = self._file.read(length)
+            if len(payload) < length or zlib.crc32(payload) != crc:
+                return
+            at += _FRAME.size + length
+            yield payload, at
 
 
 class Segment:

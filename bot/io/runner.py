@@ -10,9 +10,9 @@ Source: design, laws 2, 6, 7 and 8; reliability, rows 3, 9, 11, 59, 61, 64-66, 7
 """
 
 import asyncio
-import enum
-import signal
+import time
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -22,8 +22,11 @@ import msgspec
 import structlog
 
 from bot.core import messages as m
+from bot.core.intentions import TraderPlan
 from bot.core.report import Report
+from bot.io.beside import Companion, finish_all
 from bot.io.clock import Clock
+from bot.io.ended import Ended, Exit
 from bot.io.feed import Feed
 from bot.io.inbox import Inbox
 from bot.io.journal import Journal
@@ -31,11 +34,15 @@ from bot.io.latch import LatchFault
 from bot.io.logs import log_note
 from bot.io.memory import NOTHING_LEFT
 from bot.io.metrics import Metrics
+from bot.io.metrics_tally import Surroundings
 from bot.io.rest import Rest
+from bot.io.signals import signals_to
 from bot.io.snapshot import Snapshot
 from bot.io.vigil import Vigil
 from bot.io.watched import Watch
 from venue.wire.instant import NS_PER_SECOND
+
+__all__ = ["BATCH_MAX", "DRAIN_NS", "REPORT_NS", "Child", "Ended", "Exit", "Runner", "TraderLike"]
 
 BATCH_MAX: Final = 256
 DRAIN_NS: Final = 8 * NS_PER_SECOND
@@ -49,18 +56,6 @@ GAP_NS: Final = 2 * NS_PER_SECOND
 """After a decision this long ago the latch is looked at whenever that was last done."""
 
 _STUMBLE_S: Final = 0.05
-_NOT_OURS: Final = frozenset({"venue", "disk", "latch"})
-"""Ends that are no bug of the bot: the embedded venue, a disk that takes nothing."""
-
-
-class Exit(enum.IntEnum):
-    """What the process ends with."""
-
-    OK = 0
-    BUG = 1
-    CONFIGURATION = 2
-    VENUE = 3
-    LEFT_OVER = 4
 
 
 class TraderLike(Protocol):
@@ -74,33 +69,13 @@ class TraderLike(Protocol):
         """The whole picture."""
         ...
 
+    def plan(self, now_ns: int) -> TraderPlan:
+        """What would be sent next, and why."""
+        ...
+
     def left_over(self) -> m.Finished:
         """What may still be live, when there is no more time."""
         ...
-
-
-class Ended(msgspec.Struct, frozen=True):
-    """How a run ended. `overdue`: the drain ran out of time; `died`: what ended or failed."""
-
-    report: Report
-    finished: m.Finished
-    overdue: bool
-    died: tuple[str, ...]
-
-    @property
-    def exit_code(self) -> Exit:
-        """Orders left or unknown are worth more than any other fault."""
-        if self.overdue or self.finished.left or self.finished.unknown:
-            return Exit.LEFT_OVER
-        if self.crashed:
-            return Exit.BUG
-        # A latched run did not end as asked: a person has to look before the next one quotes.
-        return Exit.VENUE if self.died or self.report.latched else Exit.OK
-
-    @property
-    def crashed(self) -> bool:
-        """Whether a bug ended it: three of those in a row stay down, see `bot.io.crashes`."""
-        return not _NOT_OURS.issuperset(self.died)
 
 
 class Child(msgspec.Struct, frozen=True):
@@ -124,9 +99,14 @@ class Runner:
         state: Path | None = None,
         drain_ns: int = DRAIN_NS,
         watch: Watch | None = None,
+        reaper: bool = False,
+        configured: m.Configuration | None = None,
+        companions: tuple[Companion, ...] = (),
     ) -> None:
         """journal_of, feed_of: make them, told where failures and events go. watch: of the trader's
-        strategies; what it tells becomes an event.
+        strategies; what it tells becomes an event. reaper: whether one ought to stand by.
+        configured: what the trader was made with, for the journal. companions: told of every
+        effect; they have tasks of their own.
 
         state: where latch, crash record and heartbeat stand; None keeps none of them.
         """
@@ -135,6 +115,8 @@ class Runner:
         self._rest = rest
         self._state = state
         self._watch = watch
+        self._configured = configured
+        self._companions = companions
         self._vigil: Vigil | None = None
         self._drain_ns = drain_ns
         self._inbox = Inbox()
@@ -149,7 +131,21 @@ class Runner:
         self._closing = False
         self._decided_ns = clock.now_ns()
         self._drawn: Report | None = None
-        self.metrics = Metrics(lambda: self._drawn)
+        self.metrics = Metrics(
+            lambda: self._drawn,
+            around=Surroundings(
+                clock.now_ns,
+                self._journal,
+                None if watch is None else lambda: watch.asked,
+                state,
+                reaper=reaper,
+            ),
+        )
+        if watch is not None:
+            watch.timed = self.metrics.tally.asked
+        for companion in companions:
+            companion.begin(self.newest, clock.now_ns)
+        self.metrics.beside = lambda: [row for each in companions for row in each.families]
         self._notes: list[str] = []
         self._log = structlog.stdlib.get_logger("bot")
 
@@ -164,12 +160,22 @@ class Runner:
             self._draw(now_ns)
         return None if self._drawn is None else Snapshot(now_ns, self._decided_ns, self._drawn)
 
+    def plan(self) -> TraderPlan:
+        """What the trader would send next, and why, as of now."""
+        return self._trader.plan(self._clock.now_ns())
+
     def last_notes(self) -> list[str]:
         """The last few things noted, oldest first."""
         return self._notes
 
+    def newest(self) -> Report | None:
+        """The report of the newest picture."""
+        shown = self.look()
+        return None if shown is None else shown.report
+
     def _draw(self, now_ns: int) -> None:
         self._drawn = self._trader.report(now_ns)
+        self.metrics.tally.watched(self._drawn)
 
     async def run(
         self,
@@ -178,12 +184,13 @@ class Runner:
         run_ns: int | None = None,
         *,
         new_account: bool = False,
+        signals: bool = True,
     ) -> Ended:
         """Trade until stopped, then drain. run_ns: stop by itself after so long. new_account: the
-        venue began with this run, so what earlier runs left open there is gone with it.
+        venue began with this run, so what earlier runs left open there is gone with it. signals:
+        those of the process are for this runner; else somebody else hears them (`bot.io.signals`).
 
-        SIGINT and SIGTERM stop; SIGUSR1 pauses and SIGUSR2 resumes. Raises LatchFault, before
-        anything is done, when this bot is to stay down.
+        Raises LatchFault, before anything is done, when this bot is to stay down.
         """
         latched = await self._begin_vigil(boot_nonce)
         now_ns = self._clock.now_ns()
@@ -197,13 +204,25 @@ class Runner:
                 working=left.working,
                 journal=left.fate,
                 latched=latched,
+                configured=self._configured,
             )
         )
+        with signals_to((self,)) if signals else nullcontext():
+            overdue = await self._live(children)
+        self._journal.close()
+        assert self._finished is not None
+        ended = Ended(self._last_report(), self._finished, overdue, tuple(self._died))
+        self._end_vigil(ended)
+        await finish_all(self._companions)
+        return ended
+
+    async def _live(self, children: tuple[Child, ...]) -> bool:
+        """Decide, with everything beside it, until finished. Whether the drain took too long."""
         async with anyio.create_task_group() as tasks:
-            self._on_signals()
             for child in (
                 Child("journal", self._journal.run),
                 Child("feed", self._feed.run),
+                *(Child(each.name, each.run) for each in self._companions),
                 *children,
             ):
                 tasks.start_soon(self._beside, child)
@@ -218,12 +237,12 @@ class Runner:
                 await self._vigil.settle()
             self._closing = True
             tasks.cancel_scope.cancel()
-        self._off_signals()
+        return overdue
+
+    async def abandon(self) -> None:
+        """Close what was opened, where `run` will never be called."""
+        await self._rest.drain()
         self._journal.close()
-        assert self._finished is not None
-        ended = Ended(self._last_report(), self._finished, overdue, tuple(self._died))
-        self._end_vigil(ended)
-        return ended
 
     def _last_report(self) -> Report:
         """The final picture, or the newest one that a failing trader could still draw."""
@@ -243,8 +262,7 @@ class Runner:
         try:
             latched = vigil.begin()
         except LatchFault:
-            await self._rest.drain()
-            self._journal.close()
+            await self.abandon()
             raise
         self._vigil = vigil
         return latched
@@ -332,23 +350,27 @@ class Runner:
         self._keep(at_ns, event)
         # Asked again at the latest then, should the trader say nothing of when.
         self._wake_ns = at_ns + NS_PER_SECOND // 10
+        began_ns = time.perf_counter_ns()
         try:
             effects = self._trader.receive(event, at_ns)
         except Exception:  # noqa: BLE001 - a bug in the trader: stop it, let it cancel if it can
             self._failed("trader", type(event).__name__)
             return
+        took_ns = time.perf_counter_ns() - began_ns
         for effect in effects:
             self._keep(at_ns, effect)
         for effect in effects:
             try:
                 self.metrics.did(effect, at_ns)
                 self._perform(effect)
+                for companion in self._companions:
+                    companion.did(effect, at_ns)
             except Exception:  # noqa: BLE001 - a bug of the shell must not end the drain
                 self._failed("shell", type(effect).__name__)
                 if isinstance(effect, m.Send):
                     self.tell(m.Replied(effect.request_id, m.Unknown("a fault of ours")))
         try:
-            self.metrics.saw(event, at_ns)
+            self.metrics.saw(event, at_ns, took_ns)
         except Exception:  # noqa: BLE001 - the rest of the batch must not go with it
             self._failed("shell", type(event).__name__)
 
@@ -371,6 +393,16 @@ class Runner:
             self._failed("journal", "durable")
             return False
 
+    async def _may_leave(self, send: m.Send, *, wait: bool) -> bool:
+        """Whether a request may go out now. wait: not before everything decided is on disk."""
+        may = not wait or await self._on_disk()
+        try:
+            if may:
+                self.metrics.tally.left(send.request_id, self._clock.now_ns())
+        except Exception:  # noqa: BLE001 - what is counted must hold no request back
+            self._failed("shell", type(send.request).__name__)
+        return may
+
     def _failed(self, who: str, at: str) -> None:
         """Something of the loop raised: say so once more, and stop in good order."""
         if who not in self._died:
@@ -384,7 +416,7 @@ class Runner:
             case m.Send():
                 # An intent is on disk before its bytes leave; what only takes away need not wait.
                 adds = isinstance(effect.request, m.Create | m.AmendResting)
-                self._rest.start(effect, self.tell, self._on_disk if adds else None)
+                self._rest.start(effect, self.tell, lambda: self._may_leave(effect, wait=adds))
             case m.SubscribeTo():
                 self._feed.subscribe(effect)
             case m.WakeAt():
@@ -431,21 +463,16 @@ class Runner:
             advice="look at the account: orders may rest there",
         )
 
-    # --- signals ----------------------------------------------------------------------------------
+    # --- the end ----------------------------------------------------------------------------------
 
-    def _on_signals(self) -> None:
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGINT, self._asked_to_stop, "SIGINT")
-        loop.add_signal_handler(signal.SIGTERM, self._asked_to_stop, "SIGTERM")
-        loop.add_signal_handler(signal.SIGUSR1, self.tell, m.PauseRequested("SIGUSR1"))
-        loop.add_signal_handler(signal.SIGUSR2, self.tell, m.ResumeRequested())
+    def stop(self, reason: str) -> None:
+        """Have it end in good order; nothing while it does so already."""
+        if self._stopped_ns is None:
+            self.tell(m.StopRequested(reason))
 
-    def _off_signals(self) -> None:
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
-            loop.remove_signal_handler(number)
-
-    def _asked_to_stop(self, name: str) -> None:
+    def asked_to_stop(self, name: str) -> None:
+        """A signal, or whoever else is named, asks for the end; again while it is under way it
+        changes nothing."""
         if self._stopped_ns is not None:
             self._log.warning("stopping_already", signal=name, advice="cancelling orders; wait")
             return

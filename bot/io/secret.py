@@ -40,39 +40,45 @@ class Secret:
         raise TypeError("a secret is not pickled or copied")
 
 
-def checked(text: str, place: str) -> Secret:
+def checked(text: str, place: str, what: str = "API key") -> Secret:
     """The secret in `text`, surrounding white space gone.
 
-    place: where it came from, for the fault. Raises SecretFault when it is empty or holds a
-    character that cannot stand in a header: those are mistakes of copying.
+    place, what: where it came from and what it is, for the fault. Raises SecretFault when it is
+    empty or holds a character that cannot stand in a header: those are mistakes of copying.
     """
     trimmed = text.strip()
     if not trimmed:
-        raise SecretFault(f"{place}: empty; put the API key there")
+        raise SecretFault(f"{place}: empty; put the {what} there")
     if not trimmed.isascii() or not trimmed.isprintable() or " " in trimmed:
-        raise SecretFault(f"{place}: not one word of printable ASCII; copy the key again")
+        text = f"{place}: not one word of printable ASCII; copy the {_short(what)} again"
+        raise SecretFault(text)
     return Secret(trimmed)
 
 
-def from_file(path: Path, name: str | None = None) -> Secret:
+def from_file(path: Path, name: str | None = None, what: str = "API key") -> Secret:
     """The secret in a file: its whole text or, with a name, that entry of a JSON object of keys.
 
     Raises SecretFault when it cannot be read or holds no such key.
     """
-    place = f"key file {path}"
+    place = f"{_short(what)} file {path}"
     try:
         with path.open("rb") as file:
             raw = file.read(_KEY_BYTES_MAX + 1)
     except OSError as fault:
         raise SecretFault(f"{place}: cannot be read: {fault.strerror}") from None
     if len(raw) > _KEY_BYTES_MAX:
-        raise SecretFault(f"{place}: too long for an API key")
+        raise SecretFault(f"{place}: too long for one {what}")
     if name is None:
-        return checked(raw.decode("utf-8", errors="replace"), place)
+        return checked(raw.decode("utf-8", errors="replace"), place, what)
     try:
         return checked(str(json.loads(raw)[name]), f"{place}, key {name!r}")
     except (ValueError, KeyError, TypeError):
         raise SecretFault(f"{place}: no JSON object with a key named {name!r}") from None
+
+
+def _short(what: str) -> str:
+    """`key` for an API key."""
+    return what.removeprefix("API ")
 
 
 def is_open_to_others(path: Path) -> bool:
@@ -81,7 +87,7 @@ def is_open_to_others(path: Path) -> bool:
     return bool(path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
 
 
-def from_environment(name: str) -> Secret:
+def from_environment(name: str, what: str = "API key") -> Secret:
     """The secret in an environment variable, which is then taken out of the environment.
 
     Child processes inherit the environment; the key is none of their business.
@@ -90,4 +96,4 @@ def from_environment(name: str) -> Secret:
     text = os.environ.pop(name, None)
     if text is None:
         raise SecretFault(f"environment variable {name}: not set; export it, or use key_file")
-    return checked(text, f"environment variable {name}")
+    return checked(text, f"environment variable {name}", what)

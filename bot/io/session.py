@@ -1,33 +1,49 @@
 """One run from a configuration to an exit code: puts the parts together and takes them apart.
 
+One process may trade several series of one account, each with a trader, a runner, a journal and a
+state directory of its own; purse, account risk, signals and the status listener are shared. What is
+shown and told goes by series ticker, in the order of the command line, for one series as for more:
+
+    shown: dict[Ticker, Shown]          # Shown.look, .metrics, .last_notes, .tell, .state
+    make_app(shown, allowed_hosts)      # bot.io.status; the first series is what `/` begins with
+
 Source: design, The bot, in the order a datum flows.
 """
 
 import secrets
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from socket import socket
 
+import anyio
 import msgspec
 import structlog
 from rich.console import Console
 
+from bot.core import messages as m
 from bot.core.messages import Key
 from bot.core.trader import Trader
+from bot.io.beside import Companion
 from bot.io.clock import Clock
+from bot.io.control import Control, token_in
 from bot.io.embedded import EmbeddedVenue
 from bot.io.faults import ShellFault
 from bot.io.feed import Feed
+from bot.io.fleet import Fleet
 from bot.io.journal import Journal
+from bot.io.livecfg import FileWatch, LiveFile
 from bot.io.logs import Masker, configure_logs
+from bot.io.logtail import LogTail
 from bot.io.probe import obstacles
 from bot.io.rest import Rest
 from bot.io.runner import Child, Ended, Runner
 from bot.io.secret import Secret
+from bot.io.shown import Shown
 from bot.io.status import address, make_app, serve
 from bot.io.terminal import show_lines, show_table
 from bot.io.watched import Watch
+from venue.wire.names import Ticker
 
 
 class SiteFault(ShellFault):
@@ -48,7 +64,12 @@ class Site(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole run. `live_table`: the terminal is ours to draw on. run_ns: None is until stopped."""
+    """A whole run. `live_table`: the terminal is ours to draw on. run_ns: None is until stopped.
+
+    control: whether the status page may also ask things of the trader, with a token. configured:
+    what the trader was made with. live: makes of the way to tell it events the configuration file
+    that is watched; None watches none. companions: what stands beside the run.
+    """
 
     trader: Trader
     watch: Watch
@@ -61,36 +82,82 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     allowed_hosts: tuple[str, ...]
     live_table: bool
     run_ns: int | None
+    control: bool = False
+    configured: m.Configuration | None = None
+    live: Callable[[Callable[[m.Event], None]], LiveFile] | None = None
+    companions: tuple[Companion, ...] = ()
 
 
 async def run_plan(plan: Plan, clock: Clock) -> Ended:
-    """Trade as planned and say how it ended.
+    """Trade one series as planned and say how it ended. Raises as `run_plans` does."""
+    return (await run_plans((plan,), clock))[0]
 
-    Raises SiteFault, JournalFault and LatchFault, all before anything is traded.
+
+async def run_plans(plans: Sequence[Plan], clock: Clock) -> tuple[Ended, ...]:
+    """Trade every series as planned and say how each ended, in order. What they share, the site
+    but for the account's keys and the page and the terminal, is that of the first.
+
+    Raises SiteFault, JournalFault and LatchFault, all before anything is traded on that series.
     """
+    first = plans[0]
     masker = Masker()
-    for key in (plan.site.key, *plan.site.others.values()):
+    beside = (each for plan in plans for companion in plan.companions for each in companion.secrets)
+    for key in (first.site.key, *first.site.others.values(), *beside):
         masker.learn(key)
     # A live table owns the terminal: what would scroll it away goes to a file.
-    configure_logs(masker, plan.state / "bot.log" if plan.live_table else None)
+    tail = LogTail()
+    configure_logs(masker, first.state / "bot.log" if first.live_table else None, tail=tail)
+    runners = await _runners(plans, clock)
+    shown = {
+        ticker: Shown(
+            runner.look, runner.metrics, runner.last_notes, runner.tell, plan.state, runner.plan
+        )
+        for plan, (ticker, runner) in zip(plans, runners.items(), strict=True)
+    }
+    children = _children(plans, shown, masker, tail)
+
+    async def run(runner: Runner, beside: tuple[Child, ...], *, signals: bool = False) -> Ended:
+        new_account = first.site.embedded is not None
+        nonce = secrets.token_hex(10)
+        return await runner.run(
+            nonce, beside, first.run_ns, new_account=new_account, signals=signals
+        )
+
+    if len(plans) == 1:
+        (runner,) = runners.values()
+        return (await run(runner, children, signals=True),)
+    return await Fleet(runners, children).run(run)
+
+
+async def _runners(plans: Sequence[Plan], clock: Clock) -> dict[Ticker, Runner]:
+    """A runner for each series. Raises SiteFault and JournalFault, with everything closed."""
+    runners: dict[Ticker, Runner] = {}
+    try:
+        for plan in plans:
+            runners[plan.trader.series_ticker] = await _runner(plan, clock)
+    except ShellFault:
+        for runner in runners.values():
+            await runner.abandon()
+        raise
+    return runners
+
+
+async def _runner(plan: Plan, clock: Clock) -> Runner:
     site = plan.site
     rest = Rest(site.base_url, site.key, plan.requests_in_flight, others=site.others)
-    if plan.site.embedded is None:
+    if site.embedded is None:
         await _look_first(rest, plan)
-    runner = Runner(
+    return Runner(
         plan.trader,
         clock,
         rest,
         lambda failed: _open_journal(plan, clock, failed),
-        lambda emit: Feed(plan.site.stream_url, emit),
+        lambda emit: Feed(site.stream_url, emit),
         state=plan.state,
         watch=plan.watch,
-    )
-    return await runner.run(
-        secrets.token_hex(10),
-        _children(plan, runner),
-        plan.run_ns,
-        new_account=plan.site.embedded is not None,
+        configured=plan.configured,
+        reaper=site.embedded is None,
+        companions=plan.companions,
     )
 
 
@@ -119,17 +186,46 @@ async def _look_first(rest: Rest, plan: Plan) -> None:
         raise SiteFault(f"{found.name}: {found.found}; {found.advice}")
 
 
-def _children(plan: Plan, runner: Runner) -> tuple[Child, ...]:
-    app = make_app(runner.look, runner.metrics, plan.allowed_hosts)
-    children = [Child("status", lambda: serve(app, plan.page))]
-    if plan.live_table:
-        console, where = Console(file=sys.stdout), address(plan.page)
+def _children(
+    plans: Sequence[Plan], shown: Mapping[Ticker, Shown], masker: Masker, tail: LogTail
+) -> tuple[Child, ...]:
+    """What runs beside the series, once for all of them."""
+    first, (only, *others) = plans[0], shown.values()
+    control = None
+    if first.control:
+        token = token_in([plan.state for plan in plans])
+        masker.learn(token)
+        control = Control(token, shown)
+    app = make_app(shown, first.allowed_hosts, control=control, tail=tail)
+    children = [Child("status", lambda: serve(app, first.page))]
+    if first.live_table and not others:
+        console, where = Console(file=sys.stdout), address(first.page)
         children.append(
-            Child("terminal", lambda: show_table(runner.look, runner.last_notes, where, console))
+            Child("terminal", lambda: show_table(only.look, only.last_notes, where, console))
         )
     else:
-        children.append(Child("lines", lambda: show_lines(runner.look)))
-    embedded = plan.site.embedded
+        children.append(Child("lines", lambda: _lines(shown)))
+    files = [
+        plan.live(each.tell)
+        for plan, each in zip(plans, shown.values(), strict=True)
+        if plan.live is not None
+    ]
+    if files:
+        children.append(Child("config", FileWatch(files).run))
+    embedded = first.site.embedded
     if embedded is not None:
         children.append(Child("venue", embedded.gone))
     return tuple(children)
+
+
+async def _lines(shown: Mapping[Ticker, Shown]) -> None:
+    """A line for each series every few seconds, until cancelled."""
+    async with anyio.create_task_group() as tasks:
+        for ticker, each in shown.items():
+            tasks.start_soon(_lines_of, ticker if len(shown) > 1 else None, each)
+
+
+async def _lines_of(ticker: Ticker | None, shown: Shown) -> None:
+    if ticker is not None:
+        structlog.contextvars.bind_contextvars(series=ticker)
+    await show_lines(shown.look)

@@ -51,6 +51,20 @@ class StateDirectory:
         os.close(self._lock)
 
 
+def held_by_a_bot(path: Path) -> bool:
+    """Whether a bot runs on a state directory; nothing of it is made or changed by asking.
+
+    Raises StateFault where that cannot be seen.
+    """
+    if not (path / BOT_LOCK).exists():
+        return False
+    handle = open_lock(path / BOT_LOCK)
+    try:
+        return not try_lock(handle, path / BOT_LOCK)
+    finally:
+        os.close(handle)
+
+
 def own_folder(path: Path, what: str) -> None:
     """Make a folder of mode 0700 if need be. what: its name in a fault.
 

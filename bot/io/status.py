@@ -1,168 +1,279 @@
-"""The status page: one page for a person, JSON, metrics and health, on loopback unless told else.
+"""The status page: for a person, as JSON, as a stream; metrics, health, and controls with a token.
 
-Raw ASGI: four fixed paths, GET only, nothing read from the caller but the path and the Host, which
-must be one of ours (a page elsewhere could otherwise point its own name at this address).
+Raw ASGI: a few fixed paths, read only but for `/control/...`, nothing read from the caller but the
+path, the series asked for and the Host, which must be one of ours (a page elsewhere could otherwise
+point its own name at this address). Several series: `?series=` names one, the first is the default.
 
 Source: design, The bot, item 10; reliability, row 106.
 """
 
 import asyncio
-import contextlib
-import socket
-from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from collections.abc import Mapping
 from importlib import resources
-from typing import Any, Final
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
 
 import msgspec
-import uvicorn
 
-from bot.io.faults import ShellFault
-from bot.io.metrics import CONTENT_TYPE, Metrics
-from bot.io.snapshot import Snapshot
+from bot.io.asgi import JSON, Answer, Message, Receive, Send, body_of, header, reply, said
+from bot.io.control import REASON_MAX, Action, Control
+from bot.io.logtail import LogTail
+from bot.io.metrics import CONTENT_TYPE, text_of
+from bot.io.overview import Overview
+from bot.io.serving import StatusFault, address, listen, serve
+from bot.io.shown import Shown
+from bot.io.streaming import Streams
+from venue.wire.names import Ticker
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Message, Receive, Send], Awaitable[None]]
+__all__ = [
+    "BEAT_HEADER",
+    "StatusApp",
+    "StatusFault",
+    "address",
+    "listen",
+    "make_app",
+    "serve",
+]
 
 BEAT_HEADER: Final = "x-laddermaker-beat"
-"""When the trader last decided, on its own clock: a number that changes as long as it lives."""
+"""When the trader last decided, on its own clock: a number that changes as long as it lives; the
+oldest of them where no series is asked for."""
+
+REAPER_HEADER: Final = "x-laddermaker-reaper"
+"""A reaper that watches this page says so with each look."""
 
 _LOOPBACK_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
-_CONNECTIONS_MAX: Final = 64
+_BODY_MAX: Final = 4_096
+_KEEP_S: Final = 1.0
 _POLICY: Final = (
-    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "trusted-types 'none'; require-trusted-types-for 'script'"
 )
 _HEADERS: Final = (
     (b"cache-control", b"no-store"),
     (b"content-security-policy", _POLICY.encode()),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
 )
+_KINDS: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_FIRST: Final = b'<script type="application/json" id="first">'
+_CONTROL: Final = "/control/"
+_ACTIONS: Final = {f"{_CONTROL}{action.value}": action for action in Action}
 
 
-class StatusFault(ShellFault):
-    """The status page cannot listen; the text says what to do."""
+class _Asked(msgspec.Struct):
+    """The body of a control request."""
+
+    reason: str
 
 
 def make_app(
-    look: Callable[[], Snapshot | None], metrics: Metrics, allowed_hosts: tuple[str, ...]
-) -> App:
-    """The ASGI application. look: the newest picture, None before the run has begun."""
-    page = (resources.files("bot.io") / "page.html").read_bytes()
+    shown: Mapping[Ticker, Shown],
+    allowed_hosts: tuple[str, ...],
+    *,
+    control: Control | None = None,
+    tail: LogTail | None = None,
+    streams: Streams | None = None,
+) -> "StatusApp":
+    """The ASGI application. shown: the series of this process, at least one; the first is the one
+    that is meant where none is named. control: None while the controls are off."""
     hosts = frozenset(host.lower() for host in (*_LOOPBACK_HOSTS, *allowed_hosts))
+    return StatusApp(shown, hosts, control, tail, streams or Streams())
 
-    def answer(path: str) -> tuple[int, str, bytes]:
-        if path == "/":
-            return 200, "text/html; charset=utf-8", page
-        if path == "/metrics":
-            return 200, CONTENT_TYPE, metrics.text()
-        snapshot = look()
-        if path == "/status.json":
-            return 200, "application/json", _status_json(snapshot)
-        if path == "/healthz":
-            why = "starting" if snapshot is None else snapshot.unhealthy()
-            return 503 if why else 200, "text/plain; charset=utf-8", (why or "ok").encode() + b"\n"
-        return 404, "text/plain; charset=utf-8", b"no such page\n"
 
-    async def app(scope: Message, _receive: Receive, send: Send) -> None:
+def _page_files() -> dict[str, Answer]:
+    """What is served as it is, by path; `/` is the page itself."""
+    files = {}
+    for file in (resources.files("bot.io") / "page").iterdir():
+        kind = _KINDS.get(file.name[file.name.rfind(".") :])
+        if kind is not None:
+            path = "/" if file.name == "index.html" else f"/{file.name}"
+            files[path] = Answer(200, kind, file.read_bytes())
+    return files
+
+
+class StatusApp:
+    """Answers everything; `keep` is to run beside, `close` ends the streams."""
+
+    def __init__(
+        self,
+        shown: Mapping[Ticker, Shown],
+        hosts: frozenset[str],
+        control: Control | None,
+        tail: LogTail | None,
+        streams: Streams,
+    ) -> None:
+        self._shown = dict(shown)
+        self._hosts = hosts
+        self._control = control
+        self._streams = streams
+        self._files = _page_files()
+        series = tuple(self._shown)
+        self._overviews = {
+            ticker: Overview(each, tail, series, control=control is not None)
+            for ticker, each in self._shown.items()
+        }
+
+    async def keep(self) -> None:
+        """Keep what is shown over time, whether anybody looks or not."""
+        while True:
+            for overview in self._overviews.values():
+                overview.take()
+            await asyncio.sleep(_KEEP_S)
+
+    def close(self) -> None:
+        """End the streams."""
+        self._streams.close()
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer one request."""
         if scope["type"] != "http":
             return
-        if _host(scope) not in hosts:
-            status, kind, body = 421, "text/plain; charset=utf-8", b"not a name of this host\n"
-        elif scope["method"] not in ("GET", "HEAD"):
-            status, kind, body = 405, "text/plain; charset=utf-8", b"GET only\n"
+        path, method = scope["path"], scope["method"]
+        asked = _series_asked(scope)
+        headers = (*self._beat(asked), *_HEADERS)
+        if _host(scope) not in self._hosts:
+            await reply(send, said(421, "not a name of this host"), headers)
+            return
+        if header(scope, REAPER_HEADER.encode()):
+            for each in self._shown.values():
+                each.metrics.tally.reaper_called()
+        if asked is not None and asked not in self._shown:
+            answer = said(404, "no such series")
+        elif path in _ACTIONS:
+            answer = await self._controlled(scope, receive, _ACTIONS[path], asked)
+        elif method not in ("GET", "HEAD"):
+            answer = said(405, "GET only", (b"allow", b"GET, HEAD"))
+        elif path == "/events" and method == "GET" and not self._streams.is_full:
+            await self._stream(asked, headers, receive, send)
+            return
         else:
-            status, kind, body = answer(scope["path"])
-        headers = [(b"content-type", kind.encode()), (b"content-length", b"%d" % len(body))]
-        if (snapshot := look()) is not None:
-            headers.append((BEAT_HEADER.encode(), b"%d" % snapshot.decided_ns))
-        await send(
-            {"type": "http.response.start", "status": status, "headers": [*headers, *_HEADERS]}
-        )
-        await send({"type": "http.response.body", "body": body})
+            answer = self._answer(path, asked)
+        await reply(send, answer, headers)
 
-    return app
+    # --- reading ----------------------------------------------------------------------------------
+
+    def _answer(self, path: str, asked: Ticker | None) -> Answer:
+        if path == "/":
+            return self._page(asked)
+        if path in self._files:
+            return self._files[path]
+        if path == "/healthz":
+            why = self._unhealthy(asked)
+            return said(503 if why else 200, why or "ok")
+        ticker = next(iter(self._shown)) if asked is None else asked
+        if path == "/metrics":
+            parts = [each.metrics for each in self._shown.values()]
+            one = [] if asked is None else [self._shown[asked].metrics]
+            return Answer(200, CONTENT_TYPE, text_of(one or parts))
+        if path == "/status.json":
+            return Answer(200, JSON, msgspec.json.encode(self._overviews[ticker].status()))
+        plan = self._shown[ticker].plan
+        if path == "/plan.json" and plan is not None:
+            return Answer(200, JSON, msgspec.json.encode(plan()))
+        if path == "/events":
+            return said(503, "too many readers: close another page", (b"retry-after", b"5"))
+        return said(404, "no such page")
+
+    def _page(self, asked: Ticker | None) -> Answer:
+        """The page with a first picture in it, as data: that is a round trip less to wait for."""
+        page = self._files["/"]
+        ticker = next(iter(self._shown)) if asked is None else asked
+        told = msgspec.json.encode(self._overviews[ticker].status())
+        # No sign in it can end the element that it stands in.
+        body = page.body.replace(_FIRST, _FIRST + told.replace(b"<", b"\\u003c"), 1)
+        return Answer(page.status, page.kind, body)
+
+    def _unhealthy(self, asked: Ticker | None) -> str:
+        """Why a series, or any of them, does not do its work; "" when all is well."""
+        reasons = []
+        for ticker, shown in self._shown.items():
+            if asked is None or ticker == asked:
+                snapshot = shown.look()
+                why = "starting" if snapshot is None else snapshot.unhealthy()
+                if why:
+                    reasons.append(f"{ticker}: {why}" if len(self._shown) > 1 else why)
+        return "; ".join(reasons)
+
+    def _beat(self, asked: Ticker | None) -> tuple[tuple[bytes, bytes], ...]:
+        """The header that shows that a series, or the one that is furthest behind, decides."""
+        snapshots = [
+            shown.look() for ticker, shown in self._shown.items() if asked in (None, ticker)
+        ]
+        decided = [each.decided_ns for each in snapshots if each is not None]
+        if not decided or len(decided) < len(snapshots):
+            return ()
+        return ((BEAT_HEADER.encode(), b"%d" % min(decided)),)
+
+    async def _stream(
+        self,
+        asked: Ticker | None,
+        headers: tuple[tuple[bytes, bytes], ...],
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        ticker = next(iter(self._shown)) if asked is None else asked
+        kind = (b"content-type", b"text/event-stream")
+        await send({"type": "http.response.start", "status": 200, "headers": [kind, *headers]})
+        await self._streams.feed(receive, send, self._overviews[ticker].reader().news)
+
+    # --- control ----------------------------------------------------------------------------------
+
+    async def _controlled(
+        self, scope: Message, receive: Receive, action: Action, asked: Ticker | None
+    ) -> Answer:
+        if scope["method"] != "POST":
+            return said(405, "POST only", (b"allow", b"POST"))
+        if self._control is None:
+            return said(403, "the controls are off: see status.control in the configuration")
+        if not _same_origin(scope):
+            return said(403, "not from a page of another origin")
+        if not self._control.admits(header(scope, b"authorization")):
+            return said(401, "the token is missing or wrong", (b"www-authenticate", b"Bearer"))
+        reason = _reason(await body_of(receive, _BODY_MAX))
+        if reason is None:
+            return said(400, f'send {{"reason": "..."}} of 1 to {REASON_MAX} characters')
+        refusal = await self._control.ask(action, reason, asked)
+        if refusal is not None:
+            return said(409, refusal)
+        return Answer(202, JSON, msgspec.json.encode({"done": action.value}))
+
+
+def _reason(body: bytes | None) -> str | None:
+    """The reason in a body, without white space around it; None when it is not one."""
+    try:
+        reason = msgspec.json.decode(body or b"", type=_Asked).reason.strip()
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return reason if 1 <= len(reason) <= REASON_MAX else None
+
+
+def _same_origin(scope: Message) -> bool:
+    """Whether no browser says that a page of another origin has sent this."""
+    origin = header(scope, b"origin")
+    if (
+        origin is not None
+        and urlsplit(origin).netloc.lower() != (header(scope, b"host") or "").lower()
+    ):
+        return False
+    return header(scope, b"sec-fetch-site") in (None, "same-origin", "none")
+
+
+def _series_asked(scope: Message) -> Ticker | None:
+    """The series that the query names; None when it names none."""
+    named = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("series")
+    return Ticker(named[-1]) if named else None
 
 
 def _host(scope: Message) -> str:
     """The Host header without its port, lower case; "" when there is none or more than one."""
-    found = [value for name, value in scope["headers"] if name == b"host"]
-    if len(found) != 1:
-        return ""
-    text = str(found[0].decode("latin-1")).lower()
+    text = (header(scope, b"host") or "").lower()
     return text if text.endswith("]") else text.rpartition(":")[0] or text
-
-
-def _status_json(snapshot: Snapshot | None) -> bytes:
-    if snapshot is None:
-        return b'{"age_ms":null,"unhealthy":"starting","report":null}'
-    return msgspec.json.encode(
-        {
-            "age_ms": snapshot.age_ms,
-            "unhealthy": snapshot.unhealthy(),
-            "report": snapshot.report,
-        }
-    )
-
-
-def listen(host: str, port: int) -> socket.socket:
-    """A listening socket for the page. Raises StatusFault when the address cannot be had."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        # From here on a browser waits instead of being turned away while the bot starts.
-        listener.listen()
-    except OSError as fault:
-        listener.close()
-        raise StatusFault(
-            f"status page: {host}:{port} cannot be bound: {fault.strerror}; "
-            "try --status-port 0 or another port"
-        ) from None
-    return listener
-
-
-def address(listener: socket.socket) -> str:
-    """Where a browser on this machine finds the page."""
-    host, port = listener.getsockname()[:2]
-    if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
-        host = "localhost"
-    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
-
-
-class _Server(uvicorn.Server):
-    """Uvicorn that leaves the signals to the process."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Capture nothing: the runner owns the signals."""
-        yield
-
-
-async def serve(app: App, listener: socket.socket) -> None:
-    """Serve until cancelled."""
-    config = uvicorn.Config(
-        app,
-        loop="none",
-        http="httptools",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        limit_concurrency=_CONNECTIONS_MAX,
-        timeout_graceful_shutdown=1,
-    )
-    server = _Server(config)
-    serving = asyncio.ensure_future(server.serve([listener]))
-    try:
-        await asyncio.shield(serving)
-    except asyncio.CancelledError:
-        # A cancelled server would leave its sockets open.
-        server.should_exit = True
-        await serving
-        raise

@@ -80,16 +80,16 @@ def _fields(
     for key, field in known.items():
         if key not in content:
             if field.is_required():
-                reading.fault((*place, key), f"missing; accepted: {_accepted(field)}")
+                reading.fault((*place, key), f"missing; accepted: {accepted(field)}")
             continue
         at = (*place, key)
         try:
             fields[key] = _value(reading, field.annotation, field, content[key], at)
         except _Bad as bad:
             text = content[key]
-            accepted = str(bad) or _accepted(field)
+            takes = str(bad) or accepted(field)
             found = _shown(at, text) if isinstance(text, str) else "a list or block"
-            reading.fault(at, f"{found}; accepted: {accepted}{_hint(field, key, text)}")
+            reading.fault(at, f"{found}; accepted: {takes}{_hint(field, key, text)}")
     return fields
 
 
@@ -174,7 +174,7 @@ def _in_range(value: Any, field: FieldInfo) -> Any:
     return value
 
 
-def _accepted(field: FieldInfo) -> str:
+def accepted(field: FieldInfo) -> str:
     """What a field takes, in words."""
     kind = field.annotation
     if get_origin(kind) in (Union, types.UnionType):

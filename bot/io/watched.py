@@ -52,15 +52,19 @@ class _Interrupted(BaseException):
 
 
 class Watch:
-    """The stop watch of all strategies of one process. budget_ns: processor time of a call.
+    """The stop watch of all strategies of one series. budget_ns: processor time of a call.
 
-    The calls come one after the other, from one thread.
+    The calls come one after the other, from one thread. asked: how many there were, those of
+    candidates not counted. timed: told after each of them how long it took, wall time.
     """
 
     def __init__(self, budget_ns: int) -> None:
         self.budget_ns = budget_ns
         self.hard_ns = max(PATIENCE * budget_ns, PATIENCE_MIN_NS)
+        self.asked = 0
+        self.timed: Callable[[int], None] = lambda _took_ns: None
         self._told: list[StrategyOverran] = []
+        self._calls: dict[Ticker, int] = {}
         self._running = False
         self._can_interrupt: bool | None = None
 
@@ -68,6 +72,12 @@ class Watch:
         """The same strategies, watched. tells: whether the trader hears of what took too long; of
         one that trades nothing it does not."""
         return lambda: Watched(make, self, tells=tells)
+
+    def number(self, event_ticker: Ticker) -> int:
+        """The number of one more call about an event, from 1: it goes on when another strategy
+        takes over."""
+        self._calls[event_ticker] = self._calls.get(event_ticker, 0) + 1
+        return self._calls[event_ticker]
 
     def take(self) -> list[StrategyOverran]:
         """What was told since the last time."""
@@ -100,8 +110,9 @@ class Watch:
         """Whether calls can be interrupted: signals reach the main thread alone."""
         if self._can_interrupt is None:
             self._can_interrupt = threading.current_thread() is threading.main_thread()
-            if self._can_interrupt:
-                signal.signal(signal.SIGALRM, self._ring)
+        if self._can_interrupt and signal.getsignal(signal.SIGALRM) != self._ring:
+            # The first time, and after a call of another series' strategy.
+            signal.signal(signal.SIGALRM, self._ring)
         return self._can_interrupt
 
     def _ring(self, _number: int, _frame: FrameType | None) -> None:
@@ -117,13 +128,14 @@ class Watched(Strategy):
         self._watch = watch
         self._tells = tells
         self._inner = make()
-        self._calls = 0
+        self._call = 0
         self.name = self._inner.name or type(self._inner).__name__  # type: ignore[misc]
         super().__init__(self._inner.params)
 
     def quote(self, view: EventView) -> Quotes:
         """What the strategy wants. Raises what it raises, and StrategyStalled."""
-        self._calls += 1
+        self._call = self._watch.number(view.event_ticker) if self._tells else 0
+        self._watch.asked += self._tells
         began_ns, began_cpu_ns = time.monotonic_ns(), time.thread_time_ns()
         try:
             answer = self._watch.run(lambda: self._inner.quote(view))
@@ -133,6 +145,9 @@ class Watched(Strategy):
             raise
         except SystemExit:
             raise RuntimeError("it tried to end the program") from None
+        finally:
+            if self._tells:
+                self._watch.timed(time.monotonic_ns() - began_ns)
         took_ns = time.thread_time_ns() - began_cpu_ns
         if took_ns > self._watch.budget_ns:
             self._tell(view, took_ns, self._watch.budget_ns, interrupted=False)
@@ -142,7 +157,7 @@ class Watched(Strategy):
         if self._tells:
             self._watch.tell(
                 StrategyOverran(
-                    view.event_ticker, self.name, self._calls, took_ns, allowed_ns, interrupted
+                    view.event_ticker, self.name, self._call, took_ns, allowed_ns, interrupted
                 )
             )
 
@@ -150,19 +165,25 @@ class Watched(Strategy):
 class Retold(Strategy):
     """A strategy in a replay: the calls that were interrupted raise, and are not made."""
 
-    def __init__(self, make: MakeStrategy, interrupted: dict[Ticker, frozenset[int]]) -> None:
-        """interrupted: the numbers of those calls, by event; see `interruptions`."""
+    def __init__(
+        self,
+        make: MakeStrategy,
+        interrupted: dict[Ticker, frozenset[int]],
+        calls: dict[Ticker, int] | None = None,
+    ) -> None:
+        """interrupted: the numbers of those calls, by event; see `interruptions`. calls: how many
+        there were, by event, shared by all strategies of a run; None: no other takes over."""
         self._make = make
         self._interrupted = interrupted
         self._inner = make()
-        self._calls = 0
+        self._calls = {} if calls is None else calls
         self.name = self._inner.name or type(self._inner).__name__  # type: ignore[misc]
         super().__init__(self._inner.params)
 
     def quote(self, view: EventView) -> Quotes:
         """What the strategy wanted. Raises what it raised, and StrategyStalled where it was."""
-        self._calls += 1
-        if self._calls in self._interrupted.get(view.event_ticker, frozenset()):
+        call = self._calls[view.event_ticker] = self._calls.get(view.event_ticker, 0) + 1
+        if call in self._interrupted.get(view.event_ticker, frozenset()):
             self._inner = self._make()
             raise StrategyStalled(_STALLED)
         return self._inner.quote(view)

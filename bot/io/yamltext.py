@@ -29,11 +29,13 @@ class Fault(msgspec.Struct, frozen=True, order=True):
 
 
 class YamlText(msgspec.Struct, frozen=True):
-    """What a file says. `lines` has the line of every value, and of every key under its place."""
+    """What a file says. `lines` has the line of every value, and of every key under its place;
+    `raw` the very bytes."""
 
     path: Path
     content: dict[str, Plain]
     lines: dict[Place, int]
+    raw: bytes = b""
 
     def line_of(self, place: Place) -> int:
         """The line of a value, or of the nearest thing around it that is there."""
@@ -52,13 +54,17 @@ class YamlFault(Exception):
         super().__init__("\n".join(self.told))
 
 
-def read_yaml(path: Path) -> YamlText:
-    """The content of a file, a mapping at the top. Raises YamlFault with all that is wrong."""
-    try:
-        with path.open("rb") as file:
-            raw = file.read(FILE_BYTES_MAX + 1)
-    except OSError as fault:
-        raise YamlFault(path, [Fault(1, f"cannot be read: {fault.strerror}")]) from None
+def read_yaml(path: Path, raw: bytes | None = None) -> YamlText:
+    """The content of a file, a mapping at the top. Raises YamlFault with all that is wrong.
+
+    raw: its bytes where they have been read already; beyond FILE_BYTES_MAX they need not be whole.
+    """
+    if raw is None:
+        try:
+            with path.open("rb") as file:
+                raw = file.read(FILE_BYTES_MAX + 1)
+        except OSError as fault:
+            raise YamlFault(path, [Fault(1, f"cannot be read: {fault.strerror}")]) from None
     if len(raw) > FILE_BYTES_MAX:
         raise YamlFault(path, [Fault(1, f"longer than {FILE_BYTES_MAX} bytes")])
     try:
@@ -79,7 +85,7 @@ def read_yaml(path: Path) -> YamlText:
     content = _mapping(root, (), lines, faults)
     if faults:
         raise YamlFault(path, faults)
-    return YamlText(path, content, lines)
+    return YamlText(path, content, lines, raw)
 
 
 def _composed(path: Path, text: str) -> yaml.Node | None:

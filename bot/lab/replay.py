@@ -10,6 +10,7 @@ Source: design, laws 2 and 7; docs/accounting.md.
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -18,7 +19,9 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.candidate import Candidate
-from bot.core.settings import TraderSettings
+from bot.core.reconfigure import Remake
+from bot.core.settings import BudgetSettings, TraderSettings
+from bot.core.spend import Purse
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.io.journal import read_journal, segments
@@ -28,6 +31,43 @@ from venue.wire.names import Ticker
 
 _BEGINS_WITHIN: Final = 64
 """A run begins a segment of its own: its `Started` is among the first entries there."""
+
+MakeStrategy = Callable[[], Strategy]
+
+
+class Run(msgspec.Struct, frozen=True):
+    """One run whose beginning the journal keeps. paths: its segments, the oldest first."""
+
+    paths: tuple[Path, ...]
+    started: m.Started
+    begun_ns: int
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where in the journal an entry stands: its segment, and its number there, from 1."""
+
+    segment: str
+    entry: int
+
+
+class Placed(msgspec.Struct, frozen=True):
+    """An entry and its place. number: of the run's events up to it, itself included."""
+
+    place: Place
+    entry: Entry
+    number: int
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One event of a run that was lived again. effects: what the trader wished for, notes too."""
+
+    placed: Placed
+    effects: tuple[m.Effect, ...]
+
+    @property
+    def at_ns(self) -> int:
+        """When the event arrived, on the bot's clock."""
+        return self.placed.entry.at_ns
 
 
 class Retelling(msgspec.Struct, frozen=True):
@@ -41,74 +81,172 @@ class Retelling(msgspec.Struct, frozen=True):
 def retell(
     state: Path,
     settings: TraderSettings,
-    make_strategy: Callable[[], Strategy],
+    make_strategy: MakeStrategy,
     candidates: Sequence[Candidate] = (),
+    remake: Remake | None = None,
 ) -> Retelling:
-    """The newest run in this state directory.
+    """The newest run in this state directory; the other arguments as those of `Relived`.
 
     Raises JournalFault when there is none, when its beginning is no longer kept, when the journal
     cannot be read, and when the run had another configuration or another program.
     """
-    paths = _newest_run(state)
-    interrupted = interruptions(entry.message for entry in _entries(paths))
-    series = next(_series_asked_for(paths), settings.series_ticker)
-    trader = Trader(
-        msgspec.structs.replace(settings, series_ticker=series),
-        lambda: Retold(make_strategy, interrupted),
-        candidates=candidates,
-    )
-    made: deque[m.Effect] = deque()
+    again = Relived(newest_run(state), settings, make_strategy, candidates, remake=remake)
     until_ns = events = 0
-    for entry in _entries(paths):
-        message = entry.message
-        if isinstance(message, m.Event):
-            until_ns = max(until_ns, entry.at_ns)
-            events += 1
-            effects = trader.receive(message, entry.at_ns)
-            made = deque(each for each in effects if not isinstance(each, _TELLING))
-        elif not isinstance(message, _TELLING) and (not made or made.popleft() != message):
-            raise JournalFault(
-                f"{state}: with this configuration or program the run takes another course, from "
-                f"event {events} on; name the configuration that it had, or use the program that "
-                "wrote it"
-            )
-    return Retelling(trader, until_ns, events)
+    for step in again.steps():
+        until_ns = max(until_ns, step.at_ns)
+        events = step.placed.number
+    return Retelling(again.trader, until_ns, events)
+
+
+class Relived:
+    """A run that is being lived again, by the trader that lived it."""
+
+    def __init__(
+        self,
+        run: Run,
+        settings: TraderSettings,
+        make_strategy: MakeStrategy,
+        candidates: Sequence[Candidate] = (),
+        *,
+        remake: Remake | None = None,
+        purse_of: Callable[[BudgetSettings], Purse] | None = None,
+        around: Callable[[Strategy], Strategy] = lambda strategy: strategy,
+    ) -> None:
+        """settings, make_strategy: what it was made with, where its journal does not say so itself
+        or there is no `remake`. remake: makes the strategies that the journal names. purse_of:
+        makes one that behaves as the trader's own would. around: what each strategy is wrapped in,
+        which must answer as the strategy does. Raises JournalFault as `steps` does, and when the
+        strategy that it was made with cannot be made."""
+        self.run = run
+        interrupted = interruptions(each.entry.message for each in entries_ahead(run.paths))
+        calls: dict[Ticker, int] = {}
+
+        def retold(make: MakeStrategy) -> MakeStrategy:
+            return lambda: around(Retold(make, interrupted, calls))
+
+        configured = run.started.configured
+        if configured is not None and remake is not None:
+            settings = configured.settings
+            make_strategy = _made_again(remake, configured.strategy)
+        series = next(_series_asked_for(run.paths), settings.series_ticker)
+        self.settings = msgspec.structs.replace(settings, series_ticker=series)
+        self.trader = Trader(
+            self.settings,
+            retold(make_strategy),
+            None if purse_of is None else purse_of(settings.budget),
+            candidates=candidates,
+            remake=None if remake is None else lambda choice: retold(remake(choice)),
+        )
+
+    def steps(self) -> Iterator[Step]:
+        """The events, in order, each once its effects were found to be those of then. When one is
+        given out, the trader has taken it in and nothing after it.
+
+        Raises JournalFault when the journal cannot be read, and when the run had another
+        configuration or another program.
+        """
+        step: Step | None = None
+        made: deque[m.Effect] = deque()
+        for placed in placed_entries(self.run.paths):
+            message = placed.entry.message
+            if isinstance(message, m.Event):
+                if step is not None:
+                    yield step
+                effects = self._receive(message, placed.entry.at_ns)
+                made = deque(each for each in effects if not isinstance(each, _TELLING))
+                step = Step(placed, tuple(effects))
+            elif not isinstance(message, _TELLING) and (not made or made.popleft() != message):
+                raise JournalFault(
+                    f"{self.run.paths[0].parent}: with this configuration or program the run takes "
+                    f"another course, from event {placed.number} on; name the configuration that "
+                    "it had, or use the program that wrote it"
+                )
+        if step is not None:
+            yield step
+
+    def _receive(self, event: m.Event, at_ns: int) -> list[m.Effect]:
+        """The effects of an event. Where the trader raised then, it raises now: of that nothing was
+        kept, and the run went on."""
+        try:
+            return self.trader.receive(event, at_ns)
+        except Exception:  # noqa: BLE001 - the boundary that the loop had then
+            return []
+
+
+def _made_again(remake: Remake, choice: m.StrategyChoice) -> MakeStrategy:
+    try:
+        return remake(choice)
+    except Exception as fault:  # noqa: BLE001 - the plugin boundary: whatever finding one raises
+        raise JournalFault(
+            f"the run had strategy {choice.name}, which cannot be made: "
+            f"{type(fault).__name__}: {fault}"
+        ) from None
 
 
 _TELLING: Final = (m.Noted, m.Finished)
 """Effects that no answer hangs on: notes, and the end, which the loop may write down by itself."""
 
 
-def _newest_run(state: Path) -> list[Path]:
-    """The segments of the newest run, oldest first."""
+# --- the runs of a state directory ----------------------------------------------------------------
+
+
+def newest_run(state: Path) -> Run:
+    """The newest run in a state directory.
+
+    Raises JournalFault when there is none, when its beginning is no longer kept, and when the
+    journal cannot be read.
+    """
+    run = next(runs(state), None)
+    if run is None:
+        raise JournalFault(
+            f"{state}: the beginning of the newest run is no longer kept; the status page of a "
+            "running bot has its account"
+        )
+    return run
+
+
+def runs(state: Path) -> Iterator[Run]:
+    """The runs of a state directory whose beginning is kept, the newest first.
+
+    Raises JournalFault when there is no journal at all, and when one cannot be read.
+    """
     try:
         paths = segments(state)
     except OSError as fault:
         raise JournalFault(f"{state}: {fault.strerror}") from None
     if not paths:
         raise JournalFault(f"{state}: no journal here; name the state directory of a run")
+    end = len(paths)
     for place in reversed(range(len(paths))):
-        first = islice(read_journal(paths[place]), _BEGINS_WITHIN)
-        if any(isinstance(entry.message, m.Started) for entry in first):
-            return paths[place:]
-    raise JournalFault(
-        f"{state}: the beginning of the newest run is no longer kept; the status page of a running "
-        "bot has its account"
-    )
+        for entry in islice(read_journal(paths[place]), _BEGINS_WITHIN):
+            if isinstance(entry.message, m.Started):
+                yield Run(tuple(paths[place:end]), entry.message, entry.at_ns)
+                end = place
+                break
 
 
-def _entries(paths: Sequence[Path]) -> Iterator[Entry]:
-    """The entries of a run, from its beginning."""
-    begun = False
+def placed_entries(paths: Sequence[Path], *, from_the_start: bool = True) -> Iterator[Placed]:
+    """The entries of a run with their places, from its beginning; of one whose beginning is no
+    longer kept all of them, if that is wanted."""
+    begun, number = not from_the_start, 0
     for path in paths:
-        for entry in read_journal(path):
+        for at, entry in enumerate(read_journal(path), 1):
             begun = begun or isinstance(entry.message, m.Started)
             if begun:
-                yield entry
+                number += isinstance(entry.message, m.Event)
+                yield Placed(Place(path.name, at), entry, number)
+
+
+def entries_ahead(paths: Sequence[Path]) -> Iterator[Placed]:
+    """As `placed_entries`, up to the first damage: for what has to be known of a run before it is
+    lived again, which comes to the damage by itself."""
+    with suppress(JournalFault):
+        yield from placed_entries(paths)
 
 
 def _series_asked_for(paths: Sequence[Path]) -> Iterator[Ticker]:
     """The series that the run traded: a tape brings its own."""
-    for entry in _entries(paths):
-        if isinstance(entry.message, m.Send) and isinstance(entry.message.request, m.ReadSeries):
-            yield entry.message.request.series_ticker
+    for placed in entries_ahead(paths):
+        message = placed.entry.message
+        if isinstance(message, m.Send) and isinstance(message.request, m.ReadSeries):
+            yield message.request.series_ticker

@@ -93,9 +93,13 @@ def test_in_the_last_hour_the_trader_keeps_only_what_reduces_what_it_holds() -> 
     thin = Thin([70, 40], lambda: FixedSpread(FixedSpread.Params()))
     thin.start()
     assert len(thin.orders) == 4
-    (ladder,) = thin.trader.quoting.ladders
-    ladder.resolution_ns = thin.now_ns + HOUR_NS // 2
-    thin.mids[0] = 71
-    thin.show(0)
-    thin.run(3)
+    thin.ends_ns = thin.now_ns + HOUR_NS // 2
+    thin.run(8)
     assert not thin.orders
+
+
+def test_at_the_stop_nothing_stands_and_0_never_stops() -> None:
+    stops = CurfewSettings(stop_ns=HOUR_NS // 4)
+    assert stage_of(stops, HOUR_NS // 4) is Stage.ENDED
+    assert stage_of(CurfewSettings(), 0) is Stage.REDUCING
+    assert kept(quotes((ASK, 52, 10)), {RUNG: 13}, Stage.ENDED) == {}

@@ -17,9 +17,11 @@ def test_a_rung_settles_where_either_winner_pays_the_same():
     other = msgspec.structs.replace(FILL, fill_id="the other", outcome=model.ShownOutcome.NO)
     books.fills(T0 + LAG_NS, FILL, other)
     books.of.resolved(MARKET)
+    books.positions({}, T0 + 3 * LAG_NS)
+    books.fills(T0 + 5 * LAG_NS)
     flow_cents = books.of.book.cash_flow_cents
-    books.balance(10_000 + flow_cents + PAID_CENTS, T0 + 5 * LAG_NS)
-    books.fills(T0 + 7 * LAG_NS)
+    books.balance(10_000 + flow_cents + PAID_CENTS, T0 + 7 * LAG_NS)
+    books.fills(T0 + 9 * LAG_NS)
     assert books.of.difference_cents == 0
     assert books.of.holdings(MARKET) == (0, 0)
 
@@ -28,8 +30,10 @@ def test_a_rung_that_settles_is_told_like_one_with_a_new_fill():
     books = Books().opened()
     books.fills(T0 + LAG_NS, FILL)
     books.of.resolved(MARKET)
-    books.balance(10_000 - 203 + PAID_CENTS, T0 + 5 * LAG_NS)
-    assert books.fills(T0 + 7 * LAG_NS) == [MARKET]
+    books.positions({}, T0 + 3 * LAG_NS)
+    books.fills(T0 + 5 * LAG_NS)
+    books.balance(10_000 - 203 + PAID_CENTS, T0 + 7 * LAG_NS)
+    assert books.fills(T0 + 9 * LAG_NS) == [MARKET]
 
 
 def test_a_new_difference_in_cash_has_every_fill_read_once_more():

@@ -190,8 +190,10 @@ def test_cash_that_one_choice_of_winners_explains_settles_the_rung():
     books = Books().opened()
     books.fills(T0 + LAG_NS, FILL)
     books.of.resolved(MARKET)
-    books.balance(10_000 - 203 + 500, T0 + 5 * LAG_NS)
-    books.fills(T0 + 7 * LAG_NS)
+    books.positions({}, T0 + 3 * LAG_NS)
+    books.fills(T0 + 5 * LAG_NS)
+    books.balance(10_000 - 203 + 500, T0 + 7 * LAG_NS)
+    books.fills(T0 + 9 * LAG_NS)
     assert books.of.difference_cents == 0
     assert books.of.holdings(MARKET) == (0, 0)
     assert books.of.event_cash_cents(EVENT, [MARKET]) == 297
@@ -201,8 +203,10 @@ def test_cash_that_nothing_explains_settles_nothing():
     books = Books().opened()
     books.fills(T0 + LAG_NS, FILL)
     books.of.resolved(MARKET)
-    books.balance(10_000 - 203 + 499, T0 + 5 * LAG_NS)
-    books.fills(T0 + 7 * LAG_NS)
+    books.positions({}, T0 + 3 * LAG_NS)
+    books.fills(T0 + 5 * LAG_NS)
+    books.balance(10_000 - 203 + 499, T0 + 70 * LAG_NS)
+    books.fills(T0 + 72 * LAG_NS)
     assert books.of.difference_cents == 499
     assert "cash_differs" in books.out.findings
 
@@ -321,6 +325,7 @@ def test_while_positions_differ_only_what_both_sides_of_the_books_hold_may_be_cu
     for outcome, qty in zip((Outcome.YES, Outcome.NO), ours, strict=True):
         if qty:
             books.fills(T0 + LAG_NS, made.fill(made.own(State.OPEN, outcome=outcome), 1, qty))
+    books.of.series_read(T0 + 7 * LAG_NS)
     books.positions(theirs, T0 + 5 * LAG_NS)
     books.fills(T0 + 7 * LAG_NS)
     assert "position_differs" in books.out.findings

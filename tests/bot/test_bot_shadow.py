@@ -77,7 +77,7 @@ def thin(*makers: Callable[[], Strategy]) -> Thin:
     candidates = [
         Candidate(f"c{number}", "test", make, LATENCY_NS) for number, make in enumerate(makers)
     ]
-    venue.trader.quoting.scoring.cast(candidates, venue.trader._settings)
+    venue.trader.quoting.scoring.cast(candidates, venue.trader.reconfiguration.settings)
     venue.start()
     return venue
 
@@ -165,7 +165,7 @@ def test_a_stopped_candidate_is_told_once_for_each_reading():
 
     venue.trader.receive = listened
     failing = Candidate("bad", "test", Raises, LATENCY_NS)
-    venue.trader.quoting.scoring.cast([failing], venue.trader._settings)
+    venue.trader.quoting.scoring.cast([failing], venue.trader.reconfiguration.settings)
     venue.start()
     move(venue)
     stopped = [note.fields for note in notes if note.name == "shadow_stopped"]
@@ -217,7 +217,8 @@ def test_a_candidate_is_held_to_the_limits_of_the_live_one():
     averse = shadows(venue)[0]
     assert averse.left_out > 0
     assert 0 < averse.resting <= 1_000
-    assert 0 < averse.worst_case_max_cents <= venue.trader._settings.risk.event_loss_cents
+    limits = venue.trader.reconfiguration.settings.risk
+    assert 0 < averse.worst_case_max_cents <= limits.event_loss_cents
 
 
 def test_nothing_of_a_candidate_rests_while_the_bot_is_paused():
@@ -244,7 +245,7 @@ def test_quotes_are_written_down_when_they_change_and_at_most_once_a_second():
 
     venue.trader.receive = listened
     candidate = Candidate("same", "test", live, LATENCY_NS)
-    venue.trader.quoting.scoring.cast([candidate], venue.trader._settings)
+    venue.trader.quoting.scoring.cast([candidate], venue.trader.reconfiguration.settings)
     venue.start()
     move(venue, 5)
     times = [at_ns for at_ns, _ in told]

@@ -57,6 +57,7 @@ class Thin:
         pace: PaceSettings | None = None,
     ) -> None:
         self.now_ns = START_NS
+        self.ends_ns = START_NS + 60 * 86_400 * NS_PER_SECOND
         self.mids = mids
         self.markets = [market(index) for index in range(len(mids))]
         self.orders: dict[OrderId, model.Order] = {}
@@ -225,7 +226,7 @@ class Thin:
                     category="c",
                     status=model.EventStatus.OPEN,
                     mutually_exclusive=False,
-                    resolution_date=instant.from_ns(START_NS + 60 * 86_400 * NS_PER_SECOND),
+                    resolution_date=instant.from_ns(self.ends_ns),
                     markets=tuple(self.markets),
                 )
                 return m.Done(m.SeriesShown((event,), ""))

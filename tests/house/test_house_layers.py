@@ -26,6 +26,7 @@ PLANTS = [
     ("judge", "venue/check/planted_types.py", "import venue.wire.model"),
     ("bot-core", "bot/core/planted_venue.py", "import venue.core.messages"),
     ("bot-io", "bot/io/planted_venue.py", "import venue.read"),
+    ("bot-records", "bot/records/planted_venue.py", "import venue.read"),
     ("strategies", "strategies/planted_order.py", "import bot.core.messages"),
     ("pure", "bot/core/planted_clock.py", "import time"),
 ]
@@ -53,6 +54,7 @@ MAY_IMPORT = {
     "venue": ("venue",),
     "bot.core": ("bot.core", "venue.wire"),
     "bot.io": ("bot.io", "bot.core", "venue.wire"),
+    "bot.records": ("bot.records", "bot.io", "bot.core", "bot.drawing", "venue.wire"),
     "bot.lab": ("bot", "venue.core", "venue.read", "venue.crowd", "venue.wire"),
     "bot": ("bot", "venue.wire"),
     "strategies": (

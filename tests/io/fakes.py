@@ -6,6 +6,7 @@ from pathlib import Path
 
 from bot.core import messages as m
 from bot.core.report import Phase, Report
+from bot.io.beside import Companion
 from bot.io.clock import Clock
 from bot.io.feed import Feed, FeedTimes
 from bot.io.journal import Journal
@@ -77,6 +78,7 @@ def runner_of(
     drain_ns: int = 10**9,
     *,
     keeps: bool = False,
+    companions: tuple[Companion, ...] = (),
 ) -> Runner:
     """A runner of that trader; its channel leads nowhere. keeps: latch, crashes and heartbeat."""
     clock = Clock()
@@ -89,6 +91,7 @@ def runner_of(
         lambda emit: Feed("ws://127.0.0.1:1", emit, times),
         state=folder if keeps else None,
         drain_ns=drain_ns,
+        companions=companions,
     )
 
 

@@ -7,10 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bot import config as configuration
+from bot import sections
 from bot.config import BotConfig, ConfigFault, ExternalSettings, finish, read_draft
 from bot.core.settings import BudgetSettings, PaceSettings, RiskSettings, TrustSettings
 from bot.io.secret import SecretFault, from_environment, from_file, is_open_to_others
+from bot.io.typed import typed
+from bot.io.yamltext import read_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = """\
@@ -208,7 +210,7 @@ def test_all_faults_are_told_at_once_in_order_of_line(tmp_path):
     assert "pace.decide_ms" in keys
 
 
-class FlagParams(configuration._Part):
+class FlagParams(sections.Part):
     """A schema with one truth."""
 
     careful: bool
@@ -218,8 +220,8 @@ class FlagParams(configuration._Part):
 def test_only_true_and_false_are_truths(tmp_path, text):
     path = tmp_path / "x.yaml"
     path.write_text(f"careful: {text}\n")
-    source = configuration.read_yaml(path)
-    found, told = configuration.typed(FlagParams, source.content, (), source)
+    source = read_yaml(path)
+    found, told = typed(FlagParams, source.content, (), source)
     assert found is None
     assert "accepted: true or false" in told[0].text
 
@@ -240,10 +242,10 @@ def test_a_key_given_as_the_name_of_a_variable_is_refused_and_not_echoed(tmp_pat
 @pytest.mark.parametrize(
     ("part", "settings"),
     [
-        (configuration._Risk, RiskSettings),
-        (configuration._Pace, PaceSettings),
-        (configuration._Budget, BudgetSettings),
-        (configuration._Trust, TrustSettings),
+        (sections.Risk, RiskSettings),
+        (sections.Pace, PaceSettings),
+        (sections.Budget, BudgetSettings),
+        (sections.Trust, TrustSettings),
     ],
 )
 def test_every_number_of_the_trader_can_be_set_and_has_its_own_default(part, settings):

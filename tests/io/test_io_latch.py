@@ -201,9 +201,9 @@ def test_the_metrics_and_the_health_page_tell_of_a_latch():
         breakers=(BreakerReport("loss_cents", 501, 500),),
     )
     text = Metrics(lambda: shown).text().decode()
-    assert "laddermaker_latched 1.0" in text
-    assert 'laddermaker_phase{phase="latched"} 1.0' in text
-    assert 'laddermaker_breaker_used{breaker="loss_cents"} 501.0' in text
-    assert 'laddermaker_breaker_limit{breaker="loss_cents"} 500.0' in text
+    assert 'laddermaker_latched{series="X"} 1.0' in text
+    assert 'laddermaker_phase{phase="latched",series="X"} 1.0' in text
+    assert 'laddermaker_breaker_used{breaker="loss_cents",series="X"} 501.0' in text
+    assert 'laddermaker_breaker_limit{breaker="loss_cents",series="X"} 500.0' in text
     snapshot = Snapshot(shown.now_ns, shown.now_ns, shown)
     assert snapshot.unhealthy() == "latched: loss_cents: 501, at most 500"

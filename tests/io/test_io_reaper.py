@@ -12,15 +12,23 @@ from bot.core.sweeper import SweepSettings
 from bot.io import heartbeat as heartbeat_module
 from bot.io import reaper as reaper_module
 from bot.io.clock import Clock
-from bot.io.heartbeat import Heartbeat
+from bot.io.heartbeat import REAPER, Heartbeat, read_pulse
 from bot.io.latch import Latch, LatchFault
-from bot.io.metrics import Metrics
-from bot.io.reaper import Phase, Reaper, Seen, file_source, key_trouble, page_source
+from bot.io.reaper import (
+    Phase,
+    Reaper,
+    Seen,
+    file_source,
+    heart_in,
+    key_trouble,
+    page_source,
+)
 from bot.io.rest import Rest
 from bot.io.secret import Secret
 from bot.io.snapshot import Snapshot
-from bot.io.status import listen, make_app, serve
+from bot.io.status import listen, serve
 from tests.io.hostile import hostile, says
+from tests.io.pages import app_of
 from tests.io.samples import ORDER_JSON, report
 
 pytestmark = pytest.mark.anyio
@@ -256,15 +264,31 @@ async def test_a_key_with_both_scopes_has_no_trouble_and_a_venue_that_stumbles_i
         assert await key_trouble(rest) is None
 
 
+async def test_a_reaper_beats_beside_its_bot_says_that_its_key_fails_and_when_it_ends(tmp_path):
+    account = Account()
+    account.refusal = (401, "unauthenticated")
+    async with account.served() as rest:
+        heart = heart_in(tmp_path)
+        made = Reaper(file_source(tmp_path), rest, Clock(), Latch(tmp_path), AFTER_NS, SWEEP, heart)
+        task = asyncio.ensure_future(made.run())
+        await until(lambda: (pulse := read_pulse(tmp_path, REAPER)) is not None and pulse.plea)
+        assert not read_pulse(tmp_path, REAPER).ended
+        made.stop()
+        await task
+    assert read_pulse(tmp_path, REAPER).ended
+
+
 async def test_the_status_page_shows_a_beat_that_changes_with_every_decision():
-    decided = iter([1_000, 2_000, 2_000])
-    app = make_app(lambda: Snapshot(3_000, next(decided), report()), Metrics(lambda: None), ())
+    decided_ns = 1_000
+    app = app_of(lambda: Snapshot(3_000, decided_ns, report()))
     page = listen("127.0.0.1", 0)
     serving = asyncio.ensure_future(serve(app, page))
     url = f"http://127.0.0.1:{page.getsockname()[1]}/"
     async with httpx.AsyncClient(trust_env=False) as client:
         look = page_source(client, url)
-        marks = [await look() for _ in range(3)]
+        marks = [await look()]
+        decided_ns = 2_000
+        marks += [await look(), await look()]
         serving.cancel()
         await asyncio.wait([serving])
         gone = await look()

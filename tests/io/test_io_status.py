@@ -1,4 +1,4 @@
-"""Claims about what people and machines are shown: page, health, metrics, terminal, logs."""
+"""Claims about what people and machines are shown: page, health, terminal, logs."""
 
 import asyncio
 import io
@@ -7,24 +7,25 @@ import logging
 import re
 
 import httpx
+import msgspec
 import pytest
 import structlog
-from prometheus_client.parser import text_string_to_metric_families
 from rich.console import Console
 
-from bot.core import messages as m
 from bot.core.report import Phase
 from bot.io.logs import Masker, configure_logs, log_note
-from bot.io.metrics import FAMILIES, Metrics
 from bot.io.secret import MASK, Secret
 from bot.io.snapshot import Snapshot
-from bot.io.status import StatusFault, address, listen, make_app, serve
+from bot.io.status import StatusFault, listen
 from bot.io.terminal import dollars, picture, show_lines
-from tests.io.samples import ORDER_ID, create, report, sent
+from tests.house.tree import ROOT
+from tests.io import pages
+from tests.io.samples import ORDER_ID, report
 
 pytestmark = pytest.mark.anyio
 SECOND = 10**9
 HOST = {"Host": "127.0.0.1:8090"}
+PAGE = ROOT / "bot/io/page"
 
 
 @pytest.fixture
@@ -39,8 +40,7 @@ def snapshot(phase=Phase.QUOTING, blocked="", age_ns=0, silent_ns=0) -> Snapshot
 
 
 def client_of(look, allowed=()) -> httpx.AsyncClient:
-    app = make_app(look, Metrics(lambda: None), allowed)
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost")
+    return pages.client_of(pages.app_of(look, allowed))
 
 
 @pytest.mark.parametrize(
@@ -91,29 +91,78 @@ async def test_only_hosts_of_ours_are_answered(host, status):
         assert (await client.get("/status.json", headers={"Host": host})).status_code == status
 
 
-async def test_nothing_but_reading_is_possible():
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
+async def test_nothing_but_reading_is_possible(method):
     async with client_of(snapshot) as client:
-        assert (await client.post("/", headers=HOST)).status_code == 405
-        assert (await client.get("/admin", headers=HOST)).status_code == 404
+        for path in ("/", "/status.json", "/events", "/metrics", "/main.js"):
+            assert (await client.request(method, path)).status_code == 405
 
 
-async def test_the_page_names_no_address_outside_itself():
+async def test_what_is_not_there_is_not_found():
     async with client_of(snapshot) as client:
-        answer = await client.get("/", headers=HOST)
-    found = re.findall(r"""(?:https?:)?//[\w.]+|src=|href=|@import|url\(""", answer.text)
-    assert found == ["http://www.w3.org"]
-    assert "default-src 'none'" in answer.headers["content-security-policy"]
-    assert "innerHTML" not in answer.text
+        for path in ("/admin", "/page/index.html", "/../status.py", "/control/stop"):
+            assert (await client.get(path)).status_code == 404
+
+
+async def test_a_series_is_asked_for_by_name_and_an_unknown_one_is_not_found():
+    async with client_of(snapshot) as client:
+        assert (await client.get("/status.json?series=X")).json()["series"] == ["X"]
+        assert (await client.get("/status.json?series=Y")).status_code == 404
+
+
+@pytest.mark.parametrize("path", [f"/{file.name}" for file in PAGE.iterdir()])
+async def test_no_file_of_the_page_names_an_address_outside_it(path):
+    async with client_of(snapshot) as client:
+        answer = await client.get("/" if path == "/index.html" else path)
+    assert answer.status_code == 200
+    named = set(re.findall(r"""(?:https?:)?//[\w.]+|@import|url\(""", answer.text))
+    assert named <= {"http://www.w3.org"}
+
+
+async def test_the_page_runs_no_script_and_takes_no_style_but_its_own_files():
+    async with client_of(snapshot) as client:
+        answer = await client.get("/")
+    policy = dict(
+        part.strip().partition(" ")[::2]
+        for part in answer.headers["content-security-policy"].split(";")
+    )
+    assert policy["default-src"] == "'none'"
+    assert {policy[name] for name in ("script-src", "style-src", "connect-src")} == {"'self'"}
+    assert policy["require-trusted-types-for"] == "'script'"
+    page, _, after = answer.text.partition('id="first">')
+    page += 'id="first">'
+    rest = after.partition("</script>")[2]
+    assert re.findall(r"<script[^>]*>", page + rest) == [
+        '<script type="application/json" id="first">',
+        '<script type="module" src="main.js">',
+    ]
+    assert not re.search(r"<style|\bon\w+=|\bstyle=", page + rest)
+    assert re.findall(r'(?:src|href)="([^"]+)"', answer.text)
+
+
+async def test_the_first_picture_is_in_the_page_and_nothing_in_it_can_end_its_element():
+    hostile = "</script><script>alert(1)</script><!--"
+    shown = msgspec.structs.replace(report(), latched=hostile)
+    async with client_of(lambda: pages.seen(shown)) as client:
+        text = (await client.get("/")).text
+    data = text.partition('id="first">')[2].partition("</script>")[0]
+    assert json.loads(data)["report"]["latched"] == hostile
+    assert "<" not in data
+
+
+def test_no_script_of_the_page_makes_markup_of_text():
+    for file in PAGE.glob("*.js"):
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(", file.read_text()
+        )
 
 
 async def test_the_page_is_served_over_a_real_socket_until_it_is_cancelled():
-    listener = listen("127.0.0.1", 0)
-    app = make_app(snapshot, Metrics(lambda: None), ())
-    serving = asyncio.ensure_future(serve(app, listener))
-    async with httpx.AsyncClient(trust_env=False) as client:
-        answer = await client.get(address(listener))
-    serving.cancel()
-    await asyncio.wait([serving])
+    async with (
+        pages.served(pages.app_of(snapshot)) as url,
+        httpx.AsyncClient(trust_env=False) as client,
+    ):
+        answer = await client.get(url)
     assert answer.status_code == 200
     assert "laddermaker" in answer.text
 
@@ -123,63 +172,6 @@ def test_an_address_that_is_taken_is_told_with_what_to_do():
         first.listen()
         with pytest.raises(StatusFault, match="--status-port 0"):
             listen("127.0.0.1", first.getsockname()[1])
-
-
-# --- metrics --------------------------------------------------------------------------------------
-
-
-def samples(metrics: Metrics) -> dict[tuple[str, tuple[str, ...]], float]:
-    return {
-        (sample.name, tuple(value for _, value in sorted(sample.labels.items()))): sample.value
-        for family in text_string_to_metric_families(metrics.text().decode())
-        for sample in family.samples
-    }
-
-
-def test_the_metrics_tell_what_the_report_tells():
-    found = samples(Metrics(report))
-    assert found["laddermaker_pnl_cents", ()] == -7
-    assert found["laddermaker_phase", ("quoting",)] == 1
-    assert found["laddermaker_phase", ("paused",)] == 0
-    assert found["laddermaker_requests_total", ("create",)] == 2
-    assert found["laddermaker_requests_refused_total", ("rate_limited",)] == 1
-    assert found["laddermaker_rung_net_shares", ("X-26Q4-1B",)] == 3
-
-
-def test_before_the_first_picture_there_are_no_figures_of_one():
-    names = {name for name, _ in samples(Metrics(lambda: None))}
-    assert "laddermaker_process_start_time_seconds" in names
-    assert "laddermaker_pnl_cents" not in names
-
-
-def test_requests_are_timed_by_kind_and_answer_and_no_id_is_a_label():
-    metrics = Metrics(report)
-    metrics.did(sent(create(), 1), 0)
-    metrics.did(sent(m.CancelResting(ORDER_ID), 2), 0)
-    metrics.saw(m.Replied(m.RequestId(1), m.Unknown("x")), 20_000_000)
-    found = samples(metrics)
-    assert found["laddermaker_request_seconds_count", ("Unknown", "Create")] == 1
-    assert found["laddermaker_request_seconds_sum", ("Unknown", "Create")] == 0.02
-    assert ORDER_ID not in metrics.text().decode()
-
-
-def test_a_flood_of_new_names_does_not_become_a_flood_of_series():
-    metrics = Metrics(report)
-    for number in range(1_000):
-        metrics.did(m.Noted("info", f"name_{number}", {}), 0)
-    assert sum(name == "laddermaker_notes_total" for name, _ in samples(metrics)) == 200
-
-
-def test_every_family_has_its_own_name_and_says_its_unit():
-    names = [family.name for family in FAMILIES]
-    assert len(names) == len(set(names))
-    units = ("_cents", "_seconds", "_shares", "_orders", "_dollars")
-    counted = {"phase", "requests_in_flight", "tokens", "findings", "rung_quotable"}
-    counted |= {"latched", "breaker_used", "breaker_limit", "foreign_requests_per_second"}
-    counted |= {"event_alarms", "strategy_at_fault", "shadow_stopped"}
-    for family in FAMILIES:
-        assert family.is_total or family.name.endswith(units) or family.name in counted
-        assert family.help.endswith(".")
 
 
 # --- the terminal ---------------------------------------------------------------------------------

@@ -118,7 +118,7 @@ class Process:
             self._stopping = True
         elif isinstance(event, m.PauseRequested):
             self._standing = True
-        elif isinstance(event, m.ResumeRequested):
+        elif isinstance(event, m.ResumeRequested | m.FlattenRequested):
             self._standing = False
         elif isinstance(event, m.LatchCleared):
             self.latched = ""

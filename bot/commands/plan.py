@@ -1,0 +1,181 @@
+"""`bot plan`: what would be sent now, and why, by the bot that runs or by one that began now.
+
+Source: docs/operations.md, Plan; design, The bot, items 2-6.
+"""
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from bot.commands.asking import StatusUrl, running
+from bot.commands.common import (
+    EXIT_VENUE,
+    ConfigPath,
+    duration_ns,
+    fail,
+    faults_told,
+    keep_memory_private,
+    read,
+)
+
+if TYPE_CHECKING:
+    from bot.config import BotConfig, Draft
+    from bot.core.intentions import TraderPlan
+    from bot.io.dryrun import DryPlan
+    from bot.io.embedded import EmbeddedVenue
+
+_EXAMPLE: Final = "Example: bot plan configs/demo.yaml --cold"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("plan", epilog=_EXAMPLE)(plan)
+
+
+def plan(
+    config: ConfigPath,
+    cold: Annotated[
+        bool, typer.Option("--cold", help="Ask no running bot: begin a dry run.")
+    ] = False,
+    wait: Annotated[
+        str, typer.Option(metavar="TIME", help="How long a dry run may take to settle.")
+    ] = "20s",
+    status: StatusUrl = "",
+    state_dir: Annotated[
+        Path | None, typer.Option(help="Where the journal stands, instead of ./state/<name>.")
+    ] = None,
+    json_line: Annotated[bool, typer.Option("--json", help="One line of JSON on stdout.")] = False,
+) -> None:
+    """Show what would be sent now, and why: every order to make, move, cancel or leave alone.
+
+    Asks the bot that runs. With none running the trader begins here and now: it reads and listens
+    at the venue, and every write is withheld, so that nothing is changed there; the state directory
+    is read and not written.
+
+    Ends with 3 when the venue or the key stands in the way, when another bot holds the state
+    directory, and when a dry run did not settle in time: what it waits for is told.
+    """
+    longest_ns = duration_ns("--wait", wait)
+    with faults_told():
+        draft = read(config)
+        page = None if cold else running(draft, status)
+        if page is not None:
+            _tell_running(page.get("/plan.json"), page.base, json_line=json_line)
+            return
+        if status:
+            fail(EXIT_VENUE, f"{status}: no bot answers there; without --status a dry run begins")
+        dry = _dry(draft, state_dir or draft.state.directory, longest_ns)
+    if json_line:
+        import msgspec
+
+        typer.echo(msgspec.json.encode(dry).decode())
+    else:
+        from bot.commands.plan_text import dry_text
+
+        typer.echo(dry_text(dry))
+    if not dry.settled:
+        fail(EXIT_VENUE, f"not settled within {wait}: {_waits_for(dry.plan)}")
+
+
+def _tell_running(body: bytes, base: str, *, json_line: bool) -> None:
+    if json_line:
+        typer.echo(body.decode())
+        return
+    import msgspec
+
+    from bot.commands.plan_text import plan_text
+    from bot.core.intentions import TraderPlan
+
+    try:
+        running = msgspec.json.decode(body, type=TraderPlan)
+    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+        fail(EXIT_VENUE, f"{base}: not the plan of a bot of this version: {fault}")
+    typer.echo(plan_text(running))
+
+
+def _waits_for(plan: "TraderPlan") -> str:
+    if plan.withheld:
+        return plan.withheld
+    blocked = [
+        f"{rung.ticker}: {rung.blocked}"
+        for event in plan.events
+        for rung in event.rungs
+        if rung.blocked
+    ]
+    return "; ".join(blocked) or "no rung can be quoted"
+
+
+# --- a dry run ------------------------------------------------------------------------------------
+
+
+def _dry(draft: "Draft", state: Path, longest_ns: int) -> "DryPlan":
+    from bot.commands.sites import venue_for_a_moment
+    from bot.config import finish
+    from bot.io.statedir import held_by_a_bot
+
+    if held_by_a_bot(state):
+        fail(
+            EXIT_VENUE,
+            f"{state}: a bot runs on it, and its page does not answer where it is configured; "
+            "name the page with --status",
+        )
+    keep_memory_private()
+    with (
+        tempfile.TemporaryDirectory(prefix="bot-plan-") as folder,
+        venue_for_a_moment(draft, Path(folder)) as embedded,
+    ):
+        return _planned(finish(draft), embedded, state, longest_ns)
+
+
+def _planned(
+    config: "BotConfig", embedded: "EmbeddedVenue | None", state: Path, longest_ns: int
+) -> "DryPlan":
+    import anyio
+
+    from bot.commands.sites import site_of
+    from bot.core.trader import Trader
+    from bot.io.clock import Clock
+    from bot.io.dryrun import WishesOnly, dry_run
+    from bot.io.feed import Feed
+    from bot.io.journal import left_in
+    from bot.io.latch import Latch
+    from bot.io.logs import Masker, configure_logs
+    from bot.io.memory import NOTHING_LEFT
+    from bot.io.probe import obstacles
+    from bot.io.rest import Rest
+    from bot.io.watched import Watch
+
+    site, _ = site_of(config, embedded)
+    masker = Masker()
+    for key in (site.key, *site.others.values()):
+        masker.learn(key)
+    configure_logs(masker)
+    watch = Watch(config.strategy_budget_ns)
+    settings = config.trader
+    trader = Trader(settings, watch.wrapped(config.make_strategy), WishesOnly(settings.budget))
+    latched = Latch(state).read()
+    memory = NOTHING_LEFT if embedded is not None else left_in(state)
+
+    async def planned() -> "DryPlan":
+        in_flight = settings.pace.requests_in_flight
+        rest = Rest(site.base_url, site.key, in_flight, others=site.others)
+        try:
+            for found in await obstacles(rest, settings.series_ticker):
+                fail(EXIT_VENUE, f"{found.name}: {found.found}; {found.advice}")
+            return await dry_run(
+                trader,
+                rest,
+                lambda tell: Feed(site.stream_url, tell),
+                memory,
+                watch,
+                Clock(),
+                longest_ns,
+                latched="" if latched is None else latched.reason,
+                new_account=embedded is not None,
+            )
+        finally:
+            await rest.drain()
+
+    return anyio.run(planned, backend_options={"use_uvloop": True})

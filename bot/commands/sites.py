@@ -1,0 +1,69 @@
+"""Where the venue of a configuration is: one that runs elsewhere, or one of our own, started here.
+
+Source: docs/operations.md, Starting and stopping.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.commands.common import key_of
+
+if TYPE_CHECKING:
+    from bot.config import BotConfig, Draft
+    from bot.io.embedded import EmbeddedVenue
+    from bot.io.session import Site
+
+
+def start_venue(
+    draft: "Draft", state: Path, seed: int | None = None, tape: Path | None = None
+) -> "EmbeddedVenue | None":
+    """Start the embedded venue, if that is what is wanted, and do not wait for it.
+
+    Raises ConfigFault for a seed or a tape of a venue that is not our own.
+    """
+    from bot.config import ConfigFault, EmbeddedSettings
+    from bot.io.embedded import EmbeddedVenue
+
+    settings = draft.venue
+    if isinstance(settings, EmbeddedSettings):
+        return EmbeddedVenue.start(settings.config, state, seed, tape)
+    if seed is not None or tape is not None:
+        raise ConfigFault(["--seed and --tape are for the embedded venue; this one is external"])
+    return None
+
+
+@contextmanager
+def venue_for_a_moment(draft: "Draft", folder: Path) -> "Iterator[EmbeddedVenue | None]":
+    """The embedded venue, if that is what is wanted, until the block ends. folder: for its log."""
+    embedded = start_venue(draft, folder)
+    try:
+        yield embedded
+    finally:
+        if embedded is not None:
+            embedded.stop()
+
+
+def site_of(
+    config: "BotConfig", embedded: "EmbeddedVenue | None"
+) -> "tuple[Site, tuple[str, ...]]":
+    """Where the venue is and the key to it; waits for an embedded one. The series it named."""
+    from bot.config import ExternalSettings
+    from bot.core.messages import Key
+    from bot.io import secret
+    from bot.io.embedded import KEY_NAME
+    from bot.io.session import Site
+
+    settings = config.venue
+    if isinstance(settings, ExternalSettings):
+        others = {
+            name: key_of(place)
+            for name, place in ((Key.READ, settings.read_key), (Key.STANDBY, settings.standby_key))
+            if place is not None
+        }
+        return Site(settings.base_url, settings.stream_url, key_of(settings), None, others), ()
+    assert embedded is not None
+    ready = embedded.ready()
+    key = secret.from_file(Path(ready.keys_file), KEY_NAME)
+    return Site(ready.base_url, ready.stream_url, key, embedded), ready.series

@@ -1,0 +1,96 @@
+"""`bot statement`: what a day brought, from the records, closing to the cent.
+
+Source: docs/records.md.
+"""
+
+import datetime
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bot.commands.common import EXIT_CONFIGURATION, EXIT_VENUE, ConfigPath, fail, faults_told, read
+
+if TYPE_CHECKING:
+    from bot.records.day import Day
+
+_EXAMPLE = "Example: bot statement configs/demo.yaml --day 2026-11-20 --csv day.csv --html day.html"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("statement", epilog=_EXAMPLE)(statement)
+
+
+def statement(
+    config: ConfigPath,
+    day: Annotated[
+        str, typer.Option(metavar="YYYY-MM-DD", help="A day of UTC; today if none is named.")
+    ] = "",
+    csv_file: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Every row of it as CSV.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="One page with tables and pictures.")
+    ] = None,
+    account: Annotated[
+        str, typer.Option(metavar="LABEL", help="Which account, where the day has several.")
+    ] = "",
+    state_dir: Annotated[
+        Path | None, typer.Option(help="Where the records stand, instead of ./state/<name>.")
+    ] = None,
+    json_line: Annotated[bool, typer.Option("--json", help="One line of JSON on stdout.")] = False,
+) -> None:
+    """State a day: fills, positions, cash, fees, profit and its sources, markouts, rung by rung.
+
+    Nothing is asked of the venue, and a running bot is not touched. Ends with 3 when there are no
+    records, and when the statement does not close: then it says what differs.
+    """
+    date = _date(day)
+    with faults_told():
+        found, others = _gathered(config, date, account, state_dir)
+    from bot.records.page import page
+    from bot.records.shown import as_csv, as_text, plain
+    from bot.records.statement import state
+
+    told = state(found)
+    try:
+        if csv_file is not None:
+            csv_file.write_text(as_csv(told), encoding="utf-8")
+        if html is not None:
+            html.write_text(page(told, found.profits), encoding="utf-8")
+    except OSError as fault:
+        fail(EXIT_CONFIGURATION, f"{fault.filename}: {fault.strerror}")
+    typer.echo(json.dumps(plain(told)) if json_line else as_text(told))
+    if others and not json_line:
+        typer.echo(f"{others} more accounts have records of that day; name one with --account")
+    raise typer.Exit(0 if told.closes else EXIT_VENUE)
+
+
+def _date(text: str) -> datetime.date:
+    """The day that is meant; ends with 2 for anything that is none."""
+    if not text:
+        return datetime.datetime.now(datetime.UTC).date()
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        fail(EXIT_CONFIGURATION, f"--day {text}: a day such as 2026-11-20")
+
+
+def _gathered(
+    config: Path, date: datetime.date, account: str, state_dir: Path | None
+) -> "tuple[Day, int]":
+    """What the records have of the day, and how many other accounts have something of it."""
+    from bot.companions import existing_store, password_of
+    from bot.records.day import choose, gather
+
+    draft = read(config)
+    state = state_dir or draft.state.directory
+    store = existing_store(draft.records, draft.name, state, password_of(draft.records))
+    try:
+        row, others = choose(store, date, account)
+        return gather(store, row, date, time.time_ns()), others
+    finally:
+        store.close()

@@ -1,0 +1,91 @@
+"""What stands beside a run, made of its configuration: the records that are kept, who is told.
+
+Source: docs/records.md; docs/notices.md.
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.io import secret
+from bot.io.beside import Companion
+from bot.io.notices import Notices, Target, What
+from bot.io.secret import Secret
+from bot.keeping import SQLITE_NAME, NoticeSettings, RecordsSettings
+from bot.keyplaces import KeyPlace, Wrong, check_address
+from bot.records.database import Postgres, Sqlite, StoreFault
+from bot.records.recorder import Recorder
+from bot.records.store import Store
+
+if TYPE_CHECKING:
+    from bot.config import BotConfig
+
+
+def companions_of(config: "BotConfig", state: Path) -> tuple[Companion, ...]:
+    """Those that a configuration asks for. Raises SecretFault when a password or an address that
+    it names cannot be had: that is told before anything is traded."""
+    from bot.config import ExternalSettings
+
+    notices = Notices(config.name, [_target(each) for each in config.notices])
+    found: list[Companion] = [notices] if config.notices else []
+    records = config.records
+    if records.keep:
+        password = password_of(records)
+        venue = config.venue
+        label = venue.base_url if isinstance(venue, ExternalSettings) else "embedded"
+        found.append(
+            Recorder(
+                lambda: open_store(records, config.name, state, password),
+                state,
+                label,
+                keep_days=records.keep_days,
+                password=password,
+                told=lambda text, at_ns: notices.tell(What.DAILY_SUMMARY, text, at_ns),
+            )
+        )
+    return tuple(found)
+
+
+def open_store(records: RecordsSettings, book: str, state: Path, password: Secret | None) -> Store:
+    """The records of a bot. Raises StoreFault."""
+    address = records.address
+    if address is not None:
+        return Store(lambda: Postgres(address, password), book)
+    path = records.file or state / SQLITE_NAME
+    return Store(lambda: Sqlite(path), book)
+
+
+def existing_store(
+    records: RecordsSettings, book: str, state: Path, password: Secret | None
+) -> Store:
+    """The same, but none is made: raises StoreFault when there is no file yet."""
+    path = records.file or state / SQLITE_NAME
+    if not records.keep:
+        raise StoreFault("no records are kept (records.keep: false)")
+    if records.address is None and not path.exists():
+        raise StoreFault(f"{path}: no records there; name the state directory of the bot")
+    return open_store(records, book, state, password)
+
+
+def password_of(records: RecordsSettings) -> Secret | None:
+    """The password of the PostgreSQL, if one is named. Raises SecretFault."""
+    return None if records.password is None else _secret(records.password, "password")
+
+
+def _target(settings: NoticeSettings) -> Target:
+    """A receiver with its address. Raises SecretFault when that is none to send to."""
+    address = _secret(settings.address, "address of the webhook")
+    faults: list[str] = []
+    wrong: Wrong = lambda _, text: faults.append(text)  # noqa: E731 - a list with a name
+    # What stands behind the path of a webhook is its secret, and may hold a query.
+    check_address((), address.reveal().partition("?")[0], ("http", "https"), wrong)
+    if faults:
+        place = settings.address.key_file or f"environment variable {settings.address.key_env}"
+        raise secret.SecretFault(f"{place}: no address of a webhook: {faults[0]}")
+    return Target(address, settings.form, settings.what, settings.per_minute, settings.repeat_s)
+
+
+def _secret(place: KeyPlace, what: str) -> Secret:
+    if place.key_file is not None:
+        return secret.from_file(place.key_file, what=what)
+    assert place.key_env is not None
+    return secret.from_environment(place.key_env, what=what)

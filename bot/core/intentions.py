@@ -1,0 +1,371 @@
+"""What the trader would do next and why: of every order to leave, move, cancel or make, the reason.
+
+Drawn from what the trader believes and wants at one instant, for people alone. Nothing here sends,
+and nothing of the trader is another one for having been asked: a run whose plan was read takes the
+same course as one whose plan was not.
+
+Source: design, The bot, item 10; docs/operations.md, Plan.
+"""
+
+import enum
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from bot.core.cutting import Cut
+from bot.core.order import OwnOrder, State
+from bot.core.picture import limits_used
+from bot.core.report import BreakerReport, Phase
+from bot.core.risk import Bounds, Exposure, Live
+from bot.core.room import Ladder, Rung
+from bot.core.strategy import Levels, Quote
+from bot.core.wishes import WantAmend, WantCancel, WantCreate, Wish, free_shares
+from venue.wire.limits import QTY_MAX
+from venue.wire.money import BookSide, Cents, Price, Qty, canonical
+from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
+
+if TYPE_CHECKING:
+    from bot.core.sending import Sending
+    from bot.core.trader import Trader
+
+
+class Act(enum.StrEnum):
+    """What is to become of an order."""
+
+    CREATE = "create"
+    AMEND = "amend"
+    CANCEL = "cancel"
+    KEEP = "keep"
+    WAIT = "wait"  # a write about it is under way, or has no clear answer yet
+
+
+class Room(msgspec.Struct, frozen=True):
+    """The largest order that one limit by itself still admits; below zero is 0."""
+
+    limit: str
+    qty: Qty
+
+
+class Intention(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to become of one order, canonical YES.
+
+    price, qty: as they shall be, of a cancel as they are. from_price, from_qty: of an amend, as
+    they are. value_cents: of the request, by which those that wait for a token are ranked; turn:
+    its place among them, from 1, cancels first; 0 where none is wanted. room: of a create or an
+    amend, the limit that leaves least, and how many shares of it. held_back: what keeps the request
+    from leaving now; empty where nothing does, and where none is wanted.
+    """
+
+    act: Act
+    side: BookSide
+    price: Price
+    qty: int
+    why: str
+    client_order_id: ClientOrderId | None = None
+    order_id: OrderId | None = None
+    from_price: Price | None = None
+    from_qty: int | None = None
+    value_cents: float = 0.0
+    turn: int = 0
+    room: Room | None = None
+    held_back: str = ""
+
+
+class RungPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """One rung. frame_ns: of the venue, when it showed the book that is believed, `bids` and `asks`
+    with our own in them; confirmed_ns: of our clock, when that was last shown or confirmed.
+    lean_cents: the middle of the two best wanted quotes less the fair value, which is what is held
+    and what it costs to be traded with; None unless both sides are wanted. wanted: the strategy's
+    quotes within the limits; steady: the same without flicker, which is what orders are compared
+    with; cuts: what the limits took off. blocked: why nothing can be quoted, else empty."""
+
+    market_id: MarketId
+    ticker: Ticker
+    blocked: str
+    frame_ns: int | None
+    confirmed_ns: int
+    bids: Levels
+    asks: Levels
+    fair_cents: float | None
+    fair_sd_cents: float | None
+    lean_cents: float | None
+    net_qty: int
+    wanted: tuple[Quote, ...]
+    steady: tuple[Quote, ...]
+    cuts: tuple[Cut, ...]
+    intentions: tuple[Intention, ...]
+
+
+class EventPlan(msgspec.Struct, frozen=True):
+    """One event. pulled: why its strategy is not asked at the moment, else empty. limits: how much
+    of each is used up by what is live and held."""
+
+    event_ticker: Ticker
+    strategy: str
+    pulled: str
+    limits: tuple[BreakerReport, ...]
+    rungs: tuple[RungPlan, ...]
+
+
+class TraderPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """All of it. withheld: why no new order may leave at all, else empty. flattening: why only what
+    shrinks a position is wanted, else empty. tokens: in the bucket of the key that trades, of which
+    `reserve` are for cancels and recovery alone."""
+
+    now_ns: int
+    phase: Phase
+    series_ticker: Ticker
+    withheld: str
+    flattening: str
+    tokens: int
+    reserve: int
+    in_flight: int
+    events: tuple[EventPlan, ...]
+
+    @property
+    def requests(self) -> list[tuple[RungPlan, Intention]]:
+        """What would be sent, held back or not, in the order of its turns."""
+        rows = [
+            (rung, each)
+            for event in self.events
+            for rung in event.rungs
+            for each in rung.intentions
+            if each.turn
+        ]
+        return sorted(rows, key=lambda row: row[1].turn)
+
+
+def rooms(exposure: Exposure, candidate: Live, bounds: Bounds) -> tuple[Room, ...]:
+    """What each limit of an event by itself leaves of an order, the tightest first."""
+    found = [
+        Room(name, exposure.largest(candidate, msgspec.structs.replace(_BOUNDLESS, **{name: left})))
+        for name, left in msgspec.structs.asdict(bounds).items()
+    ]
+    return tuple(sorted(found, key=lambda room: room.qty))
+
+
+SHOWN_LEVELS: Final = 3
+"""Of each side of a book."""
+
+_ANY: Final = 2**53
+_BOUNDLESS: Final = Bounds(
+    loss_cents=Cents(_ANY),
+    position_qty=Qty(_ANY),
+    net_qty=Qty(_ANY),
+    gross_qty=Qty(_ANY),
+    gross_cents=Cents(_ANY),
+    resting_cents=Cents(_ANY),
+)
+
+
+def plan_of(trader: "Trader", sending: "Sending", reserve: int, now_ns: int) -> TraderPlan:
+    """The plan at `now_ns`; changes nothing."""
+    withheld = trader.withheld
+    events = [
+        _event(trader, sending, ladder, withheld, now_ns) for ladder in trader.quoting.ladders
+    ]
+    return TraderPlan(
+        now_ns=now_ns,
+        phase=trader.phase,
+        series_ticker=trader.series_ticker,
+        withheld=withheld,
+        flattening=trader.quoting.flattening,
+        tokens=trader.out.purse.tokens(now_ns),
+        reserve=reserve,
+        in_flight=len(trader.out.pending),
+        events=_with_turns(events),
+    )
+
+
+def _with_turns(events: list[EventPlan]) -> tuple[EventPlan, ...]:
+    """The same, every request with the place in which it would leave."""
+    requests = [
+        each
+        for event in events
+        for rung in event.rungs
+        for each in rung.intentions
+        if each.act in (Act.CREATE, Act.AMEND, Act.CANCEL)
+    ]
+    requests.sort(key=lambda each: (each.act is not Act.CANCEL, -each.value_cents))
+    turns = {id(each): turn for turn, each in enumerate(requests, 1)}
+
+    def turned(rung: RungPlan) -> RungPlan:
+        told = tuple(
+            msgspec.structs.replace(each, turn=turns.get(id(each), 0)) for each in rung.intentions
+        )
+        return msgspec.structs.replace(rung, intentions=told)
+
+    return tuple(
+        msgspec.structs.replace(event, rungs=tuple(turned(rung) for rung in event.rungs))
+        for event in events
+    )
+
+
+def _event(
+    trader: "Trader", sending: "Sending", ladder: Ladder, withheld: str, now_ns: int
+) -> EventPlan:
+    quoting, strategy = trader.quoting, ladder.strategy
+    exposure, bounds = quoting.exposure(ladder), quoting.bounds(ladder)
+    cuts = quoting.cuts(ladder)
+    rungs = []
+    for rung in ladder.rungs:
+        orders = trader.desk.live(rung.market_id)
+        yes_qty, no_qty = trader.ledgers.holdings(rung.market_id)
+        wishes = rung.foreseen(orders, free_shares(yes_qty, no_qty, orders), now_ns)
+        asked = _Asked(sending, exposure, bounds, rung, withheld, now_ns)
+        mine = tuple(cut for cut in cuts if cut.market_id == rung.market_id)
+        rungs.append(_rung(rung, yes_qty - no_qty, mine, tuple(asked.intentions(orders, wishes))))
+    return EventPlan(
+        ladder.event.event_ticker,
+        strategy.name or type(strategy).__name__,
+        _pulled(ladder, now_ns),
+        limits_used(exposure, bounds),
+        tuple(rungs),
+    )
+
+
+def _pulled(ladder: Ladder, now_ns: int) -> str:
+    """Why the strategy of an event is not asked now; empty when it is."""
+    if not ladder.is_open:
+        return f"event {ladder.event.status}"
+    if not ladder.is_understood:
+        return "neither a survival ladder nor one binary market"
+    if now_ns < ladder.pulled_until_ns:
+        return ladder.conduct.fault
+    if ladder.news.was_pulled:
+        return f"news: {ladder.news.why}"
+    return ""
+
+
+def _rung(
+    rung: Rung, net_qty: int, cuts: tuple[Cut, ...], intentions: tuple[Intention, ...]
+) -> RungPlan:
+    fair = rung.fair
+    return RungPlan(
+        market_id=rung.market_id,
+        ticker=rung.market.ticker,
+        blocked=rung.blocked,
+        frame_ns=rung.book.ts_ns,
+        confirmed_ns=rung.confirmed_ns,
+        bids=rung.book.bids[:SHOWN_LEVELS],
+        asks=rung.book.asks[:SHOWN_LEVELS],
+        fair_cents=None if fair is None else fair.value_cents,
+        fair_sd_cents=None if fair is None else fair.sd_cents,
+        lean_cents=_lean_cents(rung),
+        net_qty=net_qty,
+        wanted=rung.wanted,
+        steady=tuple(rung.planned),
+        cuts=cuts,
+        intentions=intentions,
+    )
+
+
+def _lean_cents(rung: Rung) -> float | None:
+    bids = [quote.price for quote in rung.wanted if quote.side is BookSide.BID]
+    asks = [quote.price for quote in rung.wanted if quote.side is BookSide.ASK]
+    if rung.fair is None or not bids or not asks:
+        return None
+    return (max(bids) + min(asks)) / 2 - rung.fair.value_cents
+
+
+class _Asked:
+    """One rung, asked what is to become of its orders."""
+
+    def __init__(
+        self,
+        sending: "Sending",
+        exposure: Exposure,
+        bounds: Bounds,
+        rung: Rung,
+        withheld: str,
+        now_ns: int,
+    ) -> None:
+        self._sending = sending
+        self._exposure = exposure
+        self._bounds = bounds
+        self._rung = rung
+        self._withheld = withheld
+        self._now_ns = now_ns
+
+    def intentions(self, orders: Sequence[OwnOrder], wishes: Sequence[Wish]) -> Iterator[Intention]:
+        """Of every order there is, and of those that are wanted."""
+        about = {id(wish.order): wish for wish in wishes if not isinstance(wish, WantCreate)}
+        for own in orders:
+            wish = about.get(id(own))
+            if wish is None:
+                yield _left(own)
+            elif isinstance(wish, WantCancel):
+                yield self._cancel(own, wish)
+            else:
+                yield self._amend(own, wish)
+        for each in wishes:
+            if isinstance(each, WantCreate):
+                yield self._create(each)
+
+    def _held_back(self, wish: Wish) -> str:
+        return self._sending.held_back(self._rung, wish, self._now_ns)
+
+    def _room(self, candidate: Live) -> Room:
+        return rooms(self._exposure, candidate, self._bounds)[0]
+
+    def _create(self, wish: WantCreate) -> Intention:
+        return Intention(
+            act=Act.CREATE,
+            side=wish.side,
+            price=wish.price,
+            qty=wish.qty,
+            why=wish.why,
+            value_cents=wish.value,
+            room=self._room(self._rung.live(wish, QTY_MAX)),
+            held_back=self._withheld or self._held_back(wish),
+        )
+
+    def _cancel(self, own: OwnOrder, wish: WantCancel) -> Intention:
+        return Intention(
+            act=Act.CANCEL,
+            side=own.side,
+            price=own.level,
+            qty=own.remaining,
+            why=wish.why,
+            client_order_id=own.client_order_id,
+            order_id=own.order_id,
+            value_cents=wish.value,
+            held_back=self._held_back(wish),
+        )
+
+    def _amend(self, own: OwnOrder, wish: WantAmend) -> Intention:
+        amend, before = wish.amend, own.exposure()
+        own_price = own.price if amend.price is None else amend.price
+        self._exposure.remove(before)
+        room = self._room(Live(own.market_id, own.outcome, own.own_side, own_price, Qty(QTY_MAX)))
+        self._exposure.add(before)
+        return Intention(
+            act=Act.AMEND,
+            side=own.side,
+            price=canonical(own.outcome, own_price),
+            qty=own.remaining if amend.qty is None else amend.qty,
+            why=wish.why,
+            client_order_id=own.client_order_id,
+            order_id=own.order_id,
+            from_price=own.level,
+            from_qty=own.remaining,
+            value_cents=wish.value,
+            room=room,
+            held_back=self._withheld or self._held_back(wish),
+        )
+
+
+def _left(own: OwnOrder) -> Intention:
+    """An order about which nothing is wished: it stays, or something of it is under way."""
+    rests = own.state is State.OPEN
+    return Intention(
+        act=Act.KEEP if rests else Act.WAIT,
+        side=own.side,
+        price=own.level,
+        qty=own.remaining if rests else own.may_fill,
+        why=own.why,
+        client_order_id=own.client_order_id,
+        order_id=own.order_id,
+        held_back="" if rests else own.state,
+    )

@@ -1,0 +1,244 @@
+"""Which outcome won on a rung that has resolved: told from the cash that its shares paid.
+
+The venue does not publish winners. Shares leave the list of positions when they pay, so a balance
+read after they were seen gone holds what they paid, be it nothing. A ladder resolves as a ladder
+can: no rung pays YES above one that pays NO. When the rungs that have paid can have come to that
+cash in one way only, their winners are known; what rungs of other series were paid need not be.
+
+Source: reliability, B9; silences S5, S22.
+"""
+
+from collections.abc import Iterable, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+import msgspec
+
+from bot.core.portfolio import Portfolio
+from venue.wire import model
+from venue.wire.money import PAYOUT_CENTS, Outcome
+from venue.wire.names import MarketId, Ticker
+
+SETTLES_WITHIN_NS: Final = 60 * 10**9
+"""So long after a rung was seen resolved its shares may still wait to be paid."""
+
+_SUMS_MAX: Final = 50_000
+"""Sums of cash that are looked at; with more, nothing is settled."""
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """A resolved rung whose shares wait for their winner. ours: its profit is ours to account for.
+
+    strike: its place on the ladder; None on a binary market, and where it is not known.
+    """
+
+    market_id: MarketId
+    event_ticker: Ticker
+    strike: Decimal | None
+    yes_qty: int
+    no_qty: int
+    ours: bool
+
+    def pays(self, winner: Outcome) -> int:
+        """Cents that its shares pay."""
+        return PAYOUT_CENTS * (self.yes_qty if winner is Outcome.YES else self.no_qty)
+
+
+class _Way(msgspec.Struct, frozen=True):
+    """One way in which rungs can have resolved. own: what each of ours was paid by it."""
+
+    own: tuple[int, ...]
+    winners: tuple[tuple[MarketId, Outcome], ...]
+
+
+Known = Mapping[Ticker, Iterable[tuple[Decimal, Outcome]]]
+"""Strikes and winners of the rungs of an event that have settled already."""
+
+
+def winners_by_cash(
+    received_cents: int, waiting: Iterable[Waiting], known: Known
+) -> dict[MarketId, Outcome] | None:
+    """The winners by which these rungs paid exactly this cash; None when ours can have been paid it
+    in several ways, or in none."""
+    # By sum, two ways at most that pay ours differently: with two it is open anyhow.
+    sums: dict[int, list[_Way]] = {0: [_Way((), ())]}
+    for group in _groups(waiting):
+        grown: dict[int, list[_Way]] = {}
+        for paid, way in _ways(group, tuple(known.get(group[0].event_ticker, ()))):
+            for so_far, before in sums.items():
+                if so_far + paid <= received_cents:
+                    _add(grown.setdefault(so_far + paid, []), before, way)
+        sums = grown
+        if len(sums) > _SUMS_MAX:
+            return None
+    found = sums.get(received_cents, [])
+    return dict(found[0].winners) if len(found) == 1 else None
+
+
+def _add(there: list[_Way], before: list[_Way], way: _Way) -> None:
+    for each in before:
+        joined = _Way((*each.own, *way.own), (*each.winners, *way.winners))
+        if len(there) < 2 and all(joined.own != other.own for other in there):
+            there.append(joined)
+
+
+def _groups(waiting: Iterable[Waiting]) -> list[list[Waiting]]:
+    """The rungs of each ladder together, lowest strike first; each without a strike by itself."""
+    ladders: dict[Ticker, list[Waiting]] = {}
+    alone: list[list[Waiting]] = []
+    for rung in waiting:
+        if rung.strike is None:
+            alone.append([rung])
+        else:
+            ladders.setdefault(rung.event_ticker, []).append(rung)
+    for ladder in ladders.values():
+        ladder.sort(key=lambda rung: (rung.strike, rung.market_id))
+    return [*ladders.values(), *alone]
+
+
+def _ways(
+    rungs: list[Waiting], known: tuple[tuple[Decimal, Outcome], ...]
+) -> Iterable[tuple[int, _Way]]:
+    """Every way in which rungs of one group can have resolved, with what it pays; of those that
+    pay each rung of ours the same the first."""
+    seen: dict[tuple[int, tuple[int, ...]], None] = {}
+    for cut in range(len(rungs) + 1):
+        winners = [Outcome.YES] * cut + [Outcome.NO] * (len(rungs) - cut)
+        pairs = list(zip(rungs, winners, strict=True))
+        if not all(_fits(rung, winner, known) for rung, winner in pairs):
+            continue
+        paid = sum(rung.pays(winner) for rung, winner in pairs)
+        own = tuple(rung.pays(winner) for rung, winner in pairs if rung.ours)
+        if (paid, own) not in seen:
+            seen[paid, own] = None
+            yield paid, _Way(own, tuple((rung.market_id, winner) for rung, winner in pairs))
+
+
+def _fits(rung: Waiting, winner: Outcome, known: tuple[tuple[Decimal, Outcome], ...]) -> bool:
+    """Whether a rung may resolve so beside those of its ladder that have settled."""
+    if rung.strike is None:
+        return True
+    if winner is Outcome.YES:
+        return all(won is Outcome.YES for strike, won in known if strike < rung.strike)
+    return all(won is Outcome.NO for strike, won in known if strike > rung.strike)
+
+
+class _Resolved(msgspec.Struct):
+    """A market that has resolved. paid_ns: when its shares were seen gone, once they were."""
+
+    seen_ns: int
+    paid_ns: int | None = None
+
+
+class Settling:
+    """The rungs that have resolved, until their winners are known and their event is forgotten."""
+
+    def __init__(self, book: Portfolio, read_lag_ns: int) -> None:
+        self._book = book
+        self._lag_ns = read_lag_ns
+        self._listed: dict[MarketId, tuple[Ticker, Decimal | None, bool]] = {}
+        self._resolved: dict[MarketId, _Resolved] = {}
+
+    def listed(self, market: model.Market, *, ours: bool) -> None:
+        """A market of ours, or of another series on the account, is known."""
+        strike = _decimal(market.strike_value)
+        self._listed[market.market_id] = (market.event_ticker, strike, ours)
+
+    def is_listed(self, market_id: MarketId) -> bool:
+        """Whether a market is known, whosever it is."""
+        return market_id in self._listed
+
+    def resolved(self, market_id: MarketId, now_ns: int) -> None:
+        """A market has resolved; again changes nothing."""
+        if market_id not in self._resolved:
+            self._resolved[market_id] = _Resolved(now_ns)
+
+    def is_resolved(self, market_id: MarketId) -> bool:
+        """Whether a market has resolved."""
+        return market_id in self._resolved
+
+    def resolved_ns(self, market_id: MarketId) -> int | None:
+        """When a market was first seen resolved; None when it has not been."""
+        found = self._resolved.get(market_id)
+        return None if found is None else found.seen_ns
+
+    def positions_read(self, held: Mapping[tuple[MarketId, Outcome], int], ended_ns: int) -> None:
+        """A list of positions that shows every booked fill: what it lacks has been paid.
+
+        Shares of a market that nobody listed here leave it for no other reason (S22).
+        """
+        for market_id in self._book.unlisted_holdings():
+            if not self._is_held(held, market_id):
+                self.resolved(market_id, ended_ns)
+        for market_id, found in self._resolved.items():
+            if found.paid_ns is None and not self._is_held(held, market_id):
+                found.paid_ns = ended_ns
+
+    def _is_held(self, held: Mapping[tuple[MarketId, Outcome], int], market_id: MarketId) -> bool:
+        return any(held.get((market_id, outcome), 0) for outcome in Outcome)
+
+    def waiting(self, paid_before_ns: int | None = None) -> list[Waiting]:
+        """Resolved rungs whose shares wait for a winner; those alone that a balance read begun at
+        `paid_before_ns` must show as paid, if that is given."""
+        found = []
+        for market_id, each in self._resolved.items():
+            yes_qty, no_qty = self._book.holdings(market_id)
+            if not (yes_qty or no_qty) or self._book.winner(market_id) is not None:
+                continue
+            if paid_before_ns is not None and (
+                each.paid_ns is None or paid_before_ns <= each.paid_ns + self._lag_ns
+            ):
+                continue
+            event_ticker, strike, ours = self._listed.get(market_id, (Ticker(""), None, False))
+            found.append(Waiting(market_id, event_ticker, strike, yes_qty, no_qty, ours))
+        return found
+
+    def may_yet_pay(self, now_ns: int) -> bool:
+        """Whether shares of a rung that resolved of late wait to be seen paid."""
+        return any(
+            now_ns < self._resolved[rung.market_id].seen_ns + SETTLES_WITHIN_NS
+            for rung in self.waiting()
+        )
+
+    def winners(self, received_cents: int, begun_ns: int) -> dict[MarketId, Outcome]:
+        """The winners that a balance read begun at `begun_ns` tells, if it tells any.
+
+        received_cents: what it has beyond the cash of the fills and of what has settled before.
+        """
+        known: dict[Ticker, list[tuple[Decimal, Outcome]]] = {}
+        for market_id in self._resolved:
+            winner = self._book.winner(market_id)
+            event_ticker, strike, _ = self._listed.get(market_id, (Ticker(""), None, False))
+            if winner is not None and strike is not None:
+                known.setdefault(event_ticker, []).append((strike, winner))
+        paid = self.waiting(begun_ns)
+        if not paid or len(paid) < len(self.waiting()):
+            # What is about to be paid, or just was, could be taken for what these were paid.
+            return {}
+        return winners_by_cash(received_cents, paid, known) or {}
+
+    def paid_out(self, positions: Mapping[tuple[MarketId, Outcome], int]) -> list[MarketId]:
+        """Resolved rungs that must have paid before the books were opened: they show no position
+        and the fills leave some."""
+        return [
+            rung.market_id
+            for rung in self.waiting()
+            if not self._is_held(positions, rung.market_id)
+        ]
+
+    def forget(self, event_ticker: Ticker) -> None:
+        """Drop the markets of an event."""
+        gone = [key for key, (event, _, _) in self._listed.items() if event == event_ticker]
+        for market_id in gone:
+            del self._listed[market_id]
+            self._resolved.pop(market_id, None)
+
+
+def _decimal(text: str | None) -> Decimal | None:
+    if text is None:
+        return None
+    try:
+        found = Decimal(text)
+    except InvalidOperation:
+        return None
+    return found if found.is_finite() else None

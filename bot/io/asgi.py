@@ -1,0 +1,67 @@
+"""The few types of ASGI that the status page speaks, and how one answer is sent.
+
+Source: design, The bot, item 10.
+"""
+
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any, Final
+
+import msgspec
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Headers = Iterable[tuple[bytes, bytes]]
+
+TEXT: Final = "text/plain; charset=utf-8"
+JSON: Final = "application/json"
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """One whole response."""
+
+    status: int
+    kind: str
+    body: bytes
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+def said(status: int, text: str, *headers: tuple[bytes, bytes]) -> Answer:
+    """A line of text."""
+    return Answer(status, TEXT, text.encode() + b"\n", headers)
+
+
+async def reply(send: Send, answer: Answer, headers: Headers) -> None:
+    """Send a whole response."""
+    length = b"%d" % len(answer.body)
+    named = ((b"content-type", answer.kind.encode()), (b"content-length", length))
+    await send(
+        {
+            "type": "http.response.start",
+            "status": answer.status,
+            "headers": [*named, *answer.headers, *headers],
+        }
+    )
+    await send({"type": "http.response.body", "body": answer.body})
+
+
+async def body_of(receive: Receive, most: int) -> bytes | None:
+    """The request's body; None when it is longer than `most`, or the caller has gone."""
+    parts = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        parts += message.get("body", b"")
+        if len(parts) > most:
+            return None
+        if not message.get("more_body", False):
+            return bytes(parts)
+
+
+def header(scope: Message, name: bytes) -> str | None:
+    """A header's value; None when it is absent, "" when it is there more than once."""
+    found = [value for key, value in scope["headers"] if key == name]
+    if not found:
+        return None
+    return found[0].decode("latin-1") if len(found) == 1 else ""

@@ -1,0 +1,388 @@
+"""The table of metrics that are read off a report: what is quoted, sent and believed.
+
+One row per metric: name, help, labels, and how its samples are read. Labels come from closed sets
+and from the rungs and events of one series. What tells of money has a table of its own
+(`metrics_money`), and so has what only the shell can count (`metrics_counted`).
+
+Source: design, The bot, item 10; reliability, row 110; strategy, 3, Metrics.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+from bot.core.distribution import KINDS
+from bot.core.report import BreakerReport, Phase, Report, RungReport
+from bot.core.spend import Lane
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import BookSide
+
+Sample = tuple[tuple[str, ...], float]
+_T = TypeVar("_T")
+
+
+class Family(msgspec.Struct, Generic[_T], frozen=True):
+    """One metric. `values` reads its samples, one per set of label values, off what it is told."""
+
+    name: str
+    help: str
+    labels: tuple[str, ...]
+    values: Callable[[_T], Iterable[Sample]]
+    is_total: bool = False
+
+
+FINDINGS_MAX: Final = 64
+_LIVE: Final = frozenset({"open", "amending"})
+
+
+def one(value: float | None) -> list[Sample]:
+    """The sample of a metric without labels; none while its value is not known."""
+    return [] if value is None else [((), float(value))]
+
+
+def seconds(value_ns: int | None) -> float | None:
+    """Nanoseconds as seconds."""
+    return None if value_ns is None else value_ns / NS_PER_SECOND
+
+
+def rungs(report: Report) -> Iterator[RungReport]:
+    """Every rung of a report."""
+    return (rung for event in report.events for rung in event.rungs)
+
+
+def per_rung(value: Callable[[RungReport], float | None]) -> Callable[[Report], list[Sample]]:
+    """A sample for every rung where the value is known."""
+
+    def values(report: Report) -> list[Sample]:
+        found = [(rung.ticker, value(rung)) for rung in rungs(report)]
+        return [((ticker,), float(each)) for ticker, each in found if each is not None]
+
+    return values
+
+
+def per_side(value: Callable[[RungReport, BookSide], float]) -> Callable[[Report], list[Sample]]:
+    """A sample for both sides of every rung."""
+    return lambda report: [
+        ((rung.ticker, side.value), float(value(rung, side)))
+        for rung in rungs(report)
+        for side in BookSide
+    ]
+
+
+def named(counts: dict[str, int]) -> list[Sample]:
+    """A sample for every name that was counted."""
+    return [((name,), float(count)) for name, count in sorted(counts.items())]
+
+
+def levels(of: Callable[[BreakerReport], int]) -> Callable[[Report], list[Sample]]:
+    """A sample for every limit of every event."""
+    return lambda report: [
+        ((event.event_ticker, each.name), float(of(each)))
+        for event in report.events
+        for each in event.limits
+    ]
+
+
+def finding_names(report: Report) -> list[str]:
+    """The names of the findings that stand, without their texts."""
+    return sorted({text.partition(":")[0] for text in report.findings})[:FINDINGS_MAX]
+
+
+def _wanted(rung: RungReport, side: BookSide) -> int:
+    wanted = rung.wanted_bids if side is BookSide.BID else rung.wanted_asks
+    return sum(qty for _, qty in wanted)
+
+
+def _resting(rung: RungReport, side: BookSide) -> int:
+    return sum(o.remaining_qty for o in rung.orders if o.side is side and o.state in _LIVE)
+
+
+STATE: Final[tuple[Family[Report], ...]] = (
+    Family(
+        "phase",
+        "1 for what the trader is doing, 0 for the rest.",
+        ("phase",),
+        lambda r: [((phase.value,), float(r.phase is phase)) for phase in Phase],
+    ),
+    Family(
+        "flattening",
+        "1 while only what shrinks a position is quoted.",
+        (),
+        lambda r: one(float(bool(r.flattening))),
+    ),
+    Family(
+        "latched",
+        "1 while nothing is quoted until a person clears the latch.",
+        (),
+        lambda r: one(float(bool(r.latched))),
+    ),
+    Family(
+        "config_changes",
+        "Changes of the configuration by what became of them: applied, refused, rolled back.",
+        ("outcome",),
+        lambda r: [
+            (("applied",), float(r.config.applied)),
+            (("refused",), float(r.config.refused)),
+            (("rolled_back",), float(r.config.rolled_back)),
+        ],
+        True,
+    ),
+    Family(
+        "config_at_fault",
+        "1 while the newest change of the configuration file does not hold.",
+        (),
+        lambda r: one(float(bool(r.config.fault))),
+    ),
+    Family("findings", "Things a person should look at.", (), lambda r: one(len(r.findings))),
+    Family(
+        "finding",
+        "1 for every thing that a person should look at, by name.",
+        ("finding",),
+        lambda r: [((name,), 1.0) for name in finding_names(r)],
+    ),
+    Family(
+        "breaker_used",
+        "How much of a breaker's limit is used up, in the unit of its name.",
+        ("breaker",),
+        lambda r: [((each.name,), float(each.used)) for each in r.breakers],
+    ),
+    Family(
+        "breaker_limit",
+        "What trips the breaker when it is passed, in the unit of its name.",
+        ("breaker",),
+        lambda r: [((each.name,), float(each.limit)) for each in r.breakers],
+    ),
+    Family(
+        "breaker_trips",
+        "Times a breaker tripped.",
+        ("breaker",),
+        lambda r: named({each.name: 0 for each in r.breakers} | r.counters.breaker_trips),
+        True,
+    ),
+)
+
+FEED: Final[tuple[Family[Report], ...]] = (
+    Family(
+        "feed_age_seconds",
+        "Since the channel last answered.",
+        (),
+        lambda r: one(None if r.feed_heard_ns is None else seconds(r.now_ns - r.feed_heard_ns)),
+    ),
+    Family(
+        "rung_book_age_seconds",
+        "Since the rung's book was last confirmed.",
+        ("rung",),
+        per_rung(lambda g: seconds(g.book_age_ns)),
+    ),
+    Family("frames", "Frames of the channel.", (), lambda r: one(r.counters.frames), True),
+    Family(
+        "frames_garbled",
+        "Frames that could not be read.",
+        (),
+        lambda r: one(r.counters.frames_garbled),
+        True,
+    ),
+    Family("rung_fair_cents", "Fair value.", ("rung",), per_rung(lambda g: g.fair_cents)),
+    Family(
+        "event_implied_median_dollars",
+        "The value that the fair curve takes to be as likely passed as not.",
+        ("event",),
+        lambda r: [
+            ((e.event_ticker,), e.implied.median)
+            for e in r.events
+            if e.implied is not None and e.implied.median is not None
+        ],
+    ),
+    Family(
+        "event_alarms",
+        "Contradictions in the prices of a ladder, by kind.",
+        ("event", "kind"),
+        lambda r: [
+            ((e.event_ticker, kind), float(sum(alarm.kind == kind for alarm in e.alarms)))
+            for e in r.events
+            for kind in KINDS
+        ],
+    ),
+    Family(
+        "news_pulls",
+        "Times that news pulled all rungs of an event.",
+        (),
+        lambda r: one(r.counters.news_pulls),
+        True,
+    ),
+)
+
+QUOTES: Final[tuple[Family[Report], ...]] = (
+    Family("decisions", "Decisions of an event.", (), lambda r: one(r.counters.decisions), True),
+    Family(
+        "rung_quotable",
+        "1 when the rung can be quoted.",
+        ("rung",),
+        per_rung(lambda g: float(not g.blocked)),
+    ),
+    Family(
+        "rung_wanted_shares",
+        "Shares that orders are steered to.",
+        ("rung", "side"),
+        per_side(_wanted),
+    ),
+    Family(
+        "rung_resting_shares",
+        "Shares of ours that rest.",
+        ("rung", "side"),
+        per_side(_resting),
+    ),
+    Family(
+        "rung_on_target",
+        "1 when all that is wanted on a side of a rung rests there.",
+        ("rung", "side"),
+        per_side(lambda g, side: float(side in g.on_target)),
+    ),
+    Family(
+        "rung_orders",
+        "Orders of ours that may be live.",
+        ("rung",),
+        per_rung(lambda g: len(g.orders)),
+    ),
+    Family(
+        "event_quotes_cut",
+        "Wanted quotes that a limit makes smaller or leaves out, by limit.",
+        ("event", "limit"),
+        lambda r: [
+            ((e.event_ticker, name), float(count))
+            for e in r.events
+            for name, count in sorted(e.cuts.items())
+        ],
+    ),
+    Family(
+        "strategy_errors",
+        "Times a strategy raised or returned nonsense.",
+        (),
+        lambda r: one(r.counters.strategy_errors),
+        True,
+    ),
+    Family(
+        "strategy_overruns",
+        "Calls of a strategy that took too long.",
+        (),
+        lambda r: one(r.counters.strategy_overruns),
+        True,
+    ),
+    Family(
+        "strategy_interrupted",
+        "Calls of a strategy that were ended by force.",
+        (),
+        lambda r: one(r.counters.strategy_interrupted),
+        True,
+    ),
+    Family(
+        "strategy_at_fault",
+        "1 from a fault of an event's strategy until it has behaved.",
+        ("event",),
+        lambda r: [((e.event_ticker,), float(bool(e.strategy_fault))) for e in r.events],
+    ),
+)
+
+ORDERS: Final[tuple[Family[Report], ...]] = (
+    Family("resting_orders", "Orders of ours that may be live.", (), lambda r: one(r.resting)),
+    Family(
+        "unknown_orders",
+        "Orders whose last request has no definite answer.",
+        (),
+        lambda r: one(r.unknown_open),
+    ),
+    Family(
+        "unknown_oldest_seconds",
+        "Age of the oldest order without a definite answer; 0 without one.",
+        (),
+        lambda r: one(seconds(r.unknown_oldest_ns)),
+    ),
+    Family("requests_in_flight", "Requests without an answer yet.", (), lambda r: one(r.in_flight)),
+    Family("requests", "Requests sent.", ("kind",), lambda r: named(r.counters.requests), True),
+    Family(
+        "requests_refused",
+        "Requests refused.",
+        ("code",),
+        lambda r: named(r.counters.refused),
+        True,
+    ),
+    Family(
+        "requests_denied",
+        "Requests that had to wait for a token of our own, by lane, once a decision.",
+        ("lane",),
+        lambda r: named({lane.name.lower(): 0 for lane in Lane} | r.counters.denied),
+        True,
+    ),
+    Family(
+        "held_back",
+        "Orders and changes that a limit held back as they were to leave, by limit.",
+        ("limit",),
+        lambda r: named(r.counters.held_back),
+        True,
+    ),
+    Family(
+        "answers_unknown",
+        "Requests without a definite answer.",
+        (),
+        lambda r: one(r.counters.unknown_answers),
+        True,
+    ),
+    Family("rate_limited", "Answers of 429.", (), lambda r: one(r.counters.rate_limited), True),
+    Family("tokens", "Requests that may be sent at once.", (), lambda r: one(r.tokens)),
+    Family(
+        "tokens_reserve",
+        "Tokens of those that only cancels and recovery may use.",
+        (),
+        lambda r: one(None if r.budget is None else r.budget.reserve),
+    ),
+    Family(
+        "tokens_burst",
+        "Tokens at most.",
+        (),
+        lambda r: one(None if r.budget is None else r.budget.burst),
+    ),
+    Family(
+        "closed_seconds",
+        "How long nothing may leave yet because the venue said wait.",
+        (),
+        lambda r: one(None if r.budget is None else seconds(r.budget.waits_ns)),
+    ),
+    Family(
+        "time_to_flat_seconds",
+        "How long cancelling everything would take with the tokens there are.",
+        (),
+        lambda r: one(seconds(r.flat_ns)),
+    ),
+    Family(
+        "foreign_requests_per_second",
+        "Requests of somebody else on our keys, where they are a finding.",
+        (),
+        lambda r: one(r.foreign_per_second),
+    ),
+    Family(
+        "amends",
+        "Amends by whether the place in the queue was kept.",
+        ("place",),
+        lambda r: [
+            (("kept",), float(r.counters.amends_kept_place)),
+            (("lost",), float(r.counters.amends_lost_place)),
+        ],
+        True,
+    ),
+    Family(
+        "beyond_caps",
+        "Creates and new prices held back by the caps on one order.",
+        (),
+        lambda r: one(r.counters.beyond_caps),
+        True,
+    ),
+    Family("self_trades", "Self-trades seen.", (), lambda r: one(r.counters.self_trades), True),
+    Family(
+        "takes",
+        "Orders that trade at once, by what became of them; or why they were dropped.",
+        ("fate",),
+        lambda r: named(r.counters.takes),
+        True,
+    ),
+)

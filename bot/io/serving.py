@@ -1,0 +1,108 @@
+"""Serves the status page on a listening socket: loopback unless told else, few and bounded readers.
+
+Source: design, The bot, item 10; reliability, rows 106, 111.
+"""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+import uvicorn
+
+from bot.io.asgi import Message, Receive, Send
+from bot.io.faults import ShellFault
+
+_CONNECTIONS_MAX: Final = 64
+_STUCK_MS: Final = 10_000
+"""A peer that takes nothing of what is sent for so long is cut off by the kernel."""
+
+
+class StatusFault(ShellFault):
+    """The status page cannot listen; the text says what to do."""
+
+
+class App(Protocol):
+    """What is served."""
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        ...
+
+    async def keep(self) -> None:
+        """What is done beside, until cancelled."""
+        ...
+
+    def close(self) -> None:
+        """End every answer that goes on, in good order."""
+        ...
+
+
+def listen(host: str, port: int, stuck_ms: int = _STUCK_MS) -> socket.socket:
+    """A listening socket for the page. Raises StatusFault when the address cannot be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):
+            # What is accepted here inherits it.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, stuck_ms)
+        listener.bind((host, port))
+        # From here on a browser waits instead of being turned away while the bot starts.
+        listener.listen()
+    except OSError as fault:
+        listener.close()
+        raise StatusFault(
+            f"status page: {host}:{port} cannot be bound: {fault.strerror}; "
+            "try --status-port 0 or another port"
+        ) from None
+    return listener
+
+
+def address(listener: socket.socket) -> str:
+    """Where a browser on this machine finds the page."""
+    host, port = listener.getsockname()[:2]
+    if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+        host = "localhost"
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn that leaves the signals to the process."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture nothing: the runner owns the signals."""
+        yield
+
+
+async def serve(app: App, listener: socket.socket) -> None:
+    """Serve until cancelled, or until what the app does beside has failed."""
+    config = uvicorn.Config(
+        app,
+        loop="none",
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=_CONNECTIONS_MAX,
+        timeout_graceful_shutdown=1,
+    )
+    server = _Server(config)
+    serving = asyncio.ensure_future(server.serve([listener]))
+    keeping = asyncio.ensure_future(app.keep())
+    try:
+        await asyncio.wait((serving, keeping), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        # A cancelled server would leave its sockets open.
+        server.should_exit = True
+        app.close()
+        keeping.cancel()
+        await asyncio.wait((serving, keeping))
+    if not keeping.cancelled():
+        keeping.result()
+    serving.result()

@@ -1,0 +1,56 @@
+"""The signals of a running bot: SIGINT and SIGTERM stop it, SIGUSR1 pauses, SIGUSR2 resumes.
+
+One process has one handler of each; with several series every one of them is told.
+
+Source: docs/operations.md, Starting and stopping; reliability, row 65.
+"""
+
+import asyncio
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, Protocol
+
+from bot.core import messages as m
+
+_STOPS: Final = (signal.SIGINT, signal.SIGTERM)
+_TELLS: Final[dict[signal.Signals, m.Event]] = {
+    signal.SIGUSR1: m.PauseRequested("SIGUSR1"),
+    signal.SIGUSR2: m.ResumeRequested(),
+}
+
+
+class Told(Protocol):
+    """Whoever hears of a signal."""
+
+    def tell(self, event: m.Event) -> None:
+        """Take an event."""
+        ...
+
+    def asked_to_stop(self, name: str) -> None:
+        """A signal of this name asks for the end."""
+        ...
+
+
+@contextmanager
+def signals_to(told: Sequence[Told]) -> Iterator[None]:
+    """Let every one of them hear of the signals until the block ends."""
+    loop = asyncio.get_running_loop()
+
+    def stop(name: str) -> None:
+        for each in told:
+            each.asked_to_stop(name)
+
+    def tell(event: m.Event) -> None:
+        for each in told:
+            each.tell(event)
+
+    for number in _STOPS:
+        loop.add_signal_handler(number, stop, number.name)
+    for number, event in _TELLS.items():
+        loop.add_signal_handler(number, tell, event)
+    try:
+        yield
+    finally:
+        for number in (*_STOPS, *_TELLS):
+            loop.remove_signal_handler(number)

@@ -1,0 +1,474 @@
+"""Why an order was made, changed or cancelled: the run lived again up to there, and looked into.
+
+The trader is a pure function of its events, so the one that lives a journalled run again stands, at
+the event of which a request came, where the first one stood: its frame, its curve, what its
+strategy asked for, what the limits left of that, which change was planned, and the token it took.
+Nothing of this is written while trading, so it costs a running bot nothing.
+
+Source: design, laws 2 and 7 and The bot, items 2-6 and 10; docs/operations.md, Explain.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core.intentions import SHOWN_LEVELS, rooms
+from bot.core.order import OwnOrder
+from bot.core.picture import limits_used
+from bot.core.reconfigure import Remake
+from bot.core.risk import Live, loss_cents
+from bot.core.room import Ladder, Rung
+from bot.core.settings import BudgetSettings, TraderSettings
+from bot.core.spend import Lane, Purse
+from bot.core.strategy import EventView
+from bot.core.trader import Trader
+from bot.core.wishes import WantAmend, WantCancel, WantCreate, Wish
+from bot.lab.asked import Askers
+from bot.lab.explained import (
+    Beside,
+    Choice,
+    Curve,
+    Decision,
+    Limits,
+    Seen,
+    Token,
+)
+from bot.lab.lives import CHANNEL, Deed, Frame, Life
+from bot.lab.replay import MakeStrategy, Placed, Relived, Run, Step, entries_ahead
+from venue.wire import instant
+from venue.wire.money import Price, Qty, canonical
+from venue.wire.names import MarketId, Ticker
+
+
+class WatchedPurse(Purse):
+    """The purse of one trader, which tells of each token as it is taken."""
+
+    def __init__(self, settings: BudgetSettings) -> None:
+        self._joined = 0
+        self.taken: Callable[[Lane, int, int], None] | None = None
+        super().__init__(settings, 0)
+
+    def join(self) -> int:
+        """The trader is its one user, as it is of a purse of its own."""
+        self._joined += 1
+        return super().join() if self._joined == 1 else 0
+
+    def spend(self, lane: Lane, now_ns: int, user: int = 0) -> bool:
+        """As of any purse."""
+        before = self.tokens(now_ns)
+        if not super().spend(lane, now_ns, user):
+            return False
+        if self.taken is not None:
+            self.taken(lane, before, now_ns)
+        return True
+
+
+class _Spent(msgspec.Struct):
+    """One token as it was taken, and what of the trader is other afterwards."""
+
+    lane: Lane
+    before: int
+    in_flight: int
+    resting: int
+    flat_ns: int
+    limits: Limits | None
+
+
+class _Decided(msgspec.Struct):
+    """The last decision of an event. books: what had shown the books of its rungs by then."""
+
+    at_ns: int
+    asked: bool
+    frames: int
+    books: dict[MarketId, Frame]
+
+
+class Explainer:
+    """One run, lived again and looked into on the way."""
+
+    def __init__(
+        self,
+        run: Run,
+        settings: TraderSettings,
+        make_strategy: MakeStrategy,
+        remake: Remake | None = None,
+    ) -> None:
+        """As `Relived`. Raises JournalFault as that does."""
+        self._purses: list[WatchedPurse] = []
+        self._askers = Askers()
+        self._again = Relived(
+            run,
+            settings,
+            make_strategy,
+            remake=remake,
+            purse_of=self._purse_of,
+            around=self._askers.around,
+        )
+        self._rungs: dict[MarketId, Rung] = {}
+        self._books: dict[MarketId, Frame] = {}
+        self._decided: dict[Ticker, _Decided] = {}
+        self._frames: dict[Ticker, int] = {}
+        self._calls: dict[Ticker, int] = {}
+        self._spent: list[_Spent] = []
+
+    def _purse_of(self, budget: BudgetSettings) -> Purse:
+        self._purses.append(WatchedPurse(budget))
+        return self._purses[-1]
+
+    @property
+    def _settings(self) -> TraderSettings:
+        """Those in force."""
+        return self.trader.reconfiguration.settings
+
+    @property
+    def trader(self) -> Trader:
+        """The trader, as far as the run was lived again."""
+        return self._again.trader
+
+    # --- what is asked ----------------------------------------------------------------------------
+
+    def of_deeds(self, life: Life, deeds: Sequence[Deed]) -> Iterator[tuple[Deed, Decision]]:
+        """What was decided where these requests of this run left, as the run comes to them.
+
+        Raises JournalFault when the run cannot be lived again up to there.
+        """
+        wanted = {deed.number: deed for deed in deeds}
+        last = max(wanted)
+        for step in self._steps(last):
+            number = step.placed.number
+            if number in wanted:
+                deed = wanted[number]
+                yield deed, self._decision(step, life.market_id, deed, life)
+            self._watch(wanted.get(number + 1), life)
+
+    def of_rung(self, ticker: str, at_ns: int) -> Decision | None:
+        """What was believed and wanted of a rung at an instant; None when it was not known yet.
+
+        ticker: of the rung, or what it alone ends in after a dash. Raises JournalFault when the run
+        cannot be lived again up to there.
+        """
+        # What has arrived is taken in right before a Beat: the last one tells how far it had come.
+        beats = [
+            placed.number
+            for placed in entries_ahead(self._again.run.paths)
+            if isinstance(placed.entry.message, m.Beat) and placed.entry.at_ns <= at_ns
+        ]
+        last: Step | None = None
+        for step in self._steps(last=beats[-1] if beats else 0):
+            last = step
+        named = ticker.upper()
+        known = {each.upper(): market_id for market_id, each in self._tickers()}
+        ending = [each for each in known if each.endswith(f"-{named}")]
+        if named not in known and len(ending) == 1:
+            named = ending[0]
+        if last is None or named not in known:
+            return None
+        return self._decision(last, known[named], None, None)
+
+    @property
+    def tickers(self) -> list[Ticker]:
+        """The rungs known so far."""
+        return [ticker for _, ticker in self._tickers()]
+
+    def _tickers(self) -> list[tuple[MarketId, Ticker]]:
+        return [(rung.market_id, rung.market.ticker) for rung in self._rungs.values()]
+
+    # --- on the way -------------------------------------------------------------------------------
+
+    def _steps(self, last: int) -> Iterator[Step]:
+        """The events up to this number."""
+        for step in self._again.steps():
+            if step.placed.number > last:
+                return
+            self._follow(step)
+            yield step
+
+    def _follow(self, step: Step) -> None:
+        """Keep what showed each book, and when each event was decided."""
+        message = step.placed.entry.message
+        if isinstance(message, m.Beat):
+            self._look_for_decisions(step)
+            return
+        if isinstance(message, m.BookSeen):
+            self._saw(message, step.placed, CHANNEL)
+        elif isinstance(message, m.TradeSeen):
+            self._count(message.market_id)
+        elif isinstance(message, m.Replied) and isinstance(message.answer, m.Done):
+            body = message.answer.body
+            if isinstance(body, m.SeriesShown):
+                self._rungs = {
+                    rung.market_id: rung
+                    for ladder in self.trader.quoting.ladders
+                    for rung in ladder.rungs
+                }
+            elif isinstance(body, m.BookShown):
+                book = body.book
+                seen = m.BookSeen(
+                    book.market_id,
+                    instant.to_ns(book.as_of),
+                    tuple((level.price, level.size) for level in book.bids),
+                    tuple((level.price, level.size) for level in book.asks),
+                )
+                self._saw(seen, step.placed, "read of the book")
+
+    def _saw(self, seen: m.BookSeen, placed: Placed, kind: str) -> None:
+        self._count(seen.market_id)
+        rung = self._rungs.get(seen.market_id)
+        # One that is older than what is believed changes nothing.
+        if rung is not None and rung.book.ts_ns == seen.ts_ns:
+            at_ns = placed.entry.at_ns
+            self._books[seen.market_id] = Frame(
+                kind, placed.place, seen.ts_ns, at_ns, seen.bids, seen.asks
+            )
+
+    def _count(self, market_id: MarketId) -> None:
+        rung = self._rungs.get(market_id)
+        if rung is not None:
+            ticker = rung.ladder.event.event_ticker
+            self._frames[ticker] = self._frames.get(ticker, 0) + 1
+
+    def _look_for_decisions(self, step: Step) -> None:
+        for ladder in self.trader.quoting.ladders:
+            ticker = ladder.event.event_ticker
+            before = self._decided.get(ticker)
+            if ladder.decided_ns and (before is None or before.at_ns != ladder.decided_ns):
+                asked = self._askers.of(ticker)
+                calls = 0 if asked is None else asked.calls
+                self._decided[ticker] = _Decided(
+                    ladder.decided_ns,
+                    calls != self._calls.get(ticker, 0),
+                    self._frames.pop(ticker, 0),
+                    {
+                        rung.market_id: self._books[rung.market_id]
+                        for rung in ladder.rungs
+                        if rung.market_id in self._books
+                    },
+                )
+                self._calls[ticker] = calls
+
+    # --- tokens and limits at the instant ---------------------------------------------------------
+
+    def _watch(self, deed: Deed | None, life: Life) -> None:
+        """Look at every token that the next event takes, if a request of it is asked about."""
+        self._spent = []
+        for purse in self._purses:
+            purse.taken = None
+            if deed is not None:
+                purse.taken = lambda lane, before, now_ns: self._take(
+                    lane, before, now_ns, deed, life
+                )
+
+    def _take(self, lane: Lane, before: int, now_ns: int, deed: Deed, life: Life) -> None:
+        trader = self.trader
+        limits = self._limits(deed, life) if deed.kind != "cancel" else None
+        self._spent.append(
+            _Spent(
+                lane,
+                before,
+                len(trader.out.pending),
+                trader.desk.live_count(),
+                trader.out.flat_ns(trader.desk.live_count() + 1, now_ns),
+                limits,
+            )
+        )
+
+    def _limits(self, deed: Deed, life: Life) -> Limits | None:
+        """What the limits of its event left for a request that is about to leave."""
+        rung = self._rungs.get(life.market_id)
+        if rung is None:
+            return None
+        own = next((o for o in self.trader.desk.live(life.market_id) if _is(o, life)), None)
+        quoting = self.trader.quoting
+        exposure, bounds = quoting.exposure(rung.ladder), quoting.bounds(rung.ladder)
+        used = limits_used(exposure, bounds)
+        worst = loss_cents(exposure.worst_cents)
+        ceiling = Qty(self._settings.risk.order_qty)
+        if deed.kind == "create":
+            side, price = life.own_side, life.price
+            candidate = Live(life.market_id, life.outcome, side, _own_price(life, price), ceiling)
+            left = rooms(exposure, candidate, bounds)
+        elif own is not None:
+            before = own.exposure()
+            price = own.level if deed.price is None else deed.price
+            candidate = Live(
+                life.market_id,
+                life.outcome,
+                life.own_side,
+                _own_price(life, price),
+                max(ceiling, own.remaining),
+            )
+            exposure.remove(before)
+            left = rooms(exposure, candidate, bounds)
+            exposure.add(before)
+        else:
+            return None
+        return Limits(None, deed.qty, left, used, worst)
+
+    # --- the picture ------------------------------------------------------------------------------
+
+    def _decision(
+        self, step: Step, market_id: MarketId, deed: Deed | None, life: Life | None
+    ) -> Decision:
+        rung = self._rungs[market_id]
+        ladder = rung.ladder
+        ticker = ladder.event.event_ticker
+        decided = self._decided.get(ticker)
+        asked = self._askers.of(ticker)
+        was_asked = decided is not None and decided.asked and asked is not None
+        view = asked.view if asked is not None and was_asked else None
+        leans, fault = asked.leans(market_id) if asked is not None and was_asked else ((), "")
+        wish = _wish_of(rung, deed, life)
+        return Decision(
+            at_ns=step.at_ns,
+            number=step.placed.number,
+            place=step.placed.place,
+            phase=self.trader.phase,
+            event_ticker=ticker,
+            ticker=rung.market.ticker,
+            strategy=ladder.strategy.name or type(ladder.strategy).__name__,
+            decided_ns=ladder.decided_ns,
+            asked=was_asked,
+            pulled="" if was_asked else self._pulled(ladder, rung),
+            flattening=self.trader.quoting.flattening,
+            frames=0 if decided is None else decided.frames,
+            frame=None if decided is None else decided.books.get(market_id),
+            curve=_curve(ladder, rung),
+            seen=None if view is None else _seen(view, market_id),
+            leans=leans,
+            leans_fault=fault,
+            answered=ladder.answered.get(market_id, ()) if was_asked else (),
+            wanted=rung.wanted,
+            steady=tuple(rung.planned),
+            cuts=tuple(
+                cut for cut in self.trader.quoting.cuts(ladder) if cut.market_id == market_id
+            ),
+            limits=self._limits_then(step, deed, wish),
+            choice=None if deed is None else self._choice(step, rung, deed, life, wish),
+            token=None if deed is None else self._token(step, deed),
+        )
+
+    def _pulled(self, ladder: Ladder, rung: Rung) -> str:
+        """Why the strategy was not asked when its event was decided."""
+        return self.trader.withheld or ladder.conduct.fault or ladder.news.why or rung.blocked
+
+    def _spent_on(self, step: Step, deed: Deed) -> _Spent | None:
+        """The token of a request: those of one key leave in the order of its tokens."""
+        on_key = [e for e in step.effects if isinstance(e, m.Send) and e.key is m.Key.TRADE]
+        for send, spent in zip(on_key, self._spent, strict=False):
+            if send.request_id == deed.request_id:
+                return spent
+        return None
+
+    def _limits_then(self, step: Step, deed: Deed | None, wish: Wish | None) -> Limits | None:
+        spent = None if deed is None else self._spent_on(step, deed)
+        limits = None if spent is None else spent.limits
+        if limits is None or wish is None or isinstance(wish, WantCancel):
+            return limits
+        wished = wish.qty if isinstance(wish, WantCreate) else wish.amend.qty
+        return msgspec.structs.replace(limits, wished_qty=wished)
+
+    def _choice(
+        self, step: Step, rung: Rung, deed: Deed, life: Life | None, wish: Wish | None
+    ) -> Choice:
+        assert life is not None
+        about = {id(w.order): w for w in rung.wishes if not isinstance(w, WantCreate)}
+        beside = tuple(
+            Beside(
+                own.client_order_id,
+                own.level,
+                own.remaining,
+                own.state,
+                "" if id(own) not in about else about[id(own)].why,
+            )
+            for own in self.trader.desk.live(rung.market_id)
+            if own.side is life.side and not _is(own, life)
+        )
+        place = None
+        if wish is not None and not isinstance(wish, WantCreate):
+            worth = rung.foreseen_worth(step.at_ns)
+            place = worth.place_cents(wish.order, worth.edge(wish.order.side, wish.order.level))
+        if wish is None:
+            return Choice("take" if "take " in deed.why else "none", deed.why, 0.0, None, None,
+                          beside)  # fmt: skip
+        keeps = wish.keeps_place if isinstance(wish, WantAmend) else None
+        return Choice(_KINDS[type(wish)], wish.why, wish.value, keeps, place, beside)
+
+    def _token(self, step: Step, deed: Deed) -> Token:
+        sends = [each for each in step.effects if isinstance(each, m.Send)]
+        nth = 1 + [each.request_id for each in sends].index(m.RequestId(deed.request_id))
+        spent = self._spent_on(step, deed)
+        return Token(
+            key=deed.key,
+            lane=(Lane[deed.kind.upper()] if spent is None else spent.lane).name.lower(),
+            before=None if spent is None else spent.before,
+            reserve=self._settings.budget.reserve,
+            nth=nth,
+            of=len(sends),
+            in_flight=0 if spent is None else spent.in_flight,
+            resting=0 if spent is None else spent.resting,
+            flat_ns=0 if spent is None else spent.flat_ns,
+        )
+
+
+_KINDS: Final = {WantCreate: "create", WantAmend: "amend", WantCancel: "cancel"}
+
+
+def _is(own: OwnOrder, life: Life) -> bool:
+    """Whether an order of the trader is the one whose life this is."""
+    if own.order_id is not None and own.order_id in life.order_ids:
+        return True
+    return bool(own.client_order_id) and own.client_order_id == life.client_order_id
+
+
+def _own_price(life: Life, price: Price) -> Price:
+    """A canonical price as one of the order's own outcome."""
+    return canonical(life.outcome, price)
+
+
+def _wish_of(rung: Rung, deed: Deed | None, life: Life | None) -> Wish | None:
+    """The wish of the plan that a request carried out; None where it came of none."""
+    if deed is None or life is None:
+        return None
+    for wish in rung.wishes:
+        if isinstance(wish, WantCreate):
+            same = (wish.side, wish.price, wish.outcome, wish.own_side)
+            if deed.kind == "create" and same == (
+                life.side, life.price, life.outcome, life.own_side
+            ):  # fmt: skip
+                return wish
+        elif _is(wish.order, life) and deed.kind != "create":
+            return wish
+    return None
+
+
+def _curve(ladder: Ladder, rung: Rung) -> Curve | None:
+    fair, curve = rung.fair, ladder.curve
+    if fair is None or curve is None:
+        return None
+    at = ladder.rungs.index(rung)
+    return Curve(
+        fair.value_cents,
+        fair.sd_cents,
+        fair.sd_cents**2,
+        _nth(curve.line_cents, at),
+        _nth(curve.drawn_cents, at),
+        curve.volatilities[at],
+    )
+
+
+def _nth(values: Sequence[float], at: int) -> float | None:
+    return values[at] if at < len(values) else None
+
+
+def _seen(view: EventView, market_id: MarketId) -> Seen:
+    mine = next(rung for rung in view.rungs if rung.market_id == market_id)
+    return Seen(
+        mine.bids[:SHOWN_LEVELS],
+        mine.asks[:SHOWN_LEVELS],
+        mine.book_age_s,
+        mine.yes_qty,
+        mine.no_qty,
+        sum(rung.net_qty for rung in view.rungs),
+    )

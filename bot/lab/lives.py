@@ -1,0 +1,351 @@
+"""The lives of orders as the journal tells them: every request about each of them, and its answer.
+
+Read straight from the entries, run after run, with no trader: whatever the program or its
+configuration was then, this can be told. A run that adopts an order of an earlier one goes on with
+the same life.
+
+Source: design, laws 3 and 7; docs/operations.md, Explain.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core.outbox import kind_of
+from bot.io.journal import segments
+from bot.io.records import Entry, JournalFault, Segment
+from bot.lab.replay import Place, Placed, Run, placed_entries, runs
+from venue.wire.model import Order as ShownOrder
+from venue.wire.money import BookSide, Outcome, Price, Qty, Side, book_side, canonical
+from venue.wire.names import ClientOrderId, MarketId, OrderId
+from venue.wire.requests import QtyOrder
+
+CHANNEL: Final = "frame of the channel"
+"""The kind of a `Frame` that came by itself."""
+
+_NAMED_MAX: Final = 6
+
+
+class LifeFault(Exception):
+    """No order is meant, or several may be; the text says what there is."""
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """What showed a book. kind: a frame of the channel, or a read. ts_ns: of the venue; at_ns: when
+    it arrived. bids, asks: all that it showed, our own orders included."""
+
+    kind: str
+    place: Place
+    ts_ns: int
+    at_ns: int
+    bids: m.Levels
+    asks: m.Levels
+
+
+class Deed(msgspec.Struct, kw_only=True):
+    """One request about an order. run: the nonce of the run that sent it, empty where the beginning
+    of that run is no longer kept; number: of the event that it came of. frame: the newest of its
+    market that had arrived when it left, of those that the journal keeps. answer: in a few words,
+    empty while there is none."""
+
+    kind: str
+    why: str
+    run: str
+    number: int
+    place: Place
+    at_ns: int
+    request_id: int
+    again: bool = False
+    price: Price | None = None
+    qty: Qty | None = None
+    key: str = "trade"
+    frame: Frame | None = None
+    answer: str = ""
+    answered_ns: int | None = None
+
+    @property
+    def is_choice(self) -> bool:
+        """Whether it was chosen to change something: neither a read nor a sending once more."""
+        return self.kind in ("create", "amend", "cancel") and not self.again
+
+
+class Life(msgspec.Struct, kw_only=True):
+    """One order. side, price: canonical YES, as its create asked for. inherited: of the runs that
+    found it as an earlier one's, the nonces. order_ids: those the venue gave it, newest last."""
+
+    client_order_id: ClientOrderId
+    market_id: MarketId
+    side: BookSide
+    price: Price
+    outcome: Outcome
+    own_side: Side
+    qty: Qty
+    order_ids: list[OrderId]
+    deeds: list[Deed]
+    inherited: list[str]
+    shown: str = ""
+    filled: Qty = Qty(0)
+
+
+class Lives:
+    """The orders of the runs that were read, by both of their ids."""
+
+    def __init__(self) -> None:
+        self.orders: list[Life] = []
+        self._by_client: dict[ClientOrderId, Life] = {}
+        self._by_id: dict[OrderId, Life] = {}
+        self._frames: dict[MarketId, Placed] = {}
+
+    def read(self, run: Run) -> None:
+        """Take in a run that came after all those read so far. Raises JournalFault with everything
+        before the damage taken in."""
+        self._read(placed_entries(run.paths), run.started.boot_nonce)
+
+    def read_fragment(self, paths: Sequence[Path]) -> None:
+        """Take in the segments of a run whose beginning is no longer kept, before all others: what
+        rested or was under way then, and what came after. Raises JournalFault as `read` does."""
+        head = Segment(paths[0].read_bytes(), str(paths[0])).head
+        asked: _Asked = {}
+        if head is not None:
+            for intent in head.open_intents:
+                self._begun(intent.order)
+            for known in head.working:
+                self._know(known)
+            for send in head.under_way:
+                self._sent(send, Placed(Place(paths[0].name, 0), Entry(head.opened_ns, send), 0),
+                           "", asked)  # fmt: skip
+        self._read(placed_entries(paths, from_the_start=False), "", asked)
+
+    def _read(self, entries: Iterable[Placed], nonce: str, asked: "_Asked | None" = None) -> None:
+        asked = {} if asked is None else asked
+        for placed in entries:
+            message = placed.entry.message
+            if isinstance(message, m.BookSeen):
+                self._frames[message.market_id] = placed
+            elif isinstance(message, m.Send):
+                self._sent(message, placed, nonce, asked)
+            elif isinstance(message, m.Replied):
+                waiting = asked.pop(message.request_id, None)
+                if waiting is not None:
+                    self._answered(*waiting, message.answer, placed.entry.at_ns)
+            elif isinstance(message, m.Started):
+                self._inherited(message)
+            elif isinstance(message, m.IntentSettled) and message.order_id is not None:
+                settled = self._by_client.get(message.client_order_id)
+                if settled is not None:
+                    self._named(settled, message.order_id)
+
+    def _inherited(self, started: m.Started) -> None:
+        for intent in started.open_intents:
+            self._begun(intent.order).inherited.append(started.boot_nonce)
+        for known in started.working:
+            self._know(known).inherited.append(started.boot_nonce)
+
+    def _know(self, known: m.KnownOrder) -> Life:
+        life = self._by_client.get(known.client_order_id)
+        if life is None:
+            life = self._add(
+                known.client_order_id,
+                known.market_id,
+                known.outcome,
+                known.side,
+                known.price,
+                Qty(known.remaining + known.filled),
+            )
+        self._named(life, known.order_id)
+        return life
+
+    def _begun(self, order: QtyOrder) -> Life:
+        known = self._by_client.get(order.client_order_id)
+        if known is not None:
+            return known
+        return self._add(
+            order.client_order_id,
+            order.market_id,
+            order.outcome,
+            order.side,
+            order.price,
+            order.qty,
+        )
+
+    def _add(
+        self,
+        client_order_id: ClientOrderId,
+        market_id: MarketId,
+        outcome: Outcome,
+        side: Side,
+        price: Price,
+        qty: Qty,
+    ) -> Life:
+        life = Life(
+            client_order_id=client_order_id,
+            market_id=market_id,
+            side=book_side(outcome, side),
+            price=canonical(outcome, price),
+            outcome=outcome,
+            own_side=side,
+            qty=qty,
+            order_ids=[],
+            deeds=[],
+            inherited=[],
+        )
+        self.orders.append(life)
+        if client_order_id:
+            self._by_client[client_order_id] = life
+        return life
+
+    def _named(self, life: Life, order_id: OrderId) -> None:
+        self._by_id[order_id] = life
+        if order_id not in life.order_ids:
+            life.order_ids.append(order_id)
+
+    def _sent(
+        self,
+        send: m.Send,
+        placed: Placed,
+        nonce: str,
+        asked: "_Asked",
+    ) -> None:
+        request = send.request
+        if isinstance(request, m.Create):
+            life: Life | None = self._begun(request.order)
+        elif isinstance(request, m.AmendResting | m.CancelResting | m.ReadOrder):
+            life = self._by_id.get(request.order_id)
+        else:
+            return
+        if life is None:
+            return
+        deed = Deed(
+            kind=kind_of(request),
+            why=send.why,
+            run=nonce,
+            number=placed.number,
+            place=placed.place,
+            at_ns=placed.entry.at_ns,
+            request_id=send.request_id,
+            key=send.key.value,
+            frame=_frame(self._frames.get(life.market_id)),
+        )
+        if isinstance(request, m.Create):
+            deed.again, deed.price, deed.qty = request.again, life.price, request.order.qty
+        elif isinstance(request, m.AmendResting):
+            amend = request.amend
+            deed.qty = amend.qty
+            deed.price = None if amend.price is None else canonical(life.outcome, amend.price)
+        life.deeds.append(deed)
+        asked[send.request_id] = (life, deed, request)
+
+    def _answered(
+        self, life: Life, deed: Deed, request: m.Request, answer: m.Answer, at_ns: int
+    ) -> None:
+        deed.answered_ns = at_ns
+        if isinstance(answer, m.Refused):
+            deed.answer = f"refused: {answer.status} {answer.code or answer.message}".rstrip()
+        elif isinstance(answer, m.Unknown):
+            deed.answer = f"unknown: {answer.reason}"
+        elif isinstance(answer.body, m.OrderShown | m.CancelShown):
+            shown = answer.body.order
+            deed.answer = _said(life, shown)
+            life.filled = max(life.filled, shown.filled_qty)
+            life.shown = shown.status.value
+            if not isinstance(request, m.ReadOrder):
+                self._named(life, shown.order_id)
+
+    # --- finding one ------------------------------------------------------------------------------
+
+    def find(self, text: str) -> Life:
+        """The order of this id, ours or the venue's, or of the only one that begins so.
+
+        Raises LifeFault when there is none, or when several begin so.
+        """
+        exact = self._by_client.get(ClientOrderId(text)) or self._by_id.get(OrderId(text))
+        if exact is not None:
+            return exact
+        found = [life for life in self.orders if any(each.startswith(text) for each in ids(life))]
+        if not found:
+            raise LifeFault(f"no order {text!r} in the journal: bot explain CONFIG lists them")
+        if len(found) > 1:
+            named = ", ".join(life.client_order_id or life.order_ids[0] for life in found)
+            if len(found) > _NAMED_MAX:
+                few = [life.client_order_id or life.order_ids[0] for life in found[-_NAMED_MAX:]]
+                named = f"{', '.join(few)} and {len(found) - _NAMED_MAX} older ones"
+            raise LifeFault(f"{text!r} begins the ids of {len(found)} orders: {named}")
+        return found[0]
+
+
+_Asked = dict[int, tuple[Life, Deed, m.Request]]
+"""Requests without an answer so far, by their ids."""
+
+
+def _frame(placed: Placed | None) -> Frame | None:
+    if placed is None or not isinstance(placed.entry.message, m.BookSeen):
+        return None
+    seen = placed.entry.message
+    return Frame(CHANNEL, placed.place, seen.ts_ns, placed.entry.at_ns, seen.bids, seen.asks)
+
+
+def ids(life: Life) -> Iterator[str]:
+    """Every id of an order."""
+    if life.client_order_id:
+        yield life.client_order_id
+    yield from life.order_ids
+
+
+def _said(life: Life, shown: ShownOrder) -> str:
+    price = canonical(life.outcome, shown.price)
+    return (
+        f"order {shown.order_id} {shown.status.value}, {shown.filled_qty} filled, "
+        f"{shown.remaining_qty} left at {price}"
+    )
+
+
+# --- over all runs --------------------------------------------------------------------------------
+
+
+class Told(msgspec.Struct, frozen=True):
+    """What could be read. runs: the oldest first. damage: a line for each thing that could not."""
+
+    lives: Lives
+    runs: tuple[Run, ...]
+    damage: tuple[str, ...]
+
+
+def lives_of(state: Path) -> Told:
+    """The lives of all orders in the journal of a state directory.
+
+    A damaged segment costs what stands behind its damage, and is told. Raises JournalFault when
+    there is no journal, and when its newest segment is of a version that is not known.
+    """
+    kept, damage = _readable(runs(state))
+    lives = Lives()
+    oldest = kept[0].paths[0] if kept else None
+    before = list(takewhile(lambda path: path != oldest, segments(state)))
+    try:
+        if before and not damage:
+            lives.read_fragment(before)
+    except JournalFault as fault:
+        damage.append(str(fault))
+    for run in kept:
+        try:
+            lives.read(run)
+        except JournalFault as fault:
+            damage.append(str(fault))
+    return Told(lives, tuple(kept), tuple(damage))
+
+
+def _readable(newest_first: Iterable[Run]) -> tuple[list[Run], list[str]]:
+    """The runs up to the first segment that cannot be read, the oldest first; and what that is."""
+    kept: list[Run] = []
+    damage: list[str] = []
+    try:
+        for run in newest_first:
+            kept.insert(0, run)
+    except JournalFault as fault:
+        if not kept:
+            raise
+        damage.append(str(fault))
+    return kept, damage

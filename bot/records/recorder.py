@@ -1,0 +1,338 @@
+"""Keeps the records beside a running bot: follows its journal and writes down what it tells.
+
+All that blocks happens in one thread of its own, which no end of the bot waits for. A store that
+fails or hangs is told once, counted, and tried again ever less often; the journal has everything
+meanwhile, and what was drawn of the trader waits in bounded memory. Nothing here stops trading.
+
+Source: docs/records.md; design, law 8; reliability, B14.
+"""
+
+import asyncio
+import datetime
+import threading
+from collections import deque
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, Final
+
+import msgspec
+import structlog
+
+from bot.core import messages as m
+from bot.core.report import ProfitReport, Report, RungReport
+from bot.io.faults import ShellFault
+from bot.io.metrics_kept import RECORDS
+from bot.io.metrics_table import Family
+from bot.io.secret import Secret
+from bot.records.database import StoreFault
+from bot.records.day import DAY_NS, gather
+from bot.records.follow import Follower
+from bot.records.rows import MarkRow, Picture, ProfitRow
+from bot.records.shown import summary_line
+from bot.records.statement import state
+from bot.records.store import Store
+from venue.wire.instant import NS_PER_SECOND
+
+LOOK_S: Final = 2.0
+"""The journal is followed so often."""
+
+PICTURE_NS: Final = 5 * NS_PER_SECOND
+PICTURES_MAX: Final = 720
+"""Pictures that wait for a store that fails; the oldest go first."""
+
+RETRY_MAX_S: Final = 60.0
+HANG_S: Final = 30.0
+"""A store that is away for so long in one look counts as failed; what it does is still waited for,
+and nothing else is asked of it."""
+
+FINISH_S: Final = 3.0
+"""How long the end of a run waits for its last rows; the next start finds them in the journal."""
+
+_FAR_BEHIND_BYTES: Final = 256 * 1024
+_CATCH_UP_S: Final = 0.1
+"""Between two looks while there is much to catch up with: the loop shall not notice."""
+
+_DAY_OVER_NS: Final = 60 * NS_PER_SECOND
+"""So long after midnight a day is taken for told."""
+
+
+class Hand(threading.Thread):
+    """One thread that does one thing after another. Being a daemon, it keeps no process alive."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name=name, daemon=True)
+        self._tasks: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self.start()
+
+    def run(self) -> None:
+        """Do what is asked, for ever."""
+        while True:
+            self._tasks.get()()
+
+    async def do(self, work: Callable[[], Any]) -> Any:
+        """Have it done there; what it returns or raises."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[Any] = loop.create_future()
+
+        def told(answer: Any, fault: BaseException | None) -> None:
+            if done.cancelled():
+                return
+            if fault is None:
+                done.set_result(answer)
+            else:
+                done.set_exception(fault)
+
+        def task() -> None:
+            answer, fault = None, None
+            try:
+                answer = work()
+            except Exception as found:  # noqa: BLE001 - carried over to whoever waits
+                fault = found
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(told, answer, fault)
+
+        self._tasks.put(task)
+        return await done
+
+
+class Progress(msgspec.Struct):
+    """How the records stand, for the metrics. fault: empty while they are kept. age_ns: since they
+    were last written, None before."""
+
+    fills: int = 0
+    failures: int = 0
+    gaps: int = 0
+    unreadable: int = 0
+    behind_bytes: int = 0
+    written_ns: int | None = None
+    age_ns: int | None = None
+    fault: str = ""
+
+
+class Recorder:
+    """The records of one run. Give `run` a task of its own; it never ends and never raises."""
+
+    name = "records"
+
+    def __init__(
+        self,
+        open_store: Callable[[], Store],
+        folder: Path,
+        label: str,
+        *,
+        keep_days: int,
+        password: Secret | None = None,
+        look_s: float = LOOK_S,
+        hang_s: float = HANG_S,
+        told: Callable[[str, int], None] | None = None,
+    ) -> None:
+        """folder: where the journal stands. label: of what is traded, see `rows.AccountRow`.
+        keep_days: what is older is forgotten. told: is told the summary of each day that ends."""
+        self._open_store = open_store
+        self._folder = folder
+        self._label = label
+        self._keep_ns = keep_days * DAY_NS
+        self._look_s = look_s
+        self._hang_s = hang_s
+        self._under_way: asyncio.Future[str] | None = None
+        self._told = told
+        self.secrets: tuple[Secret, ...] = () if password is None else (password,)
+        self._look: Callable[[], Report | None] = lambda: None
+        self._now_ns: Callable[[], int] = lambda: 0
+        self._hand = Hand("records")
+        self._store: Store | None = None
+        self._follower: Follower | None = None
+        self._pictures: deque[Picture] = deque(maxlen=PICTURES_MAX)
+        self._fair: dict[str, int] = {}
+        self._drawn_ns = 0
+        self._pruned_day = -1
+        self._told_day = -1
+        self._wait_s = look_s
+        self._log = structlog.stdlib.get_logger("bot")
+        self.progress = Progress()
+
+    @property
+    def families(self) -> tuple[tuple[Family[Any], Any], ...]:
+        """See Companion."""
+        progress = self.progress
+        if progress.written_ns is not None:
+            progress.age_ns = self._now_ns() - progress.written_ns
+        return tuple((family, progress) for family in RECORDS)
+
+    def begin(self, look: Callable[[], Report | None], now_ns: Callable[[], int]) -> None:
+        """See Companion."""
+        self._look = look
+        self._now_ns = now_ns
+        self._told_day = now_ns() // DAY_NS
+
+    def did(self, effect: m.Effect, at_ns: int) -> None:
+        """Nothing: the journal tells all of it, in order and for as long as it takes."""
+
+    async def run(self) -> None:
+        """Keep the records for ever; end it by cancelling, then call `finish`."""
+        while True:
+            await self._once()
+            await asyncio.sleep(self._wait_s)
+
+    async def finish(self) -> None:
+        """Write what the journal has by now, if the store takes it in a few seconds."""
+        try:
+            async with asyncio.timeout(FINISH_S):
+                if self._under_way is not None:
+                    # That look began before the run's last words.
+                    await self._once()
+                self._drawn_ns = 0
+                await self._once()
+                behind = None
+                while self.progress.behind_bytes not in (0, behind) and not self.progress.fault:
+                    behind = self.progress.behind_bytes
+                    await self._once()
+                await self._hand.do(self._close)
+        except TimeoutError:
+            self._log.warning("records_unfinished", advice="the next start goes on from there")
+
+    async def _once(self) -> None:
+        """One look; what goes wrong is told when it is new."""
+        fault = ""
+        try:
+            self._draw()
+            summary = await self._worked()
+            if summary and self._told is not None:
+                self._told(summary, self._now_ns())
+        except ShellFault as found:
+            fault = str(found)
+        except Exception as found:  # noqa: BLE001 - the task's boundary: trading goes on without it
+            fault = f"a fault of ours: {type(found).__name__}"
+            self._log.exception("records_broken")
+        progress = self.progress
+        if fault:
+            progress.failures += 1
+            if not progress.fault:
+                self._log.error(
+                    "records_failed", text=fault, advice="trading goes on; they catch up later"
+                )
+            self._wait_s = min(RETRY_MAX_S, 2 * self._wait_s)
+        else:
+            if progress.fault:
+                self._log.info("records_kept_again", behind_bytes=progress.behind_bytes)
+            progress.written_ns = self._now_ns()
+            far = progress.behind_bytes > _FAR_BEHIND_BYTES
+            self._wait_s = _CATCH_UP_S if far else self._look_s
+        progress.fault = fault
+
+    async def _worked(self) -> str:
+        """One look in the thread. Raises StoreFault while a store does not come back from it."""
+        if self._under_way is None:
+            self._under_way = asyncio.ensure_future(self._hand.do(self._work))
+        await asyncio.wait([self._under_way], timeout=self._hang_s)
+        if not self._under_way.done():
+            raise StoreFault("the store does not answer")
+        done, self._under_way = self._under_way, None
+        return str(done.result())
+
+    # --- on the loop ------------------------------------------------------------------------------
+
+    def _draw(self) -> None:
+        """A picture of the trader, now and then."""
+        now_ns = self._now_ns()
+        if now_ns - self._drawn_ns < PICTURE_NS:
+            return
+        report = self._look()
+        # Before the books are open it is not known what is held.
+        if report is not None and report.profit is not None:
+            self._drawn_ns = now_ns
+            self._pictures.append(self._picture(report, report.profit))
+
+    def _picture(self, report: Report, profit: ProfitReport) -> Picture:
+        rungs = [rung for event in report.events for rung in event.rungs]
+        return Picture(
+            tuple(self._mark(rung, report.now_ns) for rung in rungs),
+            ProfitRow(
+                report.now_ns,
+                report.started_ns,
+                profit.total.profit_millicents,
+                profit.total.spread_millicents,
+                profit.total.adverse_millicents,
+                profit.total.drift_millicents,
+                profit.total.fees_cents,
+                report.worst_case_cents,
+                report.worst_case_limit_cents,
+            ),
+        )
+
+    def _mark(self, rung: RungReport, at_ns: int) -> MarkRow:
+        """A rung's value as the account of profit takes it: the newest fair value there was, else
+        the mid of others, else the last price."""
+        if rung.fair_cents is not None:
+            self._fair[rung.market_id] = round(rung.fair_cents * 1_000)
+        value = self._fair.get(rung.market_id)
+        if value is None and rung.bids and rung.asks:
+            value = (rung.bids[0][0] + rung.asks[0][0]) * 500
+        if value is None and rung.last_price is not None:
+            value = rung.last_price * 1_000
+        return MarkRow(rung.market_id, at_ns, value, rung.yes_qty, rung.no_qty)
+
+    # --- in the thread ----------------------------------------------------------------------------
+
+    def _work(self) -> str:
+        """Write what is new; the summary of a day that is over by now, else nothing.
+
+        Raises ShellFault, everything let go of, to begin anew next time.
+        """
+        with ExitStack() as undo:
+            undo.callback(self._close)
+            store, follower = self._opened()
+            found = follower.look()
+            self.progress.fills += store.write(found.batches, found.cursor)
+            self.progress.gaps += found.gap
+            self.progress.unreadable = follower.unreadable
+            while self._pictures and follower.account is not None:
+                store.write_picture(follower.account, self._pictures[0])
+                self._pictures.popleft()
+            self._prune(store)
+            summary = self._day_over(store, follower)
+            undo.pop_all()
+        self.progress.behind_bytes = found.behind
+        return summary
+
+    def _day_over(self, store: Store, follower: Follower) -> str:
+        """What is to be told of yesterday, once its last fills have been read."""
+        now_ns = self._now_ns()
+        day = (now_ns - _DAY_OVER_NS) // DAY_NS
+        if self._told is None or day == self._told_day:
+            return ""
+        self._told_day = day
+        account = next((a for a in store.accounts() if a.account == follower.account), None)
+        if account is None:
+            return ""
+        date = datetime.datetime.fromtimestamp((day - 1) * 86_400, datetime.UTC).date()
+        return summary_line(state(gather(store, account, date, now_ns)))
+
+    def _opened(self) -> tuple[Store, Follower]:
+        if self._store is None:
+            self._store = self._open_store()
+        if self._follower is None:
+            self._follower = follower_of(self._store, self._folder, self._label)
+        return self._store, self._follower
+
+    def _prune(self, store: Store) -> None:
+        """Once a day, and at the start: forget what is too old."""
+        now_ns = self._now_ns()
+        day = now_ns // DAY_NS
+        if day != self._pruned_day:
+            store.prune((day * DAY_NS) - self._keep_ns)
+            self._pruned_day = day
+
+    def _close(self) -> None:
+        store, self._store, self._follower = self._store, None, None
+        if store is not None:
+            store.close()
+
+
+def follower_of(store: Store, folder: Path, label: str) -> Follower:
+    """A follower that goes on where the store says it got to."""
+    cursor = store.cursor()
+    rungs = [] if cursor is None else store.rungs(cursor.account)
+    return Follower(folder, store.book, label, cursor, store.accounts(), rungs)

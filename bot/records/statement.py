@@ -1,0 +1,390 @@
+"""The statement of a day: what was held, traded, paid and earned, closing to the cent.
+
+Everything is reckoned from what the venue said of fills and what a share was worth at midnight, at
+each fill and at the next midnight. Three things must agree, or the statement does not close:
+
+    cash    between two balances that the venue told, the fills and payouts explain the difference
+    shares  between two pictures of the trader, the fills explain the difference, rung by rung
+    profit  cash and shares say the same profit as  spread + adverse + drift - fees  do
+
+A balance tells no exact instant, and may lag. So it agrees when the fills up to *some* instant
+within ten seconds of it explain it, in the venue's order of them, to the cent.
+
+Source: docs/records.md; docs/accounting.md, The identity.
+"""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from bot.core.markouts import HORIZONS_S, MILLI, Markouts
+from bot.core.report import Against, MarkoutReport
+from bot.records.day import AROUND_NS, Day, Holding, Move
+from bot.records.rows import FillRow, ValuedRow
+from venue.wire.money import PAYOUT_CENTS, BookSide
+
+_ADVERSE_S: Final = 10
+_PAYOUTS_MAX: Final = 8
+"""Payouts around one balance that are each taken to be in it or not; more count in their order."""
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One thing that must agree. text: what was compared, and the difference if there is one."""
+
+    name: str
+    closes: bool
+    text: str
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True):
+    """A rung, or all of them together. Prices and values thousandths of a cent of a YES share,
+    profits thousandths of a cent, `cash_cents` what fills and payouts did, fees within it."""
+
+    name: str
+    event: str
+    fills: int
+    bought_qty: int
+    sold_qty: int
+    yes_open: int
+    no_open: int
+    yes_close: int
+    no_close: int
+    value_open: int | None
+    value_close: int | None
+    cash_cents: int
+    paid_out_cents: int
+    fees_cents: int
+    profit: int
+    spread: int
+    adverse: int
+    drift: int
+    markouts: tuple[MarkoutReport, ...]
+
+
+class Told(msgspec.Struct, frozen=True, kw_only=True):
+    """A fill as the statement shows it: canonical, with what was believed and became of it."""
+
+    fill: FillRow
+    valued: ValuedRow | None
+    adverse: int
+    markouts: tuple[int | None, ...]
+
+
+class Statement(msgspec.Struct, frozen=True, kw_only=True):
+    """A day. cash_open_cents, cash_close_cents: the account's, None where no balance is known.
+
+    other_cents: what fills in markets of other series did to it. until_ns: the end of the day, or
+    when the records end where it is not over.
+    """
+
+    book: str
+    label: str
+    day: str
+    from_ns: int
+    until_ns: int
+    is_over: bool
+    cash_open_cents: int | None
+    cash_close_cents: int | None
+    other_cents: int
+    other_fills: int
+    total: Line
+    rungs: tuple[Line, ...]
+    fills: tuple[Told, ...]
+    checks: tuple[Check, ...]
+
+    @property
+    def closes(self) -> bool:
+        """Whether everything agrees."""
+        return all(check.closes for check in self.checks)
+
+
+def state(day: Day) -> Statement:
+    """The statement of what is known of a day."""
+    checks: list[Check] = []
+    openings: dict[str, tuple[int, int]] = {}
+    differing: list[str] = []
+    compared = 0
+    for holding in day.holdings:
+        opening, fault, was_compared = _shares(day, holding)
+        openings[holding.market_id] = opening
+        compared += was_compared
+        if fault:
+            differing.append(f"{holding.ticker}: {fault}")
+    moves = _cash_moves(day, openings)
+    cash, cash_check = _cash(day, moves)
+    checks.append(cash_check)
+    checks.append(
+        Check(
+            "shares",
+            not differing,
+            "; ".join(differing[:5]) or f"{compared} of {len(day.holdings)} rungs compared",
+        )
+    )
+    told = {fill.fill_id: _told(day, fill) for fill in day.own_fills}
+    lines = [
+        _line(day, holding, openings[holding.market_id], told)
+        for holding in day.holdings
+        if holding.paid_ns is None or holding.paid_ns >= day.from_ns
+    ]
+    total = _total(lines, told.values(), day)
+    checks.append(_profit_check(lines))
+    in_day = [move for move in moves if day.from_ns <= move.at_ns < day.until_ns]
+    return Statement(
+        book=day.account.book,
+        label=day.account.label,
+        day=day.name,
+        from_ns=day.from_ns,
+        until_ns=day.until_ns,
+        is_over=day.is_over,
+        cash_open_cents=None if cash is None else cash + _sum(moves, day.from_ns),
+        cash_close_cents=None if cash is None else cash + _sum(moves, day.until_ns),
+        other_cents=sum(move.cents for move in in_day if move.market_id not in openings),
+        other_fills=sum(fill.market_id not in openings for fill in day.day_fills),
+        total=total,
+        rungs=tuple(lines),
+        fills=tuple(told.values()),
+        checks=tuple(checks),
+    )
+
+
+# --- cash and shares ------------------------------------------------------------------------------
+
+
+def _sum(moves: Iterable[Move], before_ns: int) -> int:
+    return sum(move.cents for move in moves if move.at_ns < before_ns)
+
+
+def _cash_moves(day: Day, openings: dict[str, tuple[int, int]]) -> list[Move]:
+    """What moved the account's cash in the time looked at, in order: fills of all series, and the
+    payouts of ours. The payout of a rung is of all shares that its fills came to."""
+    moves = [Move(f.created_ns, f.market_id, f.cash_cents) for f in day.fills]
+    for holding in day.holdings:
+        if holding.paid_ns is not None:
+            yes_qty, no_qty = _held(openings[holding.market_id], holding.fills, None)
+            won = yes_qty if holding.winner == "yes" else no_qty
+            cents = PAYOUT_CENTS * won
+            moves.append(Move(holding.paid_ns, holding.market_id, cents, is_payout=True))
+    return sorted(moves, key=lambda move: move.at_ns)
+
+
+def _held(
+    opening: tuple[int, int], fills: Iterable[FillRow], before_ns: int | None
+) -> tuple[int, int]:
+    """Shares after the fills before an instant, or after all of them; payouts left out."""
+    yes_qty, no_qty = opening
+    for fill in fills:
+        if before_ns is None or fill.created_ns < before_ns:
+            yes_qty += fill.shares[0]
+            no_qty += fill.shares[1]
+    return yes_qty, no_qty
+
+
+def _cash(day: Day, moves: Sequence[Move]) -> tuple[int | None, Check]:
+    """The account's cash before all that is looked at, by the balances; and whether they agree."""
+    first, last = day.first_balance, day.last_balance
+    if first is None or last is None:
+        quiet = not day.day_fills
+        return None, Check("cash", quiet, "no balance is known" if day.fills else "nothing moved")
+    ours = _openings(moves, first.begun_ns, first.ended_ns, first.total_cents)
+    theirs = _openings(moves, last.begun_ns, last.ended_ns, last.total_cents)
+    fitting = [opening for opening in ours if opening in theirs]
+    if not fitting:
+        expected = ours[-1] + _sum(moves, last.ended_ns)
+        differs = last.total_cents - expected
+        text = f"the venue has {dollars(last.total_cents)}, the fills say {dollars(expected)}"
+        return ours[-1], Check("cash", False, f"{text}: {dollars(differs)} unexplained")
+    late = [fill for fill in day.day_fills if fill.created_ns > last.ended_ns + AROUND_NS]
+    if late:
+        text = f"{len(late)} fills after the last balance of the day"
+        return fitting[-1], Check("cash", False, text)
+    return fitting[-1], Check("cash", True, "two balances agree with the fills between them")
+
+
+def _openings(moves: Sequence[Move], begun_ns: int, ended_ns: int, cents: int) -> list[int]:
+    """What the cash may have been before all moves, if it came to `cents` within a time.
+
+    The last is by all moves up to its end: what it was if the balance is as new as can be.
+    """
+    low, high = begun_ns - AROUND_NS, ended_ns + AROUND_NS
+    before = sum(move.cents for move in moves if move.at_ns <= low)
+    near = [move for move in moves if low < move.at_ns <= high]
+    payouts = [move for move in near if move.is_payout]
+    if len(payouts) > _PAYOUTS_MAX:
+        payouts = []
+    fills = [move for move in near if move not in payouts]
+    steps = [0, *itertools.accumulate(move.cents for move in fills)]
+    upto = sum(move.at_ns <= ended_ns for move in fills)
+    # What is likeliest stands last.
+    steps = [*steps[:upto], *steps[upto + 1 :], steps[upto]]
+    choices = itertools.product(*((0, move.cents) for move in payouts))
+    sums = sorted({sum(choice) for choice in choices}, key=abs)
+    return [cents - before - step - paid for paid in sums for step in steps]
+
+
+def _shares(day: Day, holding: Holding) -> tuple[tuple[int, int], str, bool]:
+    """A rung's shares before all that is looked at; what does not fit; whether it was compared."""
+    pictures = [mark for mark in holding.pictures if _before_payout(mark.at_ns, holding)]
+    if not pictures:
+        return (0, 0), "", False
+    first, last = pictures[0], pictures[-1]
+    ours = _share_openings(holding.fills, first.at_ns, (first.yes_qty, first.no_qty))
+    theirs = _share_openings(holding.fills, last.at_ns, (last.yes_qty, last.no_qty))
+    fitting = [opening for opening in ours if opening in theirs]
+    if fitting:
+        in_day = [f for f in holding.fills if day.from_ns <= f.created_ns < day.until_ns]
+        late = in_day and in_day[-1].created_ns > last.at_ns + AROUND_NS
+        # Once it is paid there is nothing to look at: then the payout in the cash tells.
+        if late and holding.paid_ns is None:
+            return fitting[-1], "a fill after the last look at it", True
+        return fitting[-1], "", True
+    expected = _held(ours[-1], holding.fills, last.at_ns)
+    text = (
+        f"{last.yes_qty} YES and {last.no_qty} NO held, the fills say {expected[0]} and "
+        f"{expected[1]}"
+    )
+    return ours[-1], text, True
+
+
+def _before_payout(at_ns: int, holding: Holding) -> bool:
+    return holding.paid_ns is None or at_ns < holding.paid_ns - AROUND_NS
+
+
+def _share_openings(
+    fills: Sequence[FillRow], at_ns: int, held: tuple[int, int]
+) -> list[tuple[int, int]]:
+    """What a rung's shares may have been before all fills, if they came to `held` about then; the
+    last is by the fills up to that very instant."""
+    yes_qty, no_qty = _held((0, 0), fills, at_ns - AROUND_NS)
+    found = [(held[0] - yes_qty, held[1] - no_qty)]
+    likeliest = found[0]
+    for fill in fills:
+        if at_ns - AROUND_NS <= fill.created_ns < at_ns + AROUND_NS:
+            yes_qty += fill.shares[0]
+            no_qty += fill.shares[1]
+            found.append((held[0] - yes_qty, held[1] - no_qty))
+            if fill.created_ns < at_ns:
+                likeliest = found[-1]
+    return [*found, likeliest]
+
+
+# --- profit ---------------------------------------------------------------------------------------
+
+
+def _told(day: Day, fill: FillRow) -> Told:
+    """A fill with its adverse move: that of the ten seconds after it, or up to the end of the day
+    where those are not known."""
+    valued = day.valued.get(fill.fill_id)
+    marked = day.marked.get(fill.fill_id, {})
+    sign = 1 if fill.book_side is BookSide.BID else -1
+    price = fill.yes_price * MILLI
+    after = [marked.get((Against.FAIR.value, horizon_s)) for horizon_s in HORIZONS_S]
+    adverse = 0
+    if valued is not None:
+        ten = marked.get((Against.FAIR.value, _ADVERSE_S))
+        if ten is None:
+            ten = day.value_close(fill.market_id)
+        adverse = fill.signed_qty * ((valued.value if ten is None else ten) - valued.value)
+    return Told(
+        fill=fill,
+        valued=valued,
+        adverse=adverse,
+        markouts=tuple(None if each is None else sign * (each - price) for each in after),
+    )
+
+
+def _line(day: Day, holding: Holding, opening: tuple[int, int], told: dict[str, Told]) -> Line:
+    fills = [f for f in holding.fills if day.from_ns <= f.created_ns < day.until_ns]
+    yes_open, no_open = _held(opening, holding.fills, day.from_ns)
+    yes_close, no_close = _held((yes_open, no_open), fills, None)
+    value_open, value_close = day.value_open(holding.market_id), day.value_close(holding.market_id)
+    open_value, close_value = value_open or 0, value_close or 0
+    cash_cents = sum(fill.cash_cents for fill in fills)
+    paid_out = 0
+    spread = adverse = inventory = 0
+    for fill in fills:
+        valued = told[fill.fill_id].valued
+        at_fill = fill.yes_price * MILLI if valued is None else valued.value
+        spread += fill.signed_qty * (at_fill - fill.yes_price * MILLI)
+        inventory += fill.signed_qty * (close_value - at_fill)
+        adverse += told[fill.fill_id].adverse
+    inventory += (yes_open - no_open) * (close_value - open_value)
+    # The other way round: cash, and shares at what they are worth.
+    worth_open = MILLI * PAYOUT_CENTS * no_open + (yes_open - no_open) * open_value
+    worth_close = MILLI * PAYOUT_CENTS * no_close + (yes_close - no_close) * close_value
+    if holding.paid_ns is not None and day.from_ns <= holding.paid_ns < day.until_ns:
+        paid_out = PAYOUT_CENTS * (yes_close if holding.winner == "yes" else no_close)
+        worth_close, yes_close, no_close = 0, 0, 0
+    fees_cents = sum(fill.fee_cents or 0 for fill in fills)
+    return Line(
+        name=holding.ticker,
+        event=holding.event_ticker,
+        fills=len(fills),
+        bought_qty=sum(f.qty for f in fills if f.book_side is BookSide.BID),
+        sold_qty=sum(f.qty for f in fills if f.book_side is BookSide.ASK),
+        yes_open=yes_open,
+        no_open=no_open,
+        yes_close=yes_close,
+        no_close=no_close,
+        value_open=value_open,
+        value_close=value_close,
+        cash_cents=cash_cents + paid_out,
+        paid_out_cents=paid_out,
+        fees_cents=fees_cents,
+        profit=MILLI * (cash_cents + paid_out) + worth_close - worth_open,
+        spread=spread,
+        adverse=adverse,
+        drift=inventory - adverse,
+        markouts=_markouts((told[f.fill_id] for f in fills), day),
+    )
+
+
+def _markouts(told: Iterable[Told], day: Day) -> tuple[MarkoutReport, ...]:
+    sums = Markouts()
+    known = [each for each in told if each.valued is not None]
+    for each in sorted(known, key=lambda one: one.valued.heard_ns if one.valued else 0):
+        assert each.valued is not None
+        fill, sign = each.fill, 1 if each.fill.signed_qty > 0 else -1
+        for (against, horizon_s), value in sorted(day.marked.get(fill.fill_id, {}).items()):
+            sums.add(
+                Against(against),
+                HORIZONS_S.index(horizon_s),
+                sign * (value - fill.yes_price * MILLI),
+                fill.qty,
+                each.valued.heard_ns,
+            )
+    return sums.report()
+
+
+def _total(lines: Sequence[Line], told: Iterable[Told], day: Day) -> Line:
+    names = (
+        *("fills", "bought_qty", "sold_qty", "yes_open", "no_open", "yes_close", "no_close"),
+        *("cash_cents", "paid_out_cents", "fees_cents", "profit", "spread", "adverse", "drift"),
+    )
+    sums = {name: sum(getattr(line, name) for line in lines) for name in names}
+    return Line(
+        name="total",
+        event="",
+        value_open=None,
+        value_close=None,
+        markouts=_markouts(told, day),
+        **sums,
+    )
+
+
+def _profit_check(lines: Iterable[Line]) -> Check:
+    """Whether the parts are the profit, on every rung."""
+    wrong = [
+        f"{line.name}: {rest} thousandths of a cent"
+        for line in lines
+        if (rest := line.profit - line.spread - line.adverse - line.drift + MILLI * line.fees_cents)
+    ]
+    text = "; ".join(wrong[:5]) or "spread + adverse + drift - fees, to the thousandth of a cent"
+    return Check("profit", not wrong, text)
+
+
+def dollars(cents: int) -> str:
+    """An amount for a person."""
+    sign = "-" if cents < 0 else ""
+    return f"{sign}${abs(cents) // 100}.{abs(cents) % 100:02d}"

@@ -1,0 +1,67 @@
+"""Claims about what counts as on target: all that is wanted rests, near enough and large enough."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from bot.core.ontarget import sides_on_target
+from bot.core.order import State
+from bot.core.settings import PaceSettings
+from bot.core.strategy import Quote
+from venue.wire.money import BookSide, Price, Qty
+
+BID, ASK = BookSide.BID, BookSide.ASK
+PACE = PaceSettings(tolerance_ticks=1, resize_pct=50)
+
+
+class Resting:
+    """What is asked of an own order."""
+
+    def __init__(self, side: BookSide, level: int, remaining: int, state: State = State.OPEN):
+        self.side, self.level, self.remaining, self.state = side, level, remaining, state
+
+
+def on_target(
+    wanted: Sequence[tuple[BookSide, int, int]], *orders: Resting
+) -> tuple[BookSide, ...]:
+    quotes = [Quote(side, Price(price), Qty(qty)) for side, price, qty in wanted]
+    return sides_on_target(quotes, orders, PACE)
+
+
+def test_a_side_where_nothing_is_wanted_is_not_on_target():
+    assert on_target([(BID, 40, 10)], Resting(BID, 40, 10), Resting(ASK, 45, 10)) == (BID,)
+
+
+@pytest.mark.parametrize(("qty", "is_enough"), [(10, True), (5, True), (4, False), (0, False)])
+def test_a_quote_rests_if_no_resize_would_be_sent_for_what_is_missing(qty, is_enough):
+    assert on_target([(ASK, 45, 10)], Resting(ASK, 45, qty)) == ((ASK,) if is_enough else ())
+
+
+@pytest.mark.parametrize(
+    ("side", "level", "counts"),
+    [
+        *((BID, 40, 1), (BID, 39, 1), (BID, 38, 0), (BID, 41, 0)),
+        *((ASK, 45, 1), (ASK, 46, 1), (ASK, 47, 0), (ASK, 44, 0)),
+    ],
+)
+def test_an_order_counts_up_to_the_tolerance_on_the_safe_side_and_never_beyond_its_price(
+    side, level, counts
+):
+    price = 40 if side is BID else 45
+    assert bool(on_target([(side, price, 10)], Resting(side, level, 10))) == bool(counts)
+
+
+def test_every_level_wants_shares_of_its_own():
+    wanted = [(BID, 40, 10), (BID, 39, 10)]
+    assert on_target(wanted, Resting(BID, 39, 5)) == ()
+    assert on_target(wanted, Resting(BID, 39, 10)) == (BID,)  # five of them stand for each level
+    assert on_target(wanted, Resting(BID, 40, 5), Resting(BID, 39, 5)) == (BID,)
+
+
+@pytest.mark.parametrize("state", [State.SENT, State.LOST, State.CANCELLING, State.BLURRED])
+def test_what_may_not_rest_does_not_count(state):
+    assert on_target([(BID, 40, 10)], Resting(BID, 40, 10, state)) == ()
+
+
+def test_an_order_whose_price_is_being_changed_still_counts_where_it_stands():
+    assert on_target([(BID, 40, 10)], Resting(BID, 40, 10, State.AMENDING)) == (BID,)

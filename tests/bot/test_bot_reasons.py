@@ -1,0 +1,164 @@
+"""Claims about what a person is told of our orders, and of our fills and what became of them."""
+
+import re
+
+import msgspec
+import pytest
+
+from bot.core import messages as m
+from bot.core.attribution import Attribution, Entry
+from bot.core.lastfills import KEPT_MAX
+from bot.core.life import Finding
+from bot.core.marks import Marks
+from bot.core.order import State
+from bot.core.reasons import reason_of
+from bot.core.settings import PaceSettings
+from bot.core.strategy import EventView, Quote
+from bot.core.tag import Tag
+from bot.core.wishes import WantAmend
+from strategies.fixed_spread import FixedSpread
+from tests.bot.thin import Thin
+from tests.strategies.views import rung as rung_view
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import BookSide, Price, Qty
+from venue.wire.names import MarketId, Ticker
+from venue.wire.requests import Amend
+
+RUNG = MarketId("m0")
+
+
+@pytest.fixture
+def standing():
+    """A rung of a quoting trader and the bid that rests there."""
+    thin = Thin([60, 40], lambda: FixedSpread(FixedSpread.Params()), PaceSettings(decide_ns=0))
+    thin.start()
+    thin.run(3.0)
+    rung = thin.rung(0)
+    own = next(own for own in thin.trader.desk.live(rung.market_id) if own.side is BookSide.BID)
+    return thin, rung, own
+
+
+def test_an_order_at_a_wanted_price_names_its_level_its_size_and_its_distance_from_fair(standing):
+    _, rung, own = standing
+    away = rung.fair.value_cents - own.level
+    want = next(quote for quote in rung.planned if quote.side is BookSide.BID)
+    said = f"wanted here: level 1 of 1, {want.qty} shares, {away:.1f} below fair"
+    assert reason_of(own, rung) == said
+
+
+def test_an_order_near_a_wanted_price_says_which(standing):
+    _, rung, own = standing
+    rung.wishes = ()
+    rung.planned = (Quote(BookSide.BID, Price(own.level + 1), Qty(10)),)
+    assert reason_of(own, rung).startswith(
+        f"wanted at {own.level + 1}: near enough to keep its place, "
+    )
+
+
+def test_an_order_of_which_nothing_is_wanted_says_what_blocks_the_rung(standing):
+    _, rung, own = standing
+    rung.planned, rung.blocked = (), "book too old"
+    assert reason_of(own, rung) == "nothing is wanted on this side: book too old"
+
+
+def test_an_order_that_is_to_be_changed_says_how(standing):
+    _, rung, own = standing
+    amend = Amend(price=Price(50))
+    rung.wishes = (WantAmend(own, amend, False, "moved from 57 to 50", 1.0),)
+    assert reason_of(own, rung) == "kept until a request may leave: moved from 57 to 50"
+
+
+@pytest.mark.parametrize("state", [state for state in State if state is not State.OPEN])
+def test_an_order_with_something_under_way_says_what(standing, state):
+    _, rung, own = standing
+    own.state = state
+    assert reason_of(own, rung).endswith(f"({own.why})")
+
+
+def test_doom_and_suspicion_come_first(standing):
+    _, rung, own = standing
+    own.doomed = True
+    assert reason_of(own, rung) == f"to be cancelled: {own.why}"
+    own.suspect(Finding.MISSING, "404 to a read", 0)
+    assert reason_of(own, rung) == "not trusted, order_missing: 404 to a read"
+
+
+def test_the_report_has_reason_and_place_of_every_order_and_the_budget(standing):
+    thin, _, _ = standing
+    thin.show(0)
+    thin.run(1.0)
+    report = thin.trader.report(thin.now_ns)
+    orders = [order for rung in report.events[0].rungs for order in rung.orders]
+    assert len(orders) == 4
+    assert all(re.match(r"wanted here: level 1 of 1", order.reason) for order in orders)
+    placed = [order for order in orders if order.ahead_qty is not None]
+    assert placed
+    for order in placed:
+        assert 0 <= order.ahead_at_least <= order.ahead_qty <= order.ahead_at_most
+    budget = report.budget
+    assert budget is not None
+    assert (budget.burst, budget.reserve, budget.rate_per_second) == (400, 60, 200)
+    assert 0 <= budget.tokens <= budget.burst
+
+
+def test_a_resume_and_a_reset_say_why(standing):
+    thin, _, _ = standing
+    thin.give(m.PauseRequested("x"))
+    notes = thin.give(m.ResumeRequested("all is well"))
+    assert m.Noted("info", "resumed", {"reason": "all is well"}) in notes
+
+
+def test_a_latch_that_is_cleared_twice_counts_anew_once(standing):
+    thin, _, _ = standing
+    thin.give(m.LatchSet("somebody"))
+    thin.give(m.LatchCleared("looked at"))
+    thin.run(1.0)
+    before = thin.trader.report(thin.now_ns)
+    assert thin.give(m.LatchCleared()) == []
+    assert msgspec.json.encode(thin.trader.report(thin.now_ns)) == msgspec.json.encode(before)
+
+
+# --- the last fills -------------------------------------------------------------------------------
+
+
+class Filled:
+    """An account of profit of one rung whose fair value moves."""
+
+    def __init__(self) -> None:
+        self.now_ns = 0
+        self.marks = Marks()
+        self.account = Attribution(self.marks)
+
+    def believe(self, fair: float, at_s: int) -> None:
+        self.now_ns = at_s * NS_PER_SECOND
+        view = EventView(Ticker("E"), True, 1e6, None, (rung_view(0, fair, bid=40, ask=44),))
+        self.marks.seen(view, self.now_ns)
+        self.account.sample(self.now_ns)
+
+    def fill(self, side: BookSide, price: int) -> None:
+        tag = Tag(0, "mine", "quote bid")
+        entry = Entry(RUNG, "E-0", side, Price(price), Qty(5), 2, tag)
+        self.account.booked(entry, self.now_ns)
+
+
+@pytest.mark.parametrize(
+    ("side", "markouts"), [(BookSide.BID, (1.0, 3.0)), (BookSide.ASK, (-1.0, -3.0))]
+)
+def test_a_fill_is_told_with_what_it_was_worth_then_and_has_been_since(side, markouts):
+    filled = Filled()
+    filled.believe(42.0, 1)
+    filled.fill(side, 41)
+    filled.believe(44.0, 3)
+    filled.believe(42.0, 12)
+    [told] = filled.account.last_fills.report()
+    assert (told.price, told.qty, told.fee_cents, told.fair_cents) == (41, 5, 2, 42.0)
+    assert told.markouts_cents == (*markouts, None, None)
+
+
+def test_the_newest_fills_come_first_and_no_more_than_so_many_are_kept():
+    filled = Filled()
+    filled.believe(42.0, 1)
+    for price in range(1, KEPT_MAX + 20):
+        filled.fill(BookSide.BID, price)
+    told = filled.account.last_fills.report()
+    assert [fill.price for fill in told] == list(range(KEPT_MAX + 19, 19, -1))

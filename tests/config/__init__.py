@@ -1,0 +1,1 @@
+"""Claims about the configuration of a running bot: its keys, its changes, its pages."""

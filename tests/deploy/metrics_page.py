@@ -1,0 +1,74 @@
+"""The page docs/metrics.md, made from the tables; run as a module it prints the page."""
+
+import sys
+from collections.abc import Iterable
+
+from bot.io import metrics
+from bot.io.metrics_kept import NOTICES, RECORDS
+from bot.io.metrics_money import PROFIT, RISK
+from bot.io.metrics_table import FEED, ORDERS, QUOTES, STATE, Family
+from venue import metrics as venue_metrics
+
+HEAD = """# Metrics
+
+Generated from the tables of `bot/io/metrics_table.py`, `metrics_money.py`, `metrics_counted.py`,
+`metrics_kept.py` and `venue/metrics.py` by `python -m tests.deploy.metrics_page`; a test keeps it
+current.
+
+The bot shows them under `/metrics` of its status page, the venue under `/metrics` of its control
+listener. Names end in their unit; a counter's in `_total`. Labels come from closed sets and from
+the rungs and events of a series, never from an order: a series of 20 rungs has 1,200 time series
+at most, and no more after a month. All but `laddermaker_process_start_time_seconds` have the label
+`series` beside those named here. Both programs show the usual `process_` metrics too.
+
+`deploy/prometheus` has the scrape configuration, recording rules and alerts with their tests,
+`deploy/alertmanager` says who is told, `deploy/grafana` has four dashboards, and
+[runbooks](runbooks/README.md) a page per alert.
+"""
+PARTS = (
+    ("State, findings, breakers", STATE),
+    ("The channel and what is believed", FEED),
+    ("Quotes and the strategy", QUOTES),
+    ("Requests, orders and the budget", ORDERS),
+    ("Cash, positions, limits", RISK),
+    ("Fills and profit", PROFIT),
+    ("Counted on this host", metrics.COUNTED),
+    ("Records, where they are kept", RECORDS),
+    ("Notices, where they are sent", NOTICES),
+)
+TABLE = "\n| metric | labels | meaning |\n|---|---|---|\n"
+
+
+def row(name: str, labels: Iterable[str], text: str) -> str:
+    """One line of a table."""
+    return f"| `{name}` | {', '.join(f'`{label}`' for label in labels) or '-'} | {text} |\n"
+
+
+def name_of(family: Family) -> str:  # type: ignore[type-arg]
+    """A metric's name as Prometheus shows it."""
+    return metrics.PREFIX + family.name + ("_total" if family.is_total else "")
+
+
+def page() -> str:
+    """The whole page."""
+    text = HEAD
+    for title, families in PARTS:
+        text += f"\n## {title}\n" + TABLE
+        text += "".join(row(name_of(each), each.labels, each.help) for each in families)
+    text += "\n## Durations (histograms)\n" + TABLE
+    for timed in metrics.TIMED.values():
+        text += row(metrics.PREFIX + timed.name, timed.labels, timed.help)
+    text += "\n## The process\n" + TABLE
+    text += row(
+        metrics.PREFIX + metrics.BUILD[0], ("version", "python", "config"), metrics.BUILD[1]
+    )
+    text += row(metrics.PREFIX + metrics.STARTED[0], (), metrics.STARTED[1])
+    text += "\n## The venue\n" + TABLE
+    for family in venue_metrics.FAMILIES:
+        total = "_total" if family.kind == "counter" else ""
+        text += row(f"venue_{family.name}{total}", family.labels, family.help)
+    return text
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page())

@@ -1,0 +1,92 @@
+"""Claims that a real Prometheus proves over a running bot and a running venue.
+
+Every expression of every dashboard and rule is asked of it, and alerts fire by what they are about.
+"""
+
+import os
+import signal
+import time
+
+import pytest
+
+from bot.io.latch import Latch
+from tests.deploy import four_boards, rules
+from tests.deploy.site import running, until
+from tests.scale import FULL
+
+pytestmark = pytest.mark.xdist_group("prometheus")
+
+SERIES_MAX = 2_000
+"""Of one bot (reliability, row 110)."""
+
+QUIET = {
+    f"{board.uid}: {panel.title}"
+    for board in four_boards.BOARDS
+    for _, row in board.rows
+    for panel in row
+    if panel.quiet
+}
+
+
+def may_be_empty(where: str) -> bool:
+    """Whether a panel may be without data in a run in which nothing of its kind happens."""
+    return where.rpartition(": ")[0] in QUIET
+
+
+def test_every_panel_and_rule_is_answered_with_data_and_alerts_fire_by_what_they_are_about(
+    tmp_path,
+):
+    need_data = [each for each in rules.shown() if not may_be_empty(each.where)]
+    with running(tmp_path, 8) as site:
+        until(site.is_scraped, 30, "Prometheus has scraped both")
+        missing: list[str] = []
+
+        def all_there() -> bool:
+            missing[:] = [each.where for each in need_data if not site.query(each.expr)]
+            return not missing
+
+        try:
+            until(all_there, 60, "data for every panel")
+        finally:
+            assert missing == []
+        for each in rules.shown():
+            site.query(each.expr)
+        for rule in rules.rules("recording.yaml"):
+            assert site.query(rule["expr"]), rule["record"]
+            assert site.query(rule["record"]), rule["record"]
+        for alert in rules.alerts():
+            site.query(alert.expr)
+        assert int(site.query('count({job="bot"})')[0]["value"][1]) <= SERIES_MAX
+        # No reaper was started, and that is the one thing that is wrong.
+        site.fires("ReaperAbsent", 10)
+        assert site.firing() <= {"ReaperAbsent", "QuotesMissing", "UptimeLow", "FeedLate"}
+        site.signal("bot", signal.SIGKILL)
+        site.fires("BotDown", 20)
+
+
+@pytest.mark.skipif(os.environ.get(FULL) != "1", reason=f"takes a minute; {FULL}=1 runs it")
+def test_alerts_fire_in_a_run_in_which_their_conditions_are_made(tmp_path):
+    with running(tmp_path, 1) as site:
+        until(site.is_scraped, 30, "Prometheus has scraped both")
+        until(lambda: bool(site.query("laddermaker_resting_orders > 50")), 30, "quotes")
+        site.venue("user", "deposit", "maker", "777")
+        site.fires("ReconcileDifference", 40)
+
+        rung = site.query("laddermaker_rung_quotable")[0]["metric"]["rung"]
+        order = {"ticker": rung, "outcome": "yes", "side": "buy", "price": 1, "qty": 1}
+        order |= {"client_order_id": "somebody-else", "time_in_force": "gtc"}
+        site.ask("POST", "/orders", order)
+        site.fires("ForeignOrders", 30)
+
+        Latch(site.state).set("a test pulled it", "person", time.time_ns())
+        site.fires("BotLatched", 10)
+
+        raw = site.keys["maker"]
+        keys = site.venue("key", "list")["keys"]
+        own = next(key for key in keys if raw.startswith(key["prefix"]))
+        site.venue("key", "revoke", own["key_id"])
+        site.fires("KeyRefused", 30)
+
+        site.signal("venue", signal.SIGSTOP)
+        site.fires("VenueDown", 20)
+        site.fires("FeedStale", 40)

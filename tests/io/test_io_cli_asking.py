@@ -1,0 +1,284 @@
+"""Claims about the commands that ask a running bot: addresses, series, tokens, refusals, codes."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli import app
+from bot.io.statedir import StateDirectory, held_by_a_bot
+from tests.io.samples import report
+
+ROOT = Path(__file__).resolve().parents[2]
+DEMO = ROOT / "configs" / "demo.yaml"
+TOKEN = "canary_token_of_the_control"
+
+
+def invoke(*arguments: str):
+    return CliRunner().invoke(app, list(arguments))
+
+
+class Site:
+    """A page on loopback. answers: what it says to a POST, by the last part of its path."""
+
+    def __init__(self, body: bytes, answers: dict[str, tuple[int, str]]) -> None:
+        self.body = body
+        self.answers = answers
+        self.asked: list[tuple[str, str, str]] = []
+        self.url = ""
+
+
+@contextmanager
+def site(body: bytes, answers: dict[str, tuple[int, str]] | None = None) -> Iterator[Site]:
+    """The page of a bot that says this of itself."""
+    found = Site(body, answers or {})
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._say(200, found.body)
+
+        def do_POST(self) -> None:
+            size = int(self.headers["Content-Length"])
+            reason = json.loads(self.rfile.read(size))["reason"]
+            found.asked.append((self.path, self.headers["Authorization"], reason))
+            name = self.path.partition("?")[0].rpartition("/")[2]
+            code, text = found.answers.get(name, (202, "{}"))
+            self._say(code, text.encode())
+
+        def _say(self, code: int, body: bytes) -> None:
+            self.send_response(code)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = HTTPServer(("127.0.0.1", 0), Answer)
+    found.url = f"http://127.0.0.1:{server.server_port}"
+    serving = threading.Thread(target=server.serve_forever, args=(0.01,))
+    serving.start()
+    try:
+        yield found
+    finally:
+        server.shutdown()
+        serving.join()
+        server.server_close()
+
+
+def body(unhealthy: str = "", series: tuple[str, ...] = ("AURELIA-VAL",)) -> bytes:
+    """What `/status.json` holds."""
+    told = {"age_ms": 3, "unhealthy": unhealthy, "report": report(), "control": True}
+    return msgspec.json.encode({**told, "series": series})
+
+
+def state(folder: Path, token: str = TOKEN) -> str:
+    """A state directory with a control token."""
+    place = folder / "control-token"
+    place.write_text(f"{token}\n")
+    place.chmod(0o600)
+    return str(folder)
+
+
+def test_a_bot_that_is_well_is_shown_and_ends_with_0():
+    with site(body()) as page:
+        done = invoke("status", str(DEMO), "--status", page.url)
+    assert done.exit_code == 0, done.output
+    assert "worst case" in done.stdout
+
+
+def test_a_bot_that_is_not_well_is_shown_and_ends_with_3_and_why():
+    with site(body("latched: look at it")) as page:
+        done = invoke("status", str(DEMO), "--status", page.url)
+        line = invoke("status", str(DEMO), "--status", page.url, "--json")
+    assert (done.exit_code, line.exit_code) == (3, 3)
+    assert "not well: latched: look at it" in done.stderr
+    assert json.loads(line.stdout)["unhealthy"] == "latched: look at it"
+
+
+@pytest.mark.parametrize("said", [b"<html>", b"{}", b"[]", b'{"series": ["AURELIA-VAL"]}'])
+def test_what_is_no_bot_of_this_version_ends_with_3(said):
+    with site(said) as page:
+        done = invoke("status", str(DEMO), "--status", page.url)
+    assert done.exit_code == 3
+    assert "of this version" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["status", "pause", "resume", "flatten"])
+def test_where_nobody_answers_it_ends_with_3(command):
+    done = invoke(command, str(DEMO), "--status", "http://127.0.0.1:9")
+    assert done.exit_code == 3
+    assert "no bot answers there" in done.stderr
+
+
+def test_a_bot_of_other_series_is_left_alone(tmp_path):
+    with site(body(series=("OTHER-A", "OTHER-B"))) as page:
+        done = invoke("pause", str(DEMO), "--status", page.url, "--state-dir", state(tmp_path))
+    assert done.exit_code == 3
+    assert "trades OTHER-A, OTHER-B, not AURELIA-VAL" in done.stderr
+    assert page.asked == []
+
+
+def test_a_tape_may_bring_a_series_of_its_own(tmp_path):
+    with site(body(series=("KXINXU",))) as page:
+        done = invoke("pause", str(DEMO), "--status", page.url, "--state-dir", state(tmp_path))
+    assert done.exit_code == 0, done.output
+    assert page.asked[0][0] == "/control/pause?series=KXINXU"
+
+
+@pytest.mark.parametrize("command", ["pause", "resume", "flatten"])
+def test_what_is_asked_carries_the_token_the_reason_and_the_series(tmp_path, command):
+    folder = state(tmp_path)
+    with site(body(series=("AURELIA-VAL", "OTHER"))) as page:
+        done = invoke(
+            command, str(DEMO), "--status", page.url, "--state-dir", folder, "--reason", "a test",
+            "--json",
+        )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout) == {"done": command, "series": "AURELIA-VAL"}
+    asked = (f"/control/{command}?series=AURELIA-VAL", f"Bearer {TOKEN}", "a test")
+    assert page.asked == [asked]
+    assert TOKEN not in done.output
+
+
+def test_without_a_token_nothing_is_asked_and_the_way_is_told(tmp_path):
+    with site(body()) as page:
+        done = invoke("pause", str(DEMO), "--status", page.url, "--state-dir", str(tmp_path))
+    assert done.exit_code == 3
+    assert "status.control: true" in done.stderr
+    assert "SIGUSR1" in done.stderr
+    assert page.asked == []
+
+
+@pytest.mark.parametrize("code", [401, 403, 409])
+def test_a_refusal_ends_with_4_and_says_why(tmp_path, code):
+    folder = state(tmp_path)
+    with site(body(), {"pause": (code, "not now")}) as page:
+        done = invoke("pause", str(DEMO), "--status", page.url, "--state-dir", folder)
+    assert done.exit_code == 4
+    assert "not now" in done.stderr
+    assert TOKEN not in done.output
+
+
+@pytest.mark.parametrize("reason", ["", "   ", "x" * 201])
+def test_a_reason_that_is_none_ends_with_2(reason):
+    done = invoke("pause", str(DEMO), "--reason", reason)
+    assert done.exit_code == 2
+    assert "1 to 200 characters" in done.stderr
+
+
+def test_a_page_at_a_port_that_changes_has_to_be_named(tmp_path):
+    path = tmp_path / "demo.yaml"
+    text = DEMO.read_text().replace("port: 8090", "port: 0")
+    path.write_text(text.replace("embedded: venue.yaml", f"embedded: {DEMO}"))
+    done = invoke("status", str(path))
+    assert done.exit_code == 2
+    assert "name it with --status" in done.stderr
+
+
+def test_cancel_all_on_an_embedded_venue_asks_the_bot_and_is_done(tmp_path):
+    folder = state(tmp_path)
+    with site(body()) as page:
+        done = invoke(
+            "cancel-all", str(DEMO), "--status", page.url, "--state-dir", folder, "--json"
+        )
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["bot_paused"] is True
+    assert page.asked[0][0].startswith("/control/cancel-all")
+
+
+def test_a_bot_that_refuses_does_not_stand_in_the_way_of_cancelling(tmp_path):
+    folder = state(tmp_path)
+    with site(body(), {"cancel-all": (409, "it is stopping")}) as page:
+        done = invoke("cancel-all", str(DEMO), "--status", page.url, "--state-dir", folder)
+    assert done.exit_code == 2  # as without a bot: on an embedded venue there is nothing else to do
+    assert "it is stopping" in done.stderr
+
+
+def test_no_proxy_of_the_environment_is_shown_the_token(tmp_path, monkeypatch):
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    with site(body()) as page:
+        done = invoke("resume", str(DEMO), "--status", page.url, "--state-dir", state(tmp_path))
+    assert done.exit_code == 0, done.output
+
+
+def test_whether_a_bot_runs_on_a_state_directory_is_seen_without_touching_it(tmp_path):
+    assert not held_by_a_bot(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    held = StateDirectory.open(tmp_path)
+    assert held_by_a_bot(tmp_path)
+    held.close()
+    assert not held_by_a_bot(tmp_path)
+
+
+def test_a_dry_run_beside_a_bot_whose_page_does_not_answer_is_refused(tmp_path):
+    held = StateDirectory.open(tmp_path)
+    try:
+        done = invoke("plan", str(DEMO), "--cold", "--state-dir", str(tmp_path))
+    finally:
+        held.close()
+    assert done.exit_code == 3
+    assert "a bot runs on it" in done.stderr
+
+
+# --- version, completion, help --------------------------------------------------------------------
+
+
+def test_the_version_names_the_journals_that_it_reads():
+    told = json.loads(invoke("version", "--json").stdout)
+    assert told["journal"] in told["journals_read"]
+    assert told["bot"] in invoke("version").stdout
+
+
+COMMANDS = sorted(each.name or each.callback.__name__ for each in app.registered_commands)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_an_example_that_names_it(command):
+    text = invoke(command, "--help").output
+    assert f"Example: bot {command}" in " ".join(text.split())
+
+
+def test_everything_that_a_script_may_want_comes_as_json():
+    without = [name for name in COMMANDS if "--json" not in invoke(name, "--help").output]
+    assert without == ["completion"]
+
+
+@pytest.mark.parametrize(
+    ("line", "wanted"), [("bot re", "reaper reset resume"), ("bot pla", "plan")]
+)
+def test_bash_completes_commands(tmp_path, line, wanted):
+    script = tmp_path / "bot.bash"
+    script.write_text(invoke("completion", "bash").stdout)
+    words = line.split()
+    code = (
+        f"source {script}; COMP_WORDS=({line}); COMP_CWORD={len(words) - 1}; "
+        "_bot_completion bot; echo ${COMPREPLY[@]}"
+    )
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+        env={**os.environ, "PATH": path},
+    )
+    assert sorted(done.stdout.split()) == wanted.split(), done.stderr
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_the_other_shells_have_a_script_too(shell):
+    done = invoke("completion", shell)
+    assert done.exit_code == 0
+    assert f"complete_{shell}" in done.stdout

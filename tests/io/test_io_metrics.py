@@ -1,0 +1,393 @@
+"""Claims about the metrics: what the report and the shell know is shown, and nothing may grow."""
+
+import asyncio
+
+import httpx
+import msgspec
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from bot.core import messages as m
+from bot.core.report import BreakerReport, ConfigReport, Report
+from bot.core.strategy import EventView, Quotes, Strategy
+from bot.io.heartbeat import REAPER, Heartbeat
+from bot.io.journal import Journal
+from bot.io.metrics import COUNTED, FAMILIES, TIMED, Metrics, text_of
+from bot.io.metrics_tally import Surroundings
+from bot.io.shown import Shown
+from bot.io.status import REAPER_HEADER, make_app
+from bot.io.watched import Watch
+from tests.io.samples import ORDER_ID, RUNG, create, report, sent
+from tests.strategies import views
+from venue.wire.money import BookSide, Price, Qty
+
+SECOND = 10**9
+MS = 10**6
+
+
+def samples(metrics: Metrics) -> dict[tuple[str, tuple[str, ...]], float]:
+    """Values by name and the values of the labels in the order of their names, series left out."""
+    return values_of(metrics.text())
+
+
+def values_of(text: bytes) -> dict[tuple[str, tuple[str, ...]], float]:
+    return {
+        (
+            sample.name,
+            tuple(value for name, value in sorted(sample.labels.items()) if name != "series"),
+        ): sample.value
+        for family in text_string_to_metric_families(text.decode())
+        for sample in family.samples
+    }
+
+
+def test_the_metrics_tell_what_the_report_tells():
+    found = samples(Metrics(report))
+    assert found["laddermaker_pnl_cents", ()] == -7
+    assert found["laddermaker_phase", ("quoting",)] == 1
+    assert found["laddermaker_phase", ("paused",)] == 0
+    assert found["laddermaker_requests_total", ("create",)] == 2
+    assert found["laddermaker_requests_refused_total", ("rate_limited",)] == 1
+    assert found["laddermaker_rung_net_shares", ("X-26Q4-1B",)] == 3
+    assert found["laddermaker_rung_held_shares", ("yes", "X-26Q4-1B")] == 3
+    assert found["laddermaker_rung_resting_shares", ("X-26Q4-1B", "bid")] == 10
+    assert found["laddermaker_rung_resting_shares", ("X-26Q4-1B", "ask")] == 0
+
+
+def test_a_standing_finding_is_shown_by_name_and_without_its_text():
+    found = samples(Metrics(lambda: changed(findings=("cash_differs: 3 cents at the venue",))))
+    assert found["laddermaker_finding", ("cash_differs",)] == 1
+    assert found["laddermaker_findings", ()] == 1
+
+
+def changed(**fields) -> Report:
+    """The sample report with other fields."""
+    return msgspec.structs.replace(report(), **fields)
+
+
+def with_rung(now_ns: int = SECOND, state: str = "active", **fields) -> Report:
+    """The sample report at an instant, its rung with other fields."""
+    shown = report(now_ns=now_ns)
+    rung = msgspec.structs.replace(shown.events[0].rungs[0], state=state, **fields)
+    event = msgspec.structs.replace(shown.events[0], rungs=(rung,))
+    return msgspec.structs.replace(shown, events=(event,))
+
+
+def test_the_limits_of_an_event_are_shown_with_what_is_used_of_them():
+    event = msgspec.structs.replace(
+        report().events[0],
+        limits=(BreakerReport("event_net_qty", 30, 100),),
+        cuts={"event_net": 2},
+    )
+    found = samples(Metrics(lambda: changed(events=(event,))))
+    assert found["laddermaker_event_limit_used", ("X-26Q4", "event_net_qty")] == 30
+    assert found["laddermaker_event_limit", ("X-26Q4", "event_net_qty")] == 100
+    assert found["laddermaker_event_quotes_cut", ("X-26Q4", "event_net")] == 2
+
+
+def test_before_the_first_picture_there_are_no_figures_of_one():
+    names = {name for name, _ in samples(Metrics(lambda: None))}
+    assert "laddermaker_process_start_time_seconds" in names
+    assert "laddermaker_pnl_cents" not in names
+
+
+def test_the_build_tells_version_and_configuration():
+    shown = changed(config=ConfigReport(digest="0123456789ab", applied=2))
+    text = Metrics(lambda: shown).text().decode()
+    assert 'laddermaker_build_info{config="0123456789ab"' in text
+
+
+def test_several_traders_of_one_process_share_a_family_and_differ_by_series():
+    other = Metrics(lambda: changed(series_ticker="Y", tokens=7))
+    text = text_of((Metrics(report), other)).decode()
+    assert text.count("# TYPE laddermaker_tokens gauge") == 1
+    assert 'laddermaker_tokens{series="X"} 400.0' in text
+    assert 'laddermaker_tokens{series="Y"} 7.0' in text
+    assert text.count("laddermaker_process_start_time_seconds ") == 3  # help, type and one sample
+
+
+# --- requests -------------------------------------------------------------------------------------
+
+
+def test_requests_are_timed_by_kind_and_answer_and_no_id_is_a_label():
+    metrics = Metrics(report)
+    metrics.did(sent(create(), 1), 0)
+    metrics.did(sent(m.CancelResting(ORDER_ID), 2), 0)
+    metrics.saw(m.Replied(m.RequestId(1), m.Unknown("x")), 20 * MS)
+    found = samples(metrics)
+    assert found["laddermaker_request_seconds_count", ("Unknown", "Create")] == 1
+    assert found["laddermaker_request_seconds_sum", ("Unknown", "Create")] == 0.02
+    assert ORDER_ID not in metrics.text().decode()
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "outcome"),
+    [
+        (m.Refused(429, "rate_limited", ""), "rate_limited", "refused"),
+        (m.Refused(418, "short_and_stout", ""), "other", "refused"),
+        (m.Refused(0, "", "no connection"), "not_sent", "refused"),
+        (m.Unknown("timeout"), "no_answer", "unknown"),
+    ],
+)
+def test_answers_are_counted_by_kind_code_and_outcome(answer, code, outcome):
+    metrics = Metrics(report)
+    metrics.did(sent(create(), 1), 0)
+    metrics.saw(m.Replied(m.RequestId(1), answer), MS)
+    assert samples(metrics)["laddermaker_answers_total", (code, "create", outcome)] == 1
+
+
+def test_what_the_venue_says_of_the_budget_is_shown():
+    metrics = Metrics(report)
+    for number, (left, wait_ns) in enumerate([(40, None), (0, SECOND), (None, SECOND // 2)], 1):
+        metrics.did(sent(create(), number), 0)
+        refused = m.Refused(429, "rate_limited", "")
+        metrics.saw(m.Replied(m.RequestId(number), refused, left, wait_ns), MS)
+    found = samples(metrics)
+    assert found["laddermaker_venue_tokens", ("trade",)] == 0
+    assert found["laddermaker_retry_after_seconds_total", ()] == 1.5
+
+
+def test_a_flood_of_new_names_does_not_become_a_flood_of_series():
+    metrics = Metrics(report)
+    for number in range(1_000):
+        metrics.did(m.Noted("info", f"name_{number}", {}), 0)
+    assert sum(name == "laddermaker_notes_total" for name, _ in samples(metrics)) == 200
+
+
+# --- durations ------------------------------------------------------------------------------------
+
+
+class Asked:
+    """How often a strategy was asked."""
+
+    def __init__(self) -> None:
+        self.times = 0
+
+    def metrics(self) -> Metrics:
+        return Metrics(report, around=Surroundings(lambda: 0, asked=lambda: self.times))
+
+
+def book(ts_ns: int) -> m.BookSeen:
+    return m.BookSeen(RUNG, ts_ns, ((Price(39), Qty(5)),), ())
+
+
+def test_only_a_beat_that_asks_a_strategy_is_a_decision():
+    asked = Asked()
+    metrics = asked.metrics()
+    metrics.saw(m.Beat(), 0, 3 * MS)
+    asked.times = 1
+    metrics.saw(m.Beat(), MS, 2 * MS)
+    metrics.saw(m.Beat(), 2 * MS, 5 * MS)
+    found = samples(metrics)
+    assert found["laddermaker_decision_seconds_count", ()] == 1
+    assert found["laddermaker_decision_seconds_sum", ()] == 0.002
+
+
+def test_a_write_is_timed_from_the_oldest_news_of_its_decision_to_its_leaving():
+    asked = Asked()
+    metrics = asked.metrics()
+    metrics.saw(book(1), 10 * MS)
+    metrics.saw(book(2), 30 * MS)
+    asked.times = 1
+    metrics.did(sent(create(), 1), 50 * MS)
+    metrics.did(sent(m.ReadBalance(), 2), 50 * MS)
+    metrics.saw(m.Beat(), 50 * MS)
+    metrics.tally.left(m.RequestId(1), 60 * MS)
+    metrics.tally.left(m.RequestId(2), 60 * MS)
+    found = samples(metrics)
+    assert found["laddermaker_tick_to_order_seconds_sum", ("create",)] == 0.05
+    assert sum(n == "laddermaker_tick_to_order_seconds_count" for n, _ in found) == 1
+
+
+def test_a_write_that_follows_from_no_news_is_not_timed():
+    asked = Asked()
+    metrics = asked.metrics()
+    metrics.saw(book(1), 0)
+    metrics.saw(m.Beat(), 2 * SECOND)  # nothing was asked about it for so long
+    asked.times = 1
+    metrics.did(sent(create(), 1), 3 * SECOND)
+    metrics.tally.left(m.RequestId(1), 3 * SECOND)
+    assert ("laddermaker_tick_to_order_seconds_count", ("create",)) not in samples(metrics)
+
+
+def test_the_lag_of_a_rung_is_that_of_its_newest_news_and_an_old_book_says_nothing():
+    metrics = Metrics(report)
+    metrics.tally.watched(report())
+    metrics.saw(book(0), 5 * SECOND)
+    assert ("laddermaker_rung_feed_lag_seconds", ("X-26Q4-1B",)) not in samples(metrics)
+    metrics.saw(book(6 * SECOND), 6 * SECOND + 20 * MS)
+    metrics.saw(book(6 * SECOND), 9 * SECOND)  # the same, shown again
+    assert samples(metrics)["laddermaker_rung_feed_lag_seconds", ("X-26Q4-1B",)] == 0.02
+
+
+# --- uptime ---------------------------------------------------------------------------------------
+
+
+def test_the_time_on_target_is_counted_by_rung_and_side_as_the_picture_before_showed_it():
+    metrics = Metrics(report)
+    metrics.tally.watched(with_rung(SECOND, on_target=(BookSide.BID,)))
+    metrics.tally.watched(with_rung(2 * SECOND, on_target=(BookSide.ASK,)))
+    metrics.tally.watched(with_rung(4 * SECOND))
+    found = samples(metrics)
+    assert found["laddermaker_rung_on_target_seconds_total", ("X-26Q4-1B", "bid")] == 1
+    assert found["laddermaker_rung_on_target_seconds_total", ("X-26Q4-1B", "ask")] == 2
+    assert found["laddermaker_rung_open_seconds_total", ("X-26Q4-1B",)] == 3
+
+
+def test_time_in_which_nobody_watched_or_the_market_took_no_orders_counts_neither_way():
+    metrics = Metrics(report)
+    metrics.tally.watched(with_rung(SECOND, on_target=(BookSide.BID,)))
+    metrics.tally.watched(with_rung(60 * SECOND, state="halted", on_target=(BookSide.BID,)))
+    metrics.tally.watched(with_rung(61 * SECOND))
+    assert metrics.tally.open_ns == {}
+    assert metrics.tally.on_target_ns == {}
+
+
+def test_a_rung_that_has_left_takes_its_metrics_along():
+    metrics = Metrics(report)
+    metrics.saw(book(1), 0)
+    metrics.tally.watched(with_rung(SECOND, on_target=(BookSide.BID,)))
+    metrics.tally.watched(with_rung(2 * SECOND))
+    assert metrics.tally.open_ns
+    metrics.tally.watched(changed(now_ns=3 * SECOND, events=()))
+    assert metrics.tally.open_ns == metrics.tally.on_target_ns == metrics.tally.lag_ns == {}
+
+
+# --- the host -------------------------------------------------------------------------------------
+
+
+def test_a_reaper_counts_as_there_while_its_heart_is_heard_to_beat(tmp_path):
+    metrics = Metrics(report, around=Surroundings(lambda: 0, state=tmp_path, reaper=True))
+    heart = Heartbeat(tmp_path, "0" * 20, REAPER)
+    told = []
+    for second in range(16):
+        if second < 3:
+            heart.beat(second * SECOND)
+        metrics.tally.watched(report(now_ns=second * SECOND))
+        told.append(samples(metrics)["laddermaker_reaper_watching", ()])
+    assert told == [0] + [1] * 12 + [0] * 3
+
+
+def test_a_reaper_whose_key_is_refused_is_told_apart(tmp_path):
+    metrics = Metrics(report, around=Surroundings(lambda: 0, state=tmp_path, reaper=True))
+    heart = Heartbeat(tmp_path, "0" * 20, REAPER)
+    for second, plea in enumerate(("", "", "no: 401 unauthenticated")):
+        heart.plead(plea)
+        heart.beat(second * SECOND)
+        metrics.tally.watched(report(now_ns=second * SECOND))
+    found = samples(metrics)
+    assert found["laddermaker_reaper_watching", ()] == 1
+    assert found["laddermaker_reaper_key_works", ()] == 0
+
+
+def test_a_reaper_that_looks_at_the_page_alone_is_there_for_ten_seconds_after_each_look():
+    now = [0]
+    metrics = Metrics(report, around=Surroundings(lambda: now[0], reaper=True))
+    metrics.tally.reaper_called()
+    now[0] = 10 * SECOND
+    assert samples(metrics)["laddermaker_reaper_watching", ()] == 1
+    now[0] += 1
+    assert samples(metrics)["laddermaker_reaper_watching", ()] == 0
+
+
+def test_where_no_reaper_can_be_there_is_no_metric_of_one(tmp_path):
+    found = samples(Metrics(report, around=Surroundings(lambda: 0, state=tmp_path)))
+    assert ("laddermaker_reaper_watching", ()) not in found
+    assert found["laddermaker_state_free_bytes", ()] > 0
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+UNITS = ("_cents", "_seconds", "_shares", "_orders", "_dollars", "_bytes", "_tokens")
+COUNTED_THINGS = {
+    "phase", "flattening", "latched", "findings", "finding", "breaker_used", "breaker_limit",
+    "config_at_fault", "event_alarms", "rung_quotable", "rung_on_target", "event_quotes_cut",
+    "strategy_at_fault",
+    "requests_in_flight", "tokens", "tokens_reserve", "tokens_burst",
+    "foreign_requests_per_second", "event_limit_used", "event_limit", "shadow_stopped",
+    "reaper_watching", "reaper_key_works",
+}  # fmt: skip
+
+
+def test_every_metric_has_its_own_name_says_its_unit_and_is_explained():
+    rows = [*FAMILIES, *COUNTED]
+    names = [row.name for row in rows] + list(TIMED)
+    assert len(names) == len(set(names))
+    for row in rows:
+        assert row.is_total or row.name.endswith(UNITS) or row.name in COUNTED_THINGS, row.name
+    assert all(name.endswith("_seconds") for name in TIMED)
+    assert all(row.help.endswith(".") for row in (*rows, *TIMED.values()))
+
+
+def test_no_label_is_an_id():
+    labels = {label for row in (*FAMILIES, *COUNTED, *TIMED.values()) for label in row.labels}
+    assert labels == {
+        "phase", "finding", "breaker", "rung", "side", "event", "kind", "limit", "code", "lane",
+        "place", "fate", "outcome", "part", "stage", "against", "horizon_s", "shadow", "bound",
+        "level", "name", "key", "answer",
+    }  # fmt: skip
+
+
+# --- what the shell feeds it ----------------------------------------------------------------------
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_the_page_shows_every_series_and_the_one_that_is_asked_for_alone(anyio_backend):
+    shown = {
+        ticker: Shown(
+            lambda: None,
+            Metrics(lambda ticker=ticker: changed(series_ticker=ticker)),
+            list,
+            lambda event: None,
+        )
+        for ticker in ("X", "Y")
+    }
+    transport = httpx.ASGITransport(make_app(shown, ()))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        both = (await client.get("/metrics")).text
+        one = (await client.get("/metrics?series=Y")).text
+        before = shown["X"].metrics.tally.reaper_watches
+        await client.head("/healthz", headers={REAPER_HEADER: "watching"})
+    assert 'laddermaker_tokens{series="X"}' in both
+    assert 'laddermaker_tokens{series="Y"}' in both
+    assert 'laddermaker_tokens{series="X"}' not in one
+    assert (before, shown["X"].metrics.tally.reaper_watches) == (False, True)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_journal_tells_how_far_it_is_behind_and_catches_up(tmp_path, anyio_backend):
+    journal = Journal(tmp_path, 0, lambda reason: None)
+    assert (journal.lag_ns(9 * SECOND), journal.waiting_bytes) == (0, 0)
+    journal.append(2 * SECOND, m.Beat())
+    journal.append(5 * SECOND, m.Beat())
+    assert journal.lag_ns(9 * SECOND) == 7 * SECOND
+    assert journal.waiting_bytes > 0
+    writing = asyncio.ensure_future(journal.run())
+    await journal.durable()
+    assert (journal.lag_ns(9 * SECOND), journal.waiting_bytes) == (0, 0)
+    writing.cancel()
+    await asyncio.wait([writing])
+    journal.close()
+
+
+class Quiet(Strategy):
+    """Wants nothing."""
+
+    name = "quiet"
+
+    def quote(self, view: EventView) -> Quotes:
+        """See `Strategy`."""
+        return {}
+
+
+def test_every_call_of_a_strategy_is_counted_and_timed_but_for_those_of_candidates():
+    watch = Watch(10 * MS)
+    took: list[int] = []
+    watch.timed = took.append
+    view = views.view(views.rung(0, 50.0))
+    watch.wrapped(lambda: Quiet(None))().quote(view)
+    watch.wrapped(lambda: Quiet(None), tells=False)().quote(view)
+    assert watch.asked == len(took) == 1
+    assert took[0] > 0

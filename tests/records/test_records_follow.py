@@ -1,0 +1,233 @@
+"""Claims about following the journal: all of it once, whatever is restarted, torn or gone."""
+
+import random
+
+import pytest
+
+from bot.core import messages as m
+from bot.io.records import JournalFault
+from bot.records.follow import Follower
+from bot.records.recorder import follower_of
+from bot.records.rows import MarkedRow, ValuedRow
+from bot.records.store import Store
+from tests.records.lived import NOON_NS, Journalled, fill, market
+from venue.wire.instant import NS_PER_SECOND
+
+BOOK, LABEL = "acme", "https://venue.example/v1"
+END = 10**19 // 2
+
+
+@pytest.fixture
+def journal(tmp_path) -> Journalled:
+    return Journalled(tmp_path / "state")
+
+
+@pytest.fixture
+def store(connect):
+    found = Store(connect, BOOK)
+    yield found
+    found.close()
+
+
+def catch_up(store: Store, journal: Journalled) -> int:
+    """Follow the journal to its end with a follower that knows only the store; the new fills."""
+    follower = follower_of(store, journal.folder, LABEL)
+    fresh = 0
+    for _ in range(50):
+        found = follower.look()
+        fresh += store.write(found.batches, found.cursor)
+        if not found.behind:
+            return fresh
+    return fresh
+
+
+def kept(store: Store) -> list[str]:
+    """The ids of all fills, account by account."""
+    return [fill.fill_id for row in store.accounts() for fill in store.fills(row.account, 0, END)]
+
+
+def live(journal: Journalled) -> None:
+    """A run with two fills."""
+    journal.started(NOON_NS)
+    journal.series(NOON_NS, market(1), market(2))
+    journal.balance(NOON_NS, 10_000)
+    journal.fills(NOON_NS + 5, fill(1, NOON_NS + 1), fill(2, NOON_NS + 2, rung=2))
+    journal.valued(NOON_NS + 5, "f1", 41_000)
+    journal.marked(NOON_NS + 10 * NS_PER_SECOND, "f1", 10, 42_000)
+
+
+def test_what_the_journal_tells_is_kept(store, journal):
+    live(journal)
+    assert catch_up(store, journal) == 2
+    (account,) = store.accounts()
+    fills = store.fills(account.account, 0, END)
+    assert [row.fill_id for row in fills] == ["f1", "f2"]
+    assert store.valued(account.account, fills) == {
+        "f1": ValuedRow("f1", NOON_NS + 5, 41_000, 0, "ladder_joint", "quote bid")
+    }
+    at_ns = NOON_NS + 10 * NS_PER_SECOND
+    assert store.marked(account.account, fills) == [MarkedRow("f1", "fair", 10, 42_000, at_ns)]
+    (balance,) = store.balances(account.account, 0, END)
+    assert (balance.begun_ns, balance.ended_ns - balance.begun_ns) == (NOON_NS, 10**8)
+    assert sorted(row.ticker for row in store.rungs(account.account)) == [
+        "ACME-VAL-26Q4-10B",
+        "ACME-VAL-26Q4-20B",
+    ]
+
+
+def test_a_restart_a_second_look_and_the_same_page_again_write_nothing_twice(store, journal):
+    live(journal)
+    catch_up(store, journal)
+    journal.fills(NOON_NS + 9, fill(1, NOON_NS + 1), fill(2, NOON_NS + 2, rung=2))
+    assert catch_up(store, journal) == 0
+    journal.segment()
+    journal.started(NOON_NS + 20)
+    journal.fills(NOON_NS + 21, *(fill(n, NOON_NS + n) for n in (1, 3)))
+    assert catch_up(store, journal) == 1
+    assert kept(store) == ["f1", "f2", "f3"]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_wherever_a_look_is_cut_off_every_fill_is_kept_once(tmp_path, seed):
+    from bot.records.database import Sqlite
+
+    draw = random.Random(seed)
+    journal = Journalled(tmp_path / "state")
+    journal.started(NOON_NS)
+    journal.series(NOON_NS, market(1))
+    store = Store(lambda: Sqlite(tmp_path / "r"), BOOK)
+    follower = follower_of(store, journal.folder, LABEL)
+    number = 0
+    for step in range(60):
+        at_ns = NOON_NS + step * NS_PER_SECOND
+        if draw.random() < 0.5:
+            number += 1
+        shown = range(max(1, number - draw.randrange(6)), number + 1)
+        journal.fills(at_ns, *(fill(n, NOON_NS + n) for n in shown))
+        journal.noise(at_ns, draw.randrange(4))
+        if draw.random() < 0.1:
+            journal.segment()
+        if draw.random() < 0.1:
+            journal.started(at_ns, f"{step:020d}")
+        match draw.randrange(4):
+            case 0:
+                found = follower.look()
+                store.write(found.batches, found.cursor)
+            case 1:
+                # The store refused, or the process died: what was found is gone.
+                follower.look()
+                follower = follower_of(store, journal.folder, LABEL)
+    catch_up(store, journal)
+    assert sorted(kept(store)) == sorted(f"f{n}" for n in range(1, number + 1))
+    store.close()
+
+
+def test_a_frame_that_is_only_half_there_is_waited_for(store, journal):
+    live(journal)
+    whole = journal.path.read_bytes()
+    journal.path.write_bytes(whole[:-30])
+    catch_up(store, journal)
+    (account,) = store.accounts()
+    fills = store.fills(account.account, 0, END)
+    assert store.marked(account.account, fills) == []
+    journal.path.write_bytes(whole)
+    catch_up(store, journal)
+    assert len(store.marked(account.account, fills)) == 1
+
+
+def test_damage_and_segments_that_are_gone_are_told_and_what_follows_is_kept(store, journal):
+    live(journal)
+    follower = Follower(journal.folder, BOOK, LABEL)
+    assert not follower.look().gap
+    journal.fills(NOON_NS + 30, fill(3, NOON_NS + 3))
+    damaged = bytearray(journal.path.read_bytes())
+    damaged[-20] ^= 0xFF
+    journal.path.write_bytes(damaged)
+    journal.segment()
+    journal.fills(NOON_NS + 40, fill(4, NOON_NS + 4))
+    found = follower.look()
+    assert found.gap
+    assert [row.fill_id for batch in found.batches for row in batch.fills] == ["f4"]
+    journal.segment()
+    gone = journal.path
+    journal.segment()
+    journal.fills(NOON_NS + 50, fill(5, NOON_NS + 5))
+    gone.unlink()
+    (journal.folder / "journal-00000002.log").unlink()
+    found = follower.look()
+    assert found.gap
+    assert [row.fill_id for batch in found.batches for row in batch.fills] == ["f5"]
+
+
+def test_a_lost_state_directory_begins_anew_without_doubling(store, journal, tmp_path):
+    live(journal)
+    journal.segment()
+    journal.noise(NOON_NS, 3)
+    catch_up(store, journal)
+    fresh = Journalled(tmp_path / "other")
+    fresh.started(NOON_NS + 60)
+    fresh.series(NOON_NS + 60, market(1))
+    fresh.fills(NOON_NS + 61, fill(1, NOON_NS + 1), fill(9, NOON_NS + 9))
+    assert catch_up(store, fresh) == 1
+    assert kept(store) == ["f1", "f2", "f9"]
+
+
+def test_each_run_of_an_embedded_venue_has_an_account_of_its_own(store, journal):
+    for number, nonce in enumerate(("aa" * 10, "bb" * 10)):
+        journal.started(NOON_NS + number, nonce, new_account=True)
+        journal.series(NOON_NS + number, market(1))
+        journal.fills(NOON_NS + 5, fill(1, NOON_NS + 1, qty=number + 1))
+    assert catch_up(store, journal) == 2
+    labels = {row.label: store.fills(row.account, 0, END)[0].qty for row in store.accounts()}
+    assert labels == {f"run {'aa' * 10}": 1, f"run {'bb' * 10}": 2}
+
+
+def test_a_fill_without_its_market_or_its_fee_is_of_its_ticker_and_charged_by_the_formula(
+    store, journal
+):
+    import msgspec
+
+    journal.started(NOON_NS)
+    bare = msgspec.structs.replace(fill(1, NOON_NS + 1, fee_cents=None), market_id="")
+    journal.fills(NOON_NS, bare)
+    follower = follower_of(store, journal.folder, LABEL)
+    found = follower.look()
+    assert (found.batches[0].fills, follower.unreadable) == ([], 1)
+    journal.series(NOON_NS + 1, market(1))
+    journal.fills(NOON_NS + 2, bare)
+    found = follower.look()
+    store.write(found.batches, found.cursor)
+    (row,) = store.fills(store.accounts()[0].account, 0, END)
+    # 0.0175 * 3 * 0.4 * 0.6 dollars = 1.26 cents
+    assert (row.market_id, row.fee_cents, follower.unreadable) == (market(1).market_id, 2, 0)
+
+
+def test_when_a_rung_was_first_seen_resolved_stands_although_it_is_seen_again(store, journal):
+    journal.started(NOON_NS)
+    journal.series(NOON_NS, market(1))
+    journal.series(NOON_NS + 10, market(1, "resolved"))
+    paid = {"market_id": str(market(1).market_id), "winner": "no"}
+    journal.add(NOON_NS + 12, m.Noted("info", "rung_settled", paid))
+    catch_up(store, journal)
+    journal.segment()
+    journal.started(NOON_NS + 99)
+    journal.series(NOON_NS + 99, market(1, "resolved"))
+    catch_up(store, journal)
+    (row,) = store.rungs(store.accounts()[0].account)
+    assert (row.winner, row.settled_ns, row.paid_ns) == ("no", NOON_NS + 12, NOON_NS + 10)
+
+
+def test_a_long_journal_is_read_in_pieces(journal, monkeypatch):
+    monkeypatch.setattr("bot.records.follow.BYTES_AT_ONCE", 2_000)
+    journal.started(NOON_NS)
+    journal.noise(NOON_NS, 300)
+    follower = Follower(journal.folder, BOOK, LABEL)
+    behind = [follower.look().behind for _ in range(30)]
+    assert behind[0] > behind[1] > 0
+    assert behind[-1] == 0
+
+
+def test_a_journal_of_another_version_is_told(journal):
+    journal.path.write_bytes(b"LMKJ\x7f and more")
+    with pytest.raises(JournalFault, match="version 127"):
+        Follower(journal.folder, BOOK, LABEL).look()

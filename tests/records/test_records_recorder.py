@@ -1,0 +1,272 @@
+"""Claims about keeping the records beside a run: it never waits for them, and they catch up."""
+
+import asyncio
+import contextlib
+import threading
+import time
+
+import msgspec
+import pytest
+from structlog.testing import capture_logs
+
+from bot.core.report import Phase, ProfitReport, ProfitRow, Report
+from bot.io.runner import Exit
+from bot.io.secret import Secret
+from bot.records.database import Postgres, Sqlite, StoreFault
+from bot.records.recorder import PICTURES_MAX, Hand, Recorder
+from bot.records.store import Store
+from tests.io.fakes import FakeTrader, run, runner_of
+from tests.io.samples import RUNG, report
+from tests.records.lived import NIGHT_NS, NOON_NS, Journalled, fill, market
+from tests.records.receiver import until
+from tests.records.servers import PASSWORD
+from tests.records.test_records_follow import kept
+from venue.wire.instant import NS_PER_SECOND
+
+pytestmark = pytest.mark.anyio
+BOOK = "acme"
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def shown(at_ns: int = NOON_NS) -> Report:
+    """A picture with open books."""
+    total = ProfitRow("total", 1, 1, 700, 1_000, -300, 1_000, 1, ())
+    profit = ProfitReport(total, 0, 0, 0, 0, 0, {"rung": (), "side": ()})
+    return msgspec.structs.replace(report(Phase.QUOTING, at_ns), profit=profit)
+
+
+class Site:
+    """A state directory with a run's journal, and the recorder beside it."""
+
+    def __init__(self, tmp_path, open_store=None, told=None) -> None:
+        self.journal = Journalled(tmp_path / "state")
+        self.journal.started(NOON_NS)
+        self.journal.series(NOON_NS, market(1))
+        self.path = tmp_path / "records.sqlite3"
+        self.now_ns = NOON_NS
+        self.broken = False
+        self.recorder = Recorder(
+            open_store or self.store, self.journal.folder, "here",
+            keep_days=30, look_s=0.01, told=told,
+        )  # fmt: skip
+        self.recorder.begin(lambda: shown(self.now_ns), lambda: self.now_ns)
+
+    def store(self) -> Store:
+        """The records, or a fault."""
+        if self.broken:
+            raise StoreFault("the disk is away")
+        return Store(lambda: Sqlite(self.path), BOOK)
+
+    def traded(self, number: int) -> None:
+        """A fill comes in."""
+        self.journal.fills(NOON_NS + number, fill(number, NOON_NS + number))
+
+    def kept(self) -> list[str]:
+        """The fills in the records."""
+        store = Store(lambda: Sqlite(self.path), BOOK)
+        try:
+            return kept(store)
+        finally:
+            store.close()
+
+
+@contextlib.asynccontextmanager
+async def going(recorder: Recorder):
+    """Its task runs meanwhile."""
+    task = asyncio.create_task(recorder.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
+async def test_what_happens_in_a_run_is_kept_while_it_goes_on_and_at_its_end(tmp_path):
+    site = Site(tmp_path)
+    async with going(site.recorder):
+        site.traded(1)
+        await until(lambda: site.recorder.progress.fills == 1)
+    site.traded(2)
+    await site.recorder.finish()
+    assert site.kept() == ["f1", "f2"]
+    store = site.store()
+    (mark,) = store.marks(store.accounts()[0].account, NIGHT_NS, NIGHT_NS * 2)
+    assert (mark.market_id, mark.value, mark.yes_qty) == (RUNG, 42_000, 3)
+    (profit,) = store.profits(store.accounts()[0].account, NIGHT_NS, NIGHT_NS * 2)
+    assert (profit.profit, profit.spread, profit.fees_cents) == (700, 1_000, 1)
+    store.close()
+
+
+async def test_a_store_that_fails_is_told_once_counted_and_catches_up(tmp_path):
+    site = Site(tmp_path)
+    site.broken = True
+    with capture_logs() as logs:
+        async with going(site.recorder):
+            await until(lambda: site.recorder.progress.failures >= 3)
+            site.traded(1)
+            site.recorder._wait_s = 0.01
+            site.broken = False
+            await until(lambda: site.recorder.progress.fills == 1)
+            await until(lambda: not site.recorder.progress.fault)
+    events = [entry["event"] for entry in logs]
+    assert events.count("records_failed") == 1
+    assert events.count("records_kept_again") == 1
+    assert logs[0]["text"] == "the disk is away"
+    await site.recorder.finish()
+    assert site.kept() == ["f1"]
+
+
+async def test_a_store_that_fails_in_the_middle_is_opened_anew(tmp_path):
+    site = Site(tmp_path)
+    async with going(site.recorder):
+        site.traded(1)
+        await until(lambda: site.recorder.progress.fills == 1)
+        blocker = Sqlite(site.path)
+        blocker.run("DROP TABLE valued")
+        site.journal.valued(NOON_NS, "f1", 1)
+        site.traded(2)
+        await until(lambda: site.recorder.progress.failures >= 1)
+        blocker.run(
+            "CREATE TABLE valued (account INTEGER, fill_id TEXT, heard_ns INTEGER, value INTEGER, "
+            "level INTEGER, strategy TEXT, reason TEXT, PRIMARY KEY (account, fill_id))"
+        )
+        blocker.close()
+        site.recorder._wait_s = 0.01
+        await until(lambda: site.recorder.progress.fills == 2)
+    await site.recorder.finish()
+    assert site.kept() == ["f1", "f2"]
+
+
+async def test_the_loop_goes_on_while_a_store_hangs_and_its_end_is_not_waited_for(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr("bot.records.recorder.FINISH_S", 0.2)
+    stuck = threading.Event()
+
+    def hangs() -> Store:
+        stuck.wait(30)
+        raise StoreFault("away")
+
+    site = Site(tmp_path, hangs)
+    site.recorder._hang_s = 0.05
+    with capture_logs() as logs:
+        async with going(site.recorder):
+            begun = time.monotonic()
+            for _ in range(20):
+                await asyncio.sleep(0.001)
+            assert time.monotonic() - begun < 5
+            await until(lambda: site.recorder.progress.failures >= 3)
+    told = [entry["text"] for entry in logs if entry["event"] == "records_failed"]
+    assert told == ["the store does not answer"]
+    begun = time.monotonic()
+    await site.recorder.finish()
+    assert time.monotonic() - begun < 5
+    stuck.set()
+
+
+async def test_pictures_wait_in_bounded_memory(tmp_path):
+    site = Site(tmp_path)
+    for _ in range(2 * PICTURES_MAX):
+        site.now_ns += 6 * NS_PER_SECOND
+        site.recorder._draw()
+    assert len(site.recorder._pictures) == PICTURES_MAX
+
+
+async def test_a_bug_in_keeping_records_is_told_and_ends_nothing(tmp_path, monkeypatch):
+    site = Site(tmp_path)
+    monkeypatch.setattr(site.recorder, "_draw", lambda: 1 // 0)
+    with capture_logs() as logs:
+        async with going(site.recorder):
+            await until(lambda: site.recorder.progress.failures >= 1)
+    assert "records_broken" in [entry["event"] for entry in logs]
+
+
+async def test_the_day_that_is_over_is_told_once(tmp_path):
+    told: list[str] = []
+    site = Site(tmp_path, told=lambda text, _: told.append(text))
+    site.traded(1)
+    site.journal.balance(NOON_NS - NS_PER_SECOND, 10_000)
+    site.journal.balance(NOON_NS + 20 * NS_PER_SECOND, 10_000 - 121)
+    await site.recorder._once()
+    assert told == []
+    site.now_ns = NIGHT_NS + 86_400 * NS_PER_SECOND + 61 * NS_PER_SECOND
+    await site.recorder._once()
+    await site.recorder._once()
+    await site.recorder.finish()
+    assert len(told) == 1
+    assert told[0].startswith("2026-11-20: profit ")
+    assert "1 fills" in told[0]
+
+
+async def test_what_is_too_old_is_forgotten_as_days_go_by(tmp_path):
+    site = Site(tmp_path)
+    site.traded(1)
+    await site.recorder._once()
+    site.now_ns += 40 * 86_400 * NS_PER_SECOND
+    await site.recorder._once()
+    await site.recorder.finish()
+    assert site.kept() == []
+
+
+async def test_a_run_trades_and_ends_well_whatever_becomes_of_its_records(tmp_path):
+    def broken() -> Store:
+        raise StoreFault("away")
+
+    recorder = Recorder(broken, tmp_path, "here", keep_days=30, look_s=0.01)
+    trader = FakeTrader()
+    runner = runner_of(trader, tmp_path, companions=(recorder,))
+    ended = await run(runner)
+    assert (ended.exit_code, ended.died) == (Exit.OK, ())
+    assert recorder.progress.failures >= 1
+    text = runner.metrics.text().decode()
+    assert 'laddermaker_records_failing{series="X"} 1.0' in text
+
+
+async def test_a_hand_carries_over_what_is_raised_there():
+    hand = Hand("test")
+    assert await hand.do(lambda: 41 + 1) == 42
+    with pytest.raises(ZeroDivisionError):
+        await hand.do(lambda: 1 // 0)
+    assert hand.daemon
+
+
+async def test_a_server_that_hangs_is_a_fault_in_bounded_time_and_what_it_missed_comes_later(
+    tmp_path, postgres, monkeypatch
+):
+    monkeypatch.setattr("bot.records.database._BUSY_S", 2)
+    address = postgres.new_database()
+
+    def connect() -> Postgres:
+        return Postgres(address, Secret(PASSWORD))
+
+    site = Site(tmp_path, lambda: Store(connect, BOOK))
+    async with going(site.recorder):
+        site.traded(1)
+        await until(lambda: site.recorder.progress.fills == 1)
+        postgres.stop()
+        site.traded(2)
+        await until(lambda: site.recorder.progress.failures >= 1)
+        postgres.start()
+        site.recorder._wait_s = 0.01
+        await until(lambda: site.recorder.progress.fills == 2)
+    await site.recorder.finish()
+    postgres.pause()
+    try:
+        begun = time.monotonic()
+        with pytest.raises(StoreFault):
+            connect()
+        assert time.monotonic() - begun < 10
+    finally:
+        postgres.resume()
+
+
+def test_a_wrong_password_is_told_without_it(postgres):
+    with pytest.raises(StoreFault, match="authentication failed") as caught:
+        Postgres(postgres.address("postgres"), Secret("not-the-password"))
+    assert "not-the-password" not in str(caught.value)
+    assert PASSWORD not in str(caught.value)

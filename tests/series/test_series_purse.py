@@ -1,0 +1,66 @@
+"""Claims about one request bucket for several series: nobody starves, and every cancel passes."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.core.settings import BudgetSettings
+from bot.core.spend import Lane, Purse
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+
+RATE, BURST, RESERVE = 40, 60, 15
+BEAT_NS = 50 * NS_PER_MS
+
+
+def purse(users: int) -> Purse:
+    """A full purse that so many spend from."""
+    made = Purse(BudgetSettings(rate_per_second=RATE, burst=BURST, reserve=RESERVE), 0)
+    for _ in range(users - 1):
+        made.join()
+    return made
+
+
+def spend_all(shared: Purse, lane: Lane, most: int, now_ns: int, user: int) -> int:
+    """As many requests of a kind as there are tokens for this user, at most so many."""
+    for count in range(most):
+        if not shared.spend(lane, now_ns, user):
+            return count
+        shared.answered(None, now_ns)
+    return most
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(st.integers(1, 30), min_size=2, max_size=5),
+    st.sampled_from([Lane.READ, Lane.AMEND, Lane.CREATE]),
+)
+def test_whoever_always_wants_something_gets_half_its_share_at_least_whatever_others_want(
+    wants: list[int], lane: Lane
+) -> None:
+    shared = purse(len(wants))
+    taken = [0] * len(wants)
+    seconds, now_ns = 20, 0
+    while now_ns < seconds * NS_PER_SECOND:
+        for user, most in enumerate(wants):
+            taken[user] += spend_all(shared, lane, most, now_ns, user)
+        now_ns += BEAT_NS
+    wanted = [most * seconds * NS_PER_SECOND // BEAT_NS for most in wants]
+    share = RATE * seconds // len(wants)
+    for mine, all_mine in zip(taken, wanted, strict=True):
+        assert 2 * mine >= min(all_mine, share)
+    assert sum(taken) <= BURST + RATE * seconds
+
+
+@settings(max_examples=40)
+@given(st.integers(2, 5), st.lists(st.integers(0, 4), min_size=5, max_size=5), st.integers(0, 40))
+def test_cancels_of_every_series_pass_while_the_others_flood(
+    users: int, cancels: list[int], beats: int
+) -> None:
+    shared = purse(users)
+    for beat in range(beats + 1):
+        for user in range(users):
+            spend_all(shared, Lane.CREATE, 100, beat * BEAT_NS, user)
+    now_ns, left = beats * BEAT_NS, RESERVE
+    for user in range(users):
+        most = min(cancels[user], left)
+        assert spend_all(shared, Lane.CANCEL, most, now_ns, user) == most
+        left -= most
