@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 MUTATION := .venv-mutation
 SUPPLY := .venv-supply
 
-.PHONY: help setup run servers test soak lint types layers fuzz mutation bench lock clean image-check sbom audit
+.PHONY: help setup run servers test soak day lint types layers fuzz mutation bench lock clean image-check sbom audit
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -54,6 +54,10 @@ soak: JOBS ?= 2
 soak: SEED ?= $(shell date +%s)
 soak: $(STAMP) ## seed after seed of simulated faults, from a fresh one on: TIME=8h JOBS=2 SEED=...
 	@$(BIN)/bot simulate --profile swarm --seed $(SEED) --for $(TIME) --jobs $(JOBS) --quiet
+
+day: HOURS ?= 24
+day: $(STAMP) ## virtual hours of 20 rungs at 5 frames a second: what grows, what is logged: HOURS=24
+	@$(BIN)/python -m tests.day --hours $(HOURS)
 
 fuzz: $(STAMP) ## the interface under 2,000 generated requests an operation
 	@$(BIN)/python -m tests.fuzz --examples 2000

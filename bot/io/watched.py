@@ -39,6 +39,7 @@ AGAIN_S: Final = 0.1
 """A call that catches the interruption is interrupted again after so long."""
 
 _STALLED: Final = "no answer in time"
+_EXITS: Final = "it tried to end the program"
 
 MakeStrategy = Callable[[], Strategy]
 
@@ -144,7 +145,7 @@ class Watched(Strategy):
             self._tell(view, time.monotonic_ns() - began_ns, self._watch.hard_ns, interrupted=True)
             raise
         except SystemExit:
-            raise RuntimeError("it tried to end the program") from None
+            raise RuntimeError(_EXITS) from None
         finally:
             if self._tells:
                 self._watch.timed(time.monotonic_ns() - began_ns)
@@ -186,7 +187,10 @@ class Retold(Strategy):
         if call in self._interrupted.get(view.event_ticker, frozenset()):
             self._inner = self._make()
             raise StrategyStalled(_STALLED)
-        return self._inner.quote(view)
+        try:
+            return self._inner.quote(view)
+        except SystemExit:
+            raise RuntimeError(_EXITS) from None
 
 
 def interruptions(events: Iterable[Event | Any]) -> dict[Ticker, frozenset[int]]:

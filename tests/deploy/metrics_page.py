@@ -17,9 +17,9 @@ current.
 
 The bot shows them under `/metrics` of its status page, the venue under `/metrics` of its control
 listener. Names end in their unit; a counter's in `_total`. Labels come from closed sets and from
-the rungs and events of a series, never from an order: a series of 20 rungs has 1,200 time series
-at most, and no more after a month. All but `laddermaker_process_start_time_seconds` have the label
-`series` beside those named here. Both programs show the usual `process_` metrics too.
+the rungs and events of a series, never from an order: how many there are hangs on the rungs alone.
+All but `laddermaker_process_start_time_seconds` have the label `series` beside those named here.
+Both programs show the usual `process_` metrics too.
 
 `deploy/prometheus` has the scrape configuration, recording rules and alerts with their tests,
 `deploy/alertmanager` says who is told, `deploy/grafana` has four dashboards, and

@@ -173,7 +173,8 @@ def test_every_order_is_made_for_a_frame_a_curve_value_a_skew_a_limit_and_a_toke
         made = order["decisions"][0]
         assert made["deed"]["kind"] == "create"
         decision = made["decision"]
-        assert decision["frame"]["bids"] or decision["frame"]["asks"]
+        # An empty book is one to quote on too, so it is the place that tells the frame.
+        assert decision["frame"]["place"]["entry"] > 0
         assert 0 < decision["curve"]["value_cents"] < 100
         assert decision["curve"]["variance"] == pytest.approx(decision["curve"]["sd_cents"] ** 2)
         assert decision["leans"]

@@ -14,7 +14,7 @@ from pathlib import Path
 from bot.lab.sim.odds import Odds, draw
 from bot.lab.simulate import Summary, lived
 
-SWARM_SEEDS = 490
+SWARM_SEEDS = 420
 BRUTAL_SEEDS = 20
 BLOCK = 10
 WAIT_S = 900.0

@@ -1,0 +1,213 @@
+"""`bot backtest`: recorded markets through the whole trader, under both bounds of the queue.
+
+Source: strategy, 4; docs/lab.md, Backtest.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from bot.commands.common import EXIT_CONFIGURATION, EXIT_LEFT_OVER, fail, faults_told
+
+if TYPE_CHECKING:
+    from bot.config import BotConfig
+    from bot.lab.backtest.guard import Peek
+    from bot.lab.backtest.run import Result, Winners
+    from bot.lab.backtest.tapes import Tape
+    from bot.lab.backtest.terms import Terms
+
+_EXAMPLE = (
+    "Example: bot backtest --data tapes --config configs/demo.yaml "
+    "--latency lognormal:30ms:0.5 --guard"
+)
+
+_SHOWN_EVERY: Final = 100
+"""Records between two steps of the progress bar."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("backtest", epilog=_EXAMPLE)(backtest)
+
+
+def backtest(
+    data: Annotated[Path, typer.Option(metavar="DIR", help="A tape's folder, or one of tapes.")],
+    config: Annotated[Path, typer.Option(metavar="FILE", help="One series' YAML file.")],
+    latency: Annotated[
+        str, typer.Option(help="Round trip of a request: 30ms, or lognormal:30ms:0.5.")
+    ] = "30ms",
+    feed: Annotated[str, typer.Option(help="From the venue to us on the channel.")] = "10ms",
+    read_lag: Annotated[str, typer.Option(help="Reads show the account of so long ago.")] = "100ms",
+    maker_fee: Annotated[str, typer.Option(help="Rate of the maker's fee.")] = "0",
+    taker_fee: Annotated[str, typer.Option(help="Rate of the taker's fee.")] = "0.07",
+    power: Annotated[
+        float, typer.Option(min=0.1, max=20, help="Exponent n of the likely bound.")
+    ] = 3.0,
+    index: Annotated[
+        bool, typer.Option("--index", help="The recorded index comes as the implied value.")
+    ] = False,
+    events: Annotated[int, typer.Option(min=1, help="Of each tape the first so many.")] = 10_000,
+    records: Annotated[
+        int | None, typer.Option(min=1, help="Of each event the first so many records.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of the latencies that are drawn.")] = 1,
+    guard: Annotated[
+        bool, typer.Option("--guard", help="First prove that the strategy does not look ahead.")
+    ] = False,
+    json_line: Annotated[
+        bool, typer.Option("--json", help="Everything as one line of JSON on stdout.")
+    ] = False,
+) -> None:
+    """Play recorded tapes through the whole trader in virtual time; report both queue bounds.
+
+    Ctrl-C ends early with what there is so far. Ends with 2 for a folder, file or option that
+    cannot be used; with 4 when the strategy looked ahead, or after Ctrl-C.
+    """
+    from bot.lab.backtest.tapes import TapeFault
+    from bot.lab.backtest.terms import Latency, Terms, milliseconds
+    from venue.wire.money import FeeRate
+
+    try:
+        terms = Terms(
+            latency=Latency.parse(latency),
+            feed_ns=milliseconds(feed),
+            read_lag_ns=milliseconds(read_lag),
+            maker_rate=FeeRate.parse(maker_fee),
+            taker_rate=FeeRate.parse(taker_fee),
+            power=power,
+            with_index=index,
+            seed=seed,
+        )
+        with faults_told():
+            _all(data, config, terms, (events, records), guard=guard, json_line=json_line)
+    except (TapeFault, ValueError) as fault:
+        fail(EXIT_CONFIGURATION, str(fault))
+
+
+def _all(
+    data: Path,
+    config: Path,
+    terms: "Terms",
+    most: tuple[int, int | None],
+    *,
+    guard: bool,
+    json_line: bool,
+) -> None:
+    import itertools
+
+    import msgspec
+
+    from bot.lab.backtest import tables
+    from bot.lab.backtest.opens import watched
+    from bot.lab.backtest.tapes import read_tapes, tape_folders, winners
+
+    tapes = [
+        (folder, tape)
+        for folder in tape_folders(data)
+        for tape in itertools.islice(read_tapes(folder), most[0])
+    ]
+    # How rungs ended is read before anybody watches who opens the data, and told to no trader.
+    ends = [winners(tape, folder) for folder, tape in tapes]
+    same = _guarded(tapes, config, terms) if guard else None
+    with _interruptible() as wanted, watched([data]) as opened:
+        results = _played(
+            [*zip([tape for _, tape in tapes], ends, strict=True)],
+            _read(config),
+            terms,
+            most[1],
+            wanted,
+            quiet=json_line,
+        )
+    if opened:
+        fail(EXIT_LEFT_OVER, f"no result: {opened[0]} was opened while the strategy ran")
+    whole = wanted()
+    if json_line:
+        told = {"whole": whole, "terms": terms, "same_answers": same, "results": results}
+        typer.echo(msgspec.json.encode(told).decode())
+    else:
+        typer.echo(tables.text(results))
+        if same is not None:
+            typer.echo(f"guard: {same} answers were the same without the future")
+    raise typer.Exit(0 if whole else EXIT_LEFT_OVER)
+
+
+def _read(config: Path) -> "BotConfig":
+    from bot.commands.common import read
+    from bot.config import finish
+
+    return finish(read(config))
+
+
+def _guarded(tapes: "list[tuple[Path, Tape]]", config: Path, terms: "Terms") -> int:
+    """How many answers were the same without the future; ends with 4 at the first that is not."""
+    from bot.lab.backtest.guard import peeks
+
+    same = 0
+    for folder, tape in tapes:
+        for found in peeks(tape, folder, config, terms):
+            if not isinstance(found, int):
+                fail(EXIT_LEFT_OVER, _said(found))
+            same += found
+    return same
+
+
+def _said(peek: "Peek") -> str:
+    from venue.wire.instant import from_ns
+
+    when = f" at {from_ns(peek.at_ns)}" if peek.at_ns else ""
+    return f"no result: the strategy looks ahead on {peek.event}{when}: {peek.found}"
+
+
+def _played(
+    tapes: "list[tuple[Tape, Winners | None]]",
+    config: "BotConfig",
+    terms: "Terms",
+    records_max: int | None,
+    wanted: Callable[[], bool],
+    *,
+    quiet: bool,
+) -> "list[Result]":
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    from bot.core.imagined import Bound
+    from bot.lab.backtest.run import backtest as played
+
+    results: list[Result] = []
+    most = [len(tape.lines[:records_max]) for tape, _ in tapes]
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), disable=quiet) as progress:
+        row = progress.add_task("playing", total=2 * sum(most))
+        done = 0
+        for (tape, ended), last in zip(tapes, most, strict=True):
+            for bound in Bound:
+                if not wanted():
+                    return results
+
+                def told(through: int, done: int = done) -> bool:
+                    if through % _SHOWN_EVERY == 0:
+                        progress.update(row, completed=done + through)
+                    return wanted() and (records_max is None or through < records_max)
+
+                progress.update(row, description=f"{tape.event} {bound}")
+                settings, make = config.trader, config.make_strategy
+                results.append(played(tape, settings, make, bound, terms, ended, told))
+                done += last
+                progress.update(row, completed=done)
+    return results
+
+
+@contextmanager
+def _interruptible() -> "Iterator[Callable[[], bool]]":
+    """Ctrl-C asks for an early end instead of breaking off in the middle of a booking."""
+    import signal
+
+    asked: list[Any] = []
+    before = signal.signal(signal.SIGINT, lambda *_: asked.append(True))
+    try:
+        yield lambda: not asked
+    finally:
+        signal.signal(signal.SIGINT, before)

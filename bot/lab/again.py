@@ -1,0 +1,366 @@
+"""Lives journalled runs again and stops at the first effect that is another one than then.
+
+The trader is a pure function of its events, so its effects must be those in the journal, to the
+byte: requests and timers, notes and the end. Where one is not, the program is another one than
+wrote the journal, or something read a clock, drew a random number, or went through a set.
+
+Of a journal of an earlier version the notes are not compared: no answer hangs on them, and another
+release may word them otherwise. What a journal cannot tell apart is not called a difference:
+effects of the last event that a crash left unwritten; answers that came after the end, which the
+loop keeps without giving them to the trader; notes of candidates in the shadow, which change
+nothing and are not lived again.
+
+Source: design, laws 2 and 7; reliability, B10; docs/lab.md.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core.reconfigure import Remake
+from bot.core.settings import TraderSettings
+from bot.io.journal import number_of
+from bot.io.records import OPENING, VERSION, Entry, JournalFault, Segment, entry_of
+from bot.lab.replay import MakeStrategy, Place, Relived, Run, newest_run, runs
+from venue.wire.names import MarketId
+
+EVENTS_SHOWN: Final = 5
+TOLD_EVERY: Final = 2_000
+"""Entries between two words of how far it is."""
+
+_FRAMES: Final = (m.BookSeen, m.TradeSeen, m.ImpliedValueSeen)
+_SHADOW_NOTES: Final = frozenset(("shadow_quotes", "shadow_stopped"))
+_FOREVER_NS: Final = 2**63 - 1
+_ENCODER: Final = msgspec.msgpack.Encoder()
+
+
+class Until(NamedTuple):
+    """Where to stop: after the last event that is within all of these. at_ns: on the bot's clock.
+    number: of the run's events, from 1. place: an entry of a segment."""
+
+    at_ns: int = _FOREVER_NS
+    number: int = _FOREVER_NS
+    place: Place | None = None
+
+    def has_passed(self, at_ns: int, number: int, place: Place) -> bool:
+        """Whether an event there is beyond it."""
+        if self.place is not None:
+            here, last = number_of(Path(place.segment)), number_of(Path(self.place.segment))
+            if (here, place.entry) > (last, self.place.entry):
+                return True
+        return at_ns > self.at_ns or number > self.number
+
+
+TO_THE_END: Final = Until()
+
+
+class Happened(msgspec.Struct, frozen=True):
+    """An event of the run: where it stands, its number among the events, when it arrived."""
+
+    place: Place
+    number: int
+    at_ns: int
+    event: m.Event
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """The first effect that is another one. nth: of those of its event, from 1. then: as the
+    journal has it; now: as it is made again; None on the side that has no more. raised: what the
+    trader raised now, else empty. fields: the paths in which the two differ. frame: the newest that
+    had arrived, of its market where the effect is about one. before: the last events, that of the
+    effect at the end."""
+
+    nth: int
+    then: m.Effect | None
+    now: m.Effect | None
+    raised: str
+    fields: tuple[str, ...]
+    frame: Happened | None
+    before: tuple[Happened, ...]
+
+
+class Replayed(msgspec.Struct, frozen=True):
+    """What came of a run. version: of its journal. events, effects: compared and found equal, up to
+    `until_ns`. cpu_s: processor time of it. ended: whether the run had come to its end. notes:
+    whether they were compared. unwritten: effects of the last event that the journal does not hold.
+    damage: why the journal could not be read any further, else empty."""
+
+    nonce: str
+    segments: tuple[str, ...]
+    version: int
+    events: int
+    effects: int
+    until_ns: int
+    cpu_s: float
+    phase: str
+    ended: bool
+    notes: bool
+    unwritten: int
+    damage: str
+    difference: Difference | None
+
+    @property
+    def events_per_second(self) -> int:
+        """Events a second of processor time."""
+        return round(self.events / self.cpu_s) if self.cpu_s else 0
+
+
+# --- the runs that are meant ----------------------------------------------------------------------
+
+
+def runs_meant(path: Path, *, every: bool) -> list[Run]:
+    """The runs to live again, the oldest first: of a state directory the newest, or `every` one
+    whose beginning is kept; of a segment the one that it belongs to.
+
+    Raises JournalFault when there is none, and when the journal cannot be read.
+    """
+    if path.is_dir():
+        return sorted(runs(path), key=_first) if every else [newest_run(path)]
+    if number_of(path) < 0:
+        return [_alone(path)]
+    if not path.exists():
+        raise JournalFault(f"{path}: no such journal")
+    for run in runs(path.parent):
+        if path.name in [each.name for each in run.paths]:
+            return [run]
+    raise JournalFault(f"{path}: the beginning of its run is no longer kept")
+
+
+def _first(run: Run) -> int:
+    return number_of(run.paths[0])
+
+
+def _alone(path: Path) -> Run:
+    """A run in one segment of any name, away from its state directory."""
+    if not path.is_file():
+        raise JournalFault(f"{path}: neither a state directory nor a journal")
+    for _, _, payload in _payloads((path,)):
+        entry = entry_of(bytes(payload), str(path))
+        if isinstance(entry.message, m.Started):
+            return Run((path,), entry.message, entry.at_ns)
+    raise JournalFault(f"{path}: no run begins here")
+
+
+def entries_of(run: Run) -> int:
+    """How many whole entries its segments hold; nothing of them is decoded."""
+    return sum(sum(1 for _ in Segment(path.read_bytes(), str(path)).payloads())
+               for path in run.paths)  # fmt: skip
+
+
+def _payloads(paths: Sequence[Path]) -> Iterator[tuple[str, int, memoryview]]:
+    """The entries as bytes: segment, number there from 1, payload. Raises JournalFault when one
+    cannot be read, and, after the entries before it, for damage."""
+    for path in paths:
+        try:
+            segment = Segment(path.read_bytes(), str(path))
+        except OSError as fault:
+            raise JournalFault(f"{path}: {fault.strerror}") from None
+        for number, payload in enumerate(segment.payloads(), 1):
+            yield path.name, number, payload
+        if segment.damaged_at is not None:
+            raise JournalFault(f"{path}: journal damaged at byte {segment.damaged_at}")
+
+
+# --- one run --------------------------------------------------------------------------------------
+
+
+class Again:
+    """One run, lived again and compared. Make it, then `live` once. trader: the one that does."""
+
+    def __init__(
+        self,
+        run: Run,
+        settings: TraderSettings | None,
+        make_strategy: MakeStrategy | None,
+        remake: Remake | None,
+        *,
+        notes: bool = True,
+    ) -> None:
+        """settings, make_strategy: what the run was made with, where its journal does not say so;
+        None: not known. remake: makes the strategies that the journal names. notes: whether they
+        are compared, too, where the journal is of this program's version.
+
+        Raises JournalFault when it is not known what the run was made with, when that cannot be
+        made, and when other series drew from the same request bucket.
+        """
+        configured = run.started.configured
+        if configured is not None and remake is not None:
+            settings = configured.settings
+        if settings is None or (make_strategy is None and (configured is None or remake is None)):
+            raise JournalFault(
+                f"{run.paths[0]}: a journal of version {version_of(run)} that does not say what "
+                "its run was configured with; name the file with --config"
+            )
+        if settings.beside:
+            others = ", ".join(settings.beside)
+            raise JournalFault(
+                f"{run.paths[0]}: this run shared its request bucket with {others}; what those "
+                "took is not in its journal, so it cannot be lived again alone"
+            )
+        self._run = run
+        self._notes = notes and version_of(run) == VERSION
+        again = Relived(run, settings, make_strategy or _no_strategy, remake=remake)
+        self.trader = again.trader
+        self._made: list[m.Effect] = []
+        self._at = 0
+        self._raised = ""
+        self._ended = False
+        self._events = self._effects = self._until_ns = 0
+        self._before: deque[Happened] = deque(maxlen=EVENTS_SHOWN)
+        self._newest: Happened | None = None
+        self._frames: dict[MarketId, Happened] = {}
+
+    def live(
+        self, until: Until = TO_THE_END, told: Callable[[int], None] = lambda _entries: None
+    ) -> Replayed:
+        """Live it, up to the first difference at most. told: now and then how many entries are
+        done. Raises nothing: damage is told in the answer."""
+        began_s = time.process_time()
+        difference, damage = None, ""
+        try:
+            difference = self._compare(until, told)
+        except JournalFault as fault:
+            damage = str(fault)
+        return Replayed(
+            self._run.started.boot_nonce,
+            tuple(path.name for path in self._run.paths),
+            version_of(self._run),
+            self._events,
+            self._effects,
+            self._until_ns,
+            time.process_time() - began_s,
+            str(self.trader.phase),
+            self._ended,
+            self._notes,
+            len(self._made) - self._at if difference is None and not self._ended else 0,
+            damage,
+            difference,
+        )
+
+    def _compare(self, until: Until, told: Callable[[int], None]) -> Difference | None:
+        """Every entry, in order; the first difference, or None."""
+        encode, at_ns, begun = _ENCODER.encode, 0, False
+        for done, (name, number, payload) in enumerate(_payloads(self._run.paths)):
+            if done % TOLD_EVERY == 0:
+                told(done)
+            if self._at < len(self._made) and payload == encode(Entry(at_ns, self._made[self._at])):
+                self._same()
+                continue
+            entry = entry_of(bytes(payload), name)
+            message = entry.message
+            begun = begun or type(message) is m.Started
+            if not begun:
+                continue
+            if not isinstance(message, m.Event):
+                if not self._is_same(message):
+                    return self._difference(message)
+                continue
+            # Answers after the end are kept by the loop and not given to the trader.
+            if self._at < len(self._made) and not (self._ended and not self._at):
+                return self._difference(None)
+            place = Place(name, number)
+            if until.has_passed(entry.at_ns, self._events + 1, place):
+                self._made, self._at = [], 0
+                return None
+            at_ns = entry.at_ns
+            self._receive(Happened(place, self._events + 1, at_ns, message))
+        return None
+
+    def _receive(self, happened: Happened) -> None:
+        self._events = happened.number
+        self._until_ns = max(self._until_ns, happened.at_ns)
+        self._before.append(happened)
+        event = happened.event
+        if isinstance(event, _FRAMES):
+            self._newest = happened
+            if isinstance(event, m.BookSeen):
+                self._frames[event.market_id] = happened
+        self._at, self._raised = 0, ""
+        try:
+            self._made = self.trader.receive(event, happened.at_ns)
+        except Exception as fault:  # noqa: BLE001 - the boundary that the loop had then
+            self._made, self._raised = [], f"{type(fault).__name__}: {fault}"
+        if not self._notes:
+            self._made = [each for each in self._made if not isinstance(each, m.Noted)]
+
+    def _same(self) -> None:
+        self._ended = self._ended or type(self._made[self._at]) is m.Finished
+        self._at += 1
+        self._effects += 1
+
+    def _is_same(self, then: m.Effect) -> bool:
+        """Whether an effect that is not written byte for byte as it is now is still the same."""
+        if isinstance(then, m.Noted) and (not self._notes or then.name in _SHADOW_NOTES):
+            return True
+        if self._at < len(self._made):
+            # A field that an earlier version did not write is not a difference.
+            if _ENCODER.encode(then) == _ENCODER.encode(self._made[self._at]):
+                self._same()
+                return True
+            return False
+        # A drain that took too long: the loop gave up and wrote what the trader had left.
+        if isinstance(then, m.Finished) and then == self.trader.left_over():
+            self._ended = True
+            return True
+        return False
+
+    def _difference(self, then: m.Effect | None) -> Difference:
+        now = self._made[self._at] if self._at < len(self._made) else None
+        about = {_market_of(each) for each in (then, now)} - {None}
+        frame = self._newest
+        if len(about) == 1:
+            (market_id,) = about
+            assert market_id is not None
+            frame = self._frames.get(market_id, frame)
+        return Difference(
+            self._at + 1,
+            then,
+            now,
+            self._raised,
+            differing(then, now),
+            frame,
+            tuple(self._before),
+        )
+
+
+def _no_strategy() -> Any:
+    raise JournalFault("no strategy is known")  # never asked: the journal names its own
+
+
+def _market_of(effect: m.Effect | None) -> MarketId | None:
+    """The market of a create or a read of a book; None of all else."""
+    if isinstance(effect, m.Send):
+        if isinstance(effect.request, m.Create):
+            return effect.request.order.market_id
+        if isinstance(effect.request, m.ReadBook):
+            return effect.request.market_id
+    return None
+
+
+def version_of(run: Run) -> int:
+    """The version of the journal that a run begins in."""
+    with run.paths[0].open("rb") as file:
+        return file.read(len(OPENING))[-1]
+
+
+def differing(then: m.Effect | None, now: m.Effect | None) -> tuple[str, ...]:
+    """The paths of the fields in which two effects differ, with both values; empty when one of them
+    is not there."""
+    if then is None or now is None:
+        return ()
+    return tuple(_unlike("", msgspec.to_builtins(then), msgspec.to_builtins(now)))
+
+
+def _unlike(path: str, then: Any, now: Any) -> Iterator[str]:
+    if isinstance(then, dict) and isinstance(now, dict):
+        for key in dict.fromkeys((*then, *now)):
+            yield from _unlike(f"{path}.{key}".lstrip("."), then.get(key), now.get(key))
+        if then == now and list(then) != list(now):
+            yield f"{path or 'fields'}: in another order"
+    elif then != now:
+        yield f"{path}: {then!r} -> {now!r}"

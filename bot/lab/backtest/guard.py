@@ -1,0 +1,170 @@
+"""Whether a strategy looks ahead: its quotes up to an instant, with the future there and cut off.
+
+Each run is a process of its own, so that nothing is left of another one. The first has the whole
+tape and plays it up to the last cut; each other has a copy of the folder in which nothing newer
+than its cut stands, and not how anything ended. A strategy that uses only what it was given wants
+the same in all of them. Nobody but the harness may open the data: that alone is looking ahead.
+
+What this cannot see: a copy of the future that the strategy brings along itself.
+
+Source: strategy, 4, Look-ahead traps.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from bot.config import finish, read_draft
+from bot.core.imagined import Bound
+from bot.core.strategy import EventView, Quotes, Strategy
+from bot.lab.backtest.opens import watched
+from bot.lab.backtest.run import Backtest, closes_ns
+from bot.lab.backtest.tapes import write_prefix
+from bot.lab.backtest.terms import Terms
+from venue.crowd.tape import Tape, decode_record, read_tape
+
+CUTS: Final = 3
+"""Instants at which the future is cut off: after a quarter, a half and three quarters of it."""
+
+RAISED: Final = b"it raised"
+"""What is written down where there was no answer."""
+
+
+class Heard(msgspec.Struct, frozen=True):
+    """What a strategy answered, each with its instant, and the data that was opened meanwhile."""
+
+    answers: tuple[tuple[int, bytes], ...]
+    opened: tuple[str, ...]
+
+
+class Peek(msgspec.Struct, frozen=True):
+    """A sign of looking ahead. at_ns: of the first quotes that are others; 0 for a file. found: in
+    words."""
+
+    event: str
+    at_ns: int
+    found: str
+
+
+class Overheard(Strategy):
+    """A strategy whose answers are written down."""
+
+    def __init__(self, inner: Strategy, heard: Callable[[bytes], None]) -> None:
+        """heard: told of each answer as plain bytes, of `RAISED` where there was none."""
+        self._inner = inner
+        self._heard = heard
+        self.name = inner.name or type(inner).__name__  # type: ignore[misc]
+        super().__init__(inner.params)
+
+    def quote(self, view: EventView) -> Quotes:
+        """What the strategy wants. Raises what it raises."""
+        text = RAISED
+        try:
+            answer = self._inner.quote(view)
+            text = msgspec.json.encode({key: answer[key] for key in sorted(answer)})
+        finally:
+            self._heard(text)
+        return answer
+
+
+def overhear(
+    folder: Path,
+    event: str,
+    config: Path,
+    terms: Terms,
+    resolution_ns: int,
+    until_ns: int,
+    guarded: tuple[Path, ...],
+) -> Heard:
+    """Play an event up to an instant and write down every answer of the strategy.
+
+    guarded: the folders that nobody may open once the tape has been read. Raises TapeFault and
+    ConfigFault.
+    """
+    tape = read_tape(folder, event)
+    answers: list[tuple[int, bytes]] = []
+    with watched(guarded) as opened:
+        made = finish(read_draft(config))
+
+        def heard(text: bytes) -> None:
+            answers.append((run.now_ns, text))
+
+        def make() -> Strategy:
+            return Overheard(made.make_strategy(), heard)
+
+        run = Backtest(tape, made.trader, make, Bound.AVERSE, terms, resolution_ns)
+        run.run(lambda _records: run.now_ns <= until_ns)
+    return Heard(tuple(row for row in answers if row[0] <= until_ns), tuple(opened))
+
+
+def cuts(tape: Tape) -> list[int]:
+    """The instants at which a tape is cut."""
+    count = len(tape.lines)
+    places = [max(1, count * part // (CUTS + 1)) for part in range(1, CUTS + 1)]
+    return [decode_record(tape.lines[place - 1]).ts for place in places]
+
+
+def peeks(tape: Tape, folder: Path, config: Path, terms: Terms) -> Iterator[Peek | int]:
+    """Signs that a strategy looks ahead on a tape. After each cut the number of answers up to it
+    that were the same, or one sign, and then no more.
+
+    Raises TapeFault and ConfigFault.
+    """
+    instants, close_ns = cuts(tape), closes_ns(tape)
+    with tempfile.TemporaryDirectory(prefix="bot-guard-") as scratch:
+        folders = [folder]
+        for number, until_ns in enumerate(instants):
+            folders.append(Path(scratch) / str(number) / folder.name)
+            write_prefix(tape, folder, until_ns, folders[-1])
+        rows = [(folder, instants[-1]), *zip(folders[1:], instants, strict=True)]
+        whole: Heard | None = None
+        for place, until_ns in rows:
+            guarded = (folder, place)
+            heard = _alone(place, tape.event, config, terms, close_ns, until_ns, guarded)
+            if heard.opened:
+                yield Peek(tape.event, 0, f"opened {heard.opened[0]}")
+                return
+            if whole is None:
+                whole = heard
+                continue
+            sign = _difference(tape.event, whole.answers, heard.answers, until_ns)
+            yield sign or len(heard.answers)
+            if sign is not None:
+                return
+
+
+def _alone(
+    place: Path,
+    event: str,
+    config: Path,
+    terms: Terms,
+    close_ns: int,
+    until_ns: int,
+    guarded: tuple[Path, ...],
+) -> Heard:
+    """`overhear` in a fresh process."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        row = (place, event, config, terms, close_ns, until_ns, guarded)
+        return pool.submit(overhear, *row).result()
+
+
+def _difference(
+    event: str,
+    whole: Sequence[tuple[int, bytes]],
+    cut: Sequence[tuple[int, bytes]],
+    until_ns: int,
+) -> Peek | None:
+    """The first answer that is another one once the future is not there."""
+    known = [row for row in whole if row[0] <= until_ns]
+    for number, (mine, theirs) in enumerate(zip(known, cut, strict=False), 1):
+        if mine != theirs:
+            return Peek(event, mine[0], f"answer {number} wants something else without the future")
+    if len(known) != len(cut):
+        at_ns = [*known, *cut][min(len(known), len(cut))][0] if known or cut else until_ns
+        return Peek(event, at_ns, f"{len(known)} answers with the future, {len(cut)} without")
+    return None

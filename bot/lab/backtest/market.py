@@ -1,0 +1,132 @@
+"""A recorded market as it plays: the depth of others by rung, what we took of it, and the prints.
+
+What was recorded decides how it can fill us. Whole books say all. Best prices come without sizes
+and prints: what stands there is made up, but that it stands there was seen. Of trades alone the
+whole book is made up around them (`venue.crowd.picture`): it may be quoted against, and nobody in
+it comes to us; only prints do.
+
+Source: strategy, 4; the notes of the recorded data.
+"""
+
+import enum
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from bot.core.strategy import Levels
+from venue.crowd.picture import picture_of
+from venue.crowd.tape import Record, Tape, TradeRecord, decode_record
+from venue.wire.money import BookSide, Outcome, Price, Qty, canonical
+
+
+class Kind(enum.StrEnum):
+    """What of a market was recorded."""
+
+    BOOKS = "books and trades"
+    TOPS = "best prices"
+    TRADES = "trades"
+
+
+class RecordedPrint(NamedTuple):
+    """An execution of others; canonical YES."""
+
+    rung: int
+    price: Price
+    qty: int
+    taker_bought_yes: bool
+
+
+class Depth:
+    """What others show on one rung. at_ns: when it last changed.
+
+    What we took stays taken until the size shown at that price is another one: displayed depth is
+    met once a refresh.
+    """
+
+    def __init__(self) -> None:
+        self.at_ns = 0
+        self._sizes: dict[BookSide, dict[Price, Qty]] = {side: {} for side in BookSide}
+        self._taken: dict[tuple[BookSide, Price], int] = {}
+
+    def show(self, bids: dict[Price, Qty], asks: dict[Price, Qty], now_ns: int) -> None:
+        """Another book."""
+        fresh = {BookSide.BID: bids, BookSide.ASK: asks}
+        for side, price in [*self._taken]:
+            if fresh[side].get(price) != self._sizes[side].get(price):
+                del self._taken[side, price]
+        self._sizes = fresh
+        self.at_ns = now_ns
+
+    def shown(self, side: BookSide, price: Price) -> int:
+        """Shares of others at a price."""
+        return self._sizes[side].get(price, 0)
+
+    def take(self, side: BookSide, price: Price, qty: int) -> None:
+        """We met so many shares of it."""
+        if qty:
+            self._taken[side, price] = self._taken.get((side, price), 0) + qty
+
+    def left(self, side: BookSide) -> Iterator[tuple[Price, Qty]]:
+        """Prices and shares that nobody has taken, best first."""
+        sizes = self._sizes[side]
+        for price in sorted(sizes, reverse=side is BookSide.BID):
+            left = sizes[price] - self._taken.get((side, price), 0)
+            if left > 0:
+                yield price, Qty(left)
+
+    @property
+    def touch(self) -> tuple[Price | None, Price | None]:
+        """Best bid and ask."""
+        bids, asks = self._sizes[BookSide.BID], self._sizes[BookSide.ASK]
+        return max(bids, default=None), min(asks, default=None)
+
+    @property
+    def doubled_mid(self) -> int | None:
+        """Best bid plus best ask, cents; None where a side is empty."""
+        bid, ask = self.touch
+        return None if bid is None or ask is None else bid + ask
+
+
+def kind_of(tape: Tape) -> Kind:
+    """What was recorded of a tape's markets."""
+    if tape.partition:
+        return Kind.TOPS
+    only_trades = all(isinstance(decode_record(line), TradeRecord) for line in tape.lines[:100])
+    return Kind.TRADES if only_trades else Kind.BOOKS
+
+
+class Recorded:
+    """One event of a tape, fed record by record. depths: by rung, lowest strike first."""
+
+    def __init__(self, tape: Tape) -> None:
+        self.kind = kind_of(tape)
+        self.depths = [Depth() for _ in tape.rungs]
+        self._picture = picture_of(tape)
+        self._rung_of = {source: rung for rung, source in enumerate(tape.sources)}
+
+    def printed(self, record: Record) -> RecordedPrint | None:
+        """The execution that a record is, if it is one."""
+        if not isinstance(record, TradeRecord):
+            return None
+        bought = record.taker_outcome is Outcome.YES
+        return RecordedPrint(self._rung_of[record.ticker], Price(record.price), record.qty, bought)
+
+    def absorb(self, record: Record) -> list[int]:
+        """The rungs that show other depth after a record."""
+        changed = []
+        for rung in self._picture.absorb(record):
+            bids: dict[Price, Qty] = {}
+            asks: dict[Price, Qty] = {}
+            for (outcome, price), size in self._picture.wanted(rung).items():
+                (bids if outcome is Outcome.YES else asks)[canonical(outcome, price)] = size
+            self.depths[rung].show(bids, asks, record.ts)
+            changed.append(rung)
+        return changed
+
+
+def as_levels(rows: Iterable[tuple[Price, Qty]], own: dict[Price, int], *, best: int) -> Levels:
+    """One side as the channel shows it: what others have left and our own. best: 1 where the lowest
+    price comes first, -1 where the highest does."""
+    sizes: dict[Price, int] = dict(rows)
+    for price, qty in own.items():
+        sizes[price] = sizes.get(price, 0) + qty
+    return tuple((price, Qty(sizes[price])) for price in sorted(sizes, key=lambda p: best * p))

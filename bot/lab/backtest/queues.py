@@ -1,0 +1,98 @@
+"""Our resting orders in the queues of a recorded market: which stands where, and behind how many.
+
+The place of each is that of `bot.core.imagined`, with any exponent. Orders of one price stand in
+the order in which they came to it; the engine keeps them the same way.
+
+Source: strategy, 4, Backtest realism; interface, PUT /orders, rule 3.
+"""
+
+from bot.core.imagined import Bound, Place
+from venue.core.messages import OrderState
+from venue.wire import model
+from venue.wire.money import BookSide, Price, book_side, canonical
+from venue.wire.names import MarketId, OrderId
+from venue.wire.requests import keeps_priority
+
+
+class PoweredPlace(Place):
+    """A place in a queue; power: how cancels spread over it, None where all of them are behind."""
+
+    __slots__ = ("_power",)
+
+    def __init__(self, others: int, shown_ns: int, power: float | None) -> None:
+        """others: shares at its price in the book of `shown_ns`, the newest when it came."""
+        super().__init__(others, shown_ns, Bound.AVERSE if power is None else Bound.LIKELY)
+        self._power = power
+
+    def _chance(self, before: float, behind: float) -> float:
+        if self._power is None or before <= 0:
+            return 0.0
+        front = float(before**self._power)
+        return front / (front + float(behind**self._power))
+
+
+class Standing:
+    """One resting order of ours, canonical YES."""
+
+    __slots__ = ("market_id", "order_id", "outcome", "place", "price", "remaining", "side")
+
+    def __init__(self, state: OrderState, place: PoweredPlace) -> None:
+        self.order_id = state.order_id
+        self.market_id = state.market_id
+        self.outcome = state.outcome
+        self.side = book_side(state.outcome, state.side)
+        self.price = canonical(state.outcome, state.price)
+        self.remaining = state.remaining_qty
+        self.place = place
+
+
+class Queues:
+    """All of them, by market and side. power: as of PoweredPlace."""
+
+    def __init__(self, power: float | None) -> None:
+        self._power = power
+        self._by_id: dict[OrderId, Standing] = {}
+        self._sides: dict[tuple[MarketId, BookSide], list[Standing]] = {}
+
+    def of(self, order_id: OrderId) -> Standing | None:
+        """A resting order."""
+        return self._by_id.get(order_id)
+
+    def on(self, market_id: MarketId, side: BookSide) -> list[Standing]:
+        """Those of one side, the boldest price first, the older first at one price."""
+        return self._sides.get((market_id, side), [])
+
+    def best(self, market_id: MarketId, side: BookSide) -> Price | None:
+        """The boldest price of one side."""
+        standing = self._sides.get((market_id, side))
+        return standing[0].price if standing else None
+
+    def sizes(self, market_id: MarketId, side: BookSide) -> dict[Price, int]:
+        """Our shares by price."""
+        sizes: dict[Price, int] = {}
+        for each in self._sides.get((market_id, side), ()):
+            sizes[each.price] = sizes.get(each.price, 0) + each.remaining
+        return sizes
+
+    def changed(self, state: OrderState, others: int, shown_ns: int) -> None:
+        """The engine shows an order of ours. others, shown_ns: shares at its price in the newest
+        recorded book, and when that was."""
+        before = self._by_id.get(state.order_id)
+        rests = state.status in model.RESTING and state.remaining_qty > 0
+        if before is not None:
+            price = canonical(state.outcome, state.price)
+            remaining = state.remaining_qty
+            if rests and keeps_priority(before.price, before.remaining, price, remaining):
+                before.remaining = remaining
+                return
+            self._sides[before.market_id, before.side].remove(before)
+            del self._by_id[state.order_id]
+        if rests:
+            self._join(Standing(state, PoweredPlace(others, shown_ns, self._power)))
+
+    def _join(self, standing: Standing) -> None:
+        row = self._sides.setdefault((standing.market_id, standing.side), [])
+        row.append(standing)
+        # The sort is stable: at one price the newest stays last.
+        row.sort(key=lambda each: each.price, reverse=standing.side is BookSide.BID)
+        self._by_id[standing.order_id] = standing

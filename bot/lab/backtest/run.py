@@ -1,0 +1,297 @@
+"""One event of a tape under one bound: the whole trader in virtual time, and what came of it.
+
+One thread, no shell, no journal. Whatever happens at the venue reaches the trader as long later as
+the terms say, and a request the venue likewise: the trader is only ever given what had arrived. Of
+one instant the tape's records come first, then what is under way, then the trader's own turn.
+
+Source: design, law 2; strategy, 4, Backtest realism.
+"""
+
+import heapq
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core.imagined import Bound
+from bot.core.outbox import kind_of as request_kind
+from bot.core.report import ProfitRow
+from bot.core.settings import TraderSettings
+from bot.core.strategy import Strategy
+from bot.core.trader import Trader
+from bot.lab.backtest.exchange import Exchange
+from bot.lab.backtest.terms import Terms
+from venue.crowd.tape import Tape, decode_record
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.money import Outcome
+from venue.wire.names import MarketId, Ticker
+
+IDLE_NS: Final = NS_PER_SECOND
+"""Between two turns of the trader when nothing has come: it would like one each tenth of a second,
+and finds nothing to do in most of them."""
+
+CONFIDENCE: Final = 0.95
+"""What is said of a recorded price of what the ladder is about."""
+
+_RHYTHM_NS: Final = 90 * NS_PER_MS
+_PING_NS: Final = 5 * NS_PER_SECOND // 2
+_HOUR_NS: Final = 3600 * NS_PER_SECOND
+_STEP_NS: Final = NS_PER_MS
+_NONCE: Final = "b0" * 10
+_EVENTS, _ARRIVES, _PING = range(3)
+
+Winners = Mapping[MarketId, Outcome]
+Told = Callable[[int], bool]
+"""Told after each record how many are through; False ends the backtest there."""
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """What came of it. Money in cents, net in thousandths of one.
+
+    whole: whether the tape was played to its end. settled: `outcome` where every rung paid what the
+    tape says, `mid` where holdings are marked at the last middle. net_millicents: profit after
+    fees. maker_qty, taker_qty: shares that came to us, and that we took. printed_qty: shares of all
+    recorded prints. requests: by kind; refused: by code. worst_case_max_cents: the most the trader
+    could have lost at once, by its own sums. ledger_difference_cents: the trader's account less the
+    venue's as read last, None unless both were read. profit: where the trader sees it come from,
+    None before quoting. events: what the trader took in; cpu_s: what all of it cost.
+    """
+
+    tape: str
+    event: str
+    recorded: str
+    bound: str
+    whole: bool
+    records: int
+    hours: float
+    settled: str
+    net_millicents: int
+    fees_cents: int
+    fills: int
+    maker_qty: int
+    taker_qty: int
+    printed_qty: int
+    held_qty: int
+    requests: dict[str, int]
+    refused: dict[str, int]
+    decisions: int
+    strategy_errors: int
+    worst_case_max_cents: int
+    ledger_difference_cents: int | None
+    latched: str
+    profit: ProfitRow | None
+    events: int
+    cpu_s: float
+
+
+def closes_ns(tape: Tape) -> int:
+    """When a tape's event is said to resolve: the full hour after its last record."""
+    return -(-tape.end_ts // _HOUR_NS) * _HOUR_NS
+
+
+def settings_for(settings: TraderSettings, tape: Tape) -> TraderSettings:
+    """A configuration's settings on a tape: its series, alone on the account. A process that stands
+    still for a moment is told by a silence of more than two idle turns."""
+    trust = msgspec.structs.replace(settings.trust, gap_ns=max(settings.trust.gap_ns, 2 * IDLE_NS))
+    series = Ticker(tape.series)
+    return msgspec.structs.replace(settings, series_ticker=series, trust=trust, beside=())
+
+
+class Backtest:
+    """One run; `run` once. now_ns: of the recorded clock, which is everybody's. exchange, trader:
+    as they stand."""
+
+    def __init__(
+        self,
+        tape: Tape,
+        settings: TraderSettings,
+        make_strategy: Callable[[], Strategy],
+        bound: Bound,
+        terms: Terms,
+        resolution_ns: int | None = None,
+    ) -> None:
+        """resolution_ns: when the event is said to resolve; None: as `closes_ns` has it."""
+        self._tape = tape
+        self._bound = bound
+        self._terms = terms
+        self._resolution_ns = closes_ns(tape) if resolution_ns is None else resolution_ns
+        self.now_ns = decode_record(tape.lines[0]).ts - NS_PER_SECOND
+        self._began_ns = self.now_ns
+        self.exchange = Exchange(tape, terms, bound, self._resolution_ns, self.now_ns)
+        self.trader = Trader(settings_for(settings, tape), make_strategy)
+        self._chance = random.Random(terms.seed)
+        self._values = list(tape.values) if terms.with_index else []
+        self._queue: list[tuple[int, int, int, object]] = []
+        self._planned = 0
+        self._beat_ns = self.now_ns
+        self._subscribed = False
+        self._requests: Counter[str] = Counter()
+        self._latched = ""
+        self._events = 0
+        self._records = 0
+
+    def run(self, told: Told = lambda _records: True) -> "Backtest":
+        """Play the tape to its end, or until `told` has enough."""
+        self._hand(m.Started(_NONCE, (), new_account=True))
+        self._hand(m.FeedOpened())
+        self._at(self.now_ns + _PING_NS, _PING, None)
+        for at_ns, price in self._values:
+            self._planned += 1
+            seen = m.ImpliedValueSeen(self._tape.project_id, at_ns, float(price), CONFIDENCE)
+            row = (at_ns + self._terms.feed_ns, self._planned, _EVENTS, [seen])
+            if at_ns >= self.now_ns:
+                heapq.heappush(self._queue, row)
+        for line in self._tape.lines:
+            record = decode_record(line)
+            self._live_until(record.ts)
+            self.now_ns = record.ts
+            self.exchange.play(record)
+            self._publish()
+            self._records += 1
+            if not told(self._records):
+                break
+        self._live_until(self.now_ns + 1)
+        return self
+
+    def _live_until(self, end_ns: int) -> None:
+        """Everything before an instant that is not the tape's."""
+        queue = self._queue
+        while True:
+            due_ns = min(self._beat_ns, queue[0][0]) if queue else self._beat_ns
+            if due_ns >= end_ns:
+                return
+            self.now_ns = due_ns
+            if queue and queue[0][0] == due_ns:
+                _, _, kind, what = heapq.heappop(queue)
+                self._due(kind, what)
+            else:
+                self._beat_ns = due_ns + IDLE_NS
+                self._hand(m.Beat())
+
+    def _at(self, at_ns: int, kind: int, what: object) -> None:
+        self._planned += 1
+        heapq.heappush(self._queue, (at_ns, self._planned, kind, what))
+
+    def _due(self, kind: int, what: object) -> None:
+        if kind == _EVENTS:
+            assert isinstance(what, list)
+            for event in what:
+                self._hand(event)
+            self._beat_ns = min(self._beat_ns, self.now_ns)
+        elif kind == _ARRIVES:
+            assert isinstance(what, m.Send)
+            answer, tokens, away_ns = self.exchange.answer(what, self.now_ns)
+            replied = m.Replied(what.request_id, answer, tokens, away_ns)
+            back_ns = self._terms.latency.one_way_ns(self._chance)
+            self._at(self.now_ns + back_ns, _EVENTS, [replied])
+            self._publish()
+        else:
+            self._at(self.now_ns + self._terms.feed_ns, _EVENTS, [m.FeedHeard()])
+            self._at(self.now_ns + _PING_NS, _PING, None)
+
+    def _hand(self, event: m.Event) -> None:
+        """An event into the trader, and its effects out."""
+        now_ns = self.now_ns
+        self._events += 1
+        for effect in self.trader.receive(event, now_ns):
+            match effect:
+                case m.Send():
+                    self._requests[request_kind(effect.request)] += 1
+                    there_ns = self._terms.latency.one_way_ns(self._chance)
+                    self._at(now_ns + there_ns, _ARRIVES, effect)
+                case m.WakeAt(at_ns=at_ns):
+                    if at_ns - now_ns < _RHYTHM_NS:
+                        self._beat_ns = min(self._beat_ns, max(at_ns, now_ns + _STEP_NS))
+                case m.SubscribeTo():
+                    self._subscribed = True
+                    markets = self.exchange.markets
+                    frames = [self.exchange.book_frame(each, now_ns) for each in markets]
+                    first = [m.SubscriptionAccepted(), *frames]
+                    self._at(now_ns + self._terms.feed_ns, _EVENTS, first)
+                case m.Latched(reason=reason):
+                    self._latched = reason
+                case _:
+                    pass
+
+    def _publish(self) -> None:
+        """What has just happened at the venue goes out on the channel."""
+        events = self.exchange.frames(self.now_ns)
+        if events and self._subscribed:
+            self._at(self.now_ns + self._terms.feed_ns, _EVENTS, events)
+
+    # --- what came of it --------------------------------------------------------------------------
+
+    def settle(self, winners: Winners | None) -> int:
+        """End it: every rung pays its winner where they are known, else holdings count at the last
+        middle. The profit in thousandths of a cent.
+
+        Raises DoesNotClose when the fills and the venue's ledger do not tell the same.
+        """
+        account, exchange = self.exchange.account, self.exchange
+        account.prove(exchange.gain_cents)
+        if winners is not None:
+            for market in exchange.markets:
+                exchange.resolve(market, winners[market], self.now_ns)
+            account.prove(exchange.gain_cents)
+        held = sum(
+            account.held_cents(market, exchange.marks.get(market, 0)) for market in exchange.markets
+        )
+        return 1000 * account.cash_cents + 500 * held
+
+    def result(self, winners: Winners | None, cpu_s: float = 0.0) -> Result:
+        """What came of it, settled as `settle` does. winners: taken only where the tape was played
+        whole."""
+        whole = self._records == len(self._tape.lines)
+        known = winners if whole else None
+        exchange, account = self.exchange, self.exchange.account
+        held_qty = sum(account.shares.values())
+        report = self.trader.report(self.now_ns)
+        return Result(
+            tape=self._tape.name,
+            event=self._tape.event,
+            recorded=exchange.recorded.kind.value,
+            bound=self._bound.value,
+            whole=whole,
+            records=self._records,
+            hours=(self.now_ns - self._began_ns) / _HOUR_NS,
+            settled="mid" if known is None else "outcome",
+            net_millicents=self.settle(known),
+            fees_cents=account.fees_cents,
+            fills=len(account.fills),
+            maker_qty=account.maker_qty,
+            taker_qty=account.taker_qty,
+            printed_qty=exchange.printed_qty,
+            held_qty=held_qty,
+            requests=dict(self._requests),
+            refused=dict(exchange.refused),
+            decisions=report.counters.decisions,
+            strategy_errors=report.counters.strategy_errors,
+            worst_case_max_cents=report.worst_case_max_cents,
+            ledger_difference_cents=report.ledger_difference_cents,
+            latched=self._latched,
+            profit=None if report.profit is None else report.profit.total,
+            events=self._events,
+            cpu_s=cpu_s,
+        )
+
+
+def backtest(
+    tape: Tape,
+    settings: TraderSettings,
+    make_strategy: Callable[[], Strategy],
+    bound: Bound,
+    terms: Terms,
+    winners: Winners | None = None,
+    told: Told = lambda _records: True,
+) -> Result:
+    """Play an event under a bound. winners: what each rung paid, None where that is not known.
+
+    Raises DoesNotClose when the two accounts do not meet.
+    """
+    began_s = time.process_time()
+    run = Backtest(tape, settings, make_strategy, bound, terms).run(told)
+    return run.result(winners, time.process_time() - began_s)

@@ -1,0 +1,90 @@
+"""The tapes of a folder: which there are, how their rungs ended, and copies without the future.
+
+How a rung ended is read here and nowhere near a trader.
+
+Source: the format of recorded market data.
+"""
+
+import gzip
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from bot.lab.calibrate import outcomes
+from venue.crowd.tape import Tape as Tape
+from venue.crowd.tape import TapeFault as TapeFault
+from venue.crowd.tape import read_tapes as read_tapes
+from venue.wire.money import Outcome
+from venue.wire.names import MarketId
+
+_CATALOG: Final = "catalog.json"
+_TAPE: Final = "tape.jsonl.gz"
+_INDEX: Final = "underlying.jsonl.gz"
+_KEPT_OF_EVENT: Final = ("event_ticker",)
+_KEPT_OF_RUNG: Final = ("ticker", "strike", "floor", "cap")
+
+
+def tape_folders(folder: Path) -> tuple[Path, ...]:
+    """The folder itself where it is a tape, else the tapes in it, by name. Raises TapeFault when
+    there are none."""
+    if (folder / _CATALOG).exists():
+        return (folder,)
+    found = tuple(sorted(path.parent for path in folder.glob(f"*/{_CATALOG}")))
+    if not found:
+        raise TapeFault(f"{folder}: no tape here: neither a {_CATALOG} nor folders with one")
+    return found
+
+
+def winners(tape: Tape, folder: Path) -> dict[MarketId, Outcome] | None:
+    """What each rung paid in the end; None where the tape does not know it of all.
+
+    Of brackets, a rung between two pays YES if one above it did. Raises TapeFault.
+    """
+    try:
+        won = outcomes(folder).get(tape.event)
+    except (OSError, msgspec.MsgspecError) as fault:
+        raise TapeFault(f"{folder / _CATALOG}: {fault}") from None
+    if won is None:
+        return None
+    found: dict[MarketId, Outcome] = {}
+    for place, rung in enumerate(tape.rungs):
+        above = tape.sources[place + 1 :] if tape.partition else tape.sources[place : place + 1]
+        yes = any(won[source] for source in above)
+        found[rung.market_id] = Outcome.YES if yes else Outcome.NO
+    return found
+
+
+def write_prefix(tape: Tape, folder: Path, until_ns: int, into: Path) -> None:
+    """Write a tape's event as it was known at an instant: records and index up to it, and of the
+    catalogue nothing about how anything ended."""
+    into.mkdir(parents=True)
+    decoder = msgspec.json.Decoder(_Stamped)
+    kept = [line for line in tape.lines if decoder.decode(line).ts <= until_ns]
+    _write(into / _TAPE, kept)
+    if (folder / _INDEX).exists():
+        with gzip.open(folder / _INDEX) as file:
+            values = [line for line in file if decoder.decode(line).ts <= until_ns]
+        _write(into / _INDEX, values)
+    catalog: dict[str, Any] = msgspec.json.decode((folder / _CATALOG).read_bytes())
+    (event,) = [each for each in catalog["events"] if each["event_ticker"] == tape.event]
+    rungs = [_only(rung, _KEPT_OF_RUNG) for rung in event["rungs"]]
+    told = _only(catalog, ("tape", "strike_unit"))
+    told["events"] = [_only(event, _KEPT_OF_EVENT) | {"rungs": rungs}]
+    (into / _CATALOG).write_bytes(msgspec.json.encode(told))
+
+
+class _Stamped(msgspec.Struct):
+    """A line's time."""
+
+    ts: int
+
+
+def _write(path: Path, lines: Sequence[bytes]) -> None:
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.writelines(lines)
+
+
+def _only(row: dict[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    return {key: row[key] for key in keys if key in row}

@@ -1,0 +1,1 @@
+"""Claims about playing recorded markets through the whole trader."""

@@ -1,0 +1,128 @@
+"""Small tapes made by hand, and a venue that plays them."""
+
+import gzip
+import json
+
+from bot.core import messages as m
+from bot.core.imagined import Bound
+from bot.lab.backtest.exchange import Exchange
+from bot.lab.backtest.run import closes_ns
+from bot.lab.backtest.terms import Latency, Terms
+from venue.crowd.tape import decode_record, read_tape
+from venue.wire import codec
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.money import Outcome, Price, Qty, Side
+from venue.wire.names import ClientOrderId
+from venue.wire.requests import Amend, QtyOrder, TimeInForce
+
+START_NS = 1_800_000_000 * NS_PER_SECOND
+PROMPT = Terms(latency=Latency(2 * NS_PER_MS), feed_ns=NS_PER_MS, read_lag_ns=NS_PER_MS)
+
+CONFIG = """
+series: KX
+venue:
+  embedded: venue.yaml
+strategy:
+  name: {strategy}
+risk:
+  event_loss_cents: 90000
+  series_loss_cents: 90000
+  rung_position_qty: 500
+  order_qty: 500
+news:
+  print_qty: 0
+  jump_cents: 0
+curfew:
+  halve_ms: 0
+  reduce_ms: 0
+"""
+
+
+def ns(second):
+    """An instant of a tape."""
+    return START_NS + round(second * NS_PER_SECOND)
+
+
+def book(second, bids, asks):
+    """A whole book: bids of YES and asks of YES as (price, size), best first."""
+    no = [[100 - price, size] for price, size in asks]
+    return {"ts": ns(second), "ticker": "KX-1-A", "type": "book", "yes": bids, "no": no}
+
+
+def trade(second, price, qty, taker):
+    """A print; taker: what it bought."""
+    row = {"ts": ns(second), "ticker": "KX-1-A", "type": "trade"}
+    return row | {"price": price, "qty": qty, "taker_outcome": taker}
+
+
+def top(second, strike, bid, ask):
+    """The best prices of a bracket."""
+    row = {"ts": ns(second), "ticker": f"KX-1-{strike}", "type": "top"}
+    return row | {"yes_bid": bid, "yes_ask": ask}
+
+
+def written(folder, records, outcome="yes", rungs=None):
+    """A tape in a folder, which it gives back: of one rung that ends so, or of brackets with these
+    strikes and ends."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [{"ticker": "KX-1-A", "strike": "50", "outcome": outcome}]
+    if rungs is not None:
+        rows = [{"ticker": f"KX-1-{k}", "strike": k, "outcome": v} for k, v in rungs.items()]
+    event = {"event_ticker": "KX-1", "rungs": rows}
+    catalog = {"tape": folder.name, "strike_unit": "points", "events": [event]}
+    (folder / "catalog.json").write_text(json.dumps(catalog))
+    with gzip.open(folder / "tape.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(record) + "\n" for record in records)
+    return folder
+
+
+def configured(folder, strategy):
+    """A configuration file with this strategy."""
+    path = folder / "bot.yaml"
+    path.write_text(CONFIG.format(strategy=strategy))
+    return path
+
+
+class Counter:
+    """An exchange that plays a tape up to where it is told, and one customer at its counter."""
+
+    def __init__(self, folder, bound=Bound.AVERSE, terms=PROMPT):
+        tape = read_tape(folder)
+        self.records = [decode_record(line) for line in tape.lines]
+        self.exchange = Exchange(tape, terms, bound, closes_ns(tape), START_NS - NS_PER_SECOND)
+        self.market = tape.rungs[0].market_id
+        self._made = 0
+
+    def play(self, until):
+        """Everything up to a second, that itself included."""
+        while self.records and self.records[0].ts <= ns(until):
+            self.exchange.play(self.records.pop(0))
+
+    def ask(self, request, at, key=m.Key.TRADE):
+        """A request arrives; its answer."""
+        self._made += 1
+        send = m.Send(m.RequestId(self._made), request, "asked for", key)
+        return self.exchange.answer(send, ns(at))
+
+    def buys(self, price, qty, at, outcome=Outcome.YES, tif=TimeInForce.GTC):
+        """A purchase arrives; the order as it is shown."""
+        name = ClientOrderId(f"o{self._made}")
+        order = QtyOrder(self.market, outcome, Side.BUY, Price(price), Qty(qty), tif, name)
+        answer, _, _ = self.ask(m.Create(order, codec.encode_new_order(order), False), at)
+        return answer.body.order
+
+    def amends(self, order, at, price=None, qty=None):
+        """An amend arrives; the order as it is shown."""
+        amended = m.AmendResting(order.order_id, Amend(price, qty))
+        return self.ask(amended, at)[0].body.order
+
+    @property
+    def fills(self):
+        """(price, shares, fee) of every fill of ours."""
+        return [(each.price, each.qty, each.fee_cents) for each in self.exchange.account.fills]
+
+    @property
+    def shown(self):
+        """The book on the channel."""
+        seen = self.exchange.book_frame(self.market, ns(0))
+        return [[tuple(row) for row in side] for side in (seen.bids, seen.asks)]

@@ -1,0 +1,127 @@
+"""Claims about `bot backtest`: what it prints, and how it ends."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli import app
+from tests.backtest.made import book, configured, trade, written
+
+RECORDS = [
+    *[book(second / 2, [[40, 30]], [[60, 50]]) for second in range(40)],
+    trade(21, 38, 5, "no"),
+    book(22, [[40, 30]], [[60, 50]]),
+]
+
+# Its third answer is somebody's Ctrl-C.
+INTERRUPTS = """
+import os
+import signal
+
+from bot.core.strategy import Strategy
+
+CALLS = []
+
+
+class Stops(Strategy):
+    name = "stops"
+
+    def quote(self, view):
+        CALLS.append(view)
+        if len(CALLS) == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return {}
+
+
+STRATEGY = Stops
+"""
+
+PEEKS = """
+from bot.core.strategy import Strategy
+
+
+class Peeks(Strategy):
+    name = "peeks"
+
+    def quote(self, view):
+        open({path!r}).close()
+        return {{}}
+
+
+STRATEGY = Peeks
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A tape of twenty seconds."""
+    return written(tmp_path / "tape", RECORDS)
+
+
+def ran(folder, config, *options):
+    """The command's end."""
+    options = ("--data", str(folder), "--config", str(config), *options)
+    return CliRunner().invoke(app, ["backtest", *options])
+
+
+def test_both_bounds_stand_side_by_side_as_json(tmp_path, folder):
+    done = ran(folder, configured(tmp_path, "fixed_spread"), "--json")
+    assert done.exit_code == 0
+    told = json.loads(done.stdout)
+    assert told["whole"] is True
+    assert [row["bound"] for row in told["results"]] == ["averse", "likely"]
+    assert all(row["settled"] == "outcome" for row in told["results"])
+
+
+def test_the_table_has_a_row_for_each_bound_and_says_what_the_tape_cannot_show(tmp_path, folder):
+    done = ran(folder, configured(tmp_path, "fixed_spread"))
+    assert done.exit_code == 0
+    lines = done.stdout.splitlines()
+    assert [line.split()[:2] for line in lines[1:3]] == [["tape", "averse"], ["tape", "likely"]]
+    assert "tape: replayed history does not react to us: no result about size" in lines
+
+
+def test_ctrl_c_ends_early_with_what_there_is_so_far(tmp_path, folder):
+    (tmp_path / "stops.py").write_text(INTERRUPTS)
+    done = ran(folder, configured(tmp_path, "./stops.py"), "--json")
+    assert done.exit_code == 4
+    told = json.loads(done.stdout)
+    assert told["whole"] is False
+    (row,) = told["results"]
+    assert not row["whole"]
+    assert 0 < row["records"] < len(RECORDS)
+
+
+def test_a_strategy_that_opens_the_data_has_no_result(tmp_path, folder):
+    path = folder / "tape.jsonl.gz"
+    (tmp_path / "peeks.py").write_text(PEEKS.format(path=str(path)))
+    done = ran(folder, configured(tmp_path, "./peeks.py"), "--json")
+    assert done.exit_code == 4
+    assert done.stdout == ""
+    assert f"no result: {path} was opened while the strategy ran" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--latency", "fast"), "fast: want whole milliseconds"),
+        (("--maker-fee", "7%"), "not a fee rate"),
+    ],
+)
+def test_an_option_that_cannot_be_ends_with_2(tmp_path, folder, options, said):
+    done = ran(folder, configured(tmp_path, "fixed_spread"), *options)
+    assert done.exit_code == 2
+    assert said in done.stderr
+
+
+def test_a_folder_without_tapes_ends_with_2(tmp_path):
+    done = ran(tmp_path, configured(tmp_path, "fixed_spread"))
+    assert done.exit_code == 2
+    assert "no tape here" in done.stderr
+
+
+def test_the_first_records_alone_are_marked_at_the_last_middle(tmp_path, folder):
+    done = ran(folder, configured(tmp_path, "fixed_spread"), "--records", "10", "--json")
+    rows = json.loads(done.stdout)["results"]
+    assert [(row["records"], row["settled"]) for row in rows] == [(10, "mid")] * 2

@@ -1,0 +1,161 @@
+"""Claims about looking ahead: a strategy that does is caught, and one that does not is let be."""
+
+import pytest
+
+from bot.core.strategy import Strategy
+from bot.lab.backtest import guard
+from bot.lab.backtest.guard import Overheard, Peek, cuts, overhear, peeks, write_prefix
+from bot.lab.backtest.opens import watched
+from bot.lab.backtest.run import closes_ns
+from tests.backtest.made import PROMPT, book, configured, ns, written
+from tests.scale import cases
+from venue.crowd.tape import decode_record, read_tape
+
+RECORDS = [book(second / 2, [[40 + second % 3, 30]], [[60, 50 + second]]) for second in range(60)]
+
+HONEST = "fixed_spread"
+
+# It bids what will be bid in the end, as the tape in this process' memory has it.
+IN_MEMORY = """
+import gc
+
+from bot.core.strategy import Quote, Strategy
+from venue.crowd.tape import Tape, decode_record
+from venue.wire.money import BookSide, Price, Qty
+
+
+class Peeker(Strategy):
+    name = "peeker"
+
+    def quote(self, view):
+        (tape,) = [each for each in gc.get_objects() if isinstance(each, Tape)]
+        size = decode_record(tape.lines[-1]).no[0][1]
+        return {rung.market_id: (Quote(BookSide.BID, Price(20), Qty(size)),) for rung in view.rungs}
+
+
+STRATEGY = Peeker
+"""
+
+# The same, by the way that its caller came.
+UP_THE_STACK = IN_MEMORY.replace("import gc\n", "import sys\n").replace(
+    "        (tape,) = [each for each in gc.get_objects() if isinstance(each, Tape)]\n",
+    """        frame = sys._getframe()
+        while not isinstance(tape := frame.f_locals.get("tape"), Tape):
+            frame = frame.f_back
+""",
+)
+
+# It reads the whole tape as it is imported, and never opens anything again.
+FROM_FILE = """
+import gzip
+import json
+
+from bot.core.strategy import Quote, Strategy
+from venue.wire.money import BookSide, Price, Qty
+
+with gzip.open({path!r}) as file:
+    FUTURE = [json.loads(line) for line in file]
+
+
+class Peeker(Strategy):
+    name = "peeker"
+
+    def quote(self, view):
+        size = FUTURE[-1]["no"][0][1]
+        return {{
+            rung.market_id: (Quote(BookSide.BID, Price(20), Qty(size)),) for rung in view.rungs
+        }}
+
+
+STRATEGY = Peeker
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A tape of half a minute."""
+    return written(tmp_path / "tape", RECORDS)
+
+
+def planted(tmp_path, text):
+    """A configuration whose strategy is this text."""
+    (tmp_path / "planted.py").write_text(text)
+    return configured(tmp_path, "./planted.py")
+
+
+def test_an_honest_strategy_wants_the_same_without_the_future(tmp_path, folder, monkeypatch):
+    if not cases(1, quick=0):
+        # A fresh interpreter for each run costs seconds; the one below has them every time.
+        monkeypatch.setattr(guard, "_alone", overhear)
+    config = configured(tmp_path, HONEST)
+    same = [*peeks(read_tape(folder), folder, config, PROMPT)]
+    assert len(same) == guard.CUTS
+    assert same == sorted(same)
+    assert same[0] > 10
+
+
+@pytest.mark.parametrize("way", [UP_THE_STACK, *[IN_MEMORY] * cases(1, quick=0)])
+def test_a_strategy_that_finds_the_tape_in_memory_is_caught(tmp_path, folder, monkeypatch, way):
+    if way is UP_THE_STACK:
+        monkeypatch.setattr(guard, "_alone", overhear)
+    (found,) = peeks(read_tape(folder), folder, planted(tmp_path, way), PROMPT)
+    assert isinstance(found, Peek)
+    assert found.found == "answer 1 wants something else without the future"
+
+
+def test_a_strategy_that_reads_ahead_in_a_file_is_caught(tmp_path, folder):
+    tape = read_tape(folder)
+    config = planted(tmp_path, FROM_FILE.format(path=str(folder / "tape.jsonl.gz")))
+    row = (folder, tape.event, config, PROMPT, closes_ns(tape), tape.end_ts, (folder,))
+    heard = overhear(*row)
+    assert heard.opened == (str(folder / "tape.jsonl.gz"),)
+    assert heard.answers  # it is the file that gives it away: it answered all along
+
+
+def test_a_sign_of_an_opened_file_ends_the_guard_with_its_name(tmp_path, folder, monkeypatch):
+    opened = guard.Heard((), ("a/tape.jsonl.gz",))
+    monkeypatch.setattr(guard, "_alone", lambda *_: opened)
+    (found,) = peeks(read_tape(folder), folder, configured(tmp_path, HONEST), PROMPT)
+    assert found == Peek("KX-1", 0, "opened a/tape.jsonl.gz")
+
+
+def test_a_run_that_answers_less_often_without_the_future_is_caught(tmp_path, folder, monkeypatch):
+    cut = cuts(read_tape(folder))[0]
+    heard = iter([guard.Heard(((1, b"a"), (cut, b"b"), (cut + 1, b"c")), ()),
+                  guard.Heard(((1, b"a"),), ())])  # fmt: skip
+    monkeypatch.setattr(guard, "_alone", lambda *_: next(heard))
+    (found,) = peeks(read_tape(folder), folder, configured(tmp_path, HONEST), PROMPT)
+    assert found == Peek("KX-1", cut, "2 answers with the future, 1 without")
+
+
+def test_a_copy_without_the_future_has_nothing_newer_and_no_outcome(tmp_path, folder):
+    tape = read_tape(folder)
+    (folder / "underlying.jsonl.gz").write_bytes(b"")
+    write_prefix(tape, folder, ns(10), tmp_path / "cut")
+    copy = read_tape(tmp_path / "cut")
+    assert decode_record(copy.lines[-1]).ts == ns(10)
+    assert len(copy.lines) == 21
+    assert "outcome" not in (tmp_path / "cut" / "catalog.json").read_text()
+    assert [rung.market_id for rung in copy.rungs] == [rung.market_id for rung in tape.rungs]
+
+
+def test_only_what_is_opened_in_the_watched_folder_meanwhile_is_told(tmp_path, folder):
+    path = folder / "catalog.json"
+    (tmp_path / "link").symlink_to(path)
+    path.read_text()
+    with watched([folder]) as opened:
+        (tmp_path / "tape.txt").write_text("beside it")
+        (tmp_path / "link").read_text()
+    path.read_text()
+    assert opened == [str(path)]
+
+
+def test_what_an_overheard_strategy_raises_is_raised_and_written_down():
+    class Fails(Strategy):
+        def quote(self, view):
+            raise ValueError("no idea")
+
+    heard = []
+    with pytest.raises(ValueError, match="no idea"):
+        Overheard(Fails(Fails.Params()), heard.append).quote(None)
+    assert heard == [guard.RAISED]

@@ -1,0 +1,1 @@
+"""A day of the whole bot in virtual time, and what it costs in memory, log, journal and metrics."""

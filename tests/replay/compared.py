@@ -1,0 +1,14 @@
+"""Lives every run of a state directory again, a line for each: for a process of its own."""
+
+import json
+import sys
+from pathlib import Path
+
+from bot.ideas import Makers
+from bot.lab.again import Again, runs_meant
+
+if __name__ == "__main__":
+    for run in runs_meant(Path(sys.argv[1]), every=True):
+        found = Again(run, None, None, Makers(Path())).live()
+        differs = found.difference is not None or bool(found.damage)
+        print(json.dumps([found.events, found.effects, differs]))

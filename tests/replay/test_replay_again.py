@@ -1,0 +1,384 @@
+"""Claims about `bot replay`: no difference where none is, and the first one where there is."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli import app
+from bot.core import messages as m
+from bot.core.rung import Rung
+from bot.core.sending import Sending
+from bot.core.strategy import EventView, Quotes, Strategy
+from bot.core.trader import Trader
+from bot.core.wishes import WantCancel, Wish
+from bot.ideas import Makers
+from bot.io.journal import read_journal
+from bot.io.records import OPENING, Entry, Head, framed
+from bot.io.watched import Retold
+from bot.lab.again import TO_THE_END, Again, Replayed, Until, runs_meant
+from bot.lab.replay import Place
+from bot.lab.sim.run import Patch, planted
+from tests.replay.recorded import brutal, recorded
+from tests.scale import cases
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.names import Ticker
+
+ROOT = Path(__file__).resolve().parents[2]
+HASH_SEEDS = ("0", "1", "4242")
+
+
+def again(path: Path, until: Until = TO_THE_END, **more: bool) -> list[Replayed]:
+    """What comes of every run of a state directory."""
+    return [
+        Again(run, None, None, Makers(Path()), **more).live(until)
+        for run in runs_meant(path, every=True)
+    ]
+
+
+def invoke(*arguments: str):
+    return CliRunner().invoke(app, ["replay", *arguments])
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory) -> Path:
+    """Several lives among faults; on request half an hour of them."""
+    folder = tmp_path_factory.mktemp("replay") / "state"
+    seed, crowd = cases(3, quick=16), cases(0, quick=80)
+    recorded(brutal(seed, cases(1_800, quick=2) * NS_PER_SECOND, crowd), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def entries(tmp_path_factory) -> list[Entry]:
+    """The newest life of a short and harmless world."""
+    folder = tmp_path_factory.mktemp("entries") / "state"
+    recorded(brutal(11, NS_PER_SECOND // 2), folder)
+    return list(read_journal(runs_meant(folder, every=False)[0].paths[0]))
+
+
+def journal(path: Path, entries: list[Entry], opening: bytes = OPENING) -> Path:
+    """A segment of these entries."""
+    path.write_bytes(b"".join((opening, framed(Head(0, ())), *map(framed, entries))))
+    return path
+
+
+def lone(path: Path, entries: list[Entry]) -> Replayed:
+    """What comes of a segment of these entries."""
+    (found,) = [
+        Again(run, None, None, Makers(Path())).live()
+        for run in runs_meant(journal(path, entries), every=False)
+    ]
+    return found
+
+
+# --- nothing differs ------------------------------------------------------------------------------
+
+
+def test_a_run_with_faults_replays_without_a_difference_under_three_hash_seeds(state):
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.replay.compared", str(state)],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+        )
+        for seed in HASH_SEEDS
+    ]
+    told = {process.communicate(timeout=900)[0] for process in running}
+    assert [process.returncode for process in running] == [0, 0, 0]
+    assert len(told) == 1
+    rows = [json.loads(line) for line in told.pop().splitlines()]
+    assert len(rows) == len(list(state.glob("journal-*.log"))) > 1
+    assert not any(differs for _, _, differs in rows)
+    assert sum(events for events, _, _ in rows) > 300
+
+
+def test_all_runs_are_replayed_by_the_command_and_it_ends_with_0(state):
+    done = invoke(str(state), "--all", "--quiet", "--until", "2s")
+    assert done.exit_code == 0
+    assert done.stdout.count("no difference") == len(list(state.glob("journal-*.log")))
+
+
+def test_a_strategy_that_tries_to_end_the_program_raises_as_it_did_then():
+    class Ends(Strategy):
+        def quote(self, view: EventView) -> Quotes:
+            raise SystemExit
+
+    nothing = EventView(Ticker("E"), False, 60.0, None, (), now_s=0.0)
+    with pytest.raises(RuntimeError, match="tried to end the program"):
+        Retold(lambda: Ends(Ends.Params()), {}).quote(nothing)
+
+
+def test_what_is_read_is_all_that_was_written(entries, tmp_path):
+    found = lone(tmp_path / "run.log", entries)
+    events = [entry for entry in entries if isinstance(entry.message, m.Event)]
+    assert (found.events, found.effects) == (len(events), len(entries) - len(events))
+    assert found.ended
+    assert found.difference is None
+
+
+def test_a_torn_tail_is_no_difference_wherever_it_was_torn(entries, tmp_path):
+    path = journal(tmp_path / "journal-00000001.log", entries)
+    whole = path.read_bytes()
+    for cut in (1, 200, 4_321):
+        path.write_bytes(whole[:-cut])
+        (found,) = again(tmp_path)
+        assert found.difference is None
+        assert found.damage == ""
+
+
+def test_answers_after_the_end_are_not_given_to_the_trader(entries, tmp_path):
+    late = Entry(entries[-1].at_ns, m.Replied(m.RequestId(999_999), m.Unknown("late")))
+    found = lone(tmp_path / "run.log", [*entries, late])
+    assert found.difference is None
+
+
+def test_a_drain_that_the_loop_gave_up_is_no_difference(entries, tmp_path):
+    finished = next(
+        at for at, entry in enumerate(entries) if isinstance(entry.message, m.StopRequested)
+    )
+    before = entries[: finished + 2]
+    (run,) = runs_meant(journal(tmp_path / "run.log", before), every=False)
+    lived = Again(run, None, None, Makers(Path()))
+    lived.live()
+    left = lived.trader.left_over()
+    found = lone(tmp_path / "given-up.log", [*before, Entry(before[-1].at_ns, left)])
+    assert found.difference is None
+    assert found.ended
+    invented = msgspec.structs.replace(left, unknown=(*left.unknown, "x"))
+    found = lone(tmp_path / "other.log", [*before, Entry(before[-1].at_ns, invented)])
+    assert found.difference is not None
+
+
+def test_notes_of_candidates_in_the_shadow_are_no_difference(entries, tmp_path):
+    beats = [at for at, entry in enumerate(entries) if isinstance(entry.message, m.Beat)]
+    note = Entry(entries[beats[3]].at_ns, m.Noted("debug", "shadow_quotes", {"shadow": "x"}))
+    found = lone(tmp_path / "run.log", [*entries[: beats[3] + 1], note, *entries[beats[3] + 1 :]])
+    assert found.difference is None
+
+
+# --- something differs ----------------------------------------------------------------------------
+
+_wake_ns = Trader._wake_ns
+_may_write = Sending._may_write
+_cancel = Sending.cancel
+
+
+CLOCK = Patch(
+    Trader, "_wake_ns", lambda self, at_ns: _wake_ns(self, at_ns) + time.perf_counter_ns() % 1_000
+)
+
+
+class Named(str):
+    """A text that hashes as it would in a process of another hash seed."""
+
+    seed = 0
+
+    def __hash__(self) -> int:
+        return hash((self.seed, str(self)))
+
+
+def in_no_order(self: Sending, wishes: Sequence[tuple[Rung, Wish]], now_ns: int) -> None:
+    """The cancels, one after the other as a set of their orders' ids has them."""
+    cancels = {
+        each[1].order.client_order_id: each for each in wishes if type(each[1]) is WantCancel
+    }
+    _cancel(self, [cancels[str(name)] for name in set(map(Named, cancels))], now_ns)
+
+
+ORDER = Patch(Sending, "cancel", in_no_order)
+CHANCE = Patch(
+    Sending, "_may_write", lambda self, *given: random.random() < 0.5 and _may_write(self, *given)
+)
+
+
+@pytest.mark.parametrize(
+    "plant", [CLOCK, ORDER, CHANCE], ids=["a clock read", "the order of a set", "a random draw"]
+)
+def test_planted_nondeterminism_is_caught(plant, tmp_path):
+    """The program that replays has the very bug of the one that recorded."""
+    Named.seed = 1
+    recorded(brutal(7, NS_PER_SECOND // 2), tmp_path / "state", (plant,))
+    Named.seed = 2
+    with planted((plant,)):
+        assert any(found.difference is not None for found in again(tmp_path / "state"))
+
+
+def test_a_planted_bug_that_is_mended_is_caught_in_what_it_left_behind(tmp_path):
+    recorded(brutal(7, NS_PER_SECOND // 2), tmp_path / "state", (CLOCK,))
+    found = again(tmp_path / "state")[0].difference
+    assert found is not None
+    assert isinstance(found.then, m.WakeAt)
+    assert isinstance(found.now, m.WakeAt)
+    assert found.fields == (f"at_ns: {found.then.at_ns} -> {found.now.at_ns}",)
+
+
+def sent(entries: list[Entry]) -> int:
+    """Where the create in the middle of a run stands."""
+    creates = [
+        at
+        for at, entry in enumerate(entries)
+        if isinstance(entry.message, m.Send) and isinstance(entry.message.request, m.Create)
+    ]
+    return creates[len(creates) // 2]
+
+
+def test_the_first_difference_is_shown_with_both_sides_and_the_frame_before_it(entries, tmp_path):
+    at = sent(entries)
+    entry = entries[at]
+    other = msgspec.structs.replace(entry.message, why="another reason")
+    changed = [*entries[:at], Entry(entry.at_ns, other), *entries[at + 1 :]]
+    found = lone(tmp_path / "run.log", changed).difference
+    assert (found.then, found.now) == (other, entry.message)
+    assert found.fields == (f"why: 'another reason' -> {entry.message.why!r}",)
+    event = max(n for n, each in enumerate(entries[:at]) if isinstance(each.message, m.Event))
+    assert found.before[-1].place.entry == event + 1
+    assert found.before[-1].event == entries[event].message
+    market = entry.message.request.order.market_id
+    frames = [
+        each.message
+        for each in entries[:at]
+        if isinstance(each.message, m.BookSeen) and each.message.market_id == market
+    ]
+    if frames:
+        assert found.frame.event == frames[-1]
+
+
+def test_an_effect_that_is_missing_now_or_was_missing_then_is_a_difference(entries, tmp_path):
+    at = sent(entries)
+    gone = lone(tmp_path / "gone.log", [*entries[:at], *entries[at + 1 :]]).difference
+    assert gone.now == entries[at].message
+    last = next(n for n in range(at, len(entries)) if isinstance(entries[n].message, m.Event))
+    more = [*entries[:last], Entry(entries[at].at_ns, m.WakeAt(1)), *entries[last:]]
+    added = lone(tmp_path / "added.log", more).difference
+    assert (added.then, added.now) == (m.WakeAt(1), None)
+
+
+def test_a_trader_that_raises_now_is_told_with_what_it_raised(entries, tmp_path):
+    def raises(self, event):
+        raise ZeroDivisionError("planted")
+
+    with planted((Patch(Trader, "_replied", raises),)):
+        found = lone(tmp_path / "run.log", entries).difference
+    assert found.raised == "ZeroDivisionError: planted"
+
+
+def test_notes_can_be_left_out(entries, tmp_path):
+    at = next(n for n, entry in enumerate(entries) if isinstance(entry.message, m.Noted))
+    note = m.Noted("info", "worded_otherwise", {})
+    changed = [*entries[:at], Entry(entries[at].at_ns, note), *entries[at + 1 :]]
+    journal(tmp_path / "journal-00000001.log", changed)
+    (with_notes,) = again(tmp_path)
+    assert with_notes.difference.then == note
+    (without,) = again(tmp_path, notes=False)
+    assert without.difference is None
+
+
+# --- where it stops, and what is refused ----------------------------------------------------------
+
+
+def test_it_stops_after_the_event_that_is_asked_for(entries, tmp_path):
+    journal(tmp_path / "journal-00000001.log", entries)
+    events = [n for n, each in enumerate(entries, 1) if isinstance(each.message, m.Event)]
+    middle = events[len(events) // 2]
+    at_ns = entries[middle - 1].at_ns
+    upto = sum(entries[n - 1].at_ns <= at_ns for n in events)
+    (by_number,) = again(tmp_path, Until(number=7))
+    (by_place,) = again(tmp_path, Until(place=Place("journal-00000001.log", middle)))
+    (by_time,) = again(tmp_path, Until(at_ns=at_ns))
+    assert by_number.events == 7
+    assert by_place.events == len(events) // 2 + 1
+    assert (by_time.events, by_time.until_ns) == (upto, at_ns)
+    assert not by_place.ended
+    assert by_place.unwritten == 0
+
+
+@pytest.mark.parametrize(("until", "code"), [("7", 0), ("1s", 0), ("soon", 2), ("0s", 2)])
+def test_until_takes_a_number_or_a_time_and_nothing_else(entries, tmp_path, until, code):
+    path = journal(tmp_path / "journal-00000001.log", entries)
+    assert invoke(str(path), "--until", until).exit_code == code
+
+
+def test_a_difference_ends_with_4_and_shows_both_sides(entries, tmp_path):
+    at = sent(entries)
+    path = journal(tmp_path / "journal-00000001.log", [*entries[:at], *entries[at + 1 :]])
+    done = invoke(str(path))
+    assert done.exit_code == 4
+    for word in ("a difference", "\n  then ", "\n  now ", "the last events:", "events a second"):
+        assert word in done.stdout
+    line = json.loads(invoke(str(tmp_path), "--json").stdout)
+    assert line["difference"]["now"]["type"] == "Send"
+    assert line["events_per_second"] > 0
+
+
+def older(entries: list[Entry]) -> list[Entry]:
+    """The same entries as an earlier version has them: nothing says the configuration."""
+    (first,) = [n for n, each in enumerate(entries) if isinstance(each.message, m.Started)]
+    started = msgspec.structs.replace(entries[first].message, configured=None)
+    return [Entry(entries[first].at_ns, started), *entries[first + 1 :]]
+
+
+def test_a_journal_of_an_earlier_version_is_replayed_with_its_configuration_else_refused(
+    entries, tmp_path
+):
+    path = journal(tmp_path / "journal-00000001.log", older(entries), OPENING[:-1] + b"\x02")
+    done = invoke(str(path))
+    assert done.exit_code == 3
+    assert "of version 2" in done.stderr
+    assert "--config" in done.stderr
+    (started,) = [each.message for each in entries if isinstance(each.message, m.Started)]
+    configured = started.configured
+    remake = Makers(Path())
+    (run,) = runs_meant(path, every=False)
+    found = Again(run, configured.settings, remake(configured.strategy), remake).live()
+    assert found.difference is None
+    assert (found.version, found.notes) == (2, False)
+
+
+def test_a_journal_of_a_later_version_is_refused(entries, tmp_path):
+    path = journal(tmp_path / "journal-00000001.log", entries, OPENING[:-1] + b"\x09")
+    done = invoke(str(path))
+    assert done.exit_code == 3
+    assert "journal version 9, this program reads versions 1 to 3" in done.stderr
+
+
+def test_a_run_that_shared_its_bucket_with_another_series_is_refused(entries, tmp_path):
+    (first,) = [each for each in entries if isinstance(each.message, m.Started)]
+    configured = first.message.configured
+    settings = msgspec.structs.replace(configured.settings, beside=("OTHER-VAL",))
+    configured = msgspec.structs.replace(configured, settings=settings)
+    started = msgspec.structs.replace(first.message, configured=configured)
+    path = journal(tmp_path / "journal-00000001.log", [Entry(first.at_ns, started), *entries[1:]])
+    done = invoke(str(path))
+    assert done.exit_code == 3
+    assert "shared its request bucket with OTHER-VAL" in done.stderr
+
+
+def test_damage_ends_with_3_after_what_stands_before_it_was_compared(entries, tmp_path):
+    path = journal(tmp_path / "journal-00000001.log", entries)
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    path.write_bytes(data)
+    done = invoke(str(path), "--json")
+    assert done.exit_code == 3
+    line = json.loads(done.stdout)
+    assert line["events"] > 10
+    assert "journal damaged at byte" in line["damage"]
+    assert line["difference"] is None
+
+
+def test_where_there_is_no_journal_it_ends_with_3(tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes.txt").write_text("nothing")
+    for name in ("empty", "none", "notes.txt", "journal-00000001.log"):
+        assert invoke(str(tmp_path / name)).exit_code == 3

@@ -1,0 +1,158 @@
+"""Claims about `bot export`: its tables hold what the journal does, read by hand."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli import app
+from tests.explain import raw
+from tests.explain.raw import Row
+from tests.replay.recorded import brutal, recorded
+from venue.wire import instant
+from venue.wire.instant import NS_PER_SECOND
+
+TABLES = ("books", "prints", "requests", "fills")
+
+
+def invoke(*arguments: str):
+    return CliRunner().invoke(app, ["export", *arguments])
+
+
+class Exported:
+    """A state directory, its entries read by hand, and its tables."""
+
+    def __init__(self, folder: Path) -> None:
+        self.state = folder / "state"
+        recorded(brutal(16, 2 * NS_PER_SECOND), self.state)
+        self.rows = raw.rows(self.state)
+        self.done = invoke(str(self.state), "--csv", str(folder / "tables"), "--json")
+        self.tables = {name: table(folder / "tables", name) for name in TABLES}
+
+    def of(self, kind: str) -> list[Row]:
+        """The entries of a kind."""
+        return [row for row in self.rows if row.kind == kind]
+
+    def shown(self, kind: str) -> list[tuple[int, dict]]:
+        """The bodies of a kind that answers had, with when they arrived."""
+        bodies = [
+            (row.at_ns, row.said["answer"].get("body", {"type": ""})) for row in self.of("Replied")
+        ]
+        return [each for each in bodies if each[1]["type"] == kind]
+
+
+def table(folder: Path, name: str) -> list[dict[str, str]]:
+    """The rows of a table."""
+    with (folder / f"{name}.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory) -> Exported:
+    return Exported(tmp_path_factory.mktemp("export"))
+
+
+def test_it_tells_how_many_rows_each_table_got(exported):
+    assert exported.done.exit_code == 0, exported.done.output
+    told = json.loads(exported.done.stdout)
+    assert {name: told[name] for name in TABLES} == {
+        name: len(rows) for name, rows in exported.tables.items()
+    }
+    assert min(told[name] for name in TABLES) > 0
+    assert told["damage"] == []
+
+
+def test_every_frame_of_a_book_is_a_row_and_every_read_of_one(exported):
+    rows = exported.tables["books"]
+    frames = [row for row in rows if row["source"] == "channel"]
+    seen = exported.of("BookSeen")
+    assert len(frames) == len(seen)
+    for frame, row in zip(frames, seen, strict=True):
+        bids = [f"{price}x{size}" for price, size in row.said["bids"]]
+        assert (frame["at_ns"], frame["ts_ns"]) == (str(row.at_ns), str(row.said["ts_ns"]))
+        assert (frame["market_id"], frame["bids"]) == (row.said["market_id"], " ".join(bids))
+        assert frame["bid"] == (str(row.said["bids"][0][0]) if bids else "")
+        assert frame["ticker"]
+    assert len(rows) - len(frames) == len(exported.shown("BookShown"))
+
+
+def test_every_print_is_a_row(exported):
+    for row, seen in zip(exported.tables["prints"], exported.of("TradeSeen"), strict=True):
+        said = seen.said
+        assert (row["trade_id"], row["at_ns"]) == (said["trade_id"], str(seen.at_ns))
+        assert (row["price"], row["qty"]) == (str(said["price"]), str(said["size"]))
+        assert row["taker_bought_yes"] == str(int(said["taker_bought_yes"]))
+
+
+def test_every_request_is_one_row_with_what_became_of_it(exported):
+    rows = exported.tables["requests"]
+    runs = {row.segment: row.said["boot_nonce"] for row in exported.of("Started")}
+    sends = {(runs[row.segment], str(row.said["request_id"])): row for row in exported.of("Send")}
+    assert len(rows) == len(sends)
+    answers = {
+        (runs[row.segment], str(row.said["request_id"])): row for row in exported.of("Replied")
+    }
+    for row in rows:
+        key = (row["run"], row["request_id"])
+        sent = sends[key].said
+        assert row["request"] == sent["request"]["type"]
+        assert row["why"] == sent["why"]
+        if row["answer"] == "none":
+            assert row["answered_ns"] == ""
+            continue
+        assert row["answered_ns"] == str(answers[key].at_ns)
+        assert row["answer"] == answers[key].said["answer"]["type"].lower()
+        if row["answer"] == "refused":
+            assert row["code"] == answers[key].said["answer"]["code"]
+        if row["request"] == "Create":
+            order = sent["request"]["order"]
+            assert row["price"] == str(raw.canonical(order["outcome"], order["price"]))
+            assert row["side"] == raw.side(order["outcome"], order["side"])
+            assert (row["qty"], row["market_id"]) == (str(order["qty"]), order["market_id"])
+
+
+def test_a_cancel_is_told_with_the_market_of_its_order(exported):
+    cancels = [row for row in exported.tables["requests"] if row["request"] == "CancelResting"]
+    assert cancels
+    assert all(row["market_id"] and row["ticker"] and row["side"] for row in cancels)
+
+
+def test_a_fill_is_one_row_however_often_it_was_shown(exported):
+    first: dict[str, tuple[int, dict]] = {}
+    for at_ns, body in exported.shown("FillsShown"):
+        for fill in body["fills"]:
+            first.setdefault(fill["fill_id"], (at_ns, fill))
+    rows = exported.tables["fills"]
+    assert sorted(row["fill_id"] for row in rows) == sorted(first)
+    for row in rows:
+        at_ns, fill = first[row["fill_id"]]
+        assert row["at_ns"] == str(at_ns)
+        assert row["created_ns"] == str(instant.to_ns(fill["created_at"]))
+        assert row["price"] == str(raw.canonical(fill["outcome"], fill["outcome_price"]))
+        assert row["side"] == raw.side(fill["outcome"], fill["side"])
+        assert row["qty"] == str(fill["qty"])
+
+
+def test_damage_ends_with_3_and_the_tables_have_what_stands_before_it(exported, tmp_path):
+    newest = max(exported.state.glob("journal-*.log"), key=lambda path: path.stat().st_size)
+    data = bytearray(newest.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    (tmp_path / newest.name).write_bytes(data)
+    done = invoke(str(tmp_path / newest.name), "--csv", str(tmp_path / "tables"))
+    assert done.exit_code == 3
+    assert "journal damaged at byte" in done.stderr
+    assert 0 < len(table(tmp_path / "tables", "books")) < len(exported.tables["books"])
+
+
+def test_where_nothing_can_be_exported_it_says_so_and_leaves_nothing_half_written(
+    exported, tmp_path
+):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("x")
+    assert invoke(str(tmp_path / "empty"), "--csv", str(tmp_path / "out")).exit_code == 3
+    assert invoke(str(tmp_path / "none"), "--csv", str(tmp_path / "out")).exit_code == 3
+    assert invoke(str(tmp_path / "file"), "--csv", str(tmp_path / "out")).exit_code == 3
+    assert invoke(str(exported.state), "--csv", str(tmp_path / "file")).exit_code == 2
+    assert list(tmp_path.rglob("*.part")) == []
