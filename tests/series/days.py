@@ -20,11 +20,11 @@ from bot.core.settings import (
 )
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
-from bot.lab.sim.exchange import Tape, refusal
+from bot.lab.sim.exchange import Tape, refusal, shown
 from tests.scale import cases
 from venue.core import messages as v
 from venue.core.engine import Engine
-from venue.read.account import Scope, shown_order
+from venue.read.account import Scope
 from venue.read.catalog import EventFilter
 from venue.read.projector import Views
 from venue.wire import codec, instant, model
@@ -349,11 +349,11 @@ class Days:
         match request:
             case m.Create():
                 order = codec.parse_new_order(request.body, MarketId)
-                return self._shown(self.apply(v.PlaceOrder(MAKER, order)))
+                return shown(self.apply(v.PlaceOrder(MAKER, order)))
             case m.AmendResting():
-                return self._shown(self.apply(v.AmendOrder(MAKER, request.order_id, request.amend)))
+                return shown(self.apply(v.AmendOrder(MAKER, request.order_id, request.amend)))
             case m.CancelResting():
-                return self._shown(self.apply(v.CancelOrder(MAKER, request.order_id)))
+                return shown(self.apply(v.CancelOrder(MAKER, request.order_id)))
             case m.ReadOrder():
                 found = account.order(MAKER, request.order_id)
                 if found is None:
@@ -377,18 +377,6 @@ class Days:
                 return m.Done(m.SeriesShown(events, ""))
             case m.ReadBook():
                 return m.Done(m.BookShown(self._book_read(request.market_id)))
-
-    def _shown(self, answer: v.Answer) -> m.Answer:
-        if isinstance(answer, v.Refused):
-            return refusal(answer.code)
-        assert isinstance(answer, v.Placed | v.Amended | v.Cancelled)
-        placed = answer.client_order_id if isinstance(answer, v.Placed) else None
-        shown = shown_order(
-            answer.order, created_ns=answer.order.created_ns, client_order_id=placed
-        )
-        if isinstance(answer, v.Cancelled):
-            return m.Done(m.CancelShown(shown, answer.reduced_by))
-        return m.Done(m.OrderShown(shown))
 
     def _book_read(self, market: MarketId) -> model.Orderbook:
         bids, asks = self.tapes[market].levels()

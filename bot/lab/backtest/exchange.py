@@ -21,11 +21,11 @@ from bot.lab.backtest.account import Account
 from bot.lab.backtest.market import Depth, Kind, Recorded, RecordedPrint, as_levels
 from bot.lab.backtest.queues import Queues
 from bot.lab.backtest.terms import Terms
-from bot.lab.sim.exchange import refusal
+from bot.lab.sim.exchange import refusal, shown
 from venue.core import messages as v
 from venue.core.engine import Engine
 from venue.crowd.tape import Record, Tape, tape_catalogue
-from venue.read.account import Scope, shown_order
+from venue.read.account import Scope
 from venue.read.catalog import EventFilter
 from venue.read.projector import Projector, Views
 from venue.wire import codec, instant, model
@@ -323,13 +323,7 @@ class Exchange:
     def _shown(self, answer: v.Answer) -> m.Answer:
         if isinstance(answer, v.Refused):
             return self._refuse(answer.code)
-        assert isinstance(answer, v.Placed | v.Amended | v.Cancelled)
-        named = answer.client_order_id if isinstance(answer, v.Placed) else None
-        created_ns = answer.order.created_ns
-        shown = shown_order(answer.order, created_ns=created_ns, client_order_id=named)
-        if isinstance(answer, v.Cancelled):
-            return m.Done(m.CancelShown(shown, answer.reduced_by))
-        return m.Done(m.OrderShown(shown))
+        return shown(answer)
 
     def _read(self, request: m.Read, now_ns: int) -> m.Answer:
         account = self._views.views.account

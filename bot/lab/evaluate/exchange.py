@@ -14,10 +14,10 @@ from bot.core.strategy import Levels
 from bot.lab.evaluate.account import Account
 from bot.lab.evaluate.draws import Class
 from bot.lab.evaluate.worlds import World
-from bot.lab.sim.exchange import MAKER, PROJECT, SERIES, Tape, market_id, refusal
+from bot.lab.sim.exchange import MAKER, PROJECT, SERIES, Tape, market_id, refusal, shown
 from venue.core import messages as v
 from venue.core.engine import Engine
-from venue.read.account import Scope, shown_order
+from venue.read.account import Scope
 from venue.read.catalog import EventFilter
 from venue.read.projector import Views
 from venue.wire import codec, instant, model
@@ -293,14 +293,7 @@ class Exchange:
     def _shown(self, answer: v.Answer) -> m.Answer:
         if isinstance(answer, v.Refused):
             return self.refuse(answer.code)
-        assert isinstance(answer, v.Placed | v.Amended | v.Cancelled)
-        placed = answer.client_order_id if isinstance(answer, v.Placed) else None
-        shown = shown_order(
-            answer.order, created_ns=answer.order.created_ns, client_order_id=placed
-        )
-        if isinstance(answer, v.Cancelled):
-            return m.Done(m.CancelShown(shown, answer.reduced_by))
-        return m.Done(m.OrderShown(shown))
+        return shown(answer)
 
     def _read(self, request: m.Read) -> m.Answer:
         account = self._views.account

@@ -165,29 +165,14 @@ class Exchange:
         return self._shown(self.apply(v.CancelOrder(MAKER, request.order_id), now_ns))
 
     def _shown(self, answer: v.Answer) -> m.Answer:
-        match answer:
-            case v.Placed():
-                shown = shown_order(
-                    answer.order,
-                    created_ns=answer.order.created_ns,
-                    client_order_id=answer.client_order_id,
-                )
-                return m.Done(m.OrderShown(shown))
-            case v.Amended():
-                shown = shown_order(answer.order, created_ns=answer.order.created_ns)
-                return m.Done(m.OrderShown(shown))
-            case v.Cancelled():
-                # filled_qty comes from the projection and is a floor (interface, DELETE).
-                shown = shown_order(answer.order, created_ns=answer.order.created_ns)
-                seen = self.slow.views.account.order(MAKER, answer.order.order_id)
-                floor = msgspec.structs.replace(
-                    shown, filled_qty=seen.filled_qty if seen else Qty(0)
-                )
-                return m.Done(m.CancelShown(floor, answer.reduced_by))
-            case v.Refused():
-                return refusal(answer.code)
-            case _:
-                raise AssertionError(answer)
+        told = shown(answer)
+        if isinstance(told, m.Done) and isinstance(told.body, m.CancelShown):
+            # filled_qty comes from the projection and is a floor (interface, DELETE).
+            order = told.body.order
+            seen = self.slow.views.account.order(MAKER, order.order_id)
+            floor = msgspec.structs.replace(order, filled_qty=seen.filled_qty if seen else Qty(0))
+            return m.Done(m.CancelShown(floor, told.body.reduced_by))
+        return told
 
     def read(self, request: m.Read, views: Views) -> m.Answer:
         """Answer a read from one replica."""
@@ -252,6 +237,19 @@ def _of_crowd(event: v.Event) -> bool:
 def refusal(code: Code) -> m.Refused:
     """A refusal by its code, with the status that the errors table gives."""
     return m.Refused(CODES[code].status, code, "")
+
+
+def shown(answer: v.Answer) -> m.Done | m.Refused:
+    """What the engine answered to a write, as the gateway tells it."""
+    if isinstance(answer, v.Refused):
+        return refusal(answer.code)
+    assert isinstance(answer, v.Placed | v.Amended | v.Cancelled)
+    named = answer.client_order_id if isinstance(answer, v.Placed) else None
+    created_ns = answer.order.created_ns
+    order = shown_order(answer.order, created_ns=created_ns, client_order_id=named)
+    if isinstance(answer, v.Cancelled):
+        return m.Done(m.CancelShown(order, answer.reduced_by))
+    return m.Done(m.OrderShown(order))
 
 
 def _place(cursor: str) -> int | None:
