@@ -62,7 +62,7 @@ def test_ours_are_given_more_time_than_a_drain_takes(name):
     assert grace_ns >= DRAIN_NS + 5 * NS_PER_SECOND
 
 
-@pytest.mark.parametrize("name", set(SERVICES) - set(OURS))
+@pytest.mark.parametrize("name", sorted(set(SERVICES) - set(OURS)))
 def test_what_is_not_ours_is_pinned_to_a_release(name):
     assert re.fullmatch(r"[a-z/]+:v?\d+\.\d+\.\d+", SERVICES[name]["image"])
 
