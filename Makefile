@@ -47,7 +47,7 @@ endif
 
 test: $(STAMP) ## style, types, layers and every test
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync lint types layers servers
-	@$(if $(AS_ROOT),LADDERMAKER_SERVERS=required) $(BIN)/pytest -n 2 --dist loadgroup
+	@$(if $(AS_ROOT),LADDERMAKER_SERVERS=required) $(BIN)/pytest -n 3 --dist loadgroup
 
 soak: TIME ?= 8h
 soak: JOBS ?= 2
