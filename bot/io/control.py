@@ -26,12 +26,20 @@ from bot.io.faults import ShellFault
 from bot.io.latch import Latch, LatchFault
 from bot.io.secret import Secret, SecretFault, checked
 from bot.io.shown import Shown
+from bot.io.snapshot import Snapshot
 from bot.io.whole import read_file, replace_file
+from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import Ticker
 
 TOKEN_NAME: Final = "control-token"  # noqa: S105 - the file's name, not a token
 REASON_MAX: Final = 200
 _TOKEN_BYTES: Final = 32
+
+_TAKEN_NS: Final = NS_PER_SECOND // 10
+"""So long after a word the trader has taken it in: an older picture does not show it."""
+
+_LOOK_AGAIN_S: Final = 0.05
+_LOOKS: Final = 30
 
 
 class ControlFault(ShellFault):
@@ -54,6 +62,7 @@ class Control:
     def __init__(self, token: Secret, shown: Mapping[Ticker, Shown]) -> None:
         self._token = token
         self._shown = shown
+        self._told_ns: dict[Ticker, int] = {}
 
     def admits(self, authorization: str | None) -> bool:
         """Whether an Authorization header holds the token; takes the same time for any other."""
@@ -68,7 +77,7 @@ class Control:
         reason: 1 to REASON_MAX characters, the caller's own words.
         """
         tickers = list(self._shown) if series is None else [series]
-        refusals = [await self._ask(action, reason, self._shown[ticker]) for ticker in tickers]
+        refusals = [await self._ask(action, reason, ticker) for ticker in tickers]
         refused = [refusal for refusal in refusals if refusal]
         structlog.stdlib.get_logger("bot").warning(
             "control",
@@ -79,12 +88,15 @@ class Control:
         )
         return "; ".join(sorted(set(refused))) if len(refused) == len(refusals) else None
 
-    async def _ask(self, action: Action, reason: str, shown: Shown) -> str:
+    async def _ask(self, action: Action, reason: str, ticker: Ticker) -> str:
         """Ask one series; why it makes no sense, else ""."""
-        snapshot = shown.look()
+        shown = self._shown[ticker]
+        snapshot = await self._picture(ticker)
         refusal = "" if snapshot is None else _refusal(action, snapshot.report)
         if refusal:
             return refusal
+        newest = shown.look()
+        self._told_ns[ticker] = 0 if newest is None else newest.now_ns
         match action:
             case Action.PAUSE:
                 shown.tell(m.PauseRequested(reason))
@@ -97,6 +109,19 @@ class Control:
             case Action.RESET:
                 return await self._reset(reason, shown)
         return ""
+
+    async def _picture(self, ticker: Ticker) -> Snapshot | None:
+        """The newest picture of a series. One from before the last word to it says nothing of what
+        came of that: then a newer one, or None when none comes soon."""
+        told_ns = self._told_ns.get(ticker)
+        if told_ns is None:
+            return self._shown[ticker].look()
+        for _ in range(_LOOKS):
+            snapshot = self._shown[ticker].look()
+            if snapshot is None or snapshot.report.now_ns > told_ns + _TAKEN_NS:
+                return snapshot
+            await asyncio.sleep(_LOOK_AGAIN_S)
+        return None
 
     async def _reset(self, reason: str, shown: Shown) -> str:
         """Take the latch away, from the disk first, as `bot reset` does."""

@@ -18,6 +18,8 @@ from tests.day.market import FRAMES_PER_SECOND, RUNGS, Market, Step
 from tests.scale import cases
 from venue.wire.instant import NS_PER_SECOND
 
+pytestmark = pytest.mark.xdist_group("day")
+
 SECONDS = cases(210, quick=15)
 FRAMES_A_SECOND = RUNGS * FRAMES_PER_SECOND
 SERIES_A_RUNG = 45

@@ -27,6 +27,8 @@ from venue.wire.money import Outcome
 from venue.wire.names import MarketId, Ticker
 
 ACME, BOLT = "ACME-VAL", "BOLT-VAL"
+pytestmark = pytest.mark.xdist_group("series-days")
+
 FINE_NS = 10 * SECOND
 YES, NO = Outcome.YES, Outcome.NO
 
