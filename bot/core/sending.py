@@ -257,30 +257,33 @@ class Sending:
         return True
 
     def _room(self, rung: Rung, wish: WantCreate, now_ns: int) -> int:
-        """Shares of a wanted order that may be sent now; 0 when none."""
+        """Shares of a wanted order that may be sent now; 0 when none, what holds it is counted."""
+        qty, limit = self._allowed(rung, wish, now_ns)
+        if limit:
+            self._out.holds_back(limit)
+        return qty
+
+    def _allowed(self, rung: Rung, wish: WantCreate, now_ns: int) -> tuple[int, str]:
+        """Shares of a wanted order that may be sent now, and the limit that leaves none; changes
+        nothing."""
         risk = self._settings.risk
         if "foreign_spend" in self._out.findings:
-            return self._held("foreign_spend")
+            return 0, "foreign_spend"
         if not self._pace.admits(rung.market_id, now_ns):
-            return self._held("pace")
+            return 0, "pace"
         resting = self._desk.live_count() + 1
         # The token of the create itself will be missing when all is to be cancelled.
         if resting > risk.resting_orders:
-            return self._held("resting_orders")
+            return 0, "resting_orders"
         if self._out.flat_ns(resting + 1, now_ns) > risk.flat_ns:
-            return self._held("time_to_flat")
+            return 0, "time_to_flat"
         qty = int(self._quoting.admits_create(rung, wish, now_ns))
         if self._shrinks_only:
             mine = sum(
                 own.may_fill for own in self._desk.live(rung.market_id) if own.side is wish.side
             )
             qty = min(qty, self._ledgers.shrink_room(rung.market_id, wish.side) - mine)
-        return qty if qty > 0 else self._held("exposure")
-
-    def _held(self, limit: str) -> int:
-        """No shares: count the limit that holds an order back."""
-        self._out.holds_back(limit)
-        return 0
+        return (qty, "") if qty > 0 else (0, "exposure")
 
     # --- for a person -----------------------------------------------------------------------------
 
@@ -306,7 +309,8 @@ class Sending:
         if rung.side_parked(wish.side, now_ns):
             left_ns = rung.side_parked_until_ns[wish.side] - now_ns
             return f"refused of late: asked again in {left_ns / NS_PER_SECOND:.1f} s"
-        return "" if self._room(rung, wish, now_ns) else "no limit leaves room for it"
+        _, limit = self._allowed(rung, wish, now_ns)
+        return f"no room left: {limit}" if limit else ""
 
 
 def _denied(rung: Rung, wish: Wish) -> bool:

@@ -175,6 +175,7 @@ def test_every_order_is_made_for_a_frame_a_curve_value_a_skew_a_limit_and_a_toke
         decision = made["decision"]
         # An empty book is one to quote on too, so it is the place that tells the frame.
         assert decision["frame"]["place"]["entry"] > 0
+        assert {"bids", "asks"} <= set(decision["frame"])
         assert 0 < decision["curve"]["value_cents"] < 100
         assert decision["curve"]["variance"] == pytest.approx(decision["curve"]["sd_cents"] ** 2)
         assert decision["leans"]
