@@ -158,11 +158,14 @@ class Site:
         return result
 
     def is_scraped(self) -> bool:
-        """Whether bot and venue have answered Prometheus."""
+        """Whether Prometheus is ready and bot and venue have answered it."""
+        assert self._client is not None
         try:
-            return len(self.query('up{job=~"bot|venue"} == 1')) == 2
-        except httpx.HTTPError:
-            return False  # it is only starting
+            if self._client.get("/-/ready").status_code != 200:
+                return False  # it reads its storage before it answers any question
+        except httpx.TransportError:
+            return False  # it does not listen yet
+        return len(self.query('up{job=~"bot|venue"} == 1')) == 2
 
     def firing(self) -> set[str]:
         """The names of the alerts that fire now."""
