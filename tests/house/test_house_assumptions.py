@@ -11,6 +11,8 @@ from tests.house import tree
 from tests.house.assumptions_page import page
 from venue.wire.assumptions import ASSUMPTIONS
 
+pytestmark = pytest.mark.xdist_group("house")  # what is parsed is parsed once
+
 HOME = tree.ROOT / "venue/wire/assumptions.py"
 CITATION = re.compile(r"(?<![\w-])S([1-9][0-9]?)(?![\w-])")
 
@@ -59,7 +61,7 @@ def test_a_reading_says_what_is_open_how_it_is_read_and_where_to_change_it(numbe
     assert [place for place in row.switch.split(", ") if not exists(place)] == []
 
 
-@pytest.mark.parametrize("path", tree.python_files(*tree.SHIPPED), ids=tree.shown)
+@tree.of_each(tree.python_files(*tree.SHIPPED))
 def test_every_cited_number_exists(path):
     assert citations(path) - set(ASSUMPTIONS) == set()
 

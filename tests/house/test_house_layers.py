@@ -10,6 +10,8 @@ import pytest
 
 from tests.house import tree
 
+pytestmark = pytest.mark.xdist_group("house")  # what is parsed is parsed once
+
 LINT = (
     "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
 )
@@ -127,7 +129,7 @@ def breaches(module: str, names: list[tuple[int, str]]) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("path", tree.python_files(*tree.SHIPPED), ids=tree.shown)
+@tree.of_each(tree.python_files(*tree.SHIPPED))
 def test_a_file_imports_only_what_the_table_of_its_package_allows(path):
     names = tree.imports(path)
     assert not [name for _, name in names if name.startswith(".")], "relative import"

@@ -7,6 +7,8 @@ import pytest
 
 from tests.house import tree
 
+pytestmark = pytest.mark.xdist_group("house")  # what is parsed is parsed once
+
 BANNED_MODULES = {
     "anyio",
     "asyncio",
@@ -80,17 +82,17 @@ def floats(module: ast.Module) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("path", tree.python_files(*tree.PURE), ids=tree.shown)
+@tree.of_each(tree.python_files(*tree.PURE))
 def test_a_file_of_the_deciding_code_is_pure(path):
     assert impurities(tree.tree(path)) == []
 
 
-@pytest.mark.parametrize("path", tree.python_files("strategies"), ids=tree.shown)
+@tree.of_each(tree.python_files("strategies"))
 def test_a_strategy_is_pure(path):
     assert impurities(tree.tree(path)) == []
 
 
-@pytest.mark.parametrize("path", tree.python_files(*FLOAT_FREE), ids=tree.shown)
+@tree.of_each(tree.python_files(*FLOAT_FREE))
 def test_the_exchange_and_the_contract_know_no_float(path):
     assert floats(tree.tree(path)) == []
 

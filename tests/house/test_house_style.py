@@ -7,6 +7,8 @@ import pytest
 
 from tests.house import tree
 
+pytestmark = pytest.mark.xdist_group("house")  # what is parsed is parsed once
+
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
 LINE_LENGTH_MAX = 100
@@ -16,7 +18,7 @@ ALL_FILES = tree.python_files(*EVERYTHING)
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-@pytest.mark.parametrize("path", ALL_FILES, ids=tree.shown)
+@tree.of_each(ALL_FILES)
 def test_a_file_has_at_most_500_lines_of_at_most_100_columns(path):
     lines = tree.text(path).splitlines()
     assert len(lines) <= FILE_LINES_MAX
@@ -34,14 +36,14 @@ def code_lines(function: Function) -> int:
     return lines
 
 
-@pytest.mark.parametrize("path", ALL_FILES, ids=tree.shown)
+@tree.of_each(ALL_FILES)
 def test_a_function_fits_a_screen(path):
     functions = [node for node in ast.walk(tree.tree(path)) if isinstance(node, Function)]
     long = [f"{f.name}: {code_lines(f)}" for f in functions if code_lines(f) > FUNCTION_LINES_MAX]
     assert long == []
 
 
-@pytest.mark.parametrize("path", ALL_FILES, ids=tree.shown)
+@tree.of_each(ALL_FILES)
 def test_a_file_opens_by_saying_its_one_duty(path):
     if tree.text(path).strip():
         duty = ast.get_docstring(tree.tree(path))
@@ -70,7 +72,7 @@ def is_overload(node: Function | ast.ClassDef) -> bool:
     )
 
 
-@pytest.mark.parametrize("path", SHIPPED_FILES, ids=tree.shown)
+@tree.of_each(SHIPPED_FILES)
 def test_everything_public_says_what_it_is(path):
     assert undocumented(tree.tree(path).body, "") == []
 
@@ -93,7 +95,7 @@ def unexcused(path) -> list[int]:
     return found
 
 
-@pytest.mark.parametrize("path", SHIPPED_FILES, ids=tree.shown)
+@tree.of_each(SHIPPED_FILES)
 def test_a_broad_except_is_excused_and_explained(path):
     assert unexcused(path) == []
 
@@ -113,7 +115,7 @@ MACHINE_PATH = r"(?<![\w.}-])/(wo" r"rk|ro" r"ot|ho" r"me|Us" r"ers)/|/t" r"mp/\
 INDEX_ADDRESS = r"https?://\S*(py" r"pi|/sim" r"ple\b)|^\s*--(extra-)?index-" r"url\b"
 
 
-@pytest.mark.parametrize("path", tree.text_files(), ids=tree.shown)
+@tree.of_each(tree.text_files())
 def test_a_file_holds_no_unfinished_word_no_machine_path_and_no_index_address(path):
     assert hits(UNFINISHED, path) == []
     assert hits(MACHINE_PATH, path) == []
@@ -146,7 +148,7 @@ def mirrored(module: ast.Module) -> list[int]:
     ]
 
 
-@pytest.mark.parametrize("path", SHIPPED_FILES, ids=tree.shown)
+@tree.of_each(SHIPPED_FILES)
 def test_the_mirror_of_a_price_is_written_in_one_place(path):
     assert mirrored(tree.tree(path)) == []
 

@@ -1,6 +1,8 @@
 """The source tree as the house tests see it: files, their text and their syntax trees."""
 
 import ast
+import os
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -20,22 +22,40 @@ def python_files(*folders: str) -> list[Path]:
 def text_files() -> list[Path]:
     """Every text file of the project itself: no caches, no environment, no state."""
     found = []
-    for path in sorted(ROOT.rglob("*")):
-        folders = path.relative_to(ROOT).parts[:-1]
-        if any(
-            (part.startswith(".") and part not in _OWN_DOT_FOLDERS)
-            or part in ("__pycache__", "state", "dist")
-            for part in folders
-        ):
-            continue
-        if path.is_file() and (path.suffix in _TEXT_ENDINGS or path.name in _TEXT_NAMES):
-            found.append(path)
-    return found
+    for folder, below, names in os.walk(ROOT):
+        below[:] = [
+            name
+            for name in below
+            if name not in ("__pycache__", "state", "dist")
+            and (not name.startswith(".") or name in _OWN_DOT_FOLDERS)
+        ]
+        paths = [Path(folder, name) for name in names]
+        found += [p for p in paths if p.suffix in _TEXT_ENDINGS or p.name in _TEXT_NAMES]
+    return sorted(found)
 
 
 def shown(path: Path) -> str:
     """A path as a reader of a failure wants it: relative to the project."""
     return path.relative_to(ROOT).as_posix()
+
+
+def of_each(paths: Sequence[Path]) -> Callable[[Callable[[Path], None]], Callable[[], None]]:
+    """Make one test of a claim about every one of these files, which names all that break it."""
+
+    def made(claim: Callable[[Path], None]) -> Callable[[], None]:
+        def test() -> None:
+            broken = []
+            for path in paths:
+                try:
+                    claim(path)
+                except AssertionError as wrong:
+                    broken.append(f"{shown(path)}: {wrong}")
+            assert paths
+            assert not broken, "\n".join(broken)
+
+        return test
+
+    return made
 
 
 @cache
