@@ -1,8 +1,9 @@
 """Our books against the venue's: fills booked once, holdings, and every difference named.
 
 Shares and cash come from the fills; what an order says has filled beyond them is counted at the
-order's limit until its fill is read. A balance or position read says something about the books only
-when no fill was booked around it and a later walk of the fills found none either.
+order's limit until its fill is read. A position read says something about the books only when no
+fill was booked around it and a later walk of the fills found none either; so does a balance, and
+several read among fills do together (`bot.core.trail`).
 
 Source: design, laws 4, 8 and 9; reliability, rows 52-58, B9; silences S4, S5, S22.
 """
@@ -18,6 +19,7 @@ from bot.core.outbox import Outbox
 from bot.core.portfolio import Portfolio, UnbookableFill
 from bot.core.settings import TrustSettings
 from bot.core.settling import Settling
+from bot.core.trail import CashTrail
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import (
@@ -59,6 +61,7 @@ class Ledgers:
         self._opening_pnl_cents: Cents | None = None
         self.booked_ns = 0
         self._balance: tuple[model.Balance, int, int] | None = None
+        self._trail = CashTrail()
         self._positions: tuple[dict[tuple[MarketId, Outcome], int], int, int] | None = None
         self.available_cents: Cents | None = None
         self.reserved_cents: Cents | None = None
@@ -177,11 +180,12 @@ class Ledgers:
         self.history_wanted = False
         for fill in map(self._placed, reversed(rows)):
             try:
-                fees_cents = self.book.fees_cents
+                fees_cents, flow_cents = self.book.fees_cents, self.book.cash_flow_cents
                 if self.book.book_fill(fill):
                     fee_cents = Cents(self.book.fees_cents - fees_cents)
                     changed[fill.market_id] = None
                     self.booked_ns = now_ns
+                    self._trail.booked(self.book.cash_flow_cents - flow_cents, now_ns)
                     if self._opening_cents is not None:
                         self.fresh_fills.append(msgspec.structs.replace(fill, fee_cents=fee_cents))
             except UnbookableFill as fault:
@@ -273,9 +277,12 @@ class Ledgers:
         """
         return self._opening_cents is not None and self._quiet_before(begun_ns)
 
+    def _is_late_enough(self, ended_ns: int, fills_begun_ns: int) -> bool:
+        """Whether a walk of the fills shows all that a read which ended then may have shown."""
+        return fills_begun_ns >= ended_ns + self._trust.read_lag_ns
+
     def _quiet_around(self, begun_ns: int, ended_ns: int, fills_begun_ns: int) -> bool:
-        late_enough = fills_begun_ns >= ended_ns + self._trust.read_lag_ns
-        return late_enough and self._quiet_before(begun_ns)
+        return self._is_late_enough(ended_ns, fills_begun_ns) and self._quiet_before(begun_ns)
 
     def _compare(self, fills_begun_ns: int) -> list[MarketId]:
         """A walk of the fills ended: compare what was read before it, if it says something. The
@@ -291,8 +298,13 @@ class Ledgers:
             settled = self._settle(balance.total_cents - expected, begun_ns)
             expected = self.book.expected_cash(self._opening_cents)
             difference_cents = Cents(balance.total_cents - expected)
+            self._trail.settle()
             if not difference_cents or not self.settling.may_yet_pay(fills_begun_ns):
                 self._judge_cash(difference_cents)
+        elif self._balance is not None and self._is_late_enough(self._balance[2], fills_begun_ns):
+            balance, begun_ns, _ = self._balance
+            self._balance = None
+            self._compare_amid(balance, begun_ns)
         if self._positions is not None and self._quiet_around(*self._positions[1:], fills_begun_ns):
             held, self._shares_compared_ns, ended_ns = self._positions
             self._positions = None
@@ -301,6 +313,22 @@ class Ledgers:
             self._compare_positions(held, ended_ns)
             self.history_wanted |= self._differing not in (None, before)
         return settled
+
+    def _compare_amid(self, balance: model.Balance, begun_ns: int) -> None:
+        """Compare a balance that was read among fills, as far as that goes; while a payout is
+        awaited it says nothing."""
+        if self.settling.waiting():
+            return
+        assert self._opening_cents is not None
+        before_cents = self.difference_cents or Cents(0)
+        found_cents = self._trail.amid(
+            balance.total_cents - self.book.expected_cash(self._opening_cents),
+            before_cents,
+            begun_ns,
+            self._trust.read_lag_ns,
+        )
+        if found_cents is not None and found_cents != before_cents:
+            self._judge_cash(found_cents)
 
     def _settle(self, received_cents: int, begun_ns: int) -> list[MarketId]:
         """Settle the resolved rungs whose winners this cash tells (see `bot.core.settling`)."""
