@@ -269,9 +269,14 @@ class Process:
         self._unknowns = unknowns
 
     def _stands_where_it_is_said(self, own: OwnOrder) -> None:
-        """B8: of an order with nothing on its way the newest word about its price stands."""
+        """B8: of an order with nothing on its way the newest word about its price stands.
+
+        One that is to be cancelled because an earlier run left it is where the first list has it,
+        which may be older than that run's last amend.
+        """
         order = self._auditor.truth.working.get(own.order_id) if own.order_id else None
-        if order is not None and own.suspicion is None:
+        left = own.inherited and own.doomed
+        if order is not None and own.suspicion is None and not left:
             text = f"{own.order_id} rests at {order.price} and is believed at {own.price}"
             check(order.price == own.price, "B8", text)
 
