@@ -17,7 +17,8 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Price, Qty
 
 _TRADE_IDS_MAX: Final = 512
-"""Prints remembered per market, to count each once; a page of repeats is far shorter."""
+"""Prints remembered per market, to count each once; a page of repeats is far shorter. 80 kB a
+market, hours after it began: however old, what a venue may show anew with its next connection."""
 
 _PRINT_LEAD_NS: Final = NS_PER_SECOND
 """A print this much newer than the book says that a frame is missing (reliability, Terms)."""

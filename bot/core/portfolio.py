@@ -7,18 +7,20 @@ comparing with (`holdings`, `expected_cash`), never for adding up.
 Each fill is booked exactly once for ever, in bounded memory: ids of recent fills are kept, and
 below a floor in the venue's time every fill is known to be booked. The floor rises only in `trim`,
 which is called when a walk of the fill list has joined what was booked before it; older pages can
-then hold nothing new, so what is at or below the floor is a repeat.
+then hold nothing new, so what is at or below the floor is a repeat. What the fills of an order come
+to is kept until it is over and all of them lie below the floor.
 
 Source: design, laws 3 and 4; reliability, rows 52-58, B9; silences S4, S5, S16, S22.
 """
 
+from bisect import bisect_right
 from collections.abc import Collection, Mapping
 from typing import Final
 
 import msgspec
 
 from venue.wire import model
-from venue.wire.instant import to_ns
+from venue.wire.instant import NS_PER_SECOND, to_ns
 from venue.wire.money import (
     PAYOUT_CENTS,
     Cents,
@@ -33,8 +35,16 @@ from venue.wire.money import (
 )
 from venue.wire.names import MarketId, OrderId, Ticker
 
-FILL_IDS_KEPT: Final = 20_000
-"""Newest fills whose ids are kept after a `trim`: far more than a lagging read can reorder."""
+FILL_IDS_KEPT: Final = 1_000
+"""Newest fills whose ids are kept after a `trim`, however old: a page of the list."""
+
+FILL_IDS_KEPT_NS: Final = 1_800 * NS_PER_SECOND
+"""The ids of fills no older than this beside the newest are kept too: far longer than a read lags,
+or a fill that was passed over goes unnoticed. At most FILL_IDS_MAX of them."""
+
+FILL_IDS_MAX: Final = 20_000
+"""Ids kept after a `trim`, and orders of others or of earlier runs, at most. Twice as many may
+gather before one: 6 MB of ids, and as much of orders."""
 
 
 class UnbookableFill(Exception):
@@ -45,12 +55,15 @@ class OrderTally(msgspec.Struct):
     """What the booked fills of one order come to.
 
     filled: shares. cash_cents: what they did to our cash, fees included; negative is paid.
-    fee_units: the exact fees by formula of those fills that came without a fee (S16).
+    fee_units: the exact fees by formula of those fills that came without a fee (S16). newest_ns:
+    of the newest fill, by the venue's time. over: the order has ended, all that it showed booked.
     """
 
     filled: int = 0
     cash_cents: int = 0
     fee_units: int = 0
+    newest_ns: int = 0
+    over: bool = False
 
 
 class _Market(msgspec.Struct):
@@ -85,9 +98,18 @@ class Portfolio:
     venue's balance. Of profit, fees and number only the markets listed here have a part.
     """
 
-    def __init__(self, ids_kept: int = FILL_IDS_KEPT) -> None:
-        """ids_kept: how many of the newest fills are told apart by id after a `trim`, >= 1."""
+    def __init__(
+        self,
+        ids_kept: int = FILL_IDS_KEPT,
+        kept_ns: int = FILL_IDS_KEPT_NS,
+        ids_max: int = FILL_IDS_MAX,
+    ) -> None:
+        """ids_kept: how many of the newest fills are told apart by id after a `trim`, >= 1, beside
+        those no older than `kept_ns`; at most `ids_max` in all."""
         self._ids_kept = ids_kept
+        self._kept_ns = kept_ns
+        self._ids_max = ids_max
+        self._trimmed_beyond = 2 * ids_kept
         self._markets: dict[MarketId, _Market] = {}
         self._tallies: dict[OrderId, OrderTally] = {}
         self._booked: dict[str, int] = {}
@@ -153,6 +175,7 @@ class Portfolio:
         cash_cents = -sign * notional(fill.outcome_price, fill.qty) - fee_cents
         tally.filled += fill.qty
         tally.cash_cents += cash_cents
+        tally.newest_ns = max(tally.newest_ns, created_ns)
         self._fees_cents += fee_cents
         self._fill_count += 1
         event = self._event(market.event_ticker)
@@ -213,23 +236,43 @@ class Portfolio:
     def trim(self, live_orders: Collection[OrderId]) -> None:
         """Forget what can never be asked for again. Call when a walk of the fills has finished.
 
-        Only then is everything older than the newest `ids_kept` fills booked, so that their time
-        can stand for their ids; equal times stay on one side of the floor together. Nothing is done
-        before twice `ids_kept` have gathered, so that the work is rare. Tallies of orders not among
-        `live_orders` go in the same way.
+        Only then is everything older than the newest fills booked, so that their time can stand for
+        their ids; equal times stay on one side of the floor together. Nothing is done before twice
+        as many have gathered as were kept, so that the work is rare. The tallies of orders that are
+        over go once all their fills are below the floor, and beyond their own bound those of all
+        that are not among `live_orders`.
         """
-        if len(self._booked) > 2 * self._ids_kept:
-            times = sorted(self._booked.values())
-            floor_ns = times[-self._ids_kept - 1]
-            self._booked = {key: at for key, at in self._booked.items() if at > floor_ns}
-            self._floor_ns = floor_ns
-        if len(self._tallies) > 2 * self._ids_kept:
+        if len(self._booked) > self._trimmed_beyond:
+            self._raise_floor()
+            live = frozenset(live_orders)
+            self._tallies = {
+                key: tally
+                for key, tally in self._tallies.items()
+                if not (tally.over and self._is_below_floor(tally.newest_ns)) or key in live
+            }
+        if len(self._tallies) > 2 * self._ids_max:
             live = frozenset(live_orders)
             self._tallies = {key: tally for key, tally in self._tallies.items() if key in live}
 
-    def forget_order(self, order_id: OrderId) -> None:
-        """Drop the tally of an order that has ended and whose fills are all booked."""
-        self._tallies.pop(order_id, None)
+    def _raise_floor(self) -> None:
+        times = sorted(self._booked.values())
+        passed = min(len(times) - self._ids_kept, bisect_right(times, times[-1] - self._kept_ns))
+        passed = max(passed, len(times) - self._ids_max)
+        if passed > 0:
+            floor_ns = times[passed - 1]
+            self._booked = {key: at for key, at in self._booked.items() if at > floor_ns}
+            self._floor_ns = floor_ns
+        self._trimmed_beyond = 2 * max(self._ids_kept, len(self._booked))
+
+    def order_over(self, order_id: OrderId) -> None:
+        """An order has ended, and all the fills that it showed are booked.
+
+        Should a late answer show more, or another fill of it turn up, what was booked before is
+        still known: its tally goes with the ids of its fills.
+        """
+        tally = self._tallies.get(order_id)
+        if tally is not None:
+            tally.over = True
 
     # --- reading ----------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ Source: reliability, rows 25, 36, 111, B7, B14; design, The bot, items 7 and 9.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
 from bot.core.order import Finding, OwnOrder, State
@@ -29,7 +29,11 @@ UNSETTLED_MAX: Final = 5_000
 """Ended orders whose fills are not all booked. Beyond it no order is created."""
 
 ENDED_IDS_MAX: Final = 20_000
-"""Ids of ended orders kept, so that a lagging list does not make a stranger of our own order."""
+"""Ids of ended orders kept, so that a lagging list does not make a stranger of our own order. Full,
+after orders that end a hundred a second, they take 3 MB."""
+
+ENDED_KEPT_NS: Final = 1_800 * NS_PER_SECOND
+"""So long they are kept, far longer than a list lags."""
 
 STRAYS_MAX: Final = 1_000
 """Places kept at which an order of ours may yet appear that no list showed."""
@@ -56,7 +60,7 @@ class Shelf:
         self._unknown: dict[OwnOrder, None] = {}
         self._suspects: dict[OwnOrder, None] = {}
         self._unsettled: dict[OwnOrder, None] = {}
-        self._ended: OrderedDict[OrderId, None] = OrderedDict()
+        self._ended: OrderedDict[OrderId, int] = OrderedDict()
         self._strays: OrderedDict[Slot, None] = OrderedDict()
 
     # --- looking ----------------------------------------------------------------------------------
@@ -146,7 +150,7 @@ class Shelf:
         if own.is_live:
             self._file_live(own, at_ns)
         else:
-            self._file_ended(own)
+            self._file_ended(own, at_ns)
         if was_suspected or own.suspicion is not None:
             self._tell_suspects()
 
@@ -162,7 +166,7 @@ class Shelf:
         _put(self._unknown, own, own.is_unknown)
         _put(self._suspects, own, own.suspicion is not None)
 
-    def _file_ended(self, own: OwnOrder) -> None:
+    def _file_ended(self, own: OwnOrder, at_ns: int) -> None:
         if own in self._live:
             del self._live[own]
             orders = self._by_market[own.market_id]
@@ -174,7 +178,9 @@ class Shelf:
         if own.order_id is not None:
             if self._by_id.get(own.order_id) is own:
                 del self._by_id[own.order_id]
-            keep_newest(self._ended, own.order_id, None, ENDED_IDS_MAX)
+            keep_newest(self._ended, own.order_id, at_ns, ENDED_IDS_MAX)
+            while next(iter(self._ended.values())) < at_ns - ENDED_KEPT_NS:
+                self._ended.popitem(last=False)
         _put(self._unsettled, own, own.filled > 0)
         assert len(self._unsettled) <= UNSETTLED_MAX + 2 * LIVE_MAX
 
@@ -196,16 +202,26 @@ class Shelf:
         for slot in slots_of(own):
             keep_newest(self._strays, slot, None, STRAYS_MAX)
 
-    def forget_settled(self, booked_qty: Callable[[OwnOrder], int], now_ns: int) -> None:
-        """Let go of ended orders whose fills are all booked; report those that take too long."""
+    def forget_settled(
+        self, booked_qty: Callable[[OwnOrder], int], now_ns: int
+    ) -> Sequence[OrderId]:
+        """Let go of ended orders whose fills are all booked; report those that take too long.
+
+        Returns the ids that they had, earlier ones included.
+        """
+        settled: list[OrderId] = []
         for own in list(self._unsettled):
             if booked_qty(own) >= own.filled:
                 del self._unsettled[own]
+                settled += [order_id for order_id, _ in own.earlier]
+                if own.order_id is not None:
+                    settled.append(own.order_id)
         late = sum(now_ns > own.last_write_ns + _BOOKED_WITHIN_NS for own in self._unsettled)
         if late:
             self._out.find("fills_missing", f"{late} ended orders have fills never shown")
         else:
             self._out.clear("fills_missing")
+        return settled
 
 
 def slots_of(own: OwnOrder) -> list[Slot]:

@@ -323,8 +323,10 @@ class Trader:
                     self.quoting.filled(fill, self._now_ns)
                 if self.ledgers.series_wanted:
                     self._hasten(Kind.SERIES)
-                self.desk.forget_settled(self.ledgers.booked_qty, self._now_ns)
-                self._hints.booked(self.ledgers.booked_qty, self._now_ns)
+                booked_qty = self.ledgers.booked_qty
+                for order_id in self.desk.forget_settled(booked_qty, self._now_ns):
+                    self.ledgers.book.order_over(order_id)
+                self._hints.booked(booked_qty, self._now_ns)
             case Kind.RESTING:
                 self._custody.resting_walked(walk.rows, walk.begun_ns, self._now_ns, self.phase)
                 self._hints.looked(walk.begun_ns)

@@ -22,12 +22,14 @@ SERIES_MAX: Final = 256
 
 
 class Timed(msgspec.Struct, frozen=True):
-    """One histogram of durations. buckets_s: upper bounds in seconds."""
+    """One histogram of durations. buckets_s: upper bounds in seconds. known: the values of its
+    labels that are there from the start; others come with what is first counted for them."""
 
     name: str
     help: str
     labels: Labels
     buckets_s: tuple[float, ...]
+    known: tuple[Labels, ...] = ((),)
 
 
 class Histogram:
@@ -35,7 +37,10 @@ class Histogram:
 
     def __init__(self, timed: Timed) -> None:
         self.timed = timed
-        self._cells: dict[Labels, Cell] = {}
+        self._cells: dict[Labels, Cell] = {each: self._empty() for each in timed.known}
+
+    def _empty(self) -> Cell:
+        return [0] * (len(self.timed.buckets_s) + 2)
 
     def took(self, took_ns: int, labels: Labels = ()) -> None:
         """Count a duration; a set of labels beyond the bound is left out."""
@@ -43,15 +48,13 @@ class Histogram:
         if cell is None:
             if len(self._cells) >= SERIES_MAX:
                 return
-            cell = self._cells[labels] = [0] * (len(self.timed.buckets_s) + 2)
+            cell = self._cells[labels] = self._empty()
         seconds = took_ns / NS_PER_SECOND
         cell[bisect_left(self.timed.buckets_s, seconds)] += 1
         cell[-1] += seconds
 
     def add_to(self, family: HistogramMetricFamily, more: Labels) -> None:
         """Put what was counted into a family. more: values of the labels that follow ours."""
-        if not self.timed.labels and not self._cells:
-            self._cells[()] = [0] * (len(self.timed.buckets_s) + 2)
         bounds = [*map(repr, self.timed.buckets_s), "+Inf"]
         for labels, cell in sorted(self._cells.items()):
             counts = map(float, accumulate(cell[:-1]))

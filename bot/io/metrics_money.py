@@ -9,6 +9,7 @@ from bot.core.report import Report, RungReport
 from bot.io import profits
 from bot.io.metrics_table import Family, Sample, levels, one, per_rung, rungs
 from bot.io.profits import MILLI
+from venue.wire.money import BookSide
 
 
 def _held(report: Report) -> list[Sample]:
@@ -38,16 +39,16 @@ def _rung_fills(report: Report) -> list[Sample]:
     """Fills of every rung that the report shows."""
     if report.profit is None:
         return []
-    shown = {rung.ticker for rung in rungs(report)}
-    return [
-        ((row.name,), float(row.fills)) for row in report.profit.by["rung"] if row.name in shown
-    ]
+    filled = {row.name: row.fills for row in report.profit.by["rung"]}
+    return [((rung.ticker,), float(filled.get(rung.ticker, 0))) for rung in rungs(report)]
 
 
 def _side_shares(report: Report) -> list[Sample]:
     """Shares filled on either side."""
-    rows = () if report.profit is None else report.profit.by["side"]
-    return [((row.name,), float(row.qty)) for row in rows if row.name in ("bid", "ask")]
+    if report.profit is None:
+        return []
+    shares = {row.name: row.qty for row in report.profit.by["side"]}
+    return [((side.value,), float(shares.get(side.value, 0))) for side in BookSide]
 
 
 RISK: Final[tuple[Family[Report], ...]] = (

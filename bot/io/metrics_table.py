@@ -12,9 +12,12 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
+from bot.core.cutting import CutReason
 from bot.core.distribution import KINDS
 from bot.core.report import BreakerReport, Phase, Report, RungReport
 from bot.core.spend import Lane
+from bot.core.taking import TakeFate
+from venue.wire.errors import CODES
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide
 
@@ -34,6 +37,7 @@ class Family(msgspec.Struct, Generic[_T], frozen=True):
 
 FINDINGS_MAX: Final = 64
 _LIVE: Final = frozenset({"open", "amending"})
+_HOLDING_BACK: Final = ("exposure", "foreign_spend", "pace", "resting_orders", "time_to_flat")
 
 
 def one(value: float | None) -> list[Sample]:
@@ -73,6 +77,11 @@ def per_side(value: Callable[[RungReport, BookSide], float]) -> Callable[[Report
 def named(counts: dict[str, int]) -> list[Sample]:
     """A sample for every name that was counted."""
     return [((name,), float(count)) for name, count in sorted(counts.items())]
+
+
+def counted_from_0(names: Iterable[str], counts: dict[str, int]) -> list[Sample]:
+    """A sample for every one of these names, and for every other that was counted."""
+    return named({str(name): 0 for name in names} | counts)
 
 
 def levels(of: Callable[[BreakerReport], int]) -> Callable[[Report], list[Sample]]:
@@ -157,7 +166,7 @@ STATE: Final[tuple[Family[Report], ...]] = (
         "breaker_trips",
         "Times a breaker tripped.",
         ("breaker",),
-        lambda r: named({each.name: 0 for each in r.breakers} | r.counters.breaker_trips),
+        lambda r: counted_from_0((each.name for each in r.breakers), r.counters.breaker_trips),
         True,
     ),
 )
@@ -250,9 +259,9 @@ QUOTES: Final[tuple[Family[Report], ...]] = (
         "Wanted quotes that a limit makes smaller or leaves out, by limit.",
         ("event", "limit"),
         lambda r: [
-            ((e.event_ticker, name), float(count))
+            ((e.event_ticker, *name), count)
             for e in r.events
-            for name, count in sorted(e.cuts.items())
+            for name, count in counted_from_0(CutReason, e.cuts)
         ],
     ),
     Family(
@@ -304,21 +313,21 @@ ORDERS: Final[tuple[Family[Report], ...]] = (
         "requests_refused",
         "Requests refused.",
         ("code",),
-        lambda r: named(r.counters.refused),
+        lambda r: counted_from_0((code.value for code in CODES), r.counters.refused),
         True,
     ),
     Family(
         "requests_denied",
         "Requests that had to wait for a token of our own, by lane, once a decision.",
         ("lane",),
-        lambda r: named({lane.name.lower(): 0 for lane in Lane} | r.counters.denied),
+        lambda r: counted_from_0((lane.name.lower() for lane in Lane), r.counters.denied),
         True,
     ),
     Family(
         "held_back",
         "Orders and changes that a limit held back as they were to leave, by limit.",
         ("limit",),
-        lambda r: named(r.counters.held_back),
+        lambda r: counted_from_0(_HOLDING_BACK, r.counters.held_back),
         True,
     ),
     Family(
@@ -382,7 +391,7 @@ ORDERS: Final[tuple[Family[Report], ...]] = (
         "takes",
         "Orders that trade at once, by what became of them; or why they were dropped.",
         ("fate",),
-        lambda r: named(r.counters.takes),
+        lambda r: counted_from_0((fate.value for fate in TakeFate), r.counters.takes),
         True,
     ),
 )

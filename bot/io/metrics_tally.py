@@ -8,7 +8,7 @@ Source: design, law 2 and The bot, item 10; reliability, rows 16, 44, 61, 64, 11
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, get_args
 
 import msgspec
 
@@ -17,6 +17,7 @@ from bot.core.outbox import kind_of
 from bot.core.report import Report
 from bot.io.heartbeat import REAPER, Pulse, Silence, read_pulse
 from bot.io.metrics_cells import Histogram, Timed
+from bot.io.metrics_notes import NOTES
 from bot.io.metrics_table import rungs
 from venue.wire.errors import CODES
 from venue.wire.instant import NS_PER_SECOND
@@ -36,6 +37,28 @@ _REQUEST_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2,
 _THOUGHT_S: Final = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1)
 _TICK_S: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2)
 
+_WRITES: Final = tuple(each.__name__ for each in get_args(m.Write))
+_READS: Final = tuple(each.__name__ for each in get_args(m.Read))
+_KINDS: Final = ("create", "amend", "cancel", "read")
+_NOT_SENT: Final = "not_sent"
+_OTHER: Final = "other"
+_TIMED_ANSWERS: Final = (
+    *((name, answer.__name__) for name in _WRITES for answer in get_args(m.Answer)),
+    *((name, m.Done.__name__) for name in _READS),
+)
+"""A read that is not answered as it should be has times of its own only from then on."""
+
+_ANSWERS: Final = tuple(
+    (kind, code, outcome.__name__.lower())
+    for kind in _KINDS
+    for outcome, codes in (
+        (m.Done, ("ok",)),
+        (m.Refused, (*(code.value for code in CODES), _NOT_SENT, _OTHER)),
+        (m.Unknown, ("no_answer",)),
+    )
+    for code in codes
+)
+
 TIMED: Final = {
     timed.name: timed
     for timed in (
@@ -44,6 +67,7 @@ TIMED: Final = {
             "From a request's sending to its answer.",
             ("kind", "answer"),
             _REQUEST_S,
+            _TIMED_ANSWERS,
         ),
         Timed(
             "decision_seconds",
@@ -57,6 +81,7 @@ TIMED: Final = {
             "From the oldest news that a decision had to go on to each of its writes leaving.",
             ("kind",),
             _TICK_S,
+            tuple((kind,) for kind in _KINDS if kind != "read"),
         ),
     )
 }
@@ -105,8 +130,8 @@ class Tally:
     def __init__(self, around: Surroundings) -> None:
         self.around = around
         self.histograms = {name: Histogram(timed) for name, timed in TIMED.items()}
-        self.notes: dict[tuple[str, str], int] = {}
-        self.answers: dict[tuple[str, str, str], int] = {}
+        self.notes: dict[tuple[str, str], int] = dict.fromkeys(NOTES, 0)
+        self.answers: dict[tuple[str, str, str], int] = dict.fromkeys(_ANSWERS, 0)
         self.venue_tokens: dict[str, int] = {}
         self.retry_after_ns = 0
         self.on_target_ns: dict[tuple[str, str], int] = {}
@@ -264,5 +289,5 @@ def _code_of(answer: m.Answer) -> str:
     if isinstance(answer, m.Unknown):
         return "no_answer"
     if not answer.status:
-        return "not_sent"
-    return answer.code if answer.code in CODES else "other"
+        return _NOT_SENT
+    return answer.code if answer.code in CODES else _OTHER

@@ -107,6 +107,8 @@ class Shown(msgspec.Struct, frozen=True):
 
 # --- samples --------------------------------------------------------------------------------------
 
+_UNFILLED: Final = ProfitRow("", 0, 0, 0, 0, 0, 0, 0, ())
+
 
 def _parts(row: ProfitRow) -> Iterator[tuple[str, float]]:
     yield "spread", row.spread_millicents / MILLI
@@ -126,12 +128,13 @@ def part_samples(report: Report) -> list[Sample]:
 
 
 def rung_samples(report: Report) -> list[Sample]:
-    """The parts of the profit of every rung with fills that the report shows."""
+    """The parts of the profit of every rung that the report shows."""
     if report.profit is None:
         return []
-    shown = {rung.ticker for event in report.events for rung in event.rungs}
-    rows = [row for row in report.profit.by["rung"] if row.name in shown]
-    return [((row.name, name), value) for row in rows for name, value in _parts(row)]
+    known = {row.name: row for row in report.profit.by["rung"]}
+    shown = [rung.ticker for event in report.events for rung in event.rungs]
+    rows = [(ticker, known.get(ticker, _UNFILLED)) for ticker in shown]
+    return [((ticker, name), value) for ticker, row in rows for name, value in _parts(row)]
 
 
 def side_markout_samples(report: Report) -> list[Sample]:

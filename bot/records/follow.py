@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.io.journal import number_of, segments
+from bot.io.journal import number_of, opened, segments, size_of
 from bot.io.records import Entry, JournalFault, Stream, entry_of
 from bot.records.rows import (
     AccountRow,
@@ -43,7 +43,10 @@ _TELLING: Final = tuple(
 )
 """Texts of which each entry that matters here holds one, whatever else does too."""
 
-_FILLS_REMEMBERED: Final = 50_000
+_FILLS_REMEMBERED: Final = 2_000
+"""Fills that were shown of late, two pages of the list: the store is not asked for those again, and
+knows all others itself."""
+
 _ASKED_MAX: Final = 64
 _ODD_MAX: Final = 1_000
 _SEEN_NS: Final = 3_600 * NS_PER_SECOND
@@ -156,18 +159,14 @@ class Follower:
         return True
 
     def _unread(self, path: Path) -> int:
-        try:
-            size = path.stat().st_size
-        except OSError:
-            return 0
         cursor = self._cursor
         at = cursor.place if cursor is not None and cursor.segment == number_of(path) else 0
-        return max(0, size - at)
+        return max(0, size_of(path) - at)
 
     def _begin(self, number: int, path: Path, most: int) -> int | None:
         """Read on in a segment; the bytes read, or None when it is gone or only begins."""
         try:
-            with path.open("rb") as file:
+            with opened(path) as file:
                 stream = Stream(file, str(path))
                 if stream.head is None:
                     return None

@@ -65,12 +65,12 @@ def test_an_order_that_filled_stays_until_its_fills_are_booked():
     assert of.has_fills(OTHER)
     assert list(of.with_fills(OTHER)) == []
     assert of.live_ids() == [own.order_id]
-    of.forget_settled(lambda each: 3, T0 + 10 * LAG_NS)
+    assert of.forget_settled(lambda each: 3, T0 + 10 * LAG_NS) == []
     assert of.unsettled == [own]
     assert out.findings == {}
     of.forget_settled(lambda each: 3, T0 + 10 * LAG_NS + 1)
     assert out.findings == {"fills_missing": "1 ended orders have fills never shown"}
-    of.forget_settled(lambda each: 4, T0 + 11 * LAG_NS)
+    assert of.forget_settled(lambda each: 4, T0 + 11 * LAG_NS) == [own.order_id]
     assert (of.unsettled, out.findings) == ([], {})
 
 
@@ -179,6 +179,21 @@ def test_too_many_ended_orders_without_booked_fills_stop_new_ones(monkeypatch):
     assert not of.is_full()
     over(of, own, 4)
     assert of.is_full()
+
+
+def test_the_id_of_an_ended_order_is_known_for_half_an_hour():
+    of, _ = desk()
+    first, second = (made.own(number=number) for number in range(2))
+    for own, at_ns in ((first, T0), (second, T0 + shelf.ENDED_KEPT_NS + 1)):
+        of.add(own)
+        of.merge_read(own, made.over(own, model.OrderStatus.CANCELED, 0), at_ns)
+    assert [of.knows(own.order_id) for own in (first, second)] == [False, True]
+    again = made.own(number=3)
+    of.add(again)
+    of.merge_read(
+        again, made.over(again, model.OrderStatus.CANCELED, 0), T0 + 2 * shelf.ENDED_KEPT_NS + 1
+    )
+    assert of.knows(second.order_id)
 
 
 def test_the_oldest_ended_id_and_stray_place_are_forgotten_beyond_their_bounds(monkeypatch):

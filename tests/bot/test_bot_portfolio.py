@@ -19,8 +19,8 @@ MAKER, TAKER = FeeRate.parse("0.0175"), FeeRate.parse("0.0700")
 M1, M2, EVENT = MarketId("m1"), MarketId("m2"), Ticker("E")
 
 
-def portfolio(ids_kept: int = 1_000) -> Portfolio:
-    book = Portfolio(ids_kept)
+def portfolio(ids_kept: int = 1_000, kept_ns: int = 0, ids_max: int | None = None) -> Portfolio:
+    book = Portfolio(ids_kept, kept_ns, ids_kept if ids_max is None else ids_max)
     for market_id in (M1, M2):
         book.list_market(market_id, EVENT, MAKER, TAKER)
     return book
@@ -230,13 +230,67 @@ def test_the_balance_expected_is_the_opening_and_every_flow() -> None:
     assert book.expected_cash(Cents(10_000)) == 10_000 - 405 + 1_000
 
 
-def test_an_orders_tally_goes_when_it_is_forgotten_and_cash_stays() -> None:
-    book = portfolio()
-    book.book_fill(fill("a", 10, 40))
+def test_the_tally_of_an_order_that_is_over_goes_with_the_ids_of_its_fills() -> None:
+    book = portfolio(ids_kept=2, ids_max=1_000)
+    book.book_fill(fill("a", 10, 40, at_ns=1))
     assert (book.filled_qty(OrderId("1")), book.cash_of_order(OrderId("1"))) == (10, -400)
-    book.forget_order(OrderId("1"))
+    book.order_over(OrderId("1"))
+    for number in range(2, 6):
+        assert book.filled_qty(OrderId("1")) == 10
+        book.book_fill(fill(str(number), 1, 40, order_id=str(number), at_ns=number))
+        book.trim(())
     assert book.filled_qty(OrderId("1")) == 0
-    assert book.cash_flow_cents == -400
+    assert [book.filled_qty(OrderId(str(number))) for number in range(2, 6)] == [1, 1, 1, 1]
+    assert book.cash_flow_cents == -400 - 160
+
+
+def test_the_tally_of_an_order_that_is_over_stays_while_a_fill_of_it_is_told_by_its_id() -> None:
+    book = portfolio(ids_kept=2, ids_max=1_000)
+    for number in range(1, 6):
+        order_id = "1" if number in (1, 5) else str(number)
+        book.book_fill(fill(str(number), 1, 40, order_id=order_id, at_ns=number))
+    book.order_over(OrderId("1"))
+    book.order_over(OrderId("2"))
+    book.trim(())
+    assert (book.filled_qty(OrderId("1")), book.filled_qty(OrderId("2"))) == (2, 0)
+
+
+def test_an_order_that_is_asked_about_again_after_its_end_keeps_its_tally() -> None:
+    book = portfolio(ids_kept=2, ids_max=1_000)
+    for number in range(1, 6):
+        book.book_fill(fill(str(number), 1, 40, order_id=str(number), at_ns=number))
+    book.order_over(OrderId("1"))
+    book.trim([OrderId("1")])
+    assert book.filled_qty(OrderId("1")) == 1
+
+
+def test_fills_of_the_last_half_hour_are_told_by_their_ids_however_many_they_are() -> None:
+    book = portfolio(ids_kept=10, kept_ns=100, ids_max=1_000)
+    for number in range(500):
+        book.book_fill(fill(str(number), 1, 40, at_ns=number))
+        book.trim(())
+    assert not book.is_booked(fill("late", 1, 40, at_ns=400))
+    assert book.is_booked(fill("late", 1, 40, at_ns=250))
+    assert 100 <= len(book._booked) <= 2 * 100
+
+
+def test_no_more_ids_are_kept_than_the_bound_however_fast_fills_come() -> None:
+    book = portfolio(ids_kept=10, kept_ns=10_000, ids_max=50)
+    for number in range(500):
+        book.book_fill(fill(str(number), 1, 40, at_ns=number))
+        book.trim(())
+        assert len(book._booked) <= 2 * 50
+    assert book.fill_count == 500
+
+
+def test_a_fill_from_the_future_does_not_make_the_others_repeats() -> None:
+    book = portfolio(ids_kept=10, kept_ns=100, ids_max=1_000)
+    for number in range(30):
+        book.book_fill(fill(str(number), 1, 40, at_ns=number))
+    book.book_fill(fill("ahead", 1, 40, at_ns=10**15))
+    book.trim(())
+    assert not book.is_booked(fill("late", 1, 40, at_ns=25))
+    assert book.is_booked(fill("late", 1, 40, at_ns=20))
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -20,7 +20,7 @@ def test_what_is_unheard_of_has_no_shares_no_cash_and_no_winner() -> None:
     assert book.cash_of_order(OrderId("9")) == 0
     assert book.event_cash_cents(Ticker("OTHER")) == 0
     assert book.settle(UNHEARD, Outcome.YES) == 0
-    book.forget_order(OrderId("9"))
+    book.order_over(OrderId("9"))
     assert (book.cash_flow_cents, book.fill_count) == (0, 0)
 
 

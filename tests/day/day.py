@@ -142,12 +142,15 @@ class _Watched:
         """Read the metrics as a Prometheus does."""
         while True:
             await asyncio.sleep(SCRAPE_S)
-            self.runner.look()
-            text = self.runner.metrics.text().decode()
-            lines = (line for line in text.splitlines() if not line.startswith("#"))
-            self._series.update(line.rpartition(" ")[0] for line in lines)
+            self._read_metrics()
             for path in segments(self._state):
                 self._journal[path.name] = path.stat().st_size
+
+    def _read_metrics(self) -> None:
+        self.runner.look()
+        text = self.runner.metrics.text().decode()
+        lines = (line for line in text.splitlines() if not line.startswith("#"))
+        self._series.update(line.rpartition(" ")[0] for line in lines)
 
     async def sample(self) -> None:
         """Look at the memory now and then."""
@@ -178,6 +181,7 @@ class _Watched:
 
     def counted(self) -> Counted:
         """Count everything now."""
+        self._read_metrics()
         return Counted(self.channel.books, counted(self.runner), frozenset(self._series))
 
 

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -37,16 +37,32 @@ def until(true: Callable[[], bool], longest_s: float, what: str) -> None:
         time.sleep(0.1)
 
 
+Keys = Mapping[str, Mapping[str, int]]
+"""Keys of a bot's configuration, by section."""
+
+
 class Site:
     """All three of them, in a folder of their own; `start` them, and `close` what was started.
 
-    speed: of the venue's crowd.
+    speed: of the venue's crowd. keys: of the bot, that are not as in other runs. fault: a kind that
+    all creates meet at the venue before there is a bot. state: the bot's folder, where it is not
+    in that of the site.
     """
 
-    def __init__(self, folder: Path, speed: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        speed: int,
+        *,
+        keys: Keys | None = None,
+        fault: str = "",
+        state: Path | None = None,
+    ) -> None:
         self.folder = folder
         self._speed = speed
-        self.state = folder / "state"
+        self._changed = keys or {}
+        self._fault = fault
+        self.state = folder / "state" if state is None else state
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._client: httpx.Client | None = None
 
@@ -54,6 +70,8 @@ class Site:
         """Start one after the other."""
         self.ready = self._start_venue()
         self.keys: dict[str, str] = json.loads(Path(self.ready["keys_file"]).read_text())
+        if self._fault:
+            self.creates_meet(self._fault)
         self.bot_address = self._start_bot()
         self._client = httpx.Client(base_url=self._start_prometheus(), trust_env=False, timeout=10)
 
@@ -107,11 +125,20 @@ class Site:
         key_file = self.folder / "maker.key"
         key_file.write_text(self.keys["maker"])
         key_file.chmod(0o400)
-        config = self.folder / "bot.yaml"
         base_url = self.ready["base_url"]
-        config.write_text(CONFIG.format(base_url=base_url, key_file=key_file, state=self.state))
+        written = CONFIG.format(base_url=base_url, key_file=key_file, state=self.state)
+        self._config: dict[str, Any] = yaml.safe_load(written)
+        config = self._configured(self._changed)
         process = self._start("bot", [*BOT, "run", str(config)])
         return self._line(process).split("//")[1].strip().rstrip("/")
+
+    def _configured(self, changed: Keys) -> Path:
+        """The bot's file, with these keys changed."""
+        for section, keys in changed.items():
+            self._config.setdefault(section, {}).update(keys)
+        config = self.folder / "bot.yaml"
+        config.write_text(yaml.safe_dump(self._config))
+        return config
 
     def _start_prometheus(self) -> str:
         """Start it on the deployed files, everything once a second and alerts without waiting."""
@@ -176,7 +203,20 @@ class Site:
         """Wait until an alert fires."""
         until(lambda: alert in self.firing(), longest_s, alert)
 
+    def ceases(self, alert: str, longest_s: float) -> None:
+        """Wait until an alert fires no more."""
+        until(lambda: alert not in self.firing(), longest_s, f"no {alert}")
+
     # --- causing ----------------------------------------------------------------------------------
+
+    def reconfigure(self, changed: Keys) -> None:
+        """Change keys of the running bot."""
+        self._configured(changed)
+        self.signal("bot", signal.SIGHUP)
+
+    def creates_meet(self, fault: str) -> None:
+        """From here on every create fails in this way at the venue."""
+        self.venue("fault", "add", fault, "--share", "1", "--verbs", "create")
 
     def venue(self, *arguments: str) -> Any:
         """Run one of the operator's commands of the venue; what it answers."""
@@ -201,9 +241,28 @@ class Site:
 
 
 @contextlib.contextmanager
-def running(folder: Path, speed: int) -> Iterator[Site]:
-    """A site that ends with the block, however far it came."""
-    site = Site(folder, speed)
+def small_disk(folder: Path) -> Iterator[None]:
+    """A disk of 64 MB at an empty folder. Raises PermissionError where none can be mounted."""
+    command = ["mount", "-t", "tmpfs", "-o", "size=64m", "tmpfs", str(folder)]
+    if subprocess.run(command, capture_output=True, timeout=10).returncode:
+        raise PermissionError("no disk can be mounted")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True, timeout=10)
+
+
+@contextlib.contextmanager
+def running(
+    folder: Path,
+    speed: int,
+    *,
+    keys: Keys | None = None,
+    fault: str = "",
+    state: Path | None = None,
+) -> Iterator[Site]:
+    """A site that ends with the block, however far it came; see Site."""
+    site = Site(folder, speed, keys=keys, fault=fault, state=state)
     try:
         site.start()
         yield site

@@ -11,7 +11,7 @@ import pytest
 
 from bot.io.latch import Latch
 from tests.deploy import four_boards, rules
-from tests.deploy.site import running, until
+from tests.deploy.site import running, small_disk, until
 from tests.scale import FULL
 
 pytestmark = pytest.mark.xdist_group("prometheus")
@@ -70,7 +70,21 @@ def test_every_panel_and_rule_is_answered_with_data_and_alerts_fire_by_what_they
         site.fires("BotDown", 40)
 
 
-@pytest.mark.skipif(os.environ.get(FULL) != "1", reason=f"takes a minute; {FULL}=1 runs it")
+TINY = {"risk": {"event_loss_cents": 3_000, "series_loss_cents": 3_000}}
+"""Less than what is wanted may lose."""
+
+STARVED = {
+    "budget": {"rate_per_second": 2, "burst": 64, "reserve": 60},
+    "risk": {"resting_orders": 50},
+}
+"""Hardly a token beside the reserve."""
+
+at_length = pytest.mark.skipif(
+    os.environ.get(FULL) != "1", reason=f"takes a minute; {FULL}=1 runs it"
+)
+
+
+@at_length
 def test_alerts_fire_in_a_run_in_which_their_conditions_are_made(tmp_path):
     with running(tmp_path, 1) as site:
         until(site.is_scraped, 30, "Prometheus has scraped both")
@@ -96,3 +110,41 @@ def test_alerts_fire_in_a_run_in_which_their_conditions_are_made(tmp_path):
         site.signal("venue", signal.SIGSTOP)
         site.fires("VenueDown", 20)
         site.fires("FeedStale", 40)
+
+
+@at_length
+def test_alerts_about_quotes_orders_limits_and_breakers_fire_when_the_venue_or_a_limit_causes_them(
+    tmp_path,
+):
+    with running(tmp_path, 8, keys=TINY, fault="engine_unavailable") as site:
+        until(site.is_scraped, 30, "Prometheus has scraped both")
+        site.fires("QuotesMissing", 60)
+        site.fires("NothingQuoted", 60)
+        site.venue("fault", "clear")
+        site.ceases("NothingQuoted", 60)
+        site.fires("WorstCaseHigh", 60)
+
+        assert "UnknownOrderOld" not in site.firing()
+        site.creates_meet("drop_after")
+        site.fires("UnknownOrderOld", 120)
+
+        assert "BotLatched" not in site.firing()
+        site.reconfigure({"breakers": {"creates_per_minute": 1}})
+        site.fires("BotLatched", 60)
+        assert site.query('laddermaker_breaker_trips_total{breaker="creates_per_minute"} > 0')
+
+
+@at_length
+def test_alerts_about_the_budget_and_the_disk_fire_where_both_are_small(tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    try:
+        with (
+            small_disk(disk),
+            running(tmp_path, 1, keys=STARVED, state=disk / "state") as site,
+        ):
+            until(site.is_scraped, 30, "Prometheus has scraped both")
+            site.fires("DiskLow", 30)
+            site.fires("BudgetStarved", 90)
+    except PermissionError as fault:
+        pytest.skip(str(fault))

@@ -34,7 +34,7 @@ Sizes = tuple[tuple[int, int], ...]
 """(shares of a fill, its weight in thousandths): how our orders fill; the weights need no sum."""
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=1_024)  # of the sizes since the last fill: a key is a kilobyte
 def expected_fee(rate: FeeRate, sizes: Sizes, price: int) -> float:
     """E[fee rounded up per fill] / E[shares of a fill], cents per share.
 

@@ -105,7 +105,7 @@ def boldest(sign: int, worth: float, edge: float) -> int:
     return math.floor(worth - edge) if sign > 0 else math.ceil(worth + edge)
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=2_048)  # half a megabyte
 def fee_per_share(rate: FeeRate, size: int, price: int) -> float:
     """The fee in cents per share of an order of `size` shares (1 or more) filled whole at `price`
     (1..99), its ceiling included."""

@@ -1,0 +1,45 @@
+"""What a trader may note, by level: each has its count from the start, and none begins at one.
+
+A count that comes into being with its first event has no increase, so that no alert hears of it.
+
+Source: design, The bot, item 10; reliability, row 110.
+"""
+
+from typing import Final
+
+_NOTES: Final = {
+    "debug": ("fill_marked", "fill_valued", "rung_settled", "shadow_quotes"),
+    "info": (
+        *("amend_raced_fill", "config_applied", "config_proven", "create_identified"),
+        *("create_never_landed", "event_found", "event_left", "flat", "flattening"),
+        *("latched_flat", "orders_kept", "paused", "quoting", "resumed", "rung_settled"),
+        *("stopping", "two_sided_everywhere"),
+    ),
+    "warning": (
+        *("amend_changed_order_id", "amend_unknown", "answer_without_request", "ceiling_learned"),
+        *("create_unknown", "feed_closed", "instant_unreadable", "journal_lost", "news"),
+        *("order_of_another_series", "order_shrunk_without_fill", "orders_not_kept"),
+        *("process_paused", "shadow_stopped", "shares_without_fills", "side_parked"),
+        *("unknown_creates_found", "venue_parked"),
+    ),
+    "error": (
+        *("beyond_caps", "config_refused", "config_rollback_failed", "config_rolled_back"),
+        *("journal_damaged", "request_refused", "subscription_refused"),
+        *("strategy_failed", "strategy_stalled"),
+    ),
+}
+FINDINGS: Final = (
+    *("amend_qty_is_total", "cash_differs", "echo_differs", "event_unreadable", "fill_unreadable"),
+    *("fills_missing", "foreign_orders", "foreign_spend", "impossible_fact", "journal_failed"),
+    *("key_refused", "latched", "latched_not_flat", "order_missing", "order_unreadable"),
+    *("position_differs", "profit_unexplained", "read_key_refused", "silent_target"),
+    *("standby_key_refused", "status_unreadable", "strangers_found", "strategy_at_fault"),
+    "unknown_old",
+)
+"""Noted at level error when they are new, and at level info when they no longer hold."""
+
+NOTES: Final[tuple[tuple[str, str], ...]] = (
+    *((level, name) for level, names in _NOTES.items() for name in names),
+    *(("error", name) for name in FINDINGS),
+    *(("info", f"{name}_cleared") for name in FINDINGS),
+)
