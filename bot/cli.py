@@ -24,13 +24,17 @@ from bot.commands import (
     plan,
     pnl,
     reaper,
+    record,
     replay,
+    report,
     reset,
     simulate,
     statement,
     status,
     steer,
     strategies,
+    sweep,
+    what_if,
     worst_case,
 )
 from bot.commands.common import (
@@ -42,6 +46,7 @@ from bot.commands.common import (
 )
 from bot.commands.running import Options, run_all, told
 from bot.commands.sites import site_of, venue_for_a_moment
+from bot.io.early import remembered
 
 if TYPE_CHECKING:
     from bot.config import Draft
@@ -112,7 +117,7 @@ def run(
     """
     run_ns = None if for_ is None else duration_ns("--for", for_)
     options = Options(run_ns, json_line, tape, seed, status_port, state_dir)
-    with faults_told():
+    with remembered(), faults_told():
         code, summary = run_all([read(config) for config in configs], options)
     typer.echo(json.dumps(summary) if json_line else told(summary))
     raise typer.Exit(code)
@@ -151,7 +156,9 @@ for _command in (
     status,
     plan,
     explain,
+    record,
     replay,
+    report,
     export,
     steer,
     cancel_all,
@@ -163,7 +170,9 @@ for _command in (
     strategies,
     simulate,
     evaluate,
+    what_if,
     backtest,
+    sweep,
     calibrate,
     completion,
     config,

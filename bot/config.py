@@ -217,6 +217,11 @@ def read_draft(path: Path, raw: bytes | None = None) -> Draft:
         source = read_yaml(path, raw)
     except YamlFault as fault:
         raise ConfigFault(list(fault.told)) from None
+    return draft_of(source)
+
+
+def draft_of(source: YamlText) -> Draft:
+    """The draft of a content, wherever it came from; everything but the strategy is checked."""
     file, faults = typed(File, source.content, (), source)
     if file is not None:
         faults = _cross_checked(file, source)

@@ -268,7 +268,11 @@ class State(Part):
         64, ge=1, le=1_024, description="size at which a new segment of the journal begins"
     )
     journal_segments_kept: int = Field(
-        8, ge=2, le=1_000, description="segments of the journal that are kept"
+        8,
+        ge=2,
+        le=1_000,
+        description="of the journal as much is kept as so many full segments weigh; "
+        "those that are closed are archived, and weigh a fortieth",
     )
 
 

@@ -1,4 +1,4 @@
-"""`bot backtest`: recorded markets through the whole trader, under both bounds of the queue.
+"""`bot backtest`: recorded markets through the whole trader, under each reading of the queue.
 
 Source: strategy, 4; docs/lab.md, Backtest.
 """
@@ -14,10 +14,13 @@ from bot.commands.common import EXIT_CONFIGURATION, EXIT_LEFT_OVER, fail, faults
 
 if TYPE_CHECKING:
     from bot.config import BotConfig
+    from bot.core.trader import Trader
     from bot.lab.backtest.guard import Peek
-    from bot.lab.backtest.run import Result, Winners
+    from bot.lab.backtest.run import Observer, Result, Winners
     from bot.lab.backtest.tapes import Tape
-    from bot.lab.backtest.terms import Terms
+    from bot.lab.backtest.terms import Reading, Terms
+    from bot.lab.report.session import Session
+    from bot.lab.report.watch import Watch
 
 _EXAMPLE = (
     "Example: bot backtest --data tapes --config configs/demo.yaml "
@@ -34,18 +37,23 @@ def register(app: typer.Typer) -> None:
 
 
 def backtest(
-    data: Annotated[Path, typer.Option(metavar="DIR", help="A tape's folder, or one of tapes.")],
+    data: Annotated[
+        Path, typer.Option(metavar="DIR", help="A tape, a folder of tapes, a journal, Parquet.")
+    ],
     config: Annotated[Path, typer.Option(metavar="FILE", help="One series' YAML file.")],
     latency: Annotated[
-        str, typer.Option(help="Round trip of a request: 30ms, or lognormal:30ms:0.5.")
+        str, typer.Option(help="Round trip: 30ms, lognormal:30ms:0.5 or empirical:FILE.")
     ] = "30ms",
     feed: Annotated[str, typer.Option(help="From the venue to us on the channel.")] = "10ms",
     read_lag: Annotated[str, typer.Option(help="Reads show the account of so long ago.")] = "100ms",
     maker_fee: Annotated[str, typer.Option(help="Rate of the maker's fee.")] = "0",
     taker_fee: Annotated[str, typer.Option(help="Rate of the taker's fee.")] = "0.07",
     power: Annotated[
-        float, typer.Option(min=0.1, max=20, help="Exponent n of the likely bound.")
+        float, typer.Option(min=0.1, max=20, help="Exponent n of the likely reading.")
     ] = 3.0,
+    readings: Annotated[
+        str, typer.Option(help="Of the queue: any of averse, likely, kind.")
+    ] = "averse,likely,kind",
     index: Annotated[
         bool, typer.Option("--index", help="The recorded index comes as the implied value.")
     ] = False,
@@ -53,26 +61,36 @@ def backtest(
     records: Annotated[
         int | None, typer.Option(min=1, help="Of each event the first so many records.")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the latencies that are drawn.")] = 1,
+    faults: Annotated[
+        float, typer.Option(min=0, max=0.5, help="Part of all requests that something befalls.")
+    ] = 0.0,
+    seed: Annotated[int, typer.Option(min=0, help="Of latencies and faults.")] = 1,
     guard: Annotated[
         bool, typer.Option("--guard", help="First prove that the strategy does not look ahead.")
     ] = False,
     json_line: Annotated[
         bool, typer.Option("--json", help="Everything as one line of JSON on stdout.")
     ] = False,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A page, as `bot report` makes it.")
+    ] = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep all that `bot report` needs here.")
+    ] = None,
 ) -> None:
-    """Play recorded tapes through the whole trader in virtual time; report both queue bounds.
+    """Play recorded tapes through the whole trader in virtual time, by each reading of the queue.
 
     Ctrl-C ends early with what there is so far. Ends with 2 for a folder, file or option that
     cannot be used; with 4 when the strategy looked ahead, or after Ctrl-C.
     """
+    from bot.lab.backtest.roundtrips import latency as round_trip
     from bot.lab.backtest.tapes import TapeFault
-    from bot.lab.backtest.terms import Latency, Terms, milliseconds
+    from bot.lab.backtest.terms import Terms, milliseconds, read_as
     from venue.wire.money import FeeRate
 
     try:
         terms = Terms(
-            latency=Latency.parse(latency),
+            latency=round_trip(latency),
             feed_ns=milliseconds(feed),
             read_lag_ns=milliseconds(read_lag),
             maker_rate=FeeRate.parse(maker_fee),
@@ -80,9 +98,13 @@ def backtest(
             power=power,
             with_index=index,
             seed=seed,
+            faults=faults,
         )
         with faults_told():
-            _all(data, config, terms, (events, records), guard=guard, json_line=json_line)
+            wanted = read_as(readings)
+            most = (events, records)
+            files = (html, save)
+            _all(data, config, terms, wanted, most, files, guard=guard, json_line=json_line)
     except (TapeFault, ValueError) as fault:
         fail(EXIT_CONFIGURATION, str(fault))
 
@@ -91,7 +113,9 @@ def _all(
     data: Path,
     config: Path,
     terms: "Terms",
+    readings: "tuple[Reading, ...]",
     most: tuple[int, int | None],
+    files: tuple[Path | None, Path | None],
     *,
     guard: bool,
     json_line: bool,
@@ -102,33 +126,46 @@ def _all(
 
     from bot.lab.backtest import tables
     from bot.lab.backtest.opens import watched
-    from bot.lab.backtest.tapes import read_tapes, tape_folders, winners
+    from bot.lab.backtest.tapes import read_tapes, tape_folders, warnings, winners
 
     tapes = [
         (folder, tape)
         for folder in tape_folders(data)
         for tape in itertools.islice(read_tapes(folder), most[0])
     ]
+    notes = [text for folder, _ in tapes[:1] for text in warnings(folder)]
     # How rungs ended is read before anybody watches who opens the data, and told to no trader.
     ends = [winners(tape, folder) for folder, tape in tapes]
     same = _guarded(tapes, config, terms) if guard else None
-    with _interruptible() as wanted, watched([data]) as opened:
+    sessions: list[Session] | None = None if files == (None, None) else []
+    played = [folder for folder, _ in tapes]
+    with _interruptible() as wanted, watched([data, *played]) as opened:
         results = _played(
             [*zip([tape for _, tape in tapes], ends, strict=True)],
             _read(config),
             terms,
+            readings,
             most[1],
             wanted,
+            sessions,
             quiet=json_line,
         )
     if opened:
         fail(EXIT_LEFT_OVER, f"no result: {opened[0]} was opened while the strategy ran")
     whole = wanted()
+    if sessions is not None:
+        _keep(files, results, sessions, whole=whole)
     if json_line:
-        told = {"whole": whole, "terms": terms, "same_answers": same, "results": results}
+        told = {
+            "whole": whole,
+            "terms": terms,
+            "same_answers": same,
+            "notes": notes,
+            "results": results,
+        }
         typer.echo(msgspec.json.encode(told).decode())
     else:
-        typer.echo(tables.text(results))
+        typer.echo("\n".join([tables.text(results), *notes]))
         if same is not None:
             typer.echo(f"guard: {same} answers were the same without the future")
     raise typer.Exit(0 if whole else EXIT_LEFT_OVER)
@@ -165,25 +202,33 @@ def _played(
     tapes: "list[tuple[Tape, Winners | None]]",
     config: "BotConfig",
     terms: "Terms",
+    readings: "tuple[Reading, ...]",
     records_max: int | None,
     wanted: Callable[[], bool],
+    sessions: "list[Session] | None",
     *,
     quiet: bool,
 ) -> "list[Result]":
+    """sessions: where all of them go that a report needs; None: nobody wants one."""
+    import msgspec
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
-    from bot.core.imagined import Bound
     from bot.lab.backtest.run import backtest as played
+    from bot.lab.backtest.run import distinct
+    from bot.lab.report.relive import watched_played
 
     results: list[Result] = []
-    most = [len(tape.lines[:records_max]) for tape, _ in tapes]
+    rows = [
+        (tape, ended, len(tape.lines[:records_max]), distinct(tape, readings))
+        for tape, ended in tapes
+    ]
     columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), disable=quiet) as progress:
-        row = progress.add_task("playing", total=2 * sum(most))
+        row = progress.add_task("playing", total=sum(last * len(each) for _, _, last, each in rows))
         done = 0
-        for (tape, ended), last in zip(tapes, most, strict=True):
-            for bound in Bound:
+        for tape, ended, last, each in rows:
+            for reading, same in each.items():
                 if not wanted():
                     return results
 
@@ -192,12 +237,53 @@ def _played(
                         progress.update(row, completed=done + through)
                     return wanted() and (records_max is None or through < records_max)
 
-                progress.update(row, description=f"{tape.event} {bound}")
+                progress.update(row, description=f"{tape.event} {reading}")
                 settings, make = config.trader, config.make_strategy
-                results.append(played(tape, settings, make, bound, terms, ended, told))
+                seen: list[Watch] = []
+                observing = None if sessions is None else _observing(seen)
+                came = played(tape, settings, make, reading, terms, ended, told, observing)
+                all_same = [msgspec.structs.replace(came, bound=other.value) for other in same]
+                results += all_same
+                if sessions is not None:
+                    sessions += watched_played(seen[0], all_same, config)
                 done += last
                 progress.update(row, completed=done)
     return results
+
+
+def _observing(seen: "list[Watch]") -> "Callable[[Trader], Observer]":
+    """What watches a trader and is found in `seen` afterwards."""
+    from bot.lab.report.watch import Watch
+
+    def begin(trader: "Trader") -> "Observer":
+        seen.append(Watch(trader))
+        return seen[0].saw
+
+    return begin
+
+
+def _keep(
+    files: tuple[Path | None, Path | None],
+    results: "list[Result]",
+    sessions: "list[Session]",
+    *,
+    whole: bool,
+) -> None:
+    """Write the page, and the file for `bot report`; ends with 2 where that cannot be done."""
+    import msgspec
+
+    from bot.lab.report.gathered import report
+    from bot.lab.report.session import Saved
+
+    html, save = files
+    try:
+        if html is not None and sessions:
+            html.write_text(report(sessions), encoding="utf-8")
+        if save is not None:
+            kept = Saved(whole=whole, results=results, sessions=sessions)
+            save.write_bytes(msgspec.json.encode(kept))
+    except OSError as fault:
+        fail(EXIT_CONFIGURATION, f"{fault.filename}: {fault.strerror}")
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import typer
 
 from bot.commands.common import EXIT_CONFIGURATION, EXIT_VENUE, fail, faults_told
 
-_EXAMPLE: Final = "Example: bot export state/demo --csv tables"
+_EXAMPLE: Final = "Example: bot export state/demo --parquet tables"
 
 
 def register(app: typer.Typer) -> None:
@@ -23,33 +23,46 @@ def export(
         Path, typer.Argument(metavar="STATE_DIR|JOURNAL", help="A state directory, or a segment.")
     ],
     csv: Annotated[
-        Path,
-        typer.Option("--csv", metavar="DIR", help="The folder for the tables, made if absent."),
-    ],
+        Path | None,
+        typer.Option("--csv", metavar="DIR", help="A folder for tables of text, made if absent."),
+    ] = None,
+    parquet: Annotated[
+        Path | None,
+        typer.Option("--parquet", metavar="DIR", help="The same tables as Parquet, with types."),
+    ] = None,
     json_line: Annotated[bool, typer.Option("--json", help="One line of JSON on stdout.")] = False,
 ) -> None:
-    """Write what the journal holds as books.csv, prints.csv, requests.csv and fills.csv.
+    """Write what the journal holds as tables: rungs, books, prints, requests and fills.
 
     Every run that is kept is told, over or still going on; nothing of it is touched. Prices are
-    canonical YES cents, times nanoseconds. Files of these names in the folder are replaced.
+    canonical YES cents, times nanoseconds. Files of these names in the folder are replaced. Parquet
+    needs `pip install laddermaker[lab]`.
 
-    Ends with 2 when the folder cannot be written; with 3 when there is no journal, and when it is
+    Ends with 2 when a folder cannot be written; with 3 when there is no journal, and when it is
     damaged: the tables then have what stands before the damage.
     """
     import msgspec
 
-    from bot.lab.export import COLUMNS, export_csv, segments_meant
+    from bot.lab import export as lab
+    from bot.lab.sheets import COLUMNS, KINDS, LibraryFault
 
+    folders = {kind: at for kind, at in (("csv", csv), ("parquet", parquet)) if at is not None}
+    if not folders:
+        fail(EXIT_CONFIGURATION, "name a folder with --csv or --parquet, or both")
     with faults_told():
-        paths = segments_meant(journal)
+        paths = lab.segments_meant(journal)
         try:
-            found = export_csv(paths, csv)
+            found = lab.export(paths, folders)
+        except LibraryFault as fault:
+            fail(EXIT_CONFIGURATION, str(fault))
         except OSError as fault:
-            fail(EXIT_CONFIGURATION, f"{csv}: {fault.strerror}")
+            fail(EXIT_CONFIGURATION, f"{fault.filename}: {fault.strerror}")
     if json_line:
         typer.echo(msgspec.json.encode(found).decode())
     else:
-        for name in COLUMNS:
-            typer.echo(f"{csv / name}.csv: {getattr(found, name)} rows")
+        for kind, folder in folders.items():
+            for name in COLUMNS:
+                place = folder / f"{name}{KINDS[kind].suffix}"
+                typer.echo(f"{place}: {getattr(found, name)} rows")
     if found.damage:
         fail(EXIT_VENUE, "\n".join(found.damage))

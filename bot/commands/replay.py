@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from bot.core import messages as m
     from bot.lab.again import Again, Difference, Happened, Replayed, Until
+    from bot.lab.differs import Told
     from bot.lab.replay import Run
 
 _EXAMPLE: Final = "Example: bot replay state/demo --until 90s"
@@ -37,7 +38,7 @@ _CONFIG_HELP: Final = (
     "The file that the run had: for a journal that does not say what it was configured with, and "
     "for strategies in files of its folder."
 )
-_PLACE: Final = re.compile(r"(journal-[0-9]{8,18}\.log):([0-9]{1,12})", re.ASCII)
+_PLACE: Final = re.compile(r"(journal-[0-9]{8,18}\.(?:log|arc)):([0-9]{1,12})", re.ASCII)
 
 
 def register(app: typer.Typer) -> None:
@@ -57,6 +58,9 @@ def replay(
     no_notes: Annotated[
         bool, typer.Option("--no-notes", help="Leave notes out: another release may word them.")
     ] = False,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="At a difference: why the order is made so now.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
     json_line: Annotated[
         bool, typer.Option("--json", help="One line of JSON on stdout for each run.")
@@ -66,22 +70,23 @@ def replay(
 
     The newest run in a state directory, or the one that a segment belongs to; it may be over or
     still going on, and is not touched. Stops at the first difference and shows both sides, the
-    frame before it and the last events.
+    frame before it and the last events; with --explain the decision too, as `bot explain` does.
 
     Ends with 0 when nothing differs, with 4 when something does, with 2 for a wrong option, and
     with 3 when there is no journal, when it is damaged, or when it cannot be lived again.
     """
-    from bot.lab.again import entries_of, runs_meant
+    from bot.lab.again import runs_meant
 
     worst = 0
     with faults_told():
         meant = runs_meant(journal, every=every)
         for run in meant:
-            stop = _until(until, run)
+            stop = until_of(until, run)
             again = _again(run, config, notes=not no_notes)
-            with _progress(entries_of(run), quiet=quiet) as told:
+            with _progress(run, quiet=quiet) as told:
                 found = again.live(stop, told)
-            typer.echo(_line(found) if json_line else _text(found))
+            why = _explained(run, config, found) if explain else ()
+            typer.echo(_line(found, why) if json_line else _text(found, why))
             worst = max(worst, _code(found))
     if worst:
         raise typer.Exit(worst)
@@ -106,7 +111,28 @@ def _again(run: "Run", config: Path | None, *, notes: bool) -> "Again":
     return Again(run, whole.trader, whole.make_strategy, Makers(config.parent), notes=notes)
 
 
-def _until(text: str, run: "Run") -> "Until":
+def _explained(run: "Run", config: Path | None, found: "Replayed") -> "tuple[Told, ...]":
+    """The order that the difference is about, looked into; empty where there is none."""
+    from bot.ideas import Makers
+    from bot.lab.differs import explained
+    from bot.lab.explain import Explainer
+
+    if found.difference is None:
+        return ()
+    configured = run.started.configured
+    folder = Path() if config is None else config.parent
+    if config is not None and configured is None:
+        from bot.config import finish
+
+        whole = finish(read(config))
+        settings, make = whole.trader, whole.make_strategy
+    else:
+        assert configured is not None
+        settings, make = configured.settings, Makers(folder)(configured.strategy)
+    return explained(run, found.difference, lambda: Explainer(run, settings, make, Makers(folder)))
+
+
+def until_of(text: str, run: "Run") -> "Until":
     """Where to stop; ends with 2 for a text that is none of the four."""
     from bot.lab.again import TO_THE_END, Until
     from bot.lab.replay import Place
@@ -128,31 +154,37 @@ def _until(text: str, run: "Run") -> "Until":
 
 
 @contextmanager
-def _progress(total: int, *, quiet: bool) -> "Iterator[Callable[[int], None]]":
+def _progress(run: "Run", *, quiet: bool) -> "Iterator[Callable[[int], None]]":
     """A bar on stderr; what is told how many entries are done."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
+    from bot.lab.again import entries_of
+
     console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        # Nobody looks: the entries are not even counted.
+        yield lambda _done: None
+        return
     columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=quiet or not console.is_terminal
-    ) as bar:
-        row = bar.add_task("entries", total=total)
+    with Progress(*columns, console=console, transient=True) as bar:
+        row = bar.add_task("entries", total=entries_of(run))
         yield lambda done: bar.update(row, completed=done)
 
 
 # --- what is said ---------------------------------------------------------------------------------
 
 
-def _line(found: "Replayed") -> str:
+def _line(found: "Replayed", why: "tuple[Told, ...]" = ()) -> str:
     import msgspec
 
     plain = msgspec.to_builtins(found) | {"events_per_second": found.events_per_second}
+    if why:
+        plain["explained"] = msgspec.to_builtins(why)
     return msgspec.json.encode(plain).decode()
 
 
-def _text(found: "Replayed") -> str:
+def _text(found: "Replayed", why: "tuple[Told, ...]" = ()) -> str:
     from venue.wire import instant
 
     runs_from, runs_to = found.segments[0], found.segments[-1]
@@ -173,7 +205,26 @@ def _text(found: "Replayed") -> str:
         lines.append(found.damage)
     if found.difference is not None:
         lines += _difference(found.difference, found.version)
+        lines += [_chain(each) for each in why]
     return "\n".join(lines)
+
+
+_SIDES: Final = {
+    "now": "why the order of now, as it is decided now",
+    "then": "the order of then, as it is decided now",
+    "both": "the order of both, as it is decided now",
+}
+
+
+def _chain(told: "Told") -> str:
+    """The decision behind one side."""
+    from bot.commands.explain_text import decision_text
+
+    head = f"\n{_SIDES[told.side]}: {told.deed.kind}, {told.deed.why}"
+    if told.decision is None:
+        return f"{head}\n  its rung is not known now"
+    mine = (None, None) if told.side == "then" else (told.deed, told.life)
+    return f"{head}\n{decision_text(told.decision, *mine)}"
 
 
 def _why(version: int) -> str:

@@ -221,6 +221,7 @@ def _plan(
     from bot.core.messages import Key
     from bot.core.trader import Trader
     from bot.ideas import Makers
+    from bot.io.archivist import Archivist
     from bot.io.session import Plan
     from bot.io.watched import Watch
     from bot.live import LiveConfig
@@ -256,7 +257,7 @@ def _plan(
         control=config.status.control,
         configured=msgspec.structs.replace(config.configured, settings=settings),
         live=lambda tell: LiveConfig(config, makers, trader.reconfiguration, tell),
-        companions=companions_of(config, state),
+        companions=(*companions_of(config, state), Archivist(state)),
     )
 
 

@@ -5,22 +5,36 @@ one is followed by the next. Writing and syncing happen in a worker thread, ever
 gathered in one go; whoever must not act before the disk has it waits for `durable`. After the first
 failed write nothing is written any more and `durable` says False for good.
 
+A closed segment may stand there as its archive, `journal-<number>.arc` (`bot.io.archive`): whoever
+reads segments reads either form, and one that is archived meanwhile.
+
 Source: design, law 7; reliability, rows 59-62, 67, B14.
 """
 
 import asyncio
 import contextlib
 import errno
+import io
 import os
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from bot.core import messages as m
+from bot.io.archive import (
+    ARCHIVE_MAGIC,
+    HEAD_BYTES,
+    SUFFIX,
+    Restored,
+    is_archive,
+    plain_bytes,
+    restored,
+)
 from bot.io.memory import Memory, Trail, recall
-from bot.io.records import OPENING, Entry, Head, JournalFault, Segment, framed
+from bot.io.records import MAGIC, OPENING, Entry, Head, JournalFault, Segment, framed
 
 SEGMENT_BYTES: Final = 64 * 1024 * 1024
 SEGMENTS_KEPT: Final = 8
@@ -30,31 +44,131 @@ FLUSH_S: Final = 0.25
 BACKLOG_BYTES_MAX: Final = 64 * 1024 * 1024
 """What may wait in memory for a disk that stands still; beyond it the disk counts as failed."""
 
-_NAME: Final = re.compile(r"journal-([0-9]{8,18})\.log", re.ASCII)
+_FILES_A_SEGMENT: Final = 50
+"""Of small segments at most so many are kept in the place of each full one."""
+
+_NAME: Final = re.compile(r"journal-([0-9]{8,18})\.(log|arc)", re.ASCII)
+_PLAIN: Final = ".log"
 
 
 def number_of(path: Path) -> int:
-    """The number of a segment, -1 for any other file."""
+    """The number of a segment in either form, -1 for any other file."""
     named = _NAME.fullmatch(path.name)
     return -1 if named is None else int(named[1])
 
 
 def segments(folder: Path) -> list[Path]:
-    """The segments of a state directory, oldest first."""
-    return sorted((path for path in folder.iterdir() if number_of(path) >= 0), key=number_of)
+    """The segments of a state directory, oldest first, each once: as it was written where it still
+    stands, else its archive."""
+    found: dict[int, Path] = {}
+    for path in sorted(folder.iterdir()):
+        # Sorted by name: the archive of a segment comes before it.
+        if number_of(path) >= 0:
+            found[number_of(path)] = path
+    return [found[number] for number in sorted(found)]
 
 
-def _read(path: Path) -> bytes:
+def stands_at(path: Path) -> Path | None:
+    """Where a segment stands: as named, or in its other form; None where it is gone."""
+    for each in (path, _other_form(path)) if number_of(path) >= 0 else (path,):
+        if each.is_file():
+            return each
+    return None
+
+
+def _weight(path: Path) -> int:
+    """Bytes on the disk, of either form; 0 when it is gone."""
+    stands = stands_at(path)
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb") as file:
-            return file.read()
-    except OSError as fault:
-        raise JournalFault(f"{path}: {fault.strerror}") from None
+        return 0 if stands is None else stands.stat().st_size
+    except FileNotFoundError:  # archived between the two
+        return 0
 
 
-def _opened(path: Path) -> Segment:
-    return Segment(_read(path), str(path))
+def _other_form(path: Path) -> Path:
+    return path.with_suffix(_PLAIN if path.suffix == SUFFIX else SUFFIX)
+
+
+def _read(path: Path, blocks: int | None = None) -> Restored:
+    """A segment's bytes as they were written. blocks: of an archive only the first so many, None
+    for all. Raises JournalFault."""
+    data = _bytes(path)
+    # One that is named as an archive and is none was cut; a plain one may have taken its place.
+    if is_archive(data) or (path.suffix == SUFFIX and not data.startswith(MAGIC)):
+        return restored(data, str(path), blocks)
+    return Restored(data, True)
+
+
+def _bytes(path: Path) -> bytes:
+    missing: OSError | None = None
+    # It may be archived between being listed and being read.
+    for each in (path, _other_form(path), path) if number_of(path) >= 0 else (path,):
+        try:
+            handle = os.open(each, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with os.fdopen(handle, "rb") as file:
+                return file.read()
+        except FileNotFoundError as fault:
+            missing = missing or fault
+        except OSError as fault:
+            raise JournalFault(f"{each}: {fault.strerror}") from None
+    assert missing is not None
+    raise JournalFault(f"{path}: {missing.strerror}") from None
+
+
+def read_segment(path: Path) -> Segment:
+    """A segment in either form. Raises JournalFault when it cannot be read or is of another
+    version."""
+    data, whole = _read(path)
+    return Segment(data, str(path), cut=whole)
+
+
+def opened(path: Path) -> BinaryIO:
+    """A segment to be read piece by piece, as it was written; an archive is unpacked whole.
+
+    Raises FileNotFoundError when it is gone, OSError, and JournalFault for a damaged archive.
+    """
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        other = _other_form(path)
+        if number_of(path) < 0 or not other.is_file():
+            raise
+        return opened(other)
+    head = file.read(len(ARCHIVE_MAGIC))
+    if not is_archive(head):
+        file.seek(0)
+        return file
+    with file:
+        data = head + file.read()
+    return io.BytesIO(restored(data, str(path)).data)
+
+
+def size_of(path: Path) -> int:
+    """The bytes of a segment as it was written, 0 when it is gone. Raises JournalFault for an
+    archive that is damaged or of another version."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+            size = os.fstat(file.fileno()).st_size
+    except OSError:
+        other = _other_form(path)
+        return size_of(other) if path.suffix == _PLAIN and other.is_file() else 0
+    return plain_bytes(head, str(path)) if head.startswith(ARCHIVE_MAGIC) else size
+
+
+def version_in(path: Path) -> int:
+    """The version that a segment was written in; 0 for one that ends before it says so. Raises
+    JournalFault."""
+    return (_read(path, 0).data + bytes(len(OPENING)))[len(OPENING) - 1]
+
+
+def first_entries(path: Path, most: int) -> Iterator[Entry]:
+    """The first few entries of a segment; of an archive its first block alone is unpacked.
+
+    Raises JournalFault as `read_segment` does.
+    """
+    data, whole = _read(path, 1)
+    yield from islice(Segment(data, str(path), cut=whole).entries(), most)
 
 
 def read_journal(path: Path) -> Iterator[Entry]:
@@ -63,7 +177,7 @@ def read_journal(path: Path) -> Iterator[Entry]:
     Raises JournalFault when it cannot be read or is of another version, and, after the entries
     before it, when it is damaged in its middle.
     """
-    segment = _opened(path)
+    segment = read_segment(path)
     yield from segment.entries()
     if segment.damaged_at is not None:
         raise JournalFault(f"{path}: journal damaged at byte {segment.damaged_at}")
@@ -71,7 +185,7 @@ def read_journal(path: Path) -> Iterator[Entry]:
 
 def remember(paths: Sequence[Path]) -> Memory:
     """What these segments, oldest first, tell a new run. Raises JournalFault as `Segment` does."""
-    return recall(_opened(path) for path in reversed(paths))
+    return recall(read_segment(path) for path in reversed(paths))
 
 
 def left_in(folder: Path) -> Memory:
@@ -83,10 +197,12 @@ def left_in(folder: Path) -> Memory:
 def cut_torn_tail(path: Path) -> int:
     """Cut what a crash left half written off the end of a segment; the bytes cut.
 
-    A damaged segment stays as it is, for a person to look at. Raises JournalFault when it cannot be
-    read or is of another version.
+    A damaged segment stays as it is, for a person to look at; an archive has no torn tail. Raises
+    JournalFault when it cannot be read or is of another version.
     """
-    data = _read(path)
+    data = _bytes(path)
+    if is_archive(data):
+        return 0
     segment = Segment(data, str(path))
     for _ in segment.payloads():
         pass
@@ -267,8 +383,21 @@ class Journal:
         os.fdatasync(self._file)
         self._bytes = len(opening)
         self._sync_folder()
-        for old in segments(self._folder)[: -self._segments_kept]:
-            old.unlink()
+        self._forget_old()
+
+    def _forget_old(self) -> None:
+        """Keep as much as so many full segments weigh, the newest first: archives weigh little, so
+        they reach back further. Starts that follow each other at once leave many small ones: of
+        those only so many are kept."""
+        room = self._segment_bytes * (self._segments_kept - 1)
+        files = _FILES_A_SEGMENT * self._segments_kept
+        for old in reversed(segments(self._folder)[:-1]):
+            # A full one is a little larger than it should be.
+            room -= min(_weight(old), self._segment_bytes)
+            files -= 1
+            if room < 0 or files < 1:
+                for form in (old, _other_form(old)):
+                    form.unlink(missing_ok=True)
 
     def _sync_folder(self) -> None:
         """The new file's name is on disk too, not only its content."""

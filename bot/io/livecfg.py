@@ -25,6 +25,7 @@ import msgspec
 import structlog
 
 from bot.core import messages as m
+from bot.io.early import heard
 from bot.io.yamltext import FILE_BYTES_MAX
 
 POLL_S: Final = 1.0
@@ -83,9 +84,7 @@ class FileWatch:
 
     async def run(self) -> None:
         """Watch until cancelled. SIGHUP has every file read again, changed or not."""
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGHUP, self._hung_up.set)
-        try:
+        with heard(self._hung_up.set):
             while True:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._hung_up.wait(), self._poll_s)
@@ -95,8 +94,6 @@ class FileWatch:
                     self._log.info("config_asked_for", files=len(self._files))
                 for followed in self._files:
                     await followed.look(asked=asked)
-        finally:
-            loop.remove_signal_handler(signal.SIGHUP)
 
 
 class _Followed:

@@ -67,7 +67,11 @@ _ENTRIES: Final = msgspec.msgpack.Decoder(Entry)
 
 def framed(value: Head | Entry) -> bytes:
     """The frame of a head or an entry."""
-    payload = _ENCODER.encode(value)
+    return frame_of(_ENCODER.encode(value))
+
+
+def frame_of(payload: bytes) -> bytes:
+    """A payload behind its length and its checksum."""
     return _FRAME.pack(len(payload), zlib.crc32(payload)) + payload
 
 
@@ -139,7 +143,10 @@ class Segment:
     where a damaged frame begins that has whole ones after it; known once `entries` has ended.
     """
 
-    def __init__(self, data: bytes, name: str) -> None:
+    def __init__(self, data: bytes, name: str, *, cut: bool = True) -> None:
+        """cut: whether a frame that is not whole at the end may be one that a crash tore off; of a
+        damaged archive it is damage."""
+        self._cut = cut
         self._bytes = data
         self._data = memoryview(data)
         self.name = name
@@ -201,7 +208,8 @@ class Segment:
     def _look_past(self, at: int) -> None:
         """Tell a torn tail from damage: only damage has whole frames after it."""
         self._resumes_at = self._next_whole(at + 1)
-        self.damaged_at = None if self._resumes_at is None else at
+        torn = self._resumes_at is None and (self._cut or at >= len(self._data))
+        self.damaged_at = None if torn else at
 
     def _next_whole(self, at: int) -> int | None:
         """Where the first whole frame of an entry at or after `at` begins, None if none does."""

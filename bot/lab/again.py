@@ -17,16 +17,27 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
 from bot.core import messages as m
+from bot.core.observer import Observer
 from bot.core.reconfigure import Remake
 from bot.core.settings import TraderSettings
-from bot.io.journal import number_of
-from bot.io.records import OPENING, VERSION, Entry, JournalFault, Segment, entry_of
-from bot.lab.replay import MakeStrategy, Place, Relived, Run, newest_run, runs
+from bot.core.trader import Trader
+from bot.io.journal import number_of, read_segment, stands_at, version_in
+from bot.io.records import VERSION, Entry, JournalFault, entry_of
+from bot.lab.replay import (
+    EVENTS,
+    MakeStrategy,
+    Place,
+    Relived,
+    Run,
+    is_recording,
+    newest_run,
+    runs,
+)
 from venue.wire.names import MarketId
 
 EVENTS_SHOWN: Final = 5
@@ -123,10 +134,10 @@ def runs_meant(path: Path, *, every: bool) -> list[Run]:
         return sorted(runs(path), key=_first) if every else [newest_run(path)]
     if number_of(path) < 0:
         return [_alone(path)]
-    if not path.exists():
+    if stands_at(path) is None:
         raise JournalFault(f"{path}: no such journal")
     for run in runs(path.parent):
-        if path.name in [each.name for each in run.paths]:
+        if number_of(path) in [number_of(each) for each in run.paths]:
             return [run]
     raise JournalFault(f"{path}: the beginning of its run is no longer kept")
 
@@ -148,18 +159,14 @@ def _alone(path: Path) -> Run:
 
 def entries_of(run: Run) -> int:
     """How many whole entries its segments hold; nothing of them is decoded."""
-    return sum(sum(1 for _ in Segment(path.read_bytes(), str(path)).payloads())
-               for path in run.paths)  # fmt: skip
+    return sum(sum(1 for _ in read_segment(path).payloads()) for path in run.paths)
 
 
 def _payloads(paths: Sequence[Path]) -> Iterator[tuple[str, int, memoryview]]:
     """The entries as bytes: segment, number there from 1, payload. Raises JournalFault when one
     cannot be read, and, after the entries before it, for damage."""
     for path in paths:
-        try:
-            segment = Segment(path.read_bytes(), str(path))
-        except OSError as fault:
-            raise JournalFault(f"{path}: {fault.strerror}") from None
+        segment = read_segment(path)
         for number, payload in enumerate(segment.payloads(), 1):
             yield path.name, number, payload
         if segment.damaged_at is not None:
@@ -170,7 +177,7 @@ def _payloads(paths: Sequence[Path]) -> Iterator[tuple[str, int, memoryview]]:
 
 
 class Again:
-    """One run, lived again and compared. Make it, then `live` once. trader: the one that does."""
+    """One run, lived again and compared. Make it, then `live` once."""
 
     def __init__(
         self,
@@ -204,8 +211,12 @@ class Again:
             )
         self._run = run
         self._notes = notes and version_of(run) == VERSION
-        again = Relived(run, settings, make_strategy or _no_strategy, remake=remake)
-        self.trader = again.trader
+        self._lives: Observer | Trader
+        if is_recording(run):
+            self._lives = Observer(settings)
+        else:
+            again = Relived(run, settings, make_strategy or _no_strategy, remake=remake)
+            self._lives = again.trader
         self._made: list[m.Effect] = []
         self._at = 0
         self._raised = ""
@@ -214,6 +225,15 @@ class Again:
         self._before: deque[Happened] = deque(maxlen=EVENTS_SHOWN)
         self._newest: Happened | None = None
         self._frames: dict[MarketId, Happened] = {}
+
+    @property
+    def trader(self) -> Trader:
+        """The trader that lives it. Raises JournalFault for a recording, which had none."""
+        if isinstance(self._lives, Observer):
+            raise JournalFault(
+                f"{self._run.paths[0].parent}: a recording: nothing was traded in it"
+            )
+        return self._lives
 
     def live(
         self, until: Until = TO_THE_END, told: Callable[[int], None] = lambda _entries: None
@@ -234,7 +254,7 @@ class Again:
             self._effects,
             self._until_ns,
             time.process_time() - began_s,
-            str(self.trader.phase),
+            str(self._lives.phase),
             self._ended,
             self._notes,
             len(self._made) - self._at if difference is None and not self._ended else 0,
@@ -248,17 +268,19 @@ class Again:
         for done, (name, number, payload) in enumerate(_payloads(self._run.paths)):
             if done % TOLD_EVERY == 0:
                 told(done)
-            if self._at < len(self._made) and payload == encode(Entry(at_ns, self._made[self._at])):
+            whole = bytes(payload)
+            # Compared as bytes: an effect is decoded only where it is another one.
+            if self._at < len(self._made) and whole == encode(Entry(at_ns, self._made[self._at])):
                 self._same()
                 continue
-            entry = entry_of(bytes(payload), name)
+            entry = entry_of(whole, name)
             message = entry.message
             begun = begun or type(message) is m.Started
             if not begun:
                 continue
-            if not isinstance(message, m.Event):
-                if not self._is_same(message):
-                    return self._difference(message)
+            if type(message) not in EVENTS:
+                if not self._is_same(cast(m.Effect, message)):
+                    return self._difference(cast(m.Effect, message))
                 continue
             # Answers after the end are kept by the loop and not given to the trader.
             if self._at < len(self._made) and not (self._ended and not self._at):
@@ -268,7 +290,7 @@ class Again:
                 self._made, self._at = [], 0
                 return None
             at_ns = entry.at_ns
-            self._receive(Happened(place, self._events + 1, at_ns, message))
+            self._receive(Happened(place, self._events + 1, at_ns, cast(m.Event, message)))
         return None
 
     def _receive(self, happened: Happened) -> None:
@@ -282,7 +304,7 @@ class Again:
                 self._frames[event.market_id] = happened
         self._at, self._raised = 0, ""
         try:
-            self._made = self.trader.receive(event, happened.at_ns)
+            self._made = self._lives.receive(event, happened.at_ns)
         except Exception as fault:  # noqa: BLE001 - the boundary that the loop had then
             self._made, self._raised = [], f"{type(fault).__name__}: {fault}"
         if not self._notes:
@@ -304,7 +326,7 @@ class Again:
                 return True
             return False
         # A drain that took too long: the loop gave up and wrote what the trader had left.
-        if isinstance(then, m.Finished) and then == self.trader.left_over():
+        if isinstance(then, m.Finished) and then == self._lives.left_over():
             self._ended = True
             return True
         return False
@@ -344,8 +366,7 @@ def _market_of(effect: m.Effect | None) -> MarketId | None:
 
 def version_of(run: Run) -> int:
     """The version of the journal that a run begins in."""
-    with run.paths[0].open("rb") as file:
-        return file.read(len(OPENING))[-1]
+    return version_in(run.paths[0])
 
 
 def differing(then: m.Effect | None, now: m.Effect | None) -> tuple[str, ...]:

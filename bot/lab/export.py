@@ -1,43 +1,34 @@
-"""Turns journals into four tables of comma-separated values: books, prints, requests and fills.
+"""Turns journals into tables: rungs, books, prints, requests and fills.
 
 Every row says which run it is of and when it reached the bot. Prices are canonical YES cents, times
-nanoseconds, sizes shares. A file appears once it is whole: one that was there before is replaced.
+nanoseconds, sizes shares. Books and prints say what of them was ours (`bot.lab.mine`), which is
+known only once the whole journal was read: it is read twice.
 
 Source: docs/lab.md; design, law 7.
 """
 
-import csv
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
 from bot.core import messages as m
-from bot.io.journal import segments
-from bot.io.records import Entry, JournalFault, Segment
+from bot.io.journal import read_segment, segments, stands_at
+from bot.io.records import Entry, JournalFault
+from bot.lab.mine import Mine
+from bot.lab.sheets import Row, opened
 from venue.wire import instant, model
 from venue.wire.money import Outcome, Side, book_side, canonical
 from venue.wire.names import MarketId, OrderId, Ticker
 
-COLUMNS: Final = {
-    "books": "run at_ns ts_ns source market_id ticker bid bid_qty ask ask_qty bids asks",
-    "prints": "run at_ns ts_ns market_id ticker trade_id price qty taker_bought_yes",
-    "requests": "run request_id at_ns answered_ns request market_id ticker order_id "
-    "client_order_id side price qty again key why answer status code reason order_status "
-    "remaining_qty filled_qty tokens_left",
-    "fills": "run at_ns created_ns fill_id trade_id order_id market_id ticker side price qty "
-    "fee_cents liquidity",
-}
-"""The tables and their columns, in order."""
-
-Row = dict[str, Any]
+Add = Callable[[str, Row], None]
 
 
 class Exported(msgspec.Struct, frozen=True):
     """How many rows each table got. damage: what could not be read, a line for each segment."""
 
+    rungs: int
     books: int
     prints: int
     requests: int
@@ -45,26 +36,28 @@ class Exported(msgspec.Struct, frozen=True):
     damage: tuple[str, ...]
 
 
-def export_csv(paths: Sequence[Path], folder: Path) -> Exported:
-    """Write the tables of these segments, oldest first, into a folder, which is made if need be.
+def export(paths: Sequence[Path], folders: Mapping[str, Path]) -> Exported:
+    """Write the tables of these segments, oldest first. folders: as those of `sheets.opened`.
 
     A damaged segment gives what stands before its damage. Raises JournalFault for a segment that is
-    none or of a version that is not known, and OSError when the folder cannot be written.
+    none or of a version that is not known, LibraryFault as `sheets.opened` does, and OSError when a
+    folder cannot be written.
     """
+    with opened(folders) as sheets:
+        damage = tell(paths, sheets.add)
+    return Exported(**sheets.rows, damage=damage)
+
+
+def tell(paths: Sequence[Path], add: Add) -> tuple[str, ...]:
+    """Give every row of every table to `add`, with the table's name. What could not be read, a line
+    for each segment. Raises JournalFault as `export` does."""
     damage: list[str] = []
-    tickers = _tickers(paths)
-    folder.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as parts:
-        with ExitStack() as files:
-            tables = {name: _Table(folder / f"{name}.csv", files, parts) for name in COLUMNS}
-            reader = _Reader(tables, tickers)
-            for entry in _entries(paths, damage):
-                reader.take(entry)
-            reader.end_run()
-        for table in tables.values():
-            table.keep()
-    rows = {name: table.rows for name, table in tables.items()}
-    return Exported(**rows, damage=tuple(damage))
+    known = _known(paths)
+    reader = _Reader(add, known)
+    for entry in _entries(paths, damage):
+        reader.take(entry)
+    reader.end_run()
+    return tuple(damage)
 
 
 def segments_meant(path: Path) -> list[Path]:
@@ -73,61 +66,69 @@ def segments_meant(path: Path) -> list[Path]:
     Raises JournalFault when there is none.
     """
     found = segments(path) if path.is_dir() else [path]
-    if not found or not all(each.is_file() for each in found):
+    if not found or stands_at(found[0]) is None:
         raise JournalFault(f"{path}: no journal here; name the state directory of a run")
     return found
 
 
 def _entries(paths: Sequence[Path], damage: list[str]) -> Iterator[Entry]:
     for path in paths:
-        segment = Segment(path.read_bytes(), str(path))
+        segment = read_segment(path)
         yield from segment.entries()
         if segment.damaged_at is not None:
             damage.append(f"{path}: journal damaged at byte {segment.damaged_at}")
 
 
-def _tickers(paths: Sequence[Path]) -> dict[MarketId, Ticker]:
-    """The rungs that any read of the series showed: a frame names its market by id alone."""
-    found: dict[MarketId, Ticker] = {}
-    for entry in _entries(paths, []):
-        message = entry.message
-        if isinstance(message, m.Replied) and isinstance(message.answer, m.Done):
+class _Known:
+    """What has to be known of a journal before its rows can be told.
+
+    tickers: of every rung that a read of the series showed, for a frame names its market by id
+    alone. mine: our orders, by the run; several runs on one account share them. rungs: as shown
+    last, by run. winners: what rungs paid.
+    """
+
+    def __init__(self) -> None:
+        self.tickers: dict[MarketId, Ticker] = {}
+        self.mine: dict[str, Mine] = {"": Mine()}
+        self.rungs: dict[str, dict[MarketId, tuple[model.Event, model.Market]]] = {"": {}}
+        self.winners: dict[tuple[str, str], str] = {}
+        self._run = ""
+
+    def take(self, message: m.Event | m.Effect) -> None:
+        """An entry."""
+        if isinstance(message, m.Started):
+            before, self._run = self._run, message.boot_nonce
+            self.mine[self._run] = Mine() if message.new_account else self.mine[before]
+            self.rungs[self._run] = {}
+        elif isinstance(message, m.Noted) and message.name == "rung_settled":
+            fields = message.fields
+            self.winners[self._run, str(fields["market_id"])] = str(fields["winner"])
+        elif isinstance(message, m.Replied) and isinstance(message.answer, m.Done):
             body = message.answer.body
             if isinstance(body, m.SeriesShown):
-                found |= {rung.market_id: rung.ticker for e in body.events for rung in e.markets}
-    return found
+                for event in body.events:
+                    for rung in event.markets:
+                        self.tickers[rung.market_id] = rung.ticker
+                        self.rungs[self._run][rung.market_id] = event, rung
+        self.mine[self._run].take(message)
 
 
-class _Table:
-    """One file, written beside its place until it is whole."""
-
-    def __init__(self, path: Path, files: ExitStack, parts: ExitStack) -> None:
-        self._path = path
-        self._part = path.with_suffix(".csv.part")
-        parts.callback(self._part.unlink, missing_ok=True)
-        file = files.enter_context(self._part.open("w", encoding="utf-8", newline=""))
-        columns = COLUMNS[path.stem].split()
-        self._writer = csv.DictWriter(file, columns, lineterminator="\n")
-        self._writer.writeheader()
-        self.rows = 0
-
-    def add(self, row: Row) -> None:
-        """One more row; a column that it does not name stays empty."""
-        self._writer.writerow(row)
-        self.rows += 1
-
-    def keep(self) -> None:
-        """It is whole: into its place."""
-        self._part.replace(self._path)
+def _known(paths: Sequence[Path]) -> _Known:
+    known = _Known()
+    for entry in _entries(paths, []):
+        known.take(entry.message)
+    return known
 
 
 class _Reader:
     """Follows the entries and adds the rows that they make."""
 
-    def __init__(self, tables: dict[str, _Table], tickers: dict[MarketId, Ticker]) -> None:
-        self._tables = tables
-        self._tickers = tickers
+    def __init__(self, add: Add, known: _Known) -> None:
+        self._add = add
+        self._known = known
+        self._tickers = known.tickers
         self._run = ""
+        self._begin_run("")
         self._asked: dict[int, Row] = {}
         self._orders: dict[OrderId, tuple[MarketId, Outcome, Side]] = {}
         self._fills: set[str] = set()
@@ -138,24 +139,34 @@ class _Reader:
         if isinstance(message, m.BookSeen):
             self._book(entry.at_ns, message, "channel")
         elif isinstance(message, m.TradeSeen):
-            self._tables["prints"].add(
-                self._of(entry.at_ns, message.market_id)
-                | {"ts_ns": message.ts_ns, "trade_id": message.trade_id, "price": message.price}
-                | {"qty": message.size, "taker_bought_yes": int(message.taker_bought_yes)}
-            )
+            row = self._of(entry.at_ns, message.market_id)
+            row |= {"ts_ns": message.ts_ns, "trade_id": message.trade_id, "price": message.price}
+            row |= {"qty": message.size, "taker_bought_yes": message.taker_bought_yes}
+            self._add("prints", row | {"own": self._mine.role(message.trade_id)})
         elif isinstance(message, m.Send):
             self._sent(entry.at_ns, message)
         elif isinstance(message, m.Replied):
             self._replied(entry.at_ns, message)
         elif isinstance(message, m.Started):
             self.end_run()
-            self._run = message.boot_nonce
+            self._begin_run(message.boot_nonce)
 
     def end_run(self) -> None:
         """No answer comes any more."""
         for row in self._asked.values():
-            self._tables["requests"].add(row | {"answer": "none"})
+            self._add("requests", row | {"answer": "none"})
         self._asked.clear()
+
+    def _begin_run(self, nonce: str) -> None:
+        self._run = nonce
+        self._mine = self._known.mine[nonce]
+        for market_id, (event, rung) in self._known.rungs[nonce].items():
+            row: Row = {"run": nonce, "market_id": market_id, "ticker": rung.ticker}
+            row |= {"event_ticker": event.event_ticker, "series_ticker": event.series_ticker}
+            row |= {"strike": rung.strike_value, "strike_unit": rung.strike_unit}
+            row["resolution_ns"] = instant.to_ns(event.resolution_date)
+            row["winner"] = self._known.winners.get((nonce, market_id))
+            self._add("rungs", row)
 
     def _of(self, at_ns: int, market_id: MarketId) -> Row:
         ticker = self._tickers.get(market_id, "")
@@ -164,10 +175,12 @@ class _Reader:
     def _book(self, at_ns: int, seen: m.BookSeen, source: str) -> None:
         row = self._of(at_ns, seen.market_id) | {"ts_ns": seen.ts_ns, "source": source}
         for name, levels in (("bid", seen.bids), ("ask", seen.asks)):
-            row[f"{name}s"] = " ".join(f"{price}x{size}" for price, size in levels)
+            row[f"{name}s"] = levels
             if levels:
                 row[name], row[f"{name}_qty"] = levels[0]
-        self._tables["books"].add(row)
+        others = self._mine.without(seen)
+        row |= {"own_bids": others.mine_bids, "own_asks": others.mine_asks}
+        self._add("books", row | {"own_fits": others.fits})
 
     # --- requests ---------------------------------------------------------------------------------
 
@@ -180,7 +193,7 @@ class _Reader:
             order = request.order
             row |= self._order(order.market_id, order.outcome, order.side, order.price)
             row |= {"qty": order.qty, "client_order_id": order.client_order_id}
-            row["again"] = int(request.again)
+            row["again"] = request.again
         elif isinstance(request, m.AmendResting | m.CancelResting | m.ReadOrder):
             known = self._orders.get(request.order_id)
             row["order_id"] = request.order_id
@@ -215,7 +228,7 @@ class _Reader:
                 shown = answer.body.order
                 row |= {"order_id": shown.order_id, "order_status": shown.status.value}
                 row |= {"remaining_qty": shown.remaining_qty, "filled_qty": shown.filled_qty}
-            self._tables["requests"].add(row)
+            self._add("requests", row)
         if isinstance(answer, m.Done):
             self._shown(at_ns, answer.body)
 
@@ -253,7 +266,7 @@ class _Reader:
         own = _own(fill.outcome, fill.side)
         if own is not None:
             row |= {"side": book_side(*own).value, "price": canonical(own[0], fill.outcome_price)}
-        self._tables["fills"].add(row)
+        self._add("fills", row)
 
 
 def _own(outcome: model.ShownOutcome, side: model.ShownSide) -> tuple[Outcome, Side] | None:

@@ -16,8 +16,8 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.outbox import kind_of
-from bot.io.journal import segments
-from bot.io.records import Entry, JournalFault, Segment
+from bot.io.journal import number_of, read_segment, segments
+from bot.io.records import Entry, JournalFault
 from bot.lab.replay import Place, Placed, Run, placed_entries, runs
 from venue.wire.model import Order as ShownOrder
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side, book_side, canonical
@@ -105,10 +105,14 @@ class Lives:
         before the damage taken in."""
         self._read(placed_entries(run.paths), run.started.boot_nonce)
 
+    def read_entries(self, entries: Iterable[Placed], nonce: str) -> None:
+        """Take in these entries of a run, in order. nonce: of the run. Raises what they raise."""
+        self._read(entries, nonce)
+
     def read_fragment(self, paths: Sequence[Path]) -> None:
         """Take in the segments of a run whose beginning is no longer kept, before all others: what
         rested or was under way then, and what came after. Raises JournalFault as `read` does."""
-        head = Segment(paths[0].read_bytes(), str(paths[0])).head
+        head = read_segment(paths[0]).head
         asked: _Asked = {}
         if head is not None:
             for intent in head.open_intents:
@@ -322,8 +326,8 @@ def lives_of(state: Path) -> Told:
     """
     kept, damage = _readable(runs(state))
     lives = Lives()
-    oldest = kept[0].paths[0] if kept else None
-    before = list(takewhile(lambda path: path != oldest, segments(state)))
+    oldest = number_of(kept[0].paths[0]) if kept else -1
+    before = list(takewhile(lambda path: number_of(path) != oldest, segments(state)))
     try:
         if before and not damage:
             lives.read_fragment(before)

@@ -11,26 +11,30 @@ Source: design, laws 2 and 7; docs/accounting.md.
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Final, cast, get_args
 
 import msgspec
 
 from bot.core import messages as m
 from bot.core.candidate import Candidate
+from bot.core.observer import RECORDING
 from bot.core.reconfigure import Remake
 from bot.core.settings import BudgetSettings, TraderSettings
 from bot.core.spend import Purse
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
-from bot.io.journal import read_journal, segments
-from bot.io.records import Entry, JournalFault
+from bot.io.journal import first_entries, read_journal, read_segment, segments
+from bot.io.records import Entry, JournalFault, entry_of
 from bot.io.watched import Retold, interruptions
 from venue.wire.names import Ticker
 
 _BEGINS_WITHIN: Final = 64
 """A run begins a segment of its own: its `Started` is among the first entries there."""
+
+EVENTS: Final = frozenset(get_args(m.Event))
+"""The kinds of what the trader takes in: to look a kind up is ten times cheaper than to compare it
+with each of them."""
 
 MakeStrategy = Callable[[], Strategy]
 
@@ -78,6 +82,12 @@ class Retelling(msgspec.Struct, frozen=True):
     events: int
 
 
+def is_recording(run: Run) -> bool:
+    """Whether an observer had the run, which trades nothing, and no trader."""
+    configured = run.started.configured
+    return configured is not None and configured.strategy.name == RECORDING
+
+
 def retell(
     state: Path,
     settings: TraderSettings,
@@ -118,13 +128,15 @@ class Relived:
         which must answer as the strategy does. Raises JournalFault as `steps` does, and when the
         strategy that it was made with cannot be made."""
         self.run = run
-        interrupted = interruptions(each.entry.message for each in entries_ahead(run.paths))
+        interrupted = interruptions(each.message for each in entries_with(_OVERRAN, run.paths))
         calls: dict[Ticker, int] = {}
 
         def retold(make: MakeStrategy) -> MakeStrategy:
             return lambda: around(Retold(make, interrupted, calls))
 
         configured = run.started.configured
+        if is_recording(run):
+            raise JournalFault(f"{run.paths[0].parent}: a recording: nothing was traded in it")
         if configured is not None and remake is not None:
             settings = configured.settings
             make_strategy = _made_again(remake, configured.strategy)
@@ -138,9 +150,10 @@ class Relived:
             remake=None if remake is None else lambda choice: retold(remake(choice)),
         )
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self, last: int | None = None) -> Iterator[Step]:
         """The events, in order, each once its effects were found to be those of then. When one is
-        given out, the trader has taken it in and nothing after it.
+        given out, the trader has taken it in and nothing after it. last: the event of that number
+        ends it, whatever came of it then.
 
         Raises JournalFault when the journal cannot be read, and when the run had another
         configuration or another program.
@@ -149,12 +162,14 @@ class Relived:
         made: deque[m.Effect] = deque()
         for placed in placed_entries(self.run.paths):
             message = placed.entry.message
-            if isinstance(message, m.Event):
+            if type(message) in EVENTS:
                 if step is not None:
                     yield step
-                effects = self._receive(message, placed.entry.at_ns)
+                effects = self._receive(cast(m.Event, message), placed.entry.at_ns)
                 made = deque(each for each in effects if not isinstance(each, _TELLING))
                 step = Step(placed, tuple(effects))
+                if placed.number == last:
+                    break
             elif not isinstance(message, _TELLING) and (not made or made.popleft() != message):
                 raise JournalFault(
                     f"{self.run.paths[0].parent}: with this configuration or program the run takes "
@@ -218,7 +233,7 @@ def runs(state: Path) -> Iterator[Run]:
         raise JournalFault(f"{state}: no journal here; name the state directory of a run")
     end = len(paths)
     for place in reversed(range(len(paths))):
-        for entry in islice(read_journal(paths[place]), _BEGINS_WITHIN):
+        for entry in first_entries(paths[place], _BEGINS_WITHIN):
             if isinstance(entry.message, m.Started):
                 yield Run(tuple(paths[place:end]), entry.message, entry.at_ns)
                 end = place
@@ -233,7 +248,7 @@ def placed_entries(paths: Sequence[Path], *, from_the_start: bool = True) -> Ite
         for at, entry in enumerate(read_journal(path), 1):
             begun = begun or isinstance(entry.message, m.Started)
             if begun:
-                number += isinstance(entry.message, m.Event)
+                number += type(entry.message) in EVENTS
                 yield Placed(Place(path.name, at), entry, number)
 
 
@@ -244,9 +259,27 @@ def entries_ahead(paths: Sequence[Path]) -> Iterator[Placed]:
         yield from placed_entries(paths)
 
 
+def entries_with(word: bytes, paths: Sequence[Path]) -> Iterator[Entry]:
+    """The entries whose bytes hold a word, such as the name of their kind, up to the first damage;
+    of the others nothing is decoded."""
+    with suppress(JournalFault):
+        for path in paths:
+            segment = read_segment(path)
+            for payload in segment.payloads():
+                whole = bytes(payload)
+                if word in whole:
+                    yield entry_of(whole, path.name)
+            if segment.damaged_at is not None:
+                return
+
+
+_OVERRAN: Final = m.StrategyOverran.__name__.encode()
+_READS_SERIES: Final = m.ReadSeries.__name__.encode()
+
+
 def _series_asked_for(paths: Sequence[Path]) -> Iterator[Ticker]:
     """The series that the run traded: a tape brings its own."""
-    for placed in entries_ahead(paths):
-        message = placed.entry.message
+    for entry in entries_with(_READS_SERIES, paths):
+        message = entry.message
         if isinstance(message, m.Send) and isinstance(message.request, m.ReadSeries):
             yield message.request.series_ticker

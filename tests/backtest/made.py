@@ -4,10 +4,9 @@ import gzip
 import json
 
 from bot.core import messages as m
-from bot.core.imagined import Bound
 from bot.lab.backtest.exchange import Exchange
 from bot.lab.backtest.run import closes_ns
-from bot.lab.backtest.terms import Latency, Terms
+from bot.lab.backtest.terms import Latency, Reading, Terms
 from venue.crowd.tape import decode_record, read_tape
 from venue.wire import codec
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -86,7 +85,7 @@ def configured(folder, strategy):
 class Counter:
     """An exchange that plays a tape up to where it is told, and one customer at its counter."""
 
-    def __init__(self, folder, bound=Bound.AVERSE, terms=PROMPT):
+    def __init__(self, folder, bound=Reading.AVERSE, terms=PROMPT):
         tape = read_tape(folder)
         self.records = [decode_record(line) for line in tape.lines]
         self.exchange = Exchange(tape, terms, bound, closes_ns(tape), START_NS - NS_PER_SECOND)

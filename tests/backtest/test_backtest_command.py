@@ -65,20 +65,21 @@ def ran(folder, config, *options):
     return CliRunner().invoke(app, ["backtest", *options])
 
 
-def test_both_bounds_stand_side_by_side_as_json(tmp_path, folder):
+def test_all_readings_of_the_queue_stand_side_by_side_as_json(tmp_path, folder):
     done = ran(folder, configured(tmp_path, "fixed_spread"), "--json")
     assert done.exit_code == 0
     told = json.loads(done.stdout)
     assert told["whole"] is True
-    assert [row["bound"] for row in told["results"]] == ["averse", "likely"]
+    assert [row["bound"] for row in told["results"]] == ["averse", "likely", "kind"]
     assert all(row["settled"] == "outcome" for row in told["results"])
 
 
-def test_the_table_has_a_row_for_each_bound_and_says_what_the_tape_cannot_show(tmp_path, folder):
+def test_the_table_has_a_row_for_each_reading_and_says_what_the_tape_cannot_show(tmp_path, folder):
     done = ran(folder, configured(tmp_path, "fixed_spread"))
     assert done.exit_code == 0
     lines = done.stdout.splitlines()
-    assert [line.split()[:2] for line in lines[1:3]] == [["tape", "averse"], ["tape", "likely"]]
+    read = [["tape", "averse"], ["tape", "likely"], ["tape", "kind"]]
+    assert [line.split()[:2] for line in lines[1:4]] == read
     assert "tape: replayed history does not react to us: no result about size" in lines
 
 
@@ -107,6 +108,7 @@ def test_a_strategy_that_opens_the_data_has_no_result(tmp_path, folder):
     [
         (("--latency", "fast"), "fast: want whole milliseconds"),
         (("--maker-fee", "7%"), "not a fee rate"),
+        (("--readings", "averse,bold"), "averse,bold: want some of averse, likely, kind"),
     ],
 )
 def test_an_option_that_cannot_be_ends_with_2(tmp_path, folder, options, said):
@@ -124,4 +126,4 @@ def test_a_folder_without_tapes_ends_with_2(tmp_path):
 def test_the_first_records_alone_are_marked_at_the_last_middle(tmp_path, folder):
     done = ran(folder, configured(tmp_path, "fixed_spread"), "--records", "10", "--json")
     rows = json.loads(done.stdout)["results"]
-    assert [(row["records"], row["settled"]) for row in rows] == [(10, "mid")] * 2
+    assert [(row["records"], row["settled"]) for row in rows] == [(10, "mid")] * 3

@@ -3,8 +3,7 @@
 import pytest
 
 from bot.core import messages as m
-from bot.core.imagined import Bound
-from bot.lab.backtest.terms import Terms
+from bot.lab.backtest.terms import Reading, Terms
 from tests.backtest.made import PROMPT, Counter, book, ns, trade, written
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
@@ -29,9 +28,11 @@ CANCELS = [
     ("bound", "after_one", "after_both"),
     [
         # All thirty cancelled behind us: 20 of 30 trade, then 10 before us and 10 of ours.
-        (Bound.AVERSE, 0, 10),
+        (Reading.AVERSE, 0, 10),
         # Half of them before us: 15 trade and 5 of ours, then the 7 that are left.
-        (Bound.LIKELY, 5, 12),
+        (Reading.LIKELY, 5, 12),
+        # All of them before us: nobody is left there, and the first print fills all of ours.
+        (Reading.KIND, 12, 12),
     ],
 )
 def test_a_print_fills_us_once_those_before_us_are_used_up(tmp_path, bound, after_one, after_both):
@@ -56,7 +57,7 @@ def test_a_higher_exponent_lets_more_cancels_fall_on_the_longer_part(tmp_path):
     filled = []
     for power in (1.0, 3.0):
         terms = Terms(power=power)
-        counter = Counter(written(tmp_path / "t", records), Bound.LIKELY, terms)
+        counter = Counter(written(tmp_path / "t", records), Reading.LIKELY, terms)
         counter.play(0)
         counter.buys(40, 10, at=1)
         counter.play(4)
@@ -71,7 +72,7 @@ def test_traded_shares_are_not_taken_for_cancelled_ones_as_well(tmp_path):
         book(2, [[40, 20]], ASKS),
         trade(3, 40, 21, "no"),
     ]
-    counter = Counter(written(tmp_path / "t", records), Bound.LIKELY)
+    counter = Counter(written(tmp_path / "t", records), Reading.LIKELY)
     counter.play(0)
     counter.buys(40, 10, at=1)
     counter.play(3)
@@ -183,7 +184,9 @@ def test_an_amend_to_a_price_of_others_takes(tmp_path):
     assert counter.fills == [(45, 5, 9)]
 
 
-@pytest.mark.parametrize(("bound", "filled"), [(Bound.AVERSE, 0), (Bound.LIKELY, 5)])
+@pytest.mark.parametrize(
+    ("bound", "filled"), [(Reading.AVERSE, 0), (Reading.LIKELY, 5), (Reading.KIND, 5)]
+)
 def test_where_only_trades_were_recorded_the_averse_bound_fills_through_our_price_alone(
     tmp_path, bound, filled
 ):
@@ -199,6 +202,21 @@ def test_where_only_trades_were_recorded_the_averse_bound_fills_through_our_pric
     assert sum(qty for _, qty, _ in counter.fills) == filled
     counter.play(3)
     assert sum(qty for _, qty, _ in counter.fills) == filled + 3
+
+
+@pytest.mark.parametrize(
+    ("bound", "filled"), [(Reading.AVERSE, 0), (Reading.LIKELY, 0), (Reading.KIND, 5)]
+)
+def test_where_only_trades_were_recorded_the_kind_reading_has_nobody_before_us(
+    tmp_path, bound, filled
+):
+    # Sold at 50, so the middle is 51; 300 are made up at 50.
+    records = [trade(0, 50, 1, "no"), trade(2, 50, 5, "no")]
+    counter = Counter(written(tmp_path / "t", records), bound)
+    counter.play(0)
+    counter.buys(50, 8, at=1)
+    counter.play(2)
+    assert sum(qty for _, qty, _ in counter.fills) == filled
 
 
 def test_depth_that_is_made_up_never_comes_to_us(tmp_path):

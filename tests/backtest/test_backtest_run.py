@@ -3,12 +3,11 @@
 import pytest
 
 from bot.config import finish, read_draft
-from bot.core.imagined import Bound
 from bot.core.strategy import Quote, Strategy
 from bot.lab.backtest.account import Account, DoesNotClose
-from bot.lab.backtest.run import Backtest, backtest
+from bot.lab.backtest.run import Backtest, backtest, distinct
 from bot.lab.backtest.tapes import tape_folders, winners
-from bot.lab.backtest.terms import Latency, Terms
+from bot.lab.backtest.terms import Latency, Reading, Terms
 from tests.backtest.made import PROMPT, book, configured, top, trade, written
 from venue.crowd.tape import TapeFault, read_tape
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -57,13 +56,15 @@ def made():
     return Bids(Bids.Params())
 
 
-def played(folder, settings, bound=Bound.AVERSE, terms=PROMPT, **told):
+def played(folder, settings, bound=Reading.AVERSE, terms=PROMPT, **told):
     """What came of a tape."""
     tape = read_tape(folder)
     return backtest(tape, settings, made, bound, terms, winners(tape, folder), **told)
 
 
-@pytest.mark.parametrize(("bound", "qty"), [(Bound.AVERSE, 10), (Bound.LIKELY, 12)])
+@pytest.mark.parametrize(
+    ("bound", "qty"), [(Reading.AVERSE, 10), (Reading.LIKELY, 12), (Reading.KIND, 12)]
+)
 @pytest.mark.parametrize(("outcome", "pays"), [("yes", 100), ("no", 0)])
 def test_the_whole_trader_earns_what_is_reckoned_by_hand(
     tmp_path, settings, bound, qty, outcome, pays
@@ -109,7 +110,7 @@ def test_a_book_reaches_the_strategy_no_sooner_than_the_channel_takes(tmp_path, 
             return strategies[-1]
 
         terms = Terms(latency=Latency(NS_PER_MS), feed_ns=feed_ms * NS_PER_MS)
-        Backtest(read_tape(folder), settings, make, Bound.AVERSE, terms).run()
+        Backtest(read_tape(folder), settings, make, Reading.AVERSE, terms).run()
         # now_s counts from the start, a second before the first record.
         first_s = min(now_s for now_s, bids, _ in strategies[0].seen if bids[:1] == ((41, 30),))
         assert first_s >= 21 + feed_ms / 1000
@@ -121,7 +122,7 @@ def test_the_same_seed_gives_the_same_result_and_another_one_other_latencies(tmp
 
     def answers(seed):
         terms = Terms(latency=Latency(30 * NS_PER_MS, 0.5), seed=seed)
-        run = Backtest(tape, settings, made, Bound.LIKELY, terms).run()
+        run = Backtest(tape, settings, made, Reading.LIKELY, terms).run()
         return run.exchange.account.fills, run.trader.report(run.now_ns)
 
     assert answers(1) == answers(1)
@@ -148,6 +149,25 @@ def test_a_rung_between_brackets_pays_when_one_above_it_did(tmp_path):
     tape = read_tape(folder)
     paid = winners(tape, folder)
     assert [paid[rung.market_id] for rung in tape.rungs] == [Outcome.YES, Outcome.YES, Outcome.NO]
+
+
+def test_best_prices_are_played_once_for_all_readings_and_come_to_the_same(tmp_path, settings):
+    rows = [
+        top(4 * second + place, strike, 24 + second % 3, 26 + second % 3)
+        for second in range(8)
+        for place, strike in enumerate("1234")
+    ]
+    folder = written(tmp_path / "t", rows, rungs=dict.fromkeys("1234", "no"))
+    tape = read_tape(folder)
+    assert distinct(tape, tuple(Reading)) == {Reading.AVERSE: tuple(Reading)}
+    came = [played(folder, settings, reading) for reading in Reading]
+    assert len({(row.net_millicents, row.fills, row.events) for row in came}) == 1
+
+
+def test_every_reading_of_books_is_played(tmp_path):
+    tape = read_tape(written(tmp_path / "t", FLOW))
+    wanted = (Reading.AVERSE, Reading.KIND)
+    assert distinct(tape, wanted) == {reading: (reading,) for reading in wanted}
 
 
 def test_a_folder_of_tapes_gives_each_of_them_and_one_without_is_refused(tmp_path):

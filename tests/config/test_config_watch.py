@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 from bot.core import messages as m
+from bot.io.early import remembered
 from bot.io.livecfg import FileWatch
 
 pytestmark = pytest.mark.anyio
@@ -178,3 +179,14 @@ async def test_the_signal_is_given_back_when_the_watch_ends(tmp_path):
     with anyio.move_on_after(0.05):
         await FileWatch([Kept(tmp_path / "bot.yaml")], poll_s=0.02).run()
     assert signal.getsignal(signal.SIGHUP) == before
+
+
+async def test_a_signal_before_the_watch_begins_has_the_files_read_once_it_does(tmp_path):
+    file = Kept(tmp_path / "bot.yaml")
+    with remembered():
+        os.kill(os.getpid(), signal.SIGHUP)
+        with anyio.move_on_after(0.3):
+            await FileWatch([file], poll_s=0.02, settle_s=0.05).run()
+        assert file.judged == [b"first\n"]
+        # The run is over, its records are being written.
+        os.kill(os.getpid(), signal.SIGHUP)

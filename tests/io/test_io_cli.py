@@ -59,6 +59,19 @@ def test_a_wrong_configuration_ends_with_2_and_every_fault_on_stderr(tmp_path):
         assert done.stdout == ""
 
 
+def test_a_sighup_before_anything_was_read_does_not_end_the_bot(tmp_path):
+    path = tmp_path / "x.yaml"
+    os.mkfifo(path)
+    command = [sys.executable, "-m", "bot", "run", str(path)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as bot:
+        with path.open("w") as config:  # opens once the bot reads
+            bot.send_signal(signal.SIGHUP)
+            config.write("nothing: true\n")
+        _, told = bot.communicate(timeout=PATIENCE_S)
+    assert bot.returncode == 2
+    assert b"nothing: no such key" in told
+
+
 EXTERNAL = """\
 series: X
 venue: {{base_url: "http://127.0.0.1:{port}/v1", key_file: maker.key}}

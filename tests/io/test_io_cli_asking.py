@@ -255,7 +255,8 @@ def test_everything_that_a_script_may_want_comes_as_json():
 
 
 @pytest.mark.parametrize(
-    ("line", "wanted"), [("bot re", "reaper replay reset resume"), ("bot pla", "plan")]
+    ("line", "wanted"),
+    [("bot re", "reaper record replay report reset resume"), ("bot pla", "plan")],
 )
 def test_bash_completes_commands(tmp_path, line, wanted):
     script = tmp_path / "bot.bash"

@@ -1,5 +1,6 @@
 """Claims about the metrics: what the report and the shell know is shown, and nothing may grow."""
 
+import ast
 import asyncio
 
 import httpx
@@ -8,15 +9,18 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bot.core import messages as m
-from bot.core.report import BreakerReport, ConfigReport, Report
+from bot.core.life import Finding
+from bot.core.report import BreakerReport, ConfigReport, ProfitReport, ProfitRow, Report
 from bot.core.strategy import EventView, Quotes, Strategy
 from bot.io.heartbeat import REAPER, Heartbeat
 from bot.io.journal import Journal
 from bot.io.metrics import COUNTED, FAMILIES, TIMED, Metrics, text_of
+from bot.io.metrics_notes import FINDINGS, NOTES
 from bot.io.metrics_tally import Surroundings
 from bot.io.shown import Shown
 from bot.io.status import REAPER_HEADER, make_app
 from bot.io.watched import Watch
+from tests.house.tree import python_files
 from tests.io.samples import ORDER_ID, RUNG, create, report, sent
 from tests.strategies import views
 from venue.wire.money import BookSide, Price, Qty
@@ -154,6 +158,53 @@ def test_a_flood_of_new_names_does_not_become_a_flood_of_series():
     assert sum(name == "laddermaker_notes_total" for name, _ in samples(metrics)) == 200
 
 
+@pytest.mark.parametrize("call", ["note", "find"])
+def test_everything_that_the_trader_may_note_is_counted_from_the_start(call):
+    known = FINDINGS if call == "find" else {name for _, name in NOTES}
+    place = {"note": 1, "find": 0}[call]
+    named = [
+        node.args[place].value
+        for path in python_files("bot/core")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == call
+        and len(node.args) > place
+        and isinstance(node.args[place], ast.Constant)
+    ]
+    assert len(named) > 10
+    assert set(named) <= {*known}
+    assert {*Finding} <= {*FINDINGS}
+
+
+def test_what_is_counted_for_the_first_time_was_there_before_with_nothing():
+    metrics = Metrics(report)
+    before = samples(metrics)
+    metrics.did(m.Noted("error", "cash_differs", {}), 0)
+    for number, answer in enumerate((m.Refused(401, "unauthenticated", ""), m.Unknown("x")), 1):
+        metrics.did(sent(create(), number), 0)
+        metrics.saw(m.Replied(m.RequestId(number), answer), MS)
+    after = samples(metrics)
+    assert after.keys() == before.keys()
+    assert before["laddermaker_notes_total", ("error", "cash_differs")] == 0
+    assert before["laddermaker_answers_total", ("unauthenticated", "create", "refused")] == 0
+    assert before["laddermaker_request_seconds_count", ("Unknown", "Create")] == 0
+
+
+def test_a_rung_without_a_fill_has_the_metrics_of_one_with_fills_but_for_its_markouts():
+    rung = ProfitRow("X-26Q4-1B", 3, 30, 500, 400, 100, 0, 0, ())
+    total = msgspec.structs.replace(rung, name="")
+    none = ProfitReport(total, 0, 0, 0, 0, 0, {"rung": (), "side": ()})
+    some = msgspec.structs.replace(none, by={"rung": (rung,), "side": ()})
+    before, after = (
+        samples(Metrics(lambda each=each: changed(profit=each))) for each in (none, some)
+    )
+    assert before.keys() == after.keys()
+    assert after["laddermaker_rung_fills_total", ("X-26Q4-1B",)] == 3
+    assert before["laddermaker_rung_fills_total", ("X-26Q4-1B",)] == 0
+    assert before["laddermaker_filled_shares_total", ("ask",)] == 0
+
+
 # --- durations ------------------------------------------------------------------------------------
 
 
@@ -196,7 +247,8 @@ def test_a_write_is_timed_from_the_oldest_news_of_its_decision_to_its_leaving():
     metrics.tally.left(m.RequestId(2), 60 * MS)
     found = samples(metrics)
     assert found["laddermaker_tick_to_order_seconds_sum", ("create",)] == 0.05
-    assert sum(n == "laddermaker_tick_to_order_seconds_count" for n, _ in found) == 1
+    timed = [v for (n, _), v in found.items() if n == "laddermaker_tick_to_order_seconds_count"]
+    assert sorted(timed) == [0, 0, 1]
 
 
 def test_a_write_that_follows_from_no_news_is_not_timed():
@@ -207,7 +259,7 @@ def test_a_write_that_follows_from_no_news_is_not_timed():
     asked.times = 1
     metrics.did(sent(create(), 1), 3 * SECOND)
     metrics.tally.left(m.RequestId(1), 3 * SECOND)
-    assert ("laddermaker_tick_to_order_seconds_count", ("create",)) not in samples(metrics)
+    assert samples(metrics)["laddermaker_tick_to_order_seconds_count", ("create",)] == 0
 
 
 def test_the_lag_of_a_rung_is_that_of_its_newest_news_and_an_old_book_says_nothing():

@@ -89,6 +89,7 @@ class _CatalogRung(msgspec.Struct, frozen=True):
 class _CatalogEvent(msgspec.Struct, frozen=True):
     event_ticker: str
     rungs: Annotated[tuple[_CatalogRung, ...], msgspec.Meta(min_length=1)]
+    resolution_ns: int | None = None
 
 
 class _Catalog(msgspec.Struct, frozen=True):
@@ -113,6 +114,7 @@ class Tape(msgspec.Struct, frozen=True):
     lines: the event's records, checked, as they stand in the file, in order of time.
     start: the first line after the quiet lead-in; start_ts, end_ts: recorded ns.
     values: recorded ns and price of what the ladder is about; empty where none was recorded.
+    resolution_ns: when the event was to resolve, where the catalogue says so.
     """
 
     name: str
@@ -127,6 +129,7 @@ class Tape(msgspec.Struct, frozen=True):
     start_ts: int
     end_ts: int
     values: tuple[tuple[int, str], ...]
+    resolution_ns: int | None = None
 
     @property
     def project_id(self) -> ProjectId:
@@ -310,6 +313,7 @@ def _tape(catalog: _Catalog, event: _CatalogEvent, records: list[_Line], folder:
         start_ts=times[start],
         end_ts=times[-1],
         values=_values(folder / "underlying.jsonl.gz", [Decimal(r.strike) for r in ladder]),
+        resolution_ns=event.resolution_ns,
     )
 
 

@@ -11,16 +11,15 @@ The channel shows the recorded depth less what we took of it, with our own order
 Source: design, The venue; strategy, 4, Backtest realism.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final
 
 from bot.core import messages as m
-from bot.core.imagined import Bound
 from bot.core.strategy import Levels
 from bot.lab.backtest.account import Account
 from bot.lab.backtest.market import Depth, Kind, Recorded, RecordedPrint, as_levels
 from bot.lab.backtest.queues import Queues
-from bot.lab.backtest.terms import Terms
+from bot.lab.backtest.terms import Reading, Terms
 from bot.lab.sim.exchange import refusal, shown
 from venue.core import messages as v
 from venue.core.engine import Engine
@@ -56,19 +55,26 @@ _TAPE: Final = UserId("tape")
 _TAPE_CENTS: Final = Cents(10**12)
 _BID: Final = BookSide.BID
 _OF_ACCOUNTS: Final = (v.FillBooked, v.PositionChanged, v.BalanceChanged, v.UserAdded)
-_OF_CATALOGUE: Final = (v.CompanyListed, v.EventListed, v.MarketListed)
+_OF_CATALOGUE: Final = (v.CompanyListed, v.EventListed, v.MarketListed, v.MarketStateChanged)
 
 
 class Exchange:
-    """One event of a tape under one bound.
+    """One event of a tape under one reading of the queue.
 
     account: our fills, kept apart from the engine's ledger. events: what goes out on the channel,
     taken by whoever sends it. printed_qty: shares of recorded prints. refused: by code.
     """
 
     def __init__(
-        self, tape: Tape, terms: Terms, bound: Bound, resolution_ns: int, start_ns: int
+        self,
+        tape: Tape,
+        terms: Terms,
+        reading: Reading,
+        resolution_ns: int,
+        start_ns: int,
+        catalogue: Sequence[v.Command] | None = None,
     ) -> None:
+        """catalogue: what lists the markets of the tape's rungs; None for what the tape says."""
         self.engine = Engine(order_id_key=b"backtested")
         self.markets = [rung.market_id for rung in tape.rungs]
         self.recorded = Recorded(tape)
@@ -79,15 +85,19 @@ class Exchange:
         self.marks: dict[MarketId, int] = {}
         self._rung_of = {market: rung for rung, market in enumerate(self.markets)}
         self._tickers: dict[MarketId, Ticker] = {}
-        self._queues = Queues(terms.exponent(bound))
-        # Where no sizes are known, a careful reading has somebody before us at every price.
-        self._through_only = self.recorded.kind is Kind.TRADES and bound is Bound.AVERSE
+        self._queues = Queues(reading, terms.power)
+        # Where no sizes are known, a careful reading has somebody before us at every price, and a
+        # kind one nobody.
+        unknown = self.recorded.kind is Kind.TRADES
+        self._through_only = unknown and reading is Reading.AVERSE
+        self._none_before = unknown and reading is Reading.KIND
         self._views = Projector(Views(), terms.read_lag_ns)
         self._buckets: dict[m.Key, TokenBucket] = {}
         self._changed: dict[MarketId, None] = {}
         self._acting_as_print = False
         self._made = 0
-        catalogue = tape_catalogue(tape, resolution_ns, terms.maker_rate, terms.taker_rate)
+        if catalogue is None:
+            catalogue = tape_catalogue(tape, resolution_ns, terms.maker_rate, terms.taker_rate)
         for command in [*catalogue, *_opened({MAKER: terms.cash_cents, _TAPE: _TAPE_CENTS})]:
             if isinstance(command, v.ListMarket):
                 self._tickers[command.market_id] = command.ticker
@@ -114,6 +124,7 @@ class Exchange:
         for standing in [*self._queues.on(market, side)]:
             if standing.price == price:
                 reached = 0 if self._through_only else standing.place.printed(left, now_ns)
+                reached = left if self._none_before else reached
             elif (standing.price > price) is (side is _BID):
                 standing.place.passed()
                 reached = left
@@ -151,7 +162,7 @@ class Exchange:
     ) -> None:
         """Others came to rest at our price or through it: they would have met us, at our price."""
         left = qty
-        for theirs, size in [*depth.left(side.other)]:
+        for theirs, size in depth.left(side.other):
             if not left or not _reaches(side, price, theirs):
                 break
             met = min(left, size)
@@ -183,6 +194,11 @@ class Exchange:
 
     def _apply(self, command: v.Command, now_ns: int) -> v.Answer:
         answer, events = self.engine.apply(command, now_ns)
+        self._heard(events, now_ns)
+        return answer
+
+    def _heard(self, events: list[v.Event], now_ns: int) -> None:
+        """What a command came to."""
         shown: list[v.Event] = []
         for event in events:
             if isinstance(event, v.OrderChanged):
@@ -200,7 +216,6 @@ class Exchange:
                 shown.append(event)
         if shown:
             self._views.publish(shown, now_ns)
-        return answer
 
     def _stands(self, order: v.OrderState) -> None:
         """An order of ours is another now."""
@@ -242,12 +257,13 @@ class Exchange:
         asks = as_levels(self._left(market, BookSide.ASK), own(market, BookSide.ASK), best=1)
         return bids, asks
 
-    def _left(self, market: MarketId, side: BookSide) -> Iterable[tuple[Price, Qty]]:
+    def _left(self, market: MarketId, side: BookSide) -> Levels:
         """Depth of others that nobody has taken and that could rest beside our own orders."""
+        rows = self.recorded.depths[self._rung_of[market]].left(side)
         ours = self._queues.best(market, side.other)
-        for price, size in self.recorded.depths[self._rung_of[market]].left(side):
-            if ours is None or not _reaches(side.other, ours, price):
-                yield price, size
+        if ours is None or not rows or not _reaches(side.other, ours, rows[0][0]):
+            return rows
+        return tuple(row for row in rows if not _reaches(side.other, ours, row[0]))
 
     # --- the front door ---------------------------------------------------------------------------
 
@@ -300,7 +316,7 @@ class Exchange:
         """A write that may meet others: what it can reach of them stands in the book meanwhile."""
         depth = self.recorded.depths[self._rung_of[market]]
         offered: list[tuple[OrderId, Price, int]] = []
-        for theirs, size in [*self._left(market, side.other)]:
+        for theirs, size in self._left(market, side.other):
             if qty <= 0 or not _reaches(side, price, theirs):
                 break
             part = min(qty, size)

@@ -20,12 +20,11 @@ from typing import Final
 import msgspec
 
 from bot.config import finish, read_draft
-from bot.core.imagined import Bound
 from bot.core.strategy import EventView, Quotes, Strategy
 from bot.lab.backtest.opens import watched
 from bot.lab.backtest.run import Backtest, closes_ns
 from bot.lab.backtest.tapes import write_prefix
-from bot.lab.backtest.terms import Terms
+from bot.lab.backtest.terms import Reading, Terms
 from venue.crowd.tape import Tape, decode_record, read_tape
 
 CUTS: Final = 3
@@ -97,7 +96,7 @@ def overhear(
         def make() -> Strategy:
             return Overheard(made.make_strategy(), heard)
 
-        run = Backtest(tape, made.trader, make, Bound.AVERSE, terms, resolution_ns)
+        run = Backtest(tape, made.trader, make, Reading.AVERSE, terms, resolution_ns)
         run.run(lambda _records: run.now_ns <= until_ns)
     return Heard(tuple(row for row in answers if row[0] <= until_ns), tuple(opened))
 

@@ -9,12 +9,13 @@ Source: strategy, 4; the notes of the recorded data.
 """
 
 import enum
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from bot.core.strategy import Levels
 from venue.crowd.picture import picture_of
-from venue.crowd.tape import Record, Tape, TradeRecord, decode_record
+from venue.crowd.tape import BookRecord, Record, Tape, TradeRecord, decode_record
+from venue.wire.limits import QTY_MAX
 from venue.wire.money import BookSide, Outcome, Price, Qty, canonical
 
 
@@ -45,15 +46,17 @@ class Depth:
     def __init__(self) -> None:
         self.at_ns = 0
         self._sizes: dict[BookSide, dict[Price, Qty]] = {side: {} for side in BookSide}
+        self._rows: dict[BookSide, Levels] = dict.fromkeys(BookSide, ())
         self._taken: dict[tuple[BookSide, Price], int] = {}
 
-    def show(self, bids: dict[Price, Qty], asks: dict[Price, Qty], now_ns: int) -> None:
-        """Another book."""
-        fresh = {BookSide.BID: bids, BookSide.ASK: asks}
+    def show(self, bids: Levels, asks: Levels, now_ns: int) -> None:
+        """Another book, best first."""
+        fresh = {BookSide.BID: dict(bids), BookSide.ASK: dict(asks)}
         for side, price in [*self._taken]:
             if fresh[side].get(price) != self._sizes[side].get(price):
                 del self._taken[side, price]
         self._sizes = fresh
+        self._rows = {BookSide.BID: bids, BookSide.ASK: asks}
         self.at_ns = now_ns
 
     def shown(self, side: BookSide, price: Price) -> int:
@@ -65,19 +68,19 @@ class Depth:
         if qty:
             self._taken[side, price] = self._taken.get((side, price), 0) + qty
 
-    def left(self, side: BookSide) -> Iterator[tuple[Price, Qty]]:
+    def left(self, side: BookSide) -> Levels:
         """Prices and shares that nobody has taken, best first."""
-        sizes = self._sizes[side]
-        for price in sorted(sizes, reverse=side is BookSide.BID):
-            left = sizes[price] - self._taken.get((side, price), 0)
-            if left > 0:
-                yield price, Qty(left)
+        rows, taken = self._rows[side], self._taken
+        if not taken:
+            return rows
+        left = ((price, Qty(size - taken.get((side, price), 0))) for price, size in rows)
+        return tuple(row for row in left if row[1] > 0)
 
     @property
     def touch(self) -> tuple[Price | None, Price | None]:
         """Best bid and ask."""
-        bids, asks = self._sizes[BookSide.BID], self._sizes[BookSide.ASK]
-        return max(bids, default=None), min(asks, default=None)
+        bids, asks = self._rows[BookSide.BID], self._rows[BookSide.ASK]
+        return bids[0][0] if bids else None, asks[0][0] if asks else None
 
     @property
     def doubled_mid(self) -> int | None:
@@ -112,21 +115,38 @@ class Recorded:
 
     def absorb(self, record: Record) -> list[int]:
         """The rungs that show other depth after a record."""
+        if isinstance(record, BookRecord):
+            rung = self._rung_of[record.ticker]
+            self.depths[rung].show(
+                _best_first(Outcome.YES, record.yes),
+                _best_first(Outcome.NO, record.no),
+                record.ts,
+            )
+            return [rung]
         changed = []
         for rung in self._picture.absorb(record):
-            bids: dict[Price, Qty] = {}
-            asks: dict[Price, Qty] = {}
+            wanted: dict[Outcome, list[tuple[int, int]]] = {outcome: [] for outcome in Outcome}
             for (outcome, price), size in self._picture.wanted(rung).items():
-                (bids if outcome is Outcome.YES else asks)[canonical(outcome, price)] = size
+                wanted[outcome].append((price, size))
+            bids, asks = (_best_first(outcome, wanted[outcome]) for outcome in Outcome)
             self.depths[rung].show(bids, asks, record.ts)
             changed.append(rung)
         return changed
 
 
-def as_levels(rows: Iterable[tuple[Price, Qty]], own: dict[Price, int], *, best: int) -> Levels:
+def _best_first(outcome: Outcome, levels: Iterable[tuple[int, int]]) -> Levels:
+    """Resting bids of an outcome as one side of the book, canonical YES."""
+    sizes = {price: min(size, QTY_MAX) for price, size in levels}
+    rows = sorted(sizes.items(), reverse=True)
+    return tuple([(canonical(outcome, Price(price)), Qty(size)) for price, size in rows])
+
+
+def as_levels(rows: Levels, own: dict[Price, int], *, best: int) -> Levels:
     """One side as the channel shows it: what others have left and our own. best: 1 where the lowest
     price comes first, -1 where the highest does."""
+    if not own:
+        return rows
     sizes: dict[Price, int] = dict(rows)
     for price, qty in own.items():
         sizes[price] = sizes.get(price, 0) + qty
-    return tuple((price, Qty(sizes[price])) for price in sorted(sizes, key=lambda p: best * p))
+    return tuple([(price, Qty(sizes[price])) for price in sorted(sizes, key=lambda p: best * p)])

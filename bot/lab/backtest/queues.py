@@ -1,12 +1,13 @@
 """Our resting orders in the queues of a recorded market: which stands where, and behind how many.
 
-The place of each is that of `bot.core.imagined`, with any exponent. Orders of one price stand in
-the order in which they came to it; the engine keeps them the same way.
+The place of each is that of `bot.core.imagined`, under any of three readings. Orders of one price
+stand in the order in which they came to it; the engine keeps them the same way.
 
 Source: strategy, 4, Backtest realism; interface, PUT /orders, rule 3.
 """
 
 from bot.core.imagined import Bound, Place
+from bot.lab.backtest.terms import Reading
 from venue.core.messages import OrderState
 from venue.wire import model
 from venue.wire.money import BookSide, Price, book_side, canonical
@@ -14,19 +15,22 @@ from venue.wire.names import MarketId, OrderId
 from venue.wire.requests import keeps_priority
 
 
-class PoweredPlace(Place):
-    """A place in a queue; power: how cancels spread over it, None where all of them are behind."""
+class ReadPlace(Place):
+    """A place in a queue, read in one of three ways. power: the exponent of the likely one."""
 
-    __slots__ = ("_power",)
+    __slots__ = ("_power", "_reading")
 
-    def __init__(self, others: int, shown_ns: int, power: float | None) -> None:
+    def __init__(self, others: int, shown_ns: int, reading: Reading, power: float) -> None:
         """others: shares at its price in the book of `shown_ns`, the newest when it came."""
-        super().__init__(others, shown_ns, Bound.AVERSE if power is None else Bound.LIKELY)
+        super().__init__(others, shown_ns, Bound.AVERSE)
+        self._reading = reading
         self._power = power
 
     def _chance(self, before: float, behind: float) -> float:
-        if self._power is None or before <= 0:
+        if self._reading is Reading.AVERSE or before <= 0:
             return 0.0
+        if self._reading is Reading.KIND:
+            return 1.0
         front = float(before**self._power)
         return front / (front + float(behind**self._power))
 
@@ -36,7 +40,7 @@ class Standing:
 
     __slots__ = ("market_id", "order_id", "outcome", "place", "price", "remaining", "side")
 
-    def __init__(self, state: OrderState, place: PoweredPlace) -> None:
+    def __init__(self, state: OrderState, place: ReadPlace) -> None:
         self.order_id = state.order_id
         self.market_id = state.market_id
         self.outcome = state.outcome
@@ -47,9 +51,10 @@ class Standing:
 
 
 class Queues:
-    """All of them, by market and side. power: as of PoweredPlace."""
+    """All of them, by market and side. reading, power: as of ReadPlace."""
 
-    def __init__(self, power: float | None) -> None:
+    def __init__(self, reading: Reading, power: float) -> None:
+        self._reading = reading
         self._power = power
         self._by_id: dict[OrderId, Standing] = {}
         self._sides: dict[tuple[MarketId, BookSide], list[Standing]] = {}
@@ -88,7 +93,8 @@ class Queues:
             self._sides[before.market_id, before.side].remove(before)
             del self._by_id[state.order_id]
         if rests:
-            self._join(Standing(state, PoweredPlace(others, shown_ns, self._power)))
+            place = ReadPlace(others, shown_ns, self._reading, self._power)
+            self._join(Standing(state, place))
 
     def _join(self, standing: Standing) -> None:
         row = self._sides.setdefault((standing.market_id, standing.side), [])

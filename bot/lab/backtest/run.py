@@ -1,8 +1,9 @@
-"""One event of a tape under one bound: the whole trader in virtual time, and what came of it.
+"""One event of a tape under one reading of its queues: the whole trader, and what came of it.
 
-One thread, no shell, no journal. Whatever happens at the venue reaches the trader as long later as
-the terms say, and a request the venue likewise: the trader is only ever given what had arrived. Of
-one instant the tape's records come first, then what is under way, then the trader's own turn.
+One thread, virtual time, no shell, no journal. Whatever happens at the venue reaches the trader as
+long later as the terms say, and a request the venue likewise: the trader is only ever given what
+had arrived. Of one instant the tape's records come first, then what is under way, then the
+trader's own turn.
 
 Source: design, law 2; strategy, 4, Backtest realism.
 """
@@ -11,7 +12,7 @@ import heapq
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -24,7 +25,9 @@ from bot.core.settings import TraderSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.lab.backtest.exchange import Exchange
-from bot.lab.backtest.terms import Terms
+from bot.lab.backtest.faults import Faults
+from bot.lab.backtest.market import Kind, kind_of
+from bot.lab.backtest.terms import Reading, Terms
 from venue.crowd.tape import Tape, decode_record
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Outcome
@@ -45,6 +48,9 @@ _NONCE: Final = "b0" * 10
 _EVENTS, _ARRIVES, _PING = range(3)
 
 Winners = Mapping[MarketId, Outcome]
+Observer = Callable[[m.Event, Sequence[m.Effect], int], None]
+"""Told of each event that the trader has taken in: its effects, and when."""
+
 Told = Callable[[int], bool]
 """Told after each record how many are through; False ends the backtest there."""
 
@@ -55,7 +61,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     whole: whether the tape was played to its end. settled: `outcome` where every rung paid what the
     tape says, `mid` where holdings are marked at the last middle. net_millicents: profit after
     fees. maker_qty, taker_qty: shares that came to us, and that we took. printed_qty: shares of all
-    recorded prints. requests: by kind; refused: by code. worst_case_max_cents: the most the trader
+    recorded prints. requests: by kind; refused: by code; faults: what befell requests, by kind, and
+    how often. worst_case_max_cents: the most the trader
     could have lost at once, by its own sums. ledger_difference_cents: the trader's account less the
     venue's as read last, None unless both were read. profit: where the trader sees it come from,
     None before quoting. events: what the trader took in; cpu_s: what all of it cost.
@@ -86,10 +93,14 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     profit: ProfitRow | None
     events: int
     cpu_s: float
+    faults: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 def closes_ns(tape: Tape) -> int:
-    """When a tape's event is said to resolve: the full hour after its last record."""
+    """When a tape's event is said to resolve: as its catalogue says, else the full hour after its
+    last record. No record lies beyond it."""
+    if tape.resolution_ns is not None and tape.resolution_ns > tape.end_ts:
+        return tape.resolution_ns
     return -(-tape.end_ts // _HOUR_NS) * _HOUR_NS
 
 
@@ -110,20 +121,27 @@ class Backtest:
         tape: Tape,
         settings: TraderSettings,
         make_strategy: Callable[[], Strategy],
-        bound: Bound,
+        bound: Reading | Bound,
         terms: Terms,
         resolution_ns: int | None = None,
+        venue: Exchange | None = None,
     ) -> None:
-        """resolution_ns: when the event is said to resolve; None: as `closes_ns` has it."""
+        """resolution_ns: when the event is said to resolve; None: as `closes_ns` has it. venue: one
+        that plays the tape's records in its own way; None for what the tape recorded."""
         self._tape = tape
-        self._bound = bound
+        self._bound = Reading(bound.value)
         self._terms = terms
         self._resolution_ns = closes_ns(tape) if resolution_ns is None else resolution_ns
         self.now_ns = decode_record(tape.lines[0]).ts - NS_PER_SECOND
         self._began_ns = self.now_ns
-        self.exchange = Exchange(tape, terms, bound, self._resolution_ns, self.now_ns)
+        self.exchange = (
+            Exchange(tape, terms, self._bound, self._resolution_ns, self.now_ns)
+            if venue is None
+            else venue
+        )
         self.trader = Trader(settings_for(settings, tape), make_strategy)
         self._chance = random.Random(terms.seed)
+        self._faults = Faults(terms.faults, terms.seed)
         self._values = list(tape.values) if terms.with_index else []
         self._queue: list[tuple[int, int, int, object]] = []
         self._planned = 0
@@ -133,6 +151,12 @@ class Backtest:
         self._latched = ""
         self._events = 0
         self._records = 0
+        self._observer: Observer | None = None
+
+    def observed(self, observer: Observer | None) -> "Backtest":
+        """Tell an observer, which changes nothing, of all that the trader takes in."""
+        self._observer = observer
+        return self
 
     def run(self, told: Told = lambda _records: True) -> "Backtest":
         """Play the tape to its end, or until `told` has enough."""
@@ -183,26 +207,32 @@ class Backtest:
                 self._hand(event)
             self._beat_ns = min(self._beat_ns, self.now_ns)
         elif kind == _ARRIVES:
-            assert isinstance(what, m.Send)
-            answer, tokens, away_ns = self.exchange.answer(what, self.now_ns)
-            replied = m.Replied(what.request_id, answer, tokens, away_ns)
-            back_ns = self._terms.latency.one_way_ns(self._chance)
-            self._at(self.now_ns + back_ns, _EVENTS, [replied])
-            self._publish()
+            assert isinstance(what, tuple)
+            self._arrives(*what)
         else:
             self._at(self.now_ns + self._terms.feed_ns, _EVENTS, [m.FeedHeard()])
             self._at(self.now_ns + _PING_NS, _PING, None)
+
+    def _arrives(self, effect: m.Send, back_ns: int) -> None:
+        """A request is at the venue, and its answer sets out."""
+        came = self._faults.answered(self.exchange, effect, self.now_ns)
+        replied = m.Replied(effect.request_id, came.answer, came.tokens, came.away_ns)
+        self._at(self.now_ns + back_ns + came.waited_ns, _EVENTS, [replied])
+        self._publish()
 
     def _hand(self, event: m.Event) -> None:
         """An event into the trader, and its effects out."""
         now_ns = self.now_ns
         self._events += 1
-        for effect in self.trader.receive(event, now_ns):
+        effects = self.trader.receive(event, now_ns)
+        if self._observer is not None:
+            self._observer(event, effects, now_ns)
+        for effect in effects:
             match effect:
                 case m.Send():
                     self._requests[request_kind(effect.request)] += 1
-                    there_ns = self._terms.latency.one_way_ns(self._chance)
-                    self._at(now_ns + there_ns, _ARRIVES, effect)
+                    there_ns, back_ns = self._terms.latency.ways_ns(self._chance)
+                    self._at(now_ns + there_ns, _ARRIVES, (effect, back_ns))
                 case m.WakeAt(at_ns=at_ns):
                     if at_ns - now_ns < _RHYTHM_NS:
                         self._beat_ns = min(self._beat_ns, max(at_ns, now_ns + _STEP_NS))
@@ -276,6 +306,7 @@ class Backtest:
             profit=None if report.profit is None else report.profit.total,
             events=self._events,
             cpu_s=cpu_s,
+            faults=dict(self._faults.befallen),
         )
 
 
@@ -283,15 +314,28 @@ def backtest(
     tape: Tape,
     settings: TraderSettings,
     make_strategy: Callable[[], Strategy],
-    bound: Bound,
+    bound: Reading | Bound,
     terms: Terms,
     winners: Winners | None = None,
     told: Told = lambda _records: True,
+    observing: Callable[[Trader], Observer] | None = None,
 ) -> Result:
-    """Play an event under a bound. winners: what each rung paid, None where that is not known.
+    """Play an event under a reading of its queues. winners: what each rung paid, None where that
+    is not known. observing: makes what is told of all that the trader takes in.
 
     Raises DoesNotClose when the two accounts do not meet.
     """
     began_s = time.process_time()
-    run = Backtest(tape, settings, make_strategy, bound, terms).run(told)
+    run = Backtest(tape, settings, make_strategy, bound, terms)
+    run.observed(None if observing is None else observing(run.trader)).run(told)
     return run.result(winners, time.process_time() - began_s)
+
+
+def distinct(tape: Tape, readings: Sequence[Reading]) -> dict[Reading, tuple[Reading, ...]]:
+    """Which readings have to be played, each with those that come to the same.
+
+    Of best prices no print was recorded, and so no place in a queue ever matters.
+    """
+    if kind_of(tape) is Kind.TOPS and readings:
+        return {readings[0]: tuple(readings)}
+    return {reading: (reading,) for reading in readings}

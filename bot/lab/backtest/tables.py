@@ -1,4 +1,4 @@
-"""What backtests came to as text: a table with both bounds side by side, and what it does not show.
+"""What backtests came to as text: a table with all readings side by side, and what it cannot show.
 
 Source: strategy, 4, Backtest realism.
 """
@@ -6,45 +6,46 @@ Source: strategy, 4, Backtest realism.
 from collections.abc import Sequence
 from typing import Final
 
-from bot.core.imagined import Bound
 from bot.lab.backtest.market import Kind
 from bot.lab.backtest.run import Result
+from bot.lab.backtest.terms import Reading
 
 LIMITS: Final = {
     Kind.BOOKS: "replayed history does not react to us: no result about size",
     Kind.TOPS: "no sizes and no prints were recorded: fills only where others come to our price, "
-    "of sizes made up; both bounds are one",
-    Kind.TRADES: "books are made up around prints; averse fills only what trades through our price",
+    "of sizes made up; all readings of the queue are one",
+    Kind.TRADES: "books are made up around prints; averse fills what trades through our price, "
+    "kind all that trades at it",
 }
 """What a kind of tape cannot say."""
 
 _HEAD: Final = (
-    f"{'tape':<18} {'bound':<7} {'events':>6} {'profit $':>10} {'fees $':>8} {'fills':>6} "
+    f"{'tape':<18} {'queue':<7} {'events':>6} {'profit $':>10} {'fees $':>8} {'fills':>6} "
     f"{'came':>7} {'took':>6} {'of prints':>9} {'requests':>8} {'worst $':>8} {'ev/s':>7}"
 )
 
 
 def text(results: Sequence[Result]) -> str:
-    """The table: a row for each tape and bound, then what there is to be said of them."""
+    """The table: a row for each tape and reading, then what there is to be said of them."""
     lines = [_HEAD]
     for tape in dict.fromkeys(result.tape for result in results):
         rows = [result for result in results if result.tape == tape]
-        lines += [_row(tape, bound, rows) for bound in Bound if _under(rows, bound)]
+        lines += [_row(tape, reading, rows) for reading in Reading if _under(rows, reading)]
     return "\n".join([*lines, "", *notes(results)])
 
 
-def _under(rows: Sequence[Result], bound: Bound) -> list[Result]:
-    return [row for row in rows if row.bound == bound.value]
+def _under(rows: Sequence[Result], reading: Reading) -> list[Result]:
+    return [row for row in rows if row.bound == reading.value]
 
 
-def _row(tape: str, bound: Bound, rows: Sequence[Result]) -> str:
-    mine = _under(rows, bound)
+def _row(tape: str, reading: Reading, rows: Sequence[Result]) -> str:
+    mine = _under(rows, reading)
     printed = sum(row.printed_qty for row in mine)
     share = f"{sum(row.maker_qty for row in mine) / printed:9.2%}" if printed else f"{'-':>9}"
     cpu_s = sum(row.cpu_s for row in mine)
     rate = sum(row.events for row in mine) / cpu_s if cpu_s else 0.0
     return (
-        f"{tape:<18} {bound:<7} {len(mine):6d} "
+        f"{tape:<18} {reading:<7} {len(mine):6d} "
         f"{sum(row.net_millicents for row in mine) / 100_000:10.2f} "
         f"{sum(row.fees_cents for row in mine) / 100:8.2f} "
         f"{sum(row.fills for row in mine):6d} "
@@ -69,7 +70,11 @@ def notes(results: Sequence[Result]) -> list[str]:
                 lines.append(f"{row.event}, {row.bound}: latched: {row.latched}")
             if row.strategy_errors:
                 lines.append(f"{row.event}, {row.bound}: {row.strategy_errors} strategy errors")
-        averse, likely = (sum(row.net_millicents for row in _under(rows, bound)) for bound in Bound)
-        if averse <= 0 < likely:
-            lines.append(f"{tape}: a profit under the likely bound alone is none")
+        net = {
+            reading: sum(row.net_millicents for row in _under(rows, reading))
+            for reading in Reading
+            if _under(rows, reading)
+        }
+        if net.get(Reading.AVERSE, 1) <= 0 < max(net.values()):
+            lines.append(f"{tape}: a profit that averse does not have is none")
     return lines

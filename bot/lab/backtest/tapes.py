@@ -5,13 +5,16 @@ How a rung ended is read here and nowhere near a trader.
 Source: the format of recorded market data.
 """
 
+import functools
 import gzip
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
 
+from bot.lab.backtest.own import is_own, write_tape
 from bot.lab.calibrate import outcomes
 from venue.crowd.tape import Tape as Tape
 from venue.crowd.tape import TapeFault as TapeFault
@@ -22,19 +25,52 @@ from venue.wire.names import MarketId
 _CATALOG: Final = "catalog.json"
 _TAPE: Final = "tape.jsonl.gz"
 _INDEX: Final = "underlying.jsonl.gz"
-_KEPT_OF_EVENT: Final = ("event_ticker",)
+_SCRATCH: Final[list[tempfile.TemporaryDirectory[str]]] = []
+_KEPT_OF_EVENT: Final = ("event_ticker", "resolution_ns")
 _KEPT_OF_RUNG: Final = ("ticker", "strike", "floor", "cap")
 
 
 def tape_folders(folder: Path) -> tuple[Path, ...]:
-    """The folder itself where it is a tape, else the tapes in it, by name. Raises TapeFault when
+    """The folder itself where it is a tape, else the tapes in it, by name. Of a journal, or of its
+    exported tables, a tape is made, which stands until this process ends. Raises TapeFault when
     there are none."""
     if (folder / _CATALOG).exists():
         return (folder,)
+    if is_own(folder):
+        return (_made_of(folder.resolve()),)
     found = tuple(sorted(path.parent for path in folder.glob(f"*/{_CATALOG}")))
     if not found:
-        raise TapeFault(f"{folder}: no tape here: neither a {_CATALOG} nor folders with one")
+        raise TapeFault(
+            f"{folder}: no tape here: neither a {_CATALOG} nor folders with one, nor a journal or "
+            "books.parquet"
+        )
     return found
+
+
+@functools.cache
+def _made_of(folder: Path) -> Path:
+    """A tape of a journal or of tables of ours."""
+    scratch = tempfile.TemporaryDirectory(prefix="bot-tape-")
+    _SCRATCH.append(scratch)
+    into = Path(scratch.name) / folder.name
+    write_tape(folder, into)
+    return into
+
+
+def warnings(folder: Path) -> tuple[str, ...]:
+    """What a reader of a tape that was made of a recording of ours has to know; of any other
+    nothing. Raises TapeFault."""
+    if not any(folder.is_relative_to(each.name) for each in _SCRATCH):
+        return ()
+    told = msgspec.json.decode((folder / _CATALOG).read_bytes(), type=_Warned)
+    return tuple(f"{told.tape}: {text}" for text in told.warnings)
+
+
+class _Warned(msgspec.Struct):
+    """What a catalogue says of a tape."""
+
+    tape: str
+    warnings: tuple[str, ...]
 
 
 def winners(tape: Tape, folder: Path) -> dict[MarketId, Outcome] | None:

@@ -3,6 +3,7 @@
 Source: strategy, 4, Backtest realism.
 """
 
+import enum
 import math
 import random
 import re
@@ -10,7 +11,6 @@ from typing import Final
 
 import msgspec
 
-from bot.core.imagined import Bound
 from venue.wire.instant import NS_PER_MS
 from venue.wire.money import Cents, FeeRate
 
@@ -18,12 +18,35 @@ _DURATION: Final = re.compile(r"([0-9]{1,6})ms", re.ASCII)
 _SPREAD: Final = re.compile(r"[0-3](?:\.[0-9]{1,4})?", re.ASCII)
 
 
+class Reading(enum.StrEnum):
+    """How a queue is read of which only sizes are seen: who cancelled, those before us or behind.
+
+    averse: those behind us, as far as there is anybody. likely: either, by chance. kind: those
+    before us, as far as there is anybody. The first and the last are bounds of what would have
+    filled, the one between is a guess.
+    """
+
+    AVERSE = "averse"
+    LIKELY = "likely"
+    KIND = "kind"
+
+
+def read_as(text: str) -> tuple[Reading, ...]:
+    """The readings that a comma-separated text names. Raises ValueError for one that is none."""
+    named = [part.strip() for part in text.split(",")]
+    if not set(named) <= {reading.value for reading in Reading}:
+        raise ValueError(f"{text}: want some of {', '.join(Reading)}, such as averse,kind")
+    return tuple(reading for reading in Reading if reading.value in named)
+
+
 class Latency(msgspec.Struct, frozen=True):
     """A round trip of a request. median_ns >= 0; sigma: standard deviation of its logarithm, 0 for
-    a constant one. Each way is half of it, drawn by itself."""
+    a constant one, and each way half of it, drawn by itself. measured_ns: where any are, one of
+    them is drawn for each request, and each way is half of that."""
 
     median_ns: int
     sigma: float = 0.0
+    measured_ns: tuple[int, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> "Latency":
@@ -37,19 +60,26 @@ class Latency(msgspec.Struct, frozen=True):
             raise ValueError(f"{text}: want 30ms, or lognormal:30ms:0.5 (median, sigma 0 to 3)")
         return cls(milliseconds(parts[-2 if len(parts) == 3 else 0]), sigma)
 
-    def one_way_ns(self, chance: random.Random) -> int:
-        """How long a request or an answer is under way."""
+    def ways_ns(self, chance: random.Random) -> tuple[int, int]:
+        """How long a request is under way, and its answer."""
+        if self.measured_ns:
+            there_ns = chance.choice(self.measured_ns) // 2
+            return there_ns, there_ns
         half = self.median_ns / 2
-        return round(half if not self.sigma else half * math.exp(chance.gauss(0.0, self.sigma)))
+        if not self.sigma:
+            return round(half), round(half)
+        there, back = chance.gauss(0.0, self.sigma), chance.gauss(0.0, self.sigma)
+        return round(half * math.exp(there)), round(half * math.exp(back))
 
 
 class Terms(msgspec.Struct, frozen=True, kw_only=True):
     """The terms of one backtest.
 
     latency: of requests. feed_ns: from the venue to us on the channel. read_lag_ns: reads show the
-    account of so long ago. power: the exponent n of the likely bound, above 0. cash_cents: what the
-    account begins with. with_index: the recorded price of what a ladder is about comes on the
-    channel as implied value. seed: of the latencies.
+    account of so long ago. power: the exponent n of the likely reading, above 0. cash_cents: what
+    the account begins with. with_index: the recorded price of what a ladder is about comes on the
+    channel as implied value. seed: of latencies and faults. faults: the part of all requests that
+    something befalls, 0 to 0.5.
     """
 
     latency: Latency = Latency(30 * NS_PER_MS)
@@ -61,10 +91,7 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     cash_cents: Cents = Cents(10_000_000)
     with_index: bool = False
     seed: int = 1
-
-    def exponent(self, bound: Bound) -> float | None:
-        """The exponent by which cancels stand before us; None where all of them are behind."""
-        return self.power if bound is Bound.LIKELY else None
+    faults: float = 0.0
 
 
 def milliseconds(text: str) -> int:

@@ -44,12 +44,13 @@ AVERAGED: Final = (
     "errors",
     "cpu_s",
 )
-_MONEY: Final = frozenset(
+MONEY: Final = frozenset(
     (
         *("spread", "inventory", "fees", "adverse", "drift", "early"),
         *("drawdown", "worst_max", "worst_mean", "locked", "waste"),
     )
 )
+"""What of a life is told in cents, and reported in dollars."""
 
 
 class Point(msgspec.Struct, frozen=True, kw_only=True):
@@ -277,7 +278,7 @@ def _point(cell: _Cell, place: int, value: float | None, *, chosen: bool) -> Poi
 
 def _average(lives: Sequence[Lived], name: str) -> float:
     total = sum(float(getattr(life, name)) for life in lives) / len(lives)
-    return total / 100 if name in _MONEY else total
+    return total / 100 if name in MONEY else total
 
 
 def _markouts(lives: Sequence[Lived]) -> dict[str, dict[str, float]]:

@@ -338,9 +338,11 @@ def live(
     draws: Draws,
     make_strategy: Callable[[], Strategy],
     budget_cents: int | None = None,
+    settings: TraderSettings | None = None,
 ) -> Lived:
-    """Live through one seed with one strategy. Raises DoesNotClose when the account does not."""
-    life = _Life(world, draws, make_strategy, settings_for(world, budget_cents))
+    """Live through one seed with one strategy. settings: the trader's, instead of `settings_for`
+    under the budget. Raises DoesNotClose when the account does not."""
+    life = _Life(world, draws, make_strategy, settings or settings_for(world, budget_cents))
     life.run()
     account, gauge, fills = life.account, life.gauge, life.account.fills
     adverse = gauge.adverse_mc(fills, life.latent) / MILLICENTS

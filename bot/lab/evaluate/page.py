@@ -29,7 +29,7 @@ def page(found: Comparison) -> str:
         f"<figure>{_frontier(found, world)}</figure><figure>{_differences(found, world)}</figure>"
         for world in found.worlds
     ]
-    return html_page(title, f"{''.join(figures)}{_tables(found)}")
+    return html_page(title, f"{''.join(figures)}{html_tables(markdown(found))}")
 
 
 def _frontier(found: Comparison, world: str) -> str:
@@ -85,11 +85,12 @@ def _bar(frame: Frame, claim: Claim, y: float, is_worst: bool) -> str:
     )
 
 
-def _tables(found: Comparison) -> str:
-    """The Markdown tables as HTML: the same rows, so that page and document say the same."""
+def html_tables(text: str) -> str:
+    """Markdown tables, headings and lines as HTML: the same rows, so that page and document say
+    the same. A row with (worst) in it is marked."""
     out: list[str] = []
     is_open = False
-    for line in markdown(found).splitlines():
+    for line in text.splitlines():
         if line.startswith("|"):
             cells = [_cell(each) for each in line.strip("|").split("|")]
             if set(line) <= set("|- "):

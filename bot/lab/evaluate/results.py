@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -56,6 +56,48 @@ class Kept(msgspec.Struct, frozen=True):
 
     key: str
     lived: Lived
+
+
+class Keyed(Protocol):
+    """Something that has a name."""
+
+    @property
+    def key(self) -> str:
+        """Its name."""
+
+
+T = TypeVar("T", bound=Keyed)
+
+
+class Lines(Generic[T]):
+    """What was kept by name, in memory and in a file that only grows: a line of JSON each.
+
+    path None: in memory alone. A line that is none of `kind` is passed over: the last one of a run
+    that was killed, or of other code.
+    """
+
+    def __init__(self, path: Path | None, kind: type[T]) -> None:
+        self.kept: dict[str, T] = {}
+        self._path = path
+        self._is_torn = False
+        if path is not None and path.exists():
+            text = path.read_bytes()
+            self._is_torn = bool(text) and not text.endswith(b"\n")
+            decoder = msgspec.json.Decoder(kind)
+            for line in text.splitlines():
+                try:
+                    one = decoder.decode(line)
+                except msgspec.DecodeError:
+                    continue
+                self.kept[one.key] = one
+
+    def put(self, one: T) -> None:
+        """Keep one more, or another one of a name."""
+        self.kept[one.key] = one
+        if self._path is not None:
+            with self._path.open("ab") as file:
+                file.write(b"\n" * self._is_torn + msgspec.json.encode(one) + b"\n")
+            self._is_torn = False
 
 
 NOTHING: Final = Lived(
@@ -134,20 +176,8 @@ class Results:
 
     def __init__(self, path: Path | None, folder: Path = _ROOT) -> None:
         self._folder = folder
-        self._lived: dict[str, Lived] = {}
+        self._lines = Lines(path, Kept)
         self._digests: dict[str, str] = {}
-        self._path = path
-        if path is not None and path.exists():
-            self._read(path)
-
-    def _read(self, path: Path) -> None:
-        decoder = msgspec.json.Decoder(Kept)
-        for line in path.read_bytes().splitlines():
-            try:
-                kept = decoder.decode(line)
-            except msgspec.DecodeError:
-                continue  # the last line of a run that was killed, or of other code
-            self._lived[kept.key] = kept.lived
 
     def key(self, task: Task) -> str:
         """The name of a life."""
@@ -158,15 +188,14 @@ class Results:
 
     def get(self, task: Task) -> Lived | None:
         """What came of a life, None when it was not lived yet."""
-        return self._lived.get(self.key(task)) if task.entry.plugin else NOTHING
+        if not task.entry.plugin:
+            return NOTHING
+        kept = self._lines.kept.get(self.key(task))
+        return None if kept is None else kept.lived
 
     def put(self, task: Task, lived: Lived) -> None:
         """Keep what came of a life."""
-        key = self.key(task)
-        self._lived[key] = lived
-        if self._path is not None:
-            with self._path.open("ab") as file:
-                file.write(msgspec.json.encode(Kept(key, lived)) + b"\n")
+        self._lines.put(Kept(self.key(task), lived))
 
     def missing(self, tasks: Iterable[Task]) -> list[Task]:
         """The lives that are still to be lived, each once."""

@@ -1,0 +1,313 @@
+"""Readings of the queue against the true queue: small orders of ours at the real engine under the
+seeded crowd, and the same orders in the backtest, on recordings of the same flow.
+
+Orders come at random near the touch, stay for a random while, and are cancelled. Two recordings of
+each session are played. "Heard" is the feed of that very session less our own size: what differs is
+the reading of the queue alone. "Without us" is what the same crowd does among itself: what our
+orders change in the flow differs as well, as it does on every recorded market. Contested are those
+that had others before them at their price and of which the truth or the kindest reading fills
+something. A reading errs by shares, in parts of the order. Anchor: the engine's own fills. Aim: the
+truth within the bounds, in shares and in the time of the first fill, for 90 % of orders.
+"""
+
+import math
+import random
+from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
+
+import msgspec
+
+from bot.core import messages as m
+from bot.lab.backtest.crowded import (
+    BEAT_NS,
+    RESOLUTION_NS,
+    START_NS,
+    Crowded,
+    Recorder,
+    clock,
+    recorded,
+)
+from bot.lab.backtest.exchange import Exchange
+from bot.lab.backtest.terms import Reading, Terms
+from venue.crowd.settings import CrowdSettings
+from venue.crowd.tape import Record, Tape, decode_record
+from venue.wire import codec
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side, canonical
+from venue.wire.names import ClientOrderId, MarketId, OrderId
+from venue.wire.requests import QtyOrder, TimeInForce
+
+_SEEDS = tuple(range(1, 11))
+_TERMS = Terms(cash_cents=Cents(10**9), read_lag_ns=0)
+_GAP_S, _LIFE_S = 5.0, 40.0
+_QTY_MAX = 20
+_STEPS = (-1, 0, 0, 0, 1, 1, 2)
+"""Cents behind the touch; -1 improves it."""
+
+CROWDS = {
+    "usual crowd": CrowdSettings(),
+    "ten makers a rung": CrowdSettings(
+        makers=10,
+        maker_offset_min_cents=1.0,
+        maker_offset_max_cents=3.0,
+        noise_reach_cents=2.0,
+        noise_takes_per_rung_per_minute=40.0,
+    ),
+}
+
+
+class Fate(msgspec.Struct):
+    """What became of an order. first_ns: of its first fill, None where there was none."""
+
+    filled: int = 0
+    first_ns: int | None = None
+
+
+class Probe(NamedTuple):
+    """An order of ours that is created, stands and is cancelled; price in canonical YES cents.
+
+    ahead: shares of others at its price when it came.
+    """
+
+    market_id: MarketId
+    side: BookSide
+    price: Price
+    qty: int
+    begin_ns: int
+    end_ns: int
+    ahead: int
+
+
+class Counter:
+    """Our requests at an exchange, and the fate of the one order that stands on each side."""
+
+    def __init__(self, exchange: Exchange) -> None:
+        self._exchange = exchange
+        self._made = 0
+        self._seen = 0
+        self._standing: dict[tuple[MarketId, BookSide], tuple[Fate, OrderId | None]] = {}
+
+    def create(self, probe: Probe) -> Fate:
+        """The order arrives."""
+        fate = Fate()
+        self._made += 1
+        outcome = Outcome.YES if probe.side is BookSide.BID else Outcome.NO
+        order = QtyOrder(
+            probe.market_id,
+            outcome,
+            Side.BUY,
+            canonical(outcome, probe.price),
+            Qty(probe.qty),
+            TimeInForce.GTC,
+            ClientOrderId(f"probe-{self._made}"),
+        )
+        self._standing[probe.market_id, probe.side] = (fate, None)
+        request = m.Create(order, codec.encode_new_order(order), False)
+        answer = self._ask(request, probe.begin_ns)
+        assert isinstance(answer, m.Done), answer
+        assert isinstance(answer.body, m.OrderShown)
+        self.look()
+        self._standing[probe.market_id, probe.side] = (fate, answer.body.order.order_id)
+        return fate
+
+    def cancel(self, probe: Probe) -> None:
+        """Its cancel arrives."""
+        self.look()
+        fate, order_id = self._standing.pop((probe.market_id, probe.side))
+        if fate.filled < probe.qty and order_id is not None:
+            self._ask(m.CancelResting(order_id), probe.end_ns)
+
+    def look(self) -> None:
+        """Fills since the last look go to whoever stood there."""
+        fills = self._exchange.account.fills
+        for fill in fills[self._seen :]:
+            side = BookSide.BID if fill.outcome is Outcome.YES else BookSide.ASK
+            fate, _ = self._standing[fill.market_id, side]
+            fate.filled += fill.qty
+            if fate.first_ns is None:
+                fate.first_ns = fill.at_ns
+        self._seen = len(fills)
+
+    def _ask(self, request: m.Request, now_ns: int) -> m.Answer:
+        send = m.Send(m.RequestId(self._made), request, "probe", m.Key.TRADE)
+        return self._exchange.answer(send, now_ns)[0]
+
+
+class Session:
+    """A crowd's session with our orders in it: which there were, their fates, and the tape."""
+
+    def __init__(self, crowd: CrowdSettings, seed: int, seconds: float) -> None:
+        self.ticking = clock(seed, seconds)
+        self.crowd = crowd.model_copy(update={"seed": seed})
+        self.venue = Crowded(self.ticking, self.crowd, _TERMS)
+        self.probes: list[Probe] = []
+        self.fates: list[Fate] = []
+        recorder = Recorder(self.venue, self.ticking)
+        counter = Counter(self.venue)
+        slots = {
+            (market, side): random.Random(f"{seed} {market} {side}")
+            for market in self.venue.markets
+            for side in BookSide
+        }
+        due = {slot: START_NS + _wait_ns(rng, _GAP_S) for slot, rng in slots.items()}
+        standing: dict[tuple[MarketId, BookSide], Probe] = {}
+        for line in self.ticking.lines:
+            record = decode_record(line)
+            now_ns = record.ts
+            for slot, rng in slots.items():
+                if due[slot] > now_ns:
+                    continue
+                probe = standing.pop(slot, None)
+                if probe is not None:
+                    due[slot] = now_ns + _wait_ns(rng, _GAP_S)
+                    counter.cancel(probe)
+                    continue
+                probe = self._probe(slot, rng, now_ns)
+                if probe is not None:
+                    due[slot] = probe.end_ns
+                    standing[slot] = probe
+                    self.probes.append(probe)
+                    self.fates.append(counter.create(probe))
+            self.venue.play(record)
+            counter.look()
+        # What still stands has no end yet.
+        done = [place for place, each in enumerate(self.probes) if each.end_ns <= now_ns]
+        self.probes = [self.probes[place] for place in done]
+        self.fates = [self.fates[place] for place in done]
+        self.tape = recorder.tape
+
+    def _probe(
+        self, slot: tuple[MarketId, BookSide], rng: random.Random, now_ns: int
+    ) -> Probe | None:
+        market, side = slot
+        step, life_ns = rng.choice(_STEPS), _wait_ns(rng, _LIFE_S)
+        qty = rng.randint(1, _QTY_MAX)
+        sides = dict(zip(BookSide, self.venue.others(market), strict=True))
+        mine, theirs = sides[side], self.venue.book_frame(market, now_ns)
+        against = theirs.asks if side is BookSide.BID else theirs.bids
+        if not mine or not against:
+            return None
+        sign = 1 if side is BookSide.BID else -1
+        price = Price(mine[0][0] - sign * step)
+        if not 1 <= price <= 99 or sign * (against[0][0] - price) <= 0:
+            return None
+        # The beats are even: what ends between two ends with the later one.
+        end_ns = now_ns + life_ns // BEAT_NS * BEAT_NS + BEAT_NS
+        return Probe(market, side, price, qty, now_ns, end_ns, dict(mine).get(price, Qty(0)))
+
+
+def played(tape: Tape, probes: list[Probe], reading: Reading) -> list[Fate]:
+    """The same orders at the same instants on a tape."""
+    exchange = Exchange(tape, _TERMS, reading, RESOLUTION_NS, START_NS)
+    counter = Counter(exchange)
+    fates: list[Fate] = [Fate()] * len(probes)
+    acts: list[tuple[int, int, Callable[[], None]]] = []
+
+    def created(place: int) -> None:
+        fates[place] = counter.create(probes[place])
+
+    for place, probe in enumerate(probes):
+        acts.append((probe.begin_ns, 1, partial(created, place)))
+        acts.append((probe.end_ns, 0, partial(counter.cancel, probe)))
+    acts.sort(key=lambda act: act[:2])
+    records: list[Record] = [decode_record(line) for line in tape.lines]
+    through = 0
+    for at_ns, _, act in acts:
+        while through < len(records) and records[through].ts <= at_ns:
+            exchange.play(records[through])
+            counter.look()
+            through += 1
+        act()
+    return fates
+
+
+def _wait_ns(rng: random.Random, mean_s: float) -> int:
+    return int(rng.expovariate(1 / mean_s) * NS_PER_SECOND)
+
+
+def bracketed(true: Fate, averse: Fate, kind: Fate) -> bool:
+    """Whether the truth lies between the bounds, in shares and in the time of the first fill."""
+    return averse.filled <= true.filled <= kind.filled and _first_ns(kind) <= _first_ns(
+        true
+    ) <= _first_ns(averse)
+
+
+def _first_ns(fate: Fate) -> float:
+    return math.inf if fate.first_ns is None else fate.first_ns
+
+
+Row = tuple[Probe, Fate, dict[Reading, Fate]]
+
+
+def fates(name: str, seed: int, seconds: float) -> dict[str, list[Row]]:
+    """Of each order of a session: the truth and every reading, by recording."""
+    session = Session(CROWDS[name], seed, seconds)
+    tapes = {
+        "heard": session.tape,
+        "without us": recorded(session.ticking, session.crowd, _TERMS),
+    }
+    rows: dict[str, list[Row]] = {}
+    for label, tape in tapes.items():
+        by = {reading: played(tape, session.probes, reading) for reading in Reading}
+        rows[label] = [
+            (probe, true, {reading: by[reading][place] for reading in Reading})
+            for place, (probe, true) in enumerate(zip(session.probes, session.fates, strict=True))
+        ]
+    return rows
+
+
+def _contested(row: Row) -> bool:
+    probe, true, read = row
+    return probe.ahead > 0 and (true.filled > 0 or read[Reading.KIND].filled > 0)
+
+
+def _shares(rows: list[Row]) -> str:
+    """How often the truth is within all the bounds, and where it is not."""
+    within = sum(
+        bracketed(true, read[Reading.AVERSE], read[Reading.KIND]) for _, true, read in rows
+    )
+    below = sum(true.filled < read[Reading.AVERSE].filled for _, true, read in rows)
+    above = sum(true.filled > read[Reading.KIND].filled for _, true, read in rows)
+    likely = sum(
+        bracketed(true, read[Reading.AVERSE], read[Reading.LIKELY]) for _, true, read in rows
+    )
+    count = max(1, len(rows))
+    return (
+        f"{100 * within / count:.1f} % of {len(rows)} (aim 90 %); fewer shares than averse "
+        f"{100 * below / count:.1f} %, more than kind {100 * above / count:.1f} %; "
+        f"were likely the upper bound: {100 * likely / count:.1f} %"
+    )
+
+
+def _errors(rows: list[Row]) -> str:
+    """Of each reading the median and 90th percentile of its error, and its mean with sign."""
+    parts = []
+    for reading in Reading:
+        signed = [(read[reading].filled - true.filled) / probe.qty for probe, true, read in rows]
+        sizes = sorted(abs(each) for each in signed)
+        if not sizes:
+            continue
+        median, high = sizes[len(sizes) // 2], sizes[len(sizes) * 9 // 10]
+        mean = sum(signed) / len(sizes)
+        spread = f"{100 * median:.0f} % and {100 * high:.0f} %"
+        parts.append(f"{reading} {spread}, mean {100 * mean:+.1f} %")
+    return "; ".join(parts)
+
+
+def run(quick: bool) -> list[tuple[str, str]]:
+    """Rows of (figure, text). quick: two seeds of twenty minutes, not ten of forty."""
+    out = []
+    for name in CROWDS:
+        rows: dict[str, list[Row]] = {}
+        for seed in _SEEDS[:2] if quick else _SEEDS:
+            for label, found in fates(name, seed, 1_200 if quick else 2_400).items():
+                rows.setdefault(label, []).extend(found)
+        for label, found in rows.items():
+            contested = [row for row in found if _contested(row)]
+            out += [
+                (f"{name}, {label}: truth within the bounds", _shares(found)),
+                ("  of contested orders", _shares(contested)),
+                ("  error of contested, median and 90th percentile", _errors(contested)),
+            ]
+    return out

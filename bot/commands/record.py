@@ -1,0 +1,145 @@
+"""`bot record`: captures a series into a journal without quoting, and writes nothing at the venue.
+
+Source: docs/lab.md, Record.
+"""
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from bot.commands.common import ConfigPath, duration_ns, faults_told, keep_memory_private, read
+from bot.commands.sites import site_of, start_venue
+
+if TYPE_CHECKING:
+    from bot.config import BotConfig
+    from bot.io.recording import Recorded
+    from bot.io.rest import Rest
+    from bot.io.session import Site
+    from venue.wire.names import Ticker
+
+_EXAMPLE: Final = "Example: bot record configs/demo.yaml --for 30m"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("record", epilog=_EXAMPLE)(record)
+
+
+def record(
+    config: ConfigPath,
+    for_: Annotated[
+        str | None, typer.Option("--for", metavar="TIME", help="Stop after 500ms, 60s, 5m or 1h.")
+    ] = None,
+    json_line: Annotated[
+        bool, typer.Option("--json", help="End with the summary as one line of JSON on stdout.")
+    ] = False,
+    tape: Annotated[
+        Path | None, typer.Option(help="Let the embedded venue follow the tape in this folder.")
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the embedded venue's crowd, instead of its own.")
+    ] = None,
+    state_dir: Annotated[
+        Path | None,
+        typer.Option(help="Where the journal stands, instead of ./state/<name>-record."),
+    ] = None,
+) -> None:
+    """Record the series' channel, and what the key may read of the account, until told to stop.
+
+    No order is made, changed or cancelled, whatever rests; `bot replay`, `bot export` and `bot
+    backtest` read the journal. A bot may trade the series meanwhile, from another state directory.
+
+    Ends with 3 when the venue, the key or the state directory stands in the way, and when the disk
+    refuses; with 1 when a part of it ended by itself.
+    """
+    import msgspec
+
+    run_ns = None if for_ is None else duration_ns("--for", for_)
+    with faults_told():
+        found = _recorded(config, run_ns, (tape, seed), state_dir)
+    if json_line:
+        typer.echo(msgspec.json.encode(found).decode())
+    else:
+        for name, value in msgspec.to_builtins(found).items():
+            typer.echo(f"{name}: {value}")
+    raise typer.Exit(1 if found.died else 0)
+
+
+def _recorded(
+    path: Path, run_ns: int | None, embedded_on: tuple[Path | None, int | None], to: Path | None
+) -> "Recorded":
+    import anyio
+    import msgspec
+
+    from bot.config import finish
+    from bot.io.statedir import StateDirectory
+    from venue.wire.names import fold_ticker
+
+    tape, seed = embedded_on
+    draft = read(path)
+    folder = draft.state.directory
+    with ExitStack() as held:
+        state = StateDirectory.open(to or folder.with_name(f"{folder.name}-record"))
+        held.callback(state.close)
+        embedded = start_venue(draft, state.path, seed, tape)
+        if embedded is not None:
+            held.callback(embedded.stop)
+        config = finish(draft)
+        keep_memory_private()
+        site, named = site_of(config, embedded)
+        settings = config.trader
+        if tape is not None and named:
+            # A tape brings its own series; the configuration cannot know its name.
+            series = fold_ticker(named[0])
+            settings = msgspec.structs.replace(settings, series_ticker=series)
+        settings = msgspec.structs.replace(settings, beside=())
+        config = msgspec.structs.replace(config, trader=settings)
+        return anyio.run(_record, config, site, state.path, run_ns,
+                         backend_options={"use_uvloop": True})  # fmt: skip
+
+
+async def _look_first(rest: "Rest", series: "Ticker") -> None:
+    """Raise SiteFault where nobody answers, or the key or the series is refused; by reads alone."""
+    import asyncio
+
+    from bot.core import messages as m
+    from bot.io.probe import REACH_PAUSE_S, REACH_TRIES
+    from bot.io.session import SiteFault
+
+    answer = (await rest.ask(m.ReadSeries(series, ""))).answer
+    for _ in range(REACH_TRIES - 1):
+        if not isinstance(answer, m.Refused) or answer.status:
+            break
+        await asyncio.sleep(REACH_PAUSE_S)
+        answer = (await rest.ask(m.ReadSeries(series, ""))).answer
+    if isinstance(answer, m.Refused) and answer.status in (0, 400, 401, 403, 404):
+        await rest.drain()
+        said = answer.code or answer.message
+        raise SiteFault(f"{series}: {said}; check venue, key and series with `bot check`")
+
+
+async def _record(config: "BotConfig", site: "Site", state: Path, run_ns: int | None) -> "Recorded":
+    from bot.io.clock import Clock
+    from bot.io.feed import Feed
+    from bot.io.logs import Masker, configure_logs
+    from bot.io.recording import Recording
+    from bot.io.rest import Rest
+
+    masker = Masker()
+    for key in (site.key, *site.others.values()):
+        masker.learn(key)
+    configure_logs(masker, None)
+    rest = Rest(site.base_url, site.key, 1, others=site.others)
+    await _look_first(rest, config.trader.series_ticker)
+    recording = Recording(
+        config.configured,
+        Clock(),
+        rest,
+        lambda emit: Feed(site.stream_url, emit),
+        state,
+        segment_bytes=config.state.segment_bytes,
+        segments_kept=config.state.segments_kept,
+    )
+    return await recording.run(run_ns, site.embedded)

@@ -1,0 +1,171 @@
+"""`bot report`: a run, or a backtest, as one HTML page; two of them side by side.
+
+Source: docs/lab.md, Report.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from bot.commands.common import EXIT_CONFIGURATION, fail, faults_told, read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from bot.config import BotConfig
+    from bot.lab.report.session import Session
+
+_EXAMPLE: Final = "Example: bot report state/demo --html report.html"
+_SOURCE: Final = "STATE_DIR|JOURNAL|RESULT"
+_SOURCE_HELP: Final = "A state directory, a segment, or a file that `bot backtest --save` wrote."
+_CONFIG_HELP: Final = (
+    "The file that the run had: for a journal that does not say what it was configured with, and "
+    "for strategies in files of its folder."
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("report", epilog=_EXAMPLE)(report)
+
+
+def report(
+    source: Annotated[
+        Path | None, typer.Argument(metavar=f"[{_SOURCE}]", help=_SOURCE_HELP)
+    ] = None,
+    compare: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(metavar="A B", help="Two of these beside each other, instead of one."),
+    ] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the page here.")] = None,
+    swept: Annotated[
+        Path | None,
+        typer.Option("--sweep", metavar="FILE", help="Draw what `bot sweep --results` kept, too."),
+    ] = None,
+    config: Annotated[Path | None, typer.Option(metavar="FILE", help=_CONFIG_HELP)] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    json_line: Annotated[bool, typer.Option("--json", help="One line of JSON on stdout.")] = False,
+) -> None:
+    """Live the newest run again and tell what it earned, held, quoted, asked and was refused.
+
+    The page is one file without any outside address. The run may be over or still going on, and is
+    not touched; one that cannot be lived to its end is told up to there.
+
+    Ends with 2 for a wrong option or file; with 3 when there is no journal, or when its run cannot
+    be lived again.
+    """
+    from bot.lab.report.gathered import compared, pairs, sessions_of
+    from bot.lab.report.gathered import report as reported
+    from bot.lab.report.relive import ReportFault
+    from bot.lab.report.sensitivity import sensitivity_of
+
+    if (source is None) == (compare is None):
+        fail(EXIT_CONFIGURATION, f"{_SOURCE}, or --compare A B: one of them")
+    with faults_told():
+        try:
+            whole = None if config is None else _whole(config)
+            makers = _makers(config)
+            found = []
+            for path in [source] if compare is None else compare:
+                assert path is not None
+                with _progress(path, quiet=quiet) as told:
+                    found.append(sessions_of(path, whole, makers, told))
+            sensitivity = None if swept is None else sensitivity_of(swept)
+            paired = pairs(found[0], found[1]) if compare is not None else []
+            if html is not None:
+                page = (
+                    compared(found[0], found[1], sensitivity)
+                    if compare is not None
+                    else reported(found[0], sensitivity)
+                )
+                _write(html, page)
+        except ReportFault as fault:
+            fail(EXIT_CONFIGURATION, str(fault))
+    _tell(found, paired, json_line=json_line)
+
+
+def _whole(config: Path) -> "BotConfig":
+    from bot.config import finish
+
+    return finish(read(config))
+
+
+def _makers(config: Path | None) -> Any:
+    from bot.ideas import Makers
+
+    return Makers(Path() if config is None else config.parent)
+
+
+def _write(path: Path, page: str) -> None:
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as fault:
+        fail(EXIT_CONFIGURATION, f"{path}: {fault.strerror}")
+
+
+@contextmanager
+def _progress(path: Path, *, quiet: bool) -> "Iterator[Callable[[int], None]]":
+    """How many events are through, on stderr."""
+    from rich.console import Console
+    from rich.progress import Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(
+        *columns, console=console, transient=True, disable=quiet or not console.is_terminal
+    ) as bar:
+        row = bar.add_task(str(path))
+        yield lambda events: bar.update(row, description=f"{path}: {events:,} events")
+
+
+# --- what is said ---------------------------------------------------------------------------------
+
+
+def _tell(
+    found: "Sequence[Sequence[Session]]",
+    paired: "Sequence[tuple[str, Session, Session]]",
+    *,
+    json_line: bool,
+) -> None:
+    import msgspec
+
+    from bot.lab.report.compare import plain_pair, said
+    from bot.lab.report.shown import plain
+
+    if json_line:
+        line: dict[str, Any] = (
+            {"pairs": [{"pair": name} | plain_pair(one, other) for name, one, other in paired]}
+            if paired
+            else {"sessions": [plain(each) for each in found[0]]}
+        )
+        typer.echo(msgspec.json.encode(line).decode())
+        return
+    for sessions in found:
+        for each in sessions:
+            typer.echo(_text(each))
+    for name, one, other in paired:
+        typer.echo(f"{name}: {said(one, other)}")
+
+
+def _text(session: "Session") -> str:
+    from bot.lab.report.shown import dollars, final_cents, span_text
+
+    totals = final_cents(session)
+    bound = f", queue {session.bound}" if session.bound else ""
+    lines = [
+        f"{session.name}{bound}: lived {span_text(session.seconds)}, {session.events:,} events"
+    ]
+    if totals:
+        parts = ", ".join(f"{name} {dollars(cents)}" for name, cents in totals.items())
+        lines.append(f"  {parts}; {len(session.fills)} fills")
+    else:
+        lines.append(f"  profit {dollars(session.closing.pnl_cents)}")
+    sent = ", ".join(f"{row.sent} {kind}s" for kind, row in session.answers.items())
+    refused = sum(session.refused.values())
+    lines.append(f"  {sent or 'no request'}; {refused} refused")
+    if session.damage:
+        lines.append(f"  {session.damage}")
+    return "\n".join(lines)

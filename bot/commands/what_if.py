@@ -1,0 +1,152 @@
+"""`bot what-if`: a recorded session with another configuration, against the market it met.
+
+Source: docs/lab.md, What if; design, law 2.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from bot.commands.common import EXIT_CONFIGURATION, fail, faults_told, read
+
+if TYPE_CHECKING:
+    from bot.core.configured import Configuration
+    from bot.lab.again import Again
+    from bot.lab.backtest.terms import Reading, Terms
+    from bot.lab.instead.compare import Compared
+    from bot.lab.replay import Run
+
+_EXAMPLE: Final = "Example: bot what-if state/demo --set strategy.params.levels=3"
+_CONFIG_HELP: Final = (
+    "Another configuration file, instead of what the session had. For a journal that does not say "
+    "what it was configured with: the file that it had."
+)
+_BOUNDS: Final = {"averse": ("averse",), "likely": ("likely",), "both": ("averse", "likely")}
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("what-if", epilog=_EXAMPLE)(what_if)
+
+
+def what_if(
+    journal: Annotated[
+        Path, typer.Argument(metavar="STATE_DIR|JOURNAL", help="A state directory, or a segment.")
+    ],
+    sets: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A key of the YAML; may be repeated."),
+    ] = None,
+    config: Annotated[Path | None, typer.Option(metavar="FILE", help=_CONFIG_HELP)] = None,
+    bound: Annotated[
+        str, typer.Option(metavar="averse|likely|both", help="How queues are read.")
+    ] = "both",
+    until: Annotated[
+        str, typer.Option(metavar="TIME|ENTRY", help="Up to there, as of `bot replay`.")
+    ] = "",
+    read_lag: Annotated[str, typer.Option(help="Reads show the account of so long ago.")] = "100ms",
+    power: Annotated[
+        float, typer.Option(min=0.1, max=20, help="Exponent n of the likely bound.")
+    ] = 3.0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the round trips that are drawn.")] = 1,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No progress on stderr.")] = False,
+    json_line: Annotated[
+        bool, typer.Option("--json", help="Everything as one line of JSON on stdout.")
+    ] = False,
+) -> None:
+    """Trade a recorded session once more with other keys, or another file, and show what differs.
+
+    Beside what happened stand the model on the unchanged configuration, and so its own error, and
+    the model on the changed one. The newest run in a state directory, or the one that a segment
+    belongs to; it is not touched.
+
+    Ends with 2 for a key, value, file or option that cannot be used; with 3 when there is no
+    journal, when it is damaged, when its run cannot be lived again, or traded beside other series.
+    """
+    from bot.lab.again import runs_meant
+    from bot.lab.backtest.terms import Reading, Terms, milliseconds
+
+    if bound not in _BOUNDS:
+        fail(EXIT_CONFIGURATION, f"--bound {bound}: averse, likely or both")
+    readings = [Reading(name) for name in _BOUNDS[bound]]
+    try:
+        terms = Terms(read_lag_ns=milliseconds(read_lag), power=power, seed=seed)
+    except ValueError as fault:
+        fail(EXIT_CONFIGURATION, f"--read-lag {fault}")
+    with faults_told():
+        (run,) = runs_meant(journal, every=False)
+        found = _compared(run, sets or [], config, until, (terms, readings), quiet=quiet)
+    if json_line:
+        import msgspec
+
+        typer.echo(msgspec.json.encode(found).decode())
+    else:
+        from bot.lab.instead.tables import text
+
+        typer.echo(text(found))
+
+
+def _compared(
+    run: "Run",
+    sets: list[str],
+    config: Path | None,
+    until: str,
+    how: "tuple[Terms, list[Reading]]",
+    *,
+    quiet: bool,
+) -> "Compared":
+    from bot.commands.replay import until_of
+    from bot.ideas import Makers
+    from bot.lab.instead.changes import Trial
+    from bot.lab.instead.compare import compare
+
+    stop = until_of(until, run)
+    folder = Path() if config is None else config.parent
+    again, had = _as_it_was(run, config, folder)
+    trial = Trial(sets, None if run.started.configured is None else config, folder)
+    with _progress(quiet=quiet) as told:
+        return compare(run, again, had, trial, Makers(folder), *how, stop, told)
+
+
+def _as_it_was(run: "Run", config: Path | None, folder: Path) -> "tuple[Again, Configuration]":
+    """The run with what it was made with. Raises JournalFault where that is not known."""
+    import msgspec
+
+    from bot.ideas import Makers
+    from bot.lab.again import Again
+
+    had = run.started.configured
+    if had is None and config is not None:
+        from bot.config import finish
+
+        whole = finish(read(config))
+        again = Again(run, whole.trader, whole.make_strategy, Makers(folder), notes=False)
+        had = whole.configured
+    else:
+        again = Again(run, None, None, Makers(folder), notes=False)
+        assert had is not None
+    # A tape brings a series of its own, whatever the file says.
+    series = again.trader.series_ticker
+    return again, msgspec.structs.replace(
+        had, settings=msgspec.structs.replace(had.settings, series_ticker=series)
+    )
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> "Iterator[Callable[[str, int, int], None]]":
+    """A bar on stderr; what is told what is done, how far it is, and of how much."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(
+        *columns, console=console, transient=True, disable=quiet or not console.is_terminal
+    ) as bar:
+        row = bar.add_task("", total=None)
+        yield lambda what, done, of: bar.update(
+            row, description=what, completed=done, total=of or None
+        )

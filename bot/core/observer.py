@@ -1,0 +1,241 @@
+"""Watches one series as a trader would and asks for nothing but reads: what a recording is made by.
+
+Pure, like the trader: the same events give the same effects, so that a recording is lived again as
+a run is. It reads the series, subscribes to every rung that is not resolved and to its companies,
+asks for all books anew where one has not been confirmed for as long as a trader would wait, and now
+and then reads the account. No create, no amend and no cancel stands in this file: whatever rests on
+the account stays as it is.
+
+Source: design, laws 2 and 8; docs/lab.md, Record; silences S9, S11; reliability, rows 40-48.
+"""
+
+import enum
+from collections.abc import Callable
+from typing import Final
+
+from bot.core import messages as m
+from bot.core.report import Phase
+from bot.core.settings import TraderSettings
+from venue.wire import model
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.names import MarketId, ProjectId
+
+RECORDING: Final = "(recording)"
+"""What stands in place of a strategy's name: a run that traded nothing. No strategy is named so."""
+
+SERIES_NS: Final = 60 * NS_PER_SECOND
+ACCOUNT_NS: Final = 30 * NS_PER_SECOND
+FAILED_NS: Final = 5 * NS_PER_SECOND
+"""A read without an answer, and a set that was refused, are asked for again so much later."""
+
+PAGES_MAX: Final = 100
+RESUBSCRIBE_NS: Final = NS_PER_SECOND
+"""Between two subscribes at least."""
+
+_NOT_OURS: Final = (401, 403)
+_NEVER_NS: Final = 2**63 - 1
+
+
+class _Part(enum.Enum):
+    """What is read."""
+
+    SERIES = "series"
+    BALANCE = "balance"
+    POSITIONS = "positions"
+    RESTING = "resting"
+    FILLS = "fills"
+
+
+class Observer:
+    """One series, watched. Feed it every event in order; carry out what it returns.
+
+    phase: starting until a book has come, then paused, for nothing is quoted, at last stopped.
+    books, prints: frames so far. gaps: times that the channel closed. private: whether the key may
+    read the account.
+    """
+
+    def __init__(self, settings: TraderSettings) -> None:
+        self.phase = Phase.STARTING
+        self.books = 0
+        self.prints = 0
+        self.gaps = 0
+        self.private = True
+        self._series = settings.series_ticker
+        self._key = m.Key.READ if settings.keys.read else m.Key.TRADE
+        self._recheck_ns = settings.trust.recheck_ns
+        self._effects: list[m.Effect] = []
+        self._due = dict.fromkeys(_Part, 0)
+        self._asked: tuple[m.RequestId, _Part] | None = None
+        self._requests = 0
+        self._pages = 0
+        self._fills: set[str] = set()
+        self._fills_before: set[str] = set()
+        self._shown: list[model.Event] = []
+        self._wanted: m.SubscribeTo | None = None
+        self._seen_ns: dict[MarketId, int] = {}
+        self._is_open = False
+        self._subscribe_ns = _NEVER_NS
+        self._subscribed_ns = 0
+
+    def receive(self, event: m.Event, now_ns: int) -> list[m.Effect]:
+        """Take one event in. The effects to carry out, in order; no request among them writes."""
+        self._effects = []
+        match event:
+            case m.BookSeen():
+                self.books += 1
+                self.phase = Phase.PAUSED if self.phase is Phase.STARTING else self.phase
+                self._seen_ns[event.market_id] = now_ns
+            case m.TradeSeen():
+                self.prints += 1
+            case m.FeedOpened():
+                self._is_open = True
+                self._subscribe_ns = now_ns
+            case m.FeedClosed():
+                self.gaps += 1
+                self._is_open = False
+                self._note("warning", "feed_closed", reason=event.reason)
+            case m.FrameGarbled(known=True):
+                self._subscribe_ns = min(self._subscribe_ns, now_ns)
+            case m.SubscriptionRefused():
+                self._note("error", "subscription_refused", code=event.code)
+                self._subscribe_ns = now_ns + FAILED_NS
+                self._due[_Part.SERIES] = now_ns
+            case m.Replied():
+                self._replied(event, now_ns)
+            case m.StopRequested() | m.JournalFailed():
+                self._stop(event.reason)
+            case _:
+                pass
+        if isinstance(event, m.Started | m.Beat | m.FeedOpened | m.Replied):
+            self._go_on(now_ns)
+        return self._effects
+
+    def left_over(self) -> m.Finished:
+        """Nothing is ever left: nothing was written."""
+        return m.Finished((), ())
+
+    def _stop(self, reason: str) -> None:
+        if self.phase is not Phase.STOPPED:
+            self.phase = Phase.STOPPED
+            self._note("info", "stopping", reason=reason)
+            self._effects.append(self.left_over())
+
+    def _note(self, level: str, name: str, **fields: str | int) -> None:
+        self._effects.append(m.Noted(level, name, fields))
+
+    # --- what is due ------------------------------------------------------------------------------
+
+    def _go_on(self, now_ns: int) -> None:
+        """Ask for what is due, one read at a time, and say when to be asked again."""
+        if self.phase is Phase.STOPPED:
+            return
+        if self._asked is None:
+            part = min(self._due, key=self._due.__getitem__)
+            if self._due[part] <= now_ns:
+                self._pages, self._shown = 0, []
+                self._ask(part, "")
+        self._subscribe(now_ns)
+        due_ns = now_ns + self._recheck_ns
+        if self._asked is None:
+            due_ns = min(due_ns, *self._due.values())
+        if self._is_open and self._wanted is not None:
+            due_ns = min(due_ns, max(self._subscribe_ns, self._subscribed_ns + RESUBSCRIBE_NS))
+        self._effects.append(m.WakeAt(max(due_ns, now_ns + 1)))
+
+    def _subscribe(self, now_ns: int) -> None:
+        """Ask for every book where that is due, by a subscribe, which costs no token (S9)."""
+        wanted = self._wanted
+        if wanted is None or not self._is_open:
+            return
+        if now_ns >= self._subscribed_ns + RESUBSCRIBE_NS and (
+            now_ns >= self._subscribe_ns or self._is_stale(wanted, now_ns)
+        ):
+            self._subscribe_ns = _NEVER_NS
+            self._subscribed_ns = now_ns
+            self._effects.append(wanted)
+
+    def _is_stale(self, wanted: m.SubscribeTo, now_ns: int) -> bool:
+        """Whether a book has not been shown for too long, and was not asked for meanwhile."""
+        since_ns = now_ns - self._recheck_ns
+        return self._subscribed_ns <= since_ns and any(
+            self._seen_ns.get(each, 0) <= since_ns for each in wanted.rungs
+        )
+
+    # --- reads ------------------------------------------------------------------------------------
+
+    def _ask(self, part: _Part, cursor: str) -> None:
+        self._requests += 1
+        self._pages += 1
+        request_id = m.RequestId(self._requests)
+        self._asked = request_id, part
+        request = _REQUESTS[part](self._series, cursor)
+        self._effects.append(m.Send(request_id, request, "recording", self._key))
+
+    def _replied(self, replied: m.Replied, now_ns: int) -> None:
+        if self._asked is None or self._asked[0] != replied.request_id:
+            return
+        _, part = self._asked
+        self._asked = None
+        answer = replied.answer
+        if isinstance(answer, m.Done):
+            cursor = self._took(answer.body)
+            if cursor and self._pages < PAGES_MAX and self.phase is not Phase.STOPPED:
+                self._ask(part, cursor)
+                return
+            self._due[part] = now_ns + (SERIES_NS if part is _Part.SERIES else ACCOUNT_NS)
+            if part is _Part.SERIES:
+                self._listed(now_ns)
+            return
+        self._due[part] = now_ns + max(FAILED_NS, replied.retry_after_ns or 0)
+        if isinstance(answer, m.Refused) and answer.status in _NOT_OURS:
+            self._refused(part, answer)
+
+    def _refused(self, part: _Part, answer: m.Refused) -> None:
+        """A key that may not read the account is asked no more for that."""
+        self._note("warning", "read_refused", what=part.value, code=answer.code)
+        if part is not _Part.SERIES:
+            self.private = False
+            for each in _Part:
+                if each is not _Part.SERIES:
+                    self._due[each] = _NEVER_NS
+
+    def _took(self, body: m.Body) -> str:
+        """Where the next page begins; "" when there is none, or nothing new on it."""
+        match body:
+            case m.SeriesShown():
+                self._shown += body.events
+                return body.cursor
+            case m.FillsShown():
+                shown = {fill.fill_id for fill in body.fills}
+                if self._pages == 1:
+                    self._fills_before, self._fills = self._fills, shown
+                return "" if shown & self._fills_before else body.cursor
+            case m.OrdersShown() | m.PositionsShown():
+                return body.cursor
+            case _:
+                return ""
+
+    def _listed(self, now_ns: int) -> None:
+        """The series as it is: another set of rungs is subscribed to."""
+        rungs = tuple(
+            market.market_id
+            for event in self._shown
+            for market in event.markets
+            if market.state is not model.MarketState.RESOLVED
+        )
+        companies: tuple[ProjectId, ...] = tuple(sorted({each.project_id for each in self._shown}))
+        wanted = m.SubscribeTo(rungs, companies)
+        if wanted != self._wanted:
+            self._wanted = wanted
+            self._subscribe_ns = now_ns
+            self._note("info", "rungs_listed", rungs=len(rungs))
+
+
+_REQUESTS: Final[dict[_Part, Callable[..., m.Read]]] = {
+    _Part.SERIES: m.ReadSeries,
+    _Part.BALANCE: lambda _series, _cursor: m.ReadBalance(),
+    _Part.POSITIONS: lambda _series, cursor: m.ReadPositions(cursor),
+    _Part.RESTING: lambda _series, cursor: m.ReadResting(cursor),
+    _Part.FILLS: lambda _series, cursor: m.ReadFills(cursor),
+}
+"""The read of each part. None of them writes: the type says so."""

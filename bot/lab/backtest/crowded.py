@@ -1,0 +1,192 @@
+"""The embedded venue with its crowd in the place of a tape: the queue is real, nothing is modelled.
+
+The same crowd without us can be recorded as a tape. Every trader of the crowd draws from a stream
+of its own whatever others do, so the tape and the venue with us in it have the same flow up to
+what our orders change: by that a backtest can be measured against the truth.
+
+Source: design, The venue; strategy, 4 (our own matching engine needs no model).
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core.strategy import Levels
+from bot.lab.backtest.exchange import Exchange
+from bot.lab.backtest.terms import Reading, Terms
+from bot.lab.sim.exchange import Tape as Levelled
+from venue.core import messages as v
+from venue.crowd.crowd import Crowd
+from venue.crowd.run import SeededPlan, opening_commands
+from venue.crowd.settings import CrowdSettings
+from venue.crowd.tape import BookRecord, Record, Tape, TapeRung, TradeRecord, tape_catalogue
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.money import BookSide, Outcome, Price, Qty, Side, canonical
+from venue.wire.names import MarketId
+
+START_NS: Final = 1_800_000_000 * NS_PER_SECOND
+BEAT_NS: Final = 25 * NS_PER_MS
+"""So often the crowd looks up, and sees what had happened by the time before."""
+
+STRIKES: Final = ("175", "200", "212.5", "225", "250")
+RESOLUTION_NS: Final = START_NS + 60 * 86_400 * NS_PER_SECOND
+_APART_NS: Final = 1_000
+"""Between two commands of one beat: every change has an instant of its own."""
+
+_SERIES: Final = "CROWD"
+
+
+def clock(seed: int, seconds: float) -> Tape:
+    """An event of five rungs with one record for each of the crowd's beats, which say nothing but
+    their time."""
+    name = f"{_SERIES}-{seed}"
+    sources = tuple(f"{name}-{strike}" for strike in STRIKES)
+    rungs = tuple(
+        TapeRung(MarketId(f"00000000-0000-4000-9000-{place:012d}"), strike, strike)
+        for place, strike in enumerate(STRIKES)
+    )
+    # The trader is there a second before the first of them.
+    first_ns = START_NS + 2 * NS_PER_SECOND
+    times = (first_ns + beat * BEAT_NS for beat in range(int(seconds * NS_PER_SECOND) // BEAT_NS))
+    records = [BookRecord(at_ns, sources[0], (), ()) for at_ns in times]
+    return Tape(
+        name=name.lower(),
+        series=_SERIES,
+        event=name,
+        strike_unit="USD billions",
+        sources=sources,
+        partition=False,
+        rungs=rungs,
+        lines=tuple(msgspec.json.encode(record) for record in records),
+        start=0,
+        start_ts=records[0].ts,
+        end_ts=records[-1].ts,
+        values=(),
+    )
+
+
+class Crowded(Exchange):
+    """The engine with our orders and a crowd's. heard: told of every command's events."""
+
+    def __init__(self, ticking: Tape, crowd: CrowdSettings, terms: Terms) -> None:
+        """ticking: of `clock`."""
+        self.heard: Callable[[list[v.Event], int], None] = lambda _events, _now_ns: None
+        self._tapes = {rung.market_id: Levelled(START_NS) for rung in ticking.rungs}
+        self._unseen: list[v.Event] = []
+        super().__init__(ticking, terms, Reading.AVERSE, RESOLUTION_NS, START_NS)
+        catalogue = tape_catalogue(ticking, RESOLUTION_NS, terms.maker_rate, terms.taker_rate)
+        plan = SeededPlan(crowd, tuple(catalogue))
+        self._crowd = Crowd(crowd, plan.catalogue)
+        for command in opening_commands(plan):
+            self._apply(command, START_NS)
+
+    def play(self, record: Record) -> None:
+        """The crowd's beat."""
+        seen, self._unseen = self._unseen, []
+        self._crowd.observe(seen, record.ts)
+        for place, command in enumerate(self._crowd.step(record.ts), 1):
+            self._apply(command, record.ts + place * _APART_NS)
+
+    def _heard(self, events: list[v.Event], now_ns: int) -> None:
+        super()._heard(events, now_ns)
+        self._unseen += events
+        for event in events:
+            if isinstance(event, v.LevelChanged):
+                self._tapes[event.market_id].change(event)
+                self._changed[event.market_id] = None
+                bids, asks = self._tapes[event.market_id].levels()
+                if bids and asks:
+                    self.marks[event.market_id] = bids[0][0] + asks[0][0]
+        self.heard(events, now_ns)
+
+    def _book(self, market: MarketId) -> tuple[Levels, Levels]:
+        return self._tapes[market].levels()
+
+    def _reach(
+        self,
+        command: v.PlaceOrder | v.AmendOrder,
+        market: MarketId,
+        side: BookSide,
+        price: Price,
+        qty: int,
+        now_ns: int,
+    ) -> m.Answer:
+        """Whoever can be reached is in the engine already."""
+        return self._shown(self._apply(command, now_ns))
+
+    def others(self, market: MarketId) -> tuple[Levels, Levels]:
+        """The book of a market without what is ours."""
+        whole, own = self._book(market), self._queues.sizes
+        bids, asks = (
+            tuple((price, Qty(left)) for price, size in side if (left := size - mine.get(price, 0)))
+            for side, mine in zip(whole, (own(market, s) for s in BookSide), strict=True)
+        )
+        return bids, asks
+
+
+class Recorder:
+    """Whoever listens to a venue's channel and knows which orders are ours: a tape of the rest.
+
+    Of each change the prints come first and then the whole book, of one instant, as others would
+    have stood in it; prints with us are prints like any.
+    """
+
+    def __init__(self, venue: Crowded, ticking: Tape) -> None:
+        """ticking: the venue's."""
+        self._venue = venue
+        self._ticking = ticking
+        self._sources = dict(zip(venue.markets, ticking.sources, strict=True))
+        self._books: dict[MarketId, BookRecord] = {}
+        self._records: list[Record] = []
+        venue.heard = self._hear
+
+    def _hear(self, events: list[v.Event], now_ns: int) -> None:
+        moved: dict[MarketId, None] = {}
+        for event in events:
+            if isinstance(event, v.TradePrinted):
+                yes = (event.taker_outcome is Outcome.YES) is (event.taker_side is Side.BUY)
+                bought = Outcome.YES if yes else Outcome.NO
+                source = self._sources[event.market_id]
+                row = TradeRecord(now_ns, source, event.price, event.qty, bought)
+                self._records.append(row)
+            elif isinstance(event, v.LevelChanged):
+                moved[event.market_id] = None
+        for market in moved:
+            self._show(market, now_ns)
+
+    def _show(self, market: MarketId, now_ns: int) -> None:
+        bids, asks = self._venue.others(market)
+        no = tuple((canonical(Outcome.NO, price), size) for price, size in asks)
+        record = BookRecord(now_ns, self._sources[market], bids, no)
+        before = self._books.get(market)
+        if before is None or (before.yes, before.no) != (record.yes, record.no):
+            self._books[market] = record
+            self._records.append(record)
+
+    @property
+    def tape(self) -> Tape:
+        """What was recorded so far."""
+        records = self._records
+        return msgspec.structs.replace(
+            self._ticking,
+            lines=tuple(msgspec.json.encode(record) for record in records),
+            start_ts=records[0].ts,
+            end_ts=records[-1].ts,
+        )
+
+
+def recorded(ticking: Tape, crowd: CrowdSettings, terms: Terms) -> Tape:
+    """The tape of a crowd among itself."""
+    venue = Crowded(ticking, crowd, terms)
+    recorder = Recorder(venue, ticking)
+    for record in beats(ticking):
+        venue.play(record)
+    return recorder.tape
+
+
+def beats(ticking: Tape) -> Iterable[Record]:
+    """The records of a clock."""
+    decoder = msgspec.json.Decoder(BookRecord)
+    return (decoder.decode(line) for line in ticking.lines)

@@ -1,0 +1,70 @@
+"""What befalls requests of a backtest: refusals for pace, failures, and answers that are lost.
+
+The kinds and their names are the simulator's. They are drawn from a stream of their own, so that
+the same seed with another rate draws the same latencies.
+
+Source: reliability, section 4, Simulator contract; strategy, 4, Backtest realism.
+"""
+
+import random
+from collections import Counter
+from typing import Final, NamedTuple
+
+from bot.core import messages as m
+from bot.lab.backtest.exchange import Exchange
+from bot.lab.sim.dice import Dice
+from bot.lab.sim.exchange import refusal
+from venue.wire.errors import Code
+from venue.wire.instant import NS_PER_SECOND
+
+REFUSALS: Final = {
+    "rate_limited": Code.RATE_LIMITED,
+    "engine_overloaded": Code.ENGINE_OVERLOADED,
+    "engine_unavailable": Code.ENGINE_UNAVAILABLE,
+}
+"""Not carried out, and that is known."""
+
+UNKNOWN: Final = ("result_unknown_before", "result_unknown_after", "lost_before", "lost_after")
+"""Nobody can tell from outside whether it was carried out: it was not, and it was; twice."""
+
+TIMEOUT_NS: Final = NS_PER_SECOND
+"""So long a lost answer is waited for."""
+
+_AWAY_NS: Final = NS_PER_SECOND
+
+
+class Answered(NamedTuple):
+    """What comes back of a request. tokens: left of its credential. away_ns: how long to stay away,
+    where that is said. waited_ns: how long it takes beyond the way back."""
+
+    answer: m.Answer
+    tokens: int | None
+    away_ns: int | None
+    waited_ns: int = 0
+
+
+class Faults:
+    """The faults of one run. befallen: how often each befell a request."""
+
+    def __init__(self, rate: float, seed: int) -> None:
+        """rate: the part of all requests that something befalls, each kind as often; 0 to 0.5."""
+        kinds = (*REFUSALS, *UNKNOWN)
+        chances = dict.fromkeys(kinds, rate / len(kinds)) if rate else {}
+        self._dice = Dice(random.Random(f"backtest faults {seed}"), chances, ())
+        self.befallen: Counter[str] = Counter()
+
+    def answered(self, exchange: Exchange, send: m.Send, now_ns: int) -> Answered:
+        """A request arrives at the venue, or something befalls it."""
+        fault = self._dice.roll()
+        if not fault:
+            return Answered(*exchange.answer(send, now_ns))
+        self.befallen[fault] += 1
+        code = REFUSALS.get(fault)
+        if code is not None:
+            away_ns = None if code is Code.ENGINE_UNAVAILABLE else _AWAY_NS
+            return Answered(refusal(code), None, away_ns)
+        name, _, when = fault.rpartition("_")
+        tokens = exchange.answer(send, now_ns)[1] if when == "after" else None
+        if name == "lost":
+            return Answered(m.Unknown("no answer in time"), None, None, TIMEOUT_NS)
+        return Answered(m.Unknown("503 result_unknown"), tokens, None)

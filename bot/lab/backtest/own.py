@@ -1,0 +1,202 @@
+"""Our own recordings as tapes: a journal, or its Parquet tables, written in the tapes' format.
+
+The newest run in them is taken, as far as it is kept: frames of the channel in the order of the
+venue's own time, the rungs as they were listed last, and how they ended where the run saw it. Of
+every book our own orders are taken off (`bot.lab.mine`), and prints that we made as taker are left
+out, for without us they would not have been. A print that came to us as maker stays: somebody
+wanted those shares. What others would have done without us is not to be had from any recording.
+
+What a reader has to know of that is in the catalogue's `warnings`. Source: docs/lab.md, Backtest.
+"""
+
+import gzip
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from bot.io.faults import ShellFault
+from bot.io.journal import segments
+from bot.lab.export import tell
+from bot.lab.sheets import LibraryFault, Row, arrow_library
+from venue.crowd.tape import TapeFault
+from venue.wire.money import Outcome, Price, canonical
+
+_BOOKS: Final = "books.parquet"
+_NEEDED: Final = ("rungs", "books", "prints")
+_LEVELS: Final = ("bids", "asks", "own_bids", "own_asks")
+
+
+def is_own(folder: Path) -> bool:
+    """Whether a folder holds a journal, or tables that `bot export --parquet` wrote."""
+    return folder.is_dir() and ((folder / _BOOKS).is_file() or bool(segments(folder)))
+
+
+def write_tape(folder: Path, into: Path) -> None:
+    """Write what a folder of ours recorded as a tape's folder. The same in gives the same out.
+
+    Raises TapeFault when it cannot be read, and when no frame of a listed rung is in it.
+    """
+    try:
+        taker = _Taker()
+        if (folder / _BOOKS).is_file():
+            _read_tables(folder, taker.take)
+        else:
+            damage = tell(segments(folder), taker.take)
+            taker.warnings += damage
+    except (ShellFault, LibraryFault) as fault:
+        raise TapeFault(str(fault)) from None
+    taker.write(folder, into)
+
+
+class _Taker:
+    """Keeps of the rows what a tape of the newest run needs."""
+
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+        self._begin("")
+
+    def _begin(self, run: str) -> None:
+        self._run = run
+        self._rungs: dict[str, Row] = {}
+        self._lines: list[tuple[tuple[int, int, bool], bytes]] = []
+        self._books = self._ours = self._unfit = 0
+        self._prints = self._made = self._met = 0
+        self._seen: set[str] = set()
+
+    def take(self, table: str, row: Row) -> None:
+        """The next row of a table, in the order of the journal."""
+        if table not in _NEEDED:
+            return
+        if row["run"] != self._run:
+            self._begin(row["run"])
+        if table == "rungs":
+            self._rungs[row["ticker"]] = row
+        elif not row["ticker"]:
+            return
+        elif table == "books" and row["source"] == "channel":
+            self._book(row)
+        elif table == "prints":
+            self._print(row)
+
+    def _book(self, row: Row) -> None:
+        self._books += 1
+        self._ours += bool(row["own_bids"] or row["own_asks"])
+        self._unfit += not row["own_fits"]
+        bids = _others(row["bids"], row["own_bids"])
+        asks = _others(row["asks"], row["own_asks"])
+        no = [[canonical(Outcome.NO, Price(price)), qty] for price, qty in asks]
+        self._add(row, {"type": "book", "yes": bids, "no": no})
+
+    def _print(self, row: Row) -> None:
+        if row["trade_id"] in self._seen:
+            return
+        self._seen.add(row["trade_id"])
+        self._prints += 1
+        own = row["own"] or ""
+        if own == "taker":
+            self._made += 1
+            return
+        self._met += bool(own)
+        bought = Outcome.YES if row["taker_bought_yes"] else Outcome.NO
+        told = {"type": "trade", "price": row["price"], "qty": row["qty"], "taker_outcome": bought}
+        self._add(row, told)
+
+    def _add(self, row: Row, told: dict[str, Any]) -> None:
+        line = {"ts": row["ts_ns"], "ticker": row["ticker"]} | told
+        # Of one instant of the venue what came first goes first, and a print before its book.
+        order = row["ts_ns"], row["at_ns"], told["type"] == "book"
+        self._lines.append((order, msgspec.json.encode(line) + b"\n"))
+
+    def write(self, folder: Path, into: Path) -> None:
+        """The tape. Raises TapeFault when there is nothing to play."""
+        if not self._lines:
+            raise TapeFault(f"{folder}: no frame of a listed rung was recorded in its newest run")
+        into.mkdir(parents=True)
+        lines = sorted(self._lines, key=lambda line: line[0])
+        with (
+            (into / "tape.jsonl.gz").open("wb") as file,
+            gzip.GzipFile("", "wb", 1, file, mtime=0) as packed,
+        ):
+            packed.writelines(line for _, line in lines)
+        warnings = [*self.warnings, *self._warned()]
+        units = {row["strike_unit"] for row in self._rungs.values() if row["strike_unit"]}
+        catalog = {
+            "tape": f"run-{self._run[:10]}" if self._run else folder.resolve().name,
+            "strike_unit": min(units, default=""),
+            "events": [*self._events()],
+            "warnings": warnings,
+        }
+        (into / "catalog.json").write_bytes(msgspec.json.encode(catalog))
+
+    def _events(self) -> Iterator[dict[str, Any]]:
+        by_event: dict[str, list[Row]] = {}
+        for row in self._rungs.values():
+            by_event.setdefault(row["event_ticker"], []).append(row)
+        for event, rows in by_event.items():
+            rungs = [_rung(row) for row in rows]
+            yield {
+                "event_ticker": event,
+                "resolution_ns": rows[0]["resolution_ns"],
+                "rungs": rungs,
+            }
+
+    def _warned(self) -> Iterator[str]:
+        run = f"run {self._run}" if self._run else "a run whose beginning is no longer kept"
+        yield f"{run}: {self._books} books, {self._prints} prints"
+        if self._ours:
+            yield f"our own orders were taken off {self._ours} books"
+        if self._unfit:
+            yield f"{self._unfit} books showed less than our own orders: nothing was left there"
+        if self._made:
+            yield f"{self._made} prints that we made as taker were left out; what they took is gone"
+        if self._met:
+            yield f"{self._met} prints came to orders of ours; they stay in it"
+
+
+def _others(levels: Any, own: Any) -> list[list[int]]:
+    mine = dict(own or ())
+    rows = ([price, qty - mine.get(price, 0)] for price, qty in levels or ())
+    return [row for row in rows if row[1] > 0]
+
+
+def _rung(row: Row) -> dict[str, Any]:
+    winner = row["winner"] or None
+    told = {"ticker": row["ticker"], "strike": row["strike"] or "0", "outcome": winner}
+    # A single binary market is to a tape a bracket that stands alone.
+    return told if row["strike"] else told | {"floor": "0", "cap": "0"}
+
+
+def _read_tables(folder: Path, take: Callable[[str, Row], None]) -> None:
+    """The rows of the newest run of exported tables. Raises TapeFault and LibraryFault."""
+    arrow = arrow_library()
+    import pyarrow.parquet
+
+    files = {}
+    for name in _NEEDED:
+        path = folder / f"{name}.parquet"
+        try:
+            files[name] = pyarrow.parquet.ParquetFile(path)
+        except (OSError, arrow.ArrowException) as fault:
+            raise TapeFault(f"{path}: {fault}") from None
+    newest = [""]
+    rungs = files["rungs"].read(columns=["run"])
+    books = files["books"].read(columns=["run"])
+    for table in (books, rungs):
+        if table.num_rows:
+            newest = [table.column("run")[table.num_rows - 1].as_py() or ""]
+            break
+    for name, file in files.items():
+        for batch in file.iter_batches():
+            for row in batch.to_pylist():
+                plain = {key: "" if value is None else value for key, value in row.items()}
+                if plain["run"] == newest[0]:
+                    take(name, _with_levels(plain))
+
+
+def _with_levels(row: Row) -> Row:
+    for key in _LEVELS:
+        if key in row:
+            row[key] = tuple((level["price"], level["qty"]) for level in row[key] or ())
+    return row

@@ -1,0 +1,267 @@
+"""A run as pandas dataframes, for notebooks: quotes, curve, fills, markouts, books and requests.
+
+Each function takes a state directory or a segment, of which the newest run is told, or a file that
+`bot backtest --save` wrote; books and requests are a journal's alone. The columns of a frame are in
+`COLUMNS`, with their types; units stand in the names: `_cents` canonical YES cents, `_ns`
+nanoseconds since 1970, `_qty` shares, `net_` YES shares less NO shares.
+
+    from bot.lab.frames import fills, markouts
+    fills("state/demo").groupby("ticker")["qty"].sum()
+
+Reliving a run takes as long as the trader took of the processor then; the last few are remembered.
+
+Source: docs/lab.md, Dataframes.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from bot.lab.report.gathered import sessions_of
+from bot.lab.report.intervals import markout_cents
+from bot.lab.report.relive import ReportFault
+from bot.lab.report.session import Session
+from bot.lab.sheets import COLUMNS as SHEET_COLUMNS
+from bot.lab.sheets import LibraryFault
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+_TEXT, _TIME, _COUNT, _MAYBE, _REAL, _FLAG = "string", "int64", "int64", "Int64", "float64", "bool"
+_ANY: Final = "object"
+
+_SIDED: Final = {"session": _TEXT, "bound": _TEXT, "at_ns": _TIME}
+COLUMNS: Final[dict[str, dict[str, str]]] = {
+    "quotes": _SIDED
+    | {"phase": _TEXT, "ticker": _TEXT, "side": _TEXT, "others_cents": _MAYBE}
+    | {"wanted_cents": _MAYBE, "resting_cents": _MAYBE, "resting_qty": _COUNT}
+    | {"on_target": _FLAG},
+    "curve": _SIDED
+    | {"phase": _TEXT, "ticker": _TEXT, "strike": _TEXT, "fair_cents": _REAL, "sd_cents": _REAL}
+    | {"bid_cents": _MAYBE, "ask_cents": _MAYBE, "net_qty": _COUNT},
+    "fills": _SIDED
+    | {"created_ns": _TIME, "fill_id": _TEXT, "order_id": _TEXT, "ticker": _TEXT, "side": _TEXT}
+    | {"price_cents": _COUNT, "qty": _COUNT, "fee_cents": _COUNT, "maker": _FLAG}
+    | {"fair_cents": _REAL, "level": _COUNT, "strategy": _TEXT, "reason": _TEXT},
+    "markouts": {"session": _TEXT, "bound": _TEXT, "fill_id": _TEXT, "at_ns": _TIME}
+    | {"ticker": _TEXT, "side": _TEXT, "qty": _COUNT, "against": _TEXT, "horizon_s": _COUNT}
+    | {"value_cents": _REAL, "markout_cents": _REAL},
+    "books": {"run": _TEXT, "at_ns": _TIME, "ts_ns": _TIME, "source": _TEXT, "market_id": _TEXT}
+    | {"ticker": _TEXT, "bid_cents": _MAYBE, "bid_qty": _MAYBE, "ask_cents": _MAYBE}
+    | {"ask_qty": _MAYBE, "bids": _ANY, "asks": _ANY},
+    "requests": {"run": _TEXT, "request_id": _COUNT, "at_ns": _TIME, "answered_ns": _MAYBE}
+    | {"request": _TEXT, "ticker": _TEXT, "order_id": _TEXT, "client_order_id": _TEXT}
+    | {"side": _TEXT, "price_cents": _MAYBE, "qty": _MAYBE, "why": _TEXT, "answer": _TEXT}
+    | {"status": _MAYBE, "code": _TEXT, "reason": _TEXT, "filled_qty": _MAYBE}
+    | {"tokens_left": _MAYBE},
+}
+"""The frames: columns in order, and the pandas type of each; `Int64` and `string` may be missing,
+`float64` then is NaN. `bids` and `asks` are whole sides of a book: tuples of (price, size)."""
+
+_CENTS: Final = {"bid": "bid_cents", "ask": "ask_cents", "price": "price_cents"}
+_REMEMBERED: Final = 4
+_EVERY_S: Final = 1.0
+
+Source = str | Path
+Row = dict[str, Any]
+
+
+def pandas_library() -> Any:
+    """pandas. Raises LibraryFault where it is not installed."""
+    try:
+        import pandas
+    except ImportError:
+        raise LibraryFault("pandas is not installed: pip install laddermaker[lab]") from None
+    return pandas
+
+
+# --- what the trader believed and did -------------------------------------------------------------
+
+
+def quotes(
+    source: Source, *, every_s: float = _EVERY_S, config: Source | None = None
+) -> "DataFrame":
+    """A row for each rung and side every `every_s` seconds: the others' best price, what was wanted
+    and what rested there best, and whether all that was wanted rested.
+
+    config: the file that the run had, where its journal does not say it. Of a backtest's result the
+    pictures that it keeps. Raises JournalFault, ReportFault and LibraryFault.
+    """
+    return _framed("quotes", _sessions(source, every_s, config), _quotes)
+
+
+def curve(
+    source: Source, *, every_s: float = _EVERY_S, config: Source | None = None
+) -> "DataFrame":
+    """A row for each rung every `every_s` seconds: the fair value with its standard deviation, the
+    others' best prices, what was held. Arguments and faults as of `quotes`."""
+    return _framed("curve", _sessions(source, every_s, config), _curve)
+
+
+def fills(source: Source, *, config: Source | None = None) -> "DataFrame":
+    """A row for each booked fill, in the order of booking; `at_ns` is when it could first have been
+    heard of, `created_ns` the venue's time. Arguments and faults as of `quotes`."""
+    return _framed("fills", _sessions(source, _EVERY_S, config), _fills)
+
+
+def markouts(source: Source, *, config: Source | None = None) -> "DataFrame":
+    """A row for each fill, horizon and value it is compared with (`fair`, or the others' `mid`),
+    where that is known: how far it had moved in the fill's favour, cents a share. Arguments and
+    faults as of `quotes`."""
+    return _framed("markouts", _sessions(source, _EVERY_S, config), _markouts)
+
+
+def _quotes(session: Session) -> Iterator[Row]:
+    for picture in session.pictures:
+        for each in picture.levels:
+            row = _named(session, each.rung) | {"at_ns": picture.at_ns, "phase": picture.phase}
+            yield row | {
+                "side": "bid",
+                "others_cents": each.bid,
+                "wanted_cents": each.want_bid,
+                "resting_cents": each.own_bid,
+                "resting_qty": each.own_bid_qty,
+                "on_target": each.bid_on_target,
+            }
+            yield row | {
+                "side": "ask",
+                "others_cents": each.ask,
+                "wanted_cents": each.want_ask,
+                "resting_cents": each.own_ask,
+                "resting_qty": each.own_ask_qty,
+                "on_target": each.ask_on_target,
+            }
+
+
+def _curve(session: Session) -> Iterator[Row]:
+    for picture in session.pictures:
+        for each in picture.levels:
+            yield _named(session, each.rung) | {
+                "at_ns": picture.at_ns,
+                "phase": picture.phase,
+                "strike": session.rungs[each.rung].strike,
+                "fair_cents": each.fair_cents,
+                "sd_cents": each.sd_cents,
+                "bid_cents": each.bid,
+                "ask_cents": each.ask,
+                "net_qty": each.net_qty,
+            }
+
+
+def _fills(session: Session) -> Iterator[Row]:
+    for fill in session.fills:
+        yield _named(session, fill.rung) | {
+            "at_ns": fill.at_ns,
+            "created_ns": fill.created_ns,
+            "fill_id": fill.fill_id,
+            "order_id": fill.order_id,
+            "side": fill.side.value,
+            "price_cents": fill.price,
+            "qty": fill.qty,
+            "fee_cents": fill.fee_cents,
+            "maker": fill.maker,
+            "fair_cents": fill.fair_millicents / 1000,
+            "level": fill.level,
+            "strategy": fill.strategy,
+            "reason": fill.reason,
+        }
+
+
+def _markouts(session: Session) -> Iterator[Row]:
+    for fill in session.fills:
+        for value in fill.values:
+            yield _named(session, fill.rung) | {
+                "fill_id": fill.fill_id,
+                "at_ns": fill.at_ns,
+                "side": fill.side.value,
+                "qty": fill.qty,
+                "against": value.against,
+                "horizon_s": value.horizon_s,
+                "value_cents": value.value_millicents / 1000,
+                "markout_cents": markout_cents(fill, value.value_millicents),
+            }
+
+
+def _named(session: Session, rung: int) -> Row:
+    return {"session": session.name, "bound": session.bound, "ticker": session.rungs[rung].ticker}
+
+
+def _framed(
+    name: str, sessions: list[Session], rows: Callable[[Session], Iterator[Row]]
+) -> "DataFrame":
+    return _frame(name, [row for session in sessions for row in rows(session)])
+
+
+def _frame(name: str, rows: list[Row]) -> "DataFrame":
+    pandas = pandas_library()
+    columns = COLUMNS[name]
+    made: dict[str, Any] = {
+        key: pandas.Series([row.get(key) for row in rows], dtype=kind)
+        for key, kind in columns.items()
+    }
+    frame: DataFrame = pandas.DataFrame(made)
+    return frame
+
+
+# --- what the journal holds -----------------------------------------------------------------------
+
+
+def books(source: Source) -> "DataFrame":
+    """A row for each whole book that the channel (`source` channel) or a read showed, our own
+    orders in it. Raises JournalFault without a journal, ReportFault for a backtest's result: its
+    books are the tape's."""
+    return _told("books", source)
+
+
+def requests(source: Source) -> "DataFrame":
+    """A row for each request, reads too, with its answer: done, refused, unknown, or none. Raises
+    as `books` does."""
+    return _told("requests", source)
+
+
+def _told(name: str, source: Source) -> "DataFrame":
+    from bot.lab.again import runs_meant
+    from bot.lab.export import tell
+
+    pandas_library()
+    path = Path(source)
+    if path.suffix == ".json":
+        raise ReportFault(f"{path}: a backtest's result keeps no {name}")
+    wanted = SHEET_COLUMNS[name].split()
+    rows: list[Row] = []
+
+    def add(table: str, row: Row) -> None:
+        if table == name:
+            rows.append({_CENTS.get(key, key): row.get(key) for key in wanted})
+
+    (run,) = runs_meant(path, every=False)
+    tell(run.paths, add)
+    return _frame(name, rows)
+
+
+# --- lived again ----------------------------------------------------------------------------------
+
+
+def _sessions(source: Source, every_s: float, config: Source | None) -> list[Session]:
+    pandas_library()
+    path = Path(source)
+    return _remembered(path, _stamp(path), every_s, None if config is None else Path(config))
+
+
+def _stamp(path: Path) -> tuple[tuple[str, int, int], ...]:
+    """What changes when a source does: names, sizes and times of its files."""
+    files = sorted(path.glob("journal-*")) if path.is_dir() else [path] if path.exists() else []
+    return tuple((file.name, (at := file.stat()).st_size, at.st_mtime_ns) for file in files)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _remembered(path: Path, _stamped: object, every_s: float, config: Path | None) -> list[Session]:
+    from bot.ideas import Makers
+
+    if config is None:
+        return sessions_of(path, None, Makers(Path()), every_s=every_s)
+    from bot.config import finish, read_draft
+
+    whole = finish(read_draft(config))
+    return sessions_of(path, whole, Makers(config.parent), every_s=every_s)

@@ -1,0 +1,1 @@
+"""A recorded session with another configuration, against the market that its journal shows."""

@@ -1,0 +1,160 @@
+"""A session with another configuration, beside what happened and beside the model's own error.
+
+Three rows for each reading of the queue: what happened; what the model makes of the configuration
+that the session had, and so how far the model is from what happened; what it makes of the other
+one. A difference between the last two is worth what the model is worth.
+
+Source: docs/lab.md, What if; strategy, 4.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core.reconfigure import Remake
+from bot.effective import Change
+from bot.io.records import JournalFault
+from bot.lab.again import Again, Until, version_of
+from bot.lab.backtest.terms import Reading, Terms
+from bot.lab.instead.changes import Trial, Wanted
+from bot.lab.instead.measure import Measure, Measured
+from bot.lab.instead.play import Play, Setup
+from bot.lab.instead.session import Session, session_of
+from bot.lab.replay import Run, placed_entries
+from venue.wire.names import Ticker
+
+Told = Callable[[str, int, int], None]
+"""Told now and then: what is done, how much of it is through, and of how much."""
+
+
+class Played(msgspec.Struct, frozen=True):
+    """What the model makes of the session under one reading. unchanged: of the configuration that
+    it had; changed: of the other one, None where none was wanted."""
+
+    reading: str
+    unchanged: Measured
+    changed: Measured | None
+
+
+class Compared(msgspec.Struct, frozen=True, kw_only=True):
+    """All of it. version: of the journal. cut: why it is told up to there alone, else empty.
+    short_qty: shares of ours that books should have shown and did not: 0 where the market without
+    us is known exactly. given_back: prints that filled us then."""
+
+    nonce: str
+    segments: tuple[str, ...]
+    version: int
+    begun_ns: int
+    ended_ns: int
+    cut: str
+    changed: tuple[Change, ...]
+    happened: Measured
+    played: tuple[Played, ...]
+    records: int
+    given_back: int
+    short_qty: int
+    feed_ns: int
+    write_ns: int
+    terms: Terms
+    cpu_s: float
+
+
+def compare(
+    run: Run,
+    again: Again,
+    had: m.Configuration,
+    trial: Trial,
+    remake: Remake,
+    terms: Terms,
+    readings: Sequence[Reading],
+    until: Until,
+    told: Told = lambda _what, _done, _of: None,
+) -> Compared:
+    """Play a session as it was configured and otherwise. again: the run, not lived yet. had: what
+    it was configured with.
+
+    Raises ConfigFault for a configuration that cannot be, and JournalFault for a run that cannot be
+    lived again: then this is another program than wrote the journal, and no comparison is one.
+    """
+    began_s = time.process_time()
+    wanted = None if trial.is_empty else trial.on(had)
+    session = session_of(run, until, had.settings.trust.gap_ns)
+    happened = _happened(run, again, session, until, told)
+    played = []
+    for reading in readings:
+
+        def play(setup: Setup, name: str, reading: Reading = reading) -> Measured:
+            whole = len(session.acts)
+            one = Play(session, setup, terms, reading)
+            return one.run(lambda done: told(f"{reading}, {name}", done, whole))
+
+        unchanged = play(Setup(had, remake, lambda event: event), "unchanged")
+        setup = _otherwise(wanted, trial, remake)
+        changed = None if setup is None else play(setup, "changed")
+        played.append(Played(reading.value, unchanged, changed))
+    writes = sorted(session.round_trips_ns[0]) or [0]
+    return Compared(
+        nonce=run.started.boot_nonce,
+        segments=tuple(path.name for path in run.paths),
+        version=version_of(run),
+        begun_ns=run.begun_ns,
+        ended_ns=session.ended_ns,
+        cut=session.cut,
+        changed=() if wanted is None else wanted.changed,
+        happened=happened,
+        played=tuple(played),
+        records=len(session.acts),
+        given_back=sum(act.ours for act in session.acts),
+        short_qty=session.short_qty,
+        feed_ns=session.feed_ns,
+        write_ns=writes[len(writes) // 2],
+        terms=terms,
+        cpu_s=time.process_time() - began_s,
+    )
+
+
+def _otherwise(wanted: Wanted | None, trial: Trial, remake: Remake) -> Setup | None:
+    if wanted is None:
+        return None
+
+    def reconfigured(event: m.Reconfigured) -> m.Reconfigured | None:
+        # A file stands for the whole session; sets stand on top of every change of its own.
+        if trial.has_file:
+            return None
+        return msgspec.structs.replace(event, configured=trial.on(event.configured).configured)
+
+    return Setup(wanted.configured, remake, reconfigured)
+
+
+_WHAT_HAPPENED: Final = "what happened"
+
+
+def _happened(run: Run, again: Again, session: Session, until: Until, told: Told) -> Measured:
+    """Raises JournalFault when the run cannot be lived again."""
+    upto = Until(min(session.ended_ns, until.at_ns), until.number, until.place)
+    found = again.live(upto, lambda done: told(_WHAT_HAPPENED, done, 0))
+    if found.difference is not None:
+        at = found.difference.before[-1].place
+        raise JournalFault(
+            f"{run.paths[0].parent}: this program decides otherwise than the one that wrote the "
+            f"journal, from {at.segment}:{at.entry} on (`bot replay` shows what); what happened "
+            "cannot be told beside what would have"
+        )
+    if found.damage:
+        raise JournalFault(found.damage)
+    measure = Measure()
+    for placed in placed_entries(run.paths):
+        message, at_ns = placed.entry.message, placed.entry.at_ns
+        if not isinstance(message, m.Event):
+            measure.effect(message)
+        elif upto.has_passed(at_ns, placed.number, placed.place):
+            break
+        else:
+            measure.event(message)
+    tickers = {rung.market_id: Ticker(rung.label) for rung in session.tape.rungs}
+    span_ns = (run.begun_ns, session.ended_ns)
+    report = again.trader.report(session.ended_ns)
+    return measure.result(report, span_ns, tickers, (session.own, session.fills))

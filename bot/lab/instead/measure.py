@@ -1,0 +1,202 @@
+"""What a session came to: quotes over time, fills, requests, and what the trader says of itself.
+
+One way of measuring for what happened and for what did not: the events and effects of a trader, in
+order, and its own report at the end.
+
+Source: strategy, 3, Metrics; docs/lab.md, What if.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core.outbox import kind_of
+from bot.core.report import Report
+from bot.lab.instead.own import Change, Own, OwnFill
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import BookSide
+from venue.wire.names import MarketId, OrderId, Ticker
+
+_HOUR_NS = 3600 * NS_PER_SECOND
+
+
+class Quoted(msgspec.Struct, frozen=True):
+    """One side of a rung over a session. present: the part of the time in which anything of ours
+    rested there, 0 to 1. price_cents: our best price, canonical YES; qty: shares that rested; both
+    averaged over that time, None where it is none. filled_qty: shares."""
+
+    ticker: Ticker
+    side: str
+    present: float
+    price_cents: float | None
+    qty: float | None
+    filled_qty: int
+
+
+class Sources(msgspec.Struct, frozen=True):
+    """Where the profit came from, thousandths of a cent: spread + adverse + drift - fees, as
+    `bot.core.attribution` splits it."""
+
+    profit: int
+    spread: int
+    adverse: int
+    drift: int
+    fees: int
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """What a session came to. Money in cents, profit in thousandths of one.
+
+    maker_qty, taker_qty: shares that came to us, and that we took. requests: by kind; refused: by
+    code; unknown: answers that said neither. worst_case_max_cents: the most that could have been
+    lost at once. present: `Quoted.present` over all rungs and sides. profit: None before quoting.
+    events: that the trader took in.
+    """
+
+    hours: float
+    quotes: tuple[Quoted, ...]
+    present: float
+    fills: int
+    maker_qty: int
+    taker_qty: int
+    fees_cents: int
+    profit: Sources | None
+    requests: dict[str, int]
+    refused: dict[str, int]
+    unknown: int
+    worst_case_max_cents: int
+    decisions: int
+    latched: str
+    events: int
+
+
+class Measure:
+    """Follows a trader. Give it every event and effect, then ask."""
+
+    def __init__(self) -> None:
+        self._own = Own()
+        self._requests: Counter[str] = Counter()
+        self._refused: Counter[str] = Counter()
+        self._unknown = 0
+        self._events = 0
+
+    def event(self, event: m.Event) -> None:
+        """The trader takes something in."""
+        self._events += 1
+        if isinstance(event, m.Replied):
+            answer = event.answer
+            if isinstance(answer, m.Done):
+                self._own.take(answer.body)
+            elif isinstance(answer, m.Refused):
+                self._refused[answer.code] += 1
+            else:
+                self._unknown += 1
+
+    def effect(self, effect: m.Effect) -> None:
+        """The trader wants something."""
+        if isinstance(effect, m.Send):
+            self._requests[kind_of(effect.request)] += 1
+
+    def result(
+        self,
+        report: Report,
+        span_ns: tuple[int, int],
+        tickers: Mapping[MarketId, Ticker],
+        own: tuple[Sequence[Change], Sequence[OwnFill]] | None = None,
+    ) -> Measured:
+        """What it came to between two instants. tickers: of every rung, in order. own: what rested
+        and what filled, where that is known otherwise."""
+        changes, fills = (self._own.changes(), self._own.fills()) if own is None else own
+        quotes = tuple(quoted(changes, fills, span_ns, tickers))
+        kinds = ("create", "amend", "cancel", "read")
+        return Measured(
+            hours=(span_ns[1] - span_ns[0]) / _HOUR_NS,
+            quotes=quotes,
+            present=sum(each.present for each in quotes) / len(quotes) if quotes else 0.0,
+            fills=len(fills),
+            maker_qty=sum(fill.qty for fill in fills if fill.maker),
+            taker_qty=sum(fill.qty for fill in fills if not fill.maker),
+            fees_cents=report.fees_cents,
+            profit=_sources(report),
+            requests={kind: self._requests[kind] for kind in kinds},
+            refused=dict(self._refused),
+            unknown=self._unknown,
+            worst_case_max_cents=report.worst_case_max_cents,
+            decisions=report.counters.decisions,
+            latched=report.latched,
+            events=self._events,
+        )
+
+
+def _sources(report: Report) -> Sources | None:
+    if report.profit is None:
+        return None
+    row = report.profit.total
+    return Sources(
+        row.profit_millicents,
+        row.spread_millicents,
+        row.adverse_millicents,
+        row.drift_millicents,
+        1_000 * row.fees_cents,
+    )
+
+
+class _Side:
+    """One side of a rung while time passes."""
+
+    __slots__ = ("_at_ns", "_orders", "_side", "present_ns", "price_ns", "qty_ns")
+
+    def __init__(self, side: BookSide, at_ns: int) -> None:
+        self._side = side
+        self._orders: dict[OrderId, Change] = {}
+        self._at_ns = at_ns
+        self.present_ns = self.price_ns = self.qty_ns = 0
+
+    def until(self, at_ns: int) -> None:
+        """Time goes by."""
+        passed, self._at_ns = at_ns - self._at_ns, at_ns
+        if passed <= 0 or not self._orders:
+            return
+        best = max if self._side is BookSide.BID else min
+        self.present_ns += passed
+        self.price_ns += passed * best(order.price for order in self._orders.values())
+        self.qty_ns += passed * sum(order.qty for order in self._orders.values())
+
+    def change(self, change: Change) -> None:
+        """An order is another now."""
+        if change.qty:
+            self._orders[change.order_id] = change
+        else:
+            self._orders.pop(change.order_id, None)
+
+
+def quoted(
+    changes: Sequence[Change],
+    fills: Sequence[OwnFill],
+    span_ns: tuple[int, int],
+    tickers: Mapping[MarketId, Ticker],
+) -> Iterable[Quoted]:
+    """Every rung and side between two instants, rungs in the order of `tickers`."""
+    begin_ns, end_ns = span_ns
+    rows = {(market_id, side): _Side(side, begin_ns) for market_id in tickers for side in BookSide}
+    for change in changes:
+        row = rows.get((change.market_id, change.side))
+        if row is not None:
+            row.until(min(max(change.at_ns, begin_ns), end_ns))
+            row.change(change)
+    filled: Counter[tuple[MarketId, BookSide]] = Counter()
+    for fill in fills:
+        filled[fill.market_id, fill.side] += fill.qty
+    for (market_id, side), row in rows.items():
+        row.until(end_ns)
+        there = row.present_ns
+        yield Quoted(
+            tickers[market_id],
+            side.value,
+            there / (end_ns - begin_ns) if end_ns > begin_ns else 0.0,
+            row.price_ns / there if there else None,
+            row.qty_ns / there if there else None,
+            filled[market_id, side],
+        )

@@ -1,0 +1,229 @@
+"""The trader once more in a session's market, in virtual time: other answers, the same world.
+
+What no request of ours brought about comes when it came: the others' books and prints, the channel
+opening and closing, what a company is said to be worth, halts, what an operator asked. Requests are
+all answered, after a round trip drawn from those of the session; what failed then does not fail
+now. Where the process stood still then, it stands still now.
+
+Source: design, law 2; docs/lab.md, What if.
+"""
+
+import heapq
+import random
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core.reconfigure import Remake
+from bot.core.settings import TraderSettings
+from bot.core.trader import Trader
+from bot.io.watched import Retold
+from bot.lab.backtest.terms import Reading, Terms
+from bot.lab.instead.measure import Measure, Measured
+from bot.lab.instead.session import Session
+from bot.lab.instead.venue import Elsewhere
+from bot.lab.replay import MakeStrategy
+from venue.core import messages as v
+from venue.wire.instant import NS_PER_MS
+from venue.wire.names import Ticker
+
+_TURN_NS: Final = NS_PER_MS
+"""Two decisions are so far apart at least."""
+
+_RHYTHM_NS: Final = 100 * NS_PER_MS
+_USUAL_TRIP_NS: Final = 30 * NS_PER_MS
+"""Of a session in which nothing was answered."""
+
+_OPERATED, _ARRIVES, _TO_US = range(3)
+"""Of one instant the market comes first, then these in order, then the trader's own turn."""
+
+Told = Callable[[int], None]
+
+
+class Setup(msgspec.Struct, frozen=True):
+    """What a trader is made with. reconfigured: what a change of the session's configuration is
+    now; None: it does not come. remake: makes the strategies."""
+
+    configured: m.Configuration
+    remake: Remake
+    reconfigured: Callable[[m.Reconfigured], m.Reconfigured | None]
+
+
+class Play:
+    """One session under one reading; `run` once. trader, venue: as they stand."""
+
+    def __init__(self, session: Session, setup: Setup, terms: Terms, reading: Reading) -> None:
+        self._session = session
+        self._setup = setup
+        self._chance = random.Random(terms.seed)
+        self._feed_ns = session.feed_ns
+        self.now_ns = session.run.begun_ns
+        cash = session.cash_cents
+        self.venue = Elsewhere(session, msgspec.structs.replace(terms, cash_cents=cash), reading)
+        self.trader = _trader(setup)
+        self._measure = Measure()
+        self._queue: list[tuple[int, int, int, object]] = []
+        self._planned = 0
+        self._wake_ns = self.now_ns
+        self._channel_ns = self.now_ns
+        self._open = self._subscribed = self._over = False
+
+    def run(self, told: Told = lambda _acts: None) -> Measured:
+        """Play it to its end. told: now and then how many records are through."""
+        session = self._session
+        for at_ns, event in session.world:
+            self._at(at_ns, _TO_US, [event])
+        for at_ns, command in session.states:
+            self._at(at_ns, _OPERATED, command)
+        started = session.run.started
+        began = m.Started(
+            started.boot_nonce,
+            (),
+            started.new_account,
+            journal=m.JournalFate.FOUND,
+            latched=started.latched,
+            configured=self._setup.configured,
+        )
+        self._hand(began)
+        for done, act in enumerate(session.acts):
+            if act.record.ts > session.ended_ns:
+                break
+            self._live_until(act.record.ts)
+            self.now_ns = act.record.ts
+            self.venue.act(act)
+            self._publish(act.arrives_ns)
+            if done % 500 == 0:
+                told(done)
+        self._live_until(session.ended_ns + 1)
+        tickers = {rung.market_id: Ticker(rung.label) for rung in session.tape.rungs}
+        self.venue.account.prove(self.venue.gain_cents)
+        span_ns = (session.run.begun_ns, session.ended_ns)
+        return self._measure.result(self.trader.report(session.ended_ns), span_ns, tickers)
+
+    def _live_until(self, end_ns: int) -> None:
+        """Everything before an instant that is not the market's."""
+        queue = self._queue
+        while True:
+            wake_ns = self._awake(self._wake_ns)
+            due_ns = min(wake_ns, queue[0][0]) if queue else wake_ns
+            if due_ns >= end_ns:
+                return
+            self.now_ns = due_ns
+            if queue and queue[0][0] == due_ns:
+                _, kind, _, what = heapq.heappop(queue)
+                self._due(kind, what)
+            else:
+                self._wake_ns = due_ns + _RHYTHM_NS
+                self._hand(m.Beat())
+
+    def _awake(self, at_ns: int) -> int:
+        """The instant, or the end of the stall that it falls into."""
+        for begun_ns, ended_ns in self._session.stalls:
+            if begun_ns < at_ns < ended_ns:
+                return ended_ns
+        return at_ns
+
+    def _at(self, at_ns: int, kind: int, what: object) -> None:
+        self._planned += 1
+        at_ns = self._awake(at_ns) if kind == _TO_US else at_ns
+        heapq.heappush(self._queue, (at_ns, kind, self._planned, what))
+
+    def _due(self, kind: int, what: object) -> None:
+        if kind == _TO_US:
+            assert isinstance(what, list)
+            for event in what:
+                self._arrived(event)
+            self._wake_ns = min(self._wake_ns, self.now_ns)
+        elif kind == _ARRIVES:
+            assert isinstance(what, tuple)
+            send, back_ns = what
+            answer, tokens, away_ns = self.venue.answer(send, self.now_ns)
+            replied = m.Replied(send.request_id, answer, tokens, away_ns)
+            self._at(self.now_ns + back_ns, _TO_US, [replied])
+            self._publish(self.now_ns + self._feed_ns)
+        else:
+            self.venue.operate(_command(what), self.now_ns)
+
+    def _arrived(self, event: m.Event) -> None:
+        """Something reaches the trader."""
+        match event:
+            case m.FeedOpened():
+                self._open = True
+            case m.FeedClosed():
+                self._open = self._subscribed = False
+            case m.Reconfigured():
+                told = self._setup.reconfigured(event)
+                if told is not None:
+                    self._hand(told)
+                return
+            case m.BookSeen() | m.TradeSeen() if not self._subscribed:
+                return
+            case _:
+                pass
+        self._hand(event)
+
+    def _hand(self, event: m.Event) -> None:
+        """An event into the trader, and its effects out."""
+        if self._over:
+            return
+        now_ns = self.now_ns
+        self._measure.event(event)
+        for effect in self.trader.receive(event, now_ns):
+            self._measure.effect(effect)
+            match effect:
+                case m.Send():
+                    trip_ns = self._trip_ns(writes=isinstance(effect.request, m.Write))
+                    there_ns = trip_ns // 2
+                    self._at(now_ns + there_ns, _ARRIVES, (effect, trip_ns - there_ns))
+                case m.WakeAt(at_ns=at_ns):
+                    self._wake_ns = max(at_ns, now_ns + _TURN_NS)
+                case m.SubscribeTo() if self._open:
+                    self._subscribe()
+                case m.Finished():
+                    self._over = True
+                case _:
+                    pass
+
+    def _trip_ns(self, *, writes: bool) -> int:
+        """How long a request and its answer are under way."""
+        trips = self._session.round_trips_ns[0 if writes else 1]
+        return self._chance.choice(trips) if trips else _USUAL_TRIP_NS
+
+    def _subscribe(self) -> None:
+        """The whole set again, and every book of it."""
+        self._subscribed = True
+        venue, now_ns = self.venue, self.now_ns
+        frames = [venue.book_frame(market, now_ns) for market in venue.markets]
+        self._send([m.SubscriptionAccepted(), *frames], now_ns + 2 * self._feed_ns)
+
+    def _publish(self, arrives_ns: int) -> None:
+        """What has just happened at the venue goes out on the channel."""
+        events = self.venue.frames(self.now_ns)
+        if events and self._subscribed:
+            self._send(events, arrives_ns)
+
+    def _send(self, events: list[m.Event], arrives_ns: int) -> None:
+        """The channel overtakes nothing of its own."""
+        self._channel_ns = max(self._channel_ns, arrives_ns)
+        self._at(self._channel_ns, _TO_US, events)
+
+
+def _trader(setup: Setup) -> Trader:
+    calls: dict[Ticker, int] = {}
+
+    def guarded(make: MakeStrategy) -> MakeStrategy:
+        return lambda: Retold(make, {}, calls)
+
+    settings: TraderSettings = setup.configured.settings
+    return Trader(
+        settings,
+        guarded(setup.remake(setup.configured.strategy)),
+        remake=lambda choice: guarded(setup.remake(choice)),
+    )
+
+
+def _command(what: object) -> v.Command:
+    assert isinstance(what, v.HaltMarket | v.ResumeMarket | v.ResolveMarket)
+    return what

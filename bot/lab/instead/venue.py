@@ -1,0 +1,77 @@
+"""The venue of a session that never was: the backtest's exchange around a recorded run's markets.
+
+Several events, fees and strikes as the series showed them; holdings as they were at the start. What
+of a print that filled us then fills nobody of ours now goes to others at its price, as far as there
+are any: their shares stand there no more until their size changes.
+
+Source: docs/lab.md, What if; strategy, 4, Backtest realism.
+"""
+
+from typing import Final
+
+from bot.lab.backtest.account import Account
+from bot.lab.backtest.exchange import MAKER, Exchange
+from bot.lab.backtest.terms import Reading, Terms
+from bot.lab.instead.session import Act, Session
+from venue.core import messages as v
+from venue.crowd.tape import TradeRecord
+from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side, book_side, canonical
+from venue.wire.names import ClientOrderId, MarketId
+from venue.wire.requests import QtyOrder, TimeInForce
+
+_EVEN: Final = Price(50)
+_ENOUGH_CENTS: Final = Cents(200)
+"""For a share at an even price, with any fee."""
+
+
+class Elsewhere(Exchange):
+    """The markets of a session under one reading of the queue."""
+
+    def __init__(self, session: Session, terms: Terms, reading: Reading) -> None:
+        begun_ns = session.run.begun_ns
+        super().__init__(session.tape, terms, reading, 0, begun_ns, session.catalogue)
+        for place, (market_id, outcome, qty) in enumerate(session.holdings):
+            self._endow(place, market_id, outcome, qty, begun_ns)
+        self._views.advance(begun_ns + terms.read_lag_ns)
+
+    def _endow(
+        self, place: int, market_id: MarketId, outcome: Outcome, qty: int, now_ns: int
+    ) -> None:
+        """Shares are held, and the cash is what it was: they were bought before anything began."""
+        self._apply(v.Deposit(MAKER, Cents(_ENOUGH_CENTS * qty)), now_ns)
+        name = ClientOrderId(f"held-{place}")
+        bought = QtyOrder(market_id, outcome, Side.BUY, _EVEN, Qty(qty), TimeInForce.GTC, name)
+        self._apply(v.PlaceOrder(MAKER, bought), now_ns)
+        side, price = book_side(outcome, Side.BUY), canonical(outcome, _EVEN)
+        self._acting_as_print = True
+        self._meet(market_id, side, price, qty, now_ns)
+        self._acting_as_print = False
+        balance = self.engine.balance(MAKER)
+        assert balance is not None
+        self._apply(v.Withdraw(MAKER, Cents(sum(balance) - self._cash_cents)), now_ns)
+        held = {**self.account.shares}
+        self.account = Account()
+        self.account.shares = held
+
+    def operate(self, command: v.Command, now_ns: int) -> None:
+        """Carry out what an operator did."""
+        self._apply(command, now_ns)
+
+    def act(self, act: Act) -> None:
+        """A record of the market happens now."""
+        before = len(self.account.fills)
+        self.play(act.record)
+        record = act.record
+        if not act.ours or not isinstance(record, TradeRecord):
+            return
+        met = sum(fill.qty for fill in self.account.fills[before:])
+        self._to_others(MarketId(record.ticker), record, record.qty - met)
+
+    def _to_others(self, market_id: MarketId, record: TradeRecord, qty: int) -> None:
+        """A print of so many shares meets others at its price."""
+        depth = self.recorded.depths[self._rung_of[market_id]]
+        side = BookSide.ASK if record.taker_outcome is Outcome.YES else BookSide.BID
+        for price, size in [*depth.left(side)]:
+            if price == record.price:
+                depth.take(side, price, min(qty, size))
+                self._changed[market_id] = None

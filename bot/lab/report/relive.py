@@ -1,0 +1,273 @@
+"""Makes sessions: of the newest run in a state directory, lived again, and of files of backtests.
+
+Source: docs/lab.md, Report.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core.configured import StrategyChoice
+from bot.core.reconfigure import Remake
+from bot.core.strategy import Strategy
+from bot.core.trader import Trader
+from bot.io.records import JournalFault
+from bot.lab.again import runs_meant, version_of
+from bot.lab.backtest.market import Kind
+from bot.lab.backtest.run import Result
+from bot.lab.backtest.tables import LIMITS as TAPE_LIMITS
+from bot.lab.replay import MakeStrategy, Relived, Run
+from bot.lab.report.session import Answers, Closing, Mode, Saved, Session
+from bot.lab.report.watch import Watch
+
+if TYPE_CHECKING:
+    from bot.config import BotConfig
+
+Told = Callable[[int], None]
+"""Told now and then how many events are through."""
+
+_TOLD_EVERY: Final = 500
+
+_JOURNAL_LIMITS: Final = (
+    "What the bot believed and did, event by event; what others thought it cannot show.",
+    "Between the first and the last moment only what reached the bot is known: a fill counts from "
+    "when it could first have been heard of.",
+    "Markouts against fair use the bot's own fair value, which its own orders may have moved.",
+    "One session is one draw of luck: an interval here is of this session, not of the strategy.",
+)
+_BACKTEST_LIMITS: Final = (
+    "Recorded history does not react to us: nothing here is said of larger sizes.",
+    "Between `averse` and `kind`, the bounds of the queue, lies what cannot be known; `likely` is "
+    "a guess between them, and a profit under it alone is none.",
+    "Time between records is made up of turns of the trader; no faults are injected.",
+)
+
+
+class ReportFault(Exception):
+    """A file that is neither a state directory nor a backtest's result; the text says which."""
+
+
+def _no_strategy() -> Strategy:
+    raise JournalFault("no strategy is known")  # never asked: the journal names its own
+
+
+def relived(run: Run, configured: "BotConfig | None", remake: Remake) -> Relived:
+    """A run, ready to be lived again. configured: what it was made with, where its journal does not
+    say so; None: not known.
+
+    Raises JournalFault when that is not known, and when other series drew from its request bucket.
+    """
+    said = run.started.configured
+    settings = said.settings if said is not None else None
+    make: MakeStrategy = _no_strategy
+    if configured is not None:
+        settings, make = settings or configured.trader, configured.make_strategy
+    if settings is None:
+        raise JournalFault(
+            f"{run.paths[0]}: a journal of version {version_of(run)} that does not say what its "
+            "run was configured with; name the file with --config"
+        )
+    if settings.beside:
+        raise JournalFault(
+            f"{run.paths[0]}: this run shared its request bucket with {', '.join(settings.beside)};"
+            " what those took is not in its journal, so it cannot be lived again alone"
+        )
+    return Relived(run, settings, make, remake=remake)
+
+
+def session_of(
+    path: Path,
+    configured: "BotConfig | None",
+    remake: Remake,
+    watching: Callable[[Trader], Watch] = Watch,
+    told: Told = lambda _events: None,
+) -> Session:
+    """The newest run in a state directory, or the run that a segment belongs to, lived again.
+
+    watching: what samples it. A run that cannot be lived to its end gives what came before, and why
+    in `damage`. Raises JournalFault when there is none, and when it cannot be lived again at all.
+    """
+    (run,) = runs_meant(path, every=False)
+    again = relived(run, configured, remake)
+    watch = watching(again.trader)
+    damage = ""
+    try:
+        for step in again.steps():
+            event = step.placed.entry.message
+            assert isinstance(event, m.Event)
+            watch.saw(event, step.effects, step.at_ns)
+            if step.placed.number % _TOLD_EVERY == 0:
+                told(step.placed.number)
+    except JournalFault as fault:
+        if watch.events == 0:
+            raise
+        damage = str(fault)
+    said = run.started.configured
+    return watched(
+        watch,
+        name=path.name if path.is_dir() else path.parent.name,
+        mode=Mode.JOURNAL,
+        series=again.settings.series_ticker,
+        run=run.started.boot_nonce,
+        strategy="" if said is None else _strategy(said.strategy),
+        limits=list(_JOURNAL_LIMITS),
+        damage=damage,
+    )
+
+
+def _strategy(choice: StrategyChoice) -> str:
+    return f"{choice.name} {choice.params_json}"
+
+
+def watched(
+    watch: Watch,
+    *,
+    name: str,
+    mode: Mode,
+    series: str,
+    run: str,
+    strategy: str,
+    limits: list[str],
+    damage: str = "",
+) -> Session:
+    """The session that was watched; ends the watching."""
+    closing = watch.close()
+    profit = closing.profit
+    return Session(
+        name=name,
+        mode=mode,
+        series=series,
+        run=run,
+        strategy=strategy,
+        begun_ns=watch.begun_ns,
+        until_ns=watch.until_ns,
+        events=watch.events,
+        rungs=watch.rungs,
+        moments=watch.moments.kept,
+        pictures=watch.pictures.kept,
+        every_ns=watch.moments.every_ns,
+        picture_ns=watch.pictures.every_ns,
+        fills=watch.fills,
+        uptime=watch.uptime,
+        stays=watch.stays,
+        answers=watch.answers,
+        refused=dict(watch.refused),
+        unsampled=0 if profit is None else profit.unsampled,
+        prints=watch.prints,
+        closing=closing,
+        limits=limits,
+        damage=damage,
+    )
+
+
+# --- backtests ------------------------------------------------------------------------------------
+
+
+def watched_played(
+    watch: Watch, results: Sequence[Result], configured: "BotConfig"
+) -> list[Session]:
+    """The session of a backtest that was watched, for each reading of the queue that comes to the
+    same; ends the watching."""
+    whole = played(watch, results[0], _strategy(configured.choice))
+    return [msgspec.structs.replace(whole, bound=result.bound, result=result) for result in results]
+
+
+def played(watch: Watch, result: Result, strategy: str) -> Session:
+    """The session of a backtest that was watched, with what its end brought beyond the trader's
+    last belief."""
+    limits = [*_BACKTEST_LIMITS, f"Recorded: {TAPE_LIMITS[Kind(result.recorded)]}."]
+    if result.settled == "mid":
+        limits.append("No known outcome, or not played whole: marked at the last middle.")
+    session = watched(
+        watch,
+        name=f"{result.tape} {result.event}",
+        mode=Mode.BACKTEST,
+        series=result.event,
+        run="",
+        strategy=strategy,
+        limits=limits,
+        damage="" if result.whole else "ended early: these are the figures up to there",
+    )
+    session.bound, session.result = result.bound, result
+    profit = session.closing.profit
+    believed = 0 if profit is None else profit.total.profit_millicents
+    session.closing = msgspec.structs.replace(
+        session.closing, unsettled_millicents=result.net_millicents - believed
+    )
+    return session
+
+
+def bare(result: Result) -> Session:
+    """A result without a session: totals alone."""
+    answers = {kind: Answers(sent=count) for kind, count in result.requests.items()}
+    return Session(
+        name=f"{result.tape} {result.event}",
+        mode=Mode.BACKTEST,
+        series=result.event,
+        run="",
+        bound=result.bound,
+        begun_ns=0,
+        until_ns=round(result.hours * 3600 * 10**9),
+        events=result.events,
+        rungs=[],
+        moments=[],
+        pictures=[],
+        every_ns=0,
+        picture_ns=0,
+        fills=[],
+        uptime=[],
+        stays=[],
+        answers=answers,
+        refused=result.refused,
+        unsampled=0,
+        prints={},
+        closing=Closing(
+            phase="",
+            pnl_cents=round(result.net_millicents / 1000),
+            fees_cents=result.fees_cents,
+            ledger_difference_cents=result.ledger_difference_cents,
+            worst_max_cents=result.worst_case_max_cents,
+            decisions=result.decisions,
+            strategy_errors=result.strategy_errors,
+            self_trades=0,
+            latched=result.latched,
+            profit=None,
+        ),
+        limits=[*_BACKTEST_LIMITS, "Totals alone: `bot backtest --save FILE` keeps the rest."],
+        result=result,
+    )
+
+
+class _Line(msgspec.Struct):
+    """What `bot backtest --json` prints, of which the results are taken."""
+
+    results: list[Result]
+
+
+def saved(path: Path) -> list[Session]:
+    """The sessions in a file that `bot backtest --save` wrote, or `--json` printed: the latter
+    holds totals alone.
+
+    Raises ReportFault when it cannot be read or is neither.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as fault:
+        raise ReportFault(f"{path}: {fault.strerror}") from None
+    try:
+        head = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        head = None
+    if not isinstance(head, dict) or "results" not in head:
+        raise ReportFault(
+            f"{path}: neither a state directory, nor a journal, nor a result of `bot backtest`"
+        )
+    try:
+        if "sessions" in head:
+            return msgspec.convert(head, Saved, str_keys=True).sessions
+        return [bare(each) for each in msgspec.convert(head, _Line).results]
+    except msgspec.ValidationError as fault:
+        raise ReportFault(f"{path}: a result of another version: {fault}") from None

@@ -1,0 +1,168 @@
+"""Figures of a session as a person reads them: whole cents that close, times, names of rungs.
+
+Source: docs/lab.md, Report; docs/accounting.md.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from bot.core.markouts import MILLI
+from bot.io.profits import plain_profit, row_cents
+from bot.lab.report.draw import ticks
+from bot.lab.report.session import Mode, Moment, Rung, Session
+from venue.wire.instant import NS_PER_SECOND, from_ns
+
+PARTS: Final = {
+    "spread": "captured by trading away from fair",
+    "adverse": "moves within ten seconds of a fill",
+    "drift": "later moves of what is held: inventory",
+    "settlement": "the last move, to what was paid out",
+    "fees": "paid",
+}
+"""Where profit comes from, and what each source is."""
+
+_MINUTE_S: Final = 60
+_HOUR_S: Final = 3_600
+
+
+def dollars(cents: int) -> str:
+    """As -$1.05."""
+    return f"{'-' if cents < 0 else ''}${abs(cents) // 100:,}.{abs(cents) % 100:02d}"
+
+
+def final_cents(session: Session) -> dict[str, int]:
+    """The profit and its sources in whole cents, fees below zero: the sources add up to it. What
+    rounding leaves, two cents at most, is in the drift. Empty where no account was kept."""
+    profit = session.closing.profit
+    if profit is None:
+        return {}
+    row = row_cents(profit.total)
+    unsettled = session.closing.unsettled_millicents
+    paid = session.moments[-1].settlement_millicents if session.moments else 0
+    settlement = round((paid + unsettled) / MILLI)
+    whole = round((profit.total.profit_millicents + unsettled) / MILLI)
+    drift = whole - row["spread_cents"] - row["adverse_cents"] - settlement + row["fees_cents"]
+    return {
+        "spread": row["spread_cents"],
+        "adverse": row["adverse_cents"],
+        "drift": drift,
+        "settlement": settlement,
+        "fees": -row["fees_cents"],
+        "profit": whole,
+    }
+
+
+def moment_dollars(moment: Moment) -> dict[str, float]:
+    """The same at a moment, dollars."""
+    scale = 100 * MILLI
+    return {
+        "spread": moment.spread_millicents / scale,
+        "adverse": moment.adverse_millicents / scale,
+        "drift": moment.drift_millicents / scale,
+        "settlement": moment.settlement_millicents / scale,
+        "fees": -moment.fees_cents / 100,
+        "profit": moment.profit_millicents / scale,
+    }
+
+
+def span_text(seconds: float) -> str:
+    """How long: 45 s, 12 min, 6 h 5 min."""
+    if seconds < 2 * _MINUTE_S:
+        return f"{seconds:.0f} s"
+    if seconds < 2 * _HOUR_S:
+        return f"{seconds / _MINUTE_S:.0f} min"
+    return f"{seconds // _HOUR_S:.0f} h {seconds % _HOUR_S / _MINUTE_S:.0f} min"
+
+
+def when(at_ns: int) -> str:
+    """An instant to the second: 2026-11-22 09:30:05 UTC."""
+    return f"{from_ns(at_ns)[:19].replace('T', ' ')} UTC"
+
+
+class Clock:
+    """One axis of time for several sessions, each from its own beginning."""
+
+    def __init__(self, sessions: Sequence[Session]) -> None:
+        longest = max((each.seconds for each in sessions), default=1.0) or 1.0
+        self._unit, self._unit_s = "s", 1
+        if longest >= 4 * _HOUR_S:
+            self._unit, self._unit_s = "h", _HOUR_S
+        elif longest >= 4 * _MINUTE_S:
+            self._unit, self._unit_s = "min", _MINUTE_S
+        self.across = (0.0, longest / self._unit_s)
+
+    def of(self, session: Session, at_ns: int) -> float:
+        """Where an instant of a session lies, never before its beginning."""
+        return max(0.0, (at_ns - session.begun_ns) / NS_PER_SECOND / self._unit_s)
+
+    @property
+    def name(self) -> str:
+        """What the axis counts."""
+        return f"{self._unit} since the start"
+
+    @property
+    def marks(self) -> list[tuple[float, str]]:
+        """Round numbers on it."""
+        return [(value, f"{value:g}") for value in ticks(*self.across, 6)]
+
+
+def rung_names(rungs: Sequence[Rung]) -> list[str]:
+    """Short names: the tickers without what all of them begin with, up to a dash."""
+    words = [rung.ticker.split("-") for rung in rungs]
+    most = min((len(each) for each in words), default=1) - 1
+    same = 0
+    while same < most and len({each[same] for each in words}) == 1:
+        same += 1
+    return ["-".join(each[same:]) for each in words]
+
+
+def rung_css(place: int, count: int) -> str:
+    """The colour of a rung: from one end of the ladder to the other."""
+    return f"--hue:{round(250 - 230 * place / max(1, count - 1))}"
+
+
+# --- for programs ---------------------------------------------------------------------------------
+
+
+def plain(session: Session) -> dict[str, object]:
+    """The totals of a session as plain values; `profit` as `bot pnl --json` has it."""
+    closing = session.closing
+    profit = closing.profit
+    return {
+        "name": session.name,
+        "mode": session.mode.value,
+        "bound": session.bound,
+        "series": session.series,
+        "run": session.run,
+        "seconds": round(session.seconds, 3),
+        "events": session.events,
+        "fills": len(session.fills),
+        "pnl_cents": closing.pnl_cents,
+        "sources_cents": final_cents(session),
+        "profit": None if profit is None else plain_profit(profit, ("side", "rung")),
+        "ledger_difference_cents": closing.ledger_difference_cents,
+        "worst_case_max_cents": closing.worst_max_cents,
+        "requests": {kind: row.sent for kind, row in session.answers.items()},
+        "refused": session.refused,
+        "amends": {
+            "kept_place": session.moments[-1].kept if session.moments else 0,
+            "lost_place": session.moments[-1].lost if session.moments else 0,
+        },
+        "uptime": {
+            rung.ticker: {
+                side: share(up.on_target_ns, up.on_target_ns + up.missing_ns + up.idle_ns)
+                for side, up in zip(("bid", "ask"), pair, strict=True)
+            }
+            for rung, pair in zip(session.rungs, session.uptime, strict=True)
+        },
+        "decisions": closing.decisions,
+        "strategy_errors": closing.strategy_errors,
+        "limits": session.limits,
+        "damage": session.damage,
+        "begun": when(session.begun_ns) if session.mode is Mode.JOURNAL else "",
+    }
+
+
+def share(part: int, whole: int) -> float | None:
+    """A part of a whole to the ten-thousandth; None of nothing."""
+    return round(part / whole, 4) if whole else None

@@ -1,0 +1,141 @@
+"""Where every trial is lived: the same seeds of a world, or the same recorded events, in order.
+
+Source: strategy, 3, Protocol 1 and 2; docs/lab.md, Sweep.
+"""
+
+import gzip
+import hashlib
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from bot.lab.backtest.tapes import Tape, read_tapes, tape_folders
+from bot.lab.backtest.terms import Reading, Terms
+from bot.lab.evaluate.seeds import SeedFault, is_held_out
+from bot.lab.evaluate.worlds import World
+from venue.crowd.tape import decode_record
+
+
+class Seeded(msgspec.Struct, frozen=True, tag=True):
+    """A seed of a world."""
+
+    world: World
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """What a person calls it."""
+        return str(self.seed)
+
+    @property
+    def key(self) -> str:
+        """What names it in a file of results."""
+        return f"{self.world.key}/{self.seed}"
+
+
+class Recorded(msgspec.Struct, frozen=True, tag=True):
+    """A recorded event, or one of the equal pieces in which its time is cut.
+
+    piece, pieces: from 0. records: of the piece the first so many, None for all. data: names the
+    bytes that were recorded. at_ns: when it begins.
+    """
+
+    folder: str
+    event: str
+    piece: int
+    pieces: int
+    records: int | None
+    reading: Reading
+    terms: Terms
+    data: str
+    at_ns: int
+
+    @property
+    def name(self) -> str:
+        """What a person calls it."""
+        return self.event if self.pieces == 1 else f"{self.event} {self.piece + 1}/{self.pieces}"
+
+    @property
+    def key(self) -> str:
+        """What names it in a file of results."""
+        terms = msgspec.json.encode((self.reading, self.records, self.terms))
+        under = hashlib.blake2b(terms, digest_size=6).hexdigest()
+        return f"{self.data}/{self.event}/{self.piece}of{self.pieces}/{under}"
+
+
+Case = Seeded | Recorded
+
+
+def seeded(world: World, seeds: range) -> tuple[Case, ...]:
+    """The seeds of a world, in order. Raises SeedFault for those of the holdout."""
+    if is_held_out(seeds):
+        raise SeedFault(
+            f"seeds {seeds.start}-{seeds.stop - 1}: 9001-9999 are the holdout of `bot evaluate`; "
+            "nothing is ever tuned on them"
+        )
+    return tuple(Seeded(world, seed) for seed in seeds)
+
+
+def recorded(
+    data: Path,
+    reading: Reading,
+    terms: Terms,
+    *,
+    events: int,
+    pieces: int = 1,
+    records: int | None = None,
+) -> tuple[Case, ...]:
+    """The events of a folder of tapes in the order of their time, of each tape the first `events`,
+    each in so many pieces of equal time; a piece in which nothing was recorded is left out.
+
+    reading: of their queues. Raises TapeFault.
+    """
+    found: list[Recorded] = []
+    for folder in tape_folders(data):
+        digest = data_digest(folder)
+        for tape in itertools.islice(read_tapes(folder), events):
+            for piece in range(pieces):
+                part = cut(tape, piece, pieces, records)
+                if part is not None:
+                    at_ns = decode_record(part.lines[0]).ts
+                    where = str(folder.absolute())
+                    row = (where, tape.event, piece, pieces, records, reading, terms, digest, at_ns)
+                    found.append(Recorded(*row))
+    return tuple(sorted(found, key=lambda case: (case.at_ns, case.key)))
+
+
+def cut(tape: Tape, piece: int, pieces: int, records: int | None = None) -> Tape | None:
+    """A piece of a tape's time, of it the first `records`; None where there is nothing in it."""
+    if pieces == 1 and records is None:
+        return tape
+    first_ns = decode_record(tape.lines[0]).ts
+    span_ns = tape.end_ts - first_ns + 1
+    low_ns = first_ns + span_ns * piece // pieces
+    high_ns = first_ns + span_ns * (piece + 1) // pieces
+    inside = [line for line in tape.lines if low_ns <= decode_record(line).ts < high_ns][:records]
+    if not inside:
+        return None
+    return msgspec.structs.replace(
+        tape,
+        lines=tuple(inside),
+        start=0,
+        start_ts=decode_record(inside[0]).ts,
+        end_ts=decode_record(inside[-1]).ts,
+    )
+
+
+def data_digest(folder: Path) -> str:
+    """Twelve hex digits that name everything in a tape's folder."""
+    digest = hashlib.blake2b(digest_size=6)
+    for path in _files(folder):
+        digest.update(path.name.encode())
+        # Packed anew, the same bytes are packed otherwise: the time of it is in them.
+        packed = path.read_bytes()
+        digest.update(gzip.decompress(packed) if path.suffix == ".gz" else packed)
+    return digest.hexdigest()
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.iterdir()) if path.is_file())

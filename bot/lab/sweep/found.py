@@ -1,0 +1,250 @@
+"""From trials to findings: the table, what followed each choice, and what to believe of the best.
+
+Everything is paired: trials are compared case by case with the configuration as it stands, and
+every interval resamples cases for both at once.
+
+Source: strategy, 3, Protocol 2, 3 and 7; docs/lab.md, Sweep.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from bot.lab.evaluate import statistics as stats
+from bot.lab.evaluate.statistics import Floats, Interval, Ints
+from bot.lab.sweep.overfit import Deflated, Overfitting, deflated, overfitting
+from bot.lab.sweep.space import Dimension, Listed, Settings
+from bot.lab.sweep.sweep import Aim, Split, Sweep, Trial
+
+BINS: Final = 8
+"""In which values are put together where a key took more of them than that, near ones alike."""
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """One trial over all cases. score: what is sought. gain: of its score over that of the
+    configuration as it stands. p: of the gain, Holm's over every trial here. better, worse: cases.
+    latched: lives that a breaker ended."""
+
+    number: int
+    settings: Settings
+    score: float
+    mean: float
+    sd: float
+    least: float
+    gain: Interval
+    p: float
+    better: int
+    worse: int
+    latched: int
+
+
+class Followed(msgspec.Struct, frozen=True, kw_only=True):
+    """A choice by what was past, and what followed. chosen: number of the trial, 0 for leaving the
+    configuration as it stands. Scores of the past, of what followed, and there of the
+    configuration as it stands."""
+
+    past: str
+    after: str
+    cases: int
+    chosen: int
+    settings: Settings
+    past_score: float
+    score: float
+    base_score: float
+
+
+class Marginal(msgspec.Struct, frozen=True, kw_only=True):
+    """A key by itself. values: as text, in order; of those put together the middle one. means,
+    bests: of the scores there; counts: of trials. share: of all variance of scores that lies
+    between these values. points: every trial's value and score, in order of proposal."""
+
+    key: str
+    log: bool
+    values: list[str]
+    counts: list[int]
+    means: list[float]
+    bests: list[float]
+    share: float | None
+    points: list[tuple[str, float]]
+
+
+class Failed(msgspec.Struct, frozen=True):
+    """A trial that has no result, and why."""
+
+    number: int
+    settings: Settings
+    fault: str
+
+
+class Found(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything that is reported. rows: the best first. base: the configuration as it stands.
+
+    whole: whether the sweep came to its end. trace: the best score so far, trial by trial.
+    followed_gain: of what was chosen over the configuration as it stands, a case, over everything
+    that followed; None without splits. deflated: of the best trial's numbers; deflated_gain: of
+    their differences from the configuration as it stands. trials_ever: settings that were ever
+    tried with these results.
+    """
+
+    aim: str
+    how: str
+    where: str
+    code: str
+    whole: bool
+    cases: list[str]
+    base: Row
+    rows: list[Row]
+    failed: list[Failed]
+    followed: list[Followed]
+    followed_gain: Interval | None
+    trials_ever: int
+    deflated: Deflated | None
+    deflated_gain: Deflated | None
+    overfitting: Overfitting | None
+    marginals: list[Marginal]
+    trace: list[float]
+
+    @property
+    def best(self) -> Row | None:
+        """The best trial; None where none has a result."""
+        return self.rows[0] if self.rows else None
+
+
+def found(
+    sweep: Sweep, dimensions: Sequence[Dimension], *, how: str, where: str, code: str, whole: bool
+) -> Found:
+    """What there is to be said of the trials that are there; the first one is the configuration as
+    it stands."""
+    aim, names = sweep.aim, [case.name for case in sweep.cases]
+    trials = [trial for trial in sweep.trials if not trial.fault]
+    nets: Floats = np.array([trial.values for trial in trials])
+    places = stats.resamples(len(names))
+    rows = [_row(aim, trial, nets[place], nets[0], places) for place, trial in enumerate(trials)]
+    corrected = stats.holm({row.number: row.gain.p for row in rows[1:]})
+    rows[1:] = [msgspec.structs.replace(row, p=corrected[row.number]) for row in rows[1:]]
+    scores: Floats = aim.score(nets)
+    best = int(np.argmax(scores[1:])) + 1 if len(rows) > 1 else 0
+    followed, gain = _followed(aim, trials, nets, sweep.splits, names)
+    ratios = np.array([stats.ratio(row) for row in nets[1:]])
+    gains = nets[1:] - nets[0]
+    gain_ratios = np.array([stats.ratio(row) for row in gains])
+    ever = sweep.trials_ever
+    return Found(
+        aim=aim.told,
+        how=how,
+        where=where,
+        code=code,
+        whole=whole,
+        cases=names,
+        base=rows[0],
+        rows=sorted(rows[1:], key=lambda row: (-row.score, row.number)),
+        failed=[Failed(t.number, t.settings, t.fault) for t in sweep.trials if t.fault],
+        followed=followed,
+        followed_gain=gain,
+        trials_ever=ever,
+        deflated=deflated(nets[best], ratios, ever) if best else None,
+        deflated_gain=deflated(gains[best - 1], gain_ratios, ever) if best else None,
+        overfitting=overfitting(nets, aim.score),
+        marginals=[_marginal(each, trials[1:], scores[1:]) for each in dimensions if best],
+        trace=np.maximum.accumulate(scores[1:]).tolist(),
+    )
+
+
+def _row(aim: Aim, trial: Trial, values: Floats, base: Floats, places: Ints) -> Row:
+    score = float(aim.score(values))
+    drawn: Floats = aim.score(values[places]) - aim.score(base[places])
+    better, worse = stats.signs(values, base)
+    gain = stats.interval(score - float(aim.score(base)), drawn)
+    return Row(
+        number=trial.number,
+        settings=trial.settings,
+        score=score,
+        mean=float(values.mean()),
+        sd=float(values.std(ddof=1)) if len(values) > 1 else 0.0,
+        least=float(values.min()),
+        gain=gain,
+        p=gain.p,
+        better=better,
+        worse=worse,
+        latched=trial.latched,
+    )
+
+
+def _followed(
+    aim: Aim, trials: Sequence[Trial], nets: Floats, splits: Sequence[Split], names: Sequence[str]
+) -> tuple[list[Followed], Interval | None]:
+    """Each choice with what followed, and the gain over all that did."""
+    out: list[Followed] = []
+    after: list[Floats] = []
+    for split in splits:
+        past, later = nets[:, : split.past], nets[:, split.past : split.until]
+        # Of equals the first: the configuration as it stands before any other.
+        chosen = int(np.argmax(aim.score(past)))
+        after.append(later[[chosen, 0]])
+        out.append(
+            Followed(
+                past=_span(names[: split.past]),
+                after=_span(names[split.past : split.until]),
+                cases=split.until - split.past,
+                chosen=trials[chosen].number,
+                settings=trials[chosen].settings,
+                past_score=float(aim.score(past[chosen])),
+                score=float(aim.score(later[chosen])),
+                base_score=float(aim.score(later[0])),
+            )
+        )
+    if not after:
+        return out, None
+    chosen_row, base_row = np.concatenate(after, axis=1)
+    places = stats.resamples(len(chosen_row))
+    drawn: Floats = aim.score(chosen_row[places]) - aim.score(base_row[places])
+    value = float(aim.score(chosen_row)) - float(aim.score(base_row))
+    return out, stats.interval(value, drawn)
+
+
+def _span(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]}..{names[-1]}"
+
+
+def _marginal(each: Dimension, trials: Sequence[Trial], scores: Floats) -> Marginal:
+    """Scores by the values of one key, whatever the others were."""
+    texts = [trial.settings[each.key] for trial in trials]
+    groups = []
+    for values in _together(each, texts):
+        inside = [place for place, text in enumerate(texts) if text in values]
+        groups.append((values[len(values) // 2], scores[inside]))
+    rows = [row for _, row in groups]
+    return Marginal(
+        key=each.key,
+        log=not isinstance(each, Listed) and each.log,
+        values=[value for value, _ in groups],
+        counts=[len(row) for row in rows],
+        means=[float(row.mean()) for row in rows],
+        bests=[float(row.max()) for row in rows],
+        share=_explained(rows, scores),
+        points=[(text, float(score)) for text, score in zip(texts, scores, strict=True)],
+    )
+
+
+def _together(each: Dimension, texts: Sequence[str]) -> list[list[str]]:
+    """The values that were tried, near ones put together where there are many."""
+    if isinstance(each, Listed):
+        tried = [value for value in each.values if value in texts]
+        if not each.ordered or len(tried) <= BINS:
+            return [[value] for value in tried]
+    else:
+        tried = sorted(dict.fromkeys(texts), key=float)
+    parts = np.array_split(np.arange(len(tried)), min(BINS, len(tried)))
+    return [[tried[place] for place in part] for part in parts]
+
+
+def _explained(rows: Sequence[Floats], scores: Floats) -> float | None:
+    """The share of variance between groups, adjusted for their number; never below 0."""
+    count, groups = len(scores), len(rows)
+    total = float(((scores - scores.mean()) ** 2).sum())
+    if count <= groups or total == 0.0:
+        return None
+    within = sum(float(((row - row.mean()) ** 2).sum()) for row in rows)
+    return max(0.0, 1 - within / (count - groups) / (total / (count - 1)))

@@ -1,0 +1,256 @@
+"""One life of a trial: a pure function of the job, the same wherever it is carried out.
+
+Source: design, law 2; docs/lab.md, Sweep.
+"""
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import math
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import msgspec
+
+from bot.lab.backtest.opens import watched
+from bot.lab.backtest.run import Backtest, closes_ns
+from bot.lab.backtest.tapes import Tape, winners
+from bot.lab.evaluate.compare import AVERAGED, MONEY
+from bot.lab.evaluate.draws import Draws, draw
+from bot.lab.evaluate.life import live
+from bot.lab.evaluate.results import code_digest
+from bot.lab.evaluate.worlds import World
+from bot.lab.sweep.cases import Case, Recorded, Seeded, cut
+from bot.lab.sweep.setup import Setup
+from bot.lab.sweep.space import Settings
+from venue.crowd.tape import read_tape
+
+SCORE: Final = "score"
+"""What a function's number is called."""
+
+IN_WORLDS: Final = ("net", *(name for name in AVERAGED if name not in ("cpu_s", "errors")))
+ON_TAPES: Final = (
+    *("net", "fees", "fills", "maker_qty", "taker_qty", "printed_qty", "held_qty", "requests"),
+    *("decisions", "worst"),
+)
+
+_ROOT: Final = Path(__file__).parents[3]
+_PARTS: Final = ("bot/lab/backtest", "venue/crowd")
+_OWN: Final = ("lives.py", "setup.py", "cases.py", "configured.py")
+_ONE: Final = threading.Lock()
+"""A worker of a cluster may have several threads; who opens a tape is watched for all of them."""
+
+_DOTTED: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_.]*|.+\.py):([A-Za-z_][A-Za-z0-9_]*)", re.ASCII)
+
+
+class Job(msgspec.Struct, frozen=True):
+    """One life to be lived. settings: what the trial sets otherwise than the file. function: what
+    scores it instead, as `package.module:function` or `./file.py:function`; empty for none. code:
+    what named the program where the job was made."""
+
+    setup: Setup
+    settings: Settings
+    case: Case
+    function: str
+    code: str
+
+    @property
+    def key(self) -> str:
+        """What names it in a file of results."""
+        name = self.setup.digest if not self.function else _named(self.setup, self.settings)
+        return f"{name}/{self.case.key}/{self.code}"
+
+    @property
+    def trial(self) -> str:
+        """What names the trial in a file of results."""
+        return self.key.partition("/")[0]
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What came of it: numbers by name, money in dollars; or a fault, which is the trial's own.
+
+    lasting: whether the same job would come to the same again, so that it may be kept.
+    """
+
+    values: dict[str, float]
+    fault: str = ""
+    lasting: bool = True
+    cpu_s: float = 0.0
+
+
+class FunctionFault(ValueError):
+    """There is no such function to score by; the text says why."""
+
+
+class OtherCode(Exception):
+    """The program that was asked to live a job is another one than made it."""
+
+
+def lived(job: Job) -> Outcome:
+    """Carry a job out. Raises OtherCode; everything else that goes wrong is the trial's."""
+    here = code_of(job.setup, job.function)
+    if here != job.code:
+        raise OtherCode(f"this program is {here}, the sweep's is {job.code}")
+    began_s = time.thread_time()
+    values: dict[str, float] = {}
+    fault = ""
+    try:
+        with _ONE:
+            values = measured(job) if not job.function else scored(job)
+    except Exception as raised:  # noqa: BLE001 - a trial's fault ends that trial, never the sweep
+        fault = f"{type(raised).__name__}: {raised}"
+    errors = values.pop("errors", 0)
+    if errors:
+        fault = f"the strategy raised {errors:.0f} times"
+    return Outcome({} if fault else values, fault, cpu_s=time.thread_time() - began_s)
+
+
+def measured(job: Job) -> dict[str, float]:
+    """Live it and say what came of it, by name; `errors` counts what the strategy raised.
+
+    In worlds the names are IN_WORLDS, on tapes ON_TAPES; both have `latched`, 1 where a breaker
+    ended it. Raises StrategyFault, TapeFault, DoesNotClose, and ValueError where the strategy
+    opened the tape.
+    """
+    case = job.case
+    if isinstance(case, Seeded):
+        return _in_world(job.setup, case)
+    return _on_tape(job.setup, case)
+
+
+def _in_world(setup: Setup, case: Seeded) -> dict[str, float]:
+    draws = _draws(case.world, case.seed)
+    came = live(case.world, draws, setup.makers(), settings=setup.trader)
+    values = {
+        name: float(getattr(came, name)) / (100 if name in MONEY or name == "net" else 1)
+        for name in IN_WORLDS
+    }
+    return values | {"errors": float(came.errors), "latched": float(bool(came.latched))}
+
+
+def _on_tape(setup: Setup, case: Recorded) -> dict[str, float]:
+    folder = Path(case.folder)
+    whole, won = _tape(folder, case.event, case.data)
+    part = cut(whole, case.piece, case.pieces, case.records)
+    assert part is not None, "a piece without records is no case"
+    is_end = part.lines[-1] is whole.lines[-1]
+    make = setup.makers()
+    with watched([folder]) as opened:
+        run = Backtest(part, setup.trader, make, case.reading, case.terms, closes_ns(whole)).run()
+        came = run.result(won if is_end else None)
+    if opened:
+        raise ValueError(f"no result: {Path(opened[0]).name} was opened while the strategy ran")
+    return {
+        "net": came.net_millicents / 100_000,
+        "fees": came.fees_cents / 100,
+        "worst": came.worst_case_max_cents / 100,
+        "requests": float(sum(came.requests.values())),
+        "errors": float(came.strategy_errors),
+        "latched": float(bool(came.latched)),
+        **{
+            name: float(getattr(came, name))
+            for name in ("fills", "maker_qty", "taker_qty", "printed_qty", "held_qty", "decisions")
+        },
+    }
+
+
+@lru_cache(maxsize=16)
+def _draws(world: World, seed: int) -> Draws:
+    return draw(world, seed)
+
+
+@lru_cache(maxsize=4)
+def _tape(folder: Path, event: str, _data: str) -> tuple[Tape, Any]:
+    """A tape and how its rungs ended, which no trader is told."""
+    tape = read_tape(folder, event)
+    return tape, winners(tape, folder)
+
+
+# --- a function of somebody's own -----------------------------------------------------------------
+
+
+def scored(job: Job) -> dict[str, float]:
+    """What the job's function says of it: a number, `score`; or numbers by name, that among them.
+
+    Raises what the function raises, FunctionFault, and ValueError for what is no finite number.
+    """
+    found = function_named(job.function, Path(job.setup.folder))(job)
+    values = dict(found) if isinstance(found, Mapping) else {SCORE: found}
+    for name, value in values.items():
+        if not isinstance(value, int | float) or not math.isfinite(value):
+            raise ValueError(f"{job.function}: {name}: {value!r} is no finite number")
+    if SCORE not in values:
+        raise ValueError(f"{job.function}: no {SCORE} among {', '.join(values)}")
+    return {name: float(value) for name, value in values.items()}
+
+
+def function_named(text: str, folder: Path) -> Callable[[Job], Any]:
+    """The function of a text such as `package.module:function`, or `./file.py:function` from a
+    folder. Raises FunctionFault."""
+    parts = _DOTTED.fullmatch(text)
+    if parts is None:
+        raise FunctionFault(f"{text[:80]!r}: package.module:function, or ./file.py:function")
+    try:
+        if parts[1].endswith(".py"):
+            module = _from_file(folder / parts[1])
+        else:
+            module = importlib.import_module(parts[1])
+    except Exception as fault:  # noqa: BLE001 - anything may be raised while a module is imported
+        said = f"{text}: cannot be imported: {type(fault).__name__}: {fault}"
+        raise FunctionFault(said) from None
+    found = getattr(module, parts[2], None)
+    if not callable(found):
+        raise FunctionFault(f"{text}: {parts[2]} is no function there")
+    function: Callable[[Job], Any] = found
+    return function
+
+
+@lru_cache(maxsize=8)
+def _from_file(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"score_{path.stem}", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise FileNotFoundError(f"{path}: no such Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# --- what names the program -----------------------------------------------------------------------
+
+
+def code_of(setup: Setup, function: str) -> str:
+    """What names all the code that a life hangs on. Raises StrategyFault and FunctionFault."""
+    return _code(setup.choice.name, setup.folder, function)
+
+
+@lru_cache(maxsize=64)
+def _code(strategy: str, folder: str, function: str) -> str:
+    digest = hashlib.blake2b(digest_size=6)
+    digest.update(code_digest(strategy, Path(folder)).encode())
+    digest.update(_lab())
+    if function:
+        found = function_named(function, Path(folder))
+        digest.update(Path(inspect.getfile(found)).read_bytes())
+    return digest.hexdigest()
+
+
+@lru_cache(maxsize=1)
+def _lab() -> bytes:
+    digest = hashlib.blake2b(digest_size=16)
+    own = [Path(__file__).with_name(name) for name in _OWN]
+    for path in [*own, *(path for part in _PARTS for path in sorted((_ROOT / part).rglob("*.py")))]:
+        digest.update(path.read_bytes())
+    return digest.digest()
+
+
+def _named(setup: Setup, settings: Settings) -> str:
+    """A function may look at the settings as they were written."""
+    content = msgspec.json.encode((setup.digest, settings))
+    return hashlib.blake2b(content, digest_size=6).hexdigest()

@@ -1,0 +1,78 @@
+"""Claims about round trips that were measured: read from a text or a journal, and drawn again."""
+
+import random
+
+import pytest
+
+from bot.core import messages as m
+from bot.io.records import OPENING, Entry, Head, framed
+from bot.lab.backtest.roundtrips import KEPT_MAX, latency
+from bot.lab.backtest.terms import Latency
+from venue.wire.instant import NS_PER_MS
+
+
+def named(path):
+    """What the option says of a file."""
+    return latency(f"empirical:{path}")
+
+
+def test_each_line_of_a_text_is_a_round_trip_in_milliseconds(tmp_path):
+    path = tmp_path / "measured.txt"
+    path.write_text("# of a day\n30\n12.5\n\n100\n")
+    assert named(path).measured_ns == (12_500_000, 30_000_000, 100_000_000)
+
+
+def test_one_of_them_is_drawn_for_a_request_and_halved_for_each_way():
+    measured = Latency(0, measured_ns=(10, 30, 100))
+    drawn = {measured.ways_ns(random.Random(seed)) for seed in range(50)}
+    assert drawn == {(5, 5), (15, 15), (50, 50)}
+
+
+@pytest.mark.parametrize("line", ["30ms", "-1", "nan", "60001", "1e3"])
+def test_a_line_that_is_no_time_is_refused_with_its_place(tmp_path, line):
+    path = tmp_path / "measured.txt"
+    path.write_text(f"30\n{line}\n")
+    with pytest.raises(ValueError, match=rf"measured\.txt:2: {line}: want milliseconds"):
+        named(path)
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n"])
+def test_a_file_without_round_trips_is_refused(tmp_path, text):
+    path = tmp_path / "measured.txt"
+    path.write_text(text)
+    with pytest.raises(ValueError, match="no round trip in it"):
+        named(path)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="cannot be read"):
+        named(tmp_path / "none.txt")
+
+
+def test_of_very_many_round_trips_as_many_quantiles_are_kept(tmp_path):
+    path = tmp_path / "measured.txt"
+    path.write_text("".join(f"{number}\n" for number in range(10_000)))
+    kept = named(path).measured_ns
+    assert len(kept) == KEPT_MAX
+    assert kept[0] < 10 * NS_PER_MS
+    assert kept[-1] > 9_989 * NS_PER_MS
+
+
+def test_a_journals_answered_requests_are_round_trips_and_unanswered_ones_are_not(tmp_path):
+    balance = m.ReadBalance()
+    rows = [
+        (100, m.Send(m.RequestId(1), balance, "audit", m.Key.READ)),
+        (110, m.Send(m.RequestId(2), balance, "audit", m.Key.READ)),
+        (120, m.Send(m.RequestId(3), balance, "audit", m.Key.READ)),
+        (130, m.Replied(m.RequestId(1), m.Refused(429, "rate_limited", ""))),
+        (150, m.Replied(m.RequestId(2), m.Unknown("no answer in time"))),
+    ]
+    frames = [OPENING, framed(Head(100, ()))]
+    frames += [framed(Entry(at_ns, message)) for at_ns, message in rows]
+    (tmp_path / "journal-00000001.log").write_bytes(b"".join(frames))
+    assert named(tmp_path).measured_ns == (30,)
+    assert named(tmp_path / "journal-00000001.log").measured_ns == (30,)
+
+
+def test_whatever_is_not_measured_is_read_as_before():
+    assert latency("lognormal:30ms:0.5") == Latency(30 * NS_PER_MS, 0.5)

@@ -1,0 +1,133 @@
+"""Claims about another configuration: checked as a file is, and else what the session had."""
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from bot.config import ConfigFault, finish, read_draft
+from bot.core import messages as m
+from bot.lab.instead.changes import Trial
+
+CONFIG = """
+series: ACME-VAL
+venue:
+  embedded: venue.yaml
+strategy:
+  name: ladder_joint
+  params:
+    levels: 2
+    lot_qty: 10
+    alpha: 0.25
+risk:
+  series_loss_cents: 40000
+  rung_position_qty: 300
+  order_qty: 100
+pace:
+  dwell_ms: 500
+"""
+
+
+@pytest.fixture
+def file(tmp_path) -> Path:
+    path = tmp_path / "bot.yaml"
+    path.write_text(CONFIG)
+    return path
+
+
+def had(path: Path) -> m.Configuration:
+    return finish(read_draft(path)).configured
+
+
+def tried(then: m.Configuration, *sets: str, file: Path | None = None):
+    return Trial(sets, file, Path()).on(then)
+
+
+def faults(then: m.Configuration, *sets: str) -> tuple[str, ...]:
+    with pytest.raises(ConfigFault) as raised:
+        tried(then, *sets)
+    return raised.value.faults
+
+
+def test_what_is_set_changes_and_all_else_stays(file):
+    then = had(file)
+    wanted = tried(then, "strategy.params.levels=3", "pace.dwell_ms=200", "risk.order_qty=50")
+    params = json.loads(wanted.configured.strategy.params_json)
+    assert params == json.loads(then.strategy.params_json) | {"levels": 3}
+    settings = msgspec.to_builtins(wanted.configured.settings)
+    before = msgspec.to_builtins(then.settings)
+    before["pace"]["dwell_ns"] = 200_000_000
+    before["risk"]["order_qty"] = 50
+    assert settings == before
+    assert [str(change) for change in wanted.changed] == [
+        "strategy.params.levels: 2 -> 3",
+        "risk.order_qty: 100 -> 50",
+        "pace.dwell_ms: 500 -> 200",
+    ]
+
+
+def test_what_no_file_can_say_stays_to_the_nanosecond(file):
+    then = had(file)
+    pace = msgspec.structs.replace(then.settings.pace, decide_ns=50_000_001)
+    then = msgspec.structs.replace(then, settings=msgspec.structs.replace(then.settings, pace=pace))
+    wanted = tried(then, "pace.dwell_ms=200")
+    assert wanted.configured.settings.pace.decide_ns == 50_000_001
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("strategy.params.levls=3", "strategy.params.levls: no such key; did you mean levels?"),
+        ("pace.dwel_ms=3", "pace.dwel_ms: no such key; did you mean dwell_ms?"),
+        ("pase.dwell_ms=3", "pase: no such key; did you mean pace?"),
+        ("pace.dwell_ms=0", "pace.dwell_ms: '0'; accepted: a whole number, at least 1"),
+        ("strategy.params.levels=two", "strategy.params.levels: 'two'; accepted: a whole number"),
+        ("strategy.name=ladder_jint", "strategy.name: "),
+        ("risk.rung_position_qty=50", "risk.rung_position_qty: not below order_qty"),
+        ("status.port=0", "status.port: it changes nothing of a session that is over"),
+        ("strategy.budget_ms=5", "nobody measures a strategy's time here"),
+        ("pace=fast", "pace: a key inside of it is wanted"),
+        ("dwell", "'dwell': KEY=VALUE"),
+        ("pace.dwell_ms=[1", "pace.dwell_ms: not YAML"),
+    ],
+)
+def test_a_key_or_value_that_cannot_be_is_told_as_of_a_file(file, text, said):
+    (fault,) = faults(had(file), text)
+    assert fault.startswith("--set ")
+    assert said in fault
+
+
+def test_every_fault_is_told_at_once(file):
+    assert len(faults(had(file), "pace.dwell_ms=0", "strategy.params.levels=0")) == 2
+    assert len(faults(had(file), "pace.dwell_ms=1", "pace.dwell_ms=2")) == 1
+
+
+def test_another_strategy_begins_with_its_own_parameters(file):
+    wanted = tried(had(file), "strategy.name=glft")
+    assert wanted.configured.strategy.name == "glft"
+    assert "alpha" not in json.loads(wanted.configured.strategy.params_json)
+
+
+def test_a_file_stands_for_all_that_the_session_had(file, tmp_path):
+    other = tmp_path / "other.yaml"
+    other.write_text(CONFIG.replace("levels: 2", "levels: 4"))
+    wanted = tried(had(file), "pace.dwell_ms=200", file=other)
+    assert [str(change) for change in wanted.changed] == [
+        "strategy.params.levels: 2 -> 4",
+        "pace.dwell_ms: 500 -> 200",
+    ]
+
+
+def test_a_file_of_another_series_is_refused(file, tmp_path):
+    other = tmp_path / "other.yaml"
+    other.write_text(CONFIG.replace("ACME-VAL", "OTHER-VAL"))
+    with pytest.raises(ConfigFault, match="the session traded ACME-VAL"):
+        tried(had(file), file=other)
+
+
+def test_a_fault_of_the_file_is_told_with_its_line(file, tmp_path):
+    other = tmp_path / "other.yaml"
+    other.write_text(CONFIG.replace("levels: 2", "levls: 2"))
+    with pytest.raises(ConfigFault, match=r"other\.yaml:8: strategy\.params\.levls: no such key"):
+        tried(had(file), file=other)

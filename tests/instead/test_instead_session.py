@@ -1,0 +1,215 @@
+"""Claims about the market of a session: books without us, and fills given back."""
+
+import pytest
+
+from bot.core import messages as m
+from bot.io.records import JournalFault
+from bot.lab.again import Until
+from bot.lab.instead.session import GIVEN_BACK_NS, session_of
+from tests.instead.made import (
+    MARKET,
+    book,
+    by_hand,
+    calm,
+    fill,
+    listed,
+    ns,
+    order,
+    replied,
+    run_of,
+    trade,
+    written,
+)
+from venue.core import messages as v
+from venue.crowd.tape import BookRecord, TradeRecord
+from venue.wire.instant import NS_PER_SECOND
+
+LATE = 0.01
+
+
+def seen(frame):
+    """A frame and when it arrives."""
+    return (frame.ts_ns - ns(0)) / NS_PER_SECOND + LATE, frame
+
+
+def bids(session):
+    """Second and bids of every book."""
+    return [
+        ((act.record.ts - ns(0)) / NS_PER_SECOND, act.record.yes)
+        for act in session.acts
+        if isinstance(act.record, BookRecord)
+    ]
+
+
+def prints(session):
+    """(price, shares, whether it had filled us) of every print."""
+    return [
+        (act.record.price, act.record.qty, act.ours)
+        for act in session.acts
+        if isinstance(act.record, TradeRecord)
+    ]
+
+
+def test_our_own_shares_are_taken_out_of_the_books(tmp_path):
+    session = by_hand(
+        tmp_path / "run.log",
+        [
+            (1.2, *replied(m.OrderShown(order("1", 40, 10, 1)))),
+            seen(book(0.5, [(40, 30)], [(60, 5)])),
+            seen(book(1, [(40, 40), (39, 7)], [(60, 5)])),
+            (3.2, *replied(m.OrderShown(order("1", 41, 10, 3, created=1)))),
+            seen(book(3, [(41, 10), (40, 30)], [(60, 5)])),
+        ],
+    )
+    assert bids(session) == [
+        (0.5, ((40, 30),)),
+        (1, ((40, 30), (39, 7))),
+        (3, ((40, 30),)),
+    ]
+    assert session.short_qty == 0
+
+
+def test_shares_of_ours_that_a_book_does_not_show_are_told(tmp_path):
+    session = by_hand(
+        tmp_path / "run.log",
+        [
+            (1.2, *replied(m.OrderShown(order("1", 40, 10, 1)))),
+            seen(book(2, [(40, 4)], [(60, 5)])),
+        ],
+    )
+    assert bids(session) == [(2, ())]
+    assert session.short_qty == 6
+
+
+def test_a_print_that_filled_us_stays_and_is_marked(tmp_path):
+    session = by_hand(
+        tmp_path / "run.log",
+        [
+            (0.2, *replied(m.OrderShown(order("1", 40, 10, 0.1)))),
+            seen(book(0.5, [(40, 10)], [(60, 5)])),
+            seen(trade("a", 1, 40, 4, bought_yes=False)),
+            seen(trade("b", 2, 40, 3, bought_yes=False)),
+            (3, *replied(m.FillsShown((fill("1", 40, 4, 1, trade="a"),), ""))),
+        ],
+    )
+    assert prints(session) == [(40, 4, True), (40, 3, False)]
+
+
+def test_a_fill_whose_print_did_not_come_is_put_in(tmp_path):
+    session = by_hand(
+        tmp_path / "run.log",
+        [
+            (0.2, *replied(m.OrderShown(order("1", 40, 10, 0.1)))),
+            seen(book(0.5, [(40, 10)], [(60, 5)])),
+            (3, *replied(m.FillsShown((fill("1", 40, 4, 1),), ""))),
+        ],
+    )
+    assert prints(session) == [(40, 4, True)]
+
+
+def taken(path, *books):
+    """We bought four of the five at sixty."""
+    bought = order("1", 60, 0, 1, filled=4, status="filled")
+    took = fill("1", 60, 4, 1, trade="mine", liquidity="taker")
+    return by_hand(
+        path,
+        [
+            seen(book(0.5, [(40, 10)], [(60, 5)])),
+            *((1.1, each) for each in replied(m.OrderShown(bought), m.FillsShown((took,), ""))),
+            seen(trade("mine", 1, 60, 4, bought_yes=True)),
+            *map(seen, books),
+        ],
+    )
+
+
+def asks(session):
+    return [
+        tuple((100 - price, size) for price, size in act.record.no)
+        for act in session.acts
+        if isinstance(act.record, BookRecord)
+    ]
+
+
+def test_what_we_took_is_given_back_and_its_print_is_gone(tmp_path):
+    session = taken(tmp_path / "run.log", book(1, [(40, 10)], [(60, 1)]))
+    assert prints(session) == []
+    assert asks(session) == [((60, 5),), ((60, 5),)]
+
+
+def test_it_stands_no_longer_than_the_size_that_we_left(tmp_path):
+    session = taken(
+        tmp_path / "run.log",
+        book(1, [(40, 10)], [(60, 1)]),
+        book(2, [(40, 11)], [(60, 1)]),
+        book(3, [(40, 10)], [(60, 3)]),
+        book(4, [(40, 10)], [(60, 1)]),
+    )
+    assert asks(session) == [((60, 5),), ((60, 5),), ((60, 5),), ((60, 3),), ((60, 1),)]
+
+
+def test_it_stands_neither_for_ever_nor_through_the_other_side(tmp_path):
+    late = 1 + GIVEN_BACK_NS / NS_PER_SECOND
+    for number, after in enumerate((book(late + 1, [(40, 10)], []), book(2, [(60, 10)], [])), 1):
+        session = taken(tmp_path / f"{number}.log", book(1, [(40, 10)], []), after)
+        assert asks(session)[-2:] == [((60, 4),), ()]
+
+
+def test_a_book_that_is_shown_again_happens_once(tmp_path):
+    frame = book(0.5, [(40, 10)], [(60, 5)])
+    session = by_hand(tmp_path / "run.log", [seen(frame), (4, frame)])
+    assert len(session.acts) == 1
+
+
+def test_a_halt_comes_when_a_read_showed_it(tmp_path):
+    session = by_hand(
+        tmp_path / "run.log",
+        [
+            seen(book(0.5, [(40, 10)], [(60, 5)])),
+            (2, *replied(listed("halted"))),
+            (4, *replied(listed("active"))),
+        ],
+    )
+    assert session.states == (
+        (ns(2), v.HaltMarket(MARKET)),
+        (ns(4), v.ResumeMarket(MARKET)),
+    )
+
+
+def test_a_session_is_told_up_to_where_a_rung_resolves(tmp_path):
+    session = by_hand(
+        tmp_path / "run.log",
+        [
+            seen(book(0.5, [(40, 10)], [(60, 5)])),
+            (2, *replied(listed("resolved"))),
+            seen(book(5, [(40, 10)], [(60, 5)])),
+        ],
+    )
+    assert "resolved" in session.cut
+    assert session.ended_ns == ns(2)
+    assert len(session.acts) == 1
+
+
+def test_a_venue_whose_clock_is_off_is_told_by_the_bots(tmp_path):
+    off = 3_600
+    session = by_hand(
+        tmp_path / "run.log",
+        [(1, book(1 - off, [(40, 10)], [(60, 5)])), (2, book(2 - off, [(40, 11)], [(60, 5)]))],
+    )
+    first, second = (act.record.ts for act in session.acts)
+    assert second - first == NS_PER_SECOND
+    assert 0 < session.acts[0].arrives_ns - first < NS_PER_SECOND // 100
+
+
+def test_a_run_that_saw_no_market_is_refused(tmp_path):
+    path = written(tmp_path / "run.log", [(ns(0), m.Started("b0" * 10, ()))])
+    with pytest.raises(JournalFault, match="no market to trade in"):
+        session_of(run_of(path), Until(), NS_PER_SECOND)
+
+
+def test_a_whole_run_is_a_market_without_us(tmp_path):
+    run = run_of(calm(tmp_path / "state", seconds=3))
+    session = session_of(run, Until(), run.started.configured.settings.trust.gap_ns)
+    assert session.short_qty == 0
+    assert len(session.acts) > 100
+    assert [act.record.ts for act in session.acts] == sorted(act.record.ts for act in session.acts)
+    assert sum(act.ours for act in session.acts) == len(session.fills)

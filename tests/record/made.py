@@ -1,0 +1,77 @@
+"""Entries and segments of a journal, made by hand or drawn."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from hypothesis import strategies as st
+
+from bot.core import messages as m
+from bot.io.records import OPENING, Entry, Head, framed
+from venue.wire.money import Price, Qty
+from venue.wire.names import MarketId
+
+RUNGS = tuple(MarketId(f"0b2c6a54-7d6e-5c0e-9d37-{number:012d}") for number in range(3))
+
+
+def segment(entries: Iterable[Entry], opening: bytes = OPENING) -> bytes:
+    """A whole segment."""
+    return opening + framed(Head(0, ())) + b"".join(framed(entry) for entry in entries)
+
+
+def journal(folder: Path, *parts: list[Entry]) -> list[Path]:
+    """A state directory with these segments."""
+    folder.mkdir(exist_ok=True)
+    paths = [folder / f"journal-{number:08d}.log" for number in range(1, len(parts) + 1)]
+    for path, entries in zip(paths, parts, strict=True):
+        path.write_bytes(segment(entries))
+    return paths
+
+
+def book(at_ns: int, ts_ns: int, bids, asks, rung: MarketId = RUNGS[0]) -> Entry:
+    """A frame of a book."""
+    return Entry(at_ns, m.BookSeen(rung, ts_ns, tuple(bids), tuple(asks)))
+
+
+def ladder(low: int, high: int, *, best_first: bool):
+    """A side of a book as a venue shows it."""
+    prices = st.dictionaries(st.integers(low, high), st.integers(1, 10**6), max_size=8)
+    return prices.map(
+        lambda sizes: tuple(
+            (Price(price), Qty(sizes[price])) for price in sorted(sizes, reverse=best_first)
+        )
+    )
+
+
+_anything = st.lists(
+    st.tuples(st.integers(-300, 300).map(Price), st.integers(-3, 2**62).map(Qty)), max_size=4
+).map(tuple)
+_bids = st.one_of(ladder(1, 60, best_first=True), _anything)
+_asks = st.one_of(ladder(40, 99, best_first=False), _anything)
+_times = st.one_of(
+    st.integers(0, 2**63 - 1), st.integers(1_800_000_000 * 10**9, 1_800_000_060 * 10**9)
+)
+_books = st.builds(m.BookSeen, st.sampled_from(RUNGS), _times, _bids, _asks)
+_others = st.one_of(
+    st.just(m.Beat()),
+    st.builds(m.WakeAt, _times),
+    st.builds(m.TradeSeen, st.sampled_from(RUNGS), _times, st.text(max_size=5),
+              st.integers(1, 99).map(Price), st.integers(1, 99).map(Qty), st.booleans()),
+    st.builds(m.Noted, st.just("info"), st.text(max_size=9),
+              st.dictionaries(st.text(max_size=4), st.integers(-9, 9), max_size=2)),
+    st.builds(m.StopRequested, st.sampled_from(("BookSeen", "WakeAt", "x" * 300))),
+)  # fmt: skip
+ENTRIES = st.lists(st.builds(Entry, _times, st.one_of(_books, _others)), max_size=30)
+"""Entries of any kind, times in any order, books that no venue would show among them."""
+
+
+def steady(count: int) -> list[Entry]:
+    """Books of two rungs that change level by level, with beats between them."""
+    entries = []
+    for number in range(count):
+        at_ns = 1_800_000_000 * 10**9 + number * 7_654_321
+        bids = [(50 - depth, 10 + (number // 2 + depth) % 7) for depth in range(5)]
+        asks = [(52 + depth, 10 + (number // 3 + depth) % 5) for depth in range(5)]
+        entries.append(book(at_ns, at_ns - 3_000_000, bids, asks, RUNGS[number % 2]))
+        entries.append(Entry(at_ns, m.Beat()))
+        entries.append(Entry(at_ns, m.WakeAt(at_ns + 100_000_000)))
+    return entries

@@ -1,0 +1,312 @@
+"""Claims about recordings of ours as tapes: others' books to the share, no print that we made.
+
+The truth is the engine's: what all users but us had resting at the instant of each frame.
+"""
+
+import gzip
+import json
+
+import msgspec
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli import app
+from bot.core import messages as m
+from bot.io.archive import archive
+from bot.io.journal import segments
+from bot.io.records import Entry
+from bot.lab.backtest.run import closes_ns
+from bot.lab.backtest.tapes import TapeFault, read_tapes, tape_folders, warnings, winners
+from bot.lab.mine import Mine
+from bot.lab.sim.exchange import MAKER
+from bot.lab.sim.odds import draw, narrowed
+from bot.lab.sim.phases import live_through
+from bot.lab.sim.run import planted
+from tests.record.made import journal
+from tests.records.lived import event, fill, market, market_id
+from tests.replay.recorded import MOODS, SANE, Recorded, written
+from tests.scale import cases
+from venue.core import messages as v
+from venue.crowd.tape import BookRecord, decode_record
+from venue.wire import instant, model
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import BookSide, Outcome, Price, Qty, book_side, canonical
+from venue.wire.names import OrderId, Ticker
+
+pytestmark = pytest.mark.xdist_group("record")
+
+T0 = 1_800_000_000 * NS_PER_SECOND
+Book = dict[tuple[BookSide, Price], int]
+
+
+class World:
+    """A calm simulated life whose every change of a book is written down without us."""
+
+    def __init__(self, folder, seconds: int) -> None:
+        odds = narrowed(draw(17, "calm"), without=MOODS, until_ns=seconds * NS_PER_SECOND)
+        self.truth: dict[tuple[str, int], Book] = {}
+        self._orders: dict[str, v.OrderState] = {}
+        folder.mkdir()
+        with planted((SANE,)):
+            self.world = Recorded(odds)
+            self.world.exchange.watchers.append(self._watch)
+            live_through(self.world)
+        (life,) = self.world.lives
+        self.log = life.log
+        written(life, folder / "journal-00000001.log")
+
+    def _watch(self, _command, _answer, events, now_ns) -> None:
+        for event_ in events:
+            if isinstance(event_, v.OrderChanged):
+                self._orders[event_.order.order_id] = event_.order
+        for event_ in events:
+            if isinstance(event_, v.LevelChanged):
+                at = event_.market_id, now_ns + self.world.exchange.clock_ns
+                self.truth[at] = self._others(event_.market_id)
+
+    def _others(self, market) -> Book:
+        book: Book = {}
+        for order in self._orders.values():
+            if order.market_id != market or order.user_id == MAKER:
+                continue
+            if order.status in model.RESTING and order.remaining_qty:
+                level = book_side(order.outcome, order.side), canonical(order.outcome, order.price)
+                book[level] = book.get(level, 0) + order.remaining_qty
+        return book
+
+
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory):
+    state = tmp_path_factory.mktemp("tapes") / "state"
+    return state, World(state, cases(30, quick=4))
+
+
+def of(bids, asks) -> Book:
+    book: Book = {(BookSide.BID, price): size for price, size in bids}
+    return book | {(BookSide.ASK, price): size for price, size in asks}
+
+
+def test_every_book_without_us_is_what_the_others_had_resting_then(lived):
+    _, world = lived
+    mine = Mine()
+    for each, _, _ in world.log:
+        mine.take(each)
+    ours = 0
+    for each, _, _ in world.log:
+        if isinstance(each, m.BookSeen) and (each.market_id, each.ts_ns) in world.truth:
+            others = mine.without(each)
+            assert others.fits
+            assert of(others.bids, others.asks) == world.truth[each.market_id, each.ts_ns]
+            ours += bool(others.mine_bids or others.mine_asks)
+    assert ours > 20
+
+
+def tables(state, folder) -> None:
+    done = CliRunner().invoke(app, ["export", str(state), "--parquet", str(folder)])
+    assert done.exit_code == 0, done.stderr
+
+
+def lines(folder) -> bytes:
+    return gzip.decompress((folder / "tape.jsonl.gz").read_bytes())
+
+
+def test_a_journal_its_archive_and_its_tables_are_one_tape(lived, tmp_path):
+    state, world = lived
+    pytest.importorskip("pyarrow")
+    tables(state, tmp_path / "tables")
+    (tmp_path / "packed").mkdir()
+    for path in segments(state):
+        copy = tmp_path / "packed" / path.name
+        copy.write_bytes(path.read_bytes())
+        archive(copy)
+    made = [tape_folders(each)[0] for each in (state, tmp_path / "tables", tmp_path / "packed")]
+    assert len({lines(each) for each in made}) == 1
+    assert len({(each / "catalog.json").read_bytes() for each in made}) == 1
+    assert len({warnings(each) for each in made}) == 1
+    tapes = list(read_tapes(made[0]))
+    rungs = [len(each) for each in world.world.exchange.markets.values()]
+    assert [len(tape.rungs) for tape in tapes] == rungs[: len(tapes)]
+
+
+def test_what_is_played_of_it_is_what_others_had(lived):
+    state, world = lived
+    (folder,) = tape_folders(state)
+    tickers = {}
+    for tickers_of, markets in world.world.exchange.markets.items():
+        for number, market_ in enumerate(markets):
+            tickers[f"{tickers_of}-{100 + 25 * number}B"] = market_
+    checked = 0
+    for tape in read_tapes(folder):
+        for line in tape.lines:
+            record = decode_record(line)
+            if isinstance(record, BookRecord):
+                asks = [(canonical(Outcome.NO, Price(price)), qty) for price, qty in record.no]
+                truth = world.truth.get((tickers[record.ticker], record.ts))
+                if truth is not None:
+                    assert of(record.yes, asks) == truth
+                    checked += 1
+    assert checked > 20
+
+
+# --- by hand --------------------------------------------------------------------------------------
+
+
+def replied(body: m.Body) -> m.Replied:
+    return m.Replied(m.RequestId(1), m.Done(body))
+
+
+def order(rests: int, at_s: float, price: int = 40, status: str = "open", qty: int = 10):
+    at = instant.from_ns(T0 + round(at_s * NS_PER_SECOND))
+    return model.Order(
+        order_id=OrderId("71"), ticker=Ticker("x"), market_id=market_id(1),
+        event_ticker=Ticker("y"), outcome=model.ShownOutcome.YES, side=model.ShownSide.BUY,
+        price=Price(price), qty=Qty(qty), remaining_qty=Qty(rests), filled_qty=Qty(qty - rests),
+        status=model.OrderStatus(status), time_in_force=model.ShownTimeInForce.GTC,
+        created_at=instant.from_ns(T0), updated_at=at,
+    )  # fmt: skip
+
+
+def frame(at_s: float, size: int, price: int = 40, rung: int = 1) -> m.BookSeen:
+    at_ns = T0 + round(at_s * NS_PER_SECOND)
+    return m.BookSeen(market_id(rung), at_ns, ((Price(price), Qty(size)),), ())
+
+
+def mine_of(*messages: m.Event) -> Mine:
+    mine = Mine()
+    for each in messages:
+        mine.take(each)
+    return mine
+
+
+def met(at_s: float, qty: int) -> m.Replied:
+    return replied(m.FillsShown((fill(1, T0 + round(at_s * NS_PER_SECOND), qty=qty),), ""))
+
+
+def left(mine: Mine, seen: m.BookSeen) -> int:
+    return sum(size for _, size in mine.without(seen).bids)
+
+
+def test_a_fill_takes_our_shares_off_from_its_own_instant_however_late_it_was_shown():
+    mine = mine_of(replied(m.OrderShown(order(10, 0))), met(5, 4))
+    assert [left(mine, frame(at, 100)) for at in (-1, 0, 4.9, 5, 9)] == [100, 90, 90, 94, 94]
+
+
+def test_an_amend_moves_our_shares_and_a_cancel_ends_them():
+    mine = mine_of(
+        replied(m.OrderShown(order(10, 0))),
+        replied(m.OrderShown(order(7, 3, price=41))),
+        replied(m.CancelShown(order(0, 6, price=41, status="canceled"), Qty(7))),
+    )
+    assert [left(mine, frame(at, 100, 40)) for at in (2, 4, 7)] == [90, 100, 100]
+    assert [left(mine, frame(at, 100, 41)) for at in (2, 4, 7)] == [100, 93, 100]
+
+
+def test_an_order_whose_create_had_no_answer_rests_from_its_creation_once_it_is_seen():
+    mine = mine_of(replied(m.OrdersShown((order(6, 5),), "")), met(5, 4))
+    assert [left(mine, frame(at, 100)) for at in (1, 6)] == [90, 94]
+
+
+def test_one_that_is_first_seen_as_it_is_cancelled_rested_until_then():
+    mine = mine_of(replied(m.CancelShown(order(0, 5, status="canceled"), Qty(10))))
+    assert [left(mine, frame(at, 100)) for at in (1, 6)] == [90, 100]
+
+
+def test_a_book_that_shows_less_than_ours_is_told_and_nothing_is_left_there():
+    mine = mine_of(replied(m.OrderShown(order(10, 0))))
+    others = mine.without(frame(1, 4))
+    assert (others.bids, others.mine_bids, others.fits) == ((), ((40, 4),), False)
+
+
+def by_hand(folder, *messages: m.Event, nonce: str = "a" * 20):
+    shown = [
+        msgspec.structs.replace(market(number), strike_value=str(10 * number)) for number in (1, 2)
+    ]
+    first = [
+        m.Started(nonce, (), journal=m.JournalFate.LOST),
+        replied(m.SeriesShown((event(*shown),), "")),
+    ]
+    journal(folder, [Entry(T0 + number, each) for number, each in enumerate([*first, *messages])])
+    return folder
+
+
+def printed(number: int, at_s: float) -> m.TradeSeen:
+    at_ns = T0 + round(at_s * NS_PER_SECOND)
+    return m.TradeSeen(market_id(1), at_ns, f"t{number}", Price(40), Qty(3), True)
+
+
+def test_frames_are_played_in_the_order_of_the_venues_time_and_each_print_once(tmp_path):
+    state = by_hand(
+        tmp_path / "s", frame(3, 5), frame(1, 6, rung=2), printed(5, 2), printed(5, 2), frame(2, 7)
+    )
+    (tape,) = read_tapes(tape_folders(state)[0])
+    times = [decode_record(line).ts - T0 for line in tape.lines]
+    assert times == [each * NS_PER_SECOND for each in (1, 2, 2, 3)]
+
+
+def test_a_print_that_we_made_as_taker_is_left_out_and_one_that_came_to_us_stays(tmp_path):
+    made = fill(1, T0)
+    made = msgspec.structs.replace(made, liquidity=model.Liquidity.TAKER)
+    came = fill(2, T0)
+    state = by_hand(
+        tmp_path / "s", printed(1, 1), printed(2, 2), printed(3, 3),
+        replied(m.FillsShown((came, made), "")),
+    )  # fmt: skip
+    (folder,) = tape_folders(state)
+    (tape,) = read_tapes(folder)
+    assert [decode_record(line).ts - T0 for line in tape.lines] == [2e9, 3e9]
+    told = "\n".join(warnings(folder))
+    assert "1 prints that we made as taker were left out" in told
+    assert "1 prints came to orders of ours" in told
+
+
+def test_the_newest_run_alone_is_played(tmp_path):
+    state = by_hand(tmp_path / "s", frame(1, 5))
+    (first,) = segments(state)
+    by_hand(tmp_path / "t", frame(5, 6), nonce="b" * 20)
+    (state / "journal-00000002.log").write_bytes(segments(tmp_path / "t")[0].read_bytes())
+    (tape,) = read_tapes(tape_folders(state)[0])
+    assert len(tape.lines) == 1
+    assert tape.name == "run-bbbbbbbbbb"
+    assert first.exists()
+
+
+def test_it_knows_when_the_event_was_to_resolve_and_how_it_ended_where_the_run_saw_it(tmp_path):
+    ended = [
+        m.Noted("info", "rung_settled", {"market_id": market_id(number), "winner": winner})
+        for number, winner in ((1, "yes"), (2, "no"))
+    ]
+    known = by_hand(tmp_path / "known", frame(1, 5), *ended)
+    (folder,) = tape_folders(known)
+    (tape,) = read_tapes(folder)
+    assert tape.resolution_ns == instant.to_ns("2026-12-31T00:00:00Z")
+    assert closes_ns(msgspec.structs.replace(tape, end_ts=T0 - 10**17)) == tape.resolution_ns
+    assert closes_ns(tape) > tape.end_ts
+    assert [winner.value for winner in winners(tape, folder).values()] == ["yes", "no"]
+    unknown = by_hand(tmp_path / "unknown", frame(1, 5))
+    (folder,) = tape_folders(unknown)
+    assert winners(next(iter(read_tapes(folder))), folder) is None
+
+
+def test_where_nothing_was_recorded_it_says_so(tmp_path):
+    with pytest.raises(TapeFault, match="no frame of a listed rung"):
+        tape_folders(by_hand(tmp_path / "s"))
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(TapeFault, match=r"nor a journal or books\.parquet"):
+        tape_folders(tmp_path / "empty")
+
+
+def test_a_damaged_table_is_told_with_its_file(tmp_path):
+    pytest.importorskip("pyarrow")
+    (tmp_path / "books.parquet").write_bytes(b"PAR1 no")
+    (tmp_path / "rungs.parquet").write_bytes(b"PAR1 no")
+    with pytest.raises(TapeFault, match=r"rungs\.parquet"):
+        tape_folders(tmp_path)
+
+
+def test_the_catalogue_of_a_tape_is_plain_json_with_a_rung_for_each_market(tmp_path):
+    (folder,) = tape_folders(by_hand(tmp_path / "s", frame(1, 5)))
+    told = json.loads((folder / "catalog.json").read_bytes())
+    assert [rung["ticker"] for rung in told["events"][0]["rungs"]] == [
+        market(1).ticker,
+        market(2).ticker,
+    ]

@@ -1,0 +1,80 @@
+"""Claims about the dataframes: their columns and types, what they hold, and the example in docs."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from bot.core import messages as m
+from bot.io.journal import read_journal
+from bot.lab import frames
+from bot.lab.report.relive import ReportFault
+from tests.backtest.made import book, configured, trade, written
+from tests.report.lived import CONFIG, invoke
+
+pytest.importorskip("pandas")
+pytestmark = pytest.mark.xdist_group("report")
+PAGE = (Path(__file__).resolve().parents[2] / "docs/lab.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def state(run) -> Path:
+    return run[0]
+
+
+@pytest.mark.parametrize("name", frames.COLUMNS)
+def test_a_frame_has_the_columns_and_types_that_are_said(state, name):
+    frame = getattr(frames, name)(state)
+    assert {key: str(kind) for key, kind in frame.dtypes.items()} == frames.COLUMNS[name]
+    assert len(frame) > 10
+
+
+@pytest.mark.parametrize("name", frames.COLUMNS)
+def test_the_columns_of_a_frame_are_documented(name):
+    row = re.search(rf"^\| `{name}` \| [^|]+ \| (.+) \|$", PAGE, re.MULTILINE)
+    assert row is not None
+    assert re.findall(r"`(\w+)`", row[1]) == list(frames.COLUMNS[name])
+
+
+def test_the_example_runs_and_gives_the_mean_that_pnl_has(state, tmp_path):
+    (example,) = re.findall(r"```python\n(.+?)```", PAGE, re.DOTALL)
+    found: dict[str, object] = {}
+    exec(example.replace('"state/demo"', repr(str(state))), found)
+    config = tmp_path / "bot.yaml"
+    config.write_text(CONFIG)
+    pnl = json.loads(invoke("pnl", config, "--state-dir", state, "--json").stdout)
+    (row,) = [
+        each
+        for each in pnl["profit"]["total"]["markouts"]
+        if (each["against"], each["horizon_s"]) == ("fair", 10)
+    ]
+    assert found["mean_cents"] == pytest.approx(row["mean_cents"], abs=0.001)
+    assert found["shares"].sum() == pnl["profit"]["total"]["qty"]
+    assert len(found["film"]) > 3
+
+
+def test_requests_and_books_are_those_of_the_journal(state):
+    (journal,) = state.glob("journal-*.log")
+    said = [entry.message for entry in read_journal(journal)]
+    requests = frames.requests(state)
+    assert len(requests) == sum(isinstance(each, m.Send) for each in said)
+    refused = [each for each in said if isinstance(each, m.Replied)]
+    refused = [each for each in refused if isinstance(each.answer, m.Refused)]
+    assert (requests["answer"] == "refused").sum() == len(refused)
+    books = frames.books(state)
+    seen = sum(isinstance(each, m.BookSeen) for each in said)
+    assert (books["source"] == "channel").sum() == seen > 0
+
+
+def test_a_backtests_result_says_the_reading_and_has_no_books(tmp_path):
+    records = [book(second / 2, [[40, 30]], [[60, 50]]) for second in range(20)]
+    tape = written(tmp_path / "tape", [*records, trade(11, 38, 50, "no")])
+    result = tmp_path / "result.json"
+    config = configured(tmp_path, "fixed_spread")
+    done = invoke("backtest", "--data", tape, "--config", config, "--save", result)
+    assert done.exit_code == 0, done.output
+    bounds = {each["bound"] for each in json.loads(result.read_text())["results"]}
+    assert set(frames.quotes(result)["bound"]) == bounds
+    with pytest.raises(ReportFault, match="keeps no books"):
+        frames.books(result)

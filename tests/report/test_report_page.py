@@ -1,0 +1,91 @@
+"""Claims about the page as a file: its size is bounded and it names no address; a sweep's plot."""
+
+import json
+import re
+
+import msgspec
+import pytest
+
+from bot.lab.evaluate.results import Lines
+from bot.lab.report.gathered import report
+from bot.lab.report.session import Uptime
+from bot.lab.report.watch import MOMENTS_MAX, PICTURES_MAX
+from bot.lab.sweep.lives import Outcome
+from bot.lab.sweep.sweep import Kept
+from tests.report.lived import invoke
+from tests.report.made import fill, moment, picture, session
+from venue.wire.instant import NS_PER_SECOND
+
+pytestmark = pytest.mark.xdist_group("report_page")
+HOURS_S = 6 * 3_600
+PAGE_BYTES_MAX = 5_000_000
+
+
+@pytest.fixture(scope="module")
+def text():
+    """The page of six hours at seventeen rungs with a fill each two seconds."""
+    apart = HOURS_S // MOMENTS_MAX
+    made = session(
+        seconds=HOURS_S,
+        fills=[fill(n, [(h, 50_000 + n) for h in (1, 10, 60, 300)]) for n in range(0, HOURS_S, 2)],
+        moments=[moment(n * apart, n) for n in range(MOMENTS_MAX)],
+        pictures=[picture(n * HOURS_S // PICTURES_MAX) for n in range(PICTURES_MAX)],
+    )
+    made.uptime = [(Uptime(HOURS_S * NS_PER_SECOND, 1, 1), Uptime(1, 1, 1)) for _ in made.rungs]
+    return report([made])
+
+
+def test_the_page_of_six_hours_is_bounded_and_says_what_is_thinned(text):
+    assert len(text.encode()) < PAGE_BYTES_MAX
+    assert "Drawn are 2000 of 10800 fills" in text
+    assert "the last 200 of 10800" in text
+    assert "Sampled: profit" in text
+
+
+def test_the_page_names_no_address(text):
+    assert re.findall(r"(?:https?:)?//[\w.]+|url\(|@import|<link|<img|<iframe", text) == [
+        "http://www.w3.org"
+    ]  # the name of SVG in the script, which nothing is fetched by
+    assert re.findall(r"(?:src|href)='(?!#)", text) == []
+
+
+@pytest.fixture
+def swept(tmp_path):
+    """A file of results: six trials of two keys over three cases; one trial lacks a case."""
+    path = tmp_path / "sweep.jsonl"
+    lines = Lines(path, Kept)
+    for levels in (1, 2, 3):
+        for name in ("calm", "bold"):
+            for case in range(3):
+                if (levels, name, case) != (3, "bold", 2):
+                    settings = {"strategy.params.levels": str(levels), "strategy.name": name}
+                    outcome = Outcome({"net": float(10 * levels + case)})
+                    lines.put(Kept(f"{levels}{name}/{case}", settings, outcome))
+    return path
+
+
+def test_a_sweeps_results_are_drawn_key_by_key(tmp_path, swept):
+    result = tmp_path / "saved.json"
+    saved = {"saved": "laddermaker backtest 1", "whole": True, "results": [], "sessions": []}
+    saved["sessions"] = [msgspec.to_builtins(session())]
+    result.write_text(json.dumps(saved))
+    html = tmp_path / "page.html"
+    done = invoke("report", result, "--sweep", swept, "--html", html)
+    assert done.exit_code == 0, done.output
+    text = html.read_text()
+    assert "5 trials of sweep.jsonl" in text
+    assert "1 trials lack a case" in text
+    rows = re.findall(r"<th scope='row'>(\d)</th><td>(\d)</td><td>([\d.]+)</td>", text)
+    assert rows == [("1", "2", "11.000"), ("2", "2", "21.000"), ("3", "1", "31.000")]
+
+
+def test_a_file_that_holds_no_trial_ends_with_2(tmp_path):
+    empty = tmp_path / "none.jsonl"
+    empty.write_text("{}\n")
+    result = tmp_path / "saved.json"
+    result.write_text(
+        json.dumps({"whole": True, "results": [], "sessions": [msgspec.to_builtins(session())]})
+    )
+    done = invoke("report", result, "--sweep", empty)
+    assert done.exit_code == 2
+    assert "none.jsonl" in done.stderr

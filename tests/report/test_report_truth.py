@@ -1,0 +1,131 @@
+"""Claims about `bot report`: its totals are those of `bot pnl` and of the venue's own ledger."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from bot.io.journal import read_journal
+from bot.lab.report.shown import dollars
+from bot.lab.sim.world import World
+from tests.report.lived import CONFIG, invoke, venue_millicents
+
+pytestmark = pytest.mark.xdist_group("report")
+
+
+class Told:
+    """A recorded run: its world, its report in both forms, and what `bot pnl` says of it."""
+
+    def __init__(self, folder: Path, run: tuple[Path, World]) -> None:
+        self.state, self.world = run
+        config = folder / "bot.yaml"
+        config.write_text(CONFIG)
+        html = folder / "report.html"
+        done = invoke("report", self.state, "--html", html, "--json")
+        assert done.exit_code == 0, done.output
+        (self.said,) = json.loads(done.stdout)["sessions"]
+        self.html = html.read_text()
+        pnl = invoke("pnl", config, "--state-dir", self.state, "--by", "rung", "--json")
+        assert pnl.exit_code == 0, pnl.output
+        self.pnl = json.loads(pnl.stdout)
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory, run) -> Told:
+    return Told(tmp_path_factory.mktemp("truth"), run)
+
+
+def test_the_totals_are_those_of_pnl(told):
+    assert told.said["pnl_cents"] == told.pnl["pnl_cents"]
+    assert told.said["seconds"] == told.pnl["seconds"]
+    for key in ("total", "realised_cents", "settled_cents", "open_cents", "difference_millicents"):
+        assert told.said["profit"][key] == told.pnl["profit"][key]
+    assert told.said["profit"]["by"]["rung"] == told.pnl["profit"]["by"]["rung"]
+
+
+def test_the_profit_is_the_venues_own_to_the_cent(told):
+    assert told.said["fills"] > 10
+    assert told.said["sources_cents"]["profit"] == round(venue_millicents(told.world) / 1_000)
+    assert told.said["ledger_difference_cents"] == 0
+
+
+def test_the_sources_add_up_to_the_cent_and_name_what_was_paid_out(told):
+    parts = dict(told.said["sources_cents"])
+    profit = parts.pop("profit")
+    assert sum(parts.values()) == profit
+    assert parts["settlement"] != 0
+    total = told.pnl["profit"]["total"]
+    assert parts["drift"] + parts["settlement"] == total["drift_cents"]
+    assert (parts["spread"], parts["adverse"]) == (total["spread_cents"], total["adverse_cents"])
+
+
+def test_the_page_says_the_same_sums(told):
+    rows = dict(re.findall(r"<th scope='row'>(\w+)</th><td>(-?\$[\d,.]+)</td>", told.html))
+    parts = told.said["sources_cents"]
+    assert {name: rows[name] for name in parts} == {k: dollars(v) for k, v in parts.items()}
+
+
+def test_the_markouts_on_the_page_are_those_of_pnl(told):
+    for row in told.pnl["profit"]["total"]["markouts"]:
+        name = f"{row['horizon_s']} s, {row['against']}"
+        found = re.search(rf"{name}</th><td>([-+.\d]+)</td><td>[^<]*</td><td>(\d+)</td>", told.html)
+        assert found is not None
+        assert float(found[1]) == pytest.approx(row["mean_cents"], abs=0.001)
+        assert int(found[2]) == row["fills"]
+
+
+def test_requests_and_refusals_are_those_of_the_journal(told):
+    sent: dict[str, int] = {}
+    refused = 0
+    for entry in read_journal(next(told.state.glob("journal-*.log"))):
+        message = entry.message
+        kind = type(message).__name__
+        if kind == "Send":
+            name = type(message.request).__name__
+            short = name.removesuffix("Resting").lower() if "Read" not in name else "read"
+            sent[short] = sent.get(short, 0) + 1
+        elif kind == "Replied" and type(message.answer).__name__ == "Refused":
+            refused += 1
+    assert told.said["requests"] == sent
+    assert sum(told.said["refused"].values()) == refused
+
+
+def test_without_a_journal_it_ends_with_3_and_with_a_strange_file_with_2(tmp_path):
+    strange = tmp_path / "result.json"
+    strange.write_text("{}")
+    assert invoke("report", tmp_path).exit_code == 3
+    done = invoke("report", strange)
+    assert done.exit_code == 2
+    assert "result.json" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [(), ("x", "--compare", "a", "b")])
+def test_a_source_or_a_comparison_is_asked_for_and_not_both(arguments):
+    done = invoke("report", *arguments)
+    assert done.exit_code == 2
+    assert "--compare" in done.stderr
+
+
+def test_a_run_is_compared_with_itself_without_a_difference(told, tmp_path):
+    page = tmp_path / "page.html"
+    done = invoke("report", "--compare", told.state, told.state, "--html", page, "--json")
+    assert done.exit_code == 0, done.output
+    (pair,) = json.loads(done.stdout)["pairs"]
+    assert pair["unpaired"] == ""
+    assert pair["paired"]["difference_cents"] == 0
+    assert "Differences" in page.read_text()
+
+
+def test_a_damaged_journal_is_told_up_to_its_damage(told, tmp_path):
+    state = tmp_path / "state"
+    state.mkdir()
+    (journal,) = told.state.glob("journal-*.log")
+    whole = bytearray(journal.read_bytes())
+    whole[len(whole) // 2] ^= 0xFF
+    (state / journal.name).write_bytes(whole)
+    done = invoke("report", state, "--json")
+    assert done.exit_code == 0, done.output
+    (said,) = json.loads(done.stdout)["sessions"]
+    assert "damaged at byte" in said["damage"]
+    assert 0 < said["events"] < told.said["events"]

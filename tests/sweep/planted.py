@@ -1,0 +1,88 @@
+"""A world with a best point planted in it, as cheap as can be: a number instead of a life."""
+
+import hashlib
+import signal
+
+from bot.lab.evaluate.seeds import seeds_named
+from bot.lab.evaluate.worlds import World
+from bot.lab.sweep.cases import Seeded, seeded
+from bot.lab.sweep.configured import Configured
+from bot.lab.sweep.lives import Job
+from bot.lab.sweep.search import search_of
+from bot.lab.sweep.space import space
+from bot.lab.sweep.sweep import Aim, Sweep, splits_of
+from tests.house.tree import ROOT
+
+LOT, PROBIT = "strategy.params.lot_qty", "strategy.params.adverse_probit"
+OVER = (f"{LOT}=1:20", f"{PROBIT}=0:0.95:0.05")
+BEST = {LOT: "14", PROBIT: "0.35"}
+CONFIG = ROOT / "configs/demo.yaml"
+SMALL = World(steps=24, rungs=3)
+SCORE = "tests.sweep.planted:score"
+DIMENSIONS = space(OVER)
+INTERRUPTED: list[Job] = []
+
+
+def chance(*parts):
+    """A number from 0 to 1 that hangs on nothing but these."""
+    digest = hashlib.blake2b(repr(parts).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") / 2**64
+
+
+def score(job: Job) -> float:
+    """A hill around BEST, and what a seed adds to every trial alike."""
+    assert isinstance(job.case, Seeded)
+    lot, probit = int(job.settings.get(LOT, "5")), float(job.settings.get(PROBIT, "0.1"))
+    hill = -(((lot - 14) / 4) ** 2) - ((probit - 0.35) / 0.1) ** 2
+    return hill + chance(job.case.seed) + 0.2 * chance(job.case.seed, lot, probit)
+
+
+def sometimes(job: Job) -> float:
+    """The same hill, where one setting raises and another has no number."""
+    if job.settings.get(LOT) == "3":
+        raise ZeroDivisionError("lots of three")
+    return float("nan") if job.settings.get(LOT) == "4" else score(job)
+
+
+def interrupted(job: Job) -> float:
+    """The same hill, on which somebody presses Ctrl-C once a lot of seed 3 has been lived."""
+    if LOT in job.settings and job.case.name == "3" and not INTERRUPTED:
+        INTERRUPTED.append(job)
+        signal.raise_signal(signal.SIGINT)
+    return score(job)
+
+
+def fooled(job: Job) -> float:
+    """Before seed 5 the best lot is 1, from then on it is 2."""
+    is_late = isinstance(job.case, Seeded) and job.case.seed >= 5
+    return float(job.settings.get(LOT) == ("2" if is_late else "1"))
+
+
+def planted(seeds="1-8", splits=None, results=None, function=SCORE):
+    """A sweep over the planted world that has not begun."""
+    cases = seeded(SMALL, seeds_named(seeds))
+    aim = Aim("score", function=function)
+    return Sweep(Configured(CONFIG, SMALL), cases, aim, splits_of(len(cases), splits), results)
+
+
+def always():
+    """More is wanted."""
+    return True
+
+
+def run(sweep, runner, how="bayes", most=40, seed=1, wanted=always, over=OVER):
+    """Sweep to the end; whether it came to it."""
+    search = search_of(how, space(over), seed)
+    with runner:
+        return sweep.run(search, most, runner, wanted, lambda _more: None)
+
+
+def told(sweep):
+    """Every trial as plain values."""
+    return [(trial.settings, trial.values, trial.fault) for trial in sweep.trials]
+
+
+def found_at(sweep):
+    """How many trials it took to propose BEST; one more than there were where none did."""
+    settings = [trial.settings for trial in sweep.trials[1:]]
+    return settings.index(BEST) + 1 if BEST in settings else len(settings) + 1

@@ -1,0 +1,161 @@
+"""`bot sweep` as a user meets it: worlds, tapes and functions, findings in three forms, faults."""
+
+import json
+import re
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from bot.cli import app
+from tests.backtest.made import book, configured, trade, written
+from tests.sweep.planted import CONFIG, INTERRUPTED, LOT, OVER, SCORE
+
+WORLD = ("--config", str(CONFIG), "--world", "independent-base")
+SCORED = (*WORLD, "--objective", SCORE)
+
+
+def swept(*arguments):
+    """The command in this process."""
+    return CliRunner().invoke(app, ["sweep", *map(str, arguments)])
+
+
+def keys(*texts):
+    """The keys that are swept over."""
+    return [part for text in texts for part in ("--over", text)]
+
+
+def test_a_grid_is_told_as_one_line_of_json():
+    over = keys("strategy.params.levels=1,2")
+    result = swept(*SCORED, *over, "--seeds", "1-2", "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert len(result.stdout.splitlines()) == 1
+    assert sorted(row["settings"]["strategy.params.levels"] for row in found["rows"]) == ["1", "2"]
+    assert found["where"].startswith("independent-base/7x200")
+
+
+def test_recorded_events_are_cut_into_pieces_in_order_of_time(tmp_path):
+    records = [book(second, [[40, 50]], [[60, 50]]) for second in range(1, 21)]
+    records += [trade(second + 0.5, 60, 3, "yes") for second in range(1, 21)]
+    records.sort(key=lambda row: row["ts"])
+    tape = written(tmp_path / "tape", records)
+    path = configured(tmp_path, "fixed_spread")
+    over = keys("strategy.params.half_spread_cents=1,5")
+    kept = tmp_path / "kept.jsonl"
+    arguments = ("--data", tape, "--config", path, *over, "--pieces", 2, "--results", kept)
+    result = swept(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert found["cases"] == ["KX-1 1/2", "KX-1 2/2"]
+    assert {each["past"] for each in found["followed"]} == {"KX-1 1/2"}
+    assert len({row["score"] for row in found["rows"]}) == 2
+    again = kept.read_bytes()
+    assert swept(*arguments, "--json").stdout == result.stdout
+    assert kept.read_bytes() == again
+
+
+def test_a_strategy_that_raises_fails_its_trial_and_another_is_told(tmp_path):
+    tape = written(tmp_path / "tape", [book(second, [[40, 50]], [[60, 50]]) for second in (1, 9)])
+    (tmp_path / "mine.py").write_text(
+        "from pydantic import Field\n"
+        "from bot.core.strategy import Strategy\n\n\n"
+        "class Mine(Strategy):\n"
+        "    class Params(Strategy.Params):\n"
+        "        bad: int = Field(0, description='raises')\n\n"
+        "    def quote(self, view):\n"
+        "        if self.params.bad:\n"
+        "            raise ValueError('bad')\n"
+        "        return {}\n"
+    )
+    path = configured(tmp_path, "./mine.py:Mine")
+    result = swept("--data", tape, "--config", path, *keys("strategy.params.bad=0,1"))
+    assert result.exit_code == 0, result.output
+    assert "### Trials that failed" in result.stdout
+    assert re.search(r"\| 2 \| bad 1 \| KX-1: the strategy raised [1-9]\d* times \|", result.stdout)
+
+
+def test_the_page_needs_nothing_else_and_shows_every_key(tmp_path):
+    page = tmp_path / "page.html"
+    over = (*keys(f"{LOT}=1:20", "strategy.params.adverse_probit=0.01:0.9:log"),)
+    over += (*keys("strategy.params.rule=cara,quad"),)
+    how = ("--how", "bayes", "--trials", "12", "--html", page)
+    result = swept(*SCORED, *over, *how)
+    assert result.exit_code == 0, result.output
+    html = page.read_text()
+    for title in ("Trials", LOT, "log10 of strategy.params.adverse_probit", "Gains of the best"):
+        assert title in html
+    assert "What followed each choice" in html
+    assert re.findall(r"(?:src|href)=|@import|url\(|<script", html) == []
+    assert set(re.findall(r"https?://[^'\"]+", html)) == {"http://www.w3.org/2000/svg"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (keys("risk.ordr_qty=1,2"), "did you mean order_qty"),
+        (keys("status.port=1,2"), "nothing that is lived in worlds hangs on it"),
+        (keys("risk.order_qty=9:1"), "LOW below HIGH"),
+        ([*keys(LOT + "=1,2"), "--how", "best"], "grid, random or bayes"),
+        ([*keys(LOT + "=1,2"), "--objective", "nett"], "--objective nett: net, spread"),
+        ([*keys(LOT + "=1,2"), "--objective", "nowhere:f"], "cannot be imported"),
+        ([*keys(LOT + "=1,2"), "--seeds", "8990-9001"], "nothing is ever tuned on them"),
+        ([*keys(LOT + "=1,2"), "--seeds", "9999"], "nothing is ever tuned on them"),
+        ([*keys(LOT + "=1,2"), "--splits", "30"], "20 cases allow 10"),
+        ([*keys(LOT + "=1,2"), "--trials", "1"], "the grid has 2"),
+        ([*keys(LOT + "=1,2"), "--data", "x"], "exactly one of --data and --world"),
+        (keys(LOT + "=0.5:3.0"), "has no grid"),
+        ([*keys(LOT + "=1,2"), "--results", "nowhere/x.jsonl"], "no place for a file"),
+    ],
+)
+def test_what_cannot_be_used_ends_with_2_and_says_what_can(arguments, told):
+    result = swept(*WORLD, *arguments)
+    assert result.exit_code == 2
+    assert told in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("library", "arguments"),
+    [("optuna", ["--how", "bayes"]), ("distributed", ["--cluster", "tcp://127.0.0.1:1"])],
+)
+def test_without_its_library_a_way_ends_with_2_and_says_what_to_install(
+    monkeypatch, library, arguments
+):
+    monkeypatch.setitem(sys.modules, library, None)
+    result = swept(*SCORED, *keys(LOT + "=1,2"), *arguments)
+    assert result.exit_code == 2
+    assert "pip install laddermaker[lab]" in result.stderr
+
+
+def test_ctrl_c_ends_with_4_and_the_trials_so_far_and_the_file_goes_on(tmp_path):
+    kept = tmp_path / "kept.jsonl"
+    asked = (*keys(*OVER), "--seeds", "1-4", "--how", "random", "--results", kept, "--trials", 3)
+    arguments = (*WORLD, "--objective", "tests.sweep.planted:interrupted", *asked)
+    INTERRUPTED.clear()
+    result = swept(*arguments)
+    assert result.exit_code == 4
+    assert "Ended early: these are the trials so far." in result.stdout
+    assert "| 0 | as it stands |" in result.stdout
+    assert len(kept.read_bytes().splitlines()) == 4 + 3
+    assert swept(*arguments).exit_code == 0
+    assert len(kept.read_bytes().splitlines()) == 4 + 3 * 4
+
+
+def test_ctrl_c_before_anything_can_be_compared_ends_with_4_and_says_so(tmp_path):
+    function = tmp_path / "mine.py"
+    function.write_text(
+        "import signal\n\n\ndef f(job):\n    signal.raise_signal(signal.SIGINT)\n    return 1\n"
+    )
+    arguments = ("--objective", f"{function}:f", *keys(LOT + "=1,2"), "--seeds", "1-4")
+    result = swept(*WORLD, *arguments)
+    assert result.exit_code == 4
+    assert "before the configuration as it stands was lived" in result.stderr
+
+
+def test_a_configuration_that_fails_as_it_stands_ends_with_2(tmp_path):
+    function = tmp_path / "mine.py"
+    function.write_text("def f(job):\n    return 'good'\n")
+    arguments = ("--objective", f"{function}:f", *keys(LOT + "=1,2"), "--seeds", "1-2")
+    result = swept(*WORLD, *arguments)
+    assert result.exit_code == 2
+    assert "the configuration as it stands: 1: ValueError" in result.stderr

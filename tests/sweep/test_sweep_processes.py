@@ -1,0 +1,59 @@
+"""The planted best point: found sooner than by chance, the same on every kind of processes."""
+
+import statistics
+
+import pytest
+
+from bot.lab.sweep.runners import Cluster, Here, Processes, RunnerFault
+from bot.lab.sweep.search import Chance
+from tests.sweep.planted import BEST, DIMENSIONS, found_at, planted, run, told
+
+pytestmark = pytest.mark.xdist_group("sweep")
+
+MOST = 20
+
+
+@pytest.fixture(scope="module")
+def alone():
+    sweep = planted(seeds="1-4")
+    run(sweep, Here(), most=MOST)
+    return sweep
+
+
+def by_chance(seed):
+    """How many trials a random search takes, which learns nothing and so need not live them."""
+    return Chance(DIMENSIONS, seed).propose(400).index(BEST) + 1
+
+
+def test_the_planted_best_is_found_in_fewer_trials_than_by_chance(alone):
+    other = planted(seeds="1-4")
+    run(other, Here(), most=60, seed=2)
+    sought = [found_at(alone), found_at(other)]
+    assert sought[0] <= MOST
+    assert sought[1] <= 60
+    drawn = [by_chance(seed) for seed in range(1, 41)]
+    assert 3 * max(sought) < statistics.median(drawn)
+
+
+def test_two_processes_come_to_the_same_as_one(alone):
+    sweep = planted(seeds="1-4")
+    assert run(sweep, Processes(2), most=MOST)
+    assert told(sweep) == told(alone)
+    assert found_at(sweep) <= MOST
+
+
+def test_a_cluster_of_two_workers_comes_to_the_same_as_one_process(alone):
+    from distributed import LocalCluster
+
+    sweep = planted(seeds="1-4")
+    quiet = {"dashboard": False}
+    options = {"threads_per_worker": 1, "scheduler_kwargs": quiet, "host": "127.0.0.1"}
+    with LocalCluster(n_workers=2, processes=True, **options) as cluster:
+        assert run(sweep, Cluster(cluster.scheduler_address), most=MOST)
+    assert told(sweep) == told(alone)
+    assert found_at(sweep) <= MOST
+
+
+def test_an_address_that_is_none_of_a_scheduler_is_told():
+    with pytest.raises(RunnerFault, match="no Dask scheduler"):
+        Cluster("nonsense://x")

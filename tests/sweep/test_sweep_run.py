@@ -1,0 +1,195 @@
+"""Sweeps over a planted world: found sooner than by chance, resumed, broken off, and not fooled."""
+
+import json
+
+import msgspec
+import pytest
+
+from bot.lab.sweep.cases import seeded
+from bot.lab.sweep.configured import Configured
+from bot.lab.sweep.found import Found, found
+from bot.lab.sweep.lives import IN_WORLDS, Job, OtherCode, code_of, lived
+from bot.lab.sweep.runners import Here
+from bot.lab.sweep.sweep import Split, splits_of
+from tests.sweep.planted import (
+    BEST,
+    CONFIG,
+    DIMENSIONS,
+    LOT,
+    SMALL,
+    found_at,
+    planted,
+    run,
+    told,
+)
+
+MOST = 24
+"""Trials of the sweep that most of this is said of."""
+
+
+class Counting(Here):
+    """Carries out jobs here and counts them."""
+
+    def __init__(self, most=10**9):
+        self.jobs = []
+        self._most = most
+
+    def wanted(self):
+        """Whether there are not enough yet."""
+        return len(self.jobs) < self._most
+
+    def outcomes(self, jobs, wanted):
+        """See Here."""
+        for job, outcome in super().outcomes(jobs, wanted):
+            self.jobs.append(job)
+            yield job, outcome
+
+
+def findings(sweep, whole=True):
+    """What is reported of a planted sweep."""
+    where = {"how": "bayes", "where": "planted", "code": sweep.code}
+    return found(sweep, DIMENSIONS, **where, whole=whole)
+
+
+@pytest.fixture(scope="module")
+def done():
+    sweep = planted()
+    assert run(sweep, Here(), most=MOST)
+    return sweep
+
+
+def test_every_trial_sees_the_same_cases_as_the_configuration_as_it_stands(done):
+    assert [case.name for case in done.cases] == [str(seed) for seed in range(1, 9)]
+    assert {len(trial.values) for trial in done.trials} == {8}
+    assert (done.trials[0].number, done.trials[0].settings) == (0, {})
+
+
+def test_a_sweep_that_was_broken_off_goes_on_to_the_same_trials_and_lives_nothing_twice(
+    done, tmp_path
+):
+    path = tmp_path / "results.jsonl"
+    first = planted(results=path)
+    half = Counting(most=100)
+    assert not run(first, half, most=MOST, wanted=half.wanted)
+    assert told(first) == told(done)[: len(first.trials)]
+    path.write_bytes(path.read_bytes()[:-30])
+    rest, second = Counting(), planted(results=path)
+    assert run(second, rest, most=MOST)
+    assert told(second) == told(done)
+    assert len(half.jobs) + len(rest.jobs) == (MOST + 1) * 8 + 1
+    assert all("key" in json.loads(line) for line in path.read_bytes().splitlines()[-50:])
+
+
+def test_trials_of_all_sweeps_into_a_file_are_counted(tmp_path):
+    path = tmp_path / "results.jsonl"
+    first = planted(results=path, seeds="1-4")
+    run(first, Here(), how="random", most=10)
+    assert first.trials_ever == 10
+    second = planted(results=path, seeds="1-4")
+    run(second, Here(), how="random", most=6, seed=2)
+    assert 11 <= second.trials_ever <= 16
+    assert findings(second).deflated.trials == second.trials_ever
+
+
+def test_what_was_kept_is_not_taken_for_other_code_or_another_configuration(tmp_path):
+    path = tmp_path / "results.jsonl"
+    run(planted(results=path, seeds="1-2"), Here(), most=2)
+    text = path.read_text()
+    path.write_text(text.replace(planted().code, "0" * 12))
+    again = Counting()
+    run(planted(results=path, seeds="1-2"), again, most=2)
+    assert len(again.jobs) == 6
+
+
+def test_the_program_that_lives_a_job_must_be_the_one_that_made_it():
+    sweep = planted()
+    setup = sweep._configured.base
+    with pytest.raises(OtherCode):
+        lived(Job(setup, {}, sweep.cases[0], sweep.aim.function, "another"))
+
+
+def test_a_life_in_a_world_is_measured_and_the_same_again_and_hangs_on_the_settings():
+    configured = Configured(CONFIG, SMALL)
+    (case,) = seeded(SMALL, range(3, 4))
+    setups = [configured.base, configured.base, configured.at({LOT: "40"})]
+    jobs = [Job(setup, {}, case, "", code_of(setup, "")) for setup in setups]
+    first, again, other = (lived(job) for job in jobs)
+    assert [*first.values] == [*IN_WORLDS, "latched"]
+    assert first.values["filled_qty"] > 0
+    assert first.values["net"] == pytest.approx(
+        first.values["spread"] + first.values["inventory"] - first.values["fees"]
+    )
+    assert first.values == again.values != other.values
+
+
+def test_a_trial_that_fails_is_told_with_its_settings_and_ends_nothing():
+    sweep = planted(seeds="1-2", function="tests.sweep.planted:sometimes")
+    assert run(sweep, Here(), how="grid", over=(f"{LOT}=2,3,4,5,0",))
+    report = found(sweep, (), how="grid", where="planted", code="x", whole=True)
+    assert [row.settings[LOT] for row in report.rows] == ["5", "2"]
+    assert [each.settings[LOT] for each in report.failed] == ["3", "4", "0"]
+    reasons = ("1: ZeroDivisionError: lots of three (and 1 more)", "no finite number", "at least 1")
+    for each, reason in zip(report.failed, reasons, strict=True):
+        assert reason in each.fault
+
+
+def test_no_search_learns_anything_of_what_follows():
+    told_of = []
+
+    class Listening:
+        """Proposes two lots and listens."""
+
+        def __init__(self):
+            self.left = [{LOT: "1"}, {LOT: "2"}]
+
+        def propose(self, count):
+            """Both."""
+            out, self.left = self.left, []
+            return out
+
+        def learn(self, settings, score):
+            """Remember."""
+            told_of.append((settings[LOT], score))
+
+    sweep = planted(function="tests.sweep.planted:fooled")
+    sweep.run(Listening(), 2, Here(), lambda: True, lambda _more: None)
+    assert told_of == [("1", 1.0), ("2", 0.0)]
+
+
+def test_what_is_reported_of_a_choice_is_of_cases_that_it_was_not_made_by():
+    sweep = planted(splits=2, function="tests.sweep.planted:fooled")
+    run(sweep, Here(), how="grid", over=(f"{LOT}=1,2",))
+    report = found(sweep, (), how="grid", where="planted", code="x", whole=True)
+    assert [(each.past, each.after) for each in report.followed] == [
+        ("1..4", "5..6"),
+        ("1..6", "7..8"),
+    ]
+    first = report.followed[0]
+    assert (first.settings[LOT], first.past_score, first.score) == ("1", 1.0, 0.0)
+    assert report.followed_gain.value == 0.0
+
+
+@pytest.mark.parametrize(
+    ("cases", "wanted", "expected"),
+    [
+        (8, None, [(4, 5), (5, 6), (6, 7), (7, 8)]),
+        (20, 2, [(10, 15), (15, 20)]),
+        (3, None, [(2, 3)]),
+        (1, None, []),
+        (9, 0, []),
+    ],
+)
+def test_the_first_half_is_past_to_all_and_the_rest_follows_in_blocks(cases, wanted, expected):
+    assert splits_of(cases, wanted) == tuple(Split(*each) for each in expected)
+
+
+def test_the_findings_know_the_best_the_keys_that_matter_and_what_to_believe(done):
+    report = findings(done)
+    assert report.best.settings == BEST
+    assert report.best.gain.low > 0
+    assert report.trace == sorted(report.trace)
+    assert report.trials_ever == len(report.rows) == MOST
+    assert report.overfitting.blocks == 8
+    assert [each.key for each in report.marginals] == [each.key for each in DIMENSIONS]
+    assert found_at(done) <= MOST
+    assert msgspec.json.decode(msgspec.json.encode(report), type=Found) == report
