@@ -98,6 +98,9 @@ class Custody:
         elif Kind.SERIES in self._account.done_ns:
             # Before the series is read nobody knows our rungs: such a list says nothing.
             self._adopted_ns = begun_ns
+            if not strangers:
+                self._swept_strangers = frozenset()
+                self._out.clear("foreign_orders")
             self._take_in(strangers, begun_ns, now_ns, starting=phase is Phase.STARTING)
 
     def _in_our_rungs(self, strangers: Iterable[model.Order]) -> list[model.Order]:

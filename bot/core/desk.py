@@ -44,6 +44,9 @@ REPEAT_NS: Final = 200 * NS_PER_MS
 UNKNOWN_OLD_NS: Final = 30 * NS_PER_SECOND
 """An order unknown for so long is told; it stays unknown all the same (row 25)."""
 
+_LISTED_WITHIN_NS: Final = 2 * NS_PER_SECOND
+"""So soon after it has become possible a list of what rests is read, while an order is unknown."""
+
 
 class Desk(Shelf):
     """The orders, the requests about them, and what their answers come to.
@@ -191,7 +194,9 @@ class Desk(Shelf):
             return
         if row is not None and row.sequenced is Sequenced.DECIDED:
             own.refused_since_ns = own.refused_since_ns or now_ns
-            own.due_ns = now_ns + self._trust.refused_resend_ns
+            # Before it is sent again a list must have had the time to say that it is nowhere.
+            listed_ns = self._trust.read_lag_ns + _LISTED_WITHIN_NS
+            own.due_ns = now_ns + max(self._trust.refused_resend_ns, listed_ns)
         else:
             if fact is Fact.NO_ANSWER:
                 own.refused_since_ns = None  # this sending may yet land, whatever came before it

@@ -249,6 +249,15 @@ def test_an_order_of_somebody_else_stops_creates_and_clears_when_it_is_gone():
     assert world.run_until(world.now_ns + 10 * SECOND, lambda: "foreign_orders" not in findings)
 
 
+def test_what_somebody_else_left_is_cancelled_at_the_stop_and_is_no_finding_any_more():
+    world = quoting(World(PAST))
+    world.exchange.apply(theirs(1), world.now_ns)
+    findings = world.trader.out.findings
+    assert world.run_until(world.now_ns + 10 * SECOND, lambda: "foreign_orders" in findings)
+    assert "foreign_orders" not in stopped(world).trader.out.findings
+    assert world.truth.id_of[ClientOrderId("theirs-1")] not in world.truth.resting()
+
+
 def elsewhere(world: World) -> None:
     """Let every list of resting orders show an order in a market of another series too."""
     real = world.exchange.read

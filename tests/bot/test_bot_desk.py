@@ -7,11 +7,13 @@ from bot.core import messages as m
 from bot.core.desk import NEVER_NS, REPEAT_NS, Desk
 from bot.core.order import OwnOrder, State
 from bot.core.outbox import Outbox
+from bot.core.settings import BudgetSettings, TrustSettings
 from tests.bot import made
 from tests.bot.desks import TRUST, amending, answer, create, desk, sent
 from tests.bot.made import LAG_NS, T0
 from venue.wire import codec, model
 from venue.wire.errors import CODES, Advice, Code, Sequenced
+from venue.wire.instant import NS_PER_SECOND
 
 REFUSALS = [(CODES[code].status, code) for code in Code]
 
@@ -169,6 +171,16 @@ def test_when_a_lost_create_is_sent_again(again, reply, wait_ns):
     assert sent(out) == []
     of.recover(T0 + wait_ns)
     assert sent(out) == [m.Create(own.intent(), own.body, True)]
+
+
+def test_a_refused_create_is_sent_again_only_after_a_list_could_rule_it_out():
+    lag_ns = TRUST.refused_resend_ns + NS_PER_SECOND
+    out = Outbox(BudgetSettings())
+    of = Desk(TrustSettings(read_lag_ns=lag_ns), out)
+    own = made.own(State.LOST)
+    of.add(own)
+    answer(of, own, create(own, again=True), m.Refused(422, "insufficient_balance", ""))
+    assert own.due_ns > T0 + lag_ns + NS_PER_SECOND
 
 
 def test_a_lost_create_is_counted_at_full_size_and_price_until_it_is_settled():

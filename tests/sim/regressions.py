@@ -20,5 +20,8 @@ REGRESSIONS = (
     Regression(357, "swarm", "a fill between two pages from unequal copies was never booked"),
     Regression(1104, "swarm", "the breaker drawn trips when all orders are placed anew"),
     Regression(1343, "swarm", "a left order stood where its last amend had put it"),
+    Regression(1498, "swarm", "orders that kept their place a tick bolder left a side no room"),
+    Regression(2039, "swarm", "foreign orders that were gone stood as found to the end of the run"),
+    Regression(2149, "swarm", "a refused create was sent again before any list could rule it out"),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

@@ -75,13 +75,16 @@ def _differences(
     have = {
         place: sum(size for key, size in resting.items() if key[:2] == place) for place in wanted
     }
-    too_much = sum(max(0, have[place] - qty) for place, qty in wanted.items())
+    too_much = any(have[place] > qty for place, qty in wanted.items())
+    exact = {(market, quote.side, int(quote.price)) for market, quote in quotes}
+    aside = any(key not in exact for key in resting)
     for (market, side), qty in wanted.items():
         there = have[market, side]
         if 100 * abs(there - qty) < max(1, qty * pct):
             continue
-        # Where other sides hold a little too much, a limit may leave no room for what is missing.
-        if there < qty and too_much and world.auditor.is_tight(market, qty - there):
+        # Where other sides hold a little too much, or stand a tick bolder for their place's sake, a
+        # limit may leave no room for what is missing.
+        if there < qty and (too_much or aside) and world.auditor.is_tight(market, qty - there):
             continue
         out.append(f"{market} {side}: {there} rest, {qty} wanted")
     return out + [f"not wanted: {key} {qty}" for key, qty in resting.items() if key not in near]
