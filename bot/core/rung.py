@@ -177,6 +177,8 @@ class Rung:
             self.confirmed_ns = now_ns
             if not self.book.print_leads:
                 self.suspect_since_ns = None
+            else:  # the first book after a print may be older than it
+                self.suspect(now_ns)
         self.doubt()
 
     def _look_for_depth(self, trust: TrustSettings, now_ns: int) -> None:

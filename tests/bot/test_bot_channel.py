@@ -128,6 +128,21 @@ def test_the_frame_that_explains_a_print_ends_the_doubt():
     assert thin.rung(0).may_send
 
 
+def test_a_first_book_that_is_older_than_a_print_before_it_is_not_quoted_on():
+    thin = quoting()
+    thin.run(30)
+    old_ns = thin.now_ns - 10 * S
+    thin.rung(0).forget_book()
+    thin.give(trade(thin, thin.now_ns))
+    book = ((Price(40), Qty(50)),), ((Price(60), Qty(50)),)
+    thin.give(m.BookSeen(thin.rung(0).market_id, old_ns, *book))
+    thin.give(m.Beat())
+    assert not thin.rung(0).may_send
+    thin.show(0)
+    thin.give(m.Beat())
+    assert thin.rung(0).may_send
+
+
 def prints(lag: Lag, took_ns: list[int], each_ns: int = 200 * MS) -> int:
     now = 1_000 * S
     for took in took_ns:

@@ -23,5 +23,6 @@ REGRESSIONS = (
     Regression(1498, "swarm", "orders that kept their place a tick bolder left a side no room"),
     Regression(2039, "swarm", "foreign orders that were gone stood as found to the end of the run"),
     Regression(2149, "swarm", "a refused create was sent again before any list could rule it out"),
+    Regression(2506, "swarm", "the first book was older than a print, and was quoted on"),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )
