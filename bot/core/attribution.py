@@ -286,7 +286,11 @@ class Attribution:
     # --- sampling ---------------------------------------------------------------------------------
 
     def sample(self, now_ns: int) -> None:
-        """Take the markouts whose horizon is over."""
+        """Take the markouts whose horizon is over, and what was held at the opening in at the first
+        value that there is: here, for drawing a picture must change nothing."""
+        if self._unpriced:
+            for market_id in list(self._unpriced):
+                self._price_opening(market_id, self._marks.value(market_id))
         due_ns = self._horizons.due_ns
         if due_ns is not None and due_ns <= now_ns:
             self._horizons.sample(now_ns, self._value_at, self._known)
@@ -318,8 +322,6 @@ class Attribution:
 
     def _values(self) -> dict[MarketId, int]:
         """What a share of each rung with shares or fills counts for now."""
-        for market_id in list(self._unpriced):
-            self._price_opening(market_id, self._marks.value(market_id))
         return {market_id: self._value(market_id, 0) for market_id in self._positions}
 
     def net_qty(self, market_id: MarketId) -> int:

@@ -8,7 +8,7 @@ several read among fills do together (`bot.core.trail`).
 Source: design, laws 4, 8 and 9; reliability, rows 52-58, B9; silences S4, S5, S22.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -58,7 +58,6 @@ class Ledgers:
         self._inherited: dict[tuple[MarketId, Outcome], int] = {}
         self._opening_cents: Cents | None = None
         self._opening_fills = 0
-        self._opening_pnl_cents: Cents | None = None
         self.booked_ns = 0
         self._balance: tuple[model.Balance, int, int] | None = None
         self._trail = CashTrail()
@@ -136,19 +135,6 @@ class Ledgers:
                 cash += -amount if own.own_side is Side.BUY else amount
                 cash -= ahead * fee_cents(rate, Qty(1), price)
         return Cents(cash)
-
-    def pnl_cents(self, marks: Mapping[MarketId, float]) -> Cents:
-        """Profit since the books were opened: cash that moved, and shares at `marks`.
-
-        marks: YES value per share, cents. Shares held at the opening count from what they were
-        worth by the first marks given.
-        """
-        now_cents = self.book.pnl_cents(marks)
-        if self._opening_cents is None:
-            return Cents(0)
-        if self._opening_pnl_cents is None:
-            self._opening_pnl_cents = now_cents if self._opening_fills else Cents(0)
-        return Cents(now_cents - self._opening_pnl_cents)
 
     # --- reads ------------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from bot.core.markouts import MILLI
 from bot.core.ontarget import sides_on_target
 from bot.core.order import OwnOrder, State
 from bot.core.reasons import reason_of
@@ -16,8 +17,7 @@ from bot.core.risk import Bounds, Exposure, loss_cents
 from bot.core.room import Ladder, Rung
 from bot.core.settings import TraderSettings
 from bot.core.strategy import Levels
-from venue.wire.money import BookSide
-from venue.wire.names import MarketId
+from venue.wire.money import BookSide, Cents
 
 if TYPE_CHECKING:
     from bot.core.trader import Trader
@@ -26,14 +26,7 @@ if TYPE_CHECKING:
 def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
     """The picture at `now_ns`."""
     quoting, ledgers, desk, out = trader.quoting, trader.ledgers, trader.desk, trader.out
-    marks: dict[MarketId, float] = {
-        rung.market_id: rung.fair.value_cents
-        if rung.fair is not None
-        else rung.book.last_price or 0
-        for ladder in quoting.ladders
-        for rung in ladder.rungs
-        if rung.fair is not None or rung.book.last_price is not None
-    }
+    profit = quoting.scoring.report()
     return Report(
         now_ns=now_ns,
         phase=trader.phase,
@@ -55,7 +48,7 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         cash_available_cents=ledgers.available_cents,
         cash_reserved_cents=ledgers.reserved_cents,
         unknown_oldest_ns=desk.oldest_unknown_ns(now_ns),
-        pnl_cents=ledgers.pnl_cents(marks),
+        pnl_cents=_cents(0 if profit is None else profit.total.profit_millicents),
         fees_cents=ledgers.book.own_fees_cents,
         worst_case_cents=quoting.worst_case_cents,
         worst_case_max_cents=quoting.worst_case_max_cents,
@@ -65,13 +58,18 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         findings=tuple(f"{name}: {text}" for name, text in sorted(out.findings.items())),
         latched=trader.guard.latched,
         breakers=trader.guard.breakers.levels(now_ns),
-        profit=quoting.scoring.report(),
+        profit=profit,
         shadows=quoting.scoring.shadows(),
         flattening=quoting.flattening,
         budget=out.purse.shown(now_ns),
         config=trader.reconfiguration.report(),
         fills=quoting.scoring.fills(),
     )
+
+
+def _cents(millicents: int) -> Cents:
+    """Thousandths of a cent as whole cents, the nearest; a half is rounded up."""
+    return Cents((millicents + MILLI // 2) // MILLI)
 
 
 def _event(trader: "Trader", ladder: Ladder, now_ns: int) -> EventReport:

@@ -1,14 +1,12 @@
 """Claims about a venue under every attack at once: each fails, nobody else pays for it."""
 
-import fcntl
-import os
-
-import msgspec
 import pytest
 
 from tests.abuse.attacks import ATTACKS
 from tests.abuse.good import quantile
 from tests.abuse.storm import Storm, weathered
+
+pytestmark = pytest.mark.xdist_group("storm")
 
 FLOOR_MS = {0.5: 50.0, 0.99: 500.0}
 """Below this a wait is noise: the machine has few cores, and the attackers need them too."""
@@ -18,16 +16,8 @@ MEMORY_GROWTH_KIB_MAX = 128 * 1024
 
 @pytest.fixture(scope="module")
 def storm(tmp_path_factory: pytest.TempPathFactory) -> Storm:
-    """One storm for all workers of a run: two at once would be each other's noise."""
-    shared = tmp_path_factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        shared = shared.parent
-    with (shared / "storm.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        seen = shared / "storm.json"
-        if not seen.exists():
-            seen.write_bytes(msgspec.json.encode(weathered(tmp_path_factory.mktemp("storm"))))
-        return msgspec.json.decode(seen.read_bytes(), type=Storm)
+    """One storm for all claims about it."""
+    return weathered(tmp_path_factory.mktemp("storm"))
 
 
 @pytest.mark.parametrize("attack", [attack.__name__ for attack in ATTACKS])

@@ -249,9 +249,10 @@ def test_shares_held_at_the_opening_count_from_the_first_value_known():
     both = Both()
     both.account.opens(RUNGS[0], "E-0", 10)
     both.believe(0, 50.0)
-    assert both.total().profit_millicents == 0
+    both.account.sample(both.now_ns)
     both.now_ns += S
     both.believe(0, 51.0)
+    # Drawn once or often: what it counts from was taken in before.
     report = both.account.report()
     assert report.total.profit_millicents == 10_000
     assert [row.name for row in report.by["reason"]] == ["opening"]

@@ -5,8 +5,8 @@ from pathlib import Path
 from tests.fuzz.rest import fuzz
 from tests.fuzz.site import served
 
-EXAMPLES = 50
-SEQUENCES = 100
+EXAMPLES = 30
+SEQUENCES = 60
 WITHIN_S = 300
 
 
