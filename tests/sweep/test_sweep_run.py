@@ -1,6 +1,7 @@
 """Sweeps over a planted world: found sooner than by chance, resumed, broken off, and not fooled."""
 
 import json
+import math
 
 import msgspec
 import pytest
@@ -193,3 +194,12 @@ def test_the_findings_know_the_best_the_keys_that_matter_and_what_to_believe(don
     assert [each.key for each in report.marginals] == [each.key for each in DIMENSIONS]
     assert found_at(done) <= MOST
     assert msgspec.json.decode(msgspec.json.encode(report), type=Found) == report
+
+
+@pytest.mark.parametrize(("seeds", "is_told"), [("1-4", False), ("1-5", True)])
+def test_of_too_few_cases_no_interval_is_told(seeds, is_told):
+    sweep = planted(seeds)
+    assert run(sweep, Here(), most=2)
+    told_of = findings(sweep)
+    assert all(math.isfinite(row.gain.low) is is_told for row in told_of.rows)
+    assert is_told or {row.p for row in told_of.rows} == {1.0}

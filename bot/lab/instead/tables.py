@@ -109,9 +109,11 @@ def _quotes(told: Compared) -> Iterator[str]:
         sides += [] if played.changed is None else [played.changed]
         heads = ("happened", "unchanged", "changed")[: len(sides)]
         name = f"quotes, {played.reading}"
-        yield f"{name:<{_NAME}}" + "".join(f"{f'{head}: % at c x qty':>28}" for head in heads)
+        longest = max((len(quoted.ticker) for quoted in told.happened.quotes), default=0)
+        wide = max(_NAME, longest + 6)
+        yield f"{name:<{wide}}" + "".join(f"{f'{head}: % at c x qty':>28}" for head in heads)
         for row in zip(*(side.quotes for side in sides), strict=True):
-            yield f"{row[0].ticker[-22:]:<23}{row[0].side:<{_NAME - 23}}" + "".join(
+            yield f"{f'{row[0].ticker} {row[0].side}':<{wide}}" + "".join(
                 f"{_quote(quoted):>28}" for quoted in row
             )
 

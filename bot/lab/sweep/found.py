@@ -6,6 +6,7 @@ every interval resamples cases for both at once.
 Source: strategy, 3, Protocol 2, 3 and 7; docs/lab.md, Sweep.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -17,6 +18,9 @@ from bot.lab.evaluate.statistics import Floats, Interval, Ints
 from bot.lab.sweep.overfit import Deflated, Overfitting, deflated, overfitting
 from bot.lab.sweep.space import Dimension, Listed, Settings
 from bot.lab.sweep.sweep import Aim, Split, Sweep, Trial
+
+CASES_MIN: Final = 5
+"""Of fewer cases no interval is told: drawing so few of them again says nothing of others."""
 
 BINS: Final = 8
 """In which values are put together where a key took more of them than that, near ones alike."""
@@ -157,6 +161,8 @@ def _row(aim: Aim, trial: Trial, values: Floats, base: Floats, places: Ints) -> 
     drawn: Floats = aim.score(values[places]) - aim.score(base[places])
     better, worse = stats.signs(values, base)
     gain = stats.interval(score - float(aim.score(base)), drawn)
+    if len(values) < CASES_MIN:
+        gain = msgspec.structs.replace(gain, low=-math.inf, high=math.inf, p=1.0)
     return Row(
         number=trial.number,
         settings=trial.settings,
