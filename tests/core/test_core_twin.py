@@ -6,7 +6,7 @@ from tests.core.histories import History
 from tests.core.twin import Twin
 from tests.laws.auditor import Auditor
 
-SEEDS = range(100)
+SEEDS = range(70)
 COMMANDS_PER_SEED = 2_000
 EVERYTHING_EVERY = 500
 
