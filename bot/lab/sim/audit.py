@@ -318,7 +318,10 @@ class Auditor:
         return sums_of(self.truth.cash.get(event, 0), rungs, everything, self._fees)
 
     def _within_position(self, market: MarketId) -> None:
-        """B3: no position can pass its limit."""
+        """B3: no position can pass its limit; on a rung that has resolved nothing fills any more,
+        and what was held has been paid."""
+        if market in self.truth.resolved:
+            return
         net = self._held(market, Outcome.YES) - self._held(market, Outcome.NO)
         bids = asks = 0
         for each in self.possible(market):
