@@ -66,12 +66,14 @@ class Proxy:
         self._ready.set()
         self._loop.run_forever()
         server.close()
-        tasks = asyncio.all_tasks(self._loop)
-        for task in tasks:
-            task.cancel()
-        # However busy the machine is: none is left half done, and no socket open.
-        self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+        # However busy the machine is: none is left half done, and no socket open. What was accepted
+        # at the last moment begins only now.
         self._loop.run_until_complete(asyncio.sleep(0.05))
+        while tasks := asyncio.all_tasks(self._loop):
+            for task in tasks:
+                task.cancel()
+            self._loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
+            self._loop.run_until_complete(asyncio.sleep(0.05))
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
 

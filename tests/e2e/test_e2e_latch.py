@@ -47,8 +47,8 @@ def test_a_latch_from_outside_pulls_every_order_and_a_reset_brings_them_back(tmp
         wait_until(lambda: resting(venue) > 20, 30)
         bot.send_signal(signal.SIGTERM)
         summary = summary_of(bot, 60)
-        log = (tmp_path / "bot.err").read_text()
-        assert (bot.returncode, summary["latched"]) == (0, ""), (summary, log[-4_000:])
+        print((tmp_path / "bot.err").read_text()[-12_000:])
+        assert (bot.returncode, summary["latched"]) == (0, "")
         assert venue.orders("resting") == []
 
 
