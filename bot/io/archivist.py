@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+import anyio
 import structlog
 
 from bot.core import messages as m
@@ -72,15 +73,17 @@ class Archivist:
             await asyncio.sleep(self._look_s)
 
     async def _archive(self, segment: Path) -> None:
-        self._child = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "bot.io.archive", str(segment)),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.DEVNULL,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
-        _, said = await self._child.communicate()
-        code, self._child = self._child.returncode, None
+        # An end in the middle of this would leave a child of which nobody knows.
+        with anyio.CancelScope(shield=True):
+            child = self._child = await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "bot.io.archive", str(segment)),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
+        _, said = await child.communicate()
+        code, self._child = child.returncode, None
         if not code:
             self._log.debug("segment_archived", segment=segment.name)
         else:

@@ -45,7 +45,6 @@ def assert_clean(summary: dict) -> None:
     """What every run must end with, whatever the market did."""
     assert summary.keys() >= FIGURES
     assert set(summary["requests"]) == {"create", "amend", "cancel", "read"}
-    assert summary["first_two_sided_s"] is not None
     assert summary["resting_after"] == 0
     assert summary["unknown_open"] == 0
     assert summary["self_trades"] == 0
@@ -69,6 +68,7 @@ def demo(folder: Path, *arguments: str, longest_s: float = 60) -> dict:
 def test_the_demo_quotes_every_rung_is_traded_with_and_leaves_nothing(tmp_path):
     summary = demo(tmp_path, "--for", "15s", "--seed", "11")
     assert_clean(summary)
+    assert summary["first_two_sided_s"] is not None
     assert summary["rungs"] >= 8
     assert summary["fills"] > 0
 
@@ -79,6 +79,8 @@ def test_the_demo_follows_a_recorded_tape(tmp_path, tape):
         pytest.skip(f"no recorded tapes at {DATA}: set LADDERMAKER_DATA")
     summary = demo(tmp_path, "--for", "10s", "--tape", str(DATA / tape))
     assert_clean(summary)
+    # A jump of the tape may be news that pulls all quotes before every rung has its two sides.
+    assert summary["requests"]["create"] > 0
 
 
 def test_a_second_interrupt_changes_nothing(tmp_path):
@@ -93,6 +95,7 @@ def test_a_second_interrupt_changes_nothing(tmp_path):
     summary = summary_of(process, 20)
     assert process.returncode == 0
     assert_clean(summary)
+    assert summary["first_two_sided_s"] is not None
 
 
 @pytest.mark.parametrize("alive_s", [0.0, 0.15, 1.3])
@@ -116,6 +119,7 @@ def test_a_killed_bot_started_again_leaves_no_order_twice_or_alone(tmp_path, ali
 
         assert second.returncode == 0, (tmp_path / "bot.err").read_text()[-2000:]
         assert_clean(summary)
+        assert summary["first_two_sided_s"] is not None
         assert venue.orders("resting") == []
         ended = {order["order_id"]: order for order in venue.orders("all")}
         assert all(ended[order_id]["status"] in ("filled", "canceled") for order_id in left)
