@@ -46,6 +46,8 @@ class Kind(enum.StrEnum):
     RESTING = "resting"
 
 
+_KINDS: Final = tuple(Kind)
+
 _TURNS: Final = (Kind.BALANCE, Kind.POSITIONS, Kind.SERIES, Kind.FILLS, Kind.RESTING)
 """Fills come two turns after what they are to be compared with: reads may lag."""
 
@@ -107,7 +109,7 @@ class Account:
     def wanted(self, now_ns: int) -> list[tuple[Walk, Read]]:
         """Pages to ask for now; tell `asked` about each that is sent."""
         out: list[tuple[Walk, Read]] = []
-        for kind in Kind:
+        for kind in _KINDS:
             walk = self._walks.get(kind)
             if walk is None:
                 if self.due_ns[kind] > now_ns:

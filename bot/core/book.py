@@ -140,6 +140,11 @@ class Book:
         return True
 
     @property
+    def is_crossed(self) -> bool:
+        """Whether its best bid is not below its best ask; the venue's never is so."""
+        return bool(self._bids and self._asks) and self._bids[0][0] >= self._asks[0][0]
+
+    @property
     def print_leads(self) -> bool:
         """Whether a print awaits the book that shows what it did."""
         return self._print_unexplained
@@ -162,7 +167,7 @@ class Book:
         """
         if self._confirmed_ns is None or now_ns - self._confirmed_ns > max_age_ns:
             return False
-        if self._bids and self._asks and self._bids[0][0] >= self._asks[0][0]:
+        if self.is_crossed:
             return False
         # On a quiet market the frame that explains a print comes a moment after it.
         seen_ns = self._last_print_seen_ns or 0

@@ -39,6 +39,9 @@ _PRINTS_KEPT: Final = 32
 
 _UNKNOWN_NS: Final = -1
 
+_Place = tuple[BookSide, Price]
+"""A level of the canonical book."""
+
 
 class _Frame:
     """A decrease of a level between two frames that no print has explained yet."""
@@ -137,6 +140,10 @@ class QueueAhead:
         """A book of instant `ts_ns` that knows of the order shows `others` shares beside ours."""
         if ts_ns < self._arrived_ns or ts_ns < self._shown_ns:
             return
+        if others == self._others and not self._early and _UNKNOWN_NS < self._shown_ns < ts_ns:
+            self._shown_ns = ts_ns
+            self._at_most(float(others))
+            return
         explained = sum(size for at, size in self._early if at <= ts_ns)
         self._early = [each for each in self._early if each[0] > ts_ns]
         if self.is_placed:
@@ -148,9 +155,16 @@ class QueueAhead:
         top = float(max(0, others - sum(size for _, size in self._early)))
         if self._late and self._late[-1].to_ns == ts_ns:
             self._late[-1].took_most = max(0.0, self.at_most - top)
-        self.at_most = min(self.at_most, top)
-        self.likely = min(self.likely, self.at_most)
-        self.at_least = min(self.at_least, self.likely)
+        self._at_most(top)
+
+    def _at_most(self, top: float) -> None:
+        """No more than this stands before it."""
+        if self.at_most > top:
+            self.at_most = top
+        if self.likely > self.at_most:
+            self.likely = self.at_most
+        if self.at_least > self.likely:
+            self.at_least = self.likely
 
     def _place(self, others: int, explained: int, ts_ns: int) -> None:
         """The first book that knows of the order: how much of it was there before."""
@@ -270,8 +284,8 @@ class Queues:
             book = self._earlier
         if book is None or book[2] >= venue_ns:
             return QueueAhead(None, 0, venue_ns, self._power)
-        ours = [own for own in orders if own.order_id != order_id]
-        stood = _size_at(book, side, level) - self._ours_at(side, level, ours) - own_qty
+        ours, _ = self._ours(own for own in orders if own.order_id != order_id)
+        stood = _size_at(book, side, level) - max(0, ours.get((side, level), 0)) - own_qty
         here = [(size, ts) for at, price, size, ts in self._prints if (at, price) == (side, level)]
         traded = sum(size for size, ts in here if book[2] < ts <= venue_ns)
         queue = QueueAhead(max(0, stood - traded), book[2], venue_ns, self._power)
@@ -304,12 +318,12 @@ class Queues:
 
     def saw_book(
         self, bids: Levels, asks: Levels, ts_ns: int, orders: Iterable[OwnOrder], now_ns: int
-    ) -> None:
-        """A book was shown."""
+    ) -> bool:
+        """A book was shown. Whether what stands before an order of ours may be another now."""
         if self._newest is None or self._newest[2] < ts_ns:
             self._earlier = self._newest
         self._newest = (bids, asks, ts_ns)
-        self._settle(orders, now_ns)
+        return self._settle(orders, now_ns)
 
     def _known(self, orders: Iterable[OwnOrder]) -> list[tuple[OwnOrder, _Standing]]:
         """Our live orders that stand in a queue, in the order they came; the others are forgotten.
@@ -330,26 +344,38 @@ class Queues:
                 standing.queue.reached()
         return known
 
-    def _settle(self, orders: Iterable[OwnOrder], now_ns: int) -> None:
-        """Take the newest book in, where it and our orders speak of the same instant."""
+    def _settle(self, orders: Iterable[OwnOrder], now_ns: int) -> bool:
+        """Take the newest book in, where it and our orders speak of the same instant. Whether a
+        place may be another than before."""
         live = list(orders)
         known = self._known(live)
         if len(known) < len(self._standing):
             kept = {own.order_id for own, _ in known}
             self._standing = {key: at for key, at in self._standing.items() if key in kept}
-        if self._newest is None or self._newest[2] < self._written_ns:
-            return
-        book, ts_ns = self._newest, self._newest[2]
-        for own in live:
-            if own.order_id is not None and own.order_id not in self._standing:
-                self._adopt(own)
-        for own, standing in self._known(live):
-            if now_ns > standing.expected_ns + _FILL_KNOWN_NS:
+        book = self._newest
+        if book is None or book[2] < self._written_ns:
+            return True
+        if len(known) < len(live):
+            for own in live:
+                if own.order_id is not None and own.order_id not in self._standing:
+                    self._adopt(own)
+            known = self._known(live)
+        for _, standing in known:
+            if standing.expected and now_ns > standing.expected_ns + _FILL_KNOWN_NS:
                 standing.expected = 0
-            if own.state is State.OPEN and _is_settled(live, standing):
-                ours = self._ours_at(standing.side, standing.level, live)
-                size = _size_at(book, standing.side, standing.level)
-                standing.queue.shown(max(0, size - ours), ts_ns)
+        ours, unclear = self._ours(live)
+        # What stands in no queue, or has not been seen in one, is told by the size at its price.
+        moved = len(known) < len(live)
+        for own, standing in known:
+            place = (standing.side, standing.level)
+            queue = standing.queue
+            before = queue.likely if queue.is_placed else None
+            if own.state is State.OPEN and place not in unclear:
+                mine = ours.get(place, 0)
+                others = _size_at(book, *place) - (mine if mine > 0 else 0)
+                queue.shown(others if others > 0 else 0, book[2])
+            moved |= queue.likely != before
+        return moved
 
     def _adopt(self, own: OwnOrder) -> None:
         """An order that rested before we looked: all that is there may be before it."""
@@ -359,23 +385,19 @@ class Queues:
                 own.side, own.level, own.remaining, own.filled, queue
             )
 
-    def _ours_at(self, side: BookSide, level: Price, orders: Iterable[OwnOrder]) -> int:
-        """What of a level should be ours, fills that are only expected taken out."""
-        total = 0
+    def _ours(self, orders: Iterable[OwnOrder]) -> tuple[dict[_Place, int], set[_Place]]:
+        """What of each level should be ours, fills that are only expected taken out; and the levels
+        of which that is not known: a write of ours is under way there, or without an answer."""
+        ours: dict[_Place, int] = {}
+        unclear: set[_Place] = set()
         for own in orders:
-            if own.side is side and own.level == level:
-                standing = None if own.order_id is None else self._standing.get(own.order_id)
-                total += own.remaining - (0 if standing is None else standing.expected)
-        return max(0, total)
-
-
-def _is_settled(orders: Iterable[OwnOrder], standing: _Standing) -> bool:
-    """Whether no order of ours at this price has a write under way or without an answer."""
-    return all(
-        own.state is State.OPEN
-        for own in orders
-        if own.side is standing.side and standing.level in own.levels
-    )
+            standing = None if own.order_id is None else self._standing.get(own.order_id)
+            place = (own.side, own.level)
+            left = own.remaining - (0 if standing is None else standing.expected)
+            ours[place] = ours.get(place, 0) + left
+            if own.state is not State.OPEN:
+                unclear.update((own.side, level) for level in own.levels)
+        return ours, unclear
 
 
 def _size_at(book: tuple[Levels, Levels, int], side: BookSide, level: Price) -> int:

@@ -369,6 +369,10 @@ class Quoting:
 
     # --- deciding ---------------------------------------------------------------------------------
 
+    def due_ns(self, now_ns: int) -> int:
+        """When an event is due (`Ladder.due_ns`); now, or later."""
+        return min((ladder.due_ns(now_ns) for ladder in self.ladders), default=NEVER_NS)
+
     def decide(self, may_quote: bool, now_ns: int) -> tuple[list[tuple[Rung, Wish]], int]:
         """The changes wanted now, rung by rung, and when to look again.
 

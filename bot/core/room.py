@@ -141,6 +141,15 @@ class Ladder:
         """Whether it is one of the two kinds that the limits are exact for."""
         return self.curve is not None
 
+    def due_ns(self, now_ns: int) -> int:
+        """When it is to be judged, decided or planned though nothing but frames came since it last
+        was: now, or later. What time alone brings on a rung is not in it."""
+        if self.unjudged or self.stirred or self.news.turns(now_ns):
+            return now_ns
+        if not self.dirty:
+            return self.stage_until_ns
+        return min(self.stage_until_ns, self.decided_ns + self.pace.decide_ns)
+
     def active_rungs(self) -> list[Rung]:
         """Rungs that take orders."""
         return [rung for rung in self.rungs if rung.is_active]

@@ -51,7 +51,8 @@ class Rung:
     case. touched: its orders or wanted quotes changed since `wishes` were planned. unjudged:
     something happened that may change `blocked`. weighed: the exposure of its event counts
     `counted` for it, and that is what is live; `held` is what it counts as held. `_others`: the
-    book without our own, until the book or our orders change.
+    book without our own, until the book or our orders change; `_mine`: our own size by price,
+    until our orders change.
     """
 
     def __init__(self, market: model.Market, ladder: "Ladder") -> None:
@@ -99,6 +100,7 @@ class Rung:
         self._short_until_ns: dict[BookSide, int] = {BookSide.BID: 0, BookSide.ASK: 0}
         self._planned_ns = 0
         self._others: tuple[Levels, Levels] | None = None
+        self._mine: tuple[dict[Price, Qty], dict[Price, Qty]] | None = None
         self._settled_others: tuple[Levels, Levels] = ((), ())
         self._own_change_ns = 0
         self._unsettled_ns: int | None = None
@@ -156,8 +158,8 @@ class Rung:
             return False
         self._confirmed(now_ns)
         self._look_for_depth(trust, now_ns)
-        self.queues.saw_book(seen.bids, seen.asks, seen.ts_ns, own, now_ns)
-        self.recent.own_changed()
+        if self.queues.saw_book(seen.bids, seen.asks, seen.ts_ns, own, now_ns):
+            self.recent.own_changed()
         self.ladder.dirty |= self._unsettled_ns is not None
         if (old_bids, old_asks) == (seen.bids, seen.asks):
             return False
@@ -173,13 +175,15 @@ class Rung:
     def _confirmed(self, now_ns: int) -> None:
         """The book held was shown, or confirmed. What a paused process finds waiting says nothing:
         it may be as old as the pause, until the books were asked for anew (row 9)."""
+        doubtful = bool(self.blocked) or self.is_suspect or self.book.is_crossed
         if not self.unasked:
             self.confirmed_ns = now_ns
             if not self.book.print_leads:
                 self.suspect_since_ns = None
             else:  # the first book after a print may be older than it
                 self.suspect(now_ns)
-        self.doubt()
+        if doubtful:  # what could be quoted on still can be: it is only younger
+            self.doubt()
 
     def _look_for_depth(self, trust: TrustSettings, now_ns: int) -> None:
         """A book emptied at once is unknown: the venue's store may be gone, not its orders
@@ -188,6 +192,7 @@ class Rung:
             self._emptied_until_ns = 0
         elif self._depth_ns is not None and now_ns < self._depth_ns + trust.emptied_ns:
             self._emptied_until_ns = self._depth_ns + trust.emptied_ns
+            self.doubt()
 
     def read_book(self, seen: m.BookSeen, trust: TrustSettings, now_ns: int) -> None:
         """Take over a book that no frame has shown; nothing is sent on it unconfirmed."""
@@ -294,13 +299,9 @@ class Rung:
         Right only while book and orders speak of the same instant: see `settled_others`.
         """
         if self._others is None:
-            bids: dict[Price, Qty] = {}
-            asks: dict[Price, Qty] = {}
-            for order in own:
-                mine, left = bids if order.side is BookSide.BID else asks, order.remaining
-                for level in order.levels:
-                    mine[level] = Qty(mine.get(level, 0) + left)
-            self._others = self.book.others(bids, asks)
+            if self._mine is None:
+                self._mine = _by_price(own)
+            self._others = self.book.others(*self._mine)
         return self._others
 
     def settled_others(self, own: Sequence[OwnOrder], now_ns: int) -> tuple[Levels, Levels]:
@@ -361,7 +362,7 @@ class Rung:
         self.touch()
         self.weighed = False
         self.news = True
-        self._others = None
+        self._others = self._mine = None
         self.recent.own_changed()
         self.ladder.dirty = True
         self.ladder.eased()
@@ -444,6 +445,17 @@ class Rung:
         if isinstance(wish, WantCreate):
             self._short_until_ns[wish.side] = self._planned_ns + _SHORT_NS
         self.ladder.denied(self)
+
+
+def _by_price(own: Iterable[OwnOrder]) -> tuple[dict[Price, Qty], dict[Price, Qty]]:
+    """Shares of ours at each canonical price, bids and asks; at both where one of two is theirs."""
+    bids: dict[Price, Qty] = {}
+    asks: dict[Price, Qty] = {}
+    for order in own:
+        mine, left = bids if order.side is BookSide.BID else asks, order.remaining
+        for level in order.levels:
+            mine[level] = Qty(mine.get(level, 0) + left)
+    return bids, asks
 
 
 _UNITS: Final = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}

@@ -108,6 +108,8 @@ class Trader:
         self._journal_failed = False
         self._pause_wanted = False
         self._opened = False
+        self._stirred = True  # since the last whole beat more than frames came, or some of it waits
+        self._due_ns = 0  # when there is a whole beat in any case
 
     @property
     def series_ticker(self) -> Ticker:
@@ -125,6 +127,7 @@ class Trader:
         self.out.effects = []
         if self.started_ns and gap_ns > self._trust.gap_ns:
             self.quoting.channel.paused_for(gap_ns, self._now_ns)
+            self._stirred = True
         self._dispatch(event)
         return self.out.effects
 
@@ -148,17 +151,30 @@ class Trader:
     # --- events -----------------------------------------------------------------------------------
 
     def _dispatch(self, event: m.Event) -> None:
-        now_ns = self._now_ns
         match event:
             case m.BookSeen() | m.TradeSeen() | m.ImpliedValueSeen():
-                self.out.frames += 1
-                if self.quoting.saw(event, now_ns) and not isinstance(event, m.ImpliedValueSeen):
-                    self._hints.saw(event, self.desk.live(event.market_id), now_ns)
-            case m.Replied():
-                self._replied(event)
+                self._saw(event)
             case m.Beat():
                 self._beat()
-            case m.FeedHeard() | m.SubscriptionAccepted():
+            case m.FeedHeard():
+                self.quoting.channel.heard(self._now_ns)
+            case _:
+                self._stirred = True
+                self._happened(event)
+
+    def _saw(self, event: m.BookSeen | m.TradeSeen | m.ImpliedValueSeen) -> None:
+        self.out.frames += 1
+        if self.quoting.saw(event, self._now_ns) and not isinstance(event, m.ImpliedValueSeen):
+            self._hints.saw(event, self.desk.live(event.market_id), self._now_ns)
+            self._due_ns = min(self._due_ns, self._hints.next_due_ns())
+
+    def _happened(self, event: m.Event) -> None:
+        """What is neither a frame nor a beat."""
+        now_ns = self._now_ns
+        match event:
+            case m.Replied():
+                self._replied(event)
+            case m.SubscriptionAccepted():
                 self.quoting.channel.heard(now_ns)
             case m.FeedOpened():
                 self.quoting.channel.opened(now_ns)
@@ -344,6 +360,12 @@ class Trader:
     def _beat(self) -> None:
         if not self.started_ns or self.phase is Phase.STOPPED:
             return
+        if not self._stirred:
+            # Most beats follow a frame that calls for nothing before its time: they end here.
+            due_ns = min(self._due_ns, self.quoting.due_ns(self._now_ns))
+            if self._now_ns < due_ns:
+                self.out.effects.append(m.WakeAt(due_ns))
+                return
         self.quoting.channel.watch(self._now_ns)
         if self.phase is Phase.STARTING:
             self._start_up()
@@ -378,7 +400,11 @@ class Trader:
             self.phase = Phase.STOPPED
             self.out.effects.append(self._custody.drained_to())
         else:
-            self.out.effects.append(m.WakeAt(self._wake_ns(again_ns)))
+            self._due_ns = self._wake_ns(again_ns)
+            self.out.effects.append(m.WakeAt(self._due_ns))
+        # What is not carried out yet is tried anew at the first occasion.
+        calm = self.phase in (Phase.QUOTING, Phase.PAUSED) and not self.out.findings
+        self._stirred = not calm or bool(wishes)
 
     def _trip(self) -> None:
         """Latch once a breaker has tripped; what is on its way out is cancelled from here on."""
