@@ -297,6 +297,8 @@ class Desk(Shelf):
 
     def merge_read(self, own: OwnOrder, shown: model.Order, begun_ns: int) -> None:
         """Merge a read of one order, from a list or by id."""
+        if own.is_shown_as_known(shown):
+            return
         was, size = own.state, own.known.size
         own.shown_by_read(shown, begun_ns, self._trust.read_lag_ns)
         if was is State.OPEN and own.state is State.OPEN and own.known.size < size:

@@ -262,6 +262,23 @@ class OwnOrder(Standing):
 
     # --- reads ------------------------------------------------------------------------------------
 
+    def is_shown_as_known(self, shown: model.Order) -> bool:
+        """Whether a read shows it open just as it is known, with nothing in doubt: then it tells
+        nothing, whenever it was begun."""
+        known = self.known
+        return (
+            self.state is State.OPEN
+            and self.suspicion is None
+            and not self.carried
+            and not known.ended
+            and shown.order_id == self.order_id
+            and shown.price == known.price
+            and shown.filled_qty == known.filled
+            and shown.filled_qty + shown.remaining_qty == known.size
+            and shown.status is not model.OrderStatus.UNKNOWN
+            and shown.status not in model.TERMINAL
+        )
+
     def shown_by_read(self, shown: model.Order, begun_ns: int, lag_ns: int) -> None:
         """A read, which may lag. Fills always count; the rest only when it began late enough.
 

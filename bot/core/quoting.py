@@ -305,12 +305,9 @@ class Quoting:
                 rung.held = self._ledgers.holdings(rung.market_id)
                 rung.counted = ()
         for rung in stale:
-            for live in rung.counted:
-                exposure.remove(live)
-            rung.counted = tuple(own.exposure() for own in self._desk.live(rung.market_id))
+            exposure.replace(rung.counted, live := self._desk.exposures(rung.market_id))
+            rung.counted = live
             rung.weighed = True
-            for live in rung.counted:
-                exposure.add(live)
         return exposure
 
     def worst_cents(self, ladder: Ladder) -> Cents:

@@ -424,7 +424,8 @@ class _Side:
             return
         here = [own for own in self._mine if price in own.levels]
         is_full = len(here) >= self._pace.siblings
-        if (is_full or len(here) > 1) and self._merge(here, level):
+        staying = [own for own in here if not own.doomed]
+        if staying and (is_full or len(staying) > 1) and self._merge(staying, level):
             return
         if is_full or crosses(self._side, price, self._everyone):
             return
@@ -440,6 +441,8 @@ class _Side:
                 WantCreate(self._side, price, held, Side.SELL, from_held, text, value * from_held)
             )
         rest = Qty(qty - from_held)
+        if any(own.state is State.CANCELLING and own.own_side is Side.SELL for own in self._mine):
+            return  # what its cancel sets free is sold again: bought now, it would go the next time
         if rest and (not from_held or level.is_off(rest, self._pace)):
             self.wishes.append(
                 WantCreate(self._side, price, held.other, Side.BUY, rest, why, value * rest)

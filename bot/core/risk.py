@@ -254,6 +254,17 @@ class Exposure:
         index, is_bid, loss = self._terms(live)
         self.count(index, -live.qty_max, -live.qty_max * loss, is_bid=is_bid)
 
+    def replace(self, before: Sequence[Live], after: Sequence[Live]) -> None:
+        """Count `after` as live in the stead of what was added as `before`."""
+        gone = list(before)
+        for live in after:
+            if live in gone:
+                gone.remove(live)
+            else:
+                self.add(live)
+        for live in gone:
+            self.remove(live)
+
     def _terms(self, live: Live) -> tuple[int, bool, int]:
         """Rung, whether it is a bid, and the most that one share of it can lose."""
         index = self._index[live.market_id]

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 from bot.core.order import Finding, OwnOrder, State
 from bot.core.outbox import Outbox
+from bot.core.risk import Live
 from bot.core.settings import TrustSettings
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
@@ -68,6 +69,10 @@ class Shelf:
     def live(self, market_id: MarketId) -> list[OwnOrder]:
         """Orders of one market that may still trade, in the order they were placed."""
         return self._by_market.get(market_id, [])
+
+    def exposures(self, market_id: MarketId) -> tuple[Live, ...]:
+        """Those orders as the limits count them."""
+        return tuple(own.exposure() for own in self.live(market_id))
 
     def all_live(self) -> Iterable[OwnOrder]:
         """Every order that may still trade, in the order they were placed."""

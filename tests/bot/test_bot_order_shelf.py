@@ -102,8 +102,22 @@ def test_a_quiet_beat_does_not_walk_the_open_orders():
     quiet.read_due_ns = T0  # set behind the desk's back, and never filed
     assert of.next_due_ns() == NEVER_NS
     of.missing_from_list(made.own(), T0, T0)
-    of.merge_read(quiet, made.shown(quiet), T0)
+    of.merge_read(quiet, made.shown(quiet, filled=1), T0)
     assert of.next_due_ns() == T0
+
+
+def test_a_list_that_shows_an_order_as_it_is_known_changes_nothing_of_it():
+    of, _ = desk()
+    own = made.own()
+    of.add(own)
+    own.suspect(Finding.ECHO, "seen elsewhere", T0)
+    assert not own.is_shown_as_known(made.shown(own))  # it is in doubt: the list may settle it
+    own.suspicion = None
+    own.read_due_ns = T0
+    of.merge_read(own, made.shown(own), T0 + 100 * LAG_NS)
+    assert (own.state, own.read_due_ns, of.next_due_ns()) == (State.OPEN, T0, NEVER_NS)
+    for news in (made.shown(own, filled=1), made.shown(own, remaining=1), made.shown(own, price=1)):
+        assert not own.is_shown_as_known(news)
 
 
 def test_a_doomed_order_is_due_when_its_cancel_is():

@@ -1,0 +1,120 @@
+"""Plans where several orders stand at one price, or two routes lead there."""
+
+import pytest
+
+from bot.core.order import OwnOrder, State
+from bot.core.reconcile import WantCancel, WantCreate
+from tests.bot import made
+from tests.bot.made import T0
+from tests.bot.test_bot_reconcile import BID, plan
+from tests.bot.test_bot_reconcile_exact import BOTH, Ruler, order, pace, quote
+from venue.wire.money import BookSide, Outcome, Side
+
+
+def sells(side: BookSide, away: int, qty: int) -> OwnOrder:
+    """An order of ours so many ticks from the fair value that sells shares held."""
+    outcome = Outcome.NO if side is BID else Outcome.YES
+    return made.own(side=Side.SELL, outcome=outcome, price=50 + away, qty=qty)
+
+
+def siblings(side: BookSide, count: int, qty: int = 2) -> list[OwnOrder]:
+    """So many orders at one price, each placed after the one before."""
+    orders = [order(side, 10, qty, number) for number in range(1, count + 1)]
+    for age, own in enumerate(orders):
+        own.placed_ns = T0 + age
+    return orders
+
+
+@BOTH
+@pytest.mark.parametrize(("place", "gives_way"), [(0.2, True), (0.21, False)])
+def test_the_newest_of_two_gives_way_while_its_place_is_worth_no_more_than_a_request(
+    side, place, gives_way
+):
+    orders = siblings(side, 2)
+    here = Ruler(move=0.1, places={orders[1].client_order_id: place})
+    (wish,) = plan([quote(side, 10)], orders, pace=pace(resize=50), worth=here).wishes
+    if gives_way:
+        assert wish == WantCancel(orders[1], "to be merged with what is missing", 30.0)
+    else:
+        assert isinstance(wish, WantCreate)
+
+
+@BOTH
+def test_no_more_than_the_siblings_allowed_stand_at_a_price_without_one_giving_way(side):
+    orders = siblings(side, 3)
+    here = Ruler(places={own.client_order_id: 99.0 for own in orders})
+    (wish,) = plan([quote(side, 10)], orders, pace=pace(siblings=3), worth=here).wishes
+    assert wish == WantCancel(orders[2], "to be merged with what is missing", 20.0)
+    (wish,) = plan([quote(side, 10)], orders, pace=pace(siblings=4), worth=here).wishes
+    assert isinstance(wish, WantCreate)
+    assert plan([quote(side, 10)], orders, pace=pace(siblings=3), short=(side,)).wishes == ()
+
+
+@BOTH
+def test_a_single_order_gives_way_only_where_no_second_may_stand(side):
+    (own,) = siblings(side, 1)
+    assert isinstance(plan([quote(side, 10)], [own], pace=pace(siblings=2)).wishes[0], WantCreate)
+    (wish,) = plan([quote(side, 10)], [own], pace=pace(siblings=1), worth=Ruler()).wishes
+    assert wish == WantCancel(own, "to be merged with what is missing", 40.0)
+
+
+@BOTH
+def test_an_order_on_its_way_out_is_no_sibling_to_merge_with(side):
+    going, stays = siblings(side, 2)
+    going.state, going.doomed = State.CANCELLING, True
+    (wish,) = plan([quote(side, 10)], [going, stays], pace=pace(siblings=3)).wishes
+    assert isinstance(wish, WantCreate)
+
+
+@BOTH
+def test_while_a_sale_is_being_cancelled_nothing_is_bought_in_its_stead(side):
+    sale = sells(side, 10, 6)
+    sale.state, sale.doomed = State.CANCELLING, True
+    (wish,) = plan([quote(side, 10)], [sale], 10, 10).wishes
+    assert isinstance(wish, WantCreate)
+    assert (wish.own_side, wish.qty) == (Side.SELL, 4)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("capital", "held", "place", "gives_way"),
+    [
+        (2.1, 10, 0.0, True),
+        (2.0, 10, 0.0, False),  # two requests at ten cents each
+        (2.1, 9, 0.0, False),
+        (2.1, 10, 1.0, False),
+        (2.2, 10, 1.0, True),
+    ],
+)
+def test_a_purchase_gives_way_where_the_pairs_it_locks_cost_more_than_place_and_requests(
+    side, capital, held, place, gives_way
+):
+    own = order(side, 10)
+    here = Ruler(move=1.0, capital=capital, places={own.client_order_id: place})
+    wishes = plan([quote(side, 10)], [own], held, held, worth=here).wishes
+    if gives_way:
+        (wish,) = wishes
+        assert wish == WantCancel(own, "shares held now: sold instead", capital * 10)
+    else:
+        assert wishes == ()
+    short = plan([quote(side, 10)], [own], held, held, worth=here, short=(side,))
+    assert short.wishes == ()
+
+
+@BOTH
+def test_shares_that_one_purchase_gave_way_to_are_spoken_for(side):
+    first, second = order(side, 10, number=1), order(side, 9, number=2)
+    here = Ruler(capital=1.0)
+    wanted = [quote(side, 10), quote(side, 9)]
+    assert len(plan(wanted, [first, second], 19, 19, worth=here).wishes) == 1
+    assert len(plan(wanted, [first, second], 20, 20, worth=here).wishes) == 2
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("held", "routes"),
+    [(0, [10]), (4, [10]), (5, [5, 5]), (6, [6]), (10, [10]), (99, [10])],
+)
+def test_a_part_too_small_for_a_request_of_its_own_is_left_to_the_other_route(side, held, routes):
+    wishes = plan([quote(side, 10)], [], held, held, pace=pace(resize=50)).wishes
+    assert [wish.qty for wish in wishes] == routes
