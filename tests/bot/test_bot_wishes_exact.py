@@ -7,7 +7,8 @@ from bot.core.wishes import FreeShares, WantAmend, WantCancel, WantCreate, cross
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
 from tests.bot.test_bot_reconcile import ASK, BID, LATER, plan, rests
-from tests.bot.test_bot_reconcile_exact import BOTH, Ruler, order, pace, quote, siblings
+from tests.bot.test_bot_reconcile_exact import BOTH, Ruler, order, pace, quote
+from tests.bot.test_bot_reconcile_routes import siblings
 from venue.wire.money import Outcome, Price, Qty, Side
 
 

@@ -51,6 +51,7 @@ PARTS = (
         (
             "tests/bot/test_bot_wishes_exact.py",
             "tests/bot/test_bot_reconcile_exact.py",
+            "tests/bot/test_bot_reconcile_routes.py",
             "tests/bot/test_bot_assign_exact.py",
             "tests/bot/test_bot_assign.py",
             "tests/bot/test_bot_reconcile_worth.py",
