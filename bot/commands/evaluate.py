@@ -35,7 +35,8 @@ def evaluate(
         str,
         typer.Option(
             help="By comma, the first is compared with the others: names, all, ablations, "
-            "NAME@30 under a budget of $30, package.module:Class, ./file.py:Class."
+            "NAME:6 at one value of its risk parameter, NAME@30 under a budget of $30, "
+            "package.module:Class, ./file.py:Class."
         ),
     ] = "ladder_joint",
     worlds: Annotated[str, typer.Option(help="By comma: base, all, or names of cells.")] = "base",

@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
+from bot.io.plugins import StrategyFault
 from bot.lab.evaluate import tables
 from bot.lab.evaluate.compare import compare
 from bot.lab.evaluate.lineup import ABLATIONS, ENTRIES, Entry, entries_named
@@ -122,6 +123,16 @@ def test_baselines_are_shown_unless_they_are_not_wanted() -> None:
     assert names[:2] == ["ladder_joint", "ladder_joint_budget30"]
     assert {"do_nothing", "pure_mm", "no_skew", "per_rung", "queue_touch"} <= set(names)
     assert len(entries_named("glft", baselines=False)) == 1
+
+
+def test_an_entry_may_be_named_at_one_value_of_its_risk_parameter() -> None:
+    (plain, under) = entries_named("lot_30:6,lot_30:6@30", baselines=False)
+    assert (plain.name, plain.values, plain.budget_cents) == ("lot_30_6", (6.0,), None)
+    assert (under.name, under.values) == ("lot_30_6_budget30", (6.0,))
+    assert under.budget_cents == 3_000
+    for name, said in (("lot_30:7", "evaluated at 1.5, 3, 6"), ("arb:1", "it has one setting")):
+        with pytest.raises(StrategyFault, match=said):
+            entries_named(name)
 
 
 def test_the_code_of_a_strategy_is_part_of_what_names_a_life() -> None:

@@ -9,6 +9,7 @@ Source: strategy, 2; 3, Protocol 3, 4 and 6.
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -135,32 +136,54 @@ ABLATIONS: Final = (
 """`ladder_joint` with one ingredient changed or left out."""
 
 
+_NAMED: Final = re.compile(
+    r"(?P<name>[a-z_0-9]+)(:(?P<value>[0-9.]{1,9}))?(@(?P<dollars>[0-9]{1,9}))?", re.ASCII
+)
+
+
 def with_budget(entry: Entry, budget_cents: int) -> Entry:
     """The same under a hard budget of what the event may lose."""
     name = f"{entry.name}_budget{budget_cents // 100}"
     return msgspec.structs.replace(entry, name=name, budget_cents=budget_cents, is_baseline=False)
 
 
+def at_setting(entry: Entry, value: float | int) -> Entry:
+    """The same at one value of its risk parameter."""
+    name = f"{entry.name}_{value:g}"
+    return msgspec.structs.replace(entry, name=name, values=(value,), is_baseline=False)
+
+
+def _entry_named(name: str) -> Entry | None:
+    """The entry that NAME, NAME:VALUE, NAME@DOLLARS or NAME:VALUE@DOLLARS means; None if none."""
+    parts = _NAMED.fullmatch(name)
+    known = {entry.name: entry for entry in (*ENTRIES, *ABLATIONS)}
+    entry = known.get(parts["name"]) if parts else None
+    if entry is None or parts is None:
+        return None
+    if parts["value"]:
+        turned = next((each for each in entry.values if f"{each:g}" == parts["value"]), None)
+        if turned is None:
+            some = ", ".join(f"{each:g}" for each in entry.values) or "none: it has one setting"
+            raise StrategyFault(f"{name}: {entry.name} is evaluated at {some}")
+        entry = at_setting(entry, turned)
+    return with_budget(entry, 100 * int(parts["dollars"])) if parts["dollars"] else entry
+
+
 def entries_named(text: str, *, baselines: bool = True) -> tuple[Entry, ...]:
     """The entries that a comma-separated text names, the first one first, and the baselines.
 
-    A name is that of an entry, an ablation, `all`, `ablations`, NAME@DOLLARS for one under a
-    budget, or anything `find_strategy` takes, at its defaults. Raises StrategyFault for a name
-    that is none.
+    A name is that of an entry, an ablation, `all`, `ablations`, NAME:VALUE for one of the values of
+    its risk parameter alone, NAME@DOLLARS for one under a budget, or anything `find_strategy`
+    takes, at its defaults. Raises StrategyFault for a name or value that is none.
     """
-    known = {entry.name: entry for entry in (*ENTRIES, *ABLATIONS)}
     found: dict[str, Entry] = {}
     for name in (part.strip() for part in text.split(",")):
-        plain, _, dollars = name.partition("@")
         if name == "all":
             found.update({entry.name: entry for entry in ENTRIES})
         elif name == "ablations":
             found.update({entry.name: entry for entry in ABLATIONS})
-        elif plain in known and dollars.isdigit():
-            entry = with_budget(known[plain], 100 * int(dollars))
+        elif (entry := _entry_named(name)) is not None:
             found[entry.name] = entry
-        elif name in known:
-            found[name] = known[name]
         else:
             find_strategy(name, Path())
             found[name] = Entry(name, name)

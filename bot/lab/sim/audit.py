@@ -271,19 +271,24 @@ class Auditor:
         return min(outcomes[first : last + 1])
 
     def is_tight(self, market: MarketId, more: int) -> bool:
-        """Whether the limits may leave no room for so many more shares at the worst price."""
+        """Whether the limits may leave no room for so many more shares at the worst price.
+
+        A trader may count the fee of each share for itself, rounded up: a cent more a share.
+        """
         event = self._event_of[market]
+        live_qty = sum(each.qty for every in self._event_of for each in self.possible(every))
+        dear = DOLLAR * more + live_qty + more
         room = self._odds.event_loss_cents + self.worst(event)
         if self._odds.series_loss_cents:
             total = sum(min(0, self.worst(each)) for each in self._markets)
             room = min(room, self._odds.series_loss_cents + total)
         odds, sums = self._odds, self._sums(event)
         return (
-            room < DOLLAR * more
+            room < dear
             or 0 < odds.event_net_qty < max(sums.up, sums.down) + more
             or 0 < odds.event_gross_qty < sums.gross + more
-            or 0 < odds.event_gross_cents < sums.apart + DOLLAR * more
-            or 0 < odds.resting_cents < sums.resting + DOLLAR * more
+            or 0 < odds.event_gross_cents < sums.apart + dear
+            or 0 < odds.resting_cents < sums.resting + dear
         )
 
     def _within_loss(self, event: Ticker) -> None:
