@@ -145,7 +145,7 @@ class Pace(LivePart):
         "size",
     )
     siblings: int = Field(
-        _PACE.siblings, ge=1, le=20, description="most orders of ours at one price"
+        _PACE.siblings, ge=1, le=20, description="most orders of ours at one price by one route"
     )
     requests_in_flight: Requests = Field(
         _PACE.requests_in_flight,

@@ -26,7 +26,7 @@ from bot.core.assign import assign
 from bot.core.order import OwnOrder, State
 from bot.core.place import NOTHING_KNOWN, RISK_CENTS, Worth
 from bot.core.settings import PaceSettings
-from bot.core.stand import Level, Stand
+from bot.core.stand import Level, Stand, age, destination, size_then_age
 from bot.core.strategy import Quote
 from bot.core.wishes import (
     FreeShares,
@@ -35,6 +35,7 @@ from bot.core.wishes import (
     WantCancel,
     WantCreate,
     Wish,
+    cancels_first,
     crosses,
     free_shares,
 )
@@ -85,23 +86,7 @@ def plan_rung(
             plan.make()
             wishes.extend(plan.wishes)
             again.extend(plan.again)
-    wishes.sort(key=_is_no_cancel)
-    return Plan(tuple(_once(wishes)), min(again) if again else None)
-
-
-def _is_no_cancel(wish: Wish) -> bool:
-    return not isinstance(wish, WantCancel)
-
-
-def _once(wishes: list[Wish]) -> Iterable[Wish]:
-    """Each order is wished for once; the first wish about it stands."""
-    seen: set[int] = set()
-    for wish in wishes:
-        if isinstance(wish, WantCreate):
-            yield wish
-        elif id(wish.order) not in seen:
-            seen.add(id(wish.order))
-            yield wish
+    return Plan(cancels_first(wishes), min(again) if again else None)
 
 
 class _Side:
@@ -175,9 +160,7 @@ class _Side:
                 self._spares.extend(stand.orders)
             elif stand.price == level.price:
                 self._stay(stand, level)
-            elif level.keeps(self._side, stand.price, stand.qty, self._pace) and not self._pays(
-                stand, level
-            ):
+            elif self._stays_near(stand, level):
                 level.serve(max(stand.qty, level.wanted))
             else:
                 self._move(stand, level)
@@ -210,8 +193,7 @@ class _Side:
     def _is_served(self, stand: Stand, level: Level) -> bool:
         """Whether a stand, its orders the oldest first, may be left as it is for a level."""
         if stand.price != level.price:
-            near = level.keeps(self._side, stand.price, stand.qty, self._pace)
-            return near and not self._pays(stand, level)
+            return self._stays_near(stand, level)
         room = level.wanted
         for own in stand.orders:
             if room <= 0 or level.is_off(own.remaining - room, self._pace):
@@ -236,7 +218,7 @@ class _Side:
             else:
                 fixed.append(own)
         for own in fixed:
-            price = _destination(own)
+            price = destination(own)
             level = self._levels.get(price)
             if level is not None:
                 level.serve(own.may_fill)
@@ -259,10 +241,39 @@ class _Side:
     def _assigned(
         self, stands: list[Stand], levels: list[Level]
     ) -> list[tuple[Stand, Level | None]]:
-        """Each stand with the level that it shall serve, at the least cost of all."""
+        """Each stand with the level that it shall serve, at the least cost of all.
+
+        A stand serves the level of its own price before anything new comes there: beside what stays
+        there for another level it would be taken for too much, and be cancelled again.
+        """
+        at = {level.price: level for level in levels}
+        pairs = self._cheapest(stands, levels, at)
+        stays = {level.price for stand, level in pairs if level and self._stays_near(stand, level)}
+        for stand, level in pairs:
+            own = at.get(stand.price)
+            if (
+                level
+                and own
+                and level is not own
+                and own.price not in stays
+                and (self._stays_near(stand, level))
+            ):
+                others = [each for each in stands if each is not stand]
+                left = [each for each in levels if each is not own]
+                return [(stand, own), *self._assigned(others, left)]
+        return pairs
+
+    def _stays_near(self, stand: Stand, level: Level) -> bool:
+        """Whether a stand at another price may be left for a level, and is not better moved."""
+        near = level.keeps(self._side, stand.price, stand.qty, self._pace)
+        return near and not self._pays(stand, level)
+
+    def _cheapest(
+        self, stands: list[Stand], levels: list[Level], at: dict[Price, Level]
+    ) -> list[tuple[Stand, Level | None]]:
+        """The assignment of least cost. at: the levels by price."""
         if not stands or not levels:
             return [(stand, None) for stand in stands]
-        at = {level.price: level for level in levels}
         if len(stands) == len(levels) and all(stand.price in at for stand in stands):
             return [(stand, at[stand.price]) for stand in stands]
         if len(stands) == len(levels) == 1:
@@ -346,7 +357,7 @@ class _Side:
 
     def _stay(self, stand: Stand, level: Level) -> None:
         """A stand at its level's price: oldest first; too much there is shrunk from the newest."""
-        for own in sorted(stand.orders, key=_age):
+        for own in sorted(stand.orders, key=age):
             room = level.missing
             if room <= 0:
                 self._spares.append(own)
@@ -375,7 +386,7 @@ class _Side:
     def _move(self, stand: Stand, level: Level) -> None:
         """Bring a stand to a price that has none: its largest order by one amend, or by a change of
         route; the others are to spare."""
-        own = max(stand.orders, key=_size_then_age)
+        own = max(stand.orders, key=size_then_age)
         price = level.price
         if self._is_safer(own.level, price):
             # Moving toward the touch can wait; stepping back from it cannot.
@@ -422,17 +433,16 @@ class _Side:
         price, qty = level.price, level.missing
         if not level.is_off(qty, self._pace):
             return
-        here = [own for own in self._mine if price in own.levels]
-        is_full = len(here) >= self._pace.siblings
-        staying = [own for own in here if not own.doomed]
-        if staying and (is_full or len(staying) > 1) and self._merge(staying, level):
-            return
-        if is_full or crosses(self._side, price, self._everyone):
-            return
         held = Outcome.NO if self._is_bid else Outcome.YES
         offered = min(self._free.of(held), qty)
         # A part too small to be worth a request is left to the other route, or left out.
-        from_held = self._free.take(held, offered if level.is_off(offered, self._pace) else 0)
+        offered = offered if level.is_off(offered, self._pace) else 0
+        here = self._by_route(Side.SELL if offered else Side.BUY, price)
+        if self._merge(here, level):
+            return
+        if self._is_full(here) or crosses(self._side, price, self._everyone):
+            return
+        from_held = self._free.take(held, offered)
         why = f"quote {self._side} {price}"
         value = self._worth.joining(self._side, price, qty, level.edge) / qty
         if from_held:
@@ -440,6 +450,8 @@ class _Side:
             self.wishes.append(
                 WantCreate(self._side, price, held, Side.SELL, from_held, text, value * from_held)
             )
+            if self._is_full(self._by_route(Side.BUY, price)):
+                return
         rest = Qty(qty - from_held)
         if any(own.state is State.CANCELLING and own.own_side is Side.SELL for own in self._mine):
             return  # what its cancel sets free is sold again: bought now, it would go the next time
@@ -448,14 +460,26 @@ class _Side:
                 WantCreate(self._side, price, held.other, Side.BUY, rest, why, value * rest)
             )
 
+    def _by_route(self, route: Side, price: Price) -> list[OwnOrder]:
+        """Our orders at a price that sell shares held, or that buy."""
+        return [own for own in self._mine if own.own_side is route and price in own.levels]
+
+    def _is_full(self, here: list[OwnOrder]) -> bool:
+        """Whether no further order may stand at a price by a route, beside these."""
+        return len(here) >= self._pace.siblings
+
     def _merge(self, here: list[OwnOrder], level: Level) -> bool:
-        """Whether the newest of several orders at a price gives way, to come back larger: where its
-        place is worth no more than a request, or no further order may stand there."""
-        newest = max(here, key=_age)
-        if newest.state is not State.OPEN or newest.doomed or not self._merges:
+        """Whether the newest of several orders at a price by one route gives way, to come back
+        larger: where its place is worth no more than a request, or no further order may stand
+        there. What is to come by the other route comes beside it."""
+        staying = [own for own in here if not own.doomed]
+        if not self._merges or not staying or (len(staying) == 1 and not self._is_full(here)):
             return False
+        newest = max(staying, key=age)
         place = self._worth.place_cents(newest, level.edge)
-        if len(here) < self._pace.siblings and place > self._requests(newest.remaining):
+        if newest.state is not State.OPEN or (
+            not self._is_full(staying) and place > self._requests(newest.remaining)
+        ):
             return False
         value = self._worth.joining(self._side, level.price, level.missing, level.edge)
         self._cancel(newest, "to be merged with what is missing", value)
@@ -467,16 +491,3 @@ _REQUEST_MIN = 0.001
 
 _TICK_COST = _REQUEST_MIN / 1_000
 """Cents a tick: decides between ways that cost the same, and nothing else."""
-
-
-def _destination(own: OwnOrder) -> Price:
-    """Where an order stands, or will stand once the amend on its way is carried out."""
-    return own.level if own.amend is None else own.levels[-1]
-
-
-def _age(own: OwnOrder) -> int:
-    return own.placed_ns
-
-
-def _size_then_age(own: OwnOrder) -> tuple[int, int]:
-    return own.remaining, -own.placed_ns

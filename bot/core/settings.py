@@ -46,7 +46,7 @@ class PaceSettings(msgspec.Struct, frozen=True, kw_only=True):
     this is not moved in price. tolerance_ticks: an order this far on the safe side of its wanted
     price keeps its place. resize_pct: a level is topped up or shrunk when it is off by this much of
     its wanted size, for each request has its price; limits count what is live, so they do not hang
-    on it. siblings: most orders of ours at one price. requests_in_flight: most
+    on it. siblings: most orders of ours at one price by one route. requests_in_flight: most
     writes awaiting an answer. market_writes_per_second, market_writes_burst: creates and amends of
     one market; writes_per_second, writes_burst: of all. Cancels count, and always pass.
     queue_power_pct: a hundred times the exponent n of `bot.core.queue`. place_horizon_ns: how far

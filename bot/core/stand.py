@@ -64,3 +64,18 @@ class Stand:
         self.orders.append(own)
         self.qty += remaining
         self.largest = max(self.largest, remaining)
+
+
+def destination(own: OwnOrder) -> Price:
+    """Where an order stands, or will stand once the amend on its way is carried out."""
+    return own.level if own.amend is None else own.levels[-1]
+
+
+def age(own: OwnOrder) -> int:
+    """Sorts orders the oldest first."""
+    return own.placed_ns
+
+
+def size_then_age(own: OwnOrder) -> tuple[int, int]:
+    """Sorts orders by what is left of them, and of equal ones the newest first."""
+    return own.remaining, -own.placed_ns

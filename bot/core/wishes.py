@@ -62,6 +62,24 @@ class Plan(msgspec.Struct, frozen=True):
     again_ns: int | None
 
 
+def cancels_first(wishes: Iterable[Wish]) -> tuple[Wish, ...]:
+    """The wishes, cancels first, else as they were; of several about one order the first stands."""
+    ordered = sorted(wishes, key=_is_no_cancel)
+    seen: set[int] = set()
+    out: list[Wish] = []
+    for wish in ordered:
+        if not isinstance(wish, WantCreate):
+            if id(wish.order) in seen:
+                continue
+            seen.add(id(wish.order))
+        out.append(wish)
+    return tuple(out)
+
+
+def _is_no_cancel(wish: Wish) -> bool:
+    return not isinstance(wish, WantCancel)
+
+
 class FreeShares(msgspec.Struct):
     """Shares held that no order of ours may be selling; taken from as routes are chosen."""
 

@@ -114,13 +114,31 @@ def test_a_tick_nearer_weighs_half_a_millionth_of_a_cent_among_those_that_may_st
 
 
 @BOTH
-def test_a_stand_leaves_its_own_price_to_a_new_order_where_it_saves_a_larger_one(side):
-    # It may stay for the price of a hundred, at 225 cents of edge instead of 500 for a new order.
+def test_a_stand_serves_its_own_price_before_a_new_order_comes_there(side):
+    # Left for the price of a hundred it would be joined by the one, and then be taken for too much.
     own = order(side, 11, 100)
     wanted = [quote(side, 10, 100), quote(side, 11, 1)]
-    (wish,) = plan(wanted, [own], pace=pace(1), worth=Ruler(move=5.0)).wishes
-    assert isinstance(wish, WantCreate)
-    assert (abs(wish.price - 50), wish.qty) == (11, 1)
+    wishes = plan(wanted, [own], pace=pace(1), worth=Ruler(move=5.0)).wishes
+    shrunk = next(wish for wish in wishes if isinstance(wish, WantAmend))
+    assert (shrunk.order, shrunk.amend) == (own, Amend(qty=1))
+    (made_new,) = [wish for wish in wishes if isinstance(wish, WantCreate)]
+    assert (abs(made_new.price - 50), made_new.qty) == (10, 100)
+
+
+@BOTH
+def test_a_stand_serves_its_own_price_before_another_moves_there(side):
+    near, far = order(side, 10, 4, 1), order(side, 11, 2, 2)
+    wanted = [quote(side, 9, 4), quote(side, 10, 4)]
+    move, rest = plan(wanted, [near, far], pace=pace(1, resize=5)).wishes
+    assert (move.order, move.amend) == (far, Amend(price=41))
+    assert (abs(rest.price - 50), rest.qty) == (9, 2)
+
+
+@BOTH
+def test_stands_all_a_tick_behind_their_prices_stay_though_each_has_the_price_of_another(side):
+    stands = [order(side, away, number=away) for away in (11, 12, 13)]
+    wanted = [quote(side, away) for away in (10, 11, 12)]
+    assert plan(wanted, stands, pace=pace(1), worth=Ruler(move=5.0)).wishes == ()
 
 
 def test_an_order_with_nothing_left_is_not_taken_for_one_of_the_right_size():

@@ -257,8 +257,10 @@ class Toy:
         )
         own.order_id = OrderId(str(self.made))
         self.orders.append(own)
-        # One plan may bring an order here and make one by each route beside the siblings there.
-        assert sum(each.level == own.level for each in self.orders) <= pace.siblings + 2
+        # One plan may bring an order here and make another beside the siblings there.
+        here = [each for each in self.orders if each.level == own.level]
+        for route in Side:
+            assert sum(each.own_side is route for each in here) <= pace.siblings + 1
 
     def holds(self) -> None:
         """No own orders cross, and no share is for sale twice."""
@@ -319,6 +321,31 @@ def test_plans_converge_fall_silent_and_never_cross_or_oversell(wishlists, yes, 
             there = max((have.get(key, 0) for key in near), default=0)
             assert 100 * (quote.qty - there) < max(pace.resize_pct * quote.qty, 1)
         assert plan(wanted, toy.orders, yes, no, pace, now_ns + LAG_NS).wishes == ()
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(quotes(), min_size=1, max_size=3),
+    st.integers(0, 15),
+    st.integers(0, 15),
+    PACES,
+    st.randoms(use_true_random=False),
+)
+def test_plans_converge_where_beside_the_cancels_only_one_wish_at_a_time_may_leave(
+    wishlists, yes, no, pace, chance
+):
+    toy, now_ns = Toy(yes, no), LATER
+    for wanted in wishlists:
+        for _ in range(60):
+            step = plan(wanted, toy.orders, toy.yes, toy.no, pace, now_ns)
+            if not step.wishes and step.again_ns is None:
+                break
+            cancels = [wish for wish in step.wishes if isinstance(wish, WantCancel)]
+            others = [wish for wish in step.wishes if not isinstance(wish, WantCancel)]
+            toy.carry_out([*cancels, *chance.sample(others, min(1, len(others)))], now_ns, pace)
+            now_ns = max(now_ns + 1, step.again_ns or 0)
+        else:
+            raise AssertionError(f"not settled: {step.wishes} for {wanted}")
 
 
 @settings(max_examples=200, deadline=None)
