@@ -26,6 +26,8 @@ REGRESSIONS = (
     Regression(2506, "swarm", "the first book was older than a print, and was quoted on"),
     Regression(2814, "swarm", "a position was to be closed on a rung that had just resolved"),
     Regression(4110, "swarm", "an order on its way out was taken for one to merge another with"),
-    Regression(5506, "swarm", "fees counted share by share left no room for the last share wanted"),
+    Regression(5506, "swarm", "fees counted share by share left no room for the last one wanted"),
+    Regression(5900, "swarm", "orders made where another stood for a near price were given up"),
+    Regression(6864, "swarm", "a lost create found no token until the book was to be still"),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )
