@@ -9,7 +9,7 @@ Pure and without memory: nothing here sends, counts requests or knows limits of 
     other price, worth it        amend the price: one request, no moment without a quote
     other route, or no partner   cancel, and create
     a pair locked for too little cancel the purchase: what is held is sold instead
-    many orders at one price     cancel the newest, if its place is worth little; create it larger
+    many orders, price and route cancel the newest, if its place is worth little; create it larger
     would cross our own order    wait: that one is moved or cancelled by its own side's plan first
 
 A bid is `sell no` while free NO shares are held, else `buy yes`; an ask `sell yes` before `buy no`.
@@ -251,13 +251,9 @@ class _Side:
         stays = {level.price for stand, level in pairs if level and self._stays_near(stand, level)}
         for stand, level in pairs:
             own = at.get(stand.price)
-            if (
-                level
-                and own
-                and level is not own
-                and own.price not in stays
-                and (self._stays_near(stand, level))
-            ):
+            if level is None or own is None or level is own or own.price in stays:
+                continue
+            if self._stays_near(stand, level):
                 others = [each for each in stands if each is not stand]
                 left = [each for each in levels if each is not own]
                 return [(stand, own), *self._assigned(others, left)]
