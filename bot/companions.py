@@ -12,9 +12,10 @@ from bot.io.notices import Notices, Target, What
 from bot.io.secret import Secret
 from bot.keeping import SQLITE_NAME, NoticeSettings, RecordsSettings
 from bot.keyplaces import KeyPlace, Wrong, check_address
-from bot.records.database import Postgres, Sqlite, StoreFault
+from bot.records.database import StoreFault
 from bot.records.recorder import Recorder
 from bot.records.store import Store
+from bot.records.telling import Place, Teller, store_at
 
 if TYPE_CHECKING:
     from bot.config import BotConfig
@@ -32,6 +33,8 @@ def companions_of(config: "BotConfig", state: Path) -> tuple[Companion, ...]:
         password = password_of(records)
         venue = config.venue
         label = venue.base_url if isinstance(venue, ExternalSettings) else "embedded"
+        is_wanted = any(What.DAILY_SUMMARY in each.what for each in config.notices)
+        place = _place(records, config.name, state)
         found.append(
             Recorder(
                 lambda: open_store(records, config.name, state, password),
@@ -39,6 +42,7 @@ def companions_of(config: "BotConfig", state: Path) -> tuple[Companion, ...]:
                 label,
                 keep_days=records.keep_days,
                 password=password,
+                teller=Teller(place, password) if is_wanted else None,
                 told=lambda text, at_ns: notices.tell(What.DAILY_SUMMARY, text, at_ns),
             )
         )
@@ -47,11 +51,11 @@ def companions_of(config: "BotConfig", state: Path) -> tuple[Companion, ...]:
 
 def open_store(records: RecordsSettings, book: str, state: Path, password: Secret | None) -> Store:
     """The records of a bot. Raises StoreFault."""
-    address = records.address
-    if address is not None:
-        return Store(lambda: Postgres(address, password), book)
-    path = records.file or state / SQLITE_NAME
-    return Store(lambda: Sqlite(path), book)
+    return store_at(_place(records, book, state), password)
+
+
+def _place(records: RecordsSettings, book: str, state: Path) -> Place:
+    return Place(book, (records.file or state / SQLITE_NAME).absolute(), records.address)
 
 
 def existing_store(

@@ -27,12 +27,11 @@ from bot.io.metrics_kept import RECORDS
 from bot.io.metrics_table import Family
 from bot.io.secret import Secret
 from bot.records.database import StoreFault
-from bot.records.day import DAY_NS, gather
+from bot.records.day import DAY_NS
 from bot.records.follow import Follower
 from bot.records.rows import MarkRow, Picture, ProfitRow
-from bot.records.shown import summary_line
-from bot.records.statement import state
 from bot.records.store import Store
+from bot.records.telling import Teller
 from venue.wire.instant import NS_PER_SECOND
 
 LOOK_S: Final = 2.0
@@ -97,6 +96,13 @@ class Hand(threading.Thread):
         return await done
 
 
+class _Over(msgspec.Struct, frozen=True):
+    """A day of an account that is over."""
+
+    account: int
+    day: datetime.date
+
+
 class Progress(msgspec.Struct):
     """How the records stand, for the metrics. fault: empty while they are kept. age_ns: since they
     were last written, None before."""
@@ -126,17 +132,20 @@ class Recorder:
         password: Secret | None = None,
         look_s: float = LOOK_S,
         hang_s: float = HANG_S,
-        told: Callable[[str, int], None] | None = None,
+        teller: Teller | None = None,
+        told: Callable[[str, int], None] = lambda _text, _at_ns: None,
     ) -> None:
         """folder: where the journal stands. label: of what is traded, see `rows.AccountRow`.
-        keep_days: what is older is forgotten. told: is told the summary of each day that ends."""
+        keep_days: what is older is forgotten. teller: sums up each day that ends, and `told` is
+        told; None: nobody wants to know."""
         self._open_store = open_store
         self._folder = folder
         self._label = label
         self._keep_ns = keep_days * DAY_NS
         self._look_s = look_s
         self._hang_s = hang_s
-        self._under_way: asyncio.Future[str] | None = None
+        self._under_way: asyncio.Future[_Over | None] | None = None
+        self._teller = teller
         self._told = told
         self.secrets: tuple[Secret, ...] = () if password is None else (password,)
         self._look: Callable[[], Report | None] = lambda: None
@@ -178,6 +187,9 @@ class Recorder:
 
     async def finish(self) -> None:
         """Write what the journal has by now, if the store takes it in a few seconds."""
+        if self._teller is not None:
+            await self._teller.end()
+            self._teller = None
         try:
             async with asyncio.timeout(FINISH_S):
                 if self._under_way is not None:
@@ -198,9 +210,9 @@ class Recorder:
         fault = ""
         try:
             self._draw()
-            summary = await self._worked()
-            if summary and self._told is not None:
-                self._told(summary, self._now_ns())
+            over = await self._worked()
+            if over is not None and self._teller is not None:
+                self._told(await self._teller.line(over.account, over.day), self._now_ns())
         except ShellFault as found:
             fault = str(found)
         except Exception as found:  # noqa: BLE001 - the task's boundary: trading goes on without it
@@ -222,15 +234,18 @@ class Recorder:
             self._wait_s = _CATCH_UP_S if far else self._look_s
         progress.fault = fault
 
-    async def _worked(self) -> str:
-        """One look in the thread. Raises StoreFault while a store does not come back from it."""
+    async def _worked(self) -> "_Over | None":
+        """One look in the thread: the day that is to be told of, if there is one.
+
+        Raises StoreFault while a store does not come back from it.
+        """
         if self._under_way is None:
             self._under_way = asyncio.ensure_future(self._hand.do(self._work))
         await asyncio.wait([self._under_way], timeout=self._hang_s)
         if not self._under_way.done():
             raise StoreFault("the store does not answer")
         done, self._under_way = self._under_way, None
-        return str(done.result())
+        return done.result()
 
     # --- on the loop ------------------------------------------------------------------------------
 
@@ -276,8 +291,8 @@ class Recorder:
 
     # --- in the thread ----------------------------------------------------------------------------
 
-    def _work(self) -> str:
-        """Write what is new; the summary of a day that is over by now, else nothing.
+    def _work(self) -> "_Over | None":
+        """Write what is new; a day that is over by now and was not told of, else None.
 
         Raises ShellFault, everything let go of, to begin anew next time.
         """
@@ -292,23 +307,18 @@ class Recorder:
                 store.write_picture(follower.account, self._pictures[0])
                 self._pictures.popleft()
             self._prune(store)
-            summary = self._day_over(store, follower)
             undo.pop_all()
         self.progress.behind_bytes = found.behind
-        return summary
+        return self._day_over(follower.account)
 
-    def _day_over(self, store: Store, follower: Follower) -> str:
-        """What is to be told of yesterday, once its last fills have been read."""
-        now_ns = self._now_ns()
-        day = (now_ns - _DAY_OVER_NS) // DAY_NS
-        if self._told is None or day == self._told_day:
-            return ""
+    def _day_over(self, account: int | None) -> "_Over | None":
+        """Yesterday, once its last fills have been read."""
+        day = (self._now_ns() - _DAY_OVER_NS) // DAY_NS
+        if day == self._told_day:
+            return None
         self._told_day = day
-        account = next((a for a in store.accounts() if a.account == follower.account), None)
-        if account is None:
-            return ""
         date = datetime.datetime.fromtimestamp((day - 1) * 86_400, datetime.UTC).date()
-        return summary_line(state(gather(store, account, date, now_ns)))
+        return None if account is None else _Over(account, date)
 
     def _opened(self) -> tuple[Store, Follower]:
         if self._store is None:

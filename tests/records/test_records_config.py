@@ -53,6 +53,15 @@ def test_fills_are_kept_in_the_state_directory_and_nobody_is_told_unless_it_is_a
     assert isinstance(recorder, Recorder)
 
 
+@pytest.mark.parametrize(("events", "sums_up"), [("[stop]", False), ("[daily_summary]", True)])
+def test_a_day_is_summed_up_only_where_a_receiver_wants_it(tmp_path, events, sums_up):
+    (tmp_path / "hook").write_text("https://hooks.example/T0/s3cret\n")
+    text = f"notices:\n  - url_file: hook\n    events: {events}\n"
+    found = companions_of(finish(read_draft(written(tmp_path, text))), tmp_path)
+    (recorder,) = [each for each in found if isinstance(each, Recorder)]
+    assert (recorder._teller is not None) == sums_up
+
+
 def test_a_postgres_is_named_by_its_address_and_its_password_by_a_file(tmp_path, monkeypatch):
     (tmp_path / "pw").write_text("hunter2\n")
     text = "records:\n  postgres_url: postgresql://keeper@localhost/books\n"

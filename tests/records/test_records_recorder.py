@@ -15,6 +15,7 @@ from bot.io.secret import Secret
 from bot.records.database import Postgres, Sqlite, StoreFault
 from bot.records.recorder import PICTURES_MAX, Hand, Recorder
 from bot.records.store import Store
+from bot.records.telling import Place, Teller
 from tests.io.fakes import FakeTrader, run, runner_of
 from tests.io.samples import RUNG, report
 from tests.records.lived import NIGHT_NS, NOON_NS, Journalled, fill, market
@@ -43,6 +44,7 @@ class Site:
     """A state directory with a run's journal, and the recorder beside it."""
 
     def __init__(self, tmp_path, open_store=None, told=None) -> None:
+        """told: is told of days that are over; None: nobody wants to know."""
         self.journal = Journalled(tmp_path / "state")
         self.journal.started(NOON_NS)
         self.journal.series(NOON_NS, market(1))
@@ -50,8 +52,8 @@ class Site:
         self.now_ns = NOON_NS
         self.broken = False
         self.recorder = Recorder(
-            open_store or self.store, self.journal.folder, "here",
-            keep_days=30, look_s=0.01, told=told,
+            open_store or self.store, self.journal.folder, "here", keep_days=30, look_s=0.01,
+            **({} if told is None else {"told": told, "teller": Teller(Place(BOOK, self.path))}),
         )  # fmt: skip
         self.recorder.begin(lambda: shown(self.now_ns), lambda: self.now_ns)
 
