@@ -28,6 +28,8 @@ REGRESSIONS = (
     Regression(4110, "swarm", "an order on its way out was taken for one to merge another with"),
     Regression(5506, "swarm", "fees counted share by share left no room for the last one wanted"),
     Regression(5900, "swarm", "orders made where another stood for a near price were given up"),
+    Regression(6183, "swarm", "an order that goes another route is two writes on a still book"),
+    Regression(6370, "swarm", "an order was given up to come back larger by two routes, for ever"),
     Regression(6864, "swarm", "a lost create found no token until the book was to be still"),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )
