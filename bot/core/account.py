@@ -47,6 +47,7 @@ class Kind(enum.StrEnum):
 
 
 _KINDS: Final = tuple(Kind)
+"""Walked at every whole beat, where walking the class costs more."""
 
 _TURNS: Final = (Kind.BALANCE, Kind.POSITIONS, Kind.SERIES, Kind.FILLS, Kind.RESTING)
 """Fills come two turns after what they are to be compared with: reads may lag."""

@@ -72,7 +72,7 @@ class Hints:
             self._saw_book(event, own, now_ns)
 
     def _saw_trade(self, seen: TradeSeen, own: Sequence[OwnOrder], now_ns: int) -> None:
-        for side in (BookSide.BID, BookSide.ASK):
+        for side in BookSide:
             sign = 1 if side is BookSide.BID else -1
             reached = [
                 order

@@ -142,7 +142,7 @@ class QueueAhead:
             return
         if others == self._others and not self._early and _UNKNOWN_NS < self._shown_ns < ts_ns:
             self._shown_ns = ts_ns
-            self._at_most(float(others))
+            self._cap(float(others))
             return
         explained = sum(size for at, size in self._early if at <= ts_ns)
         self._early = [each for each in self._early if each[0] > ts_ns]
@@ -155,9 +155,9 @@ class QueueAhead:
         top = float(max(0, others - sum(size for _, size in self._early)))
         if self._late and self._late[-1].to_ns == ts_ns:
             self._late[-1].took_most = max(0.0, self.at_most - top)
-        self._at_most(top)
+        self._cap(top)
 
-    def _at_most(self, top: float) -> None:
+    def _cap(self, top: float) -> None:
         """No more than this stands before it."""
         if self.at_most > top:
             self.at_most = top
@@ -371,9 +371,8 @@ class Queues:
             queue = standing.queue
             before = queue.likely if queue.is_placed else None
             if own.state is State.OPEN and place not in unclear:
-                mine = ours.get(place, 0)
-                others = _size_at(book, *place) - (mine if mine > 0 else 0)
-                queue.shown(others if others > 0 else 0, book[2])
+                others = _size_at(book, *place) - max(0, ours.get(place, 0))
+                queue.shown(max(0, others), book[2])
             moved |= queue.likely != before
         return moved
 

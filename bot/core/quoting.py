@@ -305,7 +305,8 @@ class Quoting:
                 rung.held = self._ledgers.holdings(rung.market_id)
                 rung.counted = ()
         for rung in stale:
-            exposure.replace(rung.counted, live := self._desk.exposures(rung.market_id))
+            live = self._desk.exposures(rung.market_id)
+            exposure.replace(rung.counted, live)
             rung.counted = live
             rung.weighed = True
         return exposure

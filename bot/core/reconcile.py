@@ -9,7 +9,7 @@ Pure and without memory: nothing here sends, counts requests or knows limits of 
     other price, worth it        amend the price: one request, no moment without a quote
     other route, or no partner   cancel, and create
     a pair locked for too little cancel the purchase: what is held is sold instead
-    many orders, price and route cancel the newest, if its place is worth little; create it larger
+    many at one price and route  cancel the newest, if its place is worth little; create it larger
     would cross our own order    wait: that one is moved or cancelled by its own side's plan first
 
 A bid is `sell no` while free NO shares are held, else `buy yes`; an ask `sell yes` before `buy no`.

@@ -1,9 +1,8 @@
 """The day that is over in one line, reckoned by a child process.
 
-A day of fifty thousand fills takes two hundred megabytes and some seconds of a core to state. In
-the bot's own process the one would stay for hours, and the other would hold up its decisions: so a
-child of the lowest priority does it. It is told on its standard input where the records are, and
-their password.
+To state a day of many fills takes memory and a core. In the bot's own process the one goes back but
+slowly, and the other would hold up its decisions: so a child of the lowest priority does it. It is
+told on its standard input where the records are, and their password.
 
 Source: docs/records.md; design, law 6; reliability, B14.
 """
@@ -46,6 +45,9 @@ class _Asked(msgspec.Struct, frozen=True):
     password: str | None
     account: int
     day: datetime.date
+
+    def __repr__(self) -> str:
+        return f"_Asked({self.place!r}, account={self.account}, day={self.day.isoformat()})"
 
 
 def store_at(place: Place, password: Secret | None) -> Store:

@@ -25,7 +25,7 @@ from venue.wire.requests import Amend, QtyOrder, TimeInForce
 
 _RECENT_NS = 5 * SECOND
 _SIBLINGS_MAX = 4
-"""Orders possibly live in one slot: three siblings, and one more where two routes share a level."""
+"""Orders possibly live in one slot: three siblings, and one more that a plan moves there."""
 
 
 class Broken(AssertionError):

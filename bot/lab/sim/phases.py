@@ -157,7 +157,7 @@ def _stay_still(world: "World") -> None:
     rungs = [rung for ladder in trader.quoting.ladders for rung in ladder.rungs]
     two_sided = all(all(rung.others(trader.desk.live(rung.market_id))) for rung in rungs)
     follows_curve = world.odds.strategy != "fixed_spread" or not two_sided
-    bound = (12 if follows_curve else 1) * len(rungs) + 1
+    bound = 12 * len(rungs) if follows_curve else len(rungs) + 1
     check(writes <= bound, "B2", f"{writes} writes in {_STILL_NS} ns on a still book")
 
 
