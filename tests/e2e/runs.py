@@ -13,6 +13,8 @@ from typing import Any
 import httpx
 
 ROOT = Path(__file__).parents[2]
+LOG_TOLD = 6_000
+_STARTED: "list[subprocess.Popen[bytes]]" = []
 BOT = [sys.executable, "-m", "bot"]
 CONFIG = """\
 series: AURELIA-VAL
@@ -95,7 +97,7 @@ def config_for(venue: Venue, folder: Path) -> Path:
 def start_bot(*arguments: str, folder: Path) -> subprocess.Popen[bytes]:
     """A bot process in a session of its own; stdout is piped, stderr goes to a file."""
     with (folder / "bot.err").open("ab") as log:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [*BOT, *arguments],
             cwd=ROOT,
             stdout=subprocess.PIPE,
@@ -103,6 +105,20 @@ def start_bot(*arguments: str, folder: Path) -> subprocess.Popen[bytes]:
             start_new_session=True,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
+    _STARTED.append(process)
+    return process
+
+
+@contextmanager
+def no_bot_outlives() -> Iterator[None]:
+    """Bots that were started within are killed at the end: a claim that failed leaves none."""
+    before = len(_STARTED)
+    yield
+    for process in _STARTED[before:]:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+    del _STARTED[before:]
 
 
 def summary_of(process: subprocess.Popen[bytes], longest_s: float) -> dict[str, Any]:
@@ -112,9 +128,21 @@ def summary_of(process: subprocess.Popen[bytes], longest_s: float) -> dict[str, 
     return summary
 
 
-def wait_until(true: Callable[[], bool], longest_s: float) -> None:
-    """Return once it is true; an AssertionError when it does not become so in time."""
+def wait_until(
+    true: Callable[[], bool], longest_s: float, told: Callable[[], str] | None = None
+) -> None:
+    """Return once it is true; an AssertionError, with what `told` says, when it does not become so
+    in time."""
     until_s = time.monotonic() + longest_s
     while not true():
-        assert time.monotonic() < until_s, "did not become true in time"
+        late = time.monotonic() >= until_s
+        assert not late, f"did not become true in time\n{told() if told else ''}"
         time.sleep(0.05)
+
+
+def what_a_bot_says(folder: Path) -> str:
+    """What a running bot would do next and why, and the end of its log."""
+    log = (folder / "bot.err").read_text()
+    page = log.partition("status page: ")[2].partition("\n")[0]
+    plan = httpx.get(f"{page}plan.json", trust_env=False).text if page else "no page"
+    return f"{plan}\n{log[-LOG_TOLD:]}"

@@ -15,7 +15,11 @@ from tests.e2e.runs import (
     start_bot,
     summary_of,
     wait_until,
+    what_a_bot_says,
 )
+
+BACK_S = 100
+"""News that comes while nothing of ours stands pulls a whole event for half a minute, and again."""
 
 
 def reset(config: Path) -> dict:
@@ -44,7 +48,7 @@ def test_a_latch_from_outside_pulls_every_order_and_a_reset_brings_them_back(tmp
         wait_until(lambda: "latched_flat" in (tmp_path / "bot.err").read_text(), 9)
         assert len(venue.orders("all")) == placed
         assert reset(config)["by"] == "reaper"
-        wait_until(lambda: resting(venue) > 20, 30)
+        wait_until(lambda: resting(venue) > 20, BACK_S, lambda: what_a_bot_says(tmp_path))
         bot.send_signal(signal.SIGTERM)
         summary = summary_of(bot, 60)
         print((tmp_path / "bot.err").read_text()[-12_000:])
