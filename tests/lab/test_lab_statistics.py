@@ -67,7 +67,8 @@ def test_doing_nothing_is_a_frontier_of_zero() -> None:
 
 def test_the_gain_at_equal_sd_of_a_frontier_over_itself_is_nothing() -> None:
     rows = np.random.default_rng(2).normal([[1.0], [2.0]], [[3.0], [6.0]], (2, 60))
-    found = stats.difference_at_equal_sd(rows, rows, 4.0, stats.resamples(60, 200))
+    same = stats.Sample(rows, rows)
+    found = stats.difference_at_equal_sd(same, same, 4.0, stats.resamples(60, 200))
     assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
 
 
@@ -76,9 +77,43 @@ def test_the_same_trades_with_more_gain_are_better_at_equal_sd() -> None:
     base = rng.normal(5.0, 10.0, 80)
     first, second = np.stack([base + 3.0, 2 * base + 6.0]), np.stack([base, 2 * base])
     sd = float(base.std(ddof=1))
-    found = stats.difference_at_equal_sd(first, second, sd, stats.resamples(80, 400))
+    found = stats.difference_at_equal_sd(
+        stats.Sample(first, first), stats.Sample(second, second), sd, stats.resamples(80, 400)
+    )
     assert found.value == pytest.approx(3.0)
     assert found.low > 2.0
+
+
+def test_what_holdings_gain_by_chance_widens_no_interval_of_a_gain() -> None:
+    rng = np.random.default_rng(4)
+    edges = rng.normal([[2.0], [1.0]], 0.5, (2, 100))
+    nets = edges + rng.normal(0.0, 10.0, (2, 100))
+    places = stats.resamples(100, 400)
+    plain = [stats.Sample(row[None], row[None]) for row in nets]
+    keen = [stats.Sample(net[None], edge[None]) for net, edge in zip(nets, edges, strict=True)]
+    wide = stats.difference_at_equal_sd(plain[0], plain[1], 10.0, places)
+    tight = stats.difference_at_equal_sd(keen[0], keen[1], 10.0, places)
+    assert wide.high - wide.low > 10 * (tight.high - tight.low)
+    assert 0.5 < tight.low < tight.value < tight.high < 1.5
+
+
+def test_risk_is_that_of_the_whole_profit_whatever_means_are_taken_of() -> None:
+    nets, edges = np.array([[0.0, 20.0]]), np.array([[9.0, 11.0]])
+    sd = 200**0.5
+    assert stats.ratio(nets[0], edges[0]) == pytest.approx(10 / sd)
+    nothing = stats.Sample(np.zeros((1, 2)), np.zeros((1, 2)))
+    some = stats.Sample(nets, edges)
+    found = stats.difference_at_equal_sd(some, nothing, sd / 2, stats.resamples(2, 50))
+    assert found.value == pytest.approx(5.0)
+    assert stats.ratio_difference(some, nothing, stats.resamples(2, 50)).value == pytest.approx(
+        10 / sd
+    )
+
+
+def test_one_setting_is_taken_with_both_of_its_rows() -> None:
+    sample = stats.Sample(np.array([[1.0], [2.0]]), np.array([[3.0], [4.0]]))
+    assert sample.at(1).nets.tolist() == [[2.0]]
+    assert sample.at(1).edges.tolist() == [[4.0]]
 
 
 def test_the_ratio_of_what_never_varies_is_zero() -> None:

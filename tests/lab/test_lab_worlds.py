@@ -121,3 +121,23 @@ def test_a_fair_value_is_what_is_paid_on_average() -> None:
             gains = [(one.fair_mc[-1][rung] - one.fair_mc[point][rung]) / 1000 for one in lives]
             error = np.std(gains) / np.sqrt(len(gains))
             assert abs(np.mean(gains)) < 4 * error
+
+
+def test_holdings_gain_nothing_on_average_whatever_the_past_made_of_them() -> None:
+    world = sized(SMALL, 40)
+    lives = [np.array(Latent(world, seed).fair_mc) / 1000 for seed in range(1, 1001)]
+    holders = {
+        "what rose": lambda before, now: now - before,
+        "what is cheap": lambda _, now: 50 - now,
+        "what is nearly decided": lambda _, now: (now > 80) * 1.0,
+    }
+    for held in holders.values():
+        gains = [
+            sum(
+                float(held(fairs[point - 20], fairs[point]) @ (fairs[point + 20] - fairs[point]))
+                for point in (20, 60, 100, 140)
+            )
+            for fairs in lives
+        ]
+        error = np.std(gains) / np.sqrt(len(gains))
+        assert abs(np.mean(gains)) < 4 * error

@@ -2,11 +2,13 @@
 
 The setting of each strategy is chosen on the tuning seeds, by mean over standard deviation, and
 everything reported is of the report seeds. The first entry is the champion; each claim is that it
-gains more than another at equal standard deviation, in one world.
+gains more than another at equal standard deviation, in one world. Means are those of the edge,
+spread less fees, which holdings add nothing to on average; risk is that of the whole profit.
 
 Source: strategy, 3, Protocol.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -17,8 +19,8 @@ from bot.lab.evaluate import statistics as stats
 from bot.lab.evaluate.life import Lived
 from bot.lab.evaluate.lineup import Entry
 from bot.lab.evaluate.results import Results, Task
-from bot.lab.evaluate.statistics import Floats, Interval
-from bot.lab.evaluate.worlds import World
+from bot.lab.evaluate.statistics import Floats, Interval, Sample
+from bot.lab.evaluate.worlds import Tails, World
 
 AVERAGED: Final = (
     "spread",
@@ -56,9 +58,11 @@ MONEY: Final = frozenset(
 class Point(msgspec.Struct, frozen=True, kw_only=True):
     """One setting in one world over the report seeds. Money in dollars.
 
-    chosen: whether it was chosen on the tuning seeds. worst_usage: mean of the largest worst case
-    by the budget, None without one. means: averages over seeds of what is measured of each life.
-    markouts: cents a share by horizon against the true value, and against others' mid.
+    chosen: whether it was chosen on the tuning seeds. mean, sd: of the profit. edge, edge_error:
+    mean of spread less fees and its standard error; in a world whose fair values are no true
+    expectations those of the profit. ratio: edge by sd. worst_usage: mean of the largest worst
+    case by the budget, None without one. means: averages over seeds of what is measured of each
+    life. markouts: cents a share by horizon against the true value, and against others' mid.
     """
 
     value: float | None
@@ -67,6 +71,8 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     seeds: int
     mean: float
     sd: float
+    edge: float
+    edge_error: float
     ratio: float
     q05: float
     q01: float
@@ -95,15 +101,17 @@ class Line(msgspec.Struct, frozen=True):
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """The champion against another in a world.
 
-    gain: dollars a life at equal sd. ratio_gain: of mean over sd, at the chosen settings. p: of the
-    gain, corrected over every claim made. wins, losses: seeds on which the champion gained more or
-    less than the other scaled to the same sd.
+    gain: dollars of edge a life at equal sd. profit_gain: the same of profits, holdings and all.
+    ratio_gain: of edge over sd, at the chosen settings. p: of the gain, corrected over every claim
+    made. wins, losses: seeds on which the champion's edge was above or below the other's scaled to
+    the same sd.
     """
 
     world: str
     rival: str
     sd: float
     gain: Interval
+    profit_gain: Interval
     ratio_gain: Interval
     p: float
     wins: int
@@ -121,14 +129,15 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BudgetLine(msgspec.Struct, frozen=True, kw_only=True):
-    """What a hard budget does to one setting in a world. Dollars; shares of what there was."""
+    """What a hard budget does to one setting in a world. Dollars; shares of what there was. Edges
+    are means, quantiles are of profits."""
 
     entry: str
     world: str
     budget: int
-    mean_before: float
-    mean_after: float
-    mean_kept: Interval
+    edge_before: float
+    edge_after: float
+    edge_kept: Interval
     q01_before: float
     q01_after: float
     q05_before: float
@@ -159,18 +168,25 @@ class _Cell:
         self.entry, self.world = entry, world
         self.settings = entry.settings()
         self.lives = [_lives(results, entry, each, world, seeds) for each in self.settings]
-        self.nets: Floats = np.array([[one.net / 100 for one in row] for row in self.lives])
-        chosen_by = self.nets
+        self.sample = _sample(self.lives, world)
+        chosen_by = self.sample
         if tune is not None:
             tuned = [_lives(results, entry, each, world, tune) for each in self.settings]
-            chosen_by = np.array([[one.net / 100 for one in row] for row in tuned])
-        self.chosen = int(np.argmax([stats.ratio(row) for row in chosen_by]))
+            chosen_by = _sample(tuned, world)
+        self.chosen = int(np.argmax([stats.ratio(*rows) for rows in zip(*chosen_by, strict=True)]))
 
     @property
-    def best(self) -> Floats:
-        """Profits by seed at the chosen setting, dollars."""
-        row: Floats = self.nets[self.chosen]
-        return row
+    def best(self) -> Sample:
+        """What the chosen setting made, one row of each."""
+        return self.sample.at(self.chosen)
+
+
+def _sample(lives: Sequence[Sequence[Lived]], world: World) -> Sample:
+    """Dollars by setting and seed. Fair values are true expectations where jumps are normal."""
+    nets: Floats = np.array([[one.net / 100 for one in row] for row in lives])
+    if world.tails is not Tails.NORMAL:
+        return Sample(nets, nets)
+    return Sample(nets, np.array([[(one.spread - one.fees) / 100 for one in row] for row in lives]))
 
 
 def _lives(
@@ -224,21 +240,26 @@ def _span(seeds: range) -> str:
 
 
 def _claim(champion: _Cell, rival: _Cell, places: stats.Ints) -> Claim:
-    sd = float(champion.best.std(ddof=1)) if champion.best.shape[0] > 1 else 0.0
-    other_sd = float(rival.best.std(ddof=1)) if rival.best.shape[0] > 1 else 0.0
-    scaled = rival.best * (sd / other_sd if other_sd > 0 else 1.0)
-    wins, losses = stats.signs(champion.best, scaled)
-    gain = stats.difference_at_equal_sd(champion.nets, rival.nets, sd, places)
+    sd, other_sd = (_sd(cell.best.nets[0]) for cell in (champion, rival))
+    scaled = rival.best.edges[0] * (sd / other_sd if other_sd > 0 else 1.0)
+    wins, losses = stats.signs(champion.best.edges[0], scaled)
+    gain = stats.difference_at_equal_sd(champion.sample, rival.sample, sd, places)
+    profits = [Sample(cell.sample.nets, cell.sample.nets) for cell in (champion, rival)]
     return Claim(
         world=champion.world.name,
         rival=rival.entry.name,
         sd=sd,
         gain=gain,
+        profit_gain=stats.difference_at_equal_sd(profits[0], profits[1], sd, places),
         ratio_gain=stats.ratio_difference(champion.best, rival.best, places),
         p=gain.p,
         wins=wins,
         losses=losses,
     )
+
+
+def _sd(values: Floats) -> float:
+    return float(values.std(ddof=1)) if len(values) > 1 else 0.0
 
 
 def _line(cell: _Cell) -> Line:
@@ -252,7 +273,7 @@ def _line(cell: _Cell) -> Line:
 
 
 def _point(cell: _Cell, place: int, value: float | None, *, chosen: bool) -> Point:
-    lives, nets = cell.lives[place], cell.nets[place]
+    lives, nets, edges = cell.lives[place], cell.sample.nets[place], cell.sample.edges[place]
     averages = {name: _average(lives, name) for name in AVERAGED}
     worst = np.array([life.worst_max / 100 for life in lives])
     fills = sum(life.fills for life in lives)
@@ -263,8 +284,10 @@ def _point(cell: _Cell, place: int, value: float | None, *, chosen: bool) -> Poi
         chosen=chosen,
         seeds=len(lives),
         mean=float(nets.mean()),
-        sd=float(nets.std(ddof=1)) if len(nets) > 1 else 0.0,
-        ratio=stats.ratio(nets),
+        sd=_sd(nets),
+        edge=float(edges.mean()),
+        edge_error=_sd(edges) / math.sqrt(len(edges)),
+        ratio=stats.ratio(nets, edges),
         q05=float(np.quantile(nets, 0.05)),
         q01=float(np.quantile(nets, 0.01)),
         worst_99=float(np.quantile(worst, 0.99)),
@@ -308,21 +331,23 @@ def _budgets(
         if budget is None or free not in plain:
             continue
         before = cells[free, world].best
-        after: Floats = cell.nets[cells[free, world].chosen]
-        kept = float(after.mean() / before.mean()) if before.mean() else 0.0
-        drawn = after[places].mean(axis=1) / before[places].mean(axis=1)
+        after = cell.sample.at(cells[free, world].chosen)
+        nets, less_nets = before.nets[0], after.nets[0]
+        edges, less_edges = before.edges[0], after.edges[0]
+        kept = float(less_edges.mean() / edges.mean()) if edges.mean() else 0.0
+        drawn = less_edges[places].mean(axis=1) / edges[places].mean(axis=1)
         found.append(
             BudgetLine(
                 entry=free,
                 world=world,
                 budget=budget // 100,
-                mean_before=float(before.mean()),
-                mean_after=float(after.mean()),
-                mean_kept=stats.interval(kept, drawn),
-                q01_before=float(np.quantile(before, 0.01)),
-                q01_after=float(np.quantile(after, 0.01)),
-                q05_before=float(np.quantile(before, 0.05)),
-                q05_after=float(np.quantile(after, 0.05)),
+                edge_before=float(edges.mean()),
+                edge_after=float(less_edges.mean()),
+                edge_kept=stats.interval(kept, drawn),
+                q01_before=float(np.quantile(nets, 0.01)),
+                q01_after=float(np.quantile(less_nets, 0.01)),
+                q05_before=float(np.quantile(nets, 0.05)),
+                q05_after=float(np.quantile(less_nets, 0.05)),
             )
         )
     return found

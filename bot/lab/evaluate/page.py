@@ -33,11 +33,11 @@ def page(found: Comparison) -> str:
 
 
 def _frontier(found: Comparison, world: str) -> str:
-    """Mean against sd of every setting, a line per entry, the chosen one ringed."""
+    """Edge against sd of every setting, a line per entry, the chosen one ringed."""
     lines = [line for line in found.lines if line.world == world]
     points = [point for line in lines for point in line.points]
-    frame = Frame([point.sd for point in points], [point.mean for point in points])
-    body = [frame.axes("sd over seeds, $", "mean, $")]
+    frame = Frame([point.sd for point in points], [point.edge for point in points])
+    body = [frame.axes("sd over seeds, $", "edge, $")]
     zero = frame.y(0)
     body.append(stroke(LEFT, zero, WIDTH - RIGHT, zero, "#999"))
     for place, line in enumerate(lines):
@@ -47,9 +47,9 @@ def _frontier(found: Comparison, world: str) -> str:
 
 def _drawn(frame: Frame, line: Line, colour: str, place: int) -> str:
     points = sorted(line.points, key=lambda point: point.sd)
-    path = trace(frame, [(p.sd, p.mean) for p in points], colour)
+    path = trace(frame, [(p.sd, p.edge) for p in points], colour)
     dots = "".join(
-        f"<circle cx='{frame.x(p.sd):.1f}' cy='{frame.y(p.mean):.1f}' r='{5 if p.chosen else 2.5}' "
+        f"<circle cx='{frame.x(p.sd):.1f}' cy='{frame.y(p.edge):.1f}' r='{5 if p.chosen else 2.5}' "
         f"fill='{'none' if p.chosen else colour}' stroke='{colour}' stroke-width='1.5'/>"
         for p in points
     )

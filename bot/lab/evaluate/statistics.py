@@ -3,12 +3,18 @@
 Strategies are compared on the same seeds only, and every interval resamples seeds for both at once.
 Resampling is seeded, so the same results give the same page.
 
-Source: strategy, 3, Protocol 2, 3, 5 and 7.
+What holdings gain while they are held is zero on average wherever fair values are true
+expectations, whatever is held: so profit without it has the same mean and varies several times
+less. Means are taken of that (a control variate with its coefficient known to be 1), risk of the
+whole profit.
+
+Source: strategy, 3, Protocol 2, 3, 5 and 7; Glasserman, Monte Carlo Methods in Financial
+Engineering (2003), 4.1.
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -29,6 +35,21 @@ class Interval(msgspec.Struct, frozen=True):
     low: float
     high: float
     p: float
+
+
+class Sample(NamedTuple):
+    """The lives of a frontier: a row by seed for each setting, seeds in one order everywhere.
+
+    nets: profits, whose standard deviation is the risk. edges: what means are taken of, of the same
+    expectation as the profits, or the profits themselves.
+    """
+
+    nets: Floats
+    edges: Floats
+
+    def at(self, setting: int) -> "Sample":
+        """The rows of one setting alone."""
+        return Sample(self.nets[setting : setting + 1], self.edges[setting : setting + 1])
 
 
 def resamples(count: int, times: int = RESAMPLES, seed: int = _SEED) -> Ints:
@@ -53,22 +74,23 @@ def mean_difference(first: Floats, second: Floats, places: Ints) -> Interval:
     return interval(float(gains.mean()), gains[places].mean(axis=1))
 
 
-def ratio(values: Floats) -> float:
-    """Mean by standard deviation over seeds; 0 where nothing varies."""
-    spread = float(values.std(ddof=1)) if len(values) > 1 else 0.0
-    return float(values.mean()) / spread if spread > 0 else 0.0
+def ratio(nets: Floats, edges: Floats | None = None) -> float:
+    """Mean by standard deviation over seeds; 0 where nothing varies. edges: see `Sample`."""
+    spread = float(nets.std(ddof=1)) if len(nets) > 1 else 0.0
+    mean = float((nets if edges is None else edges).mean())
+    return mean / spread if spread > 0 else 0.0
 
 
-def ratio_difference(first: Floats, second: Floats, places: Ints) -> Interval:
-    """The difference of the two ratios, both resampled at once."""
-    drawn = _ratios(first[places]) - _ratios(second[places])
-    return interval(ratio(first) - ratio(second), drawn)
+def ratio_difference(first: Sample, second: Sample, places: Ints) -> Interval:
+    """The difference of the two ratios, both resampled at once. Each of one setting."""
+    one, other = (ratio(each.nets[0], each.edges[0]) for each in (first, second))
+    return interval(one - other, _ratios(first, places) - _ratios(second, places))
 
 
-def _ratios(rows: Floats) -> Floats:
-    spread = rows.std(axis=1, ddof=1)
+def _ratios(sample: Sample, places: Ints) -> Floats:
+    spread = sample.nets[0][places].std(axis=1, ddof=1)
     safe = np.where(spread > 0, spread, 1.0)
-    found: Floats = np.where(spread > 0, rows.mean(axis=1) / safe, 0.0)
+    found: Floats = np.where(spread > 0, sample.edges[0][places].mean(axis=1) / safe, 0.0)
     return found
 
 
@@ -100,10 +122,9 @@ def _best_by_sd(sds: Sequence[float], means: Sequence[float]) -> dict[float, flo
     return best
 
 
-def difference_at_equal_sd(first: Floats, second: Floats, sd: float, places: Ints) -> Interval:
+def difference_at_equal_sd(first: Sample, second: Sample, sd: float, places: Ints) -> Interval:
     """What the first frontier gains over the second at a standard deviation.
 
-    first, second: a row of results by seed for each point of a frontier, seeds in the same order.
     Both frontiers are drawn anew from every resample, so their own sds are as uncertain as they
     are.
     """
@@ -118,14 +139,14 @@ def difference_at_equal_sd(first: Floats, second: Floats, sd: float, places: Int
     return interval(value, drawn)
 
 
-def _points(rows: Floats) -> tuple[list[float], list[float]]:
-    return rows.std(axis=1, ddof=1).tolist(), rows.mean(axis=1).tolist()
+def _points(sample: Sample) -> tuple[list[float], list[float]]:
+    return sample.nets.std(axis=1, ddof=1).tolist(), sample.edges.mean(axis=1).tolist()
 
 
-def _drawn(rows: Floats, places: Ints) -> list[tuple[list[float], list[float]]]:
+def _drawn(sample: Sample, places: Ints) -> list[tuple[list[float], list[float]]]:
     """Sds and means of every point, resample by resample."""
-    sds = np.stack([row[places].std(axis=1, ddof=1) for row in rows], axis=1).tolist()
-    means = np.stack([row[places].mean(axis=1) for row in rows], axis=1).tolist()
+    sds = np.stack([row[places].std(axis=1, ddof=1) for row in sample.nets], axis=1).tolist()
+    means = np.stack([row[places].mean(axis=1) for row in sample.edges], axis=1).tolist()
     return list(zip(sds, means, strict=True))
 
 

@@ -69,19 +69,20 @@ def _claims(found: Comparison) -> str:
     rows = [
         f"### `{found.champion}` against each other, at equal sd",
         "",
-        "| world | against | at sd | gain $ [95 %] | p, Holm | mean/sd gain [95 %] "
-        "| seeds won-lost | better |",
-        "|---|---|---|---|---|---|---|---|",
+        "| world | against | at sd | gain $ [95 %] | p, Holm | edge/sd gain [95 %] "
+        "| seeds won-lost | better | gain of profits alone $ [95 %] |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     worst = worst_cells(found.claims) if len(found.worlds) > 1 else set()
     for claim in found.claims:
         mark = " (worst)" if (claim.world, claim.rival) in worst else ""
-        gain, ratio = claim.gain, claim.ratio_gain
+        gain, ratio, profits = claim.gain, claim.ratio_gain, claim.profit_gain
         rows.append(
             f"| {claim.world}{mark} | {claim.rival} | {claim.sd:.1f} "
             f"| {gain.value:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}] | {claim.p:.4f} "
             f"| {ratio.value:+.3f} [{ratio.low:+.3f}, {ratio.high:+.3f}] "
-            f"| {claim.wins}-{claim.losses} | {verdict(claim)} |"
+            f"| {claim.wins}-{claim.losses} | {verdict(claim)} "
+            f"| {profits.value:+.2f} [{profits.low:+.2f}, {profits.high:+.2f}] |"
         )
     return "\n".join(rows)
 
@@ -90,14 +91,14 @@ def _budgets(found: Comparison) -> str:
     rows = [
         "### What a budget does",
         "",
-        "| world | entry | budget $ | mean $ | kept [95 %] | q05 $ | q01 $ |",
+        "| world | entry | budget $ | edge $ | kept [95 %] | q05 $ | q01 $ |",
         "|---|---|---|---|---|---|---|",
     ]
     for line in found.budgets:
-        kept = line.mean_kept
+        kept = line.edge_kept
         rows.append(
             f"| {line.world} | {line.entry} | {line.budget} "
-            f"| {line.mean_before:.2f} -> {line.mean_after:.2f} "
+            f"| {line.edge_before:.2f} -> {line.edge_after:.2f} "
             f"| {kept.value:.0%} [{kept.low:.0%}, {kept.high:.0%}] "
             f"| {line.q05_before:.2f} -> {line.q05_after:.2f} "
             f"| {line.q01_before:.2f} -> {line.q01_after:.2f} |"
@@ -110,7 +111,8 @@ _HEADS: Final = (
     "at",
     "mean $",
     "sd",
-    "mean/sd",
+    "edge $",
+    "edge/sd",
     "q05",
     "q01",
     "spread",
@@ -149,6 +151,7 @@ def _cells(entry: str, risk: str, point: Point) -> list[str]:
         at,
         f"{point.mean:.2f}",
         f"{point.sd:.2f}",
+        f"{point.edge:.2f} ± {point.edge_error:.2f}",
         f"{point.ratio:.2f}",
         f"{point.q05:.1f}",
         f"{point.q01:.1f}",
