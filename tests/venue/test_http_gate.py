@@ -108,6 +108,12 @@ async def test_a_key_failure_is_401_without_challenge_or_limiter_headers(desk, h
     assert not any(name in reply.headers for name in (*LIMITER, "www-authenticate"))
 
 
+@pytest.mark.parametrize("key", ["anna-key ", "anna-key\t", "  anna-key \t "])
+async def test_white_space_around_a_key_is_no_part_of_it(desk, key):
+    reply = await Client(desk, [("X-API-KEY", key)]).ask("GET", "/portfolio/balance")
+    assert reply.status_code == 200
+
+
 @pytest.mark.parametrize(
     "values",
     [

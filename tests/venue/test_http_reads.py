@@ -22,7 +22,7 @@ from tests.venue.rest_bench import (
 )
 from venue.core import messages as m
 from venue.wire.instant import NS_PER_SECOND, from_ns
-from venue.wire.model import MarketState, OrderStatus
+from venue.wire.model import CandleInterval, MarketState, OrderStatus
 from venue.wire.money import BookSide, Outcome
 
 pytestmark = pytest.mark.anyio
@@ -80,6 +80,7 @@ async def test_a_rung_has_a_strike_and_a_binary_market_has_none(client):
         ({"project_id": ACME.upper()}, 3),
         ({"q": "acme", "project_id": BOLT}, 0),
         ({"series_ticker": "NOPE"}, 0),
+        ({"series_ticker": "bolt-\u0131po"}, 0),
     ],
 )
 async def test_a_filtered_list_is_one_whole_page_whatever_the_limit(client, query, found):
@@ -161,7 +162,7 @@ async def test_candles_default_to_the_last_24_hours_by_the_hour(desk, client):
     desk.show([printed(desk.clock_ns - 1, 30)])
     series = await client.get(f"/markets/{LOW}/candles")
     assert (series["interval"], series["market_id"]) == ("1h", LOW)
-    assert [candle["open"] for candle in series["candles"]] == [30]
+    assert [candle["open"] for candle in series["candles"]] == [20, 30]
     assert set(series["candles"][0]) == {
         "timestamp", "open", "high", "low", "close", "volume", "trade_count",
     }  # fmt: skip
@@ -191,6 +192,14 @@ async def test_a_window_of_one_instant_is_a_window(desk, client):
     at = from_ns(T0 + 5)
     page = await client.get(f"/markets/{LOW}/trades", from_=at, to=at)
     assert [row["price"] for row in page["trades"]] == [45]
+
+
+@pytest.mark.parametrize("interval", [interval.value for interval in CandleInterval])
+async def test_a_window_of_the_instant_of_a_trade_has_its_candle(desk, client, interval):
+    desk.show([printed(T0 + 5, 45)])
+    at = from_ns(T0 + 5)
+    series = await client.get(f"/markets/{LOW}/candles", interval=interval, from_=at, to=at)
+    assert [candle["close"] for candle in series["candles"]] == [45]
 
 
 async def test_candles_refuse_an_unknown_interval(client):

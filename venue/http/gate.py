@@ -148,7 +148,8 @@ class Gate:
             raise
 
     def _known(self, headers: Headers, origin: Callable[[], str], now_ns: int) -> Caller:
-        keys = [value for name, value in headers if name == _API_KEY]
+        # White space around a value is no part of it (RFC 9110, 5.5); what trails comes through.
+        keys = [value.strip(b" \t") for name, value in headers if name == _API_KEY]
         bearers = [value for name, value in headers if name == _BEARER]
         if keys and bearers:
             raise GateRefusal(

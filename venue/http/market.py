@@ -15,7 +15,7 @@ from venue.wire.errors import Code
 from venue.wire.instant import ZERO
 from venue.wire.limits import CANDLE_WINDOW_DEFAULT_NS
 from venue.wire.model import CandleInterval, EventStatus
-from venue.wire.names import MarketId
+from venue.wire.names import MarketId, fold_ticker
 
 _INTERVALS: Final = tuple(CandleInterval)
 _EVENT_STATUSES: Final[tuple[EventStatus, ...]] = tuple(
@@ -106,7 +106,7 @@ def list_events(request: Request) -> bytes:
     series_ticker, project_id = query.text("series_ticker"), query.project_id()
     status = query.enum("status", EventStatus, _EVENT_STATUSES)
     wanted = EventFilter(
-        None if series_ticker is None else series_ticker.upper(), project_id, status
+        None if series_ticker is None else fold_ticker(series_ticker), project_id, status
     )
     return _events_page(request, wanted, query, limit)
 
@@ -121,7 +121,7 @@ def get_event(request: Request) -> bytes:
     if not request.views.catalog.has_series(ticker):
         raise Refusal(Code.MARKET_NOT_FOUND, "no such event or series")
     query = Query(request.query, ("limit", "cursor"))
-    return _events_page(request, EventFilter(ticker.upper()), query, query.limit())
+    return _events_page(request, EventFilter(fold_ticker(ticker)), query, query.limit())
 
 
 def _events_page(request: Request, wanted: EventFilter, query: Query, limit: int) -> bytes:

@@ -142,21 +142,23 @@ class Candles:
     def window(
         self, interval: CandleInterval, from_ns_: int, to_ns_: int
     ) -> tuple[model.Candle, ...]:
-        """Candles that begin at or between two instants, oldest first, none without a trade.
+        """Candles that share an instant with a window (S54), oldest first, none without a trade.
 
-        A candle that is still going on is shown as it stands. Of more than `CANDLES_MAX` only the
-        newest are shown.
+        A candle is shown whole, also one that began before the window, and one that is still going
+        on as it stands. Of more than `CANDLES_MAX` only the newest are shown.
         """
         rollup = self._stored.get(interval)
+        length_ns = LENGTH_NS[interval]
+        first_ns = from_ns_ - from_ns_ % length_ns
         if rollup is None:
-            buckets = self._regrouped(from_ns_, to_ns_, LENGTH_NS[interval])
+            buckets = self._regrouped(first_ns, to_ns_, length_ns)
         else:
-            buckets, _ = rollup.between(from_ns_, to_ns_ + 1)
+            buckets, _ = rollup.between(first_ns, to_ns_ + 1)
         return tuple(map(_shown, buckets))
 
-    def _regrouped(self, from_ns_: int, to_ns_: int, length_ns: int) -> list[Bucket]:
-        """Whole groups of hours that begin at or between two instants, oldest first."""
-        first_ns = from_ns_ + -from_ns_ % length_ns
+    def _regrouped(self, first_ns: int, to_ns_: int, length_ns: int) -> list[Bucket]:
+        """Whole groups of hours that begin at or between two instants, oldest first. The first
+        instant begins a group."""
         end_ns = to_ns_ - to_ns_ % length_ns + length_ns
         hours, cut = self._stored[CandleInterval.H1].between(first_ns, end_ns)
         grouped: list[Bucket] = []

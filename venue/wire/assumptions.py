@@ -374,4 +374,16 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
         "any terminal status",
         "venue.core.matching",
     ),
+    "S54": Assumption(
+        "which candles a window holds",
+        "those that share an instant with it, each whole; the first may begin before it",
+        "",
+        "venue.read.candles",
+    ),
+    "S55": Assumption(
+        "a number between two integers for price or qty",
+        "invalid_price or invalid_qty, as their conditions say; in budget_cents of the wrong type",
+        "",
+        "venue.wire.codec",
+    ),
 }

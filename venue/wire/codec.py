@@ -8,6 +8,7 @@ Raises `Refusal` for a caller's fault and `Garbled` for the venue's; nothing els
 Source: interface, POST /orders; PUT /orders/{order_id}; Client frame; silences S12, S13, S26, S32.
 """
 
+import enum
 import json
 import re
 from collections.abc import Callable
@@ -108,7 +109,33 @@ def _unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return fields
 
 
-_STRICT: Final = json.JSONDecoder(object_pairs_hook=_unique_pairs, parse_constant=_refuse_constant)
+def _integer_of(text: str) -> int:
+    """An integer of JSON; one of absurd length is as far beyond every bound, and cheaper."""
+    if len(text) <= _DIGITS_MAX:
+        return int(text)
+    return -_BEYOND if text.startswith("-") else _BEYOND
+
+
+class _NoInteger(enum.Enum):
+    """A number of JSON that is not written as an integer; nothing here wants one."""
+
+    PART = enum.auto()  # between two integers
+    OTHER = enum.auto()
+
+
+def _no_integer_of(text: str) -> _NoInteger:
+    return _NoInteger.PART if _BETWEEN.fullmatch(text) else _NoInteger.OTHER
+
+
+_DIGITS_MAX: Final = 40
+_BEYOND: Final = 10**_DIGITS_MAX
+_BETWEEN: Final = re.compile(r"-?[0-9]+\.[0-9]*[1-9][0-9]*", re.ASCII)
+_STRICT: Final = json.JSONDecoder(
+    object_pairs_hook=_unique_pairs,
+    parse_int=_integer_of,
+    parse_float=_no_integer_of,
+    parse_constant=_refuse_constant,
+)
 
 
 def _too_deep(text: str) -> bool:
@@ -155,11 +182,17 @@ def _body_fields(body: bytes) -> dict[str, object]:
 
 def _integer(fields: dict[str, object], key: str) -> int | None:
     value = fields.get(key)
-    if value is None:
-        return None
-    if type(value) is not int:
-        raise Refusal(Code.INVALID_REQUEST_BODY, f"{key}: an integer is wanted")
-    return value
+    if value is None or type(value) is int:
+        return value
+    raise Refusal(Code.INVALID_REQUEST_BODY, f"{key}: an integer is wanted")
+
+
+def _number(fields: dict[str, object], key: str) -> int | _NoInteger | None:
+    """An integer, or a number between two, which its own code refuses (S55). An integer
+    that is written otherwise, 1.0 or 1e2, is of the wrong type (S26)."""
+    if fields.get(key) is _NoInteger.PART:
+        return _NoInteger.PART
+    return _integer(fields, key)
 
 
 def _string(fields: dict[str, object], key: str) -> str | None:
@@ -193,14 +226,14 @@ def _member(accepted: dict[str, E_], text: str, name: str) -> E_:
     return member
 
 
-def _checked_price(value: int) -> Price:
-    if not is_price(value):
+def _checked_price(value: int | _NoInteger) -> Price:
+    if isinstance(value, _NoInteger) or not is_price(value):
         raise Refusal(Code.INVALID_PRICE, "price: whole cents, 1 to 99")
     return Price(value)
 
 
-def _checked_qty(value: int, price: Price) -> Qty:
-    if not 1 <= value <= limits.QTY_MAX:
+def _checked_qty(value: int | _NoInteger, price: Price) -> Qty:
+    if isinstance(value, _NoInteger) or not 1 <= value <= limits.QTY_MAX:
         raise Refusal(Code.INVALID_QTY, f"qty: whole shares, 1 to {limits.QTY_MAX}")
     if notional(price, Qty(value)) > limits.NOTIONAL_CENTS_MAX:
         raise Refusal(Code.INVALID_QTY, f"qty: notional above {limits.NOTIONAL_CENTS_MAX} cents")
@@ -229,8 +262,10 @@ def parse_new_order(body: bytes, resolve: Callable[[str], MarketId | None]) -> N
     ticker, market_id = _string(fields, "ticker"), _string(fields, "market_id")
     outcome_text = _required(_string(fields, "outcome"), "outcome")
     side_text = _required(_string(fields, "side"), "side")
-    price_value = _required(_integer(fields, "price"), "price")
-    qty_value, budget_value = _integer(fields, "qty"), _integer(fields, "budget_cents")
+    price_value = _number(fields, "price")
+    if price_value is None:
+        raise Refusal(Code.INVALID_REQUEST_BODY, "price: missing")
+    qty_value, budget_value = _number(fields, "qty"), _integer(fields, "budget_cents")
     tif_text = _string(fields, "time_in_force")
     client_order_id = _string(fields, "client_order_id")
     tif_text = TimeInForce.GTC.value if tif_text is None else tif_text
@@ -244,8 +279,9 @@ def parse_new_order(body: bytes, resolve: Callable[[str], MarketId | None]) -> N
     if market_id is not None and not names.is_uuid(market_id):
         raise Refusal(Code.INVALID_MARKET_IDENTIFIER, "market_id: not a UUID")
     price = _checked_price(price_value)
+    qty = None
     if qty_value is not None and budget_value is None:
-        _checked_qty(qty_value, price)
+        qty = _checked_qty(qty_value, price)
     if budget_value is not None:
         _check_budget(budget_value, qty_value, side_text, tif_text)
     outcome = _member(_OUTCOMES, outcome_text, "outcome")
@@ -256,13 +292,13 @@ def parse_new_order(body: bytes, resolve: Callable[[str], MarketId | None]) -> N
     resolved = resolve(name)
     if resolved is None:
         raise Refusal(Code.MARKET_NOT_FOUND, "no such market")
-    if qty_value is not None:
-        return QtyOrder(resolved, outcome, side, price, Qty(qty_value), tif, key)
+    if qty is not None:
+        return QtyOrder(resolved, outcome, side, price, qty, tif, key)
     assert budget_value is not None
     return BudgetOrder(resolved, outcome, price, Cents(budget_value), tif, key)
 
 
-def _check_budget(budget: int, qty: int | None, side_text: str, tif_text: str) -> None:
+def _check_budget(budget: int, qty: int | _NoInteger | None, side_text: str, tif_text: str) -> None:
     if qty is not None:
         raise Refusal(Code.INVALID_BUDGET, "qty and budget_cents exclude each other")
     if not 1 <= budget <= limits.NOTIONAL_CENTS_MAX:
@@ -290,7 +326,7 @@ def parse_amend(body: bytes) -> Amend:
     Raises Refusal: neither field is invalid_request_body; then invalid_price, invalid_qty.
     """
     fields = _body_fields(body)
-    price_value, qty_value = _integer(fields, "price"), _integer(fields, "qty")
+    price_value, qty_value = _number(fields, "price"), _number(fields, "qty")
     if price_value is None and qty_value is None:
         raise Refusal(Code.INVALID_REQUEST_BODY, "price or qty: at least one is wanted")
     price = None if price_value is None else _checked_price(price_value)
@@ -327,7 +363,7 @@ def parse_subscribe(data: bytes) -> tuple[frames.Target, ...]:
 
 def _parse_frame(data: bytes) -> dict[str, Any]:
     text = data.decode("utf-8")
-    value = json.loads(text, object_pairs_hook=_unique_pairs, parse_constant=_refuse_constant)
+    value = _STRICT.decode(text)
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")
     return value

@@ -82,8 +82,9 @@ def fold_handle(text: str) -> str | None:
 
 
 def fold_ticker(text: str) -> Ticker:
-    """A ticker of checked shape in the case that the venue writes."""
-    return Ticker(text.upper())
+    """A ticker in the case that the venue writes. Only ASCII has a case here: letters beyond it
+    whose capitals are ASCII name nothing."""
+    return Ticker(text.upper() if text.isascii() else text)
 
 
 def fold_uuid(text: str) -> str:
