@@ -188,7 +188,8 @@ def _swept(
     configure_logs(masker)
 
     async def swept() -> "Verdict":
-        rest = Rest(settings.base_url, key, wanted.requests_in_flight, others=others)
+        most = wanted.requests_in_flight
+        rest = Rest(settings.base_url, key, most, others=others, sane_only=False)
         try:
             return await sweep(rest, Clock(), wanted, (lambda _: None) if quiet else _Progress())
         finally:

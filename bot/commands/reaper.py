@@ -155,7 +155,7 @@ async def _run(
     from bot.io.reaper import Reaper, ReaperFault, file_source, heart_in, key_trouble, page_source
     from bot.io.rest import Rest
 
-    rest = Rest(base_url, own, wanted.requests_in_flight)
+    rest = Rest(base_url, own, wanted.requests_in_flight, sane_only=False)
     trouble = await key_trouble(rest)
     if trouble is not None and trouble.status:
         await rest.drain()

@@ -36,6 +36,10 @@ _PAGES_MAX = 1_000
 """A walk longer than this is a failed one (row 37)."""
 
 
+_UNREAD_PERIODS: Final = 12
+"""A list that was not read for so many of its periods, a minute, is not known any more (law 8)."""
+
+
 class Kind(enum.StrEnum):
     """What is read."""
 
@@ -100,6 +104,15 @@ class Account:
         """Something of ours is in doubt: orders and fills are read at the quicker pace."""
         for kind in (Kind.FILLS, Kind.RESTING):
             self.hasten(kind, max(now_ns, self.done_ns.get(kind, 0) + self._trust.suspect_sweep_ns))
+
+    def unread(self, now_ns: int) -> tuple[Kind, ...]:
+        """The lists of what is ours that could not be read to their end for many periods."""
+        longest_ns = _UNREAD_PERIODS * max(self._trust.sweep_ns, self._trust.audit_ns)
+        return tuple(
+            kind
+            for kind, done_ns in self.done_ns.items()
+            if kind is not Kind.SERIES and now_ns > done_ns + longest_ns
+        )
 
     def next_due_ns(self) -> int:
         """The earliest instant at which a read is wanted that is not under way."""

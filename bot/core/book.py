@@ -120,6 +120,7 @@ class Book:
         self._ts_ns = None
         self._confirmed_ns = None
         self._print_unexplained = False
+        self._last_print_ts_ns = None  # one that was stamped wrong must not bar every later book
 
     def print_seen(self, trade: TradeSeen, now_ns: int) -> bool:
         """Take in a print. False when it was seen before; prints carry no order but their time.

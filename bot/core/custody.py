@@ -59,6 +59,7 @@ class Custody:
         self._swept_strangers: frozenset[str] = frozenset()
         self._adopted_ns = -1  # when the last list of orders began whose strangers were taken over
         self._told: OrderedDict[OrderId, None] = OrderedDict()
+        self._risen: frozenset[OrderId] = frozenset()  # over, and yet in the last list
 
     def begin(self, started: m.Started, now_ns: int) -> None:
         """The run begins with what the journal tells of earlier ones."""
@@ -93,15 +94,31 @@ class Custody:
         strangers = self._in_our_rungs(
             order for order in by_id.values() if not self._desk.knows(order.order_id)
         )
+        risen = self._rise(by_id.values(), begun_ns, now_ns)
         if phase in (Phase.QUOTING, Phase.PAUSED):
             self._suspect(strangers, begun_ns, now_ns)
         elif Kind.SERIES in self._account.done_ns:
             # Before the series is read nobody knows our rungs: such a list says nothing.
-            self._adopted_ns = begun_ns
+            if not risen:
+                self._adopted_ns = begun_ns
             if not strangers:
                 self._swept_strangers = frozenset()
                 self._out.clear("foreign_orders")
             self._take_in(strangers, begun_ns, now_ns, starting=phase is Phase.STARTING)
+
+    def _rise(self, shown: Iterable[model.Order], begun_ns: int, now_ns: int) -> bool:
+        """Orders of ours that are over and rest all the same, in two lists running: a venue that
+        was set back to an earlier state brings them back. They are cancelled as what was found
+        resting is. Whether this list shows one."""
+        from_ns = begun_ns - self._trust.read_lag_ns
+        risen = {o.order_id: o for o in shown if self._desk.ended_before(o.order_id, from_ns)}
+        for order_id in risen.keys() & self._risen:
+            self._out.note("error", "ended_order_rests", order_id=order_id)
+            self._cancel(risen[order_id], now_ns)
+        if risen.keys() - self._risen:
+            self._account.hasten(Kind.RESTING, now_ns + self._trust.read_lag_ns)
+        self._risen = frozenset(risen)
+        return bool(risen)
 
     def _in_our_rungs(self, strangers: Iterable[model.Order]) -> list[model.Order]:
         """Those that are of our business; orders elsewhere on the account are told once."""
@@ -188,6 +205,14 @@ class Custody:
         if foreign - self._swept_strangers:
             self._account.hasten(Kind.RESTING, now_ns + self._trust.read_lag_ns)
         self._swept_strangers = foreign
+
+    def watch(self, now_ns: int) -> None:
+        """What is ours and was not read for long is a limit that cannot be checked (law 8)."""
+        unread = self._account.unread(now_ns)
+        if unread:
+            self._out.find("account_unread", f"not read for a minute: {', '.join(unread)}")
+        else:
+            self._out.clear("account_unread")
 
     # --- the beginning ----------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ Source: design, law 3; reliability, code-to-action table, rows 1, 19-36, B1, B6-
 from collections.abc import Iterable
 from typing import Final
 
+from bot.core.credible import doubt_about
 from bot.core.messages import (
     AmendResting,
     Answer,
@@ -21,6 +22,7 @@ from bot.core.messages import (
     OrderShown,
     ReadOrder,
     Refused,
+    Unknown,
 )
 from bot.core.order import Fact, Finding, OwnOrder, State
 from bot.core.outbox import Outbox, Pending
@@ -34,7 +36,7 @@ from venue.wire.errors import Advice, Code, Row, Sequenced, row_for
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Price, Qty
 from venue.wire.names import MarketId
-from venue.wire.requests import Amend, keeps_priority
+from venue.wire.requests import Amend, QtyOrder, RequestBody, keeps_priority
 
 __all__ = ["NEVER_NS", "REPEAT_NS", "UNKNOWN_OLD_NS", "Desk"]
 
@@ -150,8 +152,18 @@ class Desk(Shelf):
 
     # --- answers ----------------------------------------------------------------------------------
 
+    def credible(self, pending: Pending, answer: Answer) -> Answer:
+        """An answer about an order as it may be believed: Unknown where it cannot be about it."""
+        own = pending.own
+        doubt = "" if own is None else doubt_about(answer, pending.request, own, self.find)
+        if own is None or not doubt:
+            return answer
+        name = own.order_id or own.client_order_id
+        self._out.note("error", "answer_not_credible", order=name, why=doubt)
+        return Unknown(doubt)
+
     def take_answer(self, pending: Pending, answer: Answer, now_ns: int) -> Row | None:
-        """Merge an answer about an order. The row of the code when it was refused, else None."""
+        """Merge a credible answer about an order. The row of the code if it was refused."""
         own, request = pending.own, pending.request
         assert own is not None
         row = _row_of(answer) if isinstance(answer, Refused) else None
@@ -170,6 +182,10 @@ class Desk(Shelf):
             self._refusals.refused(own, request, row, now_ns)
         self._file(own, now_ns)
         return row
+
+    def was_refused(self, order: QtyOrder) -> bool:
+        """Whether just this order was refused before as something that cannot succeed."""
+        return self._refusals.is_latched(Create(order, RequestBody(b""), False))
 
     def often_refused(self, own: OwnOrder, now_ns: int) -> bool:
         """Whether writes on this side of its rung were refused three times within a minute."""
@@ -210,7 +226,7 @@ class Desk(Shelf):
             # It was found resting meanwhile and taken over: one order is counted once.
             twin.fills_shown(shown)
             self._file(twin, now_ns)
-            own.unlisted(now_ns)
+            own.counted_elsewhere(now_ns)
             return
         # An order left by an earlier run is cancelled anyway, and may have been amended by it.
         is_ours = own.inherited or _echoes(own, shown)
@@ -299,6 +315,10 @@ class Desk(Shelf):
         """Merge a read of one order, from a list or by id."""
         if own.is_shown_as_known(shown):
             return
+        if not own.may_have_filled(shown.filled_qty):
+            own.suspect(Finding.IMPOSSIBLE, "more of it filled than was asked for", begun_ns)
+            self._file(own, begun_ns)
+            return
         was, size = own.state, own.known.size
         own.shown_by_read(shown, begun_ns, self._trust.read_lag_ns)
         if was is State.OPEN and own.state is State.OPEN and own.known.size < size:
@@ -375,7 +395,7 @@ class Desk(Shelf):
     def _taken_over(self, own: OwnOrder) -> bool:
         """Whether an order that was found resting, and may still rest, stands in its slot."""
         return any(
-            other.inherited and not other.client_order_id and slots_of(other)[0] == slots_of(own)[0]
+            other.is_stranger and slots_of(other)[0] == slots_of(own)[0]
             for other in self.live(own.market_id)
         )
 

@@ -74,11 +74,20 @@ class Ledgers:
     # --- what is held -----------------------------------------------------------------------------
 
     def list_market(self, market: model.Market, maker: FeeRate, taker: FeeRate) -> None:
-        """Make a rung and its fee rates known."""
-        self.book.list_market(market.market_id, market.event_ticker, maker, taker)
-        self._rates[market.market_id] = (market.event_ticker, max(maker, taker))
-        self.settling.listed(market, ours=True)
+        """Make a rung and its fee rates known. Its event is the one that it names, under which its
+        cash is asked for; what was read before of its ticker alone is of this rung."""
+        event = fold_ticker(market.event_ticker)
+        self.book.list_market(market.market_id, event, maker, taker)
+        self._rates[market.market_id] = (event, max(maker, taker))
+        self.settling.listed(msgspec.structs.replace(market, event_ticker=event), ours=True)
         self._by_ticker[fold_ticker(market.ticker)] = market.market_id
+        stand_in = _stand_in(market.ticker)
+        self.book.same_market(stand_in, market.market_id)
+        held = {} if self._positions is None else self._positions[0]
+        for outcome in Outcome:
+            qty = held.pop((stand_in, outcome), None)
+            if qty is not None:
+                held[(market.market_id, outcome)] = qty
 
     @property
     def is_open(self) -> bool:
@@ -182,14 +191,18 @@ class Ledgers:
         return list(changed)
 
     def _placed(self, fill: model.Fill) -> model.Fill:
-        """A fill that does not tell its market is of its ticker's, or else of its order's (S4)."""
+        """A fill that does not tell its market is of its ticker's, or else of its order's (S4).
+
+        While neither is known its ticker stands for it: the fills may be read before the series.
+        """
         if fill.market_id:
             return fill
         owners = (own.market_id for own in self._desk.unsettled if own.order_id == fill.order_id)
         own = self._desk.find(fill.order_id)
         owner = next(owners, None) if own is None else own.market_id
         market_id = self._by_ticker.get(fold_ticker(fill.ticker), owner)
-        return fill if market_id is None else msgspec.structs.replace(fill, market_id=market_id)
+        market_id = _stand_in(fill.ticker) if market_id is None else market_id
+        return msgspec.structs.replace(fill, market_id=market_id)
 
     def balance_read(self, balance: model.Balance, begun_ns: int, now_ns: int) -> None:
         """Keep a balance for comparing once the fills around it are known."""
@@ -205,8 +218,9 @@ class Ledgers:
         held: dict[tuple[MarketId, Outcome], int] = {}
         for row in rows:
             # Only the ticker is promised (interface, Position).
-            market_id = row.market_id or self._by_ticker.get(fold_ticker(row.ticker))
-            if market_id is not None and row.outcome is not model.ShownOutcome.UNKNOWN:
+            ticker = fold_ticker(row.ticker)
+            market_id = row.market_id or self._by_ticker.get(ticker, _stand_in(ticker))
+            if row.outcome is not model.ShownOutcome.UNKNOWN:
                 held[(market_id, Outcome(row.outcome.value))] = row.qty
         self._positions = (held, begun_ns, now_ns)
 
@@ -389,10 +403,12 @@ class Ledgers:
         the same cash."""
         for event in events:
             settled = event.status is model.EventStatus.SETTLED
+            event_ticker = fold_ticker(event.event_ticker)
             for market in event.markets:
                 if settled and not self.settling.is_listed(market.market_id):
                     continue
-                self.settling.listed(market, ours=False)
+                listed = msgspec.structs.replace(market, event_ticker=event_ticker)
+                self.settling.listed(listed, ours=False)
                 if market.state is model.MarketState.RESOLVED:
                     self.settling.resolved(market.market_id, now_ns)
             if settled and self.may_forget(event, now_ns):
@@ -410,7 +426,7 @@ class Ledgers:
 
     def forget(self, event: model.Event) -> None:
         """Drop an event of which nothing is held any more."""
-        self.settling.forget(event.event_ticker)
+        self.settling.forget(fold_ticker(event.event_ticker))
         self.book.forget_event(event.event_ticker)
         for market in event.markets:
             self._rates.pop(market.market_id, None)
@@ -421,3 +437,8 @@ class Ledgers:
     def is_beside(self, market_id: MarketId) -> bool:
         """Whether a market is of another series of ours."""
         return self.settling.is_listed(market_id) and market_id not in self._rates
+
+
+def _stand_in(ticker: Ticker) -> MarketId:
+    """What a market is booked under whose id was not told: its ticker, which no id equals."""
+    return MarketId(fold_ticker(ticker))

@@ -77,6 +77,11 @@ class Observer:
         self._subscribe_ns = _NEVER_NS
         self._subscribed_ns = 0
 
+    @property
+    def effects(self) -> list[m.Effect]:
+        """Those of the newest event."""
+        return self._effects
+
     def receive(self, event: m.Event, now_ns: int) -> list[m.Effect]:
         """Take one event in. The effects to carry out, in order; no request among them writes."""
         self._effects = []

@@ -251,6 +251,12 @@ class OwnOrder(Standing):
         self.last_write_ns = begun_ns
         self.move(Fact.UNLISTED, begun_ns)
 
+    def counted_elsewhere(self, now_ns: int) -> None:
+        """The answer to its create shows an order that was found resting meanwhile, and is counted
+        as that one."""
+        self.last_write_ns = now_ns
+        self.move(Fact.ENDED if self.order_id is None else Fact.UNLISTED, now_ns)
+
     def fills_shown(self, shown: model.Order) -> None:
         """An answer to another write of ours shows this order: its fills count."""
         filled = Qty(max(0, shown.filled_qty - self.carried))

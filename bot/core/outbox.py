@@ -18,6 +18,8 @@ from bot.core.messages import (
     Key,
     Noted,
     ReadBook,
+    ReadOrder,
+    ReadSeries,
     Refused,
     Replied,
     Request,
@@ -31,7 +33,7 @@ from bot.core.settings import BudgetSettings, KeySettings
 from bot.core.spend import Lane, Purse
 from venue.wire.errors import CODES, Advice, Code, Culprit, row_for
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.names import OrderId
+from venue.wire.names import OrderId, is_order_id, is_path_segment
 
 KEY_STOP_NS: Final = 10 * NS_PER_SECOND
 """After a 401 or 403 nothing leaves for so long; then one request asks whether the key works."""
@@ -264,9 +266,13 @@ class Outbox:
     def _refused(
         self, pending: Pending, answer: Refused, retry_after_ns: int | None, now_ns: int
     ) -> None:
+        is_unfit = answer.status == 0 and not _is_fit(pending.request)
         name = answer.code or (f"http_{answer.status}" if answer.status else "not_connected")
+        name = "unfit_id" if is_unfit else name
         if name in self.refused or len(self.refused) < _REFUSED_NAMES_MAX:
             self.refused[name] = self.refused.get(name, 0) + 1
+        if is_unfit:
+            return  # it never left, whatever the venue does: nobody else is to wait for it
         credential = self._credentials[pending.key]
         if answer.status == 0:
             credential.purse.unserved(retry_after_ns, now_ns)
@@ -322,6 +328,15 @@ def _joined(purse: Purse | None, budget: BudgetSettings) -> _Credential:
     if purse is None:
         return _Credential(Purse(budget, 0), 0)
     return _Credential(purse, purse.join())
+
+
+def _is_fit(request: Request) -> bool:
+    """Whether the id that a request names may stand in a path: with another one it never leaves."""
+    if isinstance(request, AmendResting | CancelResting | ReadOrder):
+        return is_order_id(request.order_id)
+    if isinstance(request, ReadSeries):
+        return is_path_segment(request.series_ticker)
+    return not isinstance(request, ReadBook) or is_path_segment(request.market_id)
 
 
 def kind_of(request: Request) -> str:

@@ -13,12 +13,14 @@ to is kept until it is over and all of them lie below the floor.
 Source: design, laws 3 and 4; reliability, rows 52-58, B9; silences S4, S5, S16, S22.
 """
 
+import math
 from bisect import bisect_right
 from collections.abc import Collection, Mapping
 from typing import Final
 
 import msgspec
 
+from bot.core.sane import QTY_MAX
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND, to_ns
 from venue.wire.money import (
@@ -33,7 +35,7 @@ from venue.wire.money import (
     fee_units,
     notional,
 )
-from venue.wire.names import MarketId, OrderId, Ticker
+from venue.wire.names import MarketId, OrderId, Ticker, fold_ticker
 
 FILL_IDS_KEPT: Final = 1_000
 """Newest fills whose ids are kept after a `trim`, however old: a page of the list."""
@@ -66,29 +68,39 @@ class OrderTally(msgspec.Struct):
     over: bool = False
 
 
+class _Sums(msgspec.Struct):
+    """What fills and payouts come to."""
+
+    cash_cents: int = 0
+    fees_cents: int = 0
+    fills: int = 0
+
+    def add(self, other: "_Sums", sign: int = 1) -> None:
+        """Count the other ones in, or with a sign of -1 out again."""
+        self.cash_cents += sign * other.cash_cents
+        self.fees_cents += sign * other.fees_cents
+        self.fills += sign * other.fills
+
+
 class _Market(msgspec.Struct):
-    """One market: its fee rates once listed, shares by outcome, and `winner` once it settled."""
+    """One market: its fee rates once listed, shares by outcome, and `winner` once it settled.
+
+    event_ticker: folded, as in every key here, for case means nothing. sums: its part of those of
+    its event, so that it can be found to belong to another one.
+    """
 
     event_ticker: Ticker
     rates: tuple[FeeRate, FeeRate] | None = None  # maker's and taker's
     yes: int = 0
     no: int = 0
     winner: Outcome | None = None
+    sums: _Sums = msgspec.field(default_factory=_Sums)
 
 
-class _Event(msgspec.Struct):
+class _Event(_Sums):
     """What the fills and payouts of one event come to. ours: some market of it was listed here."""
 
-    cash_cents: int = 0
-    fees_cents: int = 0
-    fills: int = 0
     ours: bool = False
-
-    def add(self, other: "_Event") -> None:
-        """Count the other one in."""
-        self.cash_cents += other.cash_cents
-        self.fees_cents += other.fees_cents
-        self.fills += other.fills
 
 
 class Portfolio:
@@ -123,12 +135,39 @@ class Portfolio:
     def list_market(
         self, market_id: MarketId, event_ticker: Ticker, maker: FeeRate, taker: FeeRate
     ) -> None:
-        """Make a market and its fee rates known; again with other rates is from now on."""
-        market = self._markets.get(market_id)
-        if market is None:
-            market = self._markets[market_id] = _Market(event_ticker)
+        """Make a market and its fee rates known; again with other rates is from now on.
+
+        What was booked of it under another event, or under none, is of this event. The first word
+        stands: a market that is listed stays where it is until its event is forgotten.
+        """
+        market = self._market(market_id, event_ticker)
+        if market.rates is None:
+            self._move_to(market, fold_ticker(event_ticker))
         market.rates = maker, taker
         self._event(market.event_ticker).ours = True
+
+    def same_market(self, stand_in: MarketId, market_id: MarketId) -> None:
+        """What was booked under the first id is of the second one, which is listed."""
+        before = self._markets.pop(stand_in, None)
+        if before is None:
+            return
+        market = self._markets[market_id]
+        self._move_to(before, market.event_ticker)
+        market.sums.add(before.sums)
+        self._move_shares(market, Outcome.YES, before.yes)
+        self._move_shares(market, Outcome.NO, before.no)
+
+    def _market(self, market_id: MarketId, event_ticker: Ticker) -> _Market:
+        market = self._markets.get(market_id)
+        if market is None:
+            market = self._markets[market_id] = _Market(fold_ticker(event_ticker))
+        return market
+
+    def _move_to(self, market: _Market, event_ticker: Ticker) -> None:
+        if market.event_ticker != event_ticker:
+            self._event(market.event_ticker).add(market.sums, -1)
+            self._event(event_ticker).add(market.sums)
+            market.event_ticker = event_ticker
 
     def _event(self, event_ticker: Ticker) -> _Event:
         event = self._events.get(event_ticker)
@@ -150,8 +189,9 @@ class Portfolio:
 
         Cash is reckoned in `outcome_price`. A fill without a fee is charged by the formula, one
         running sum per order, at the rate of its role, or at the dearer one if that is not shown.
-        Raises UnbookableFill, and books nothing, for an outcome, side, time or price it cannot
-        read, or a missing fee on a market that was never listed.
+        Raises UnbookableFill, and books nothing, for an outcome, side, time, price, size or fee it
+        cannot read, or a missing fee on a market that was never listed. A fee lies between minus
+        the notional, given back, and a dollar a share.
         """
         created_ns = _created_ns(fill)
         if fill.fill_id in self._booked or self._is_below_floor(created_ns):
@@ -160,15 +200,11 @@ class Portfolio:
             outcome, side = Outcome(fill.outcome.value), Side(fill.side.value)
         except ValueError as fault:
             raise UnbookableFill(f"fill {fill.fill_id}: {fault}") from None
-        if not 0 <= fill.outcome_price <= PAYOUT_CENTS or fill.qty < 1:
-            raise UnbookableFill(
-                f"fill {fill.fill_id}: {fill.qty} shares at {fill.outcome_price} cents"
-            )
+        _check_amounts(fill)
         market = self._markets.get(fill.market_id)
         if fill.fee_cents is None and (market is None or market.rates is None):
             raise UnbookableFill(f"fill {fill.fill_id}: no fee, and its market is not listed")
-        if market is None:
-            market = self._markets[fill.market_id] = _Market(fill.event_ticker)
+        market = self._market(fill.market_id, fill.event_ticker)
         tally = self._tallies.setdefault(fill.order_id, OrderTally())
         fee_cents = _fee_of(fill, market, tally)
         sign = 1 if side is Side.BUY else -1
@@ -178,23 +214,21 @@ class Portfolio:
         tally.newest_ns = max(tally.newest_ns, created_ns)
         self._fees_cents += fee_cents
         self._fill_count += 1
-        event = self._event(market.event_ticker)
-        event.fees_cents += fee_cents
-        event.fills += 1
         self._booked[fill.fill_id] = created_ns
-        self._move_cash(market, cash_cents)
+        self._count(market, _Sums(cash_cents, fee_cents, 1))
         self._move_shares(market, outcome, sign * fill.qty)
         return True
 
-    def _move_cash(self, market: _Market, cents: int) -> None:
-        self._event(market.event_ticker).cash_cents += cents
-        self._cash_cents += cents
+    def _count(self, market: _Market, sums: _Sums) -> None:
+        market.sums.add(sums)
+        self._event(market.event_ticker).add(sums)
+        self._cash_cents += sums.cash_cents
 
     def _move_shares(self, market: _Market, outcome: Outcome, shares: int) -> None:
         """Shares of a settled market turn into their payout at once, late fills included."""
         if market.winner is not None:
             if outcome is market.winner:
-                self._move_cash(market, PAYOUT_CENTS * shares)
+                self._count(market, _Sums(PAYOUT_CENTS * shares))
         elif outcome is Outcome.YES:
             market.yes += shares
         else:
@@ -212,7 +246,7 @@ class Portfolio:
         winning = market.yes if winner is Outcome.YES else market.no
         market.yes = market.no = 0
         market.winner = winner
-        self._move_cash(market, PAYOUT_CENTS * winning)
+        self._count(market, _Sums(PAYOUT_CENTS * winning))
         return Cents(PAYOUT_CENTS * winning)
 
     def write_off(self, market_id: MarketId) -> None:
@@ -224,6 +258,7 @@ class Portfolio:
 
     def forget_event(self, event_ticker: Ticker) -> None:
         """Drop the markets of an event of which nothing is held any more; its sums stay counted."""
+        event_ticker = fold_ticker(event_ticker)
         event = self._events.pop(event_ticker, None)
         if event is not None and event.ours:
             self._gone.add(event)
@@ -312,7 +347,7 @@ class Portfolio:
 
     def event_cash_cents(self, event_ticker: Ticker) -> Cents:
         """Net cash flow of an event's fills and payouts, fees included."""
-        event = self._events.get(event_ticker)
+        event = self._events.get(fold_ticker(event_ticker))
         return Cents(0 if event is None else event.cash_cents)
 
     def _own(self) -> _Event:
@@ -362,8 +397,8 @@ class Portfolio:
     def value_cents(self, marks: Mapping[MarketId, float]) -> Cents:
         """What the shares held of markets listed here are worth, each rounded to the cent.
 
-        marks: YES value per share, cents 0..100. Where a mark is missing, pairs of YES and NO
-        count at the dollar they pay for certain, and what is left over at nothing.
+        marks: YES value per share, cents 0..100. Where a mark is missing or no finite number, pairs
+        of YES and NO count at the dollar they pay for certain, and what is left over at nothing.
         """
         return Cents(
             sum(
@@ -385,6 +420,21 @@ def _created_ns(fill: model.Fill) -> int:
         raise UnbookableFill(f"fill {fill.fill_id}: {fault}") from None
 
 
+def _check_amounts(fill: model.Fill) -> None:
+    """Raises UnbookableFill for a price, a size or a fee that no trade can have had.
+
+    What a fee says goes straight into the cash that the loss limit counts: a large one given back
+    would pay for any loss.
+    """
+    price, qty, fee_cents = fill.outcome_price, fill.qty, fill.fee_cents
+    if not (0 <= price <= PAYOUT_CENTS and 1 <= qty <= QTY_MAX):
+        raise UnbookableFill(f"fill {fill.fill_id}: {qty} shares at {price} cents")
+    if fee_cents is not None and not -notional(price, qty) <= fee_cents <= PAYOUT_CENTS * qty:
+        raise UnbookableFill(
+            f"fill {fill.fill_id}: a fee of {fee_cents} cents for {qty} shares at {price} cents"
+        )
+
+
 def _fee_of(fill: model.Fill, market: _Market, tally: OrderTally) -> int:
     """The fee of a fill. Missing fees of an order add up to one rounding of their sum (S16), and
     only they are in that sum, so that the order in which fills are booked does not matter."""
@@ -403,6 +453,6 @@ def _fee_of(fill: model.Fill, market: _Market, tally: OrderTally) -> int:
 
 
 def _worth(market: _Market, mark: float | None) -> int:
-    if mark is None:
+    if mark is None or not math.isfinite(mark):
         return PAYOUT_CENTS * max(0, min(market.yes, market.no))
     return PAYOUT_CENTS * market.no + round((market.yes - market.no) * mark)

@@ -7,7 +7,9 @@ A strategy that raises or returns nonsense has its event pulled; the other event
 Source: design, The bot, items 2-5; reliability, FEED_OK, rows 7, 9, 32, 39-48, 77, B3, B4.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from bot.core import messages as m
 from bot.core.accountrisk import AccountRisk
@@ -17,6 +19,7 @@ from bot.core.cutting import Cut, Cutter
 from bot.core.desk import NEVER_NS, Desk
 from bot.core.ending import all_two_sided, departing
 from bot.core.ledgers import Ledgers
+from bot.core.listed import refuse_claimed, spelled
 from bot.core.order import OwnOrder
 from bot.core.outbox import Outbox
 from bot.core.risk import (
@@ -30,6 +33,7 @@ from bot.core.risk import (
 from bot.core.room import Ladder, Rung, implied_view
 from bot.core.scoring import Scoring
 from bot.core.settings import TraderSettings
+from bot.core.shelf import keep_newest
 from bot.core.strategy import Resting, Strategy, Take
 from bot.core.supervision import Supervision
 from bot.core.taking import leaving
@@ -43,6 +47,9 @@ from venue.wire.requests import Amend
 _NEVER_RESTS = (model.ShownTimeInForce.IOC, model.ShownTimeInForce.FOK)
 _FUNDS_PARK_NS = 60 * NS_PER_SECOND
 """How long a side refused for want of funds waits at most: money may come from outside."""
+
+_PROJECTS_MAX: Final = 100
+"""Companies whose implied values are kept; a series has one."""
 
 
 class Quoting:
@@ -66,7 +73,7 @@ class Quoting:
         self._out = out
         self.ladders: list[Ladder] = []
         self._rungs: dict[MarketId, Rung] = {}
-        self._implied: dict[ProjectId, m.ImpliedValueSeen] = {}
+        self._implied: OrderedDict[ProjectId, m.ImpliedValueSeen] = OrderedDict()
         self.channel = Channel(settings.trust, self.ladders, self._rungs, out)
         self.scoring = Scoring(desk, ledgers, self.channel, self.ladders, self._rungs, out)
         self._exposures: dict[str, Exposure] = {}
@@ -95,11 +102,12 @@ class Quoting:
         """Merge a read of the series: new events and rungs come in, states change."""
         known = {ladder.event.event_ticker: ladder for ladder in self.ladders}
         believed_from_ns = begun_ns - self._settings.trust.read_lag_ns
-        for event in events:
+        for event in map(spelled, events):
             ladder = known.get(event.event_ticker)
             if ladder is None and event.status is model.EventStatus.SETTLED:
                 continue  # it has come and gone without us, or has been forgotten
             try:
+                refuse_claimed(event, self._rungs)
                 if ladder is None:
                     ladder = Ladder(event, self._settings, self._make_strategy())
                     ladder.began_ns = self.began_ns
@@ -164,7 +172,7 @@ class Quoting:
         if isinstance(event, m.ImpliedValueSeen):
             last = self._implied.get(event.project_id)
             if last is None or event.ts_ns >= last.ts_ns:
-                self._implied[event.project_id] = event
+                keep_newest(self._implied, event.project_id, event, _PROJECTS_MAX)
                 for ladder in self.ladders:
                     ladder.dirty |= ladder.event.project_id == event.project_id
             return False
@@ -288,8 +296,7 @@ class Quoting:
 
         Kept, and brought up to date rung by rung; not to be changed by the caller.
         """
-        ticker = ladder.event.event_ticker
-        exposure = self._exposures.get(ticker)
+        exposure = self._exposures.get(ticker := ladder.event.event_ticker)
         if exposure is not None and not ladder.unweighed:
             return exposure
         ladder.unweighed = False

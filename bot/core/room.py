@@ -16,6 +16,7 @@ from bot.core.distribution import Alarm, Implied, alarms, implied_distribution
 from bot.core.ladder import Fair, FairCurve, RungInput
 from bot.core.learning import Learner
 from bot.core.ledgers import Ledgers
+from bot.core.listed import unlisted
 from bot.core.newsguard import NewsGuard
 from bot.core.rung import PARK_MIN_NS, Rung
 from bot.core.settings import TraderSettings
@@ -162,7 +163,7 @@ class Ladder:
         known = {rung.market_id: rung for rung in self.rungs}
         new: list[Rung] = []
         repriced: list[Rung] = []
-        for market in event.markets:
+        for market in (*event.markets, *unlisted(known, event)):
             rung = known.get(market.market_id)
             if rung is None:
                 rung = Rung(market, self)
@@ -178,7 +179,7 @@ class Ladder:
             self.resolution_ns = resolution_ns
             self.stage_until_ns = 0
         if new:
-            self.rungs = [known[market.market_id] for market in event.markets]
+            self.rungs = list(known.values())
             self.curve = self._fresh_curve()
             self._forget_views()
             self.dirty = True

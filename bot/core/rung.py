@@ -8,8 +8,7 @@ Source: design, The bot, items 2-5; reliability, FEED_OK, rows 32, 38-48; silenc
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from bot.core import messages as m
 from bot.core.book import Book, shrunk
@@ -25,6 +24,7 @@ from bot.core.risk import Live, RungTerms
 from bot.core.settings import TrustSettings
 from bot.core.steady import Steady
 from bot.core.strategy import Levels, Quote
+from bot.core.strike import strike_dollars
 from bot.core.tag import Tag, tag_of
 from bot.core.wishes import FreeShares, WantCreate, Wish
 from venue.wire import instant, model
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 PARK_MIN_NS = 2 * NS_PER_SECOND
 _PAUSE_ALLOWED_NS = NS_PER_SECOND
 _UNSETTLED_MAX_NS = NS_PER_SECOND
+_STAMP_AHEAD_NS = NS_PER_SECOND
+"""A stamp of the venue's that is ahead of its clock by more, as far as that is known, is none."""
+
 _DENIED_NS = NS_PER_SECOND
 """What a limit denied is asked for again this late, at the latest."""
 
@@ -52,7 +55,8 @@ class Rung:
     something happened that may change `blocked`. weighed: the exposure of its event counts
     `counted` for it, and that is what is live; `held` is what it counts as held. `_others`: the
     book without our own, until the book or our orders change; `_mine`: our own size by price,
-    until our orders change.
+    until our orders change. `_ahead_ns`: how far the venue's clock is ahead of ours at least, by
+    what has come.
     """
 
     def __init__(self, market: model.Market, ladder: "Ladder") -> None:
@@ -103,6 +107,7 @@ class Rung:
         self._mine: tuple[dict[Price, Qty], dict[Price, Qty]] | None = None
         self._settled_others: tuple[Levels, Levels] = ((), ())
         self._own_change_ns = 0
+        self._ahead_ns = 0
         self._unsettled_ns: int | None = None
         self._depth_ns: int | None = None
         self._emptied_until_ns = 0
@@ -227,12 +232,17 @@ class Rung:
         """Whether a book read by REST is the one believed; that confirms it.
 
         One captured well before the newest print says nothing: the feed behind it stands still.
+        One that does not tell when it was captured confirms nothing either.
         """
         bids = tuple((level.price, level.size) for level in shown.bids)
         asks = tuple((level.price, level.size) for level in shown.asks)
         if not self.book.known or (bids, asks) != (self.book.bids, self.book.asks):
             return False
-        if not self.book.leads(instant.to_ns(shown.as_of)):
+        try:
+            as_of_ns = instant.to_ns(shown.as_of)
+        except ValueError:
+            return False
+        if not self.book.leads(as_of_ns):
             self.book.confirm(now_ns)
             self._confirmed(now_ns)
         return True
@@ -371,9 +381,25 @@ class Rung:
         self, shown: model.Order, venue_ns: int, own: Sequence[OwnOrder], now_ns: int
     ) -> None:
         """An answer to a write showed an order of ours as of this instant of the venue's."""
+        venue_ns = self._not_ahead(venue_ns, now_ns)
         self._own_change_ns = max(self._own_change_ns, venue_ns)
         self.news = True
         self.queues.wrote(shown, venue_ns, own, now_ns)
+
+    def _not_ahead(self, venue_ns: int, now_ns: int) -> int:
+        """A stamp of the venue's, or its time now by all we know where the stamp lies beyond.
+
+        Every book would be older than a stamp far ahead, and the view would lag for as long as that
+        stands. The clocks need not agree: how far theirs is ahead of ours is seen in what came.
+        """
+        book, ahead_ns = self.book, self._ahead_ns
+        if book.ts_ns is not None and book.confirmed_ns is not None:
+            ahead_ns = max(ahead_ns, book.ts_ns - book.confirmed_ns)
+        if book.last_print_ts_ns is not None and book.last_print_seen_ns is not None:
+            ahead_ns = max(ahead_ns, book.last_print_ts_ns - book.last_print_seen_ns)
+        self._ahead_ns = ahead_ns
+        latest_ns = now_ns + ahead_ns
+        return venue_ns if venue_ns <= latest_ns + _STAMP_AHEAD_NS else latest_ns
 
     # --- what is wanted ---------------------------------------------------------------------------
 
@@ -456,22 +482,3 @@ def _by_price(own: Iterable[OwnOrder]) -> tuple[dict[Price, Qty], dict[Price, Qt
         for level in order.levels:
             mine[level] = Qty(mine.get(level, 0) + left)
     return bids, asks
-
-
-_UNITS: Final = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-
-
-def strike_dollars(text: str | None, unit: str | None) -> float | None:
-    """A strike in the unit of the implied value, for fitting a curve only; None without a strike.
-
-    text: a decimal. unit: a free text such as `USD billions`; a size word in it scales the strike.
-    """
-    if text is None:
-        return None
-    try:
-        strike = Decimal(text)
-    except InvalidOperation:
-        return None
-    words = (unit or "").lower()
-    scale = next((factor for word, factor in _UNITS.items() if word in words), 1)
-    return float(strike * scale)

@@ -9,6 +9,7 @@ B5.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from bot.core import messages as m
 from bot.core.desk import Desk
@@ -32,6 +33,9 @@ from venue.wire.requests import Amend, QtyOrder, TimeInForce
 
 _VENUE_PARK_NS = 5 * NS_PER_SECOND
 """A venue that takes no writes is asked with one request this often (row 31)."""
+
+REFUSED_BEFORE: Final = "the venue has refused just this, and is not asked again"
+"""What keeps a create from leaving that was refused as something that cannot succeed."""
 
 
 class Sending:
@@ -107,6 +111,22 @@ class Sending:
                 continue
             if parked or not self._cancel(rung, wish.order, wish.why, now_ns):
                 return
+            if self._cancels_parked:
+                self._parked_until_ns = now_ns + _VENUE_PARK_NS
+                return
+
+    def cancel_all(self, now_ns: int) -> None:
+        """Send the cancels of all that may rest, straight from the desk: no plan has to hold, and
+        no rung has to claim them."""
+        parked = self._cancels_parked and self._parked(now_ns)
+        for own in self._desk.all_live():
+            own.doomed = True
+        for own in list(self._desk.all_live()):
+            if parked or not own.is_free or own.due_ns > now_ns:
+                continue
+            if not self._desk.send_cancel(own, own.why, now_ns):
+                return
+            self._quoting.orders_changed(own.market_id)
             if self._cancels_parked:
                 self._parked_until_ns = now_ns + _VENUE_PARK_NS
                 return
@@ -238,15 +258,7 @@ class Sending:
         elif qty < 1:
             return _denied(rung, wish)
         self._orders_made += 1
-        order = QtyOrder(
-            rung.market_id,
-            wish.outcome,
-            wish.own_side,
-            canonical(wish.outcome, wish.price),
-            Qty(qty),
-            wish.time_in_force,
-            ClientOrderId(f"{self.nonce}-{self._orders_made}"),
-        )
+        order = _order(rung, wish, qty, f"{self.nonce}-{self._orders_made}")
         request = m.Create(order, codec.encode_new_order(order), False)
         own = OwnOrder.first_sent(order, request.body, now_ns, wish.why)
         own.tag = rung.tag(wish.side, wish.price, wish.why)
@@ -309,8 +321,24 @@ class Sending:
         if rung.side_parked(wish.side, now_ns):
             left_ns = rung.side_parked_until_ns[wish.side] - now_ns
             return f"refused of late: asked again in {left_ns / NS_PER_SECOND:.1f} s"
-        _, limit = self._allowed(rung, wish, now_ns)
-        return f"no room left: {limit}" if limit else ""
+        qty, limit = self._allowed(rung, wish, now_ns)
+        if limit:
+            return f"no room left: {limit}"
+        refused = self._desk.was_refused(_order(rung, wish, qty, ""))
+        return REFUSED_BEFORE if refused else ""
+
+
+def _order(rung: Rung, wish: WantCreate, qty: int, name: str) -> QtyOrder:
+    """The order that a create of this wish makes."""
+    return QtyOrder(
+        rung.market_id,
+        wish.outcome,
+        wish.own_side,
+        canonical(wish.outcome, wish.price),
+        Qty(qty),
+        wish.time_in_force,
+        ClientOrderId(name),
+    )
 
 
 def _denied(rung: Rung, wish: Wish) -> bool:

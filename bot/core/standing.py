@@ -128,6 +128,11 @@ class Standing:
         return self.known.remaining
 
     @property
+    def is_stranger(self) -> bool:
+        """Whether it was found resting, and no create of ours is known to be its own."""
+        return self.inherited and not self.client_order_id
+
+    @property
     def is_take(self) -> bool:
         """Whether it trades at once or not at all: what of it does not fill never rests."""
         return self.time_in_force is not TimeInForce.GTC
@@ -180,6 +185,12 @@ class Standing:
         if self.amend is not None and self.amend.qty is not None:
             return Qty(max(unfilled - 1, 0) + self.amend.qty)
         return unfilled
+
+    def may_have_filled(self, shown_qty: Qty) -> bool:
+        """Whether its id may show so many shares filled: no more than it was ever asked for. What
+        an earlier run asked for is not known."""
+        most = max(self.filled + self.may_fill, self.known.size, self.intended)
+        return self.inherited or shown_qty - self.carried <= most
 
     @property
     def levels(self) -> tuple[Price, ...]:

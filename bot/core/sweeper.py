@@ -20,7 +20,7 @@ from venue.wire import model
 from venue.wire.errors import Advice, Code, Culprit, Sequenced, row_for
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Qty
-from venue.wire.names import OrderId, Ticker
+from venue.wire.names import OrderId, Ticker, is_order_id
 
 _PAGES_MAX = 1_000
 """A list longer than this is a failed read (row 37)."""
@@ -40,6 +40,9 @@ _REPEAT_MAX_NS = 5 * NS_PER_SECOND
 
 _UNREACHED_NS = NS_PER_SECOND // 2
 """After a request that could not leave this host nothing leaves for so long."""
+
+_NEVER_NS = 2**62
+"""A due time that does not come."""
 
 _STARVED_NS = 20 * NS_PER_MS
 _WINDOW_MIN = 4
@@ -199,7 +202,7 @@ class Sweeper:
         order_id = self._pending.pop(event.request_id)
         self._purse.answered(event.tokens_left, self._now_ns)
         answer = event.answer
-        if isinstance(answer, m.Refused):
+        if isinstance(answer, m.Refused) and (order_id is None or is_order_id(order_id)):
             self._paced(answer, event.retry_after_ns)
         elif isinstance(answer, m.Done):
             self._purse.eased(self._now_ns)
@@ -313,7 +316,8 @@ class Sweeper:
             return
         target.why = answer.code or f"{answer.status} {answer.message}".strip()
         if answer.status == 0:
-            target.due_ns = self._now_ns
+            # An id that fits into no path is never sent: the order is among what is left over.
+            target.due_ns = self._now_ns if is_order_id(order_id) else _NEVER_NS
             return
         row = row_for(answer.status, answer.code)
         if row.advice in (Advice.ENDED, Advice.LOOK_AGAIN):

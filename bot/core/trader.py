@@ -18,7 +18,7 @@ from bot.core.account import Account, Kind, Walk
 from bot.core.accountrisk import AccountRisk
 from bot.core.candidate import Candidate
 from bot.core.custody import READ_AGAIN_NS, Custody
-from bot.core.desk import Desk
+from bot.core.desk import NEVER_NS, Desk
 from bot.core.ending import is_flat
 from bot.core.guard import Gate, Guard
 from bot.core.hints import Hints
@@ -30,12 +30,13 @@ from bot.core.picture import draw
 from bot.core.quoting import Quoting
 from bot.core.reconfigure import Reconfiguration, Remake
 from bot.core.report import Phase, Report
-from bot.core.room import PARK_MIN_NS
+from bot.core.room import PARK_MIN_NS, Rung
 from bot.core.sending import Sending
 from bot.core.settings import TraderSettings
 from bot.core.sharing import LOOK_AGAIN_NS
 from bot.core.spend import Lane, Purse
 from bot.core.strategy import Strategy
+from bot.core.wishes import Wish
 from venue.wire.errors import Advice, Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Qty
@@ -45,6 +46,8 @@ _BEAT_NS = 100 * NS_PER_MS
 """A Beat comes at least this often: staleness is noticed without an event."""
 
 _OVERDUE_NS = 10 * NS_PER_MS
+_KEYS_REFUSED = ("key_refused", "read_key_refused")
+_BLOCKING = ("account_unread", "foreign_orders", "journal_failed", *_KEYS_REFUSED)
 
 
 class Trader:
@@ -129,6 +132,11 @@ class Trader:
             self.quoting.channel.paused_for(gap_ns, self._now_ns)
             self._stirred = True
         self._dispatch(event)
+        return self.out.effects
+
+    @property
+    def effects(self) -> list[m.Effect]:
+        """Those of the newest event, also where taking it in has failed half-way."""
         return self.out.effects
 
     def report(self, now_ns: int) -> Report:
@@ -253,6 +261,8 @@ class Trader:
         if self.phase in (Phase.STOPPING, Phase.STOPPED):
             return
         self.phase = Phase.STOPPING
+        for ladder in self.quoting.ladders:
+            ladder.want({}, pulled=True)
         self.out.note("info", "stopping", reason=reason)
 
     # --- answers ----------------------------------------------------------------------------------
@@ -264,7 +274,8 @@ class Trader:
             return
         request = pending.request
         if pending.own is not None:
-            self._order_answered(pending, pending.own, event.answer)
+            answer = self.desk.credible(pending, event.answer)
+            self._order_answered(pending, pending.own, answer)
         elif isinstance(request, m.ReadBook):
             self.quoting.channel.book_read(request.market_id, event.answer, self._now_ns)
         elif not isinstance(request, m.Create | m.AmendResting | m.CancelResting):
@@ -290,6 +301,7 @@ class Trader:
         if row is None or isinstance(pending.request, m.ReadOrder):
             return
         assert isinstance(answer, m.Refused)
+        create = pending.request if isinstance(pending.request, m.Create) else None
         if row.advice is Advice.PARK_VENUE:
             self._sending.venue_refuses(answer.code, self._now_ns)
         elif row.advice is Advice.PARK_MARKET:
@@ -301,9 +313,10 @@ class Trader:
             self.quoting.park_for_funds(own, answer.code, self._now_ns)
             self._account.hasten(Kind.BALANCE, self._now_ns)
             self._account.hasten(Kind.POSITIONS, self._now_ns)
-        elif row.advice is Advice.FIX and not _sent_before(pending.request):
+        elif row.advice is Advice.FIX and not (create is not None and create.again):
+            # The refusal of a create sent again speaks of that sending alone (row 23).
             self.out.note("error", "request_refused", code=answer.code, message=answer.message)
-            asked = pending.request.order.qty if isinstance(pending.request, m.Create) else Qty(0)
+            asked = create.order.qty if create is not None else Qty(0)
             if answer.code == Code.INVALID_QTY and asked > 1:
                 self.quoting.too_large(own.market_id, asked)
                 return
@@ -371,14 +384,13 @@ class Trader:
             self._start_up()
         self._trip()
         self._rest_when_flat()
-        may_quote = self.phase is Phase.QUOTING and not self._blocked()
+        self._custody.watch(self._now_ns)
+        may_quote = self.phase is Phase.QUOTING and not self._blocking()
         both_sides = may_quote and not self.quoting.flattening
         self.reconfiguration.judge(self._now_ns, quoting=both_sides)
         if self.phase in (Phase.STOPPING, Phase.LATCHED):
-            for own in self.desk.all_live():
-                own.doomed = True
-        self._sending.pull_growth()
-        wishes, again_ns = self.quoting.decide(may_quote, self._now_ns)
+            self._sending.cancel_all(self._now_ns)
+        wishes, again_ns = self._decided(may_quote=may_quote)
         self.out.probe_key(self._now_ns)
         self._sending.cancel(wishes, self._now_ns)
         self.desk.recover(self._now_ns)
@@ -393,7 +405,8 @@ class Trader:
         if self.first_two_sided_ns is None and self.quoting.all_two_sided():
             self.first_two_sided_ns = self._now_ns
             self.out.note("info", "two_sided_everywhere")
-        self.quoting.weigh()
+        if self.phase is not Phase.STOPPING:
+            self.quoting.weigh()
         if self.phase is Phase.LATCHED:
             self.guard.verify_flat(self._custody, self._now_ns)
         if self.phase is Phase.STOPPING and self._custody.drained(self._now_ns):
@@ -405,6 +418,15 @@ class Trader:
         # What is not carried out yet is tried anew at the first occasion.
         calm = self.phase in (Phase.QUOTING, Phase.PAUSED) and not self.out.findings
         self._stirred = not calm or bool(wishes)
+
+    def _decided(self, *, may_quote: bool) -> tuple[Sequence[tuple[Rung, Wish]], int]:
+        """What is wished for now, and when to look again. Stopping wants no plan: whatever is wrong
+        with one must not stand in its way."""
+        if self.phase is Phase.STOPPING:
+            self.quoting.scoring.beat(self._now_ns)
+            return (), NEVER_NS
+        self._sending.pull_growth()
+        return self.quoting.decide(may_quote, self._now_ns)
 
     def _trip(self) -> None:
         """Latch once a breaker has tripped; what is on its way out is cancelled from here on."""
@@ -421,14 +443,9 @@ class Trader:
             self._wanted(Phase.PAUSED, "")
             self.out.note("info", "flat")
 
-    def _blocked(self) -> bool:
-        """Whether a finding forbids every new order."""
-        return bool(self._blocking())
-
     def _blocking(self) -> list[str]:
         """The findings that forbid every new order."""
-        blocking = ("foreign_orders", "journal_failed", "key_refused", "read_key_refused")
-        return [name for name in blocking if name in self.out.findings]
+        return [name for name in _BLOCKING if name in self.out.findings]
 
     def _doubt(self) -> None:
         """Read sooner what is in doubt: fills, orders, and who else spends on our key."""
@@ -450,12 +467,8 @@ class Trader:
             self._account.hasten(Kind.BALANCE, max(self._now_ns, last_ns + LOOK_AGAIN_NS))
 
     def _wake_ns(self, again_ns: int) -> int:
-        soonest = min(
-            again_ns,
-            self.desk.next_due_ns(),
-            self._account.next_due_ns(),
-            self._hints.next_due_ns(),
-        )
+        ours_ns = min(self.desk.next_due_ns(), self._hints.next_due_ns())
+        soonest = min(again_ns, ours_ns, self._account.next_due_ns())
         # What is overdue could not be sent just now; asking at once again would be a busy loop.
         pause_ns = NS_PER_MS if soonest > self._now_ns else _OVERDUE_NS
         return max(self._now_ns + pause_ns, min(self._now_ns + _BEAT_NS, soonest))
@@ -484,8 +497,3 @@ class Trader:
     def left_over(self) -> m.Finished:
         """What a drain that ran out of time leaves behind, for the operator."""
         return self._custody.left_over()
-
-
-def _sent_before(request: m.Request) -> bool:
-    """Whether it is a create sent again: a refusal speaks of that sending alone (row 23)."""
-    return isinstance(request, m.Create) and request.again

@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
+from bot.core import sane
 from venue.wire import codec, model, routes
 from venue.wire.errors import Sequenced, row_for
 from venue.wire.fills import decode_fills
@@ -33,17 +34,24 @@ def is_write(request: m.Request) -> bool:
     return isinstance(request, m.Create | m.AmendResting | m.CancelResting)
 
 
-def answer_of(request: m.Request, status: int, body: bytes) -> m.Answer:
+def answer_of(request: m.Request, status: int, body: bytes, *, sane_only: bool = True) -> m.Answer:
     """What a complete HTTP answer says about a request.
 
     2xx with a body of the request's own kind is Done; with any other body Unknown, for it may well
     have been carried out. Otherwise the errors table decides: what it calls unknown (500, 502,
     result_unknown, any 3xx, an unreadable 5xx) is Unknown, the rest Refused with the code, "" when
     the body gives none. A read has no effect, but is answered by the same rule.
+
+    sane_only: a body with a value that cannot be meant (`bot.core.sane`) is of no kind either, and
+    of a list nothing is believed. False is for who reckons with nothing and only cancels whatever a
+    list names: one absurd row must not keep the others from it.
     """
     if 200 <= status < 300:
         try:
-            return m.Done(_body_of(request, body))
+            shown = _body_of(request, body)
+            if sane_only:
+                sane.check(shown)
+            return m.Done(shown)
         except codec.Garbled as fault:
             return m.Unknown(f"{status} with an unreadable body: {str(fault)[:_TEXT_MAX]}")
     code, text = _error_of(body)

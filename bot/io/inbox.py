@@ -1,22 +1,34 @@
-"""What waits for the trader: everything in order of arrival, but of each market's book the newest.
+"""What waits for the trader: in order of arrival, bounded, and what no flood of frames may delay.
 
 The trader believes whole books, so an older one that was not looked at yet is worth nothing: it
-goes when the next arrives, and the wait never holds more than one book per market. Prints are kept
-up to a cap. So a trader that falls behind catches up at once instead of reading history.
+goes when the next arrives, and the wait never holds more than one book per market; which markets
+those are the feed sees to. Prints are kept up to a cap. So a trader that falls behind catches up at
+once instead of reading history.
 
-Source: design, law 6; reliability, row 44.
+What the far end can send at will must not fill the memory either: of pongs and of answers to a
+subscribe the newest waits, of frames that could not be read the last few.
+
+Of what waits together, a batch is in order of arrival. Where more waits than a batch takes, answers
+and whatever else is no word of the channel are in it first: a request to stop must not stand behind
+frames that come faster than they are looked at. So an answer may overtake a frame. Frames, and the
+opening and closing of the channel, never overtake one another; nor do all the others.
+
+Source: design, law 6; reliability, rows 44, 48.
 """
 
 import asyncio
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from typing import Final
 
 import msgspec
 
-from bot.core.messages import BookSeen, Event, ImpliedValueSeen, TradeSeen
+from bot.core import messages as m
 from venue.wire.instant import NS_PER_SECOND
 
 TRADES_MAX: Final = 10_000
+GARBLED_MAX: Final = 3
+"""Of frames that cannot be read, and of such of unknown type, so many wait: as many as it takes for
+the trader to ask for every book anew. More would tell it nothing."""
 
 _Key = int | tuple[str, str]
 
@@ -24,68 +36,118 @@ _Key = int | tuple[str, str]
 class Arrived(msgspec.Struct, frozen=True):
     """An event and when it reached this process, nanoseconds on the bot's clock."""
 
-    event: Event
+    event: m.Event
     at_ns: int
+
+
+class _Capped:
+    """The places of those that wait of a kind of which the oldest go beyond a cap."""
+
+    __slots__ = ("dropped", "most", "places")
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.places: OrderedDict[int, None] = OrderedDict()
+        self.dropped = 0
 
 
 class Inbox:
     """Not thread safe: everything happens on the event loop.
 
-    books_dropped, trades_dropped: how many were replaced or cut since the start.
+    books_dropped: books and values that were replaced by a newer one since the start.
     """
 
     def __init__(self, trades_max: int = TRADES_MAX) -> None:
-        self._waiting: OrderedDict[_Key, Arrived] = OrderedDict()
-        self._trades: OrderedDict[int, None] = OrderedDict()
-        self._trades_max = trades_max
+        self._first: deque[tuple[int, Arrived]] = deque()
+        self._frames: OrderedDict[_Key, tuple[int, Arrived]] = OrderedDict()
+        self._trades = _Capped(trades_max)
+        self._garbled = {known: _Capped(GARBLED_MAX) for known in (True, False)}
         self._count = 0
         self._filled = asyncio.Event()
         self.books_dropped = 0
-        self.trades_dropped = 0
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._first) + len(self._frames)
 
-    def put(self, event: Event, at_ns: int) -> None:
+    @property
+    def trades_dropped(self) -> int:
+        """Prints that were cut since the start."""
+        return self._trades.dropped
+
+    @property
+    def garbled_dropped(self) -> int:
+        """Tidings of frames that could not be used, cut since the start."""
+        return sum(each.dropped for each in self._garbled.values())
+
+    def put(self, event: m.Event, at_ns: int) -> None:
         """Add an event at the end; what it makes worthless goes."""
-        key = self._key(event)
-        if key in self._waiting:
-            # It takes its place at the end: an older book must not come to stand before the
-            # opening of the channel that brought the newer one.
-            del self._waiting[key]
-            self.books_dropped += 1
-        self._waiting[key] = Arrived(event, at_ns)
-        if isinstance(event, TradeSeen) and isinstance(key, int):
-            self._trades[key] = None
-            if len(self._trades) > self._trades_max:
-                oldest, _ = self._trades.popitem(last=False)
-                del self._waiting[oldest]
-                self.trades_dropped += 1
+        self._count += 1
+        placed = self._count, Arrived(event, at_ns)
+        match event:
+            case m.BookSeen():
+                self._replace(("book", event.market_id), placed)
+            case m.ImpliedValueSeen():
+                self._replace(("value", event.project_id), placed)
+            case m.TradeSeen():
+                self._add_capped(self._trades, placed)
+            case m.FrameGarbled():
+                self._add_capped(self._garbled[event.known], placed)
+            case m.FeedHeard() | m.SubscriptionAccepted() | m.SubscriptionRefused():
+                key = type(event).__name__, ""
+                self._frames.pop(key, None)
+                self._frames[key] = placed
+            case m.FeedOpened() | m.FeedClosed():
+                self._frames[self._count] = placed
+            case _:
+                self._first.append(placed)
         self._filled.set()
 
-    def _key(self, event: Event) -> _Key:
-        if isinstance(event, BookSeen):
-            return "book", event.market_id
-        if isinstance(event, ImpliedValueSeen):
-            return "value", event.project_id
-        self._count += 1
-        return self._count
+    def _replace(self, key: _Key, placed: tuple[int, Arrived]) -> None:
+        if self._frames.pop(key, None) is not None:
+            # It takes its place at the end: an older book must not come to stand before the
+            # opening of the channel that brought the newer one.
+            self.books_dropped += 1
+        self._frames[key] = placed
+
+    def _add_capped(self, kind: _Capped, placed: tuple[int, Arrived]) -> None:
+        number = placed[0]
+        self._frames[number] = placed
+        kind.places[number] = None
+        if len(kind.places) > kind.most:
+            oldest, _ = kind.places.popitem(last=False)
+            del self._frames[oldest]
+            kind.dropped += 1
 
     def take(self, most: int) -> list[Arrived]:
-        """Remove and return the first `most` events, oldest first; an empty list when none."""
-        taken: list[Arrived] = []
-        while self._waiting and len(taken) < most:
-            key, arrived = self._waiting.popitem(last=False)
+        """Remove and return up to `most` events, oldest first; an empty list when none waits.
+
+        Beyond `most` the frames are what goes on waiting.
+        """
+        taken: list[tuple[int, Arrived]] = []
+        while self._first and len(taken) < most:
+            taken.append(self._first.popleft())
+        overtakes = bool(taken)
+        while self._frames and len(taken) < most:
+            key, placed = self._frames.popitem(last=False)
             if isinstance(key, int):
-                self._trades.pop(key, None)
-            taken.append(arrived)
-        if not self._waiting:
+                self._forget(key, placed[1].event)
+            taken.append(placed)
+        if overtakes:
+            taken.sort(key=_number)
+        if not self:
             self._filled.clear()
-        return taken
+        return [arrived for _, arrived in taken]
+
+    def _forget(self, number: int, event: m.Event) -> None:
+        """Something of a kind with a cap waits no longer."""
+        if isinstance(event, m.TradeSeen):
+            del self._trades.places[number]
+        elif isinstance(event, m.FrameGarbled):
+            del self._garbled[event.known].places[number]
 
     async def wait(self, longest_ns: int) -> None:
         """Return when something is there or after `longest_ns`, whichever comes first."""
-        if self._waiting:
+        if self:
             # Give the readers a turn all the same: they must not starve behind a busy trader.
             await asyncio.sleep(0)
             return
@@ -94,3 +156,7 @@ class Inbox:
                 await self._filled.wait()
         except TimeoutError:
             return
+
+
+def _number(placed: tuple[int, Arrived]) -> int:
+    return placed[0]

@@ -31,10 +31,10 @@ class _Intent:
 class Intents:
     """Follows a journal, entry by entry.
 
-    An intent opens when its create is sent. It closes when an answer is Done, when every sending of
-    it was refused, when a read has explained it, and when a run ends with a read that shows nothing
-    left. A refusal after a sending without an answer closes nothing: the earlier one may be what
-    stands in the way. Only that of a resolved market does, for nothing rests there.
+    An intent opens when its create is sent. It closes when an answer shows its order, when every
+    sending of it was refused, when a read has explained it, and when a run ends with a read that
+    shows nothing left. A refusal after a sending without an answer closes nothing: the earlier one
+    may be what stands in the way. Only that of a resolved market does, for nothing rests there.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Intents:
         if known is None:
             return
         known.sendings -= 1
-        if isinstance(answer, m.Done) or _is_resolved(answer):
+        if _is_done(name, answer) or _is_resolved(answer):
             del self._open[name]
         elif not _is_against(answer):
             known.doubt = True
@@ -115,6 +115,13 @@ class Intents:
             self._refused[name] = None
             if len(self._refused) > _REFUSED_MAX:
                 self._refused.popitem(last=False)
+
+
+def _is_done(name: ClientOrderId, answer: m.Answer) -> bool:
+    """Whether an answer shows the order of this create, and not another one's."""
+    if not isinstance(answer, m.Done) or not isinstance(answer.body, m.OrderShown):
+        return False
+    return answer.body.order.client_order_id in (None, name)
 
 
 def _is_resolved(answer: m.Answer) -> bool:

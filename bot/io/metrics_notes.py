@@ -23,16 +23,22 @@ _NOTES: Final = {
         *("unknown_creates_found", "venue_parked"),
     ),
     "error": (
-        *("beyond_caps", "config_refused", "config_rollback_failed", "config_rolled_back"),
-        *("journal_damaged", "request_refused", "subscription_refused"),
-        *("strategy_failed", "strategy_stalled"),
+        *("answer_not_credible", "beyond_caps", "config_refused", "config_rollback_failed"),
+        *("config_rolled_back", "ended_order_rests", "journal_damaged", "request_refused"),
+        *("strategy_failed", "strategy_stalled", "subscription_refused"),
     ),
 }
 FINDINGS: Final = (
-    *("amend_qty_is_total", "cash_differs", "echo_differs", "event_unreadable", "fill_unreadable"),
-    *("fills_missing", "foreign_orders", "foreign_spend", "impossible_fact", "journal_failed"),
-    *("key_refused", "latched", "latched_not_flat", "order_missing", "order_unreadable"),
-    *("position_differs", "profit_unexplained", "read_key_refused", "silent_target"),
+    *("account_unread", "amend_qty_is_total", "cash_differs", "echo_differs", "event_unreadable"),
+    *("fill_unreadable", "fills_missing", "foreign_orders", "foreign_spend", "impossible_fact"),
+    *("journal_failed", "key_refused", "latched", "latched_not_flat", "order_missing"),
+    *(
+        "order_unreadable",
+        "position_differs",
+        "profit_unexplained",
+        "read_key_refused",
+        "silent_target",
+    ),
     *("standby_key_refused", "status_unreadable", "strangers_found", "strategy_at_fault"),
     "unknown_old",
 )

@@ -89,8 +89,11 @@ def page_source(client: httpx.AsyncClient, url: str) -> Source:
 
     async def look() -> Seen:
         try:
-            answer = await client.head(url, headers={REAPER_HEADER: "watching"}, timeout=PAGE_S)
-        except httpx.HTTPError:
+            # The client's timeout counts single reads, and a page that drips in would stop the
+            # watch; unlike a request to the venue, a look may be cancelled.
+            async with asyncio.timeout(PAGE_S):
+                answer = await client.head(url, headers={REAPER_HEADER: "watching"}, timeout=PAGE_S)
+        except (httpx.HTTPError, TimeoutError):
             return Seen(None)
         return Seen(answer.headers.get(BEAT_HEADER))
 

@@ -1,9 +1,12 @@
 """One request to the venue and exactly one answer: the only place that speaks HTTP for the bot.
 
 No cancel scope ever encloses a request: a cancelled request loses its answer and leaks its
-connection. Each one is a task of its own that only the client's own timeouts end, and `drain`
-waits for them. No redirect is followed, and nothing is retried here but a read whose kept
-connection the venue had just closed: what else may be sent again is the trader's decision.
+connection. Each one is a task of its own that only the client's own timeouts end: those of single
+reads and writes, and one deadline over them all, head and body, so that every request has its
+answer in the end. `drain` waits for them, and no longer than that.
+
+No redirect is followed, and nothing is retried here but a read whose kept connection the venue had
+just closed: what else may be sent again is the trader's decision.
 
 Source: interface, Endpoints; Authentication; reliability, rows 1-6, 16, 94, 103.
 """
@@ -19,14 +22,20 @@ import msgspec
 from bot.core import messages as m
 from bot.io.answers import answer_of, is_write, plain, retry_after_ns, tokens_left
 from bot.io.secret import Secret
+from bot.io.sockets import UNTIL_S, is_early, transport
 from venue.wire import codec, limits, names, routes
 
 TIMEOUTS: Final = httpx.Timeout(connect=2.0, read=5.0, write=2.0, pool=1.0)
 KEEPALIVE_S: Final = 4.0
 """Idle connections go before the usual server's five seconds are over (row 4)."""
 
-BODY_S_MAX: Final = 10.0
-"""A body that trickles in for longer is given up: the read timeout counts single chunks only."""
+REQUEST_S_MAX: Final = 10.0
+"""An answer that is not whole by then is given up: the read timeout counts single reads only, and a
+head or a body may trickle in for ever. Within the grace that a container has after its signal,
+together with the runner's own drain."""
+
+DRAIN_SLACK_S: Final = 0.5
+"""How much longer than one request the last of them are waited for."""
 
 BODY_BYTES_MAX: Final = 8 * 1024 * 1024
 _READS_IN_FLIGHT: Final = 16
@@ -85,7 +94,9 @@ class Rest:
 
     base_url: ends in the version segment, no trailing slash. key: for writes, and for reads unless
     `others` has one for them. requests_in_flight: most writes at once; the connections are sized to
-    it. Needs a running asyncio loop; end it with `drain`.
+    it. request_s: how long a whole request may take, in seconds above 0. sane_only: whether an
+    answer with a value that cannot be meant is unreadable, see `answer_of`. Needs a running asyncio
+    loop; end it with `drain`.
     """
 
     def __init__(
@@ -96,6 +107,8 @@ class Rest:
         *,
         others: Mapping[m.Key, Secret] | None = None,
         timeouts: httpx.Timeout = TIMEOUTS,
+        request_s: float = REQUEST_S_MAX,
+        sane_only: bool = True,
         wall_s: Callable[[], float] = time.time,
     ) -> None:
         self._base_url = base_url
@@ -105,19 +118,22 @@ class Rest:
         self._tasks: set[asyncio.Task[None]] = set()
         self._connections = requests_in_flight + _READS_IN_FLIGHT
         self._timeouts = timeouts
+        self._request_s = request_s
+        self._sane_only = sane_only
         self._starved = 0
         self._client = self._fresh_client()
 
     def _fresh_client(self) -> _Client:
+        most = httpx.Limits(
+            max_connections=self._connections,
+            max_keepalive_connections=self._connections,
+            keepalive_expiry=KEEPALIVE_S,
+        )
         http = httpx.AsyncClient(
+            transport=transport(most),
             timeout=self._timeouts,
-            limits=httpx.Limits(
-                max_connections=self._connections,
-                max_keepalive_connections=self._connections,
-                keepalive_expiry=KEEPALIVE_S,
-            ),
             follow_redirects=False,
-            # No proxy, certificate file or netrc out of the environment (row 6).
+            # No proxy and no netrc out of the environment (row 6).
             trust_env=False,
             # Asked for plain, a body cannot unpack into more than was sent.
             headers={"Accept": "application/json", "Accept-Encoding": "identity"},
@@ -179,6 +195,9 @@ class Rest:
             return Reply(m.Refused(0, "", str(fault)))
         client = self._client
         client.users += 1
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + self._request_s
+        whole = UNTIL_S.set(until_s)
         try:
             reply = await self._perform(client.http, request, call, secret)
             self._starved = 0
@@ -187,10 +206,13 @@ class Rest:
             self._starve(client, fault)
             return Reply(m.Refused(0, "", _named(fault)))
         except httpx.HTTPError as fault:
+            if loop.time() >= until_s:
+                return Reply(m.Unknown(f"an endless answer: not whole in {self._request_s:g} s"))
             return Reply(m.Unknown(_named(fault)))
         except Exception as fault:  # noqa: BLE001 - it may have been sent: only Unknown is safe
             return Reply(m.Unknown(f"fault of ours: {_named(fault)}"))
         finally:
+            UNTIL_S.reset(whole)
             await client.left()
 
     def _starve(self, client: _Client, fault: Exception) -> None:
@@ -223,24 +245,36 @@ class Rest:
                 raise
             # The kept connection was closed as it was taken (row 4); a read may be asked again.
             response = await http.send(built, stream=True)
-        give_up_s = begun_s + BODY_S_MAX
         try:
+            if is_early(response):
+                # Left behind by an earlier request, whose answer came twice; not to be read to its
+                # end, so that the connection is closed and not kept.
+                return Reply(m.Unknown("the answer was there before the request"))
             body = bytearray()
             async for chunk in response.aiter_raw():
                 body += chunk
-                if len(body) > BODY_BYTES_MAX or time.monotonic() > give_up_s:
+                if len(body) > BODY_BYTES_MAX:
                     return Reply(m.Unknown(f"{response.status_code} with an endless body"))
         finally:
             await response.aclose()
-        answer = answer_of(request, response.status_code, bytes(body))
+        status = response.status_code
+        answer = answer_of(request, status, bytes(body), sane_only=self._sane_only)
         waits = retry_after_ns(response.headers, self._wall_s())
         return Reply(answer, tokens_left(response.headers), waits)
 
-    async def drain(self) -> None:
-        """Wait for every request under way, then close the connections."""
-        while self._tasks:
-            await asyncio.wait(set(self._tasks))
+    async def drain(self) -> int:
+        """Wait for every request under way, then close the connections.
+
+        Returns how many have no answer even so: such as have not left yet, being held back for
+        longer than a request may take. They will not leave any more.
+        """
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + self._request_s + DRAIN_SLACK_S
+        while self._tasks and (left_s := until_s - loop.time()) > 0:
+            await asyncio.wait(set(self._tasks), timeout=left_s)
+        unanswered = len(self._tasks)
         await self._client.http.aclose()
+        return unanswered
 
 
 def _named(fault: Exception) -> str:

@@ -65,6 +65,11 @@ class TraderLike(Protocol):
         """Take one event in; the effects to carry out, in order."""
         ...
 
+    @property
+    def effects(self) -> list[m.Effect]:
+        """Those of the newest event, also where taking it in has failed half-way."""
+        ...
+
     def report(self, now_ns: int) -> Report:
         """The whole picture."""
         ...
@@ -228,7 +233,8 @@ class Runner:
                 tasks.start_soon(self._beside, child)
             overdue = await self._decide()
             # Replies still under way belong into the journal: a create among them may be live.
-            await self._rest.drain()
+            if unanswered := await self._rest.drain():
+                self._log.error("requests_unanswered", count=unanswered)
             for arrived in self._inbox.take(len(self._inbox)):
                 self._keep(arrived.at_ns, arrived.event)
             if not self._journal.broken:
@@ -355,7 +361,8 @@ class Runner:
             effects = self._trader.receive(event, at_ns)
         except Exception:  # noqa: BLE001 - a bug in the trader: stop it, let it cancel if it can
             self._failed("trader", type(event).__name__)
-            return
+            # It believes that these have left.
+            effects = self._trader.effects
         took_ns = time.perf_counter_ns() - began_ns
         for effect in effects:
             self._keep(at_ns, effect)

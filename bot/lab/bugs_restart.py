@@ -37,7 +37,7 @@ _started = Trader._started
 _intents_answered = Intents._answered
 _drained = Custody.drained
 _dispatch = Trader._dispatch
-_blocked = Trader._blocked
+_blocking = Trader._blocking
 
 
 def _after_the_answer(self: Intents, request_id: m.RequestId, create: m.Create) -> None:
@@ -88,13 +88,8 @@ def _deaf_to(*kinds: type[m.Event]) -> Patch:
     return Patch(Trader, "_dispatch", dispatch)
 
 
-def _among_strangers(self: Trader) -> bool:
-    found = self.out.findings.pop("foreign_orders", None)
-    try:
-        return _blocked(self)
-    finally:
-        if found is not None:
-            self.out.findings["foreign_orders"] = found
+def _among_strangers(self: Trader) -> list[str]:
+    return [name for name in _blocking(self) if name != "foreign_orders"]
 
 
 def _at_once(self: Custody, now_ns: int) -> bool:
@@ -165,7 +160,7 @@ RESTART: Final = (
         (63,),
         "Quoting goes on beside orders on the account that are not ours.",
         ("B4",),
-        (Patch(Trader, "_blocked", _among_strangers),),
+        (Patch(Trader, "_blocking", _among_strangers),),
         likely=("twin_orders",),
     ),
     Bug(

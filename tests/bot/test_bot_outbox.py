@@ -9,7 +9,7 @@ from bot.core.spend import Lane, Purse
 from tests.bot import made
 from venue.wire import codec
 from venue.wire.errors import CODES, Advice, Code
-from venue.wire.names import OrderId
+from venue.wire.names import MarketId, OrderId, Ticker
 from venue.wire.requests import Amend
 
 SECOND = 1_000_000_000
@@ -323,3 +323,33 @@ def test_a_lane_without_a_token_is_dry_at_that_instant_alone():
     assert out.is_dry(Lane.CREATE, 0)
     assert not out.is_dry(Lane.CREATE, 1)
     assert not out.is_dry(Lane.CANCEL, 0)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        m.CancelResting(OrderId("0x83")),
+        m.AmendResting(OrderId("0x83"), Amend(price=5)),
+        m.ReadOrder(OrderId("..")),
+        m.ReadBook(MarketId("a/b")),
+        m.ReadSeries(Ticker("X?"), ""),
+    ],
+    ids=lambda request: type(request).__name__,
+)
+def test_a_request_whose_id_never_leaves_lets_the_others_leave(request_):
+    out = outbox()
+    refuse(out, 0, "", request=request_)
+    assert send(out) is not None
+    assert out.refused == {"unfit_id": 1}
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [CANCEL, CREATE, m.ReadBook(MarketId("a")), m.ReadSeries(Ticker("X"), "")],
+    ids=lambda request: type(request).__name__,
+)
+def test_a_request_that_could_have_left_and_did_not_is_waited_for(request_):
+    out = outbox()
+    refuse(out, 0, "", request=request_)
+    assert send(out) is None
+    assert out.refused == {"not_connected": 1}

@@ -36,6 +36,7 @@ class FakeTrader:
         self._unanswered = 0
         self._more = asyncio.Event()
         self.left = m.Finished((), ())
+        self.effects: list[m.Effect] = []
 
     def receive(self, event: m.Event, now_ns: int) -> list[m.Effect]:
         """Take an event in."""

@@ -63,9 +63,12 @@ class Heard:
 
 @asynccontextmanager
 async def channel(
-    talk: Callable[[ServerConnection], Awaitable[None]], times: FeedTimes = PATIENT, **options
+    talk: Callable[[ServerConnection], Awaitable[None]],
+    times: FeedTimes = PATIENT,
+    heard: Heard | None = None,
+    **options,
 ) -> AsyncIterator[tuple[Feed, Heard]]:
-    heard = Heard()
+    heard = Heard() if heard is None else heard
     async with serve(talk, "127.0.0.1", 0, **options) as server:
         port = next(iter(server.sockets)).getsockname()[1]
         feed = Feed(f"ws://127.0.0.1:{port}/v1/stream", heard, times)
@@ -138,6 +141,7 @@ def test_an_implied_value_must_be_a_number_of_dollars(value):
 
 async def test_frames_arrive_as_events_in_order():
     async def talk(socket: ServerConnection) -> None:
+        await socket.recv()
         await socket.send('{"type":"subscribed","data":{"targets":1}}')
         await socket.send(BOOK)
         await socket.send(TRADE)
@@ -145,7 +149,8 @@ async def test_frames_arrive_as_events_in_order():
         await socket.send("garbage")
         await listen(socket)
 
-    async with channel(talk) as (_, heard):
+    async with channel(talk) as (feed, heard):
+        feed.subscribe(m.SubscribeTo((RUNG,), ()))
         await heard.until(m.FrameGarbled)
     assert heard.kinds() == [
         "FeedOpened",

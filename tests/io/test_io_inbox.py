@@ -1,13 +1,14 @@
-"""Claims about what waits for the trader: order, one book per market, a cap on prints."""
+"""Claims about what waits for the trader: order, what is bounded, and what no flood delays."""
 
 import asyncio
+import itertools
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core import messages as m
-from bot.io.inbox import Inbox
+from bot.io.inbox import GARBLED_MAX, Inbox
 from venue.wire.money import Price, Qty
 from venue.wire.names import MarketId
 
@@ -57,6 +58,78 @@ async def test_prints_are_kept_up_to_the_cap_and_the_oldest_go():
     assert inbox.trades_dropped == 2
 
 
+FLOODS = {
+    "garbled": lambda number: m.FrameGarbled(f"no {number}", known=True),
+    "unknown": lambda number: m.FrameGarbled(f"no {number}", known=False),
+    "pongs": lambda _: m.FeedHeard(),
+    "accepted": lambda _: m.SubscriptionAccepted(),
+    "refused": lambda number: m.SubscriptionRefused("unknown_target", f"no {number}"),
+}
+
+
+@pytest.mark.parametrize("kind", FLOODS)
+def test_whatever_the_far_end_repeats_without_end_waits_as_its_last_few(kind):
+    inbox = Inbox()
+    for number in range(10_000):
+        inbox.put(FLOODS[kind](number), number)
+        assert len(inbox) <= GARBLED_MAX
+    assert taken(inbox)[-1] == FLOODS[kind](9_999)
+    assert len(inbox) == 0
+
+
+def test_as_many_garbled_frames_wait_as_make_the_trader_ask_for_all_books_anew():
+    inbox = Inbox()
+    for number in range(10):
+        inbox.put(FLOODS["garbled"](number), number)
+        inbox.put(FLOODS["unknown"](number), number)
+    garbled = [event.reason for event in taken(inbox) if event.known]
+    assert garbled == ["no 7", "no 8", "no 9"]
+    assert inbox.garbled_dropped == 14
+
+
+def test_the_last_garbled_frame_stays_behind_the_book_that_came_before_it():
+    inbox = Inbox()
+    for number in range(5):
+        inbox.put(FLOODS["garbled"](number), number)
+    inbox.put(book("a", 5), 5)
+    inbox.put(FLOODS["garbled"](6), 6)
+    assert taken(inbox)[-2:] == [book("a", 5), FLOODS["garbled"](6)]
+
+
+def test_a_garbled_frame_counts_anew_once_it_was_taken():
+    inbox = Inbox()
+    for number in range(3 * GARBLED_MAX):
+        inbox.put(FLOODS["garbled"](number), number)
+        assert taken(inbox) == [FLOODS["garbled"](number)]
+    assert inbox.garbled_dropped == 0
+
+
+FIRST = [
+    m.StopRequested("SIGTERM"),
+    m.PauseRequested("a person"),
+    m.LatchSet("the reaper"),
+    m.JournalFailed("disk full"),
+    m.Replied(m.RequestId(1), m.Unknown("cut")),
+]
+
+
+@pytest.mark.parametrize("event", FIRST, ids=lambda event: type(event).__name__)
+def test_what_is_no_word_of_the_channel_is_in_the_next_batch_whatever_waits(event):
+    inbox = Inbox()
+    for number in range(1_000):
+        inbox.put(trade(number), number)
+    inbox.put(event, 1_000)
+    assert taken(inbox, 256) == [*map(trade, range(255)), event]
+    assert taken(inbox) == [*map(trade, range(255, 1_000))]
+
+
+def test_what_fits_into_one_batch_is_in_order_of_arrival():
+    inbox, events = Inbox(), [trade(0), FIRST[0], book("a", 2), FIRST[4], m.FeedClosed("x")]
+    for at_ns, event in enumerate(events):
+        inbox.put(event, at_ns)
+    assert taken(inbox, 5) == events
+
+
 async def test_a_batch_takes_no_more_than_asked_for():
     inbox = Inbox()
     for number in range(5):
@@ -81,21 +154,30 @@ EVENTS = st.lists(
     st.one_of(
         st.builds(book, st.sampled_from("abc"), st.integers(0, 9)),
         st.builds(trade, st.integers(0, 9)),
-        st.just(m.FeedHeard()),
+        st.just(m.FeedOpened()),
+        st.sampled_from(FIRST),
     ),
     max_size=40,
 )
 
 
+def are_in_order(arrived) -> bool:
+    """Whether each came after the one before it."""
+    return all(one.at_ns < other.at_ns for one, other in itertools.pairwise(arrived))
+
+
 @given(EVENTS, st.integers(1, 5))
-def test_what_is_taken_is_in_order_of_arrival_and_holds_the_newest_of_everything(events, batch):
+def test_what_is_taken_holds_the_newest_of_everything_and_nothing_overtakes_its_like(events, batch):
     inbox = Inbox()
     for at_ns, event in enumerate(events):
         inbox.put(event, at_ns)
     out = []
     while more := inbox.take(batch):
+        assert are_in_order(more)
         out += more
-    assert [each.at_ns for each in out] == sorted(each.at_ns for each in out)
+    first = tuple(type(event) for event in FIRST)
+    assert are_in_order(each for each in out if isinstance(each.event, first))
+    assert are_in_order(each for each in out if not isinstance(each.event, first))
     newest = {
         event.market_id: (at_ns, event)
         for at_ns, event in enumerate(events)
@@ -104,6 +186,10 @@ def test_what_is_taken_is_in_order_of_arrival_and_holds_the_newest_of_everything
     others = [
         (at_ns, event) for at_ns, event in enumerate(events) if not isinstance(event, m.BookSeen)
     ]
-    assert [(each.at_ns, each.event) for each in out] == sorted(
-        [*newest.values(), *others], key=lambda pair: pair[0]
+    assert sorted([(each.at_ns, each.event) for each in out], key=_at) == sorted(
+        [*newest.values(), *others], key=_at
     )
+
+
+def _at(pair: tuple[int, m.Event]) -> int:
+    return pair[0]

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from bot.core.sweeper import SweepSettings
+from bot.core.sweeper import Clean, SweepSettings
 from bot.io import heartbeat as heartbeat_module
 from bot.io import reaper as reaper_module
 from bot.io.clock import Clock
@@ -27,6 +27,7 @@ from bot.io.rest import Rest
 from bot.io.secret import Secret
 from bot.io.snapshot import Snapshot
 from bot.io.status import listen, serve
+from bot.io.sweeping import sweep
 from tests.io.hostile import hostile, says
 from tests.io.pages import app_of
 from tests.io.samples import ORDER_JSON, report
@@ -59,10 +60,10 @@ class Account:
         self.at_cancel = lambda: None
 
     @asynccontextmanager
-    async def served(self) -> AsyncIterator[Rest]:
+    async def served(self, **options: float) -> AsyncIterator[Rest]:
         async with hostile(self._talk) as site:
             self._site = site
-            rest = Rest(site.base_url, Secret("lm_reaper"), 4)
+            rest = Rest(site.base_url, Secret("lm_reaper"), 4, **options)
             yield rest
             await rest.drain()
 
@@ -85,6 +86,25 @@ class Account:
         self.resting.remove(order_id)
         order = {**json.loads(ORDER_JSON), "order_id": order_id, "status": "canceled"}
         return 200, json.dumps({"order": order, "reduced_by": 10}).encode()
+
+
+class Dripping(Account):
+    """One whose first answer never ends: its head drips in, line by line."""
+
+    async def _talk(self, writer: asyncio.StreamWriter) -> None:
+        if len(self._site.requests) > 1:
+            await super()._talk(writer)
+            return
+        await drip(writer)
+
+
+async def drip(writer: asyncio.StreamWriter) -> None:
+    """The head of an answer, without end."""
+    writer.write(b"HTTP/1.1 200 OK\r\n")
+    while not writer.is_closing():
+        writer.write(b"X-More: 1\r\n")
+        await writer.drain()
+        await asyncio.sleep(0.02)
 
 
 class Bot:
@@ -244,6 +264,13 @@ async def test_stopped_before_the_proof_it_does_not_claim_that_nothing_rests(tmp
     assert not reaper.clean
 
 
+async def test_a_first_list_that_never_ends_keeps_no_order_from_being_cancelled():
+    account = Dripping("1", "2")
+    async with asyncio.timeout(10), account.served(request_s=0.3) as rest:
+        assert await sweep(rest, Clock(), SWEEP) == Clean(cancelled=2)
+    assert account.resting == []
+
+
 @pytest.mark.parametrize(
     ("refusal", "status"), [((401, "unauthenticated"), 401), ((403, "forbidden_scope"), 403)]
 )
@@ -301,4 +328,9 @@ async def test_a_page_that_is_not_the_bots_shows_no_beat():
         hostile(says(302, b"", "Location: http://127.0.0.1:1/")) as site,
         httpx.AsyncClient(trust_env=False) as client,
     ):
+        assert await page_source(client, f"http://127.0.0.1:{site.port}/")() == Seen(None)
+
+
+async def test_a_page_that_never_ends_shows_no_beat():
+    async with asyncio.timeout(10), hostile(drip) as site, httpx.AsyncClient() as client:
         assert await page_source(client, f"http://127.0.0.1:{site.port}/")() == Seen(None)

@@ -182,6 +182,21 @@ async def test_a_trader_that_raises_is_stopped_and_still_drained(tmp_path):
     assert ended.exit_code is Exit.BUG
 
 
+async def test_what_a_trader_had_decided_before_it_raised_leaves_all_the_same(tmp_path):
+    cancel = sent(m.CancelResting(ORDER_ID), 4)
+
+    def behave(event: m.Event) -> list[m.Effect]:
+        trader.effects = [cancel] if isinstance(event, m.Started) else []
+        if isinstance(event, m.Started):
+            raise ZeroDivisionError
+        return []
+
+    trader = FakeTrader(behave)
+    async with hostile(says(404, b"")) as site:
+        await run(runner_of(trader, tmp_path, site.base_url))
+    assert [raw.split(b" ")[0] for raw in site.requests] == [b"DELETE"]
+
+
 async def test_a_fault_of_the_shell_loses_no_answer_and_stops_in_good_order(tmp_path, monkeypatch):
     trader = FakeTrader(once(m.Started, sent(m.CancelResting(ORDER_ID), 4)))
     runner = runner_of(trader, tmp_path)

@@ -9,6 +9,7 @@ import json
 import os
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from bot.lab.sim.odds import Odds, draw
@@ -16,6 +17,10 @@ from bot.lab.simulate import Summary, lived
 
 SWARM_SEEDS = 420
 BRUTAL_SEEDS = 20
+LOOKALIKE = draw(84)
+"""A world in which lost creates often have an equal beside them (row 21): rare in others."""
+
+LOOKALIKE_SEEDS = range(10_000, 10_020)
 BLOCK = 10
 WAIT_S = 900.0
 
@@ -23,10 +28,11 @@ WAIT_S = 900.0
 def odds_of_all() -> list[Odds]:
     """Everything that is lived through, in order."""
     swarm = [draw(seed) for seed in range(SWARM_SEEDS)]
-    return swarm + [draw(seed, "brutal") for seed in range(BRUTAL_SEEDS)]
+    brutal = [draw(seed, "brutal") for seed in range(BRUTAL_SEEDS)]
+    return swarm + brutal + [replace(LOOKALIKE, seed=s) for s in LOOKALIKE_SEEDS]
 
 
-BLOCKS = -(-(SWARM_SEEDS + BRUTAL_SEEDS) // BLOCK)
+BLOCKS = -(-(SWARM_SEEDS + BRUTAL_SEEDS + len(LOOKALIKE_SEEDS)) // BLOCK)
 
 
 def shared_folder(base: Path, worker: str) -> Path:

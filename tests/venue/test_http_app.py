@@ -152,7 +152,6 @@ async def test_a_caller_who_hangs_up_before_the_end_is_not_answered_and_nothing_
         b"", b"null", b"[]", b"1", b'"qty"', b"{", b'{"qty": 1}x', b'{"qty": 1, "qty": 1}',
         b'{"qty": NaN}', b'{"qty": 1.0}', b'{"qty": true}', b'{"qty": "1"}', b'{"qty": 1e2}',
         b"\xff", '{"qty": 1}'.encode("utf-16"), b"[" * 10_000, b'{"x":' * 2_000,
-        b'{"qty": ' + b"9" * 5_000 + b"}",
     ],
 )  # fmt: skip
 @pytest.mark.parametrize(("method", "path"), [("POST", "/v1/orders"), ("PUT", "/v1/orders/7")])

@@ -73,3 +73,20 @@ def test_a_fill_without_what_cash_and_shares_hang_on_is_garbled(name):
 def test_what_is_no_page_is_garbled(body):
     with pytest.raises(Garbled):
         decode_fills(body)
+
+
+@pytest.mark.parametrize("name", ["qty", "outcome_price", "fee_cents"])
+@pytest.mark.parametrize("value", [10**25, -(10**25), "9" * 25])
+def test_an_integer_beyond_64_bits_is_garbled(name, value):
+    whole = json.loads(encode(WHOLE))
+    for row in (whole, BARE):
+        with pytest.raises(Garbled):
+            decode_fills(page({**row, name: value}))
+
+
+def test_a_made_up_id_is_of_bounded_length_and_still_tells_fills_apart():
+    rows = [{**BARE, "note": letter * 10_000} for letter in "ab"]
+    first, other = decode_fills(page(*rows)).fills
+    assert max(len(first.trade_id), len(first.fill_id)) <= 128
+    assert first.fill_id != other.fill_id
+    assert decode_fills(page(*rows)).fills == (first, other)

@@ -493,7 +493,7 @@ def _check_update(update: frames.Update) -> None:
                 previous = price
         if update.yes and update.no and update.yes[0].price >= complement(update.no[0].price):
             raise Garbled("the ladders cross")
-    elif isinstance(update, frames.TradeUpdate | frames.TickerUpdate) and not (
-        is_price(update.price) and 0 <= update.size <= _INT64_MAX
-    ):
-        raise Garbled("a print has a price of 1..99 and a size of >= 0")
+    elif isinstance(update, frames.TradeUpdate | frames.TickerUpdate):
+        name = update.trade_id if isinstance(update, frames.TradeUpdate) else ""
+        if not (is_price(update.price) and 0 <= update.size <= _INT64_MAX) or len(name) > 128:
+            raise Garbled("a print has a price of 1..99, a size of >= 0 and an id of <= 128 signs")

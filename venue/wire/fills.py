@@ -3,6 +3,7 @@
 Source: interface, Resources, Fill; silences S4 (the column "the bot also survives").
 """
 
+import hashlib
 from typing import Any, Final
 
 import msgspec
@@ -14,17 +15,20 @@ from venue.wire.money import Outcome, Price, canonical
 _QTY_NAMES: Final = ("qty", "size", "quantity", "filled_qty", "shares")
 """What a fill's size may be called."""
 
+_MADE_ID_LENGTH_MAX: Final = 128
+"""Characters of an id that is made up; of what would be longer it is the digest."""
+
 
 def decode_fills(data: bytes) -> FillsPage:
     """A page of fills: the form of S4, else whatever of it can be told from the rest.
 
     Every fill must show its order, outcome, side, own price, size and time. What else is missing
     is made up: the tape's price from the own one, and the ids from everything shown, so that the
-    same fill gets the same id on every read. Raises Garbled.
+    same fill gets the same id on every read. Raises Garbled, for an integer beyond 64 bits too.
     """
     try:
-        return msgspec.json.decode(data, type=FillsPage)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        return decode(data, FillsPage)
+    except Garbled:
         page = decode(data, _LoosePage)
     return FillsPage(tuple(_fill(row) for row in page.fills), page.cursor)
 
@@ -36,17 +40,25 @@ class _LoosePage(msgspec.Struct, frozen=True):
 
 def _fill(row: dict[str, Any]) -> Fill:
     fields = {key: value for key, value in row.items() if value is not None}
-    shown = ":".join(str(fields[key]) for key in sorted(fields))
+    shown = _made_id(":".join(str(fields[key]) for key in sorted(fields)))
     for name in _QTY_NAMES:
         if name in fields:
             fields.setdefault("qty", fields[name])
     fields.setdefault("trade_id", shown)
-    fields.setdefault("fill_id", f"{fields['trade_id']}:{fields.get('order_id')}")
+    fields.setdefault("fill_id", _made_id(f"{fields['trade_id']}:{fields.get('order_id')}"))
     for name in ("ticker", "market_id", "event_ticker"):
         fields.setdefault(name, "")
     try:
         outcome, price = Outcome(str(fields["outcome"]).lower()), int(fields["outcome_price"])
         fields.setdefault("trade_price", canonical(outcome, Price(price)))
-        return msgspec.convert(fields, type=Fill, strict=False)
-    except (msgspec.ValidationError, KeyError, ValueError, TypeError) as fault:
+        fill = msgspec.convert(fields, type=Fill, strict=False)
+        msgspec.msgpack.encode(fill)  # numbers written as strings know no 64 bits
+    except (msgspec.ValidationError, KeyError, ValueError, TypeError, OverflowError) as fault:
         raise Garbled(f"not a fill: {fault}") from None
+    return fill
+
+
+def _made_id(text: str) -> str:
+    if len(text) <= _MADE_ID_LENGTH_MAX:
+        return text
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

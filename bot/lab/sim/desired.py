@@ -1,13 +1,16 @@
 """What rests against what is wanted, once the faults have stopped.
 
 Wanted is the trader's own word; what rests is the engine's. An order may stand as far from its
-quote as the settings tolerate, and a side that a refusal has parked may miss its quotes.
+quote as the settings tolerate, and a side that a refusal has parked may miss its quotes, as may one
+whose very order the venue was made to refuse: that is not asked for again (B12).
 
 Source: reliability, B2.
 """
 
+from collections.abc import Container
 from typing import TYPE_CHECKING
 
+from bot.core.sending import REFUSED_BEFORE
 from bot.core.strategy import Quote
 from bot.lab.sim.possible import DOLLAR
 from venue.wire.money import BookSide, Outcome, Side
@@ -40,19 +43,39 @@ def differences(world: "World") -> list[str]:
     ]
     out += [f"{rung.market.ticker}: {rung.blocked}" for rung in rungs if rung.blocked]
     now_ns = process.clock.read(world.now_ns)
-    quotes = [
-        (rung.market_id, quote)
-        for rung in rungs
-        for quote in rung.wanted
-        if not process.traffic.parked((rung.market_id, quote.side is BookSide.BID), now_ns)
-    ]
-    wanted_sides = {(market, quote.side): None for market, quote in quotes}
-    for key in list(resting):
-        if (key[0], key[1]) not in wanted_sides and process.traffic.parked(
-            (key[0], key[1] is BookSide.BID), now_ns
-        ):
-            del resting[key]
-    return out + _differences(world, quotes, resting)
+    quotes = [(rung.market_id, quote) for rung in rungs for quote in rung.wanted]
+    found = out + _but_for_parked(world, quotes, dict(resting), set())
+    if not found:
+        return []
+    # A plan is dear to draw, and tells of the orders that the venue will not be asked for again.
+    refused = {
+        (rung.market_id, each.side)
+        for rung, each in trader.plan(now_ns).requests
+        if each.held_back == REFUSED_BEFORE
+    }
+    return out + _but_for_parked(world, quotes, resting, refused) if refused else found
+
+
+def _but_for_parked(
+    world: "World",
+    wanted: list[tuple[MarketId, Quote]],
+    resting: dict[Key, int],
+    refused: Container[tuple[MarketId, BookSide]],
+) -> list[str]:
+    """The differences, but for those on sides that are parked or refused."""
+    process = world.process
+    now_ns = process.clock.read(world.now_ns)
+
+    def is_excused(market: MarketId, side: BookSide) -> bool:
+        parked = process.traffic.parked((market, side is BookSide.BID), now_ns)
+        return (market, side) in refused or parked
+
+    quotes = [(market, quote) for market, quote in wanted if not is_excused(market, quote.side)]
+    wanted_sides = {(market, quote.side) for market, quote in quotes}
+    for market, side, level in list(resting):
+        if (market, side) not in wanted_sides and is_excused(market, side):
+            del resting[market, side, level]
+    return _differences(world, quotes, resting)
 
 
 def _differences(

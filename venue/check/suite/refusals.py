@@ -165,7 +165,7 @@ def check_a_malformed_amend_is_refused(bench: Bench) -> None:
         ({"price": 0}, "invalid_price"),
         ({"price": 100}, "invalid_price"),
         ({"price": "5"}, "invalid_request_body"),
-        ({"price": 5.5}, "invalid_request_body"),
+        ({"price": 5.5}, "invalid_price"),
         ({"qty": "1"}, "invalid_request_body"),
     ):
         found = refusal_of(bench.anna.amend(order["order_id"], **body))

@@ -1,0 +1,53 @@
+"""Whether an answer shows the very order that was asked about, and nothing impossible of it.
+
+Connections and caches mix answers up: a server that writes one twice leaves it to be read as the
+answer to the next request. Whatever was asked may have been carried out all the same.
+
+Source: interface, POST /orders, PUT and DELETE /orders/{order_id}; reliability, rows 20, 21, B1.
+"""
+
+from collections.abc import Callable
+
+from bot.core import messages as m
+from bot.core.order import OwnOrder
+from bot.core.shelf import slot_shown, slots_of
+from venue.wire import model
+from venue.wire.names import OrderId
+
+
+def doubt_about(
+    answer: m.Answer,
+    request: m.Request,
+    own: OwnOrder,
+    find: Callable[[OrderId], OwnOrder | None],
+) -> str:
+    """Why an answer about an order of ours is not to be believed; empty when it is.
+
+    find: the live order of ours with an id, None when there is none.
+    """
+    if not isinstance(answer, m.Done):
+        return ""
+    if not isinstance(answer.body, m.OrderShown | m.CancelShown):
+        return "it shows no order"
+    shown = answer.body.order
+    if not _is_about(own, request, answer.body, shown, find(shown.order_id)):
+        return "it shows another order than was asked about"
+    return (
+        "" if own.may_have_filled(shown.filled_qty) else "it shows more filled than was asked for"
+    )
+
+
+def _is_about(
+    own: OwnOrder, request: m.Request, body: m.Body, shown: model.Order, holder: OwnOrder | None
+) -> bool:
+    """holder: the order of ours that has the id shown."""
+    if isinstance(body, m.CancelShown) is not isinstance(request, m.CancelResting):
+        return False
+    # One that was found resting may be the very order that the create or amend made.
+    may_be_named = holder is own or holder is None or holder.is_stranger
+    if isinstance(request, m.Create):
+        name = shown.client_order_id
+        return may_be_named if name is None else name == own.client_order_id
+    if isinstance(request, m.AmendResting) and shown.order_id != own.order_id:
+        return may_be_named and slot_shown(shown)[:3] == slots_of(own)[0][:3]
+    return shown.order_id == own.order_id

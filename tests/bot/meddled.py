@@ -1,0 +1,135 @@
+"""The thin venue with a meddler in between, who may answer, or hold back, any request."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core.strategy import EventView, Quote, Quotes, Strategy
+from tests.bot.thin import Thin
+from venue.wire import model
+from venue.wire.instant import NS_PER_MS
+from venue.wire.money import BookSide, Price, Qty
+from venue.wire.names import ClientOrderId, OrderId
+
+LIKE_A_BOT_NS = 5 * NS_PER_MS
+
+
+class TwoSided(Strategy):
+    """Ten shares on either side, some cents from the fair value."""
+
+    name = "two_sided"
+
+    def quote(self, view: EventView) -> Quotes:
+        wanted = {}
+        for rung in view.rungs:
+            if rung.quotable and rung.fair_cents is not None:
+                fair = int(rung.fair_cents)
+                bid = Quote(BookSide.BID, Price(max(1, fair - 3)), Qty(10))
+                ask = Quote(BookSide.ASK, Price(min(99, fair + 4)), Qty(10))
+                wanted[rung.market_id] = (bid, ask)
+        return wanted
+
+
+class Meddled(Thin):
+    """`meddle` is asked first: an answer instead of the venue's, None for the venue's own. What it
+    raises `Held` for waits in `held` until it is let go."""
+
+    def __init__(self, mids: tuple[int, ...] = (50, 40)) -> None:
+        super().__init__(list(mids), lambda: TwoSided(None))
+        self.meddle: Callable[[m.Request], m.Answer | None] = lambda _request: None
+        self.held: list[m.Send] = []
+        self.notes: list[str] = []
+        self.finished: m.Finished | None = None
+        self._by_name: dict[ClientOrderId, m.Answer] = {}
+
+    def answer(self, request: m.Request) -> m.Answer:
+        """What the venue says: the same to the same create, and no to writes about what is over."""
+        if isinstance(request, m.Create):
+            name = request.order.client_order_id
+            if name not in self._by_name:
+                self._by_name[name] = named(super().answer(request), name)
+            return self._by_name[name]
+        about = request.order_id if isinstance(request, m.AmendResting | m.CancelResting) else None
+        if about is not None and about not in self.orders:
+            return m.Refused(422, "order_not_cancelable", "")
+        return super().answer(request)
+
+    def give(self, event: m.Event) -> list[m.Effect]:
+        """An event now; what it makes the trader send is answered at once, or held."""
+        effects = self.trader.receive(event, self.now_ns)
+        for effect in effects:
+            if isinstance(effect, m.Send):
+                self.sent.append((self.now_ns, effect.request))
+                self._ask(effect)
+            elif isinstance(effect, m.WakeAt):
+                self.wake_ns = effect.at_ns
+            elif isinstance(effect, m.Noted):
+                self.notes.append(effect.name)
+            elif isinstance(effect, m.Finished):
+                self.finished = effect
+            elif isinstance(effect, m.SubscribeTo):
+                for index in range(len(self.mids)):
+                    self.show(index, self.ts_ns(index))
+        return effects
+
+    def _ask(self, send: m.Send) -> None:
+        try:
+            answer = self.meddle(send.request)
+        except Held:
+            self.held.append(send)
+            return
+        self.let(send, self.answer(send.request) if answer is None else answer)
+
+    def let(self, send: m.Send, answer: m.Answer) -> None:
+        """A request is answered."""
+        self.give(m.Replied(send.request_id, answer, 500))
+
+    def go(self, seconds: float) -> None:
+        """Let time pass."""
+        self.run(seconds, least_ns=LIKE_A_BOT_NS)
+
+    def go_until(self, true: Callable[[], object]) -> None:
+        """Let time pass until something is so, for half a minute at most."""
+        for _ in range(600):
+            if true():
+                return
+            self.go(0.05)
+        raise AssertionError("it did not come to that")
+
+    def stop(self) -> m.Finished | None:
+        """Ask for the end; how it ended, None when it has not within ten seconds."""
+        self.give(m.StopRequested("asked"))
+        self.go(10)
+        return self.finished
+
+    def end_one(self) -> OrderId:
+        """The venue ends an order of ours by itself; its id."""
+        order_id = next(iter(self.orders))
+        gone = over(self.orders.pop(order_id))
+        before = self.meddle
+
+        def meddle(request: m.Request) -> m.Answer | None:
+            if isinstance(request, m.ReadOrder) and request.order_id == order_id:
+                return m.Done(m.OrderShown(gone))
+            return before(request)
+
+        self.meddle = meddle
+        return order_id
+
+
+class Held(Exception):
+    """The answer comes later."""
+
+
+def named(answer: m.Answer, name: ClientOrderId) -> m.Answer:
+    """The answer to a create, with its name in it."""
+    assert isinstance(answer, m.Done)
+    assert isinstance(answer.body, m.OrderShown)
+    shown = msgspec.structs.replace(answer.body.order, client_order_id=name)
+    return m.Done(m.OrderShown(shown))
+
+
+def over(order: model.Order) -> model.Order:
+    """An order after its cancel."""
+    return msgspec.structs.replace(order, status=model.OrderStatus.CANCELED, remaining_qty=Qty(0))

@@ -1,0 +1,171 @@
+"""Claims about answers that show another order, and about orders that come back from their end."""
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from bot.core import messages as m
+from bot.io.intents import Intents
+from tests.bot.meddled import Held, Meddled, over
+from venue.wire.money import Qty
+from venue.wire.requests import Amend
+
+
+@pytest.fixture
+def venue() -> Meddled:
+    """A venue on which the bot quotes two rungs."""
+    venue = Meddled()
+    venue.start()
+    venue.go(3)
+    assert len(venue.orders) == 4
+    return venue
+
+
+def once(of: type, answer: Callable[[m.Request], m.Answer]) -> Callable[[m.Request], m.Answer]:
+    """Meddle with the first request of a kind alone."""
+    met: list[m.Request] = []
+
+    def meddle(request: m.Request) -> m.Answer | None:
+        if isinstance(request, of) and not met:
+            met.append(request)
+            return answer(request)
+        return None
+
+    return meddle
+
+
+def creates_of(venue: Meddled, since: int) -> list[m.Create]:
+    return [one for one in venue.writes()[since:] if isinstance(one, m.Create)]
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["first answer", "answer to the re-send"])
+def test_a_create_that_is_answered_with_another_order_is_sent_again_as_it_was(venue, lost):
+    other = list(venue.orders.values())[-1]
+    answers = [m.Unknown("lost")] * lost + [m.Done(m.OrderShown(other))]
+    before = len(venue.writes())
+
+    def meddle(request: m.Request) -> m.Answer | None:
+        if isinstance(request, m.Create) and answers:
+            venue.answer(request)  # it is carried out
+            return answers.pop(0)
+        return None
+
+    venue.meddle = meddle
+    venue.end_one()
+    venue.go(15)
+    made = creates_of(venue, before)
+    assert not answers
+    assert len(made) == 2 + lost
+    assert {one.body for one in made} == {made[0].body}
+    known = {own.order_id for own in venue.trader.desk.all_live()}
+    assert known == set(venue.orders)
+    assert venue.stop() == m.Finished((), ())
+    assert not venue.orders
+
+
+def test_a_cancel_that_is_answered_with_another_order_is_sent_again(venue):
+    def another(request: m.CancelResting) -> m.Answer:
+        other = next(one for one in venue.orders.values() if one.order_id != request.order_id)
+        return m.Done(m.CancelShown(over(other), Qty(10)))
+
+    venue.meddle = once(m.CancelResting, another)
+    assert venue.stop() == m.Finished((), ())
+    assert not venue.orders
+    assert "answer_not_credible" in venue.notes
+
+
+@pytest.mark.parametrize("change", ["id of a living order", "another rung"])
+def test_an_amend_is_not_carried_on_under_the_id_of_another_order(venue, change):
+    desk = venue.trader.desk
+    own, other = list(desk.all_live())[:2]
+    assert own.order_id is not None
+    shown = venue.orders[other.order_id]
+    if change == "another rung":
+        shown = msgspec.structs.replace(
+            venue.orders[own.order_id], order_id="77", market_id=venue.markets[1].market_id
+        )
+        assert own.market_id == venue.markets[0].market_id
+    amend = Amend(price=own.price)
+    assert desk.send_amend(own, amend, "a test", venue.now_ns)
+    pending = list(venue.trader.out.pending.values())[-1]
+    answer = desk.credible(pending, m.Done(m.OrderShown(shown)))
+    assert isinstance(answer, m.Unknown)
+    right = m.Done(m.OrderShown(venue.orders[own.order_id]))
+    assert desk.credible(pending, right) is right
+
+
+def test_a_create_that_a_list_showed_before_its_answer_is_counted_once_to_the_end(venue):
+    made: list[m.Answer] = []
+
+    def hold(request: m.Request) -> m.Answer | None:
+        if isinstance(request, m.Create) and not made:
+            made.append(venue.answer(request))
+            raise Held
+        if isinstance(request, m.CancelResting) and made and request.order_id == _id(made[0]):
+            raise Held
+        return None
+
+    venue.meddle = hold
+    venue.end_one()
+    venue.go_until(lambda: made)
+    venue.give(m.StopRequested("asked"))
+    venue.go_until(lambda: len(venue.held) == 2)
+    create, cancel = venue.held
+    venue.let(create, made[0])
+    venue.let(cancel, venue.answer(cancel.request))
+    venue.go(8)
+    assert venue.finished == m.Finished((), ())
+
+
+def _id(answer: m.Answer) -> str:
+    assert isinstance(answer, m.Done)
+    assert isinstance(answer.body, m.OrderShown)
+    return answer.body.order.order_id
+
+
+# --- back from their end --------------------------------------------------------------------------
+
+
+def test_an_order_that_rests_after_its_end_is_cancelled_and_told(venue):
+    order = next(iter(venue.orders.values()))
+    venue.give(m.PauseRequested("asked"))
+    venue.go(5)
+    assert not venue.orders
+    venue.orders[order.order_id] = order
+    venue.go(60)
+    assert not venue.orders
+    assert "ended_order_rests" in venue.notes
+
+
+def test_a_drain_does_not_end_while_an_order_rests_after_its_end(venue):
+    order = next(iter(venue.orders.values()))
+    venue.give(m.PauseRequested("asked"))
+    venue.go(5)
+    venue.orders[order.order_id] = order
+    assert venue.stop() == m.Finished((), ())
+    assert not venue.orders
+
+
+def test_one_list_that_lags_behind_an_end_brings_nothing_back(venue):
+    late = tuple(venue.orders.values())
+    venue.give(m.PauseRequested("asked"))
+    venue.go(5)
+    writes = len(venue.writes())
+    venue.meddle = once(m.ReadResting, lambda _request: m.Done(m.OrdersShown(late, "")))
+    venue.go(60)
+    assert len(venue.writes()) == writes
+
+
+# --- what the journal keeps -----------------------------------------------------------------------
+
+
+def test_an_intent_is_not_settled_by_an_answer_that_shows_another_order(venue):
+    create = next(one for one in venue.writes() if isinstance(one, m.Create))
+    shown = next(iter(venue.orders.values()))
+    for name, is_settled in (("somebody-else", False), (create.order.client_order_id, True)):
+        intents = Intents()
+        intents.follow(m.Send(m.RequestId(1), create, "a test"))
+        order = msgspec.structs.replace(shown, client_order_id=name)
+        intents.follow(m.Replied(m.RequestId(1), m.Done(m.OrderShown(order)), None))
+        assert (intents.open() == ()) is is_settled

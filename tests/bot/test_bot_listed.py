@@ -1,0 +1,113 @@
+"""Claims about what the venue lists of a series: rungs that go, other spellings, double claims."""
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from bot.core import messages as m
+from tests.bot.meddled import Meddled
+from tests.bot.thin import EVENT, market
+from venue.wire import model
+from venue.wire.names import Ticker
+
+
+class Listing(Meddled):
+    """A venue that lists what a claim says."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.listed: tuple[model.Event, ...] | None = None
+        self.meddle = self._list
+
+    def _list(self, request: m.Request) -> m.Answer | None:
+        if not isinstance(request, m.ReadSeries) or self.listed is None:
+            return None
+        return m.Done(m.SeriesShown(self.listed, ""))
+
+    def event(self, markets: Sequence[model.Market], ticker: Ticker = EVENT) -> model.Event:
+        """An event like the one it has, with these rungs."""
+        answer = self._read(m.ReadSeries("", ""))
+        assert isinstance(answer, m.Done)
+        assert isinstance(answer.body, m.SeriesShown)
+        (event,) = answer.body.events
+        return msgspec.structs.replace(event, event_ticker=ticker, markets=tuple(markets))
+
+
+@pytest.fixture
+def venue() -> Listing:
+    """It lists two rungs, and the bot quotes them."""
+    venue = Listing()
+    venue.start()
+    venue.go(3)
+    assert len(venue.orders) == 4
+    return venue
+
+
+def resting_on(venue: Listing, index: int) -> int:
+    return sum(o.market_id == market(index).market_id for o in venue.orders.values())
+
+
+def test_orders_on_a_rung_that_is_listed_no_more_are_pulled_though_another_one_comes(venue):
+    venue.listed = (venue.event([venue.markets[0], market(5)]),)
+    venue.go(60)
+    assert (resting_on(venue, 0), resting_on(venue, 1)) == (2, 0)
+
+
+def test_orders_on_a_rung_that_is_listed_no_more_are_counted_while_they_rest(venue):
+    venue.listed = (venue.event([venue.markets[0], market(5)]),)
+    quoting = venue.trader.quoting
+    before = quoting.worst_cents(quoting.ladders[0])
+    refused = m.Refused(503, "engine_unavailable", "")
+    lists = venue.meddle
+    venue.meddle = lambda asked: refused if isinstance(asked, m.CancelResting) else lists(asked)
+    venue.go(60)
+    assert resting_on(venue, 1) == 2
+    assert len(quoting.ladders[0].rungs) == 3
+    assert quoting.worst_cents(quoting.ladders[0]) == before
+
+
+def test_a_rung_that_is_listed_again_is_quoted_again(venue):
+    venue.listed = (venue.event([venue.markets[0]]),)
+    venue.go(60)
+    assert resting_on(venue, 1) == 0
+    venue.listed = None
+    venue.show(1)
+    venue.go(60)
+    assert resting_on(venue, 1) == 2
+
+
+def test_an_event_in_another_case_is_the_event_that_it_was(venue):
+    low = [
+        msgspec.structs.replace(
+            each, ticker=Ticker(each.ticker.lower()), event_ticker=Ticker(EVENT.lower())
+        )
+        for each in venue.markets
+    ]
+    venue.listed = (venue.event(low, Ticker(EVENT.lower())),)
+    writes = len(venue.writes())
+    venue.go(60)
+    assert [ladder.event.event_ticker for ladder in venue.trader.quoting.ladders] == [EVENT]
+    assert len(venue.writes()) == writes
+    assert len(venue.orders) == 4
+
+
+def test_a_rung_belongs_to_one_event_and_no_other_may_claim_it(venue):
+    other = Ticker("ACME-VAL-27Q2")
+    venue.listed = (venue.event(venue.markets), venue.event(venue.markets[:1], other))
+    venue.go(60)
+    assert [ladder.event.event_ticker for ladder in venue.trader.quoting.ladders] == [EVENT]
+    assert "event_unreadable" in venue.notes
+    assert len(venue.orders) == 4
+
+
+def test_a_stop_cancels_everything_though_no_plan_can_be_made(venue, monkeypatch):
+    def fail(*_: object) -> None:
+        raise ValueError("a bug of ours")
+
+    monkeypatch.setattr(venue.trader.quoting, "decide", fail)
+    monkeypatch.setattr(venue.trader.quoting, "weigh", fail)
+    with pytest.raises(ValueError, match="a bug"):
+        venue.go(1)
+    assert venue.stop() == m.Finished((), ())
+    assert not venue.orders

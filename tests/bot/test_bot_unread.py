@@ -1,0 +1,48 @@
+"""Claims about an account that cannot be read: law 8, a limit that cannot be checked is reached."""
+
+import pytest
+
+from bot.core import messages as m
+from tests.bot.meddled import Meddled
+
+READS = (m.ReadBalance, m.ReadPositions, m.ReadFills, m.ReadResting)
+
+
+@pytest.fixture
+def venue() -> Meddled:
+    """A venue on which the bot quotes two rungs."""
+    venue = Meddled()
+    venue.start()
+    venue.go(3)
+    assert len(venue.orders) == 4
+    return venue
+
+
+@pytest.mark.parametrize("kind", READS)
+def test_nothing_is_quoted_once_a_list_of_ours_was_not_read_for_a_minute(venue, kind):
+    lost = m.Unknown("no answer")
+    venue.meddle = lambda asked: lost if isinstance(asked, kind) else None
+    venue.go(50)
+    assert len(venue.orders) == 4
+    venue.go(20)
+    assert not venue.orders
+    assert "not read for a minute" in venue.trader.withheld
+
+
+def test_quotes_come_back_with_the_reads(venue):
+    lost = m.Unknown("no answer")
+    venue.meddle = lambda asked: lost if isinstance(asked, m.ReadBalance) else None
+    venue.go(70)
+    assert not venue.orders
+    venue.meddle = lambda _asked: None
+    for index in range(2):
+        venue.show(index)
+    venue.go(5)
+    assert len(venue.orders) == 4
+
+
+def test_a_series_that_cannot_be_read_stops_no_quotes(venue):
+    lost = m.Unknown("no answer")
+    venue.meddle = lambda asked: lost if isinstance(asked, m.ReadSeries) else None
+    venue.go(70)
+    assert len(venue.orders) == 4

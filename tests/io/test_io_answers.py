@@ -1,0 +1,206 @@
+"""Claims about what a body may say at all: one value that cannot be meant, and it is unreadable."""
+
+import json
+
+import pytest
+
+from bot.core import messages as m
+from bot.io.answers import answer_of
+from tests.io.samples import ORDER_ID, ORDER_JSON, RUNG, create
+from venue.wire.names import Ticker
+
+ORDER = json.loads(ORDER_JSON)
+FILL = {
+    "fill_id": "f1",
+    "trade_id": "t1",
+    "order_id": "7",
+    "ticker": "X-26Q4-1B",
+    "market_id": RUNG,
+    "event_ticker": "X-26Q4",
+    "outcome": "yes",
+    "side": "buy",
+    "outcome_price": 40,
+    "trade_price": 40,
+    "qty": 3,
+    "fee_cents": 1,
+    "created_at": "2026-11-21T09:00:00.000000001Z",
+}
+POSITION = {"ticker": "X-26Q4-1B", "outcome": "yes", "qty": 3}
+BALANCE = {"available_cents": 1, "reserved_cents": 2, "total_cents": 3}
+LEVEL = {"price": 40, "size": 5}
+BOOK = {
+    "ticker": "X-26Q4-1B",
+    "market_id": RUNG,
+    "as_of": "2026-11-21T09:00:00.000000001Z",
+    "bids": [LEVEL],
+    "asks": [],
+}
+LONG = "7" * 129
+HUGE = 10**25
+
+
+def asked(request: m.Request, body: object, **how: bool) -> m.Answer:
+    """The answer to a request, 200 with this body."""
+    return answer_of(request, 200, json.dumps(body).encode(), **how)
+
+
+def of_order(**other: object) -> m.Answer:
+    """The answer to a create that shows an order which differs so from a good one."""
+    return asked(create(), {**ORDER, **other})
+
+
+def of_fill(**other: object) -> m.Answer:
+    """A page with one fill that differs so from a good one."""
+    return asked(m.ReadFills(""), {"fills": [{**FILL, **other}], "cursor": ""})
+
+
+def test_what_can_be_meant_is_done():
+    resting = {"orders": [ORDER, ORDER], "cursor": "c"}
+    cancelled = {"order": ORDER, "reduced_by": 10}
+    asks: list[tuple[m.Request, object]] = [
+        (create(), ORDER),
+        (m.ReadOrder(ORDER_ID), ORDER),
+        (m.CancelResting(ORDER_ID), cancelled),
+        (m.ReadResting(""), resting),
+        (m.ReadFills(""), {"fills": [FILL], "cursor": ""}),
+        (m.ReadPositions(""), {"positions": [POSITION], "cursor": ""}),
+        (m.ReadBalance(), BALANCE),
+        (m.ReadBook(RUNG), BOOK),
+    ]
+    assert [type(asked(*each)) for each in asks] == [m.Done] * len(asks)
+
+
+@pytest.mark.parametrize("price", [-3, 0, 100, 1000])
+def test_an_order_at_no_price_is_unreadable(price):
+    answer = of_order(price=price)
+    assert isinstance(answer, m.Unknown)
+    assert answer.reason.startswith("200 with an unreadable body")
+
+
+@pytest.mark.parametrize("price", [1, 99])
+def test_an_order_at_the_ends_of_the_prices_is_readable(price):
+    assert isinstance(of_order(price=price), m.Done)
+
+
+@pytest.mark.parametrize("name", ["qty", "remaining_qty", "filled_qty"])
+@pytest.mark.parametrize("qty", [-1, 10**9 + 1, 2**63, HUGE])
+def test_an_order_of_a_size_that_none_has_is_unreadable(name, qty):
+    assert isinstance(of_order(**{name: qty}), m.Unknown)
+
+
+@pytest.mark.parametrize("name", ["qty", "remaining_qty", "filled_qty"])
+@pytest.mark.parametrize("qty", [0, 10**9])
+def test_sizes_beyond_the_ceiling_of_our_own_venue_are_readable(name, qty):
+    assert isinstance(of_order(**{name: qty}), m.Done)
+
+
+@pytest.mark.parametrize("order_id", ["", "0x83", "..", "7 ", "1" * 21, "１２"])
+def test_an_order_whose_id_could_never_be_sent_is_unreadable(order_id):
+    assert isinstance(of_order(order_id=order_id), m.Unknown)
+
+
+@pytest.mark.parametrize("name", ["client_order_id", "ticker", "market_id", "updated_at"])
+def test_an_order_with_an_endless_name_is_unreadable(name):
+    assert isinstance(of_order(**{name: LONG}), m.Unknown)
+    assert isinstance(of_order(**{name: LONG[:128]}), m.Done)
+
+
+@pytest.mark.parametrize("name", ["reserved_cents", "spent_cents"])
+def test_an_order_with_more_cash_than_there_is_is_unreadable(name):
+    assert isinstance(of_order(**{name: 10**15 + 1}), m.Unknown)
+
+
+@pytest.mark.parametrize("reduced_by", [-1, 10**9 + 1])
+def test_a_cancel_of_a_size_that_none_has_is_unreadable(reduced_by):
+    body = {"order": ORDER, "reduced_by": reduced_by}
+    assert isinstance(asked(m.CancelResting(ORDER_ID), body), m.Unknown)
+
+
+def test_a_cancel_that_shows_an_order_at_no_price_is_unreadable():
+    body = {"order": {**ORDER, "price": 0}, "reduced_by": 1}
+    assert isinstance(asked(m.CancelResting(ORDER_ID), body), m.Unknown)
+
+
+def test_of_a_list_with_one_row_that_cannot_be_meant_nothing_is_believed():
+    body = {"orders": [ORDER, {**ORDER, "price": 1000}, ORDER], "cursor": ""}
+    assert isinstance(asked(m.ReadResting(""), body), m.Unknown)
+
+
+def test_who_only_cancels_what_a_list_names_gets_all_of_it():
+    body = {"orders": [ORDER, {**ORDER, "order_id": "0x83", "price": 1000}], "cursor": ""}
+    answer = asked(m.ReadResting(""), body, sane_only=False)
+    assert isinstance(answer, m.Done)
+    assert [each.order_id for each in answer.body.orders] == [ORDER_ID, "0x83"]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"outcome_price": -1},
+        {"outcome_price": 101},
+        {"trade_price": 101},
+        {"qty": -1},
+        {"qty": 10**9 + 1},
+        {"qty": HUGE},
+        {"qty": "9" * 30},
+        {"fee_cents": 10**15 + 1},
+        {"fee_cents": -(10**15) - 1},
+        {"fill_id": LONG},
+        {"trade_id": LONG},
+        {"order_id": LONG},
+        {"market_id": LONG},
+        {"created_at": LONG},
+    ],
+    ids=str,
+)
+def test_a_fill_that_cannot_be_meant_makes_its_page_unreadable(other):
+    assert isinstance(of_fill(**other), m.Unknown)
+
+
+@pytest.mark.parametrize("price", [0, 100])
+def test_a_fill_may_be_at_the_very_ends_of_the_scale(price):
+    assert isinstance(of_fill(outcome_price=price, trade_price=100 - price), m.Done)
+
+
+@pytest.mark.parametrize("qty", [-1, 10**9 + 1])
+def test_a_position_of_a_size_that_none_has_is_unreadable(qty):
+    body = {"positions": [POSITION, {**POSITION, "qty": qty}], "cursor": ""}
+    assert isinstance(asked(m.ReadPositions(""), body), m.Unknown)
+
+
+@pytest.mark.parametrize("name", ["available_cents", "reserved_cents", "total_cents"])
+@pytest.mark.parametrize("cents", [10**15 + 1, -(10**15) - 1, 2**63])
+def test_a_balance_beyond_all_cash_is_unreadable(name, cents):
+    assert isinstance(asked(m.ReadBalance(), {**BALANCE, name: cents}), m.Unknown)
+
+
+@pytest.mark.parametrize("side", ["bids", "asks"])
+@pytest.mark.parametrize("level", [{"price": 0}, {"price": 100}, {"size": -1}, {"size": 2**63}])
+def test_a_book_with_a_level_that_cannot_be_is_unreadable(side, level):
+    body = {**BOOK, side: [{**LEVEL, **level}]}
+    assert isinstance(asked(m.ReadBook(RUNG), body), m.Unknown)
+
+
+def series(**other: str) -> dict[str, object]:
+    """A page of one event with one rung, which differs so from a good one."""
+    rung = {
+        "ticker": "X-26Q4-1B", "market_id": RUNG, "event_ticker": "X-26Q4", "name": "n",
+        "project_market_id": "p", "outcome_label": "above", "state": "active", "min_price": 1,
+        "max_price": 99, "tick_size": 1, "maker_fee_rate": "0.01", "taker_fee_rate": "0.02",
+        "open_interest": 0, "created_at": "2026-11-21T09:00:00Z",
+        "updated_at": "2026-11-21T09:00:00Z",
+    }  # fmt: skip
+    event = {
+        "event_ticker": "X-26Q4", "series_ticker": "X", "project_market_id": "p",
+        "project_id": "q", "title": "t", "category": "c", "status": "open",
+        "mutually_exclusive": False, "resolution_date": "2026-12-31T00:00:00Z",
+        "markets": [{**rung, **other}],
+    }  # fmt: skip
+    return {"events": [event], "cursor": ""}
+
+
+@pytest.mark.parametrize("name", ["ticker", "market_id", "event_ticker"])
+def test_a_series_with_an_endless_name_is_unreadable(name):
+    read = m.ReadSeries(Ticker("X"), "")
+    assert isinstance(asked(read, series()), m.Done)
+    assert isinstance(asked(read, series(**{name: LONG})), m.Unknown)
