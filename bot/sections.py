@@ -232,6 +232,11 @@ class Trust(Part):
     emptied_ms: Milliseconds = _ms(
         _TRUST.emptied_ns, "how long a book that was emptied at once is not believed"
     )
+    unread_ms: Milliseconds = _ms(
+        _TRUST.unread_ns,
+        "how long orders, fills, positions or balance may go unread before nothing is quoted; "
+        "twelve of their periods at least",
+    )
 
 
 class Start(Part):

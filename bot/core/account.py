@@ -37,7 +37,7 @@ _PAGES_MAX = 1_000
 
 
 _UNREAD_PERIODS: Final = 12
-"""A list that was not read for so many of its periods, a minute, is not known any more (law 8)."""
+"""A list that is read rarely by intent is not unread before so many of its periods are over."""
 
 
 class Kind(enum.StrEnum):
@@ -95,6 +95,7 @@ class Account:
         self.due_ns: dict[Kind, int] = dict.fromkeys(Kind, 0)
         self.done_ns: dict[Kind, int] = {}
         self.begun_ns: dict[Kind, int] = {}
+        self._woke_ns = 0
 
     def hasten(self, kind: Kind, at_ns: int) -> None:
         """Have a list read no later than `at_ns`."""
@@ -105,13 +106,18 @@ class Account:
         for kind in (Kind.FILLS, Kind.RESTING):
             self.hasten(kind, max(now_ns, self.done_ns.get(kind, 0) + self._trust.suspect_sweep_ns))
 
+    def woke(self, now_ns: int) -> None:
+        """This process has stood still until now: it could not have read anything."""
+        self._woke_ns = now_ns
+
     def unread(self, now_ns: int) -> tuple[Kind, ...]:
-        """The lists of what is ours that could not be read to their end for many periods."""
-        longest_ns = _UNREAD_PERIODS * max(self._trust.sweep_ns, self._trust.audit_ns)
+        """The lists of what is ours that could not be read to their end for too long (law 8)."""
+        period_ns = max(self._trust.sweep_ns, self._trust.audit_ns)
+        longest_ns = max(self._trust.unread_ns, _UNREAD_PERIODS * period_ns)
         return tuple(
             kind
             for kind, done_ns in self.done_ns.items()
-            if kind is not Kind.SERIES and now_ns > done_ns + longest_ns
+            if kind is not Kind.SERIES and now_ns > max(done_ns, self._woke_ns) + longest_ns
         )
 
     def next_due_ns(self) -> int:

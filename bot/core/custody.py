@@ -210,7 +210,7 @@ class Custody:
         """What is ours and was not read for long is a limit that cannot be checked (law 8)."""
         unread = self._account.unread(now_ns)
         if unread:
-            self._out.find("account_unread", f"not read for a minute: {', '.join(unread)}")
+            self._out.find("account_unread", f"not read for long: {', '.join(unread)}")
         else:
             self._out.clear("account_unread")
 

@@ -89,6 +89,7 @@ class TrustSettings(msgspec.Struct, frozen=True, kw_only=True):
     orders may have filled or is in doubt. audit_ns: between reads of positions, balance and the
     series. resend_ns: between recovery sends of one order. lag_ns: how much later than its usual
     delay the channel may be. emptied_ns: how long a book that was emptied at once says nothing.
+    unread_ns: how long orders, fills, positions or balance may go unread, twelve periods at least.
     """
 
     heard_ns: int = 5 * NS_PER_SECOND
@@ -103,6 +104,7 @@ class TrustSettings(msgspec.Struct, frozen=True, kw_only=True):
     gap_ns: int = 250 * NS_PER_MS
     lag_ns: int = 500 * NS_PER_MS
     emptied_ns: int = 60 * NS_PER_SECOND
+    unread_ns: int = 60 * NS_PER_SECOND
 
 
 class Strangers(enum.StrEnum):

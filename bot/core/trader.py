@@ -130,6 +130,7 @@ class Trader:
         self.out.effects = []
         if self.started_ns and gap_ns > self._trust.gap_ns:
             self.quoting.channel.paused_for(gap_ns, self._now_ns)
+            self._account.woke(self._now_ns)
             self._stirred = True
         self._dispatch(event)
         return self.out.effects

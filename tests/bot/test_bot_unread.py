@@ -4,6 +4,7 @@ import pytest
 
 from bot.core import messages as m
 from tests.bot.meddled import Meddled
+from venue.wire.instant import NS_PER_SECOND
 
 READS = (m.ReadBalance, m.ReadPositions, m.ReadFills, m.ReadResting)
 
@@ -26,7 +27,7 @@ def test_nothing_is_quoted_once_a_list_of_ours_was_not_read_for_a_minute(venue, 
     assert len(venue.orders) == 4
     venue.go(20)
     assert not venue.orders
-    assert "not read for a minute" in venue.trader.withheld
+    assert "not read for long" in venue.trader.withheld
 
 
 def test_quotes_come_back_with_the_reads(venue):
@@ -46,3 +47,9 @@ def test_a_series_that_cannot_be_read_stops_no_quotes(venue):
     venue.meddle = lambda asked: lost if isinstance(asked, m.ReadSeries) else None
     venue.go(70)
     assert len(venue.orders) == 4
+
+
+def test_a_process_that_stood_still_has_left_nothing_unread(venue):
+    venue.now_ns += 600 * NS_PER_SECOND
+    venue.go(5)
+    assert "account_unread" not in venue.notes

@@ -70,6 +70,7 @@ def settings_for(series: str, beside: Sequence[str] = ()) -> TraderSettings:
             gap_ns=3 * HOUR,
             lag_ns=HOUR,
             emptied_ns=SECOND,
+            unread_ns=3 * HOUR,
         ),
         breakers=BreakerSettings(
             creates_per_minute=10_000,
