@@ -16,7 +16,8 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Outcome, Price, Qty
 
 BID, ASK = BookSide.BID, BookSide.ASK
-sizes = st.floats(0, 1_000)
+sizes = st.floats(0, 1_000, allow_subnormal=False)
+"""Numbers that a float holds with fewer digits than others are no sizes."""
 
 
 def worth(fair=50.0, volume=20.0, bids=(), asks=(), queues=None, move=0.05, capital=0.0) -> Worth:
