@@ -1,6 +1,7 @@
 """The thin venue with a meddler in between, who may answer, or hold back, any request."""
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 
@@ -116,6 +117,17 @@ class Meddled(Thin):
 
         self.meddle = meddle
         return order_id
+
+
+V = TypeVar("V", bound=Meddled)
+
+
+def quoted(venue: V) -> V:
+    """The venue, once the bot quotes both sides of its two rungs."""
+    venue.start()
+    venue.go(3)
+    assert len(venue.orders) == 4
+    return venue
 
 
 class Held(Exception):

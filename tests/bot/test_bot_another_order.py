@@ -7,7 +7,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.io.intents import Intents
-from tests.bot.meddled import Held, Meddled, over
+from tests.bot.meddled import Held, Meddled, over, quoted
 from venue.wire.money import Qty
 from venue.wire.requests import Amend
 
@@ -15,11 +15,7 @@ from venue.wire.requests import Amend
 @pytest.fixture
 def venue() -> Meddled:
     """A venue on which the bot quotes two rungs."""
-    venue = Meddled()
-    venue.start()
-    venue.go(3)
-    assert len(venue.orders) == 4
-    return venue
+    return quoted(Meddled())
 
 
 def once(of: type, answer: Callable[[m.Request], m.Answer]) -> Callable[[m.Request], m.Answer]:

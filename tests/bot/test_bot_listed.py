@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from tests.bot.meddled import Meddled
+from tests.bot.meddled import Meddled, quoted
 from tests.bot.thin import EVENT, market
 from venue.wire import model
 from venue.wire.names import Ticker
@@ -37,11 +37,7 @@ class Listing(Meddled):
 @pytest.fixture
 def venue() -> Listing:
     """It lists two rungs, and the bot quotes them."""
-    venue = Listing()
-    venue.start()
-    venue.go(3)
-    assert len(venue.orders) == 4
-    return venue
+    return quoted(Listing())
 
 
 def resting_on(venue: Listing, index: int) -> int:

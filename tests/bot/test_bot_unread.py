@@ -3,7 +3,7 @@
 import pytest
 
 from bot.core import messages as m
-from tests.bot.meddled import Meddled
+from tests.bot.meddled import Meddled, quoted
 from venue.wire.instant import NS_PER_SECOND
 
 READS = (m.ReadBalance, m.ReadPositions, m.ReadFills, m.ReadResting)
@@ -12,11 +12,7 @@ READS = (m.ReadBalance, m.ReadPositions, m.ReadFills, m.ReadResting)
 @pytest.fixture
 def venue() -> Meddled:
     """A venue on which the bot quotes two rungs."""
-    venue = Meddled()
-    venue.start()
-    venue.go(3)
-    assert len(venue.orders) == 4
-    return venue
+    return quoted(Meddled())
 
 
 @pytest.mark.parametrize("kind", READS)
