@@ -32,9 +32,10 @@ def doubt_about(
     shown = answer.body.order
     if not _is_about(own, request, answer.body, shown, find(shown.order_id)):
         return "it shows another order than was asked about"
-    return (
-        "" if own.may_have_filled(shown.filled_qty) else "it shows more filled than was asked for"
-    )
+    # A cancel ends the order whatever it says of fills: asking again could go on for ever.
+    if isinstance(answer.body, m.OrderShown) and not own.may_have_filled(shown.filled_qty):
+        return "it shows more filled than was asked for"
+    return ""
 
 
 def _is_about(
@@ -47,7 +48,7 @@ def _is_about(
     may_be_named = holder is own or holder is None or holder.is_stranger
     if isinstance(request, m.Create):
         name = shown.client_order_id
-        return may_be_named if name is None else name == own.client_order_id
+        return name == own.client_order_id if name else may_be_named
     if isinstance(request, m.AmendResting) and shown.order_id != own.order_id:
         return may_be_named and slot_shown(shown)[:3] == slots_of(own)[0][:3]
     return shown.order_id == own.order_id

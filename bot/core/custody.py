@@ -20,6 +20,7 @@ from bot.core.outbox import Outbox
 from bot.core.quoting import Quoting
 from bot.core.report import Phase
 from bot.core.settings import StartSettings, TrustSettings
+from bot.core.shelf import keep_newest
 from venue.wire import model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.names import OrderId
@@ -32,6 +33,10 @@ _KEEP_WITHIN_NS = 5 * NS_PER_SECOND
 they would rest unwatched, and are cancelled."""
 
 _TOLD_MAX = 1_000
+
+_RISES_MAX = 2
+"""An id that came back from its end so often, and was cancelled, is a row that nothing stands
+behind: it is left to be told, and neither written about nor waited for any more."""
 
 
 class Custody:
@@ -60,6 +65,7 @@ class Custody:
         self._adopted_ns = -1  # when the last list of orders began whose strangers were taken over
         self._told: OrderedDict[OrderId, None] = OrderedDict()
         self._risen: frozenset[OrderId] = frozenset()  # over, and yet in the last list
+        self._rises: OrderedDict[OrderId, int] = OrderedDict()  # how often one was cancelled for it
 
     def begin(self, started: m.Started, now_ns: int) -> None:
         """The run begins with what the journal tells of earlier ones."""
@@ -111,8 +117,14 @@ class Custody:
         was set back to an earlier state brings them back. They are cancelled as what was found
         resting is. Whether this list shows one."""
         from_ns = begun_ns - self._trust.read_lag_ns
-        risen = {o.order_id: o for o in shown if self._desk.ended_before(o.order_id, from_ns)}
+        risen = {
+            order.order_id: order
+            for order in shown
+            if self._desk.ended_before(order.order_id, from_ns)
+            and self._rises.get(order.order_id, 0) < _RISES_MAX
+        }
         for order_id in risen.keys() & self._risen:
+            keep_newest(self._rises, order_id, self._rises.get(order_id, 0) + 1, _TOLD_MAX)
             self._out.note("error", "ended_order_rests", order_id=order_id)
             self._cancel(risen[order_id], now_ns)
         if risen.keys() - self._risen:
@@ -132,9 +144,7 @@ class Custody:
                 and not self._ledgers.is_beside(order.market_id)
             ):
                 self._out.note("warning", "order_of_another_series", ticker=order.ticker)
-                self._told[order.order_id] = None
-                if len(self._told) > _TOLD_MAX:
-                    self._told.popitem(last=False)
+                keep_newest(self._told, order.order_id, None, _TOLD_MAX)
         return ours
 
     def _take_in(

@@ -227,9 +227,11 @@ class OwnOrder(Standing):
         """A 2xx to a cancel: nothing works any more.
 
         `reduced_by` is the truth about what was removed and `shown.filled_qty` only a floor. When
-        the two leave shares unaccounted for, those may have filled: CLOSING until a read tells.
+        the two leave shares unaccounted for, those may have filled: CLOSING until a read tells. A
+        floor above all that was ever asked for is none.
         """
-        floor = Qty(max(self.filled, shown.filled_qty - self.carried))
+        told = shown.filled_qty - self.carried if self.may_have_filled(shown.filled_qty) else 0
+        floor = Qty(max(self.filled, told))
         unaccounted = self.may_fill - reduced_by - (floor - self.filled)
         self.last_write_ns = now_ns
         size = Qty(floor + max(0, unaccounted))

@@ -18,7 +18,7 @@ from bot.core import messages as m
 from venue.wire import model
 from venue.wire.codec import Garbled
 from venue.wire.money import PAYOUT_CENTS, is_price
-from venue.wire.names import is_order_id
+from venue.wire.names import ID_LENGTH_MAX, is_order_id
 
 QTY_MAX: Final = 10**9
 """Shares of one order, fill or position. Our own venue takes a thousandth of it in one order
@@ -27,9 +27,6 @@ it only tells a number from an accident."""
 
 CASH_CENTS_MAX: Final = 10**15
 """Ten trillion dollars, either way: a float still holds every cent below it exactly."""
-
-ID_LENGTH_MAX: Final = 128
-"""Characters of an id, a ticker or an instant. What is shown is kept, in memory and on disk."""
 
 _SIZE_MAX: Final = 2**63 - 1
 """Shares at one level of a book, as the channel's frames have it: all that others rest there."""

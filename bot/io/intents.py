@@ -121,7 +121,7 @@ def _is_done(name: ClientOrderId, answer: m.Answer) -> bool:
     """Whether an answer shows the order of this create, and not another one's."""
     if not isinstance(answer, m.Done) or not isinstance(answer.body, m.OrderShown):
         return False
-    return answer.body.order.client_order_id in (None, name)
+    return (answer.body.order.client_order_id or name) == name
 
 
 def _is_resolved(answer: m.Answer) -> bool:

@@ -56,25 +56,15 @@ class Meddled(Thin):
             return m.Refused(422, "order_not_cancelable", "")
         return super().answer(request)
 
-    def give(self, event: m.Event) -> list[m.Effect]:
-        """An event now; what it makes the trader send is answered at once, or held."""
-        effects = self.trader.receive(event, self.now_ns)
-        for effect in effects:
-            if isinstance(effect, m.Send):
-                self.sent.append((self.now_ns, effect.request))
-                self._ask(effect)
-            elif isinstance(effect, m.WakeAt):
-                self.wake_ns = effect.at_ns
-            elif isinstance(effect, m.Noted):
-                self.notes.append(effect.name)
-            elif isinstance(effect, m.Finished):
-                self.finished = effect
-            elif isinstance(effect, m.SubscribeTo):
-                for index in range(len(self.mids)):
-                    self.show(index, self.ts_ns(index))
-        return effects
+    def told(self, effect: m.Effect) -> None:
+        """Notes are kept by name, and the end as it is."""
+        if isinstance(effect, m.Noted):
+            self.notes.append(effect.name)
+        elif isinstance(effect, m.Finished):
+            self.finished = effect
 
-    def _ask(self, send: m.Send) -> None:
+    def ask(self, send: m.Send) -> None:
+        """A request leaves: the meddler is asked, and else the venue."""
         try:
             answer = self.meddle(send.request)
         except Held:

@@ -7,7 +7,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.io.intents import Intents
-from tests.bot.meddled import Held, Meddled, over, quoted
+from tests.bot.meddled import Held, Meddled, named, over, quoted
 from venue.wire.money import Qty
 from venue.wire.requests import Amend
 
@@ -153,13 +153,87 @@ def test_one_list_that_lags_behind_an_end_brings_nothing_back(venue):
     assert len(venue.writes()) == writes
 
 
+def test_a_row_that_no_order_stands_behind_is_cancelled_twice_and_then_let_be(venue):
+    ghost = next(iter(venue.orders.values()))
+    venue.give(m.PauseRequested("asked"))
+    venue.go(5)
+
+    def haunted(request: m.Request) -> m.Answer | None:
+        if isinstance(request, m.ReadResting):
+            return m.Done(m.OrdersShown((ghost,), ""))
+        if isinstance(request, m.ReadOrder):
+            return m.Done(m.OrderShown(over(ghost)))
+        return None
+
+    writes = len(venue.writes())
+    venue.meddle = haunted
+    venue.go(120)
+    assert len(venue.writes()) == writes + 2
+    assert venue.stop() == m.Finished((), ())
+
+
+# --- more filled than was asked for ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [m.Create, m.ReadResting])
+def test_shares_that_were_never_asked_for_are_not_counted_as_filled(venue, kind):
+    quoting = venue.trader.quoting
+
+    def absurd(request: m.Request) -> m.Answer | None:
+        answer = venue.answer(request) if isinstance(request, kind) else None
+        if not isinstance(answer, m.Done):
+            return None
+        if isinstance(answer.body, m.OrderShown):
+            shown = msgspec.structs.replace(answer.body.order, filled_qty=Qty(5_000))
+            return m.Done(m.OrderShown(shown))
+        rows = [msgspec.structs.replace(row, filled_qty=Qty(5_000)) for row in answer.body.orders]
+        return m.Done(m.OrdersShown(tuple(rows), ""))
+
+    before = quoting.worst_cents(quoting.ladders[0])
+    venue.meddle = absurd
+    venue.end_one()
+    venue.go(20)
+    assert quoting.worst_cents(quoting.ladders[0]) >= 2 * before
+    assert all(own.filled == 0 for own in venue.trader.desk.all_live())
+
+
+def test_a_cancel_ends_its_order_whatever_it_says_of_fills(venue):
+    def absurd(request: m.Request) -> m.Answer | None:
+        if not isinstance(request, m.CancelResting):
+            return None
+        answer = venue.answer(request)
+        assert isinstance(answer, m.Done)
+        assert isinstance(answer.body, m.CancelShown)
+        shown = msgspec.structs.replace(answer.body.order, filled_qty=Qty(5_000))
+        return m.Done(m.CancelShown(shown, answer.body.reduced_by))
+
+    venue.meddle = absurd
+    writes = len(venue.writes())
+    assert venue.stop() == m.Finished((), ())
+    assert len(venue.writes()) == writes + 4
+
+
+def test_a_create_whose_name_comes_back_empty_is_believed_as_one_without(venue):
+    before = len(venue.writes())
+
+    def unnamed(request: m.Request) -> m.Answer | None:
+        return named(venue.answer(request), "") if isinstance(request, m.Create) else None
+
+    venue.meddle = unnamed
+    venue.end_one()
+    venue.go(15)
+    assert len(creates_of(venue, before)) == 1
+    assert {own.order_id for own in venue.trader.desk.all_live()} == set(venue.orders)
+
+
 # --- what the journal keeps -----------------------------------------------------------------------
 
 
 def test_an_intent_is_not_settled_by_an_answer_that_shows_another_order(venue):
     create = next(one for one in venue.writes() if isinstance(one, m.Create))
     shown = next(iter(venue.orders.values()))
-    for name, is_settled in (("somebody-else", False), (create.order.client_order_id, True)):
+    own = create.order.client_order_id
+    for name, is_settled in (("somebody-else", False), (own, True), ("", True), (None, True)):
         intents = Intents()
         intents.follow(m.Send(m.RequestId(1), create, "a test"))
         order = msgspec.structs.replace(shown, client_order_id=name)

@@ -178,6 +178,7 @@ def test_an_order_replaced_under_another_id_is_over_under_this_one():
         (9, 1, State.DONE, 1, 0),
         (0, 10, State.DONE, 10, 0),
         (11, 0, State.DONE, 0, 0),
+        (10, 5_000, State.DONE, 0, 0),
     ],
 )
 def test_a_cancel_accounts_for_every_share(reduced_by, shown_filled, state, filled, left):

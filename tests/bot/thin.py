@@ -90,14 +90,23 @@ class Thin:
         for effect in effects:
             if isinstance(effect, m.Send):
                 self.sent.append((self.now_ns, effect.request))
-                self.give(m.Replied(effect.request_id, self.answer(effect.request), 500))
+                self.ask(effect)
             elif isinstance(effect, m.WakeAt):
                 self.wake_ns = effect.at_ns
             elif isinstance(effect, m.SubscribeTo):
                 self.subscribed_ns.append(self.now_ns)
                 for index in range(len(self.mids)):
                     self.show(index, self.ts_ns(index))
+            else:
+                self.told(effect)
         return effects
+
+    def ask(self, send: m.Send) -> None:
+        """A request leaves: it is answered at once."""
+        self.give(m.Replied(send.request_id, self.answer(send.request), 500))
+
+    def told(self, effect: m.Effect) -> None:
+        """Anything else that the trader says, for whoever wants to know."""
 
     def run(
         self,

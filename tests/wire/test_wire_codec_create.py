@@ -312,6 +312,8 @@ def test_an_amend_is_read_and_its_other_fields_ignored(body, amend):
         (b'{"price":0}', PRICE),
         (b'{"price":41.5}', PRICE),
         (b'{"qty":1.5}', QTY),
+        (b'{"qty":' + b"9" * 5_000 + b"}", QTY),
+        (b'{"price":-' + b"9" * 5_000 + b"}", PRICE),
         (b'{"price":100,"qty":0}', PRICE),
         (b'{"qty":0}', QTY),
         (b'{"qty":-1}', QTY),

@@ -495,5 +495,6 @@ def _check_update(update: frames.Update) -> None:
             raise Garbled("the ladders cross")
     elif isinstance(update, frames.TradeUpdate | frames.TickerUpdate):
         name = update.trade_id if isinstance(update, frames.TradeUpdate) else ""
-        if not (is_price(update.price) and 0 <= update.size <= _INT64_MAX) or len(name) > 128:
-            raise Garbled("a print has a price of 1..99, a size of >= 0 and an id of <= 128 signs")
+        is_named = len(name) <= names.ID_LENGTH_MAX
+        if not (is_named and is_price(update.price) and 0 <= update.size <= _INT64_MAX):
+            raise Garbled("a print has a price of 1..99, a size of >= 0 and an id of 128 signs")

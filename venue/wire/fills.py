@@ -11,12 +11,10 @@ import msgspec
 from venue.wire.codec import Garbled, decode
 from venue.wire.model import Fill, FillsPage
 from venue.wire.money import Outcome, Price, canonical
+from venue.wire.names import ID_LENGTH_MAX
 
 _QTY_NAMES: Final = ("qty", "size", "quantity", "filled_qty", "shares")
 """What a fill's size may be called."""
-
-_MADE_ID_LENGTH_MAX: Final = 128
-"""Characters of an id that is made up; of what would be longer it is the digest."""
 
 
 def decode_fills(data: bytes) -> FillsPage:
@@ -59,6 +57,7 @@ def _fill(row: dict[str, Any]) -> Fill:
 
 
 def _made_id(text: str) -> str:
-    if len(text) <= _MADE_ID_LENGTH_MAX:
+    """An id that is made up; of what would be too long for one it is the digest."""
+    if len(text) <= ID_LENGTH_MAX:
         return text
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

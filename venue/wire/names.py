@@ -10,6 +10,9 @@ from typing import Final, NewType
 
 from venue.wire.limits import CLIENT_ORDER_ID_LENGTH_MAX
 
+ID_LENGTH_MAX: Final = 128
+"""Characters of an id that anybody shows us: what is shown is kept, in memory and on disk."""
+
 MarketId = NewType("MarketId", str)
 """The UUID of a market (one rung or the binary market), lower case."""
 
