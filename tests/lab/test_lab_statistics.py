@@ -67,8 +67,8 @@ def test_doing_nothing_is_a_frontier_of_zero() -> None:
 
 def test_the_gain_at_equal_sd_of_a_frontier_over_itself_is_nothing() -> None:
     rows = np.random.default_rng(2).normal([[1.0], [2.0]], [[3.0], [6.0]], (2, 60))
-    same = stats.Sample(rows, rows)
-    found = stats.difference_at_equal_sd(same, same, 4.0, stats.resamples(60, 200))
+    same = stats.Sample.of_profits(rows)
+    found = stats.difference_at_equal_sd(same, same, [4.0], stats.resamples(60, 200))
     assert (found.value, found.low, found.high) == (0.0, 0.0, 0.0)
 
 
@@ -78,42 +78,102 @@ def test_the_same_trades_with_more_gain_are_better_at_equal_sd() -> None:
     first, second = np.stack([base + 3.0, 2 * base + 6.0]), np.stack([base, 2 * base])
     sd = float(base.std(ddof=1))
     found = stats.difference_at_equal_sd(
-        stats.Sample(first, first), stats.Sample(second, second), sd, stats.resamples(80, 400)
+        stats.Sample.of_profits(first),
+        stats.Sample.of_profits(second),
+        [sd],
+        stats.resamples(80, 400),
     )
     assert found.value == pytest.approx(3.0)
     assert found.low > 2.0
 
 
+def _of_luck(
+    rng: np.random.Generator, edges: list[float], sds: list[float], seeds: int
+) -> list[stats.Sample]:
+    """Strategies of an edge that varies by half a dollar, and holdings that are known to vary."""
+    found = []
+    for edge, sd in zip(edges, sds, strict=True):
+        gained = rng.normal(edge, 0.5, (1, seeds))
+        held = rng.uniform(0.5, 1.5, (1, seeds)) * sd**2
+        found.append(stats.Sample(gained + rng.normal(0.0, np.sqrt(held)), gained, held))
+    return found
+
+
+def test_the_gain_at_several_sds_is_the_mean_of_those_at_each() -> None:
+    rng = np.random.default_rng(7)
+    first, second = (
+        stats.Sample.of_profits(rng.normal([[mean], [2 * mean]], [[3.0], [6.0]], (2, 50)))
+        for mean in (3.0, 2.0)
+    )
+    places = stats.resamples(50, 200)
+    each = [stats.difference_at_equal_sd(first, second, [sd], places) for sd in (2.0, 5.0)]
+    both = stats.difference_at_equal_sd(first, second, [2.0, 5.0], places)
+    assert both.value == pytest.approx((each[0].value + each[1].value) / 2)
+    assert both.high - both.low <= max(one.high - one.low for one in each)
+
+
 def test_what_holdings_gain_by_chance_widens_no_interval_of_a_gain() -> None:
-    rng = np.random.default_rng(4)
-    edges = rng.normal([[2.0], [1.0]], 0.5, (2, 100))
-    nets = edges + rng.normal(0.0, 10.0, (2, 100))
+    keen = _of_luck(np.random.default_rng(4), [2.0, 1.0], [10.0, 10.0], 100)
+    plain = [stats.Sample.of_profits(each.nets) for each in keen]
     places = stats.resamples(100, 400)
-    plain = [stats.Sample(row[None], row[None]) for row in nets]
-    keen = [stats.Sample(net[None], edge[None]) for net, edge in zip(nets, edges, strict=True)]
-    wide = stats.difference_at_equal_sd(plain[0], plain[1], 10.0, places)
-    tight = stats.difference_at_equal_sd(keen[0], keen[1], 10.0, places)
-    assert wide.high - wide.low > 10 * (tight.high - tight.low)
+    wide = stats.difference_at_equal_sd(plain[0], plain[1], [10.0], places)
+    tight = stats.difference_at_equal_sd(keen[0], keen[1], [10.0], places)
+    assert wide.high - wide.low > 5 * (tight.high - tight.low)
     assert 0.5 < tight.low < tight.value < tight.high < 1.5
 
 
+def test_two_equal_edges_at_unequal_risk_are_told_apart_by_what_was_known_to_vary() -> None:
+    calm, wild = _of_luck(np.random.default_rng(5), [2.0, 2.0], [10.0, 13.0], 100)
+    places = stats.resamples(100, 400)
+    known = stats.ratio_difference(calm, wild, places)
+    profits = [stats.Sample.of_profits(each.nets) for each in (calm, wild)]
+    seen = stats.ratio_difference(profits[0], profits[1], places)
+    assert known.low > 0
+    assert seen.high - seen.low > 5 * (known.high - known.low)
+    assert known.value == pytest.approx(2 / 10 - 2 / 13, abs=0.015)
+
+
+def test_the_sd_is_that_of_profits_whatever_came_of_the_holdings() -> None:
+    rng = np.random.default_rng(6)
+    sds = [_of_luck(rng, [2.0], [10.0], 50)[0] for _ in range(200)]
+    known = np.array([float(each.sds()[0]) for each in sds])
+    seen = np.array([float(stats.Sample.of_profits(each.nets).sds()[0]) for each in sds])
+    assert known.mean() == pytest.approx((10**2 + 0.5**2) ** 0.5, abs=0.05)
+    assert seen.mean() == pytest.approx(known.mean(), abs=0.3)
+    assert seen.std() > 2 * known.std()
+
+
+def test_the_sd_of_holdings_is_added_to_that_of_the_edge_and_what_they_share() -> None:
+    # Edges vary by 2, what is held gains -3 and 3 beside them and was known to vary by 25.
+    sample = stats.Sample(
+        np.array([[6.0, 14.0]]), np.array([[9.0, 11.0]]), np.array([[20.0, 30.0]])
+    )
+    assert sample.sds().tolist() == pytest.approx([(2 + 2 * 6 + 25) ** 0.5])
+    assert sample.ratios().tolist() == pytest.approx([10 / 39**0.5])
+
+
+def test_a_variance_that_chance_takes_below_zero_is_none() -> None:
+    sample = stats.Sample(np.array([[1.0, 1.0]]), np.array([[-9.0, 9.0]]), np.zeros((1, 2)))
+    assert sample.sds().tolist() == [0.0]
+    assert sample.ratios().tolist() == [0.0]
+
+
 def test_risk_is_that_of_the_whole_profit_whatever_means_are_taken_of() -> None:
-    nets, edges = np.array([[0.0, 20.0]]), np.array([[9.0, 11.0]])
+    some = stats.Sample(
+        np.array([[0.0, 20.0]]), np.array([[9.0, 11.0]]), np.array([[162.0, 162.0]])
+    )
+    nothing = stats.Sample.of_profits(np.zeros((1, 2)))
     sd = 200**0.5
-    assert stats.ratio(nets[0], edges[0]) == pytest.approx(10 / sd)
-    nothing = stats.Sample(np.zeros((1, 2)), np.zeros((1, 2)))
-    some = stats.Sample(nets, edges)
-    found = stats.difference_at_equal_sd(some, nothing, sd / 2, stats.resamples(2, 50))
+    found = stats.difference_at_equal_sd(some, nothing, [sd / 2], stats.resamples(2, 50))
     assert found.value == pytest.approx(5.0)
     assert stats.ratio_difference(some, nothing, stats.resamples(2, 50)).value == pytest.approx(
         10 / sd
     )
 
 
-def test_one_setting_is_taken_with_both_of_its_rows() -> None:
-    sample = stats.Sample(np.array([[1.0], [2.0]]), np.array([[3.0], [4.0]]))
-    assert sample.at(1).nets.tolist() == [[2.0]]
-    assert sample.at(1).edges.tolist() == [[4.0]]
+def test_one_setting_is_taken_with_all_of_its_rows() -> None:
+    sample = stats.Sample(*(np.array([[value], [value + 1]]) for value in (1.0, 3.0, 5.0)))
+    assert [rows.tolist() for rows in sample.at(1)] == [[[2.0]], [[4.0]], [[6.0]]]
 
 
 def test_the_ratio_of_what_never_varies_is_zero() -> None:

@@ -1,18 +1,20 @@
 """The worlds: named, seeded, the same for every strategy, worth what they pay on average."""
 
 import hashlib
+import math
 import os
 import subprocess
 import sys
+from statistics import NormalDist
 
 import numpy as np
 import pytest
 
 from bot.core.strategy import EventView, Quotes, Strategy
 from bot.lab.evaluate.draws import Informed, Noise, counted, draw
-from bot.lab.evaluate.latent import PAYOUT_MC, Latent, stream
+from bot.lab.evaluate.latent import GRID, PAYOUT_MC, Latent, stream
 from bot.lab.evaluate.life import live
-from bot.lab.evaluate.worlds import Flow, World, grid, sized, worlds_named
+from bot.lab.evaluate.worlds import NATURE, Flow, World, grid, sized, worlds_named
 from strategies.fixed_spread import FixedSpread
 
 SMALL = World(steps=60, rungs=4)
@@ -121,6 +123,61 @@ def test_a_fair_value_is_what_is_paid_on_average() -> None:
             gains = [(one.fair_mc[-1][rung] - one.fair_mc[point][rung]) / 1000 for one in lives]
             error = np.std(gains) / np.sqrt(len(gains))
             assert abs(np.mean(gains)) < 4 * error
+
+
+def test_the_variance_of_the_next_move_is_that_of_the_fair_values_it_leads_to() -> None:
+    world = sized(SMALL, 60)
+    latent = Latent(world, 3)
+    points = world.steps * GRID
+    total_sd = math.sqrt(NATURE.diffusion_variance + NATURE.jumps * NATURE.jump_variance)
+    strikes = [total_sd * NormalDist().inv_cdf((rung + 1) / 5) for rung in range(4)]
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    weights /= weights.sum()
+    held = (30, -20, 0, 45)
+    moved = NATURE.diffusion_variance * (1 - NATURE.resolved_later) / points
+    for point in (0, 1, points // 2, points - 1, *(latent.jump_points - 1)):
+        jumps = [int((latent.jump_points > at).sum()) for at in (point, point + 1)]
+        left = NATURE.diffusion_variance - moved * (point + 1) + NATURE.jump_variance * jumps[1]
+        step_sd = math.sqrt(moved + NATURE.jump_variance * (jumps[0] - jumps[1]))
+        values = latent.log_values[point] + step_sd * nodes
+        worth = sum(
+            qty * np.array([100 * NormalDist().cdf((x - k) / math.sqrt(left)) for x in values])
+            for qty, k in zip(held, strikes, strict=True)
+        )
+        exact = float(weights @ worth**2 - (weights @ worth) ** 2)
+        assert latent.move_variance(int(point), held) == pytest.approx(exact, rel=2e-4)
+
+
+def test_before_the_outcome_the_variance_is_that_of_the_payoffs_and_after_it_there_is_none() -> (
+    None
+):
+    latent = Latent(SMALL, 3)
+    last = len(latent.fair_mc) - 1
+    fairs = [fair / 1000 for fair in latent.fair_mc[last - 1]]
+    held = (3, -2, 0, 5)
+    # Outcomes by how many rungs pay, with what each is likely to.
+    likely = -np.diff([100.0, *fairs, 0.0]) / 100
+    paid = np.array([100 * sum(held[:rungs]) for rungs in range(5)])
+    exact = float(likely @ paid**2 - (likely @ paid) ** 2)
+    assert latent.move_variance(last - 1, held) == pytest.approx(exact, rel=1e-6)
+    assert latent.move_variance(last, held) == 0.0
+
+
+def test_what_holdings_were_known_to_vary_by_is_what_they_gained_squared_on_average() -> None:
+    world = sized(SMALL, 40)
+    differences, beforehand = [], []
+    for seed in range(1, 1001):
+        latent, held, gained, known = Latent(world, seed), [0] * 4, 0.0, 0.0
+        for point in range(len(latent.fair_mc) - 1):
+            before, after = (np.array(latent.fair_mc[at]) / 1000 for at in (point, point + 1))
+            if point % 20 == 0:
+                held = [round(40 - fair / 2) for fair in before]  # what is cheap, in other sizes
+            gained += float(np.array(held) @ (after - before))
+            known += latent.move_variance(point, held)
+        differences.append(gained**2 - known)
+        beforehand.append(known)
+    error = np.std(differences) / np.sqrt(len(differences))
+    assert abs(np.mean(differences)) < 4 * error < 0.25 * np.mean(beforehand)
 
 
 def test_holdings_gain_nothing_on_average_whatever_the_past_made_of_them() -> None:

@@ -2,14 +2,16 @@
 
 The setting of each strategy is chosen on the tuning seeds, by mean over standard deviation, and
 everything reported is of the report seeds. The first entry is the champion; each claim is that it
-gains more than another at equal standard deviation, in one world. Means are those of the edge,
-spread less fees, which holdings add nothing to on average; risk is that of the whole profit.
+gains more than another at equal standard deviation, in one world: on average of the standard
+deviations of all its settings, so that frontiers are compared and no setting is picked. Means are
+those of the edge, spread less fees, which holdings add nothing to on average; risk is that of the
+whole profit, with what holdings were known to vary by in place of what they did (`statistics`).
 
 Source: strategy, 3, Protocol.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -58,11 +60,12 @@ MONEY: Final = frozenset(
 class Point(msgspec.Struct, frozen=True, kw_only=True):
     """One setting in one world over the report seeds. Money in dollars.
 
-    chosen: whether it was chosen on the tuning seeds. mean, sd: of the profit. edge, edge_error:
-    mean of spread less fees and its standard error; in a world whose fair values are no true
-    expectations those of the profit. ratio: edge by sd. worst_usage: mean of the largest worst
-    case by the budget, None without one. means: averages over seeds of what is measured of each
-    life. markouts: cents a share by horizon against the true value, and against others' mid.
+    chosen: whether it was chosen on the tuning seeds. mean: of the profit. sd: its standard
+    deviation, seen_sd: as it came out in these lives. edge, edge_error: mean of spread less fees
+    and its standard error; in a world whose fair values are no true expectations those of the
+    profit. ratio: edge by sd. worst_usage: mean of the largest worst case by the budget, None
+    without one. means: averages over seeds of what is measured of each life. markouts: cents a
+    share by horizon against the true value, and against others' mid.
     """
 
     value: float | None
@@ -71,6 +74,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     seeds: int
     mean: float
     sd: float
+    seen_sd: float
     edge: float
     edge_error: float
     ratio: float
@@ -101,16 +105,19 @@ class Line(msgspec.Struct, frozen=True):
 class Claim(msgspec.Struct, frozen=True, kw_only=True):
     """The champion against another in a world.
 
-    gain: dollars of edge a life at equal sd. profit_gain: the same of profits, holdings and all.
-    ratio_gain: of edge over sd, at the chosen settings. p: of the gain, corrected over every claim
-    made. wins, losses: seeds on which the champion's edge was above or below the other's scaled to
-    the same sd.
+    gain: dollars of edge a life at equal sd, on average of `sds`, those of the champion's settings.
+    chosen_gain: at `sd`, that of its chosen one. profit_gain: as `gain`, of profits, holdings and
+    all. ratio_gain: of edge over sd, at the chosen settings. p: of the gain, corrected over every
+    claim made. wins, losses: seeds on which the champion's edge was above or below the other's
+    scaled to the same sd.
     """
 
     world: str
     rival: str
+    sds: list[float]
     sd: float
     gain: Interval
+    chosen_gain: Interval
     profit_gain: Interval
     ratio_gain: Interval
     p: float
@@ -173,7 +180,7 @@ class _Cell:
         if tune is not None:
             tuned = [_lives(results, entry, each, world, tune) for each in self.settings]
             chosen_by = _sample(tuned, world)
-        self.chosen = int(np.argmax([stats.ratio(*rows) for rows in zip(*chosen_by, strict=True)]))
+        self.chosen = int(np.argmax(chosen_by.ratios()))
 
     @property
     def best(self) -> Sample:
@@ -183,10 +190,15 @@ class _Cell:
 
 def _sample(lives: Sequence[Sequence[Lived]], world: World) -> Sample:
     """Dollars by setting and seed. Fair values are true expectations where jumps are normal."""
-    nets: Floats = np.array([[one.net / 100 for one in row] for row in lives])
+    nets = _rows(lives, lambda one: one.net / 100)
     if world.tails is not Tails.NORMAL:
-        return Sample(nets, nets)
-    return Sample(nets, np.array([[(one.spread - one.fees) / 100 for one in row] for row in lives]))
+        return Sample.of_profits(nets)
+    edges = _rows(lives, lambda one: (one.spread - one.fees) / 100)
+    return Sample(nets, edges, _rows(lives, lambda one: one.held_variance / 100**2))
+
+
+def _rows(lives: Sequence[Sequence[Lived]], figure: Callable[[Lived], float]) -> Floats:
+    return np.array([[figure(one) for one in row] for row in lives])
 
 
 def _lives(
@@ -240,17 +252,21 @@ def _span(seeds: range) -> str:
 
 
 def _claim(champion: _Cell, rival: _Cell, places: stats.Ints) -> Claim:
-    sd, other_sd = (_sd(cell.best.nets[0]) for cell in (champion, rival))
+    sd, other_sd = (float(cell.best.sds()[0]) for cell in (champion, rival))
     scaled = rival.best.edges[0] * (sd / other_sd if other_sd > 0 else 1.0)
     wins, losses = stats.signs(champion.best.edges[0], scaled)
-    gain = stats.difference_at_equal_sd(champion.sample, rival.sample, sd, places)
-    profits = [Sample(cell.sample.nets, cell.sample.nets) for cell in (champion, rival)]
+    sds = [each for each in champion.sample.sds().tolist() if each > 0] or [0.0]
+    pair = champion.sample, rival.sample
+    profits = [Sample.of_profits(each.nets) for each in pair]
+    gain = stats.difference_at_equal_sd(*pair, sds, places)
     return Claim(
         world=champion.world.name,
         rival=rival.entry.name,
+        sds=sds,
         sd=sd,
         gain=gain,
-        profit_gain=stats.difference_at_equal_sd(profits[0], profits[1], sd, places),
+        chosen_gain=stats.difference_at_equal_sd(*pair, [sd], places),
+        profit_gain=stats.difference_at_equal_sd(profits[0], profits[1], sds, places),
         ratio_gain=stats.ratio_difference(champion.best, rival.best, places),
         p=gain.p,
         wins=wins,
@@ -284,10 +300,11 @@ def _point(cell: _Cell, place: int, value: float | None, *, chosen: bool) -> Poi
         chosen=chosen,
         seeds=len(lives),
         mean=float(nets.mean()),
-        sd=_sd(nets),
+        sd=float(cell.sample.sds()[place]),
+        seen_sd=_sd(nets),
         edge=float(edges.mean()),
         edge_error=_sd(edges) / math.sqrt(len(edges)),
-        ratio=stats.ratio(nets, edges),
+        ratio=float(cell.sample.ratios()[place]),
         q05=float(np.quantile(nets, 0.05)),
         q01=float(np.quantile(nets, 0.01)),
         worst_99=float(np.quantile(worst, 0.99)),

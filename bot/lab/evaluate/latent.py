@@ -3,10 +3,12 @@
 Fair values are kept in whole millicents, so that accounts made of them are exact. Every stream of
 draws hangs on the seed and its own name alone: what one trader does or draws shifts no other's.
 
-Source: strategy, 3, Reference world; 1, notation.
+Source: strategy, 3, Reference world; 1, notation; 1(b) for the covariance of what rungs pay; for
+that of the next move the tetrachoric series: Pearson, Phil. Trans. A 195 (1900).
 """
 
 import math
+from collections.abc import Sequence
 from statistics import NormalDist
 from typing import Final
 
@@ -27,6 +29,8 @@ GRID: Final = 4
 
 _START_DOLLARS: Final = 100e9
 _STUDENT_FREEDOM: Final = 4
+_SERIES_ENDS: Final = 1e-8
+"""Powers of a correlation below this are left out."""
 
 STREAMS: Final = ("latent", "jumps", "noise", "mood", "informed", "sweeps", "makers")
 STREAMS_OF_THE_TRADER: Final = ("arbitrage", "feed", "latency", "faults", "stalls")
@@ -60,7 +64,9 @@ class Latent:
         self.jump_points, sizes = _jumps(world, seed, points)
         np.add.at(moves, self.jump_points - 1, sizes)
         self.log_values: Floats = np.concatenate(([0.0], np.cumsum(moves)))
-        self.fair_mc = _fairs(self.log_values, log_strikes, self.jump_points)
+        left = _variance_left(points + 1, self.jump_points)
+        self.fair_mc = _fairs(self.log_values, log_strikes, left)
+        self._loads = _loads(self.log_values, log_strikes, left)
         self.pays = tuple(value == PAYOUT_MC for value in self.fair_mc[-1])
 
     def point(self, since_ns: int) -> int:
@@ -70,6 +76,21 @@ class Latent:
     def fairs(self, since_ns: int) -> tuple[int, ...]:
         """Millicents that each rung is worth so long after the beginning."""
         return self.fair_mc[self.point(since_ns)]
+
+    def move_variance(self, point: int, held: Sequence[int]) -> float:
+        """Cents^2: the variance, as it stands at a point, of what `held` shares of each rung, below
+        zero of NO, gain until the next one. Exact for normal jumps; the last point has no next one.
+
+        Its sum over a path has the mean of what was gained, squared: gains before and after a point
+        are uncorrelated, whatever is held and why.
+        """
+        if point >= len(self._loads):
+            fairs = [fair / MILLICENTS for fair in self.fair_mc[point]]
+            return payoff_variance(fairs, held)
+        total = 0.0
+        for loads in self._loads[point]:
+            total += sum([load * qty for load, qty in zip(loads, held, strict=True)]) ** 2
+        return total
 
     def since_ns(self, point: int) -> int:
         """When, after the beginning, a point of the path is reached."""
@@ -89,20 +110,64 @@ def _jumps(world: World, seed: int, points: int) -> tuple[npt.NDArray[np.int64],
     return np.sort(places).astype(np.int64), plain * math.sqrt(NATURE.jump_variance)
 
 
-def _fairs(
-    log_values: Floats, log_strikes: list[float], jump_points: npt.NDArray[np.int64]
-) -> list[tuple[int, ...]]:
-    """Fair values at every point, given what may still come: exact for normal jumps."""
-    points = len(log_values) - 1
+def payoff_variance(fairs_cents: Sequence[float], held: Sequence[int]) -> float:
+    """Cents^2: the variance of what `held` shares of each rung will have paid, strikes rising.
+
+    The covariance of two rungs is the fair value of the higher strike by what that of the lower one
+    lacks of 100.
+    """
+    total, below = 0.0, 0.0
+    for fair, qty in zip(fairs_cents, held, strict=True):
+        lacks = PAYOUT_CENTS - fair
+        total += fair * qty * (2 * below + lacks * qty)
+        below += lacks * qty
+    return total
+
+
+def _variance_left(points: int, jump_points: npt.NDArray[np.int64]) -> Floats:
+    """Of the log value, by point: what may still come until the outcome."""
     done = np.searchsorted(jump_points, np.arange(points), side="right")
     gone = (1 - NATURE.resolved_later) * np.arange(points) / (points - 1)
-    left = NATURE.diffusion_variance * (1 - gone)
-    scale = np.sqrt(2 * (left + NATURE.jump_variance * (NATURE.jumps - done)))
+    left: Floats = NATURE.diffusion_variance * (1 - gone)
+    return left + NATURE.jump_variance * (NATURE.jumps - done)
+
+
+def _fairs(log_values: Floats, log_strikes: list[float], left: Floats) -> list[tuple[int, ...]]:
+    """Fair values at every point, given what may still come: exact for normal jumps."""
     half, erfc = PAYOUT_MC / 2, math.erfc
     fairs = [
         tuple([round(half * erfc((strike - value) / width)) for strike in log_strikes])
-        for value, width in zip(log_values[:-1].tolist(), scale.tolist(), strict=True)
+        for value, width in zip(log_values[:-1].tolist(), np.sqrt(2 * left).tolist(), strict=True)
     ]
     last = float(log_values[-1])
     fairs.append(tuple([PAYOUT_MC if last > strike else 0 for strike in log_strikes]))
     return fairs
+
+
+def _loads(
+    log_values: Floats, log_strikes: list[float], left: Floats
+) -> list[list[tuple[float, ...]]]:
+    """By point but the last before the outcome, the terms of the covariance of the next move: each
+    a load by rung, and the covariance of two rungs is the sum over terms of their loads' product.
+
+    Term n is the correlation of value and outcome that the move brings to the n-th power by n!, and
+    of each rung the density and the Hermite polynomial of degree n - 1 at its distance in sds.
+    """
+    shares = (1 - left[1:] / left[:-1]).tolist()
+    found: list[list[tuple[float, ...]]] = []
+    for value, sd, share in zip(log_values.tolist(), np.sqrt(left).tolist(), shares, strict=False):
+        away = [(value - strike) / sd for strike in log_strikes]
+        density = [PAYOUT_CENTS * math.exp(-x * x / 2) / math.sqrt(2 * math.pi) for x in away]
+        before, hermite = [0.0] * len(away), [1.0] * len(away)
+        terms: list[tuple[float, ...]] = []
+        power, degree = share, 1
+        while power > _SERIES_ENDS * share:
+            root = math.sqrt(power / math.factorial(degree))
+            terms.append(tuple([root * h * f for h, f in zip(hermite, density, strict=True)]))
+            after = [
+                x * h - (degree - 1) * b for x, h, b in zip(away, hermite, before, strict=True)
+            ]
+            before, hermite = hermite, after
+            power, degree = power * share, degree + 1
+        found.append(terms)
+    return found

@@ -56,8 +56,10 @@ _FRAMES, _ARRIVES, _REPLIED, _PING, _SAMPLE = range(5)
 class Lived(msgspec.Struct, frozen=True, kw_only=True):
     """What came of a life. Money in cents, floats where it is an average of millicents.
 
-    net = spread + inventory - fees, and inventory = adverse + drift. early: the profit marked to
-    the true values after a tenth of the life. requests, writes, refused_for_pace: of ours.
+    net = spread + inventory - fees, and inventory = adverse + drift. held_variance: cents^2, summed
+    over the points of the path, the variance of what holdings would gain until the next one; its
+    mean over lives is that of inventory squared (`Latent.move_variance`). early: the profit marked
+    to the true values after a tenth of the life. requests, writes, refused_for_pace: of ours.
     """
 
     net: int
@@ -66,6 +68,7 @@ class Lived(msgspec.Struct, frozen=True, kw_only=True):
     fees: int
     adverse: float
     drift: float
+    held_variance: float
     early: float
     drawdown: float
     minute_ratio: float
@@ -164,6 +167,8 @@ class _Life:
         self.requests = 0
         self.writes = 0
         self.early_mc = 0
+        self.held_variance = 0.0
+        self._point = 0
         self.latched = ""
 
     # --- the queue --------------------------------------------------------------------------------
@@ -183,17 +188,13 @@ class _Life:
         self._at(START_NS + step_ns - 1, _SAMPLE, None)
         early_ns = START_NS + int(self.world.life_ns * self.world.early_share)
         acts, place, count = self.draws.acts, 0, len(self.draws.acts)
-        point = -1
         while True:
             act_ns = START_NS + acts[place][0] if place < count else self.end_ns
             next_ns = min(act_ns, self._beat_ns, queue[0][0] if queue else self.end_ns)
             if next_ns >= self.end_ns:
                 break
             self.now_ns = next_ns
-            fresh = latent.point(next_ns - START_NS)
-            if fresh != point:
-                point = fresh
-                account.moved(latent.fair_mc[point])
+            self._move_to(latent.point(next_ns - START_NS))
             if not self.early_mc and next_ns >= early_ns:
                 self.early_mc = account.net_mc
             if next_ns == act_ns:
@@ -208,9 +209,20 @@ class _Life:
                 self._beat_ns = next_ns + self._idle_ns
                 self._hand(m.Beat())
         self.now_ns = self.end_ns
-        account.moved(latent.fair_mc[-1])
+        self._move_to(len(latent.fair_mc) - 1)
         self.exchange.resolve(latent.pays, self.end_ns)
         account.close(self.exchange.cash_cents - CASH_CENTS)
+
+    def _move_to(self, point: int) -> None:
+        """The true values move on to a point of the path, with what is held."""
+        if point == self._point:
+            return
+        held = self.account.net
+        if any(held):
+            for passed in range(self._point, point):
+                self.held_variance += self.latent.move_variance(passed, held)
+        self._point = point
+        self.account.moved(self.latent.fair_mc[point])
 
     def _act(self, act: object) -> None:
         kind = type(act)
@@ -354,6 +366,7 @@ def live(
         fees=account.fees_cents,
         adverse=adverse,
         drift=account.inventory_mc / MILLICENTS - adverse,
+        held_variance=life.held_variance,
         early=life.early_mc / MILLICENTS,
         drawdown=gauge.drawdown_cents,
         minute_ratio=gauge.minute_ratio,

@@ -61,7 +61,7 @@ def _drawn(frame: Frame, line: Line, colour: str, place: int) -> str:
 
 
 def _differences(found: Comparison, world: str) -> str:
-    """The champion's gain over each other at equal sd, with its interval."""
+    """The champion's gain over each other at equal sd, over its frontier, with its interval."""
     claims = [claim for claim in found.claims if claim.world == world]
     height = 70 + 18 * len(claims)
     ends = [end for claim in claims for end in (claim.gain.low, claim.gain.high)]

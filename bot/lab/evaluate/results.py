@@ -107,6 +107,7 @@ NOTHING: Final = Lived(
     fees=0,
     adverse=0.0,
     drift=0.0,
+    held_variance=0.0,
     early=0.0,
     drawdown=0.0,
     minute_ratio=0.0,

@@ -5,8 +5,9 @@ Resampling is seeded, so the same results give the same page.
 
 What holdings gain while they are held is zero on average wherever fair values are true
 expectations, whatever is held: so profit without it has the same mean and varies several times
-less. Means are taken of that (a control variate with its coefficient known to be 1), risk of the
-whole profit.
+less. Means are taken of that (a control variate with its coefficient known to be 1). Risk is that
+of the whole profit; of it, the part that what holdings gained varied by is replaced by what it was
+known to vary by beforehand, of the same mean too (the same again, of its square).
 
 Source: strategy, 3, Protocol 2, 3, 5 and 7; Glasserman, Monte Carlo Methods in Financial
 Engineering (2003), 4.1.
@@ -23,6 +24,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 K = TypeVar("K")
+_Points = tuple[list[float], list[float]]  # sds and means of a frontier's settings
 
 RESAMPLES: Final = 2_000
 _SEED: Final = 20_270_101
@@ -40,16 +42,46 @@ class Interval(msgspec.Struct, frozen=True):
 class Sample(NamedTuple):
     """The lives of a frontier: a row by seed for each setting, seeds in one order everywhere.
 
-    nets: profits, whose standard deviation is the risk. edges: what means are taken of, of the same
-    expectation as the profits, or the profits themselves.
+    nets: profits. edges: what means are taken of, of the same expectation. held: the variance of
+    what lies between the two, as it was known before it came; its mean is that of the difference
+    squared. `of_profits` has neither.
     """
 
     nets: Floats
     edges: Floats
+    held: Floats
+
+    @classmethod
+    def of_profits(cls, nets: Floats) -> "Sample":
+        """Means and risk of the profits as they came."""
+        return cls(nets, nets, np.zeros_like(nets))
 
     def at(self, setting: int) -> "Sample":
         """The rows of one setting alone."""
-        return Sample(self.nets[setting : setting + 1], self.edges[setting : setting + 1])
+        return Sample(*(rows[setting : setting + 1] for rows in self))
+
+    def means(self) -> Floats:
+        """By setting."""
+        found: Floats = self.edges.mean(axis=-1)
+        return found
+
+    def sds(self) -> Floats:
+        """The standard deviation of profits by setting; 0 with fewer than two seeds."""
+        if self.nets.shape[-1] < 2:
+            return np.zeros(self.nets.shape[:-1])
+        luck = (self.nets - self.edges).var(axis=-1, ddof=1)
+        variance = self.nets.var(axis=-1, ddof=1) - luck + self.held.mean(axis=-1)
+        found: Floats = np.sqrt(np.maximum(variance, 0.0))
+        return found
+
+    def ratios(self) -> Floats:
+        """Mean by standard deviation, by setting; 0 where nothing varies."""
+        means, sds = self.means(), self.sds()
+        return np.divide(means, sds, out=np.zeros_like(means), where=sds > 0)
+
+    def drawn(self, places: Ints) -> "Sample":
+        """Each setting resampled: a row of it for every row of places."""
+        return Sample(*(rows[:, places] for rows in self))
 
 
 def resamples(count: int, times: int = RESAMPLES, seed: int = _SEED) -> Ints:
@@ -74,24 +106,15 @@ def mean_difference(first: Floats, second: Floats, places: Ints) -> Interval:
     return interval(float(gains.mean()), gains[places].mean(axis=1))
 
 
-def ratio(nets: Floats, edges: Floats | None = None) -> float:
-    """Mean by standard deviation over seeds; 0 where nothing varies. edges: see `Sample`."""
-    spread = float(nets.std(ddof=1)) if len(nets) > 1 else 0.0
-    mean = float((nets if edges is None else edges).mean())
-    return mean / spread if spread > 0 else 0.0
+def ratio(nets: Floats) -> float:
+    """Mean by standard deviation over seeds; 0 where nothing varies."""
+    return float(Sample.of_profits(nets).ratios())
 
 
 def ratio_difference(first: Sample, second: Sample, places: Ints) -> Interval:
     """The difference of the two ratios, both resampled at once. Each of one setting."""
-    one, other = (ratio(each.nets[0], each.edges[0]) for each in (first, second))
-    return interval(one - other, _ratios(first, places) - _ratios(second, places))
-
-
-def _ratios(sample: Sample, places: Ints) -> Floats:
-    spread = sample.nets[0][places].std(axis=1, ddof=1)
-    safe = np.where(spread > 0, spread, 1.0)
-    found: Floats = np.where(spread > 0, sample.edges[0][places].mean(axis=1) / safe, 0.0)
-    return found
+    value = float(first.ratios()[0] - second.ratios()[0])
+    return interval(value, first.drawn(places).ratios()[0] - second.drawn(places).ratios()[0])
 
 
 # --- frontiers ------------------------------------------------------------------------------------
@@ -122,32 +145,31 @@ def _best_by_sd(sds: Sequence[float], means: Sequence[float]) -> dict[float, flo
     return best
 
 
-def difference_at_equal_sd(first: Sample, second: Sample, sd: float, places: Ints) -> Interval:
-    """What the first frontier gains over the second at a standard deviation.
+def difference_at_equal_sd(
+    first: Sample, second: Sample, sds: Sequence[float], places: Ints
+) -> Interval:
+    """What the first frontier gains over the second at a standard deviation, on average of `sds`.
 
     Both frontiers are drawn anew from every resample, so their own sds are as uncertain as they
     are.
     """
-    drawn_first, drawn_second = _drawn(first, places), _drawn(second, places)
-    drawn = np.array(
-        [
-            mean_at(sd, *one) - mean_at(sd, *other)
-            for one, other in zip(drawn_first, drawn_second, strict=True)
-        ]
-    )
-    value = mean_at(sd, *_points(first)) - mean_at(sd, *_points(second))
-    return interval(value, drawn)
+
+    def gain(one: _Points, other: _Points) -> float:
+        return sum(mean_at(sd, *one) - mean_at(sd, *other) for sd in sds) / len(sds)
+
+    pairs = zip(_drawn(first, places), _drawn(second, places), strict=True)
+    drawn = np.array([gain(one, other) for one, other in pairs])
+    return interval(gain(_points(first), _points(second)), drawn)
 
 
-def _points(sample: Sample) -> tuple[list[float], list[float]]:
-    return sample.nets.std(axis=1, ddof=1).tolist(), sample.edges.mean(axis=1).tolist()
+def _points(sample: Sample) -> _Points:
+    return sample.sds().tolist(), sample.means().tolist()
 
 
-def _drawn(sample: Sample, places: Ints) -> list[tuple[list[float], list[float]]]:
+def _drawn(sample: Sample, places: Ints) -> list[_Points]:
     """Sds and means of every point, resample by resample."""
-    sds = np.stack([row[places].std(axis=1, ddof=1) for row in sample.nets], axis=1).tolist()
-    means = np.stack([row[places].mean(axis=1) for row in sample.edges], axis=1).tolist()
-    return list(zip(sds, means, strict=True))
+    drawn = sample.drawn(places)
+    return list(zip(drawn.sds().T.tolist(), drawn.means().T.tolist(), strict=True))
 
 
 # --- many claims ----------------------------------------------------------------------------------

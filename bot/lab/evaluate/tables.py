@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from bot.lab.evaluate.compare import Claim, Comparison, Point
+from bot.lab.evaluate.statistics import Interval
 
 BEGIN: Final = "<!-- evaluation: begin -->"
 END: Final = "<!-- evaluation: end -->"
@@ -40,7 +41,7 @@ def verdict(claim: Claim) -> str:
 
 
 def worst_cells(claims: Iterable[Claim]) -> set[tuple[str, str]]:
-    """For each rival the world in which the champion gains least, by its sd."""
+    """For each rival the world in which the champion gains least, by its sds."""
     least: dict[str, Claim] = {}
     for claim in claims:
         last = least.get(claim.rival)
@@ -50,7 +51,8 @@ def worst_cells(claims: Iterable[Claim]) -> set[tuple[str, str]]:
 
 
 def _scaled(claim: Claim) -> float:
-    return claim.gain.value / claim.sd if claim.sd > 0 else 0.0
+    sds = sum(claim.sds)
+    return claim.gain.value * len(claim.sds) / sds if sds > 0 else 0.0
 
 
 def _head(found: Comparison) -> str:
@@ -69,22 +71,29 @@ def _claims(found: Comparison) -> str:
     rows = [
         f"### `{found.champion}` against each other, at equal sd",
         "",
-        "| world | against | at sd | gain $ [95 %] | p, Holm | edge/sd gain [95 %] "
-        "| seeds won-lost | better | gain of profits alone $ [95 %] |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| world | against | at sds | gain $ [95 %] | p, Holm | better | chosen sd | gain there "
+        "| edge/sd gain [95 %] | seeds won-lost | gain of profits alone $ [95 %] |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     worst = worst_cells(found.claims) if len(found.worlds) > 1 else set()
     for claim in found.claims:
         mark = " (worst)" if (claim.world, claim.rival) in worst else ""
-        gain, ratio, profits = claim.gain, claim.ratio_gain, claim.profit_gain
+        span = f"{min(claim.sds):.1f}-{max(claim.sds):.1f}"
         rows.append(
-            f"| {claim.world}{mark} | {claim.rival} | {claim.sd:.1f} "
-            f"| {gain.value:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}] | {claim.p:.4f} "
-            f"| {ratio.value:+.3f} [{ratio.low:+.3f}, {ratio.high:+.3f}] "
-            f"| {claim.wins}-{claim.losses} | {verdict(claim)} "
-            f"| {profits.value:+.2f} [{profits.low:+.2f}, {profits.high:+.2f}] |"
+            f"| {claim.world}{mark} | {claim.rival} | {span} | {_dollars(claim.gain)} "
+            f"| {claim.p:.4f} | {verdict(claim)} | {claim.sd:.1f} | {_dollars(claim.chosen_gain)} "
+            f"| {_interval(claim.ratio_gain, 3)} | {claim.wins}-{claim.losses} "
+            f"| {_dollars(claim.profit_gain)} |"
         )
     return "\n".join(rows)
+
+
+def _dollars(of: Interval) -> str:
+    return _interval(of, 2)
+
+
+def _interval(of: Interval, digits: int) -> str:
+    return f"{of.value:+.{digits}f} [{of.low:+.{digits}f}, {of.high:+.{digits}f}]"
 
 
 def _budgets(found: Comparison) -> str:
@@ -111,6 +120,7 @@ _HEADS: Final = (
     "at",
     "mean $",
     "sd",
+    "sd seen",
     "edge $",
     "edge/sd",
     "q05",
@@ -151,6 +161,7 @@ def _cells(entry: str, risk: str, point: Point) -> list[str]:
         at,
         f"{point.mean:.2f}",
         f"{point.sd:.2f}",
+        f"{point.seen_sd:.2f}",
         f"{point.edge:.2f} ± {point.edge_error:.2f}",
         f"{point.ratio:.2f}",
         f"{point.q05:.1f}",
