@@ -96,10 +96,23 @@ class Account:
         self.done_ns: dict[Kind, int] = {}
         self.begun_ns: dict[Kind, int] = {}
         self._woke_ns = 0
+        self._next_ns: int | None = None  # `next_due_ns`; None: to be reckoned anew
+        self._read_until_ns = 0  # up to here nothing is unread, whatever comes
 
     def hasten(self, kind: Kind, at_ns: int) -> None:
         """Have a list read no later than `at_ns`."""
-        self.due_ns[kind] = min(self.due_ns[kind], at_ns)
+        if at_ns < self.due_ns[kind]:
+            self._plan(kind, at_ns)
+
+    def put_off(self, kind: Kind, until_ns: int) -> None:
+        """Have a list read no sooner than `until_ns`."""
+        if until_ns > self.due_ns[kind]:
+            self._plan(kind, until_ns)
+
+    def _plan(self, kind: Kind, at_ns: int) -> None:
+        """The one place where `due_ns` changes; where a walk begins, `next_due_ns` does too."""
+        self.due_ns[kind] = at_ns
+        self._next_ns = None
 
     def sweep_soon(self, now_ns: int) -> None:
         """Something of ours is in doubt: orders and fills are read at the quicker pace."""
@@ -112,22 +125,32 @@ class Account:
 
     def unread(self, now_ns: int) -> tuple[Kind, ...]:
         """The lists of what is ours that could not be read to their end for too long (law 8)."""
+        if now_ns <= self._read_until_ns:
+            return ()
         period_ns = max(self._trust.sweep_ns, self._trust.audit_ns)
         longest_ns = max(self._trust.unread_ns, _UNREAD_PERIODS * period_ns)
-        return tuple(
-            kind
+        until_ns = {
+            kind: max(done_ns, self._woke_ns) + longest_ns
             for kind, done_ns in self.done_ns.items()
-            if kind is not Kind.SERIES and now_ns > max(done_ns, self._woke_ns) + longest_ns
-        )
+            if kind is not Kind.SERIES
+        }
+        # Such an instant only moves on, and that of a list which is read for the first time lies
+        # beyond all that stand: nothing is unread before the earliest of them.
+        self._read_until_ns = min(until_ns.values(), default=0)
+        return tuple(kind for kind, at_ns in until_ns.items() if now_ns > at_ns)
 
     def next_due_ns(self) -> int:
         """The earliest instant at which a read is wanted that is not under way."""
-        return min(
-            (due for kind, due in self.due_ns.items() if kind not in self._walks), default=2**62
-        )
+        if self._next_ns is None:
+            self._next_ns = min(
+                (due for kind, due in self.due_ns.items() if kind not in self._walks), default=2**62
+            )
+        return self._next_ns
 
     def wanted(self, now_ns: int) -> list[tuple[Walk, Read]]:
         """Pages to ask for now; tell `asked` about each that is sent."""
+        if now_ns < self.next_due_ns() and not (self._walks and self._turns_pages()):
+            return []
         out: list[tuple[Walk, Read]] = []
         for kind in _KINDS:
             walk = self._walks.get(kind)
@@ -139,10 +162,15 @@ class Account:
                 out.append((walk, self._request(walk)))
         return out
 
+    def _turns_pages(self) -> bool:
+        """Whether the next page of some walk is not asked for yet."""
+        return any(not walk.waiting for walk in self._walks.values())
+
     def asked(self, walk: Walk) -> None:
         """The walk's next page has been sent for."""
         walk.waiting = True
         self._walks[walk.kind] = walk
+        self._next_ns = None
 
     def _request(self, walk: Walk) -> Read:
         if walk.kind is Kind.SERIES:
@@ -165,7 +193,7 @@ class Account:
         if not isinstance(answer, Done):
             del self._walks[walk.kind]
             fresh = isinstance(answer, Refused) and answer.code == Code.INVALID_CURSOR
-            self.due_ns[walk.kind] = now_ns if fresh and walk.pages else now_ns + NS_PER_SECOND
+            self._plan(walk.kind, now_ns if fresh and walk.pages else now_ns + NS_PER_SECOND)
             return None
         rows, cursor = _page(answer)
         walk.rows.extend(rows)
@@ -173,7 +201,7 @@ class Account:
         repeated = cursor in walk.cursors
         if repeated or walk.pages > _PAGES_MAX:
             del self._walks[walk.kind]
-            self.due_ns[walk.kind] = now_ns + NS_PER_SECOND
+            self._plan(walk.kind, now_ns + NS_PER_SECOND)
             return None
         if cursor and not self._enough(walk.kind, rows):
             walk.cursors.add(cursor)
@@ -187,7 +215,7 @@ class Account:
         del self._walks[walk.kind]
         self.done_ns[walk.kind] = now_ns
         self.begun_ns[walk.kind] = walk.begun_ns
-        self.due_ns[walk.kind] = self._next_turn_ns(walk.kind, now_ns)
+        self._plan(walk.kind, self._next_turn_ns(walk.kind, now_ns))
         return walk
 
     def _next_turn_ns(self, kind: Kind, now_ns: int) -> int:

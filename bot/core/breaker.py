@@ -106,6 +106,11 @@ class Window:
         self._entries.clear()
         self._total = 0
 
+    def is_over(self, now_ns: int) -> bool:
+        """Whether the sum now is above the limit."""
+        # What has left the window meanwhile only makes the sum smaller.
+        return self._total > self.limit and self.total(now_ns) > self.limit
+
     def _expire(self, now_ns: int) -> None:
         while self._entries and self._entries[0][0] <= now_ns - self._span_ns:
             self._total -= self._entries.popleft()[1]
@@ -209,11 +214,27 @@ class Breakers:
         return self.tripped
 
     def _trip_over(self, now_ns: int) -> None:
-        """Trip the first breaker that is over its limit."""
-        for level in self.levels(now_ns):
-            if level.used > level.limit:
-                self._trip(level.name, level.used, level.limit)
-                break
+        """Trip the first breaker that is over its limit, in the order of `levels`."""
+        if self._is_over(now_ns):
+            for level in self.levels(now_ns):
+                if level.used > level.limit:
+                    self._trip(level.name, level.used, level.limit)
+                    break
+
+    def _is_over(self, now_ns: int) -> bool:
+        """Whether some level is above its limit; asked ten times a second, so nothing is drawn."""
+        limits = self.limits
+        return (
+            self._writes.is_over(now_ns)
+            or self._creates.is_over(now_ns)
+            or self._notional.is_over(now_ns)
+            or self._fills.is_over(now_ns)
+            or self._filled_qty.is_over(now_ns)
+            or self._rejects.is_over(now_ns)
+            or self._lost_cents > limits.loss_cents
+            or self._drawdown_cents > limits.drawdown_cents
+            or self._unknown_ns > limits.unknown_age_ns
+        )
 
     def levels(self, now_ns: int) -> tuple[BreakerReport, ...]:
         """How much of each limit is used up."""

@@ -90,9 +90,12 @@ class Custody:
         for own in list(self._desk.all_live()):
             if own.order_id is None:
                 continue
+            row = by_id.get(own.order_id)
+            if row is not None and own.is_shown_as_known(row):
+                continue  # as most are: the desk would find nothing in it either
             before = (own.state, own.filled, own.remaining, own.price)
-            if own.order_id in by_id:
-                self._desk.merge_list_row(own, by_id[own.order_id], begun_ns)
+            if row is not None:
+                self._desk.merge_list_row(own, row, begun_ns)
             else:
                 self._desk.missing_from_list(own, begun_ns, now_ns)
             if before != (own.state, own.filled, own.remaining, own.price):
@@ -271,7 +274,7 @@ class Custody:
             return not late
         for kind in (Kind.BALANCE, Kind.POSITIONS):
             # A newer one would put the fills off once more, for ever where reads lag much.
-            self._account.due_ns[kind] = max(self._account.due_ns[kind], again_ns)
+            self._account.put_off(kind, again_ns)
         self._account.hasten(Kind.FILLS, max(now_ns, again_ns))
         return False
 

@@ -142,13 +142,13 @@ class Desk(Shelf):
 
     def next_due_ns(self) -> int:
         """The earliest instant at which `recover` or a repeated cancel has something to do."""
-        due = NEVER_NS
+        due_ns = NEVER_NS
         for own in self._attention:
-            if own.read_due_ns is not None:
-                due = min(due, own.read_due_ns)
-            if own.state is State.LOST or own.doomed:
-                due = min(due, own.due_ns)
-        return due
+            if own.read_due_ns is not None and own.read_due_ns < due_ns:
+                due_ns = own.read_due_ns
+            if own.due_ns < due_ns and (own.doomed or own.state is State.LOST):
+                due_ns = own.due_ns
+        return due_ns
 
     # --- answers ----------------------------------------------------------------------------------
 
@@ -349,6 +349,8 @@ class Desk(Shelf):
         23). When the venue has said that one exists, a stranger that equals it is it; which of
         several equal ones does not matter.
         """
+        if not self._attention:
+            return []
         strangers: dict[Slot, list[model.Order]] = {}
         for row in shown:
             if not self.knows(row.order_id):

@@ -24,8 +24,12 @@ def is_flat(ladders: Iterable[Ladder], ledgers: Ledgers) -> bool:
 
 def all_two_sided(rungs: Iterable[Rung], desk: Desk) -> bool:
     """Whether there are rungs, and orders of ours rest on both sides of each."""
-    sides = [rung.is_two_sided(desk) for rung in rungs]
-    return bool(sides) and all(sides)
+    some = False
+    for rung in rungs:
+        if not rung.is_two_sided(desk):
+            return False
+        some = True
+    return some
 
 
 def departing(ladders: Iterable[Ladder], desk: Desk, ledgers: Ledgers, now_ns: int) -> list[Ladder]:

@@ -8,6 +8,7 @@ Source: design, law 8; reliability, rows 25, 71, 73, 76, B4, B13.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Final
 
 from bot.core.breaker import ORDER_QTY_CAP, Breakers, limits_of, notional_of
@@ -196,16 +197,19 @@ class Guard:
         A belief that is missing for a while must not look like a loss, nor the first one of a rung
         whose shares counted for nothing until then like a gain.
         """
-        known = dict(self._marks)
+        marks = self._marks
+        known = len(marks)
         for ladder in self._quoting.ladders:
             for rung in ladder.rungs:
-                if rung.fair is not None:
-                    self._marks[rung.market_id] = rung.fair.value_cents
+                fair = rung.fair
+                if fair is not None:
+                    marks[rung.market_id] = fair.value_cents
                 elif rung.book.last_price is not None:
-                    self._marks[rung.market_id] = float(rung.book.last_price)
-        now_cents = self._ledgers.book.pnl_cents(self._marks)
-        if len(self._marks) > len(known):
-            before = {market_id: self._marks[market_id] for market_id in known}
+                    marks[rung.market_id] = float(rung.book.last_price)
+        now_cents = self._ledgers.book.pnl_cents(marks)
+        if len(marks) > known:
+            # A mark stays where it stands in the map: the new ones are the last.
+            before = dict(islice(marks.items(), known))
             self.breakers.rebase(now_cents - self._ledgers.book.pnl_cents(before))
         return now_cents
 

@@ -30,6 +30,9 @@ LOOK_AGAIN_NS: Final = 250 * NS_PER_MS
 SETTLED_NS: Final = 250 * NS_PER_MS
 """A book shown sooner after our last write may not show what that changed."""
 
+_NEVER_NS: Final = 2**62
+"""A time that does not come."""
+
 LISTS_COST: Final = 2
 """One page of the fills and one of what rests tell about every order."""
 
@@ -129,10 +132,16 @@ class Hints:
 
     def next_due_ns(self) -> int:
         """When the next read is worth a token; a time that does not come when none is."""
-        return min((each.due_ns for each in self._by_id.values()), default=2**62)
+        soonest_ns = _NEVER_NS
+        for each in self._by_id.values():
+            if each.due_ns < soonest_ns:
+                soonest_ns = each.due_ns
+        return soonest_ns
 
     def due(self, now_ns: int) -> list[Hint]:
         """Orders that a read by id is worth a token for now, those hinted at longest ago first."""
+        if not self._by_id:
+            return []
         return [each for each in self._by_id.values() if each.due_ns <= now_ns]
 
     def want_lists(self, now_ns: int) -> bool:
@@ -142,6 +151,8 @@ class Hints:
         A read by id may not know an order yet that we wrote about less than a lag ago, and would
         say that there is none; a list says nothing of it, or shows its fills.
         """
+        if not self._by_id:
+            return False
         for order_id, hint in list(self._by_id.items()):
             if hint.is_over:
                 del self._by_id[order_id]

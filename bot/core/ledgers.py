@@ -173,14 +173,16 @@ class Ledgers:
         changed: dict[MarketId, None] = {}
         self.fresh_fills = []
         self.history_wanted = False
-        for fill in map(self._placed, reversed(rows)):
+        fees_cents, flow_cents = self.book.fees_cents, self.book.cash_flow_cents
+        for row in reversed(rows):
+            fill = row if row.market_id else self._placed(row)
             try:
-                fees_cents, flow_cents = self.book.fees_cents, self.book.cash_flow_cents
                 if self.book.book_fill(fill):
                     fee_cents = Cents(self.book.fees_cents - fees_cents)
                     changed[fill.market_id] = None
                     self.booked_ns = now_ns
                     self._trail.booked(self.book.cash_flow_cents - flow_cents, now_ns)
+                    fees_cents, flow_cents = self.book.fees_cents, self.book.cash_flow_cents
                     if self._opening_cents is not None:
                         self.fresh_fills.append(msgspec.structs.replace(fill, fee_cents=fee_cents))
             except UnbookableFill as fault:
@@ -191,12 +193,10 @@ class Ledgers:
         return list(changed)
 
     def _placed(self, fill: model.Fill) -> model.Fill:
-        """A fill that does not tell its market is of its ticker's, or else of its order's (S4).
+        """A fill that does not tell its market, with the one of its ticker, or of its order (S4).
 
         While neither is known its ticker stands for it: the fills may be read before the series.
         """
-        if fill.market_id:
-            return fill
         owners = (own.market_id for own in self._desk.unsettled if own.order_id == fill.order_id)
         own = self._desk.find(fill.order_id)
         owner = next(owners, None) if own is None else own.market_id

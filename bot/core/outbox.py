@@ -255,7 +255,7 @@ class Outbox:
         if sharing.is_found(now_ns):
             rate = sharing.per_second(now_ns)
             self.find("foreign_spend", f"{rate} requests a second of others on the {key} key")
-        elif self.foreign_per_second(now_ns) == 0:
+        elif "foreign_spend" in self.findings and self.foreign_per_second(now_ns) == 0:
             self.clear("foreign_spend")
 
     def _key_works(self, key: Key) -> None:

@@ -400,13 +400,12 @@ class Portfolio:
         marks: YES value per share, cents 0..100. Where a mark is missing or no finite number, pairs
         of YES and NO count at the dollar they pay for certain, and what is left over at nothing.
         """
-        return Cents(
-            sum(
-                _worth(each, marks.get(key))
-                for key, each in self._markets.items()
-                if self._is_ours(each)
-            )
-        )
+        worth = 0
+        for key, each in self._markets.items():
+            # Most rungs hold nothing, which is worth nothing at any mark.
+            if (each.yes or each.no) and self._is_ours(each):
+                worth += _worth(each, marks.get(key))
+        return Cents(worth)
 
     def pnl_cents(self, marks: Mapping[MarketId, float]) -> Cents:
         """Cash flow of the events listed here and what their shares are worth at `marks`."""

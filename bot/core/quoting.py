@@ -320,9 +320,8 @@ class Quoting:
 
     def worst_cents(self, ladder: Ladder) -> Cents:
         """The worst case of an event now: below zero is a loss."""
-        exposure = self.exposure(ladder)
-        if ladder.worst_cents is None:
-            ladder.worst_cents = exposure.worst_cents
+        if ladder.unweighed or ladder.worst_cents is None:
+            ladder.worst_cents = self.exposure(ladder).worst_cents
         return ladder.worst_cents
 
     def _series_loss_cents(self) -> Cents:
@@ -376,7 +375,7 @@ class Quoting:
 
     def due_ns(self, now_ns: int) -> int:
         """When an event is due (`Ladder.due_ns`); now, or later."""
-        return min((ladder.due_ns(now_ns) for ladder in self.ladders), default=NEVER_NS)
+        return min([ladder.due_ns(now_ns) for ladder in self.ladders], default=NEVER_NS)
 
     def decide(self, may_quote: bool, now_ns: int) -> tuple[list[tuple[Rung, Wish]], int]:
         """The changes wanted now, rung by rung, and when to look again.
@@ -390,8 +389,8 @@ class Quoting:
         wishes: list[tuple[Rung, Wish]] = []
         again_ns = NEVER_NS
         for ladder in self.ladders:
-            turned = ladder.may_quote != may_quote or ladder.news.turns(now_ns)
-            turned |= now_ns >= ladder.stage_until_ns
+            turned = ladder.may_quote != may_quote or now_ns >= ladder.stage_until_ns
+            turned = turned or ladder.news.turns(now_ns)
             if ladder.conduct.fault:
                 self.supervision.look(ladder, may_quote, now_ns)
                 again_ns = min(again_ns, max(now_ns, ladder.pulled_until_ns))

@@ -64,8 +64,10 @@ class Recent:
         if not self._prints:
             return ()
         return tuple(
-            Print(price, qty, taker, _seconds(now_ns - at_ns))
-            for price, qty, taker, at_ns in self._prints
+            [
+                Print(price, qty, taker, _seconds(now_ns - at_ns))
+                for price, qty, taker, at_ns in self._prints
+            ]
         )
 
     def fills(self, now_ns: int) -> tuple[OwnFill, ...]:
@@ -107,7 +109,7 @@ def _keep(rows: list[_Row], row: _Row) -> None:
 
 
 def _seconds(ns: int) -> float:
-    return max(0, ns) / NS_PER_SECOND
+    return ns / NS_PER_SECOND if ns > 0 else 0.0
 
 
 def _aggregated(

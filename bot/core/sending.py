@@ -153,13 +153,17 @@ class Sending:
         rung, so that it is not wished for again before something has changed. Where a take left,
         the plan of the rung no longer stands: it is made anew before anything else leaves there.
         """
+        hints = self._hints.due(now_ns)
+        if not (wishes or takes or hints):
+            self._out.rests(self._desk.live_count())
+            return
         taken = [rung for rung, take in takes if self._take(rung, take, now_ns)]
         ranked: list[tuple[float, int, Rung | None, Wish | Hint]] = [
             (-wish.value, place, rung, wish)
             for place, (rung, wish) in enumerate(wishes)
             if not isinstance(wish, WantCancel) and rung.may_send and rung not in taken
         ]
-        ranked += [(-hint.value, len(wishes), None, hint) for hint in self._hints.due(now_ns)]
+        ranked += [(-hint.value, len(wishes), None, hint) for hint in hints]
         ranked.sort(key=lambda row: row[:2])
         self._out.rests(self._desk.live_count())
         for _, _, rung, candidate in ranked:

@@ -79,7 +79,9 @@ class Sharing:
         self._sent: OrderedDict[int, _Sent] = OrderedDict()
         self._answers = 0
         self._late_ns: deque[int] = deque(maxlen=_SENT_KEPT)
-        self._looks: deque[_Look] = deque(maxlen=_LOOKS_KEPT)
+        self._looks: deque[_Look] = deque()
+        self._shorts = 0  # how many of them were short, and when the newest of these was
+        self._short_ns = 0
         self._looked = False
         self._short = False
         self._found_ns: int | None = None
@@ -122,6 +124,9 @@ class Sharing:
             self._renew(RATE_BURST - tokens_left + self._answers - 1 - sent.answers, now_ns)
         if in_flight == 0 and self._looked:
             self._looks.append(_Look(now_ns, self._short))
+            if self._short:
+                self._shorts += 1
+                self._short_ns = now_ns
             self._looked = self._short = False
         self._weigh_looks(now_ns)
 
@@ -150,11 +155,13 @@ class Sharing:
         self._models.append(_Model(missing, now_ns))
 
     def _weigh_looks(self, now_ns: int) -> None:
-        while self._looks and now_ns - self._looks[0].at_ns > WINDOW_NS:
-            self._looks.popleft()
-        short = sum(look.short for look in self._looks)
-        per_second = RATE_PER_SECOND * short // len(self._looks) if self._looks else 0
-        if short >= _SHORT_LOOKS_MIN and per_second > FOREIGN_PER_SECOND_MAX:
+        looks = self._looks
+        while looks and (now_ns - looks[0].at_ns > WINDOW_NS or len(looks) > _LOOKS_KEPT):
+            self._shorts -= looks.popleft().short
+        if self._shorts < _SHORT_LOOKS_MIN:
+            return
+        per_second = RATE_PER_SECOND * self._shorts // len(looks)
+        if per_second > FOREIGN_PER_SECOND_MAX:
             self._find(per_second, now_ns)
 
     def _find(self, per_second: int, now_ns: int) -> None:
@@ -171,4 +178,4 @@ class Sharing:
 
     def wants_look(self, now_ns: int) -> bool:
         """Whether a cheap read is worth its token: something was missing a moment ago."""
-        return any(look.short and now_ns - look.at_ns <= WINDOW_NS for look in self._looks)
+        return self._shorts > 0 and now_ns - self._short_ns <= WINDOW_NS

@@ -87,6 +87,10 @@ class Shelf:
         """Ended orders with fills that are not all booked."""
         return list(self._unsettled)
 
+    def is_settled(self) -> bool:
+        """Whether the fills of every ended order are booked."""
+        return not self._unsettled
+
     def has_fills(self, market_id: MarketId) -> bool:
         """Whether `with_fills` may have anything to show."""
         return bool(self._unsettled) or any(own.filled for own in self.live(market_id))
@@ -130,6 +134,8 @@ class Shelf:
 
     def oldest_unknown_ns(self, now_ns: int) -> int:
         """The age of the oldest unknown order; 0 when there is none. No age ends one (row 25)."""
+        if not self._unknown:
+            return 0
         since = [own.unknown_since_ns for own in self._unknown if own.unknown_since_ns is not None]
         return now_ns - min(since, default=now_ns)
 

@@ -48,6 +48,7 @@ _BEAT_NS = 100 * NS_PER_MS
 _OVERDUE_NS = 10 * NS_PER_MS
 _KEYS_REFUSED = ("key_refused", "read_key_refused")
 _BLOCKING = ("account_unread", "foreign_orders", "journal_failed", *_KEYS_REFUSED)
+_OPEN = (Phase.QUOTING, Phase.PAUSED)
 
 
 class Trader:
@@ -161,10 +162,10 @@ class Trader:
 
     def _dispatch(self, event: m.Event) -> None:
         match event:
-            case m.BookSeen() | m.TradeSeen() | m.ImpliedValueSeen():
-                self._saw(event)
             case m.Beat():
                 self._beat()
+            case m.BookSeen() | m.TradeSeen() | m.ImpliedValueSeen():
+                self._saw(event)
             case m.FeedHeard():
                 self.quoting.channel.heard(self._now_ns)
             case _:
@@ -242,7 +243,7 @@ class Trader:
         """The operator's newest word: quote, only to shrink positions if `flattening`, or pause."""
         self._pause_wanted = phase is Phase.PAUSED
         self.quoting.flatten(flattening)
-        if self.phase in (Phase.QUOTING, Phase.PAUSED):
+        if self.phase in _OPEN:
             self.phase = phase
 
     def _latch(self, reason: str, *, ours: bool) -> None:
@@ -374,51 +375,51 @@ class Trader:
     def _beat(self) -> None:
         if not self.started_ns or self.phase is Phase.STOPPED:
             return
+        now_ns = self._now_ns
         if not self._stirred:
             # Most beats follow a frame that calls for nothing before its time: they end here.
-            due_ns = min(self._due_ns, self.quoting.due_ns(self._now_ns))
-            if self._now_ns < due_ns:
+            due_ns = min(self._due_ns, self.quoting.due_ns(now_ns))
+            if now_ns < due_ns:
                 self.out.effects.append(m.WakeAt(due_ns))
                 return
-        self.quoting.channel.watch(self._now_ns)
+        self.quoting.channel.watch(now_ns)
         if self.phase is Phase.STARTING:
             self._start_up()
         self._trip()
-        self._rest_when_flat()
-        self._custody.watch(self._now_ns)
-        may_quote = self.phase is Phase.QUOTING and not self._blocking()
+        if self.quoting.flattening:
+            self._rest_when_flat()
+        self._custody.watch(now_ns)
+        may_quote = self.phase is Phase.QUOTING and not (self.out.findings and self._blocking())
         both_sides = may_quote and not self.quoting.flattening
-        self.reconfiguration.judge(self._now_ns, quoting=both_sides)
+        self.reconfiguration.judge(now_ns, quoting=both_sides)
         if self.phase in (Phase.STOPPING, Phase.LATCHED):
-            self._sending.cancel_all(self._now_ns)
+            self._sending.cancel_all(now_ns)
         wishes, again_ns = self._decided(may_quote=may_quote)
-        self.out.probe_key(self._now_ns)
-        self._sending.cancel(wishes, self._now_ns)
-        self.desk.recover(self._now_ns)
+        self.out.probe_key(now_ns)
+        self._sending.cancel(wishes, now_ns)
+        self.desk.recover(now_ns)
         self._doubt()
         self._read()
         may_write = may_quote and not self._journal_failed
-        self._sending.spend(
-            wishes if may_write else (), self._now_ns, self.quoting.takes if may_write else ()
-        )
-        if may_write:
-            self._trip()
+        takes = self.quoting.takes if may_write else ()
+        self._sending.spend(wishes if may_write else (), now_ns, takes)
+        if may_write and self.guard.breakers.tripped:
+            self._trip()  # over what has just left: all else was judged above
         if self.first_two_sided_ns is None and self.quoting.all_two_sided():
-            self.first_two_sided_ns = self._now_ns
+            self.first_two_sided_ns = now_ns
             self.out.note("info", "two_sided_everywhere")
         if self.phase is not Phase.STOPPING:
             self.quoting.weigh()
         if self.phase is Phase.LATCHED:
-            self.guard.verify_flat(self._custody, self._now_ns)
-        if self.phase is Phase.STOPPING and self._custody.drained(self._now_ns):
+            self.guard.verify_flat(self._custody, now_ns)
+        if self.phase is Phase.STOPPING and self._custody.drained(now_ns):
             self.phase = Phase.STOPPED
             self.out.effects.append(self._custody.drained_to())
         else:
             self._due_ns = self._wake_ns(again_ns)
             self.out.effects.append(m.WakeAt(self._due_ns))
         # What is not carried out yet is tried anew at the first occasion.
-        calm = self.phase in (Phase.QUOTING, Phase.PAUSED) and not self.out.findings
-        self._stirred = not calm or bool(wishes)
+        self._stirred = bool(wishes or self.out.findings) or self.phase not in _OPEN
 
     def _decided(self, *, may_quote: bool) -> tuple[Sequence[tuple[Rung, Wish]], int]:
         """What is wished for now, and when to look again. Stopping wants no plan: whatever is wrong
@@ -431,16 +432,15 @@ class Trader:
 
     def _trip(self) -> None:
         """Latch once a breaker has tripped; what is on its way out is cancelled from here on."""
-        if self.phase in (Phase.STARTING, Phase.QUOTING, Phase.PAUSED):
+        if self.phase in _OPEN or self.phase is Phase.STARTING:
             reason = self.guard.judge(self._now_ns, opened=self._opened)
             if reason:
                 self._latch(reason, ours=True)
 
     def _rest_when_flat(self) -> None:
         """Once everything that was to be shrunk is gone, there is nothing left to do but wait."""
-        if not self.quoting.flattening or self.phase is not Phase.QUOTING:
-            return
-        if not self.desk.live_count() and is_flat(self.quoting.ladders, self.ledgers):
+        quoting = self.phase is Phase.QUOTING
+        if quoting and not self.desk.live_count() and is_flat(self.quoting.ladders, self.ledgers):
             self._wanted(Phase.PAUSED, "")
             self.out.note("info", "flat")
 
@@ -455,7 +455,7 @@ class Trader:
         if (
             silent
             or not self._hints.is_empty()
-            or self.desk.unsettled
+            or not self.desk.is_settled()
             or self.out.findings
             or self.desk.unknown_count()
         ):

@@ -158,3 +158,42 @@ def test_an_answer_without_a_walk_changes_nothing():
     assert of.take_answer(m.ReadResting(""), page(""), 0) is None
     assert of.take_answer(m.ReadBook(made.MARKET), BALANCE, 0) is None
     assert of.done_ns == {}
+
+
+def test_the_next_read_is_known_after_whatever_is_planned_asked_and_answered():
+    of, half = account(), SECOND // 2
+    finish_all(of, 0)
+    assert of.next_due_ns() == SECOND  # the positions' turn
+    of.hasten(Kind.RESTING, half)
+    assert of.next_due_ns() == half
+    request = ask(of, Kind.RESTING, half)
+    assert of.next_due_ns() == SECOND
+    assert of.wanted(half) == []
+    of.take_answer(request, page("a"), half + 1)
+    assert [walk.kind for walk, _ in of.wanted(half + 1)] == [Kind.RESTING]
+    request = ask(of, Kind.RESTING, half + 1)
+    assert of.wanted(half + 1) == []
+    of.put_off(Kind.POSITIONS, 10 * SECOND)
+    of.put_off(Kind.SERIES, 10 * SECOND)
+    assert of.next_due_ns() == 3 * SECOND  # the fills' turn
+    of.take_answer(request, m.Unknown(""), half + 2)
+    assert of.next_due_ns() == SECOND + half + 2
+
+
+def test_putting_off_never_hastens():
+    of = account()
+    finish_all(of, 0)
+    of.put_off(Kind.BALANCE, SECOND)
+    assert of.due_ns[Kind.BALANCE] == 5 * SECOND
+
+
+def test_a_list_that_is_read_again_is_unread_so_much_later():
+    of, late_ns = account(), 61 * SECOND
+    finish_all(of, 0)
+    request = ask(of, Kind.RESTING, 30 * SECOND)
+    of.take_answer(request, page(""), 30 * SECOND)
+    assert of.unread(31 * SECOND) == ()
+    assert of.unread(late_ns) == (Kind.BALANCE, Kind.POSITIONS, Kind.FILLS)
+    assert of.unread(late_ns + 30 * SECOND)[-1] is Kind.RESTING
+    of.woke(late_ns + 30 * SECOND)
+    assert of.unread(late_ns + 31 * SECOND) == ()

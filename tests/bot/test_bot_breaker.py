@@ -168,6 +168,20 @@ def test_more_cancels_than_writes_are_allowed_trip_though_they_leave():
     assert guard.judge(None, 0, T0) == "writes_per_second: 11, at most 10"
 
 
+@pytest.mark.parametrize(
+    ("count", "wanted", "named"),
+    [
+        (61, {}, "creates_per_minute: 61, at most 60"),
+        (26, {"qty": 100}, "notional_cents_per_minute: 104000, at most 100000"),
+    ],
+)
+def test_creates_that_leave_beyond_their_rate_trip_too(count, wanted, named):
+    guard = breakers(writes_per_second=1_000)
+    for _ in range(count):
+        guard.saw_send(create(**wanted), T0)
+    assert guard.judge(None, 0, T0) == named
+
+
 # --- what is judged -------------------------------------------------------------------------------
 
 

@@ -272,3 +272,19 @@ def test_what_is_kept_of_requests_that_are_never_answered_is_bounded():
         line.send(SECOND)
     assert len(line.sharing._sent) == 2_000
     assert next(iter(line.sharing._sent)) == 52
+
+
+def test_the_looks_that_were_short_are_counted_however_they_come_and_go():
+    line, at_ns, counts = Line(), 0, set()
+    for number in range(1, 1_400):
+        # More than are kept within the window, and later a pause in which all grow too old.
+        at_ns += 6 * SECOND if number == 1_300 else 4 * MS
+        line.ask(9 if number % 7 == 0 else 1, at_ns)
+        of = line.sharing
+        recent = [look.short for look in of._looks if at_ns - look.at_ns <= 5 * SECOND]
+        assert len(of._looks) <= 1_000
+        assert of._shorts == sum(look.short for look in of._looks)
+        assert of.wants_look(at_ns) is any(recent)
+        counts.add(of._shorts)
+    assert max(counts) > 100
+    assert len(counts) > 100

@@ -119,6 +119,16 @@ def test_a_pause_pulls_every_quote_and_a_resume_brings_them_back():
     assert world.run_until(world.now_ns + 2 * SECOND, lambda: resting(world) == 6)
 
 
+def test_the_worst_case_follows_what_rests():
+    world = quoting()
+    of = world.process.trader.quoting
+    assert of.worst_cents(of.ladders[0]) < 0
+    world.deliver(world.process, m.PauseRequested("lunch"))
+    assert world.run_until(world.now_ns + 2 * SECOND, lambda: resting(world) == 0)
+    world.run_until(world.now_ns + SECOND)
+    assert of.worst_cents(of.ladders[0]) == 0
+
+
 @pytest.mark.parametrize("end", [m.StopRequested("done"), m.JournalFailed("disk full")])
 def test_a_stop_and_a_failed_journal_cancel_everything_and_make_nothing_new(end):
     world = quoting()
