@@ -142,9 +142,8 @@ class Account:
     def next_due_ns(self) -> int:
         """The earliest instant at which a read is wanted that is not under way."""
         if self._next_ns is None:
-            self._next_ns = min(
-                (due for kind, due in self.due_ns.items() if kind not in self._walks), default=2**62
-            )
+            waiting_ns = [due for kind, due in self.due_ns.items() if kind not in self._walks]
+            self._next_ns = min(waiting_ns, default=2**62)
         return self._next_ns
 
     def wanted(self, now_ns: int) -> list[tuple[Walk, Read]]:

@@ -222,6 +222,8 @@ class Custody:
     def watch(self, now_ns: int) -> None:
         """What is ours and was not read for long is a limit that cannot be checked (law 8)."""
         unread = self._account.unread(now_ns)
+        if not (unread or self._out.findings):
+            return
         if unread:
             self._out.find("account_unread", f"not read for long: {', '.join(unread)}")
         else:

@@ -118,7 +118,8 @@ class Desk(Shelf):
                     self._resend(own, now_ns)
             elif own.read_due_ns is not None and own.read_due_ns <= now_ns:
                 self._read_back(own, now_ns)
-        self._tell_age(now_ns)
+        if self._unknown or self._out.findings:
+            self._tell_age(now_ns)
 
     def _resend(self, own: OwnOrder, now_ns: int) -> None:
         request = Create(own.intent(), own.body, True)

@@ -74,7 +74,8 @@ class Guard:
     """Breakers, caps and the latch of one trader.
 
     latched: why nothing may be quoted until a person has looked; empty when nothing is latched.
-    beyond_caps: creates and amends that a cap held back.
+    beyond_caps: creates and amends that a cap held back. judge_ns: before this instant nothing is
+    judged anew, so that only what has tripped at the door can have tripped.
     """
 
     def __init__(
@@ -88,7 +89,7 @@ class Guard:
         self._ledgers = ledgers
         self._quoting = quoting
         self._out = out
-        self._judge_due_ns = 0
+        self.judge_ns = 0
         self._marks: dict[MarketId, float] = {}
         self._latched_ns = 0
         self._seen_flat = False
@@ -185,9 +186,9 @@ class Guard:
 
         opened: whether the books are open, so that there is a profit to speak of.
         """
-        if self.breakers.tripped or now_ns < self._judge_due_ns:
+        if self.breakers.tripped or now_ns < self.judge_ns:
             return self.breakers.tripped
-        self._judge_due_ns = now_ns + _JUDGE_NS
+        self.judge_ns = now_ns + _JUDGE_NS
         pnl_cents = self._pnl_cents() if opened else None
         return self.breakers.judge(pnl_cents, self._desk.oldest_unknown_ns(now_ns), now_ns)
 

@@ -75,7 +75,10 @@ class _Credential:
 
 
 class Outbox:
-    """Collects effects; the one place that makes request ids and takes tokens."""
+    """Collects effects; the one place that makes request ids and takes tokens.
+
+    wants_look: whether one more cheap read would tell whether somebody else spends on our key.
+    """
 
     def __init__(
         self,
@@ -94,7 +97,8 @@ class Outbox:
             self._credentials[Key.READ] = _joined(read_purse, budget)
         if keys.standby:
             self._credentials[Key.STANDBY] = _joined(standby_purse, budget)
-        self.purse = self._credentials[Key.TRADE].purse
+        self._trade = self._credentials[Key.TRADE]
+        self.purse = self._trade.purse
         self.pending: dict[RequestId, Pending] = {}
         self.writes_in_flight = 0
         self.findings: dict[str, str] = {}
@@ -116,7 +120,7 @@ class Outbox:
         self.denied: dict[str, int] = {}
         self.held_back: dict[str, int] = {}
         self._last_id = 0
-        self._wants_look = False
+        self.wants_look = False
         self._dry: dict[Lane, int] = {}
 
     def purse_of(self, key: Key) -> Purse | None:
@@ -158,7 +162,7 @@ class Outbox:
     def _key_for(self, request: Request) -> Key:
         if kind_of(request) == "read":
             return Key.READ if Key.READ in self._credentials else Key.TRADE
-        is_refused = self._credentials[Key.TRADE].stopped_until_ns is not None
+        is_refused = self._trade.stopped_until_ns is not None
         takes_over = Key.STANDBY in self._credentials and is_refused
         return Key.STANDBY if takes_over and isinstance(request, CancelResting) else Key.TRADE
 
@@ -200,23 +204,18 @@ class Outbox:
     def probe_key(self, now_ns: int) -> None:
         """Ask whether a refused trade key works again, where nothing else is sent on it: with a
         cancel of what cannot exist, as often as a refused key may be tried."""
-        if len(self._credentials) > 1 and self._credentials[Key.TRADE].stopped_until_ns is not None:
+        if len(self._credentials) > 1 and self._trade.stopped_until_ns is not None:
             request = CancelResting(_NO_SUCH_ORDER)
             self._send(Key.TRADE, request, Lane.RECOVER, "does the key work", now_ns, None)
 
     def flat_ns(self, resting: int, now_ns: int) -> int:
         """How long until the last cancel has left, if `resting` orders of ours were cancelled now
         and those of everybody else on the key."""
-        return self.purse.flat_ns(resting, now_ns, self._credentials[Key.TRADE].user)
+        return self.purse.flat_ns(resting, now_ns, self._trade.user)
 
     def rests(self, resting: int) -> None:
         """So many orders of ours may be live: others on the key count them into theirs."""
-        self.purse.rests(resting, self._credentials[Key.TRADE].user)
-
-    @property
-    def wants_look(self) -> bool:
-        """Whether one more cheap read would tell whether somebody else spends on our key."""
-        return self._wants_look
+        self.purse.rests(resting, self._trade.user)
 
     def foreign_per_second(self, now_ns: int) -> int:
         """Tokens a second that somebody else takes on our keys, where that is a finding; else 0."""
@@ -251,7 +250,7 @@ class Outbox:
 
     def _watch_sharing(self, key: Key, now_ns: int) -> None:
         sharing = self._credentials[key].purse.sharing
-        self._wants_look = sharing.wants_look(now_ns)
+        self.wants_look = sharing.wants_look(now_ns)
         if sharing.is_found(now_ns):
             rate = sharing.per_second(now_ns)
             self.find("foreign_spend", f"{rate} requests a second of others on the {key} key")

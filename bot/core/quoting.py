@@ -81,7 +81,8 @@ class Quoting:
         self.account = account or AccountRisk()
         self._member = self.account.join(self._series_loss_cents)
         self._short_of_funds: list[tuple[Rung, BookSide, int, int]] = []
-        self.worst_case_cents = Cents(0)
+        self._worst: list[Cents] = []  # of each event, and the loss that they come to
+        self._loss_cents = self.worst_case_cents = Cents(0)
         self.worst_case_max_cents = Cents(0)
         self.began_ns = 0
         self.takes: list[tuple[Rung, Take]] = []
@@ -325,13 +326,15 @@ class Quoting:
         return ladder.worst_cents
 
     def _series_loss_cents(self) -> Cents:
-        return series_loss_cents([self.worst_cents(ladder) for ladder in self.ladders])
+        worst = [self.worst_cents(ladder) for ladder in self.ladders]
+        if worst != self._worst:
+            self._worst, self._loss_cents = worst, series_loss_cents(worst)
+        return self._loss_cents
 
     def weigh(self) -> None:
         """Add up the worst cases of the events, as of everything sent so far."""
-        total = self._series_loss_cents()
-        self.worst_case_cents = total
-        self.worst_case_max_cents = max(self.worst_case_max_cents, total)
+        self.worst_case_cents = self._series_loss_cents()
+        self.worst_case_max_cents = max(self.worst_case_max_cents, self.worst_case_cents)
 
     def _loss_limit(self, ladder: Ladder) -> Cents:
         """What this event may lose: its own limit, and what series and account have left beside
@@ -352,10 +355,8 @@ class Quoting:
         """Shares of a wanted order that every limit admits now; 0 when none."""
         if rung.side_parked(wish.side, now_ns):
             return Qty(0)
-        risk = self._settings.risk
-        exposure = self.exposure(rung.ladder)
-        candidate = rung.live(wish, min(wish.qty, risk.order_qty))
-        return exposure.largest(candidate, self.bounds(rung.ladder))
+        candidate = rung.live(wish, min(wish.qty, self._settings.risk.order_qty))
+        return self.exposure(rung.ladder).largest(candidate, self.bounds(rung.ladder))
 
     def admits_amend(self, own: OwnOrder, amend: Amend) -> bool:
         """Whether every limit admits a change, counted at its worst while it is undecided."""

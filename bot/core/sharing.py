@@ -51,9 +51,11 @@ class _Model:
 
     def flow(self, now_ns: int) -> None:
         """Let tokens flow in until now."""
-        flowed = max(0, now_ns - self.at_ns) * RATE_PER_SECOND
-        self.missing_e9 = max(0, self.missing_e9 - flowed)
-        self.at_ns = max(self.at_ns, now_ns)
+        if now_ns > self.at_ns:
+            self.missing_e9 -= (now_ns - self.at_ns) * RATE_PER_SECOND
+            self.at_ns = now_ns
+        if self.missing_e9 < 0:
+            self.missing_e9 = 0
 
 
 class _Sent(msgspec.Struct, frozen=True):
@@ -140,8 +142,9 @@ class Sharing:
             most = -(-most_e9 // NS_PER_SECOND) + younger
             foreign = RATE_BURST - tokens_left - most
             self._looked = True
-            if foreign > 0:
-                self._short = True
+            if foreign <= 0:
+                continue
+            self._short = True
             within_ns = max(WINDOW_NS, now_ns - model.from_ns)
             if foreign * NS_PER_SECOND > FOREIGN_PER_SECOND_MAX * within_ns:
                 age_ns = max(1, now_ns - model.from_ns)

@@ -49,6 +49,7 @@ _OVERDUE_NS = 10 * NS_PER_MS
 _KEYS_REFUSED = ("key_refused", "read_key_refused")
 _BLOCKING = ("account_unread", "foreign_orders", "journal_failed", *_KEYS_REFUSED)
 _OPEN = (Phase.QUOTING, Phase.PAUSED)
+_CLOSED = (Phase.STOPPING, Phase.LATCHED)
 
 
 class Trader:
@@ -385,14 +386,14 @@ class Trader:
         self.quoting.channel.watch(now_ns)
         if self.phase is Phase.STARTING:
             self._start_up()
-        self._trip()
-        if self.quoting.flattening:
+        if now_ns >= self.guard.judge_ns or self.guard.breakers.tripped:
+            self._trip()
+        if self.quoting.flattening and self.phase is Phase.QUOTING:
             self._rest_when_flat()
         self._custody.watch(now_ns)
         may_quote = self.phase is Phase.QUOTING and not (self.out.findings and self._blocking())
-        both_sides = may_quote and not self.quoting.flattening
-        self.reconfiguration.judge(now_ns, quoting=both_sides)
-        if self.phase in (Phase.STOPPING, Phase.LATCHED):
+        self.reconfiguration.judge(now_ns, quoting=may_quote and not self.quoting.flattening)
+        if self.phase in _CLOSED:
             self._sending.cancel_all(now_ns)
         wishes, again_ns = self._decided(may_quote=may_quote)
         self.out.probe_key(now_ns)
@@ -422,12 +423,12 @@ class Trader:
         self._stirred = bool(wishes or self.out.findings) or self.phase not in _OPEN
 
     def _decided(self, *, may_quote: bool) -> tuple[Sequence[tuple[Rung, Wish]], int]:
-        """What is wished for now, and when to look again. Stopping wants no plan: whatever is wrong
-        with one must not stand in its way."""
+        """What is wished for now, and when to look again; no plan stands in the way of stopping."""
         if self.phase is Phase.STOPPING:
             self.quoting.scoring.beat(self._now_ns)
             return (), NEVER_NS
-        self._sending.pull_growth()
+        if self.out.findings or self.quoting.flattening:
+            self._sending.pull_growth()
         return self.quoting.decide(may_quote, self._now_ns)
 
     def _trip(self) -> None:
@@ -439,8 +440,7 @@ class Trader:
 
     def _rest_when_flat(self) -> None:
         """Once everything that was to be shrunk is gone, there is nothing left to do but wait."""
-        quoting = self.phase is Phase.QUOTING
-        if quoting and not self.desk.live_count() and is_flat(self.quoting.ladders, self.ledgers):
+        if not self.desk.live_count() and is_flat(self.quoting.ladders, self.ledgers):
             self._wanted(Phase.PAUSED, "")
             self.out.note("info", "flat")
 
@@ -468,8 +468,8 @@ class Trader:
             self._account.hasten(Kind.BALANCE, max(self._now_ns, last_ns + LOOK_AGAIN_NS))
 
     def _wake_ns(self, again_ns: int) -> int:
-        ours_ns = min(self.desk.next_due_ns(), self._hints.next_due_ns())
-        soonest = min(again_ns, ours_ns, self._account.next_due_ns())
+        desk_ns, hints_ns = self.desk.next_due_ns(), self._hints.next_due_ns()
+        soonest = min(again_ns, desk_ns, hints_ns, self._account.next_due_ns())
         # What is overdue could not be sent just now; asking at once again would be a busy loop.
         pause_ns = NS_PER_MS if soonest > self._now_ns else _OVERDUE_NS
         return max(self._now_ns + pause_ns, min(self._now_ns + _BEAT_NS, soonest))

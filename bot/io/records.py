@@ -28,6 +28,7 @@ MAGIC: Final = b"LMKJ"
 VERSION: Final = 3
 READABLE: Final = (1, 2, 3)
 _T = TypeVar("_T")
+_B = TypeVar("_B", bytes, memoryview)
 
 OPENING: Final = MAGIC + bytes([VERSION])
 PAYLOAD_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -75,7 +76,7 @@ def frame_of(payload: bytes) -> bytes:
     return _FRAME.pack(len(payload), zlib.crc32(payload)) + payload
 
 
-def _payload_at(data: memoryview, at: int) -> memoryview | None:
+def _payload_at(data: _B, at: int) -> _B | None:
     """The payload of the frame at `at`, or None when it is cut or damaged."""
     if len(data) - at < _FRAME.size:
         return None
@@ -167,18 +168,18 @@ class Segment:
         self._first += _FRAME.size + len(payload)
         self.whole_bytes = self._first
 
-    def _decode(self, decoder: msgspec.msgpack.Decoder[_T], payload: memoryview) -> _T:
+    def _decode(self, decoder: msgspec.msgpack.Decoder[_T], payload: bytes | memoryview) -> _T:
         try:
             return decoder.decode(payload)
         except msgspec.DecodeError as fault:
             text = f"{self.name}: a whole record that cannot be read ({fault}); move it away"
             raise JournalFault(text) from None
 
-    def payloads(self) -> Iterator[memoryview]:
+    def payloads(self) -> Iterator[bytes]:
         """The entries as bytes, in order, up to the first cut or damaged one."""
         at = self._first
         while self.head is not None:
-            payload = _payload_at(self._data, at)
+            payload = _payload_at(self._bytes, at)
             if payload is None:
                 self._look_past(at)
                 return

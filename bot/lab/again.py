@@ -151,7 +151,7 @@ def _alone(path: Path) -> Run:
     if not path.is_file():
         raise JournalFault(f"{path}: neither a state directory nor a journal")
     for _, _, payload in _payloads((path,)):
-        entry = entry_of(bytes(payload), str(path))
+        entry = entry_of(payload, str(path))
         if isinstance(entry.message, m.Started):
             return Run((path,), entry.message, entry.at_ns)
     raise JournalFault(f"{path}: no run begins here")
@@ -162,13 +162,13 @@ def entries_of(run: Run) -> int:
     return sum(sum(1 for _ in read_segment(path).payloads()) for path in run.paths)
 
 
-def _payloads(paths: Sequence[Path]) -> Iterator[tuple[str, int, memoryview]]:
+def _payloads(paths: Sequence[Path]) -> Iterator[tuple[str, int, bytes]]:
     """The entries as bytes: segment, number there from 1, payload. Raises JournalFault when one
     cannot be read, and, after the entries before it, for damage."""
     for path in paths:
-        segment = read_segment(path)
+        segment, name = read_segment(path), path.name
         for number, payload in enumerate(segment.payloads(), 1):
-            yield path.name, number, payload
+            yield name, number, payload
         if segment.damaged_at is not None:
             raise JournalFault(f"{path}: journal damaged at byte {segment.damaged_at}")
 
@@ -265,10 +265,9 @@ class Again:
     def _compare(self, until: Until, told: Callable[[int], None]) -> Difference | None:
         """Every entry, in order; the first difference, or None."""
         encode, at_ns, begun = _ENCODER.encode, 0, False
-        for done, (name, number, payload) in enumerate(_payloads(self._run.paths)):
+        for done, (name, number, whole) in enumerate(_payloads(self._run.paths)):
             if done % TOLD_EVERY == 0:
                 told(done)
-            whole = bytes(payload)
             # Compared as bytes: an effect is decoded only where it is another one.
             if self._at < len(self._made) and whole == encode(Entry(at_ns, self._made[self._at])):
                 self._same()

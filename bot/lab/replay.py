@@ -266,9 +266,8 @@ def entries_with(word: bytes, paths: Sequence[Path]) -> Iterator[Entry]:
         for path in paths:
             segment = read_segment(path)
             for payload in segment.payloads():
-                whole = bytes(payload)
-                if word in whole:
-                    yield entry_of(whole, path.name)
+                if word in payload:
+                    yield entry_of(payload, path.name)
             if segment.damaged_at is not None:
                 return
 

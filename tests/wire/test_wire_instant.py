@@ -92,6 +92,27 @@ def test_a_text_that_is_no_instant_is_refused(text):
         instant.to_ns(text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-01-01T00:00:60.000000000Z",
+        "2023-02-29T00:00:00.000000000Z",
+        "2024-01-01 00:00:00.000000000Z",
+        "2024-01-01T00:00:00.00000000\uff10Z",
+        "2024-01-01T00:00:00.0000000+1Z",
+    ],
+)
+def test_a_text_of_the_emitted_length_is_read_as_strictly_as_any_other(text):
+    for _ in range(2):
+        with pytest.raises(ValueError):
+            instant.to_ns(text)
+
+
+def test_a_fault_names_the_whole_text():
+    with pytest.raises(ValueError, match=r"'2024-01-01 00:00:00\.123456789Z'"):
+        instant.to_ns("2024-01-01 00:00:00.123456789Z")
+
+
 @pytest.mark.parametrize("ns", [FIRST_NS - 1, LAST_NS + 1, 10**30, -(10**30)])
 def test_an_instant_outside_the_years_1_to_9999_overflows(ns):
     with pytest.raises(OverflowError):

@@ -54,6 +54,8 @@ MAKER: Final = UserId("maker")
 _TAPE: Final = UserId("tape")
 _TAPE_CENTS: Final = Cents(10**12)
 _BID: Final = BookSide.BID
+_ASK: Final = BookSide.ASK
+_SIDES: Final = (_BID, _ASK)
 _OF_ACCOUNTS: Final = (v.FillBooked, v.PositionChanged, v.BalanceChanged, v.UserAdded)
 _OF_CATALOGUE: Final = (v.CompanyListed, v.EventListed, v.MarketListed, v.MarketStateChanged)
 
@@ -118,7 +120,7 @@ class Exchange:
     def _print(self, printed: RecordedPrint, now_ns: int) -> None:
         """It fills from the touch outward, as far as it reaches."""
         market, price = self.markets[printed.rung], printed.price
-        side = BookSide.ASK if printed.taker_bought_yes else _BID
+        side = _ASK if printed.taker_bought_yes else _BID
         self.printed_qty += printed.qty
         left = printed.qty
         for standing in [*self._queues.on(market, side)]:
@@ -148,7 +150,7 @@ class Exchange:
         self._changed[market] = None
         if depth.doubled_mid is not None:
             self.marks[market] = depth.doubled_mid
-        for side in BookSide:
+        for side in _SIDES:
             row = [*self._queues.on(market, side)]
             for standing in row:
                 standing.place.shown(depth.shown(side, standing.price), now_ns)
@@ -242,8 +244,9 @@ class Exchange:
     def frames(self, now_ns: int) -> list[m.Event]:
         """What has happened since this was asked last, as the channel tells it."""
         out, self.events = self.events, []
-        out += [self.book_frame(market, now_ns) for market in self._changed]
-        self._changed.clear()
+        if self._changed:
+            out += [self.book_frame(market, now_ns) for market in self._changed]
+            self._changed.clear()
         return out
 
     def book_frame(self, market: MarketId, now_ns: int) -> m.BookSeen:
@@ -254,7 +257,7 @@ class Exchange:
     def _book(self, market: MarketId) -> tuple[Levels, Levels]:
         own = self._queues.sizes
         bids = as_levels(self._left(market, _BID), own(market, _BID), best=-1)
-        asks = as_levels(self._left(market, BookSide.ASK), own(market, BookSide.ASK), best=1)
+        asks = as_levels(self._left(market, _ASK), own(market, _ASK), best=1)
         return bids, asks
 
     def _left(self, market: MarketId, side: BookSide) -> Levels:

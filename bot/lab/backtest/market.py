@@ -10,13 +10,13 @@ Source: strategy, 4; the notes of the recorded data.
 
 import enum
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from bot.core.strategy import Levels
 from venue.crowd.picture import picture_of
 from venue.crowd.tape import BookRecord, Record, Tape, TradeRecord, decode_record
 from venue.wire.limits import QTY_MAX
-from venue.wire.money import BookSide, Outcome, Price, Qty, canonical
+from venue.wire.money import PAYOUT_CENTS, BookSide, Outcome, Price, Qty, canonical
 
 
 class Kind(enum.StrEnum):
@@ -134,11 +134,18 @@ class Recorded:
         return changed
 
 
+_CANONICAL: Final = {
+    outcome: tuple([canonical(outcome, Price(price)) for price in range(PAYOUT_CENTS + 1)])
+    for outcome in Outcome
+}
+"""The place in the book of every price of an outcome: each level of each record asks for one."""
+
+
 def _best_first(outcome: Outcome, levels: Iterable[tuple[int, int]]) -> Levels:
     """Resting bids of an outcome as one side of the book, canonical YES."""
-    sizes = {price: min(size, QTY_MAX) for price, size in levels}
-    rows = sorted(sizes.items(), reverse=True)
-    return tuple([(canonical(outcome, Price(price)), Qty(size)) for price, size in rows])
+    rows = sorted(dict(levels).items(), reverse=True)
+    place = _CANONICAL[outcome]
+    return tuple([(place[price], Qty(size if size < QTY_MAX else QTY_MAX)) for price, size in rows])
 
 
 def as_levels(rows: Levels, own: dict[Price, int], *, best: int) -> Levels:
@@ -146,7 +153,9 @@ def as_levels(rows: Levels, own: dict[Price, int], *, best: int) -> Levels:
     price comes first, -1 where the highest does."""
     if not own:
         return rows
-    sizes: dict[Price, int] = dict(rows)
+    sizes = dict(rows)
     for price, qty in own.items():
-        sizes[price] = sizes.get(price, 0) + qty
-    return tuple([(price, Qty(sizes[price])) for price in sorted(sizes, key=lambda p: best * p)])
+        sizes[price] = Qty(sizes.get(price, 0) + qty)
+    if len(sizes) > len(rows):
+        return tuple(sorted(sizes.items(), reverse=best < 0))
+    return tuple(sizes.items())  # no price of ours alone: they stand in the order of the rows

@@ -229,13 +229,13 @@ class Backtest:
             self._observer(event, effects, now_ns)
         for effect in effects:
             match effect:
+                case m.WakeAt():
+                    if effect.at_ns - now_ns < _RHYTHM_NS:
+                        self._beat_ns = min(self._beat_ns, max(effect.at_ns, now_ns + _STEP_NS))
                 case m.Send():
                     self._requests[request_kind(effect.request)] += 1
                     there_ns, back_ns = self._terms.latency.ways_ns(self._chance)
                     self._at(now_ns + there_ns, _ARRIVES, (effect, back_ns))
-                case m.WakeAt(at_ns=at_ns):
-                    if at_ns - now_ns < _RHYTHM_NS:
-                        self._beat_ns = min(self._beat_ns, max(at_ns, now_ns + _STEP_NS))
                 case m.SubscribeTo():
                     self._subscribed = True
                     markets = self.exchange.markets
