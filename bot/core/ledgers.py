@@ -110,12 +110,14 @@ class Ledgers:
             booked += max(0, self.book.filled_qty(order_id) - known)
         return booked
 
-    def _unbooked(self, market_id: MarketId) -> Iterable[tuple[OwnOrder, int]]:
+    def _unbooked(self, market_id: MarketId) -> list[tuple[OwnOrder, int]]:
         """Orders of a rung that have filled by more than their booked fills, and by how much."""
+        unbooked = []
         for own in self._desk.with_fills(market_id):
             ahead = own.filled - self.booked_qty(own)
             if ahead > 0:
-                yield own, ahead
+                unbooked.append((own, ahead))
+        return unbooked
 
     def holdings(self, market_id: MarketId) -> tuple[Qty, Qty]:
         """YES and NO shares held, fills not booked yet included."""
@@ -123,13 +125,12 @@ class Ledgers:
         if self._inherited:
             yes_qty += self._inherited.get((market_id, Outcome.YES), 0)
             no_qty += self._inherited.get((market_id, Outcome.NO), 0)
-        if self._desk.has_fills(market_id):
-            for own, ahead in self._unbooked(market_id):
-                signed = ahead if own.own_side is Side.BUY else -ahead
-                if own.outcome is Outcome.YES:
-                    yes_qty += signed
-                else:
-                    no_qty += signed
+        for own, ahead in self._unbooked(market_id):
+            signed = ahead if own.own_side is Side.BUY else -ahead
+            if own.outcome is Outcome.YES:
+                yes_qty += signed
+            else:
+                no_qty += signed
         return Qty(max(0, yes_qty)), Qty(max(0, no_qty))
 
     def event_cash_cents(self, event_ticker: Ticker, rungs: Iterable[MarketId]) -> Cents:

@@ -72,7 +72,7 @@ class Shelf:
 
     def exposures(self, market_id: MarketId) -> tuple[Live, ...]:
         """Those orders as the limits count them."""
-        return tuple(own.exposure() for own in self.live(market_id))
+        return tuple([own.exposure() for own in self.live(market_id)])
 
     def all_live(self) -> Iterable[OwnOrder]:
         """Every order that may still trade, in the order they were placed."""
@@ -95,14 +95,12 @@ class Shelf:
         """Whether `with_fills` may have anything to show."""
         return bool(self._unsettled) or any(own.filled for own in self.live(market_id))
 
-    def with_fills(self, market_id: MarketId) -> Iterable[OwnOrder]:
+    def with_fills(self, market_id: MarketId) -> list[OwnOrder]:
         """Orders of one market that have filled, live or ended, until their fills are booked."""
-        for own in self.live(market_id):
-            if own.filled:
-                yield own
-        for own in self._unsettled:
-            if own.market_id == market_id:
-                yield own
+        filled = [own for own in self.live(market_id) if own.known.filled]
+        if self._unsettled:
+            filled += [own for own in self._unsettled if own.market_id == market_id]
+        return filled
 
     def live_ids(self) -> list[OrderId]:
         """Ids of every order whose fills may still be asked about."""

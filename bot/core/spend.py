@@ -136,14 +136,15 @@ class Purse:
         mine = self._users[user]
         if lane is Lane.CREATE and mine.ramp_creates >= self._ramp_allows(now_ns):
             return False
-        turns = mine.turns[lane.is_urgent]
-        spare = self.tokens(now_ns) - (0 if lane.is_urgent else self._reserve)
+        is_urgent = lane.is_urgent
+        turns = mine.turns[is_urgent]
+        spare = self.tokens(now_ns) - (0 if is_urgent else self._reserve)
         if len(self._users) > 1:
-            spare -= self._owed(turns, lane.is_urgent, now_ns)
+            spare -= self._owed(turns, is_urgent, now_ns)
         if spare < 1:
             if not turns.is_hungry(now_ns):
                 # What it left to others while it wanted nothing gives it no claim now.
-                most = max(each.turns[lane.is_urgent].taken for each in self._users)
+                most = max(each.turns[is_urgent].taken for each in self._users)
                 turns.taken = max(turns.taken, most - CLAIM_MAX)
             turns.denied_ns = now_ns
             return False

@@ -48,8 +48,12 @@ _BEAT_NS = 100 * NS_PER_MS
 _OVERDUE_NS = 10 * NS_PER_MS
 _KEYS_REFUSED = ("key_refused", "read_key_refused")
 _BLOCKING = ("account_unread", "foreign_orders", "journal_failed", *_KEYS_REFUSED)
-_OPEN = (Phase.QUOTING, Phase.PAUSED)
-_CLOSED = (Phase.STOPPING, Phase.LATCHED)
+
+# Members by a name of the module: looking one up on its class costs as much as a small function.
+_STARTING, _QUOTING = Phase.STARTING, Phase.QUOTING
+_LATCHED, _STOPPING, _STOPPED = Phase.LATCHED, Phase.STOPPING, Phase.STOPPED
+_OPEN = (_QUOTING, Phase.PAUSED)
+_CLOSED = (_STOPPING, _LATCHED)
 
 
 class Trader:
@@ -374,7 +378,7 @@ class Trader:
     # --- the beat ---------------------------------------------------------------------------------
 
     def _beat(self) -> None:
-        if not self.started_ns or self.phase is Phase.STOPPED:
+        if not self.started_ns or self.phase is _STOPPED:
             return
         now_ns = self._now_ns
         if not self._stirred:
@@ -384,14 +388,14 @@ class Trader:
                 self.out.effects.append(m.WakeAt(due_ns))
                 return
         self.quoting.channel.watch(now_ns)
-        if self.phase is Phase.STARTING:
+        if self.phase is _STARTING:
             self._start_up()
         if now_ns >= self.guard.judge_ns or self.guard.breakers.tripped:
             self._trip()
-        if self.quoting.flattening and self.phase is Phase.QUOTING:
+        if self.quoting.flattening and self.phase is _QUOTING:
             self._rest_when_flat()
         self._custody.watch(now_ns)
-        may_quote = self.phase is Phase.QUOTING and not (self.out.findings and self._blocking())
+        may_quote = self.phase is _QUOTING and not (self.out.findings and self._blocking())
         self.reconfiguration.judge(now_ns, quoting=may_quote and not self.quoting.flattening)
         if self.phase in _CLOSED:
             self._sending.cancel_all(now_ns)
@@ -409,12 +413,12 @@ class Trader:
         if self.first_two_sided_ns is None and self.quoting.all_two_sided():
             self.first_two_sided_ns = now_ns
             self.out.note("info", "two_sided_everywhere")
-        if self.phase is not Phase.STOPPING:
+        if self.phase is not _STOPPING:
             self.quoting.weigh()
-        if self.phase is Phase.LATCHED:
+        if self.phase is _LATCHED:
             self.guard.verify_flat(self._custody, now_ns)
-        if self.phase is Phase.STOPPING and self._custody.drained(now_ns):
-            self.phase = Phase.STOPPED
+        if self.phase is _STOPPING and self._custody.drained(now_ns):
+            self.phase = _STOPPED
             self.out.effects.append(self._custody.drained_to())
         else:
             self._due_ns = self._wake_ns(again_ns)
@@ -424,7 +428,7 @@ class Trader:
 
     def _decided(self, *, may_quote: bool) -> tuple[Sequence[tuple[Rung, Wish]], int]:
         """What is wished for now, and when to look again; no plan stands in the way of stopping."""
-        if self.phase is Phase.STOPPING:
+        if self.phase is _STOPPING:
             self.quoting.scoring.beat(self._now_ns)
             return (), NEVER_NS
         if self.out.findings or self.quoting.flattening:
@@ -433,7 +437,7 @@ class Trader:
 
     def _trip(self) -> None:
         """Latch once a breaker has tripped; what is on its way out is cancelled from here on."""
-        if self.phase in _OPEN or self.phase is Phase.STARTING:
+        if self.phase in _OPEN or self.phase is _STARTING:
             reason = self.guard.judge(self._now_ns, opened=self._opened)
             if reason:
                 self._latch(reason, ours=True)
@@ -452,13 +456,8 @@ class Trader:
         """Read sooner what is in doubt: fills, orders, and who else spends on our key."""
         heard_ns = self.quoting.channel.heard_ns
         silent = heard_ns is None or self._now_ns - heard_ns > self._trust.heard_ns
-        if (
-            silent
-            or not self._hints.is_empty()
-            or not self.desk.is_settled()
-            or self.out.findings
-            or self.desk.unknown_count()
-        ):
+        known = self._hints.is_empty() and self.desk.is_settled() and not self.out.findings
+        if silent or not known or self.desk.unknown_count():
             self._account.sweep_soon(self._now_ns)
         if self._hints.want_lists(self._now_ns):
             self._hasten(Kind.FILLS)
