@@ -52,7 +52,8 @@ class Known(msgspec.Struct, frozen=True):
     @property
     def remaining(self) -> Qty:
         """Shares that work, at most."""
-        return Qty(0) if self.ended else self.unfilled
+        left = self.size - self.filled
+        return Qty(left) if left > 0 and not self.ended else Qty(0)
 
     def join(self, other: "Known") -> "Known":
         """All that the two facts say together."""

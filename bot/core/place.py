@@ -130,7 +130,7 @@ class Worth:
         if self._fair is None:
             return EDGE_MIN_CENTS
         away = self._fair - price if side is BookSide.BID else price - self._fair
-        return max(EDGE_MIN_CENTS, away)
+        return away if away > EDGE_MIN_CENTS else EDGE_MIN_CENTS
 
     def volume(self, side: BookSide, price: Price) -> float:
         """Shares expected to trade at a price over the horizon: fewer behind the others' touch."""

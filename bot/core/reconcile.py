@@ -39,7 +39,16 @@ from bot.core.wishes import (
     crosses,
     free_shares,
 )
-from venue.wire.money import BookSide, Outcome, Price, Qty, Side, canonical
+from venue.wire.money import (
+    PRICE_MAX,
+    PRICE_MIN,
+    BookSide,
+    Outcome,
+    Price,
+    Qty,
+    Side,
+    canonical,
+)
 from venue.wire.requests import Amend
 
 __all__ = [
@@ -73,20 +82,24 @@ def plan_rung(
     """
     wishes: list[Wish] = []
     again: list[int] = []
+    bids: list[OwnOrder] = []
+    asks: list[OwnOrder] = []
     for own in orders:
         if own.doomed and own.is_free:
             if own.due_ns <= now_ns:
                 wishes.append(WantCancel(own, own.why, RISK_CENTS * own.remaining))
             else:
                 again.append(own.due_ns)
-    for side in (BookSide.BID, BookSide.ASK):
-        mine = [own for own in orders if own.is_live and own.side is side and not own.is_take]
+        if own.is_live and not own.is_take:
+            (bids if own.side is BookSide.BID else asks).append(own)
+    for side, mine in ((BookSide.BID, bids), (BookSide.ASK, asks)):
         if mine or wanted:
             plan = _Side(side, wanted, mine, orders, free, pace, now_ns, worth, side in short)
-            plan.make()
-            wishes.extend(plan.wishes)
-            again.extend(plan.again)
-    return Plan(cancels_first(wishes), min(again) if again else None)
+            if not plan.stands_as_wanted():
+                plan.make()
+                wishes.extend(plan.wishes)
+                again.extend(plan.again)
+    return Plan(cancels_first(wishes) if wishes else (), min(again) if again else None)
 
 
 class _Side:
@@ -136,23 +149,27 @@ class _Side:
 
     def _levels_of(self, wanted: Sequence[Quote]) -> dict[Price, Level]:
         """The wanted prices. None is bolder than its limit, nor meets the other side's."""
-        others = [quote.price for quote in wanted if quote.side is not self._side]
+        side, is_bid, edge_of = self._side, self._is_bid, self._worth.edge
+        others = [quote.price for quote in wanted if quote.side is not side]
+        if is_bid:
+            reach = Price(min(others) - 1) if others else PRICE_MAX
+        else:
+            reach = Price(max(others) + 1) if others else PRICE_MIN
         out: dict[Price, Level] = {}
         for quote in wanted:
-            if quote.side is self._side:
-                bound = quote.price if quote.limit is None else quote.limit
-                if self._is_bid:
-                    bound = Price(max(quote.price, min([bound, *(price - 1 for price in others)])))
+            if quote.side is side:
+                price, bound = quote.price, quote.limit
+                if bound is None:
+                    bound = price
+                elif is_bid:
+                    bound = max(price, min(bound, reach))
                 else:
-                    bound = Price(min(quote.price, max([bound, *(price + 1 for price in others)])))
-                edge = self._worth.edge(self._side, quote.price)
-                out[quote.price] = Level(quote, bound, edge)
+                    bound = min(price, max(bound, reach))
+                out[price] = Level(quote, bound, edge_of(side, price), self._pace)
         return out
 
     def make(self) -> None:
-        """Plan the side: `wishes` and `again` hold what comes of it."""
-        if self._stands_as_wanted():
-            return
+        """Plan a side that does not stand as wanted: `wishes` and `again` hold what comes of it."""
         stands = self._stands()
         levels = [level for level in self._levels.values() if not level.served]
         for stand, level in self._assigned(stands, levels):
@@ -169,39 +186,39 @@ class _Side:
             for level in self._levels.values():
                 self._fill_up(level)
 
-    def _stands_as_wanted(self) -> bool:
+    def stands_as_wanted(self) -> bool:
         """Whether every level has one stand near enough, the best the best: nothing is to be done.
 
         Most plans end here, so it comes before any assignment is looked for.
         """
-        if len(self._mine) < len(self._levels):
+        levels = self._levels
+        if len(self._mine) < len(levels):
             return False
-        stands: list[Stand] = []
-        outward = -1 if self._is_bid else 1
-        for own in sorted(self._mine, key=lambda own: (outward * own.level, own.placed_ns)):
+        stands: dict[Price, Stand] = {}
+        for own in self._mine:
             if own.state is not State.OPEN or own.doomed:
                 return False
-            if stands and stands[-1].price == own.level:
-                stands[-1].add(own)
-            else:
-                stands.append(Stand(own.level, own))
-        if len(stands) != len(self._levels):
+            _join(stands, own)
+        if len(stands) != len(levels):
             return False
-        levels = sorted(self._levels.values(), key=lambda level: outward * level.price)
-        return all(map(self._is_served, stands, levels))
+        is_bid = self._is_bid
+        by_price = [stands[price] for price in sorted(stands, reverse=is_bid)]
+        wanted = [levels[price] for price in sorted(levels, reverse=is_bid)]
+        return all(map(self._is_served, by_price, wanted))
 
     def _is_served(self, stand: Stand, level: Level) -> bool:
-        """Whether a stand, its orders the oldest first, may be left as it is for a level."""
+        """Whether a stand may be left as it is for a level."""
         if stand.price != level.price:
             return self._stays_near(stand, level)
         room = level.wanted
-        for own in stand.orders:
-            if room <= 0 or level.is_off(own.remaining - room, self._pace):
+        orders = stand.orders
+        for own in orders if len(orders) == 1 else sorted(orders, key=age):
+            if room <= 0 or level.is_off(own.remaining - room):
                 return False
             if self._locks_too_much(own, level):
                 return False
             room -= own.may_fill
-        return not level.is_off(room, self._pace)
+        return not level.is_off(room)
 
     # --- who serves what --------------------------------------------------------------------------
 
@@ -214,7 +231,7 @@ class _Side:
             if own.doomed:
                 continue
             if own.state is State.OPEN:
-                stands.setdefault(own.level, Stand(own.level)).add(own)
+                _join(stands, own)
             else:
                 fixed.append(own)
         for own in fixed:
@@ -228,7 +245,7 @@ class _Side:
             near = [
                 level
                 for level in self._levels.values()
-                if not level.served and level.keeps(self._side, price, own.remaining, self._pace)
+                if not level.served and level.keeps(self._side, price, own.remaining)
             ]
             if near:
                 level = min(near, key=lambda level: abs(level.price - price))
@@ -261,8 +278,9 @@ class _Side:
 
     def _stays_near(self, stand: Stand, level: Level) -> bool:
         """Whether a stand at another price may be left for a level, and is not better moved."""
-        near = level.keeps(self._side, stand.price, stand.qty, self._pace)
-        return near and not self._pays(stand, level)
+        if not level.keeps(self._side, stand.price, stand.qty):
+            return False
+        return not self._pays(stand, level)
 
     def _cheapest(
         self, stands: list[Stand], levels: list[Level], at: dict[Price, Level]
@@ -299,12 +317,12 @@ class _Side:
         ticks = abs(stand.price - level.price)
         largest = stand.largest
         moved = self._requests(max(largest, level.wanted))
-        if level.is_off(abs(largest - level.wanted), self._pace):
+        if level.is_off(abs(largest - level.wanted)):
             moved += self._requests(abs(largest - level.wanted))
         # Never more than to cancel the one and create the other, and of equal ones the shorter way.
         apart = self._requests(stand.qty) * len(stand.orders) + self._requests(level.wanted)
         moved = min(moved, apart - _REQUEST_MIN / 2) + lost + _TICK_COST * ticks
-        if level.keeps(self._side, stand.price, stand.qty, self._pace):
+        if level.keeps(self._side, stand.price, stand.qty):
             return min(moved, max(0.0, self._gain(stand.orders, level)) + _TICK_COST * ticks / 2)
         return moved
 
@@ -338,9 +356,9 @@ class _Side:
     def _pays(self, stand: Stand, level: Level) -> bool:
         """Whether a stand near its level gains by moving there, the request paid. One that stands
         bolder is left where it is: it is nearer to a fill, and has an edge."""
-        return self._is_safer(stand.price, level.price) and (
-            self._gain(stand.orders, level) > self._requests(stand.qty)
-        )
+        if not self._is_safer(stand.price, level.price):
+            return False
+        return self._gain(stand.orders, level) > self._requests(stand.qty)
 
     def _is_safer(self, price: Price, target: Price) -> bool:
         """Whether `price` is further from trading than `target`."""
@@ -359,7 +377,7 @@ class _Side:
                 self._spares.append(own)
                 continue
             level.serve(own.may_fill)
-            if level.is_off(own.remaining - room, self._pace):
+            if level.is_off(own.remaining - room):
                 value = RISK_CENTS * (own.remaining - room)
                 amend = Amend(qty=Qty(room))
                 self.wishes.append(WantAmend(own, amend, True, "less wanted at this price", value))
@@ -371,7 +389,7 @@ class _Side:
     def _locks_too_much(self, own: OwnOrder, level: Level) -> bool:
         """Whether a purchase would lock pairs with shares held that are worth more than its place
         and the two requests that selling them takes."""
-        if own.own_side is not Side.BUY or not self._merges:
+        if own.own_side is not Side.BUY or not self._merges or not self._free.has_some:
             return False
         if self._free.of(own.outcome.other) < own.remaining:
             return False
@@ -398,7 +416,7 @@ class _Side:
             # Its place is lost anyway, and selling what is held needs no cash and locks no pair.
             self._cancel(own, "shares held now: sold instead", gain)
             return
-        too_large = level.is_off(own.remaining - level.wanted, self._pace)
+        too_large = level.is_off(own.remaining - level.wanted)
         amend = Amend(
             price=canonical(own.outcome, price), qty=Qty(level.wanted) if too_large else None
         )
@@ -416,23 +434,23 @@ class _Side:
             if here is None or here.served:
                 spares.append(own)
             else:  # the others of its stand went elsewhere
-                self._stay(Stand(own.level, own), here)
+                self._stay(Stand(own), here)
         empty = [level for level in self._levels.values() if not level.served]
         empty.sort(key=lambda level: toward_touch * level.price)
         for own, level in zip(spares, empty, strict=False):
-            self._move(Stand(own.level, own), level)
+            self._move(Stand(own), level)
         for own in spares[len(empty) :]:
             self._cancel(own, "no longer wanted", RISK_CENTS * own.remaining)
 
     def _fill_up(self, level: Level) -> None:
         """One or two new orders for what is missing at a price: held shares first, then cash."""
         price, qty = level.price, level.missing
-        if not level.is_off(qty, self._pace):
+        if not level.is_off(qty):
             return
         held = Outcome.NO if self._is_bid else Outcome.YES
         offered = min(self._free.of(held), qty)
         # A part too small to be worth a request is left to the other route, or left out.
-        offered = offered if level.is_off(offered, self._pace) else 0
+        offered = offered if level.is_off(offered) else 0
         here = self._by_route(Side.SELL if offered else Side.BUY, price)
         if self._merge(here, level):
             return
@@ -451,7 +469,7 @@ class _Side:
         rest = Qty(qty - from_held)
         if any(own.state is State.CANCELLING and own.own_side is Side.SELL for own in self._mine):
             return  # what its cancel sets free is sold again: bought now, it would go the next time
-        if rest and (not from_held or level.is_off(rest, self._pace)):
+        if rest and (not from_held or level.is_off(rest)):
             self.wishes.append(
                 WantCreate(self._side, price, held.other, Side.BUY, rest, why, value * rest)
             )
@@ -480,6 +498,15 @@ class _Side:
         value = self._worth.joining(self._side, level.price, level.missing, level.edge)
         self._cancel(newest, "to be merged with what is missing", value)
         return True
+
+
+def _join(stands: dict[Price, Stand], own: OwnOrder) -> None:
+    """Count an order with the stand at its price."""
+    stand = stands.get(own.level)
+    if stand is None:
+        stands[own.level] = Stand(own)
+    else:
+        stand.add(own)
 
 
 _REQUEST_MIN = 0.001

@@ -15,33 +15,35 @@ class Level:
     bound: the boldest price at which an order may stay for it. edge: cents a share there.
     """
 
-    __slots__ = ("bound", "edge", "missing", "price", "served", "wanted")
+    __slots__ = ("_ticks", "_worth_it", "bound", "edge", "missing", "price", "served", "wanted")
 
-    def __init__(self, quote: Quote, bound: Price, edge: float) -> None:
+    def __init__(self, quote: Quote, bound: Price, edge: float, pace: PaceSettings) -> None:
         self.price = quote.price
         self.wanted: int = quote.qty
         self.missing: int = quote.qty
         self.bound = bound
         self.edge = edge
         self.served = False
+        self._ticks = pace.tolerance_ticks
+        self._worth_it = pace.resize_pct * quote.qty  # hundredths of a share
 
     def serve(self, qty: int) -> None:
         """An order of ours stands or will stand here."""
         self.served = True
         self.missing = max(0, self.missing - qty)
 
-    def is_off(self, qty: int, pace: PaceSettings) -> bool:
+    def is_off(self, qty: int) -> bool:
         """Whether `qty` shares too many or too few are worth a request."""
-        return qty > 0 and 100 * qty >= pace.resize_pct * self.wanted
+        return qty > 0 and 100 * qty >= self._worth_it
 
-    def keeps(self, side: BookSide, price: Price, qty: int, pace: PaceSettings) -> bool:
+    def keeps(self, side: BookSide, price: Price, qty: int) -> bool:
         """Whether `qty` shares at `price` may stay for it: near enough, with an edge, and of about
         the size wanted."""
-        if self.is_off(abs(qty - self.wanted), pace):
+        if self.is_off(abs(qty - self.wanted)):
             return False
         if side is BookSide.BID:
-            return self.price - pace.tolerance_ticks <= price <= self.bound
-        return self.bound <= price <= self.price + pace.tolerance_ticks
+            return self.price - self._ticks <= price <= self.bound
+        return self.bound <= price <= self.price + self._ticks
 
 
 class Stand:
@@ -50,13 +52,12 @@ class Stand:
 
     __slots__ = ("largest", "orders", "price", "qty")
 
-    def __init__(self, price: Price, *orders: OwnOrder) -> None:
-        self.price = price
-        self.orders: list[OwnOrder] = []
-        self.qty = 0
-        self.largest = 0
-        for own in orders:
-            self.add(own)
+    def __init__(self, own: OwnOrder) -> None:
+        """own: the first of them."""
+        self.price = own.level
+        self.orders = [own]
+        self.qty: int = own.remaining
+        self.largest: int = self.qty
 
     def add(self, own: OwnOrder) -> None:
         """One more order of ours at this price."""

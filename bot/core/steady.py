@@ -9,12 +9,15 @@ Source: reliability, rows 27 and 38; design, The bot, item 5.
 """
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from bot.core.strategy import Quote
 from venue.wire.money import BookSide, Price, Qty
 
 _Level = tuple[int, int]
 """Boldness of a price (higher is nearer to the other side) and shares."""
+
+_PRICE = attrgetter("price")
 
 
 class Steady:
@@ -43,10 +46,12 @@ class Steady:
     def quotes(self, wanted: Sequence[Quote], now_ns: int) -> tuple[list[Quote], int | None]:
         """The steady quotes of this side, best first; and when they may change by themselves."""
         mine = [quote for quote in wanted if quote.side is self._side]
-        mine.sort(key=lambda quote: -self._sign * quote.price)
-        fresh = [(self._sign * quote.price, int(quote.qty)) for quote in mine]
+        sign = self._sign
+        if len(mine) > 1:
+            mine.sort(key=_PRICE, reverse=sign > 0)
         if not self._window_ns:
             return mine, None
+        fresh = [(sign * quote.price, int(quote.qty)) for quote in mine]
         if self._last is None:
             self._before = self._now = fresh
             self._since_ns = now_ns
@@ -60,10 +65,12 @@ class Steady:
             self._now = _safest(self._now, fresh)
         self._last = fresh
         steady = _safest(self._before, self._now)
-        again_ns = None if steady == fresh else self._since_ns + self._window_ns
-        return [
+        if steady == fresh:
+            return mine, None
+        held_back = [
             self._held_back(quote, level) for quote, level in zip(mine, steady, strict=False)
-        ], again_ns
+        ]
+        return held_back, self._since_ns + self._window_ns
 
     def _held_back(self, quote: Quote, level: _Level) -> Quote:
         price, qty = Price(self._sign * level[0]), Qty(level[1])
@@ -72,9 +79,11 @@ class Steady:
         return Quote(quote.side, price, qty, quote.price if quote.limit is None else quote.limit)
 
 
-def _safest(some: Sequence[_Level], others: Sequence[_Level]) -> list[_Level]:
+def _safest(some: list[_Level], others: list[_Level]) -> list[_Level]:
     """Level by level the less bold price and the lesser size; as many levels as both have."""
+    if some == others:
+        return some
     return [
-        (min(a_price, b_price), min(a_qty, b_qty))
-        for (a_price, a_qty), (b_price, b_qty) in zip(some, others, strict=False)
+        a if a == b else (min(a[0], b[0]), min(a[1], b[1]))
+        for a, b in zip(some, others, strict=False)
     ]

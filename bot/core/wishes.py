@@ -86,6 +86,11 @@ class FreeShares(msgspec.Struct):
     yes: int
     no: int
 
+    @property
+    def has_some(self) -> bool:
+        """Whether a share of either outcome is free."""
+        return self.yes > 0 or self.no > 0
+
     def of(self, outcome: Outcome) -> int:
         """Free shares of an outcome; may be below zero while sells are undecided."""
         return self.yes if outcome is Outcome.YES else self.no
