@@ -14,6 +14,7 @@ Source: strategy, 1(b) to 1(d), section 2.
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from pydantic import Field
@@ -437,7 +438,7 @@ class LadderJoint(Strategy):
             )
             if rung.quotes is None or told != rung.told:
                 rung.told = told
-                rung.quotes = quotes_of(*told)
+                rung.quotes = _quotes(*told)
             if rung.view is not None:
                 answer[rung.view.market_id] = rung.quotes
         self._answer = answer
@@ -477,6 +478,10 @@ class _Rung:
         self.asks: Levels | None = ()
         self.told: tuple[Levels, Levels] = ((), ())
         self.quotes: tuple[Quote, ...] | None = None
+
+
+_quotes = lru_cache(maxsize=1_024)(quotes_of)
+"""Prices swing: what is told of a rung has mostly been told before. Half a megabyte."""
 
 
 def _mark(marks: set[int], place: int, is_fine: bool) -> None:

@@ -24,8 +24,15 @@ from bot.core.strategy import Quote, Resting
 from venue.wire.money import BookSide, Cents, Price, Qty
 from venue.wire.names import MarketId
 
+# Members by a name of the module: looking one up on its class costs as much as a small function.
+_BID: Final = BookSide.BID
+
 _EIGHTHS: Final = 8
 """Room is shared in whole eighths, so that a tick on one rung does not resize every other."""
+
+
+_KNOWN_MAX: Final = 1_024
+"""Sheets kept of quotes that were wanted before: a megabyte."""
 
 
 class CutReason(enum.StrEnum):
@@ -56,10 +63,11 @@ class _Sheet:
     rows: of each quote the row in which its size stands: even for bids, odd for asks, the best
     first. caps: what order size and rung position leave of each quote, and losses: the most that
     one share of it can lose, by row; 0 where there is none. full: the quotes as their caps leave
-    them. sizes, kept: by row what stood after the last sharing, and the quotes of these sizes.
+    them. sums: shares of the bids and of the asks as their caps leave them, and what they can lose
+    together. sizes, kept: by row what stood after the last sharing, and the quotes of these sizes.
     """
 
-    __slots__ = ("caps", "full", "index", "kept", "losses", "quotes", "rows", "sizes")
+    __slots__ = ("caps", "full", "index", "kept", "losses", "quotes", "rows", "sizes", "sums")
 
     def __init__(
         self, quotes: tuple[Quote, ...], index: int, held: Exposure, limits: RiskSettings
@@ -69,7 +77,7 @@ class _Sheet:
         bids: list[tuple[int, int]] = []
         asks: list[tuple[int, int]] = []
         for place, quote in enumerate(quotes):
-            if quote.side is BookSide.BID:
+            if quote.side is _BID:
                 bids.append((-quote.price, place))
             else:
                 asks.append((quote.price, place))
@@ -80,6 +88,7 @@ class _Sheet:
             if side:
                 side.sort()
                 self._cap(side, first, held, limits)
+        self.sums = (self._sums(0), self._sums(1))
         self.full = self._sized(self.caps)
         self.sizes: Sequence[int] = tuple(self.caps)  # as sharing tells them
         self.kept = self.full
@@ -101,7 +110,7 @@ class _Sheet:
     def _sized(self, sizes: Sequence[int]) -> tuple[Quote, ...]:
         """The quotes with these sizes by row; `quotes` itself where that is what they want."""
         wanted = [sizes[row] for row in self.rows]
-        if all(size == quote.qty for quote, size in zip(self.quotes, wanted, strict=True)):
+        if wanted == [quote.qty for quote in self.quotes]:
             return self.quotes
         return tuple(
             quote if size == quote.qty else msgspec.structs.replace(quote, qty=Qty(size))
@@ -115,9 +124,7 @@ class _Sheet:
             self.sizes = sizes
             self.kept = self._sized(sizes)
 
-    def sums(self, row: int) -> tuple[int, int]:
-        """Shares of the bids (row 0) or asks (row 1) as their caps leave them, and what they can
-        lose together."""
+    def _sums(self, row: int) -> tuple[int, int]:
         caps = self.caps[row::2]
         return sum(caps), sum(map(mul, caps, self.losses[row::2]))
 
@@ -134,6 +141,9 @@ class Cutter:
         self._held: Exposure | None = None
         self._bounds: Bounds | None = None
         self._sheets: dict[MarketId, _Sheet] = {}
+        # Prices swing: what is wanted has mostly been wanted before. A sheet hangs on its quotes,
+        # on what is held and on the limits: with another exposure `cut` forgets them all.
+        self._known: dict[tuple[MarketId, tuple[Quote, ...]], _Sheet] = {}
         self._kept: dict[MarketId, tuple[Quote, ...]] = {}
         self._is_shared = False
         self.resting_cents = Cents(0)
@@ -152,6 +162,7 @@ class Cutter:
             self._held = held
             self._bare, self._full = held.bare(), held.bare()
             self._sheets = {}
+            self._known.clear()
             self._caps: list[list[int]] = []  # the sheets' caps by row and rung
             self._losses: list[list[int]] = []
             self._bounds = None
@@ -202,11 +213,21 @@ class Cutter:
         for market_id, wanted in quotes.items():
             sheet = sheets.get(market_id)
             if sheet is None or (sheet.quotes is not wanted and sheet.quotes != wanted):
-                fresh = _Sheet(wanted, self._bare.index_of(market_id), self._bare, self._limits)
+                fresh = self._sheet(market_id, wanted)
                 self._replace(sheet, fresh)
                 sheets[market_id] = fresh
                 changed = True
         return changed
+
+    def _sheet(self, market_id: MarketId, quotes: tuple[Quote, ...]) -> _Sheet:
+        """The sheet of a rung with these quotes."""
+        sheet = self._known.get((market_id, quotes))
+        if sheet is None:
+            sheet = _Sheet(quotes, self._bare.index_of(market_id), self._bare, self._limits)
+            if len(self._known) >= _KNOWN_MAX:
+                self._known.clear()
+            self._known[market_id, quotes] = sheet
+        return sheet
 
     def _replace(self, old: _Sheet | None, new: _Sheet) -> None:
         """Have the quotes of a rung counted instead of those that were."""
@@ -221,8 +242,8 @@ class Cutter:
             for row in range(len(new.caps), len(old.caps)):
                 caps[row][rung] = 0
         for row, is_bid in ((0, True), (1, False)):
-            shares, loss = new.sums(row)
-            before, lost = (0, 0) if old is None else old.sums(row)
+            shares, loss = new.sums[row]
+            before, lost = (0, 0) if old is None else old.sums[row]
             if shares != before or loss != lost:
                 self._full.count(rung, shares - before, loss - lost, is_bid=is_bid)
 

@@ -24,6 +24,10 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Price
 from venue.wire.names import MarketId
 
+# Members by a name of the module: looking one up on its class costs as much as a small function.
+_BID: Final = BookSide.BID
+_ASK: Final = BookSide.ASK
+
 DISTANCES_CENTS: Final = tuple(0.5 * step for step in range(1, 13))
 """The distances at which prints are counted (specified)."""
 
@@ -105,7 +109,7 @@ class Learner:
         """A trade was shown at this fair value of its rung. taker: BID when YES was bought."""
         if fair_cents is None:
             return
-        distance = price - fair_cents if taker is BookSide.BID else fair_cents - price
+        distance = price - fair_cents if taker is _BID else fair_cents - price
         self._prints += 1
         for place, least in enumerate(DISTANCES_CENTS):
             if distance < least:
@@ -146,15 +150,15 @@ class Learner:
             if fair is None:
                 continue
             against = fill.fair_cents - fair
-            if fill.side is BookSide.ASK:
+            if fill.side is _ASK:
                 against = -against
             self._means.setdefault((fill.market_id, fill.side), _Mean()).add(against)
             judged[fill.market_id] = fair
         for market_id, fair in judged.items():
             prior = adverse_prior(slope_of(fair))
             self._adverse[market_id] = Adverse(
-                self._shrunk(market_id, BookSide.BID, prior),
-                self._shrunk(market_id, BookSide.ASK, prior),
+                self._shrunk(market_id, _BID, prior),
+                self._shrunk(market_id, _ASK, prior),
             )
         return tuple(judged)
 

@@ -28,6 +28,11 @@ from venue.wire.money import BookSide, Outcome, Price, Qty, Side, book_side, can
 from venue.wire.names import OrderId
 from venue.wire.requests import keeps_priority
 
+# Members by a name of the module: looking one up on its class costs as much as a small function.
+_BID: Final = BookSide.BID
+_ASK: Final = BookSide.ASK
+_OPEN: Final = State.OPEN
+
 _FRAMES_KEPT: Final = 4
 """Decreases that a late print may still explain: a print is rarely later than a few frames."""
 
@@ -303,7 +308,7 @@ class Queues:
         now_ns: int,
     ) -> None:
         """A print: it eats from the front of the queues at its price, ours among them."""
-        side = BookSide.ASK if taker_bought_yes else BookSide.BID
+        side = _ASK if taker_bought_yes else _BID
         self._prints.append((side, price, size, ts_ns))
         ours = 0
         for own, standing in self._known(orders):
@@ -370,7 +375,7 @@ class Queues:
             place = (standing.side, standing.level)
             queue = standing.queue
             before = queue.likely if queue.is_placed else None
-            if own.state is State.OPEN and place not in unclear:
+            if own.state is _OPEN and place not in unclear:
                 others = _size_at(book, *place) - max(0, ours.get(place, 0))
                 queue.shown(max(0, others), book[2])
             moved |= queue.likely != before
@@ -378,7 +383,7 @@ class Queues:
 
     def _adopt(self, own: OwnOrder) -> None:
         """An order that rested before we looked: all that is there may be before it."""
-        if own.order_id is not None and own.state is State.OPEN:
+        if own.order_id is not None and own.state is _OPEN:
             queue = QueueAhead(None, 0, _UNKNOWN_NS, self._power)
             self._standing[own.order_id] = _Standing(
                 own.side, own.level, own.remaining, own.filled, queue
@@ -394,14 +399,14 @@ class Queues:
             place = (own.side, own.level)
             left = own.remaining - (0 if standing is None else standing.expected)
             ours[place] = ours.get(place, 0) + left
-            if own.state is not State.OPEN:
+            if own.state is not _OPEN:
                 unclear.update((own.side, level) for level in own.levels)
         return ours, unclear
 
 
 def _size_at(book: tuple[Levels, Levels, int], side: BookSide, level: Price) -> int:
     """Shares at a price of a book, ours included."""
-    for price, size in book[0] if side is BookSide.BID else book[1]:
+    for price, size in book[0] if side is _BID else book[1]:
         if price == level:
             return size
     return 0

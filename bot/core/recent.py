@@ -15,6 +15,9 @@ from bot.core.strategy import Levels, OwnFill, OwnQuote, Print
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Price, Qty
 
+# Members by a name of the module: looking one up on its class costs as much as a small function.
+_BID: Final = BookSide.BID
+
 KEPT_MAX: Final = 64
 """Prints, and fills, told at once at most: the newest. The curve has learned from all of them."""
 
@@ -139,10 +142,10 @@ def _ahead(own: OwnOrder, queues: Queues, book: tuple[Levels, Levels]) -> float:
     queue = queues.of(own)
     if queue is not None and queue.is_placed:
         return queue.likely
-    levels = book[0] if own.side is BookSide.BID else book[1]
+    levels = book[0] if own.side is _BID else book[1]
     return float(next((size for price, size in levels if price == own.level), 0))
 
 
 def _bids_then_boldest(quote: OwnQuote) -> tuple[bool, int]:
-    is_bid = quote.side is BookSide.BID
+    is_bid = quote.side is _BID
     return not is_bid, -quote.price if is_bid else quote.price

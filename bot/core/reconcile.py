@@ -21,12 +21,13 @@ Source: design, The bot, item 5; interface, PUT /orders; strategy, 1(e), 1(f); r
 """
 
 from collections.abc import Container, Iterable, Sequence
+from typing import Final
 
 from bot.core.assign import assign
 from bot.core.order import OwnOrder, State
 from bot.core.place import NOTHING_KNOWN, RISK_CENTS, Worth
 from bot.core.settings import PaceSettings
-from bot.core.stand import Level, Stand, age, destination, size_then_age
+from bot.core.stand import Level, Stand, age, destination, join, size_then_age
 from bot.core.strategy import Quote
 from bot.core.wishes import (
     FreeShares,
@@ -39,17 +40,13 @@ from bot.core.wishes import (
     crosses,
     free_shares,
 )
-from venue.wire.money import (
-    PRICE_MAX,
-    PRICE_MIN,
-    BookSide,
-    Outcome,
-    Price,
-    Qty,
-    Side,
-    canonical,
-)
+from venue.wire.money import BookSide, Outcome, Price, Qty, Side, canonical
 from venue.wire.requests import Amend
+
+# Members by a name of the module: looking one up on its class costs as much as a small function.
+_BID: Final = BookSide.BID
+_OPEN: Final = State.OPEN
+_BUY: Final = Side.BUY
 
 __all__ = [
     "FreeShares",
@@ -91,8 +88,8 @@ def plan_rung(
             else:
                 again.append(own.due_ns)
         if own.is_live and not own.is_take:
-            (bids if own.side is BookSide.BID else asks).append(own)
-    for side, mine in ((BookSide.BID, bids), (BookSide.ASK, asks)):
+            (bids if own.side is _BID else asks).append(own)
+    for side, mine in ((_BID, bids), (BookSide.ASK, asks)):
         if mine or wanted:
             plan = _Side(side, wanted, mine, orders, free, pace, now_ns, worth, side in short)
             if not plan.stands_as_wanted():
@@ -110,6 +107,7 @@ class _Side:
         "_free",
         "_is_bid",
         "_levels",
+        "_may_lock",
         "_merges",
         "_mine",
         "_now_ns",
@@ -134,7 +132,7 @@ class _Side:
         is_short: bool,
     ) -> None:
         self._side = side
-        self._is_bid = side is BookSide.BID
+        self._is_bid = side is _BID
         self._mine = mine
         self._everyone = everyone
         self._free = free
@@ -142,6 +140,7 @@ class _Side:
         self._now_ns = now_ns
         self._worth = worth
         self._merges = not is_short
+        self._may_lock = not is_short and free.has_some  # a plan only takes from what is free
         self._levels = self._levels_of(wanted)
         self._spares: list[OwnOrder] = []
         self.wishes: list[Wish] = []
@@ -151,10 +150,7 @@ class _Side:
         """The wanted prices. None is bolder than its limit, nor meets the other side's."""
         side, is_bid, edge_of = self._side, self._is_bid, self._worth.edge
         others = [quote.price for quote in wanted if quote.side is not side]
-        if is_bid:
-            reach = Price(min(others) - 1) if others else PRICE_MAX
-        else:
-            reach = Price(max(others) + 1) if others else PRICE_MIN
+        reach = min(others, default=100) - 1 if is_bid else max(others, default=0) + 1
         out: dict[Price, Level] = {}
         for quote in wanted:
             if quote.side is side:
@@ -162,10 +158,10 @@ class _Side:
                 if bound is None:
                     bound = price
                 elif is_bid:
-                    bound = max(price, min(bound, reach))
+                    bound = Price(max(price, min(bound, reach)))
                 else:
-                    bound = min(price, max(bound, reach))
-                out[price] = Level(quote, bound, edge_of(side, price), self._pace)
+                    bound = Price(min(price, max(bound, reach)))
+                out[price] = Level(quote, bound, edge_of(side, price))
         return out
 
     def make(self) -> None:
@@ -196,14 +192,13 @@ class _Side:
             return False
         stands: dict[Price, Stand] = {}
         for own in self._mine:
-            if own.state is not State.OPEN or own.doomed:
+            if own.state is not _OPEN or own.doomed:
                 return False
-            _join(stands, own)
+            join(stands, own)
         if len(stands) != len(levels):
             return False
-        is_bid = self._is_bid
-        by_price = [stands[price] for price in sorted(stands, reverse=is_bid)]
-        wanted = [levels[price] for price in sorted(levels, reverse=is_bid)]
+        by_price = [stands[price] for price in sorted(stands, reverse=self._is_bid)]
+        wanted = [levels[price] for price in sorted(levels, reverse=self._is_bid)]
         return all(map(self._is_served, by_price, wanted))
 
     def _is_served(self, stand: Stand, level: Level) -> bool:
@@ -211,14 +206,13 @@ class _Side:
         if stand.price != level.price:
             return self._stays_near(stand, level)
         room = level.wanted
-        orders = stand.orders
-        for own in orders if len(orders) == 1 else sorted(orders, key=age):
-            if room <= 0 or level.is_off(own.remaining - room):
+        for own in sorted(stand.orders, key=age):
+            if room <= 0 or level.is_off(own.remaining - room, self._pace):
                 return False
-            if self._locks_too_much(own, level):
+            if self._may_lock and self._locks_too_much(own, level):
                 return False
             room -= own.may_fill
-        return not level.is_off(room)
+        return not level.is_off(room, self._pace)
 
     # --- who serves what --------------------------------------------------------------------------
 
@@ -230,8 +224,8 @@ class _Side:
         for own in self._mine:
             if own.doomed:
                 continue
-            if own.state is State.OPEN:
-                _join(stands, own)
+            if own.state is _OPEN:
+                join(stands, own)
             else:
                 fixed.append(own)
         for own in fixed:
@@ -245,7 +239,7 @@ class _Side:
             near = [
                 level
                 for level in self._levels.values()
-                if not level.served and level.keeps(self._side, price, own.remaining)
+                if not level.served and level.keeps(self._side, price, own.remaining, self._pace)
             ]
             if near:
                 level = min(near, key=lambda level: abs(level.price - price))
@@ -278,9 +272,8 @@ class _Side:
 
     def _stays_near(self, stand: Stand, level: Level) -> bool:
         """Whether a stand at another price may be left for a level, and is not better moved."""
-        if not level.keeps(self._side, stand.price, stand.qty):
-            return False
-        return not self._pays(stand, level)
+        near = level.keeps(self._side, stand.price, stand.qty, self._pace)
+        return near and not self._pays(stand, level)
 
     def _cheapest(
         self, stands: list[Stand], levels: list[Level], at: dict[Price, Level]
@@ -317,12 +310,12 @@ class _Side:
         ticks = abs(stand.price - level.price)
         largest = stand.largest
         moved = self._requests(max(largest, level.wanted))
-        if level.is_off(abs(largest - level.wanted)):
+        if level.is_off(abs(largest - level.wanted), self._pace):
             moved += self._requests(abs(largest - level.wanted))
         # Never more than to cancel the one and create the other, and of equal ones the shorter way.
         apart = self._requests(stand.qty) * len(stand.orders) + self._requests(level.wanted)
         moved = min(moved, apart - _REQUEST_MIN / 2) + lost + _TICK_COST * ticks
-        if level.keeps(self._side, stand.price, stand.qty):
+        if level.keeps(self._side, stand.price, stand.qty, self._pace):
             return min(moved, max(0.0, self._gain(stand.orders, level)) + _TICK_COST * ticks / 2)
         return moved
 
@@ -356,9 +349,9 @@ class _Side:
     def _pays(self, stand: Stand, level: Level) -> bool:
         """Whether a stand near its level gains by moving there, the request paid. One that stands
         bolder is left where it is: it is nearer to a fill, and has an edge."""
-        if not self._is_safer(stand.price, level.price):
-            return False
-        return self._gain(stand.orders, level) > self._requests(stand.qty)
+        return self._is_safer(stand.price, level.price) and (
+            self._gain(stand.orders, level) > self._requests(stand.qty)
+        )
 
     def _is_safer(self, price: Price, target: Price) -> bool:
         """Whether `price` is further from trading than `target`."""
@@ -377,7 +370,7 @@ class _Side:
                 self._spares.append(own)
                 continue
             level.serve(own.may_fill)
-            if level.is_off(own.remaining - room):
+            if level.is_off(own.remaining - room, self._pace):
                 value = RISK_CENTS * (own.remaining - room)
                 amend = Amend(qty=Qty(room))
                 self.wishes.append(WantAmend(own, amend, True, "less wanted at this price", value))
@@ -389,7 +382,7 @@ class _Side:
     def _locks_too_much(self, own: OwnOrder, level: Level) -> bool:
         """Whether a purchase would lock pairs with shares held that are worth more than its place
         and the two requests that selling them takes."""
-        if own.own_side is not Side.BUY or not self._merges or not self._free.has_some:
+        if not self._may_lock or own.own_side is not _BUY:
             return False
         if self._free.of(own.outcome.other) < own.remaining:
             return False
@@ -412,11 +405,11 @@ class _Side:
                 return
         self._spares.extend(other for other in stand.orders if other is not own)
         gain = self._gain((own,), level)
-        if own.own_side is Side.BUY and self._free.of(own.outcome.other) >= own.remaining:
+        if own.own_side is _BUY and self._free.of(own.outcome.other) >= own.remaining:
             # Its place is lost anyway, and selling what is held needs no cash and locks no pair.
             self._cancel(own, "shares held now: sold instead", gain)
             return
-        too_large = level.is_off(own.remaining - level.wanted)
+        too_large = level.is_off(own.remaining - level.wanted, self._pace)
         amend = Amend(
             price=canonical(own.outcome, price), qty=Qty(level.wanted) if too_large else None
         )
@@ -445,13 +438,13 @@ class _Side:
     def _fill_up(self, level: Level) -> None:
         """One or two new orders for what is missing at a price: held shares first, then cash."""
         price, qty = level.price, level.missing
-        if not level.is_off(qty):
+        if not level.is_off(qty, self._pace):
             return
         held = Outcome.NO if self._is_bid else Outcome.YES
         offered = min(self._free.of(held), qty)
         # A part too small to be worth a request is left to the other route, or left out.
-        offered = offered if level.is_off(offered) else 0
-        here = self._by_route(Side.SELL if offered else Side.BUY, price)
+        offered = offered if level.is_off(offered, self._pace) else 0
+        here = self._by_route(Side.SELL if offered else _BUY, price)
         if self._merge(here, level):
             return
         if self._is_full(here) or crosses(self._side, price, self._everyone):
@@ -464,14 +457,14 @@ class _Side:
             self.wishes.append(
                 WantCreate(self._side, price, held, Side.SELL, from_held, text, value * from_held)
             )
-            if self._is_full(self._by_route(Side.BUY, price)):
+            if self._is_full(self._by_route(_BUY, price)):
                 return
         rest = Qty(qty - from_held)
         if any(own.state is State.CANCELLING and own.own_side is Side.SELL for own in self._mine):
             return  # what its cancel sets free is sold again: bought now, it would go the next time
-        if rest and (not from_held or level.is_off(rest)):
+        if rest and (not from_held or level.is_off(rest, self._pace)):
             self.wishes.append(
-                WantCreate(self._side, price, held.other, Side.BUY, rest, why, value * rest)
+                WantCreate(self._side, price, held.other, _BUY, rest, why, value * rest)
             )
 
     def _by_route(self, route: Side, price: Price) -> list[OwnOrder]:
@@ -491,22 +484,13 @@ class _Side:
             return False
         newest = max(staying, key=age)
         place = self._worth.place_cents(newest, level.edge)
-        if newest.state is not State.OPEN or (
+        if newest.state is not _OPEN or (
             not self._is_full(staying) and place > self._requests(newest.remaining)
         ):
             return False
         value = self._worth.joining(self._side, level.price, level.missing, level.edge)
         self._cancel(newest, "to be merged with what is missing", value)
         return True
-
-
-def _join(stands: dict[Price, Stand], own: OwnOrder) -> None:
-    """Count an order with the stand at its price."""
-    stand = stands.get(own.level)
-    if stand is None:
-        stands[own.level] = Stand(own)
-    else:
-        stand.add(own)
 
 
 _REQUEST_MIN = 0.001

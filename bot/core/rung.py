@@ -8,7 +8,7 @@ Source: design, The bot, items 2-5; reliability, FEED_OK, rows 32, 38-48; silenc
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
 from bot.core.book import Book, shrunk
@@ -33,6 +33,11 @@ from venue.wire.money import BookSide, FeeRate, Price, Qty, canonical
 
 if TYPE_CHECKING:
     from bot.core.room import Ladder
+
+# Members by a name of the module: looking one up on its class costs as much as a small function.
+_BID: Final = BookSide.BID
+_ASK: Final = BookSide.ASK
+_OPEN: Final = State.OPEN
 
 PARK_MIN_NS = 2 * NS_PER_SECOND
 _PAUSE_ALLOWED_NS = NS_PER_SECOND
@@ -92,16 +97,16 @@ class Rung:
         self.unasked = False
         self.parked_at_ns: int | None = None
         self.parked_code = ""
-        self.side_parked_until_ns: dict[BookSide, int] = {BookSide.BID: 0, BookSide.ASK: 0}
+        self.side_parked_until_ns: dict[BookSide, int] = {_BID: 0, _ASK: 0}
         pace = ladder.pace
         self.queues = Queues(pace.queue_power_pct / 100)
         self.recent = Recent()
         self._flows = (Flow(), Flow())
         self._steady = (
-            Steady(BookSide.BID, pace.dwell_ns),
-            Steady(BookSide.ASK, pace.dwell_ns),
+            Steady(_BID, pace.dwell_ns),
+            Steady(_ASK, pace.dwell_ns),
         )
-        self._short_until_ns: dict[BookSide, int] = {BookSide.BID: 0, BookSide.ASK: 0}
+        self._short_until_ns: dict[BookSide, int] = {_BID: 0, _ASK: 0}
         self._planned_ns = 0
         self._others: tuple[Levels, Levels] | None = None
         self._mine: tuple[dict[Price, Qty], dict[Price, Qty]] | None = None
@@ -172,8 +177,8 @@ class Rung:
         self.news = True
         self._others = None
         fallen = {
-            BookSide.BID: shrunk(old_bids, seen.bids),
-            BookSide.ASK: shrunk(old_asks, seen.asks),
+            _BID: shrunk(old_bids, seen.bids),
+            _ASK: shrunk(old_asks, seen.asks),
         }
         return any(level in fallen[order.side] for order in own for level in order.levels)
 
@@ -216,7 +221,7 @@ class Rung:
         self.news = True
         self.traded.update(seen.price, seen.size, now_ns)
         self._flows[seen.taker_bought_yes].printed(seen.size, now_ns)
-        taker = BookSide.BID if seen.taker_bought_yes else BookSide.ASK
+        taker = _BID if seen.taker_bought_yes else _ASK
         self.recent.printed(seen.price, seen.size, taker, now_ns)
         self.ladder.printed(self, seen, taker, now_ns)
         self.queues.printed(seen.price, seen.size, seen.ts_ns, seen.taker_bought_yes, own, now_ns)
@@ -224,7 +229,7 @@ class Rung:
             self.suspect(now_ns)
         self.ladder.dirty = True
         return any(
-            seen.price <= order.level if order.side is BookSide.BID else seen.price >= order.level
+            seen.price <= order.level if order.side is _BID else seen.price >= order.level
             for order in own
         )
 
@@ -353,7 +358,7 @@ class Rung:
 
     def is_two_sided(self, desk: Desk) -> bool:
         """Whether orders of ours rest on both sides."""
-        sides = {own.side for own in desk.live(self.market_id) if own.state is State.OPEN}
+        sides = {own.side for own in desk.live(self.market_id) if own.state is _OPEN}
         return len(sides) == len(BookSide)
 
     def reconfigured(self) -> None:
@@ -478,7 +483,7 @@ def _by_price(own: Iterable[OwnOrder]) -> tuple[dict[Price, Qty], dict[Price, Qt
     bids: dict[Price, Qty] = {}
     asks: dict[Price, Qty] = {}
     for order in own:
-        mine, left = bids if order.side is BookSide.BID else asks, order.remaining
+        mine, left = bids if order.side is _BID else asks, order.remaining
         for level in order.levels:
             mine[level] = Qty(mine.get(level, 0) + left)
     return bids, asks

@@ -3,10 +3,15 @@
 Source: design, The bot, item 5; reliability, rows 22, 26, 27.
 """
 
+from typing import Final
+
 from bot.core.order import OwnOrder
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Quote
 from venue.wire.money import BookSide, Price
+
+# Members by a name of the module: looking one up on its class costs as much as a small function.
+_BID: Final = BookSide.BID
 
 
 class Level:
@@ -15,35 +20,33 @@ class Level:
     bound: the boldest price at which an order may stay for it. edge: cents a share there.
     """
 
-    __slots__ = ("_ticks", "_worth_it", "bound", "edge", "missing", "price", "served", "wanted")
+    __slots__ = ("bound", "edge", "missing", "price", "served", "wanted")
 
-    def __init__(self, quote: Quote, bound: Price, edge: float, pace: PaceSettings) -> None:
+    def __init__(self, quote: Quote, bound: Price, edge: float) -> None:
         self.price = quote.price
         self.wanted: int = quote.qty
         self.missing: int = quote.qty
         self.bound = bound
         self.edge = edge
         self.served = False
-        self._ticks = pace.tolerance_ticks
-        self._worth_it = pace.resize_pct * quote.qty  # hundredths of a share
 
     def serve(self, qty: int) -> None:
         """An order of ours stands or will stand here."""
         self.served = True
         self.missing = max(0, self.missing - qty)
 
-    def is_off(self, qty: int) -> bool:
+    def is_off(self, qty: int, pace: PaceSettings) -> bool:
         """Whether `qty` shares too many or too few are worth a request."""
-        return qty > 0 and 100 * qty >= self._worth_it
+        return qty > 0 and 100 * qty >= pace.resize_pct * self.wanted
 
-    def keeps(self, side: BookSide, price: Price, qty: int) -> bool:
+    def keeps(self, side: BookSide, price: Price, qty: int, pace: PaceSettings) -> bool:
         """Whether `qty` shares at `price` may stay for it: near enough, with an edge, and of about
         the size wanted."""
-        if self.is_off(abs(qty - self.wanted)):
+        if self.is_off(abs(qty - self.wanted), pace):
             return False
-        if side is BookSide.BID:
-            return self.price - self._ticks <= price <= self.bound
-        return self.bound <= price <= self.price + self._ticks
+        if side is _BID:
+            return self.price - pace.tolerance_ticks <= price <= self.bound
+        return self.bound <= price <= self.price + pace.tolerance_ticks
 
 
 class Stand:
@@ -65,6 +68,15 @@ class Stand:
         self.orders.append(own)
         self.qty += remaining
         self.largest = max(self.largest, remaining)
+
+
+def join(stands: dict[Price, Stand], own: OwnOrder) -> None:
+    """Count an order with the stand at its price; a new one where there is none."""
+    stand = stands.get(own.level)
+    if stand is None:
+        stands[own.level] = Stand(own)
+    else:
+        stand.add(own)
 
 
 def destination(own: OwnOrder) -> Price:

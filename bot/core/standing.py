@@ -3,6 +3,8 @@
 Source: design, law 3 and The bot, item 7; reliability, rows 22, 26, 33, 75, B1, B3; silence S13.
 """
 
+from typing import Final
+
 import msgspec
 
 from bot.core.known import Known
@@ -12,6 +14,17 @@ from bot.core.tag import UNTAGGED
 from venue.wire.money import Outcome, Price, Qty, Side, book_side, canonical
 from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import Amend, QtyOrder, RequestBody, TimeInForce
+
+# Members by a name of the module: looking one up on its class costs as much as a small function.
+_OPEN: Final = State.OPEN
+_LOST: Final = State.LOST
+_BLURRED: Final = State.BLURRED
+_CANCELLING: Final = State.CANCELLING
+_CLOSING: Final = State.CLOSING
+_DONE: Final = State.DONE
+_SENT: Final = State.SENT
+_BUY: Final = Side.BUY
+_GTC: Final = TimeInForce.GTC
 
 
 class Suspicion(msgspec.Struct, frozen=True):
@@ -88,7 +101,7 @@ class Standing:
         self.intended = order.qty
         self.time_in_force = order.time_in_force
         self.body = body
-        self.state = State.SENT
+        self.state = _SENT
         self.known = Known(0, order.price, order.qty)
         self.level = canonical(order.outcome, order.price)
         self.amend: Amend | None = None
@@ -135,12 +148,12 @@ class Standing:
     @property
     def is_take(self) -> bool:
         """Whether it trades at once or not at all: what of it does not fill never rests."""
-        return self.time_in_force is not TimeInForce.GTC
+        return self.time_in_force is not _GTC
 
     @property
     def is_live(self) -> bool:
         """Whether any of it may still trade or its fills are not all known."""
-        return self.state is not State.DONE
+        return self.state is not _DONE
 
     @property
     def is_unknown(self) -> bool:
@@ -148,20 +161,20 @@ class Standing:
 
         While it is, no new order is made on its side of the rung.
         """
-        if self.state is State.LOST or self.state is State.BLURRED or self.suspicion is not None:
+        if self.state is _LOST or self.state is _BLURRED or self.suspicion is not None:
             return True
-        return self.amend is not None and self.state in (State.CANCELLING, State.CLOSING)
+        return self.amend is not None and self.state in (_CANCELLING, _CLOSING)
 
     @property
     def is_free(self) -> bool:
         """Whether a cancel of it may be sent now."""
-        return self.state is State.OPEN or self.state is State.BLURRED
+        return self.state is _OPEN or self.state is _BLURRED
 
     @property
     def elsewhere_since_ns(self) -> int | None:
         """Since when it may rest under an id that we do not know: an undecided amend may have given
         it another one (S13). None when it does not look like that."""
-        if self.state not in (State.BLURRED, State.CLOSING):
+        if self.state not in (_BLURRED, _CLOSING):
             return None
         held = self.suspicion
         if self.moved_ns is not None or self.amend is None or held is None:
@@ -179,7 +192,7 @@ class Standing:
         With a size amend on its way the old size may fill but for one share and the new one
         after it, because the venue takes `qty` as the new REMAINING size (S13).
         """
-        if self.state is State.DONE:
+        if self.state is _DONE:
             return Qty(0)
         unfilled = self.known.unfilled
         if self.amend is not None and self.amend.qty is not None:
@@ -211,7 +224,7 @@ class Standing:
         """The price at which it would cost us more, or bring us less."""
         if other is None:
             return price
-        return max(price, other) if self.own_side is Side.BUY else min(price, other)
+        return max(price, other) if self.own_side is _BUY else min(price, other)
 
     def worst_fill_price(self, after: int) -> Price:
         """The worst price at which shares beyond its first `after` fills can have traded.

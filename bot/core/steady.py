@@ -10,9 +10,13 @@ Source: reliability, rows 27 and 38; design, The bot, item 5.
 
 from collections.abc import Sequence
 from operator import attrgetter
+from typing import Final
 
 from bot.core.strategy import Quote
 from venue.wire.money import BookSide, Price, Qty
+
+# Members by a name of the module: looking one up on its class costs as much as a small function.
+_BID: Final = BookSide.BID
 
 _Level = tuple[int, int]
 """Boldness of a price (higher is nearer to the other side) and shares."""
@@ -28,7 +32,7 @@ class Steady:
 
     def __init__(self, side: BookSide, window_ns: int) -> None:
         self._side = side
-        self._sign = 1 if side is BookSide.BID else -1
+        self._sign = 1 if side is _BID else -1
         self._window_ns = window_ns
         self.forget()
 

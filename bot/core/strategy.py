@@ -15,13 +15,17 @@ If it raises, or returns what cannot be a quote, its event is pulled and the res
 """
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Final, cast
 
 import msgspec
 import pydantic
 
 from venue.wire.money import BookSide, FeeRate, Price, Qty, is_price
 from venue.wire.names import MarketId, Ticker
+
+# Members by a name of the module: looking one up on its class costs as much as a small function.
+_BID: Final = BookSide.BID
+_ASK: Final = BookSide.ASK
 
 __all__ = [
     "EventView",
@@ -242,20 +246,23 @@ def split(quotes: Quotes, view: EventView) -> Answer:
     for market_id, wanted in quotes.items():
         if market_id not in known:
             raise NonsenseQuotes(f"unknown rung {market_id!r}")
-        seen: set[tuple[BookSide, int]] = set()
+        slots: set[tuple[BookSide, int]] = set()
+        bids: list[Price] = []
+        asks: list[Price] = []
+        taken: list[Take] = []
         for wish in wanted:
             _check_wish(wish, market_id)
-            slot = (wish.side, wish.price if isinstance(wish, Quote) else 0)
-            if slot in seen:
+            slot = (wish.side, 0 if isinstance(wish, Take) else wish.price)
+            if slot in slots:
                 raise NonsenseQuotes(f"{wish.side} {wish.price} twice on {market_id}")
-            seen.add(slot)
-        bids = [wish.price for wish in wanted if wish.side is BookSide.BID]
-        asks = [wish.price for wish in wanted if wish.side is BookSide.ASK]
+            slots.add(slot)
+            (bids if wish.side is _BID else asks).append(wish.price)
+            if isinstance(wish, Take):
+                taken.append(wish)
         if bids and asks and max(bids) >= min(asks):
             raise NonsenseQuotes(f"bid {max(bids)} not below ask {min(asks)} on {market_id}")
-        taken = tuple(wish for wish in wanted if isinstance(wish, Take))
         if taken:
-            takes[market_id] = taken
+            takes[market_id] = tuple(taken)
             wanted = tuple(wish for wish in wanted if isinstance(wish, Quote))
         resting[market_id] = cast("tuple[Quote, ...]", tuple(wanted))
     return Answer(resting, takes)
@@ -263,7 +270,8 @@ def split(quotes: Quotes, view: EventView) -> Answer:
 
 def _check_wish(wish: Quote | Take, market_id: MarketId) -> None:
     """Raise NonsenseQuotes unless it is one of the two, of a legal price and size."""
-    if not isinstance(wish, Quote | Take) or not isinstance(wish.side, BookSide):
+    # Of a tuple, for this is hot: a union would be made anew for every wish.
+    if not isinstance(wish, (Quote, Take)) or not isinstance(wish.side, BookSide):
         raise NonsenseQuotes(f"neither a quote nor a take on {market_id}: {type(wish).__name__}")
     if type(wish.price) is not int or not is_price(wish.price):
         raise NonsenseQuotes(f"price {wish.price!r} on {market_id}")
@@ -278,4 +286,4 @@ def _is_bolder(quote: Quote) -> bool:
     limit: object = quote.limit
     if type(limit) is not int or not is_price(limit):
         return False
-    return limit >= quote.price if quote.side is BookSide.BID else limit <= quote.price
+    return limit >= quote.price if quote.side is _BID else limit <= quote.price

@@ -8,12 +8,19 @@ row 33.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 
 from bot.core.order import OwnOrder
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side
 from venue.wire.requests import Amend, TimeInForce
+
+# Members by a name of the module: looking one up on its class costs as much as a small function.
+_BID: Final = BookSide.BID
+_ASK: Final = BookSide.ASK
+_SELL: Final = Side.SELL
+_YES: Final = Outcome.YES
 
 
 class WantCreate(msgspec.Struct, frozen=True):
@@ -93,12 +100,12 @@ class FreeShares(msgspec.Struct):
 
     def of(self, outcome: Outcome) -> int:
         """Free shares of an outcome; may be below zero while sells are undecided."""
-        return self.yes if outcome is Outcome.YES else self.no
+        return self.yes if outcome is _YES else self.no
 
     def take(self, outcome: Outcome, qty: int) -> Qty:
         """Up to `qty` shares of an outcome; what is returned is no longer free."""
         taken = max(0, min(self.of(outcome), qty))
-        if outcome is Outcome.YES:
+        if outcome is _YES:
             self.yes -= taken
         else:
             self.no -= taken
@@ -109,8 +116,8 @@ def free_shares(yes_qty: Qty, no_qty: Qty, orders: Iterable[OwnOrder]) -> FreeSh
     """Held shares less everything that our own sells may still sell."""
     free = FreeShares(yes_qty, no_qty)
     for own in orders:
-        if own.own_side is Side.SELL:
-            if own.outcome is Outcome.YES:
+        if own.own_side is _SELL:
+            if own.outcome is _YES:
                 free.yes -= own.may_fill
             else:
                 free.no -= own.may_fill
@@ -122,14 +129,8 @@ def crosses(side: BookSide, price: Price, orders: Iterable[OwnOrder]) -> list[Ow
 
     Every price counts at which an order may rest, whatever its state (row 33).
     """
-    if side is BookSide.BID:
+    if side is _BID:
         return [
-            own
-            for own in orders
-            if own.is_live and own.side is BookSide.ASK and min(own.levels) <= price
+            own for own in orders if own.is_live and own.side is _ASK and min(own.levels) <= price
         ]
-    return [
-        own
-        for own in orders
-        if own.is_live and own.side is BookSide.BID and max(own.levels) >= price
-    ]
+    return [own for own in orders if own.is_live and own.side is _BID and max(own.levels) >= price]

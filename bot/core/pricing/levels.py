@@ -5,6 +5,7 @@ Source: strategy, 1(c) and 1(d).
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from bot.core.pricing.price import best_edge, best_price, boldest, inside
@@ -58,6 +59,7 @@ def near_price(sign: int, fair: float, decay: float) -> int:
     return inside(round(fair - sign / decay), PRICE_MIN, PRICE_MAX)
 
 
+@lru_cache(maxsize=2_048)  # two megabytes; the terms hold all that the levels hang on
 def side_levels(terms: Terms, gap: int, how: Pricing) -> Levels:
     """One side of a rung, best first, at least a tick between levels; those with an edge.
 
