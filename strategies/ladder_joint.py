@@ -356,12 +356,13 @@ class LadderJoint(Strategy):
         gap = gap_of(rung.book_age_s) - 1
         value = fair - numbers.shift / _GRID
         own = numbers.own / _OWN_GRID
+        best_bid, best_ask, all_lots = rung.best_bid, rung.best_ask, sum(lots)
         both: list[Levels | None] = []
         for side, sign, learned, held, near, fees_of_side, room in (
             (_BID, 1, rung.adverse_bid_cents, rung.no_qty, near_bid, bid_fees, rooms[0]),
             (_ASK, -1, rung.adverse_ask_cents, rung.yes_qty, near_ask, ask_fees, rooms[1]),
         ):
-            span = legal(side, rung.best_bid, rung.best_ask)
+            span = legal(side, best_bid, best_ask)
             if span is None:
                 both.append(None)
                 continue
@@ -370,7 +371,7 @@ class LadderJoint(Strategy):
                 most = costs.glosten_milgrom(fair / PAYOUT_CENTS, params.informed_max, sign)
                 adverse = min(learned, most)
             bought = near if sign > 0 else complement(Price(near))
-            cost = costs_of_both + adverse + costs.capital(bought, sum(lots), held, tied)
+            cost = costs_of_both + adverse + costs.capital(bought, all_lots, held, tied)
             cost = round(cost * _COST_GRID) / _COST_GRID
             terms = Terms(sign, fair, value, own, cost, fees_of_side, span[0], span[1], lots, room)
             both.append(side_levels(terms, gap, how))

@@ -14,14 +14,18 @@ from venue.wire.money import PRICE_MAX, PRICE_MIN, TICK_CENTS, BookSide, Price, 
 _USUAL = (PRICE_MIN, PRICE_MAX, TICK_CENTS)
 
 
+def takes_any(market: Market) -> bool:
+    """Whether every price of 1..99 is one of this market's."""
+    return (market.min_price, market.max_price, market.tick_size) == _USUAL
+
+
 def taken(quotes: tuple[Quote, ...], market: Market, ceiling: Qty | None) -> tuple[Quote, ...]:
     """The quotes as this market takes them: the same tuple where nothing is to be changed.
 
     ceiling: the most shares of one order, None while none is known. A quote that has no price
     within the bounds is left out; of several that meet on one price the sizes are added.
     """
-    usual = (market.min_price, market.max_price, market.tick_size) == _USUAL
-    if usual and (ceiling is None or all(quote.qty <= ceiling for quote in quotes)):
+    if takes_any(market) and (ceiling is None or all(quote.qty <= ceiling for quote in quotes)):
         return quotes
     met: dict[tuple[BookSide, Price], Quote] = {}
     for quote in quotes:

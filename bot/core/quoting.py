@@ -411,16 +411,16 @@ class Quoting:
 
     def _plan_ladder(self, ladder: Ladder, now_ns: int) -> None:
         """Plan the rungs of an event whose plan no longer stands."""
-        ladder.stirred = False
-        ladder.again_ns = NEVER_NS
-        ladder.has_wishes = False
+        ladder.stirred, ladder.has_wishes, again_ns = False, False, NEVER_NS
         for rung in ladder.rungs:
             if rung.touched or now_ns >= rung.again_ns:
                 orders = self._desk.live(rung.market_id)
                 yes_qty, no_qty = self._ledgers.holdings(rung.market_id)
                 rung.plan(orders, free_shares(yes_qty, no_qty, orders), now_ns)
-            ladder.again_ns = min(ladder.again_ns, rung.again_ns)
+            if rung.again_ns < again_ns:
+                again_ns = rung.again_ns
             ladder.has_wishes |= bool(rung.wishes)
+        ladder.again_ns = again_ns
 
     def _decide_ladder(self, ladder: Ladder, may_quote: bool, now_ns: int) -> None:
         ladder.dirty = False

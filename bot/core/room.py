@@ -5,6 +5,7 @@ Source: design, The bot, items 2-4; reliability, rows 32, 77; silences S23, S33.
 
 import itertools
 from collections.abc import Mapping
+from typing import cast
 
 from bot.core import messages as m
 from bot.core.book import microprice
@@ -43,6 +44,9 @@ _LOOK_MIN_NS = 2 * NS_PER_SECOND
 _LOOK_MAX_NS = 10 * NS_PER_SECOND
 """A quiet rung is told anew when the age of its book has doubled, within these bounds."""
 
+_SANE_MAX = 1_024
+"""Proven tuples that are remembered."""
+
 _FREE = FeeRate.parse("0")
 _NOTHING_SEEN = RungInput((), (), 0, None)
 _NOTHING_TOLD = RungView(
@@ -80,6 +84,9 @@ class Ladder:
         self.strategy = strategy
         self.curve: FairCurve | None = None
         self._proven: dict[MarketId, tuple[Quote, ...]] = {}
+        # Tuples once proven sane, by rung and identity; what is held here keeps its identity, and
+        # nothing in it can change: it is sane for good.
+        self._sane: dict[tuple[MarketId, int], tuple[Quote, ...]] = {}
         self.takes: dict[MarketId, tuple[Take, ...]] = {}
         self.rungs: list[Rung] = []
         self.resolution_ns = instant.to_ns(event.resolution_date)
@@ -355,20 +362,27 @@ class Ladder:
     def quotes(self, view: EventView) -> dict[MarketId, tuple[Quote, ...]]:
         """What the strategy wants, proven sane. Raises whatever the strategy raises.
 
-        A strategy may return for a rung the very tuple it returned before: that one was proven.
+        A strategy may return for a rung a very tuple that it returned before: that one was proven.
         One with takes never is the same again: each answer wishes for them anew, in `takes`.
         """
         for rung in self.rungs:
             if rung.recent.has_news:
                 rung.recent.told()
         self.conduct.calls += 1
-        wanted = self.strategy.quote(view)
-        fresh = {key: each for key, each in wanted.items() if self._proven.get(key) is not each}
-        answer = split(fresh, view)
-        self._proven = {
-            key: answer.resting[key] if key in answer.resting else self._proven[key]
-            for key in wanted
+        wanted = cast("Resting", self.strategy.quote(view))  # `split` tells what is none
+        before, sane = self._proven, self._sane
+        fresh = {
+            key: each
+            for key, each in wanted.items()
+            if before.get(key) is not each and sane.get((key, id(each))) is not each
         }
+        answer = split(fresh, view)
+        self._proven = {key: answer.resting.get(key, each) for key, each in wanted.items()}
+        for key, quotes in answer.resting.items():
+            if quotes is fresh[key]:
+                if len(sane) >= _SANE_MAX:
+                    sane.clear()
+                sane[key, id(quotes)] = quotes
         self.takes = answer.takes
         return self._proven
 
@@ -392,13 +406,16 @@ class Ladder:
     def want(self, quotes: Mapping[MarketId, tuple[Quote, ...]], *, pulled: bool) -> None:
         """Make these the wanted quotes; a blocked rung wants nothing. pulled: nothing is wanted,
         for a reason that is not the strategy's."""
+        ceilings = self.ceilings
         for rung in self.rungs:
             if rung.blocked or pulled:
                 rung.want((), pulled=True)
-            else:
-                wanted = quotes.get(rung.market_id, ())
-                ceiling = self.ceilings.get(rung.market_id)
-                rung.want(taken(wanted, rung.market, ceiling), pulled=False)
+                continue
+            wanted = quotes.get(rung.market_id, ())
+            if ceilings or not rung.takes_any:
+                wanted = taken(wanted, rung.market, ceilings.get(rung.market_id))
+            if wanted is not rung.wanted:
+                rung.want(wanted, pulled=False)
 
 
 def _with_fair(view: RungView, fair: Fair | None) -> RungView:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
 from bot.core.book import Book, shrunk
+from bot.core.bounds import takes_any
 from bot.core.desk import NEVER_NS, Desk
 from bot.core.estimate import TradedPrice
 from bot.core.ladder import Fair
@@ -60,13 +61,14 @@ class Rung:
     something happened that may change `blocked`. weighed: the exposure of its event counts
     `counted` for it, and that is what is live; `held` is what it counts as held. `_others`: the
     book without our own, until the book or our orders change; `_mine`: our own size by price,
-    until our orders change. `_ahead_ns`: how far the venue's clock is ahead of ours at least, by
-    what has come.
+    until our orders change. takes_any: its market takes every price. `_ahead_ns`: how far the
+    venue's clock is ahead of ours at least, by what has come.
     """
 
     def __init__(self, market: model.Market, ladder: "Ladder") -> None:
         self.ladder = ladder
         self.market = market
+        self.takes_any = takes_any(market)
         self.market_id = market.market_id
         self.book = Book()
         self.maker_rate = FeeRate.parse(market.maker_fee_rate)
@@ -139,6 +141,7 @@ class Rung:
             self.terms = RungTerms.of(self.market_id, *rates)
             self.ladder.dirty = True
         self.market = market
+        self.takes_any = takes_any(market)
         self.news = True
         parked = self.parked_at_ns
         if parked is not None and self.is_active and believed_from_ns > parked + PARK_MIN_NS:

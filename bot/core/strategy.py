@@ -240,6 +240,8 @@ def split(quotes: Quotes, view: EventView) -> Answer:
     once per side; of the takes at most one per side of a rung. Every bid of a rung, to rest or to
     take, is below every ask of it: else the answer would trade with itself.
     """
+    if not quotes:
+        return Answer({}, {})
     known = {rung.market_id for rung in view.rungs}
     resting: dict[MarketId, tuple[Quote, ...]] = {}
     takes: dict[MarketId, tuple[Take, ...]] = {}
