@@ -84,6 +84,24 @@ def test_a_rung_that_a_sharing_leaves_whole_keeps_its_quotes_and_its_reason() ->
     assert reasons(cut) == {M0: {CutReason.ORDER_QTY}, M1: {CutReason.EVENT_LOSS}}
 
 
+def test_quotes_that_were_wanted_before_are_cut_to_what_is_held_now() -> None:
+    cut = Cutter(limits_in_force(limits(position=20)))
+    quotes, others, holds = {M0: (bid(50, 16),)}, {M0: (bid(40, 16),)}, two(0, (12, 0))
+    assert cut.cut(quotes, two(0, NONE), bounds()) == quotes
+    assert cut.cut(others, holds, bounds()) == {M0: (bid(40, 8),)}
+    assert cut.cut(quotes, holds, bounds()) == {M0: (bid(50, 8),)}
+    assert cut.resting_cents == 400
+
+
+def test_quotes_that_were_wanted_before_are_shared_by_the_bounds_of_now() -> None:
+    cut, held = cutter(), two(0, NONE, NONE)
+    quotes = {M0: (bid(50, 16),), M1: (bid(50, 16),)}
+    assert cut.cut(quotes, held, bounds(loss_cents=800))[M0] == (bid(50, 8),)
+    cut.cut({M0: (bid(49, 16),), M1: (bid(50, 16),)}, held, bounds())
+    assert cut.cut(quotes, held, bounds(loss_cents=400))[M0] == (bid(50, 4),)
+    assert cut.cut(quotes, held, bounds()) == quotes
+
+
 # --- levels ---------------------------------------------------------------------------------------
 
 

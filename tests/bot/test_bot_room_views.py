@@ -1,15 +1,17 @@
 """What a strategy is told of rungs that did not move: the same object, and still the truth."""
 
+import msgspec
 import numpy as np
 import pytest
 
 from bot.core import messages as m
 from bot.core.settings import PaceSettings
-from bot.core.strategy import EventView, Quotes, RungView
+from bot.core.strategy import EventView, NonsenseQuotes, Quote, Quotes, RungView
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import Price, Qty
+from venue.wire.money import BookSide, Price, Qty
+from venue.wire.names import MarketId
 
 
 class Watching(FixedSpread):
@@ -114,3 +116,54 @@ def test_what_is_kept_is_what_would_be_told_anew(seed):
             assert old.fair_cents == pytest.approx(new.fair_cents, abs=0.3)
     assert seen
     assert thin.now_ns > 60 * NS_PER_SECOND
+
+
+def test_what_merely_equals_a_proven_answer_is_proven_by_itself():
+    thin, _ = watched([80, 60, 40])
+    ladder, at = thin.trader.quoting.ladders[0], thin.markets[0].market_id
+    thin.give(m.Beat())
+    sane = (Quote(BookSide.BID, Price(50), Qty(10)),)
+    nonsense = (Quote(BookSide.BID, 50.0, Qty(10)),)  # type: ignore[arg-type]
+    answers = [{at: sane}, {}, {at: sane}, {at: nonsense}]
+    ladder.strategy.quote = lambda view: answers.pop(0)  # type: ignore[method-assign]
+    view = ladder.view(None, thin.trader.desk, thin.trader.ledgers, thin.now_ns)
+    assert ladder.quotes(view) == {at: sane}
+    assert ladder.quotes(view) == {}
+    assert ladder.quotes(view)[at] is sane
+    assert nonsense == sane
+    with pytest.raises(NonsenseQuotes):
+        ladder.quotes(view)
+
+
+def test_what_is_proven_of_one_rung_is_no_answer_for_another_that_is_not_there():
+    thin, _ = watched([80, 60, 40])
+    ladder, at = thin.trader.quoting.ladders[0], thin.markets[0].market_id
+    quotes = (Quote(BookSide.BID, Price(50), Qty(10)),)
+    answers = [{at: quotes}, {MarketId("elsewhere"): quotes}]
+    ladder.strategy.quote = lambda view: answers.pop(0)  # type: ignore[method-assign]
+    view = ladder.view(None, thin.trader.desk, thin.trader.ledgers, thin.now_ns)
+    ladder.quotes(view)
+    with pytest.raises(NonsenseQuotes):
+        ladder.quotes(view)
+
+
+def test_quotes_that_stay_the_same_go_onto_the_grid_that_the_market_has_now():
+    thin, _ = watched([80, 60, 40])
+    ladder = thin.trader.quoting.ladders[0]
+    rung, quotes = ladder.rungs[0], (Quote(BookSide.BID, Price(53), Qty(10)),)
+    ladder.want({rung.market_id: quotes}, pulled=False)
+    assert rung.wanted is quotes
+    market = msgspec.structs.replace(rung.market, min_price=Price(5), tick_size=5)
+    rung.refresh(market, thin.now_ns)
+    ladder.want({rung.market_id: quotes}, pulled=False)
+    assert rung.wanted == (Quote(BookSide.BID, Price(50), Qty(10)),)
+
+
+def test_quotes_that_stay_the_same_shrink_to_a_ceiling_learned_since():
+    thin, _ = watched([80, 60, 40])
+    ladder = thin.trader.quoting.ladders[0]
+    rung, quotes = ladder.rungs[0], (Quote(BookSide.BID, Price(53), Qty(10)),)
+    ladder.want({rung.market_id: quotes}, pulled=False)
+    ladder.ceilings[rung.market_id] = Qty(4)
+    ladder.want({rung.market_id: quotes}, pulled=False)
+    assert rung.wanted == (Quote(BookSide.BID, Price(53), Qty(4)),)
