@@ -428,7 +428,7 @@ class Quoting:
         ladder.decided_ns = now_ns
         self._out.decisions += 1
         implied = self._implied.get(ladder.event.project_id)
-        ladder.loss_limit_cents = self._loss_limit(ladder)
+        loss_cents = ladder.loss_limit_cents = self._loss_limit(ladder)
         view = ladder.view(
             None if implied is None else implied_view(implied, now_ns),
             self._desk,
@@ -456,7 +456,7 @@ class Quoting:
             for rung in ladder.rungs
             if rung.market_id in quotes and not rung.blocked
         }
-        ladder.want(self._cut(ladder, sendable), pulled=False)
+        ladder.want(self._cut(ladder, sendable, loss_cents), pulled=False)
         for market_id, wanted in ladder.takes.items():
             rung = self._rungs[market_id]
             takes, dropped = leaving(rung, wanted, ladder.ceilings.get(market_id))
@@ -474,8 +474,8 @@ class Quoting:
             self._out.note("warning", "news", event=ladder.event.event_ticker, why=news.why)
         return pulled
 
-    def _cut(self, ladder: Ladder, quotes: Resting) -> Resting:
-        """What of the wanted quotes the limits admit beside the other events.
+    def _cut(self, ladder: Ladder, quotes: Resting, loss_cents: Cents) -> Resting:
+        """What of the wanted quotes the limits admit beside the other events; loss_cents: its own.
 
         Of what rests, the others are counted as they are wanted, not as they stand at the moment:
         else two events that share that limit would follow each other's every cancel, for ever.
@@ -484,7 +484,7 @@ class Quoting:
         if cutter is None:
             cutter = self._cutters[ladder.event.event_ticker] = Cutter(self._limits)
         resting = sum(self._resting_wanted(other) for other in self.ladders if other is not ladder)
-        bounds = bounds_of(self._limits, self._loss_limit(ladder), Cents(resting))
+        bounds = bounds_of(self._limits, loss_cents, Cents(resting))
         return cutter.cut(quotes, self.exposure(ladder), bounds)
 
     def cuts(self, ladder: Ladder) -> tuple[Cut, ...]:
