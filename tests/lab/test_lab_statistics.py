@@ -152,10 +152,12 @@ def test_the_sd_of_holdings_is_added_to_that_of_the_edge_and_what_they_share() -
     assert sample.ratios().tolist() == pytest.approx([10 / 39**0.5])
 
 
-def test_a_variance_that_chance_takes_below_zero_is_none() -> None:
-    sample = stats.Sample(np.array([[1.0, 1.0]]), np.array([[-9.0, 9.0]]), np.zeros((1, 2)))
-    assert sample.sds().tolist() == [0.0]
-    assert sample.ratios().tolist() == [0.0]
+def test_what_edge_and_holdings_share_is_never_more_than_two_things_can_share() -> None:
+    # Two seeds: edges -9 and 9, holdings 20 and -20 beside them, that were known to vary by 100.
+    sample = stats.Sample(
+        np.array([[11.0, -11.0]]), np.array([[-9.0, 9.0]]), np.full((1, 2), 100.0)
+    )
+    assert sample.sds().tolist() == pytest.approx([162**0.5 - 10])
 
 
 def test_risk_is_that_of_the_whole_profit_whatever_means_are_taken_of() -> None:

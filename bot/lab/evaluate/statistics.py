@@ -70,8 +70,11 @@ class Sample(NamedTuple):
         if self.nets.shape[-1] < 2:
             return np.zeros(self.nets.shape[:-1])
         luck = (self.nets - self.edges).var(axis=-1, ddof=1)
-        variance = self.nets.var(axis=-1, ddof=1) - luck + self.held.mean(axis=-1)
-        found: Floats = np.sqrt(np.maximum(variance, 0.0))
+        known = self.held.mean(axis=-1)
+        variance = self.nets.var(axis=-1, ddof=1) - luck + known
+        # With few seeds what the two shared may seem more than any two things can share.
+        least = (self.edges.std(axis=-1, ddof=1) - np.sqrt(known)) ** 2
+        found: Floats = np.sqrt(np.maximum(variance, least))
         return found
 
     def ratios(self) -> Floats:
