@@ -482,7 +482,7 @@ class _Rung:
 
 
 _quotes = lru_cache(maxsize=1_024)(quotes_of)
-"""Prices swing: what is told of a rung has mostly been told before. Half a megabyte."""
+"""Prices swing: what is told of a rung has mostly been told before."""
 
 
 def _mark(marks: set[int], place: int, is_fine: bool) -> None:

@@ -28,13 +28,13 @@ from bot.core.messages import (
     SeriesShown,
 )
 from bot.core.settings import TrustSettings
+from bot.core.shelf import NEVER_NS
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import Ticker
 
 _PAGES_MAX = 1_000
 """A walk longer than this is a failed one (row 37)."""
-
 
 _UNREAD_PERIODS: Final = 12
 """A list that is read rarely by intent is not unread before so many of its periods are over."""
@@ -143,7 +143,7 @@ class Account:
         """The earliest instant at which a read is wanted that is not under way."""
         if self._next_ns is None:
             waiting_ns = [due for kind, due in self.due_ns.items() if kind not in self._walks]
-            self._next_ns = min(waiting_ns, default=2**62)
+            self._next_ns = min(waiting_ns, default=NEVER_NS)
         return self._next_ns
 
     def wanted(self, now_ns: int) -> list[tuple[Walk, Read]]:

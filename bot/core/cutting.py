@@ -24,15 +24,13 @@ from bot.core.strategy import Quote, Resting
 from venue.wire.money import BookSide, Cents, Price, Qty
 from venue.wire.names import MarketId
 
-# Members by a name of the module: looking one up on its class costs as much as a small function.
 _BID: Final = BookSide.BID
 
 _EIGHTHS: Final = 8
 """Room is shared in whole eighths, so that a tick on one rung does not resize every other."""
 
-
 _KNOWN_MAX: Final = 1_024
-"""Sheets kept of quotes that were wanted before: a megabyte."""
+"""Sheets kept of quotes that were wanted before."""
 
 
 class CutReason(enum.StrEnum):

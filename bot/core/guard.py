@@ -74,8 +74,7 @@ class Guard:
     """Breakers, caps and the latch of one trader.
 
     latched: why nothing may be quoted until a person has looked; empty when nothing is latched.
-    beyond_caps: creates and amends that a cap held back. judge_ns: before this instant nothing is
-    judged anew, so that only what has tripped at the door can have tripped.
+    beyond_caps: creates and amends that a cap held back.
     """
 
     def __init__(
@@ -89,7 +88,7 @@ class Guard:
         self._ledgers = ledgers
         self._quoting = quoting
         self._out = out
-        self.judge_ns = 0
+        self._judge_due_ns = 0
         self._marks: dict[MarketId, float] = {}
         self._latched_ns = 0
         self._seen_flat = False
@@ -186,9 +185,9 @@ class Guard:
 
         opened: whether the books are open, so that there is a profit to speak of.
         """
-        if self.breakers.tripped or now_ns < self.judge_ns:
+        if self.breakers.tripped or now_ns < self._judge_due_ns:
             return self.breakers.tripped
-        self.judge_ns = now_ns + _JUDGE_NS
+        self._judge_due_ns = now_ns + _JUDGE_NS
         pnl_cents = self._pnl_cents() if opened else None
         return self.breakers.judge(pnl_cents, self._desk.oldest_unknown_ns(now_ns), now_ns)
 

@@ -19,6 +19,7 @@ from bot.core.messages import BookSeen, TradeSeen
 from bot.core.order import OwnOrder, State
 from bot.core.place import RISK_CENTS
 from bot.core.settings import TrustSettings
+from bot.core.shelf import NEVER_NS
 from venue.wire.instant import NS_PER_MS
 from venue.wire.money import BookSide, Qty
 from venue.wire.names import OrderId
@@ -29,9 +30,6 @@ FIRST_LOOK_NS: Final = 50 * NS_PER_MS
 LOOK_AGAIN_NS: Final = 250 * NS_PER_MS
 SETTLED_NS: Final = 250 * NS_PER_MS
 """A book shown sooner after our last write may not show what that changed."""
-
-_NEVER_NS: Final = 2**62
-"""A time that does not come."""
 
 LISTS_COST: Final = 2
 """One page of the fills and one of what rests tell about every order."""
@@ -132,7 +130,7 @@ class Hints:
 
     def next_due_ns(self) -> int:
         """When the next read is worth a token; a time that does not come when none is."""
-        soonest_ns = _NEVER_NS
+        soonest_ns = NEVER_NS
         for each in self._by_id.values():
             if each.due_ns < soonest_ns:
                 soonest_ns = each.due_ns

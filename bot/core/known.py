@@ -52,8 +52,7 @@ class Known(msgspec.Struct, frozen=True):
     @property
     def remaining(self) -> Qty:
         """Shares that work, at most."""
-        left = self.size - self.filled
-        return Qty(left) if left > 0 and not self.ended else Qty(0)
+        return Qty(0) if self.ended else self.unfilled
 
     def join(self, other: "Known") -> "Known":
         """All that the two facts say together."""

@@ -24,7 +24,6 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Price
 from venue.wire.names import MarketId
 
-# Members by a name of the module: looking one up on its class costs as much as a small function.
 _BID: Final = BookSide.BID
 _ASK: Final = BookSide.ASK
 

@@ -27,7 +27,6 @@ from bot.core.strategy import Levels
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Price
 
-# Members by a name of the module: looking one up on its class costs as much as a small function.
 _BID: Final = BookSide.BID
 
 INTENSITY_DECAY: Final = 0.6

@@ -28,7 +28,6 @@ from venue.wire.money import BookSide, Outcome, Price, Qty, Side, book_side, can
 from venue.wire.names import OrderId
 from venue.wire.requests import keeps_priority
 
-# Members by a name of the module: looking one up on its class costs as much as a small function.
 _BID: Final = BookSide.BID
 _ASK: Final = BookSide.ASK
 _OPEN: Final = State.OPEN

@@ -15,7 +15,6 @@ from bot.core.strategy import Levels, OwnFill, OwnQuote, Print
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Price, Qty
 
-# Members by a name of the module: looking one up on its class costs as much as a small function.
 _BID: Final = BookSide.BID
 
 KEPT_MAX: Final = 64

@@ -40,10 +40,9 @@ from bot.core.wishes import (
     crosses,
     free_shares,
 )
-from venue.wire.money import BookSide, Outcome, Price, Qty, Side, canonical
+from venue.wire.money import PAYOUT_CENTS, BookSide, Outcome, Price, Qty, Side, canonical
 from venue.wire.requests import Amend
 
-# Members by a name of the module: looking one up on its class costs as much as a small function.
 _BID: Final = BookSide.BID
 _OPEN: Final = State.OPEN
 _BUY: Final = Side.BUY
@@ -150,7 +149,7 @@ class _Side:
         """The wanted prices. None is bolder than its limit, nor meets the other side's."""
         side, is_bid, edge_of = self._side, self._is_bid, self._worth.edge
         others = [quote.price for quote in wanted if quote.side is not side]
-        reach = min(others, default=100) - 1 if is_bid else max(others, default=0) + 1
+        reach = min(others, default=PAYOUT_CENTS) - 1 if is_bid else max(others, default=0) + 1
         out: dict[Price, Level] = {}
         for quote in wanted:
             if quote.side is side:
@@ -209,7 +208,7 @@ class _Side:
         for own in sorted(stand.orders, key=age):
             if room <= 0 or level.is_off(own.remaining - room, self._pace):
                 return False
-            if self._may_lock and self._locks_too_much(own, level):
+            if self._locks_too_much(own, level):
                 return False
             room -= own.may_fill
         return not level.is_off(room, self._pace)

@@ -35,7 +35,6 @@ from venue.wire.money import BookSide, FeeRate, Price, Qty, canonical
 if TYPE_CHECKING:
     from bot.core.room import Ladder
 
-# Members by a name of the module: looking one up on its class costs as much as a small function.
 _BID: Final = BookSide.BID
 _ASK: Final = BookSide.ASK
 _OPEN: Final = State.OPEN

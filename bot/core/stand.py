@@ -10,7 +10,6 @@ from bot.core.settings import PaceSettings
 from bot.core.strategy import Quote
 from venue.wire.money import BookSide, Price
 
-# Members by a name of the module: looking one up on its class costs as much as a small function.
 _BID: Final = BookSide.BID
 
 

@@ -15,7 +15,6 @@ from venue.wire.money import Outcome, Price, Qty, Side, book_side, canonical
 from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import Amend, QtyOrder, RequestBody, TimeInForce
 
-# Members by a name of the module: looking one up on its class costs as much as a small function.
 _OPEN: Final = State.OPEN
 _LOST: Final = State.LOST
 _BLURRED: Final = State.BLURRED

@@ -15,7 +15,6 @@ from typing import Final
 from bot.core.strategy import Quote
 from venue.wire.money import BookSide, Price, Qty
 
-# Members by a name of the module: looking one up on its class costs as much as a small function.
 _BID: Final = BookSide.BID
 
 _Level = tuple[int, int]

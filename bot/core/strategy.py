@@ -23,7 +23,6 @@ import pydantic
 from venue.wire.money import BookSide, FeeRate, Price, Qty, is_price
 from venue.wire.names import MarketId, Ticker
 
-# Members by a name of the module: looking one up on its class costs as much as a small function.
 _BID: Final = BookSide.BID
 _ASK: Final = BookSide.ASK
 

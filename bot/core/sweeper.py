@@ -15,6 +15,7 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.settings import BudgetSettings
+from bot.core.shelf import NEVER_NS
 from bot.core.spend import Lane, Purse
 from venue.wire import model
 from venue.wire.errors import Advice, Code, Culprit, Sequenced, row_for
@@ -40,9 +41,6 @@ _REPEAT_MAX_NS = 5 * NS_PER_SECOND
 
 _UNREACHED_NS = NS_PER_SECOND // 2
 """After a request that could not leave this host nothing leaves for so long."""
-
-_NEVER_NS = 2**62
-"""A due time that does not come."""
 
 _STARVED_NS = 20 * NS_PER_MS
 _WINDOW_MIN = 4
@@ -317,7 +315,7 @@ class Sweeper:
         target.why = answer.code or f"{answer.status} {answer.message}".strip()
         if answer.status == 0:
             # An id that fits into no path is never sent: the order is among what is left over.
-            target.due_ns = self._now_ns if is_order_id(order_id) else _NEVER_NS
+            target.due_ns = self._now_ns if is_order_id(order_id) else NEVER_NS
             return
         row = row_for(answer.status, answer.code)
         if row.advice in (Advice.ENDED, Advice.LOOK_AGAIN):

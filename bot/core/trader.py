@@ -49,7 +49,6 @@ _OVERDUE_NS = 10 * NS_PER_MS
 _KEYS_REFUSED = ("key_refused", "read_key_refused")
 _BLOCKING = ("account_unread", "foreign_orders", "journal_failed", *_KEYS_REFUSED)
 
-# Members by a name of the module: looking one up on its class costs as much as a small function.
 _STARTING, _QUOTING = Phase.STARTING, Phase.QUOTING
 _LATCHED, _STOPPING, _STOPPED = Phase.LATCHED, Phase.STOPPING, Phase.STOPPED
 _OPEN = (_QUOTING, Phase.PAUSED)
@@ -390,8 +389,7 @@ class Trader:
         self.quoting.channel.watch(now_ns)
         if self.phase is _STARTING:
             self._start_up()
-        if now_ns >= self.guard.judge_ns or self.guard.breakers.tripped:
-            self._trip()
+        self._trip()
         if self.quoting.flattening and self.phase is _QUOTING:
             self._rest_when_flat()
         self._custody.watch(now_ns)
@@ -408,8 +406,8 @@ class Trader:
         may_write = may_quote and not self._journal_failed
         takes = self.quoting.takes if may_write else ()
         self._sending.spend(wishes if may_write else (), now_ns, takes)
-        if may_write and self.guard.breakers.tripped:
-            self._trip()  # over what has just left: all else was judged above
+        if may_write:
+            self._trip()  # over what has just left
         if self.first_two_sided_ns is None and self.quoting.all_two_sided():
             self.first_two_sided_ns = now_ns
             self.out.note("info", "two_sided_everywhere")

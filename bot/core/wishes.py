@@ -16,7 +16,6 @@ from bot.core.order import OwnOrder
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side
 from venue.wire.requests import Amend, TimeInForce
 
-# Members by a name of the module: looking one up on its class costs as much as a small function.
 _BID: Final = BookSide.BID
 _ASK: Final = BookSide.ASK
 _SELL: Final = Side.SELL

@@ -70,7 +70,6 @@ from venue.wire.names import MarketId, OrderId, UserId
 from venue.wire.requests import BudgetOrder, NewOrder, TimeInForce, keeps_priority
 
 _NO_FEES: Final = FeeUnits(0)
-# Members by a name of the module: looking one up on its class costs as much as a small function.
 _BUY: Final = Side.BUY
 _FOK: Final = TimeInForce.FOK
 _CANCELED: Final = OrderStatus.CANCELED

@@ -32,7 +32,6 @@ from venue.wire.requests import TimeInForce
 
 _NO_CENTS: Final = Cents(0)
 _NO_SHARES: Final = Qty(0)
-# Members by a name of the module: looking one up on its class costs as much as a small function.
 _BUY: Final = Side.BUY
 _PARTIALLY_FILLED: Final = OrderStatus.PARTIALLY_FILLED
 _OPEN: Final = OrderStatus.OPEN

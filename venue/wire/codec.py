@@ -497,4 +497,4 @@ def _check_update(update: frames.Update) -> None:
         name = update.trade_id if isinstance(update, frames.TradeUpdate) else ""
         is_named = len(name) <= names.ID_LENGTH_MAX
         if not (is_named and is_price(update.price) and 0 <= update.size <= _INT64_MAX):
-            raise Garbled("a print has a price of 1..99, a size of >= 0 and an id of 128 signs")
+            raise Garbled("a print has a price of 1..99, a size of >= 0 and an id of <= 128 signs")

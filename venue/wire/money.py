@@ -61,7 +61,6 @@ class BookSide(enum.StrEnum):
         return BookSide.ASK if self is BookSide.BID else BookSide.BID
 
 
-# Members by a name of the module: looking one up on its class costs as much as a small function.
 _YES: Final = Outcome.YES
 _BUY: Final = Side.BUY
 _BID: Final = BookSide.BID

@@ -59,7 +59,7 @@ def near_price(sign: int, fair: float, decay: float) -> int:
     return inside(round(fair - sign / decay), PRICE_MIN, PRICE_MAX)
 
 
-@lru_cache(maxsize=2_048)  # two megabytes; the terms hold all that the levels hang on
+@lru_cache(maxsize=2_048)  # the arguments are all that the levels hang on
 def side_levels(terms: Terms, gap: int, how: Pricing) -> Levels:
     """One side of a rung, best first, at least a tick between levels; those with an edge.
 

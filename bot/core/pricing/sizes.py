@@ -9,7 +9,6 @@ from typing import Final
 from bot.core.strategy import RungView
 from venue.wire.money import PAYOUT_CENTS, BookSide, Price, complement
 
-# Members by a name of the module: looking one up on its class costs as much as a small function.
 _BID: Final = BookSide.BID
 
 PLENTY: Final = 10**9
