@@ -54,16 +54,11 @@ _GRID: Final = 4
 again, and does not flicker, for less."""
 
 _COST_GRID: Final = 8
-"""The same for costs."""
-
 _OWN_GRID: Final = 1000
-"""The same for what one share moves the reservation value by."""
-
 _SLOPE_GRID: Final = 1
-"""The same for slopes of the curve, cents per standard deviation: 0..40."""
-
 _RATE_GRID: Final = 16
-"""The same for cents per sqrt(second)."""
+"""The same for costs; for what one share moves the reservation value by; for slopes of the curve,
+cents per standard deviation (0..40); for cents per sqrt(second)."""
 
 _TIME_STEPS: Final = 50
 """Steps of the time left, to a factor of e: what hangs on it is worked out anew every 2%."""
@@ -89,12 +84,12 @@ class LadderJoint(Strategy):
         """Sizes in shares unless named in lots; prices and costs in cents per share."""
 
         rule: skew.Rule = Field(
-            skew.Rule.ERGODIC,
-            description="skew: ergodic (root of the joint covariance), quad (linear in it) or cara "
-            "(exact exponential utility: the least worst case, where capital binds)",
+            skew.Rule.LOCAL,
+            description="skew: local (by what values move), ergodic (root of the covariance of "
+            "payoffs), quad (linear in it) or cara (exponential utility: where capital binds)",
         )
         q_half_lots: float = Field(
-            7.0, gt=0, le=1_000, description="lots of a 50c rung that move its value by the next"
+            2.5, gt=0, le=1_000, description="lots of a 50c rung that move its value by the next"
         )
         skew_half_spread_cents: float = Field(
             2.0, ge=0, le=20, description="how far q_half_lots of a 50c rung move its value"
@@ -103,12 +98,12 @@ class LadderJoint(Strategy):
             0.0,
             ge=0,
             le=1,
-            description="gamma; above 0 it sets the skew in the place of q_half_lots (ergodic: "
-            "once fills tell how often they come) and shortens the best edge",
+            description="gamma; above 0 it sets the skew in the place of q_half_lots (local and "
+            "ergodic: once fills tell how often they come) and shortens the best edge",
         )
         alpha: float = Field(
-            1.0, ge=0, le=1, description="part of the covariance between rungs that counts; 0.5 "
-            "where capital is tight, 0 is every rung by itself"
+            1.0, ge=0, le=1, description="part of what ties the rungs that counts; 0.5 where "
+            "capital is tight, 0 is every rung by itself"
         )  # fmt: skip
         full_skew_days: float = Field(
             0.0, ge=0, le=3_650, description="time left at which the skew is as set; less left, "
@@ -142,11 +137,14 @@ class LadderJoint(Strategy):
         staleness_s: float = Field(
             1.0, ge=0, le=600, description="how old a quote may be when it is hit"
         )
+        doubt_part: float = Field(
+            0.0, ge=0, le=3, description="part of the fair value's standard deviation to earn"
+        )
         fee_basis: fees.FeeBasis = Field(
             fees.FeeBasis.ORDER, description="what the venue rounds up: order, or the careful fill"
         )
         edge_cents: int = Field(
-            3, ge=0, le=49, description="below it, and as near to 100, only what reduces a position"
+            0, ge=0, le=49, description="below it, and as near to 100, only what reduces a position"
         )
         far_qty: int = Field(
             1, ge=0, le=100_000, description="size of the far quote where no price has an edge, so "
@@ -349,7 +347,7 @@ class LadderJoint(Strategy):
         rate = rung.maker_fee_rate
         lots, bid_fees, ask_fees, near_bid, near_ask = self._sized(rate, fair, numbers.sd)
         volatility = max(numbers.volatility / _RATE_GRID, slope / math.sqrt(self._left_s))
-        costs_of_both = costs.staleness(volatility, params.staleness_s, sd)
+        costs_of_both = costs.staleness(volatility, params.staleness_s, sd, params.doubt_part)
         prior = costs.adverse_prior(slope, params.adverse_probit)
         tied = params.kappa_cents_per_day * self._left_s / _SECONDS_A_DAY
         rooms = sizes.rooms(rung, fair, params.edge_cents, self._cash, near_bid, near_ask)

@@ -35,7 +35,7 @@ def evaluate(
         str,
         typer.Option(
             help="By comma, the first is compared with the others: names, all, ablations, "
-            "NAME:6 at one value of its risk parameter, NAME@30 under a budget of $30, "
+            "NAME:1.2 at one value of its risk parameter, NAME@30 under a budget of $30, "
             "package.module:Class, ./file.py:Class."
         ),
     ] = "ladder_joint",

@@ -131,8 +131,9 @@ def test_only_what_has_to_be_bought_ties_up_cash() -> None:
 
 
 def test_an_older_quote_and_a_doubtful_value_cost_more() -> None:
-    assert staleness(0.5, 4.0, 0.0) == pytest.approx(1.0)
-    assert staleness(0.0, 4.0, 3.0) == pytest.approx(1.5)
+    assert staleness(0.5, 4.0, 0.0, 0.5) == pytest.approx(1.0)
+    assert staleness(0.0, 4.0, 3.0, 0.5) == pytest.approx(1.5)
+    assert staleness(0.0, 4.0, 3.0, 0.0) == 0.0
 
 
 # --- sizes ----------------------------------------------------------------------------------------

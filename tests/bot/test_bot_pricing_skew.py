@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.core.estimate import probit, slope
 from bot.core.pricing.skew import (
     CURVE_STEP,
     Linear,
@@ -20,6 +21,7 @@ from bot.core.pricing.skew import (
     covariance,
     covariance_times,
     flow_of,
+    local_matrix,
     root,
     tilted,
     time_factor,
@@ -30,7 +32,15 @@ curves = st.lists(st.floats(0.005, 0.995), min_size=1, max_size=12).map(
     lambda chances: sorted(chances, reverse=True)
 )
 alphas = st.sampled_from([0.0, 0.3, 0.5, 1.0])
-rules = st.sampled_from([Rule.ERGODIC, Rule.QUAD])
+rules = st.sampled_from([Rule.LOCAL, Rule.ERGODIC, Rule.QUAD])
+
+
+def matrix_of(rule: Rule, chances: Sequence[float], alpha: float) -> Matrix:
+    """What a linear rule multiplies the holdings by."""
+    if rule is Rule.LOCAL:
+        return local_matrix(chances, alpha)
+    matrix = covariance(chances, alpha)
+    return root(matrix) if rule is Rule.ERGODIC else matrix
 
 
 def ergodic_matrix(covariance_rate: Matrix, flows: Sequence[float]) -> Matrix:
@@ -116,6 +126,33 @@ def test_with_one_flow_for_all_rungs_the_exact_form_is_the_root_times_a_number()
     assert np.allclose(exact, c * root(covariance(chances)), rtol=1e-9)
 
 
+@settings(deadline=None)
+@given(curves)
+def test_the_local_rule_ties_rungs_as_their_payoffs_are_correlated(chances: list[float]) -> None:
+    matrix = local_matrix(chances)
+    slopes = np.array([slope(probit(100 * chance)) / slope(0.0) for chance in chances])
+    root_of_ties = matrix / np.outer(slopes, slopes)
+    joint = covariance(chances)
+    sds = np.sqrt(np.diag(joint))
+    assert np.allclose(root_of_ties @ root_of_ties, joint / np.outer(sds, sds), atol=1e-9)
+    alone = local_matrix(chances, alpha=0.0)
+    assert np.allclose(alone, np.diag(slopes**2), atol=1e-9)
+
+
+def test_the_local_rule_is_the_exact_form_for_moves_by_slope_and_flows_that_fall_with_it() -> None:
+    chances, gamma, horizon_s = [0.8, 0.55, 0.2], 1e-4, 5 * 86_400.0
+    slopes = np.array([slope(probit(100 * chance)) for chance in chances])
+    joint = covariance(chances)
+    sds = np.sqrt(np.diag(joint))
+    rate = joint / np.outer(sds, sds) * np.outer(slopes, slopes) / horizon_s
+    flow = flow_of(10, 0.02, 0.6)
+    flows = flow * (slope(0.0) / slopes) ** 2
+    exact = math.sqrt(gamma) * ergodic_matrix(rate, flows.tolist())
+    c = c_of_aversion(Rule.LOCAL, gamma, flow, horizon_s)
+    assert c is not None
+    assert np.allclose(exact, c * local_matrix(chances), rtol=1e-9)
+
+
 @pytest.mark.parametrize("rule", Rule)
 def test_q_half_lots_of_a_50c_rung_move_it_by_the_half_spread(rule: Rule) -> None:
     c = c_by_meaning(rule, 2.0, 10, 7)
@@ -127,7 +164,7 @@ def test_q_half_lots_of_a_50c_rung_move_it_by_the_half_spread(rule: Rule) -> Non
         assert c * covariance([0.5])[0, 0] * 70 == pytest.approx(2.0)
     else:
         chances = [0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2]
-        assert c * root(covariance(chances))[3, 3] * 70 == pytest.approx(2.0, rel=0.1)
+        assert c * matrix_of(rule, chances, 1.0)[3, 3] * 70 == pytest.approx(2.0, rel=0.1)
 
 
 def test_the_skew_of_cara_is_that_of_quad_while_little_is_held() -> None:
@@ -203,8 +240,7 @@ def test_the_shifts_are_those_of_the_matrix(
     held = held_of(data, len(chances))
     linear = Linear(rule, alpha)
     assert linear.draw(chances)
-    matrix = covariance(chances, alpha)
-    matrix = root(matrix) if rule is Rule.ERGODIC else matrix
+    matrix = matrix_of(rule, chances, alpha)
     assert linear.shifts(held) == pytest.approx((matrix @ np.array(held)).tolist(), abs=1e-9)
     assert linear.diagonal == pytest.approx(matrix.diagonal().tolist())
 
@@ -229,11 +265,8 @@ def random_curves(rng: np.random.Generator, count: int, rungs: int) -> Matrix:
     return found
 
 
-def roots_of(curve: Matrix, alpha: float) -> Matrix:
-    low, high = curve[:, :, None], curve[:, None, :]
-    joint = np.minimum(low, high) * (1 - np.maximum(low, high))
-    rungs = curve.shape[1]
-    joint = alpha * joint + (1 - alpha) * joint * np.eye(rungs)
+def roots_of(joint: Matrix, alpha: float) -> Matrix:
+    joint = alpha * joint + (1 - alpha) * joint * np.eye(joint.shape[1])
     values, vectors = np.linalg.eigh(joint)
     scaled = vectors * np.sqrt(np.maximum(values, 0))[:, None, :]
     found: Matrix = scaled @ np.swapaxes(vectors, 1, 2)
@@ -241,16 +274,21 @@ def roots_of(curve: Matrix, alpha: float) -> Matrix:
 
 
 @pytest.mark.parametrize("alpha", [1.0, 0.5])
-def test_no_entry_of_a_covariance_or_of_its_root_is_below_zero(alpha: float) -> None:
-    """So with quad and ergodic more YES on any rung lowers the values of all, or leaves them."""
+def test_no_entry_of_a_covariance_or_of_a_root_is_below_zero(alpha: float) -> None:
+    """So with all rules but cara more YES on any rung lowers the values of all, or leaves them."""
     rng = np.random.default_rng(5)
     left = cases(1_000_000, quick=20_000)
     while left > 0:
         count = min(left, 5_000)
         curve = random_curves(rng, count, int(rng.integers(1, 13)))
         left -= count
-        assert (np.minimum(curve[:, :, None], curve[:, None, :]) >= 0).all()
-        assert roots_of(curve, alpha).min() > -1e-9
+        low, high = curve[:, :, None], curve[:, None, :]
+        joint = np.minimum(low, high) * (1 - np.maximum(low, high))
+        assert (joint >= 0).all()
+        assert roots_of(joint, alpha).min() > -1e-9
+        logits = np.log(curve / (1 - curve))
+        ties = np.exp(-0.5 * np.abs(logits[:, :, None] - logits[:, None, :]))
+        assert roots_of(ties, alpha).min() > -1e-9
 
 
 def test_with_cara_more_yes_on_any_rung_raises_no_value() -> None:

@@ -44,7 +44,7 @@ def test_every_key_is_shown_with_its_value_its_origin_and_when_it_applies():
     }  # fmt: skip
     assert rows["trust.book_ms"]["from"] == "default"
     assert rows["trust.book_ms"]["applies"] == "restart"
-    assert rows["strategy.params.q_half_lots"]["value"] == "7.0"
+    assert rows["strategy.params.q_half_lots"]["value"] == "2.5"
     assert (shown["name"], len(shown["digest"])) == ("demo", 16)
 
 

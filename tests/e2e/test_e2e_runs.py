@@ -79,9 +79,9 @@ def test_the_demo_follows_a_recorded_tape(tmp_path, tape):
         pytest.skip(f"no recorded tapes at {DATA}: set LADDERMAKER_DATA")
     summary = demo(tmp_path, "--for", "10s", "--tape", str(DATA / tape))
     assert_clean(summary)
-    # A jump of the tape is news, and may pull all quotes before every rung has its two sides.
+    # A jump of the tape is news, and may pull all quotes before the first order.
     was_news = '"event": "news"' in (tmp_path / "bot.err").read_text()
-    assert summary["requests"]["create"] > 0
+    assert was_news or summary["requests"]["create"] > 0
     assert was_news or summary["first_two_sided_s"] is not None
 
 

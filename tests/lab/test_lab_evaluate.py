@@ -126,11 +126,11 @@ def test_baselines_are_shown_unless_they_are_not_wanted() -> None:
 
 
 def test_an_entry_may_be_named_at_one_value_of_its_risk_parameter() -> None:
-    (plain, under) = entries_named("lot_30:6,lot_30:6@30", baselines=False)
-    assert (plain.name, plain.values, plain.budget_cents) == ("lot_30_6", (6.0,), None)
-    assert (under.name, under.values) == ("lot_30_6_budget30", (6.0,))
+    (plain, under) = entries_named("lot_30:0.6,lot_30:0.6@30", baselines=False)
+    assert (plain.name, plain.values, plain.budget_cents) == ("lot_30_0.6", (0.6,), None)
+    assert (under.name, under.values) == ("lot_30_0.6_budget30", (0.6,))
     assert under.budget_cents == 3_000
-    for name, said in (("lot_30:7", "evaluated at 1.5, 3, 6"), ("arb:1", "it has one setting")):
+    for name, said in (("lot_30:7", "evaluated at 0.3, 0.6, 1.2"), ("arb:1", "it has one setting")):
         with pytest.raises(StrategyFault, match=said):
             entries_named(name)
 

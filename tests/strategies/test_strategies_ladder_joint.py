@@ -41,25 +41,33 @@ curves = st.lists(st.floats(0.005, 0.995), min_size=1, max_size=12).map(
 
 
 def test_a_lone_even_rung_is_quoted_as_worked_out_by_hand() -> None:
-    # The root of 0.25 is 0.5 and c = 2 / (0.41 * 10 * 7) = 0.0697, so a lot of 10 moves the value
-    # by 0.348 and half of that is its own skew. Worth to a bid: 49.826; best 1/0.6 behind: 48.16;
-    # exp(-0.6 * 2) * 1.826 = 0.550 at 48 beats exp(-0.6) * 0.826 = 0.453 at 49.
-    # The second level, of 15, is worth 50 - 0.348 - 0.261 = 49.391 to a bid: best would be 48
-    # (0.419, with 0.395 at 47), but 48 is taken. The third, of 22, stands behind both.
+    # c = 2 / (0.8 * 10 * 2.5) = 0.1 a share, and half of what a lot moves the value by is its own
+    # skew. Worth to a bid of 10: 49.5, best 1/0.6 behind: 47.83; exp(-0.6 * 2) * 1.5 = 0.452 at 48
+    # beats exp(-0.6 * 3) * 2.5 = 0.413 at 47.
+    # The second level, of 15, is worth 50 - 0.1 * 17.5 = 48.25 to a bid: 0.207 at 47, 0.204 at 46.
+    # The third, of 22, is worth 50 - 0.1 * 36 = 46.4: 0.0697 at 45, 0.0656 at 44.
     quotes = plain().quote(view(rung(0, 50.0)))
     assert [(q.side, q.price, q.qty) for q in quotes["m0"]] == [
         (BID, 48, 10),
         (BID, 47, 15),
-        (BID, 46, 22),
+        (BID, 45, 22),
         (ASK, 52, 10),
         (ASK, 53, 15),
-        (ASK, 54, 22),
+        (ASK, 55, 22),
     ]
+
+
+def test_a_level_whose_price_is_taken_stands_a_tick_behind() -> None:
+    # c = 2 / (0.8 * 10 * 7) = 0.0357. Worth to the bid of 10: 49.82, to that of 15: 49.375, which
+    # would rather stand at 48 as well. The third stands behind both.
+    quotes = plain(q_half_lots=7).quote(view(rung(0, 50.0)))
+    assert prices(quotes, 0, BID) == [48, 47, 46]
+    assert prices(quotes, 0, ASK) == [52, 53, 54]
 
 
 def test_fees_stand_between_the_quote_and_the_value() -> None:
     # 0.07 at 48 cents: 10 shares pay ceil(17.47) = 18 cents, 1.8 a share: the best price moves
-    # from 48.16 to 46.36, and 46 gains more than 47.
+    # from 47.83 to 46.03, and 46 gains more than 47.
     quotes = plain().quote(view(rung(0, 50.0, rate=FeeRate.parse("0.07"))))
     assert prices(quotes, 0, BID)[0] == 46
     assert prices(quotes, 0, ASK)[0] == 54
@@ -71,7 +79,7 @@ def test_each_cost_widens_the_quotes() -> None:
         return prices(quotes, 0, ASK)[0] - prices(quotes, 0, BID)[0]
 
     bare = width(plain())
-    assert width(plain(), sd=4.0) > bare
+    assert width(plain(doubt_part=0.5), sd=4.0) > width(plain(), sd=4.0)
     assert width(make(adverse_probit=0.2, staleness_s=0)) > bare
     assert width(make(adverse_probit=0, staleness_s=60), seconds=3_600.0) > bare
 
@@ -300,10 +308,14 @@ def seen_with(of: EventView, intensity: Intensity | None, cash: int | None = Non
 def test_where_fills_fall_off_more_slowly_the_quotes_stand_wider() -> None:
     seen = view(rung(0, 50.0))
     slow, fast = (Intensity(0.01, decay, 100) for decay in (0.3, 1.5))
-    assert spread(make().quote(seen_with(seen, slow))) > spread(make().quote(seen))
-    assert spread(make().quote(seen_with(seen, fast))) < spread(make().quote(seen))
-    deaf = make(learn_intensity=False)
-    assert deaf.quote(seen_with(seen, slow)) == make().quote(seen)
+    assert spread(make(q_half_lots=7).quote(seen_with(seen, slow))) > spread(
+        make(q_half_lots=7).quote(seen)
+    )
+    assert spread(make(q_half_lots=7).quote(seen_with(seen, fast))) < spread(
+        make(q_half_lots=7).quote(seen)
+    )
+    deaf = make(q_half_lots=7, learn_intensity=False)
+    assert deaf.quote(seen_with(seen, slow)) == make(q_half_lots=7).quote(seen)
 
 
 def test_an_intensity_of_no_prints_says_nothing() -> None:
@@ -323,13 +335,16 @@ def test_with_a_risk_aversion_the_ergodic_skew_hangs_on_how_often_fills_come() -
 
 
 def test_what_was_learned_of_fills_replaces_what_was_assumed() -> None:
+    def quoted(of: RungView) -> Quotes:
+        return make(q_half_lots=7).quote(view(of))
+
     bare = rung(0, 50.0)
     toxic = replaced(bare, adverse_ask_cents=3.0)
     harmless = replaced(bare, adverse_bid_cents=0.0)
-    ask = prices(make().quote(view(bare)), 0, ASK)[0]
-    assert prices(make().quote(view(toxic)), 0, ASK)[0] == ask + 3
-    assert prices(make().quote(view(toxic)), 0, BID) == prices(make().quote(view(bare)), 0, BID)
-    assert prices(make().quote(view(harmless)), 0, BID)[0] >= 100 - ask
+    ask = prices(quoted(bare), 0, ASK)[0]
+    assert prices(quoted(toxic), 0, ASK)[0] == ask + 3
+    assert prices(quoted(toxic), 0, BID) == prices(quoted(bare), 0, BID)
+    assert prices(quoted(harmless), 0, BID)[0] >= 100 - ask
 
 
 def test_what_is_learned_never_costs_more_than_takers_of_whom_some_know_the_outcome() -> None:
@@ -351,7 +366,7 @@ def test_an_old_book_is_left_one_more_tick_and_what_stands_may_stay() -> None:
 
 def test_near_the_edges_only_what_reduces_a_position_is_quoted_in_size() -> None:
     seen = view(rung(0, 98.5, net=-7), rung(1, 50.0), rung(2, 1.5, net=25))
-    quotes = make(far_qty=0).quote(seen)
+    quotes = make(far_qty=0, edge_cents=3).quote(seen)
     assert [(q.side, q.qty) for q in quotes["m0"]] == [(BID, 7)]
     assert {q.side for q in quotes["m1"]} == {BID, ASK}
     assert sum(q.qty for q in quotes["m2"]) == 25

@@ -19,9 +19,6 @@ ADVERSE_PROBIT: Final = 0.02
 PRIOR_FILLS: Final = 50.0
 """So many fills weigh as much as what was assumed before them (specified)."""
 
-DOUBT_PART: Final = 0.5
-"""The part of the fair value's standard deviation that a quote must earn (specified)."""
-
 
 def adverse_prior(slope_cents: float, adverse_probit: float = ADVERSE_PROBIT) -> float:
     """Half of what a fill is taken to move the value by, before any is seen."""
@@ -59,11 +56,11 @@ def capital(price: float, qty: int, held_qty: int, dollar_cents: float) -> float
     return dollar_cents * (price / PAYOUT_CENTS) * (bought / qty) if bought > 0 else 0.0
 
 
-def staleness(volatility: float, age_s: float, sd_cents: float) -> float:
-    """What a quote loses by standing where the value was: its move over the quote's age, and half
+def staleness(volatility: float, age_s: float, sd_cents: float, doubt_part: float) -> float:
+    """What a quote loses by standing where the value was: its move over the quote's age, and a part
     of what is not known of the value. volatility: cents per sqrt(second). age_s: latency and the
-    time between two looks. sd_cents: of the fair value."""
-    return volatility * math.sqrt(age_s) + DOUBT_PART * sd_cents
+    time between two looks. sd_cents: of the fair value; doubt_part: that part of it."""
+    return volatility * math.sqrt(age_s) + doubt_part * sd_cents
 
 
 _SLOPES: Final = tuple(slope(probit(clipped(cents))) for cents in range(PAYOUT_CENTS + 1))

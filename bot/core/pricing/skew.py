@@ -2,23 +2,31 @@
 
 The payoffs of an event's rungs are tied: where a rung pays, every lower one pays. At the end a YES
 share of rung i pays 100 cents with chance S_i, and those of i <= j covary by C_ij = 10,000 S_j
-(1 - S_i) cents squared. Three rules turn that and the net holdings q (YES less NO shares) into a
+(1 - S_i) cents squared. Four rules turn that and the net holdings q (YES less NO shares) into a
 reservation value r, in cents of canonical YES:
 
-    quad     r = F - c C q / 10,000                         quadratic utility, exact and linear
+    local    r = F - c G R^(1/2) G q                        by what values move before the end
     ergodic  r = F - c (C / 10,000)^(1/2) q                 for a maker who goes on for ever
+    quad     r = F - c C q / 10,000                         quadratic utility, exact and linear
     cara     exponential utility of the outcomes, exact: an LMSR whose b is 100 / c shares
+
+R is the correlation of the payoffs, R_ij^2 = odds of j by odds of i, and G holds the slopes of the
+rungs by that of a 50c one. A holding is mostly sold again long before the outcome; until then its
+value moves by its slope, far from 50c by much less than its payoff can. The local rule solves the
+same equation as the ergodic one, M D M = V, for V = G R G and flows D that fall with the square of
+the slope.
 
 One number sets each of them: c, cents of value per share held (`c_by_meaning`). It is what one
 share moves a rung by, per unit of the rule's matrix; for cara, for few shares held, what it is for
 quad. A pair of YES and NO carries no risk and is not in q.
 
 More YES held on any rung never raises a reservation value of any rung, whatever the rule: entries
-of C are at least 0; C is the inverse of a tridiagonal M-matrix, so its root has no entry below 0
-either, nor has one of its mixtures with its diagonal; and the tilt of cara moves weight to outcomes
-in which fewer rungs pay.
+of C are at least 0; C is the inverse of a tridiagonal M-matrix, and so is R, so their roots have no
+entry below 0 either, nor has one of a mixture with the diagonal; and the tilt of cara moves weight
+to outcomes in which fewer rungs pay.
 
-Source: strategy, 1(b); strategy, 1(c), own-size term.
+Source: strategy, 1(b); strategy, 1(c), own-size term. The local rule is our own, measured by the
+protocol of strategy, 3 (docs/strategies.md).
 """
 
 import enum
@@ -30,6 +38,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from bot.core.estimate import clipped, probit, slope
 from venue.wire.money import PAYOUT_CENTS
 
 Matrix = npt.NDArray[np.float64]
@@ -45,6 +54,11 @@ ROOT_OF_EVEN_RUNG: Final = 0.41
 COVARIANCE_OF_EVEN_RUNG: Final = 0.25
 """The covariance's diagonal at a 50c rung, in dollars squared."""
 
+LOCAL_OF_EVEN_RUNG: Final = 0.8
+"""The local rule's diagonal at a 50c rung of a ladder of about seven rungs."""
+
+_EVEN_SLOPE_CENTS: Final = slope(0.0)
+
 _CHANCE_MIN: Final = 1e-9
 """Chances are kept this far from none and from certain where their logarithm is taken."""
 
@@ -52,9 +66,18 @@ _CHANCE_MIN: Final = 1e-9
 class Rule(enum.StrEnum):
     """Which reservation values are taken."""
 
+    LOCAL = "local"
     ERGODIC = "ergodic"
     QUAD = "quad"
     CARA = "cara"
+
+
+_OF_EVEN_RUNG: Final = {
+    Rule.LOCAL: LOCAL_OF_EVEN_RUNG,
+    Rule.ERGODIC: ROOT_OF_EVEN_RUNG,
+    Rule.QUAD: COVARIANCE_OF_EVEN_RUNG,
+    Rule.CARA: COVARIANCE_OF_EVEN_RUNG,
+}
 
 
 # --- the matrices ---------------------------------------------------------------------------------
@@ -79,6 +102,21 @@ def _upper(chances: Sequence[float], alpha: float) -> Matrix:
         diagonal = found.diagonal().copy()
         found *= alpha
         np.fill_diagonal(found, diagonal)
+    return found
+
+
+def local_matrix(chances: Sequence[float], alpha: float = 1.0) -> Matrix:
+    """G R^(1/2) G, an n x n array without a unit: 1 at a 50c rung that stands by itself.
+
+    chances, alpha: as `covariance`; alpha mixes the correlations with none. Values are taken inside
+    0.5..99.5 cents.
+    """
+    values = [clipped(PAYOUT_CENTS * chance) for chance in chances]
+    logits = np.array([math.log(value / (PAYOUT_CENTS - value)) for value in values])
+    tied: Matrix = alpha * np.exp(-0.5 * np.abs(np.subtract.outer(logits, logits)))
+    np.fill_diagonal(tied, 1.0)
+    slopes = np.array([slope(probit(value)) for value in values]) / _EVEN_SLOPE_CENTS
+    found: Matrix = root(tied) * np.outer(slopes, slopes)
     return found
 
 
@@ -125,8 +163,7 @@ def c_by_meaning(rule: Rule, half_spread_cents: float, lot_qty: float, half_lots
 
     half_spread_cents: 0 or more. lot_qty, half_lots: above 0.
     """
-    even = ROOT_OF_EVEN_RUNG if rule is Rule.ERGODIC else COVARIANCE_OF_EVEN_RUNG
-    return half_spread_cents / (even * lot_qty * half_lots)
+    return half_spread_cents / (_OF_EVEN_RUNG[rule] * lot_qty * half_lots)
 
 
 def c_of_aversion(
@@ -135,13 +172,15 @@ def c_of_aversion(
     """c for a trader of risk aversion gamma, per cent; None where it hangs on an unknown flow.
 
     quad and cara: 10,000 gamma. ergodic: 100 sqrt(gamma / (D T)), exact where all rungs have one
-    flow D (`flow_of`, above 0) and the covariance comes evenly over T = `horizon_s` seconds.
+    flow D (`flow_of`, above 0) and the covariance comes evenly over T = `horizon_s` seconds. local:
+    the slope of a 50c rung in the place of the 100, D being the flow there.
     """
-    if rule is not Rule.ERGODIC:
+    if rule in (Rule.QUAD, Rule.CARA):
         return PAYOUT_CENTS**2 * risk_aversion
     if flow is None:
         return None
-    return PAYOUT_CENTS * math.sqrt(risk_aversion / (flow * horizon_s))
+    cents = _EVEN_SLOPE_CENTS if rule is Rule.LOCAL else PAYOUT_CENTS
+    return cents * math.sqrt(risk_aversion / (flow * horizon_s))
 
 
 def time_factor(seconds_left: float, full_s: float) -> float:
@@ -156,18 +195,18 @@ def time_factor(seconds_left: float, full_s: float) -> float:
 
 
 class Linear:
-    """The rules whose reservation value is linear in what is held: quad and ergodic.
+    """The rules whose reservation value is linear in what is held: all but cara.
 
     The matrix is that of the curve as it stood when it was worked out; it hardly changes before a
     value has moved by half a cent (`CURVE_STEP`).
     """
 
     def __init__(self, rule: Rule, alpha: float = 1.0) -> None:
-        """rule: QUAD or ERGODIC. alpha: as `covariance`."""
+        """rule: LOCAL, ERGODIC or QUAD. alpha: as `covariance`."""
         self._rule = rule
         self._alpha = alpha
         self._chances: list[float] = []
-        self._root: Matrix = np.zeros((0, 0))
+        self._matrix: Matrix = np.zeros((0, 0))
         self.diagonal: list[float] = []
 
     def draw(self, chances: Sequence[float]) -> bool:
@@ -182,8 +221,12 @@ class Linear:
         if self._rule is Rule.QUAD:
             self.diagonal = [chance * (1 - chance) for chance in chances]
         else:
-            self._root = root(_upper(chances, self._alpha))
-            self.diagonal = self._root.diagonal().tolist()
+            self._matrix = (
+                local_matrix(chances, self._alpha)
+                if self._rule is Rule.LOCAL
+                else root(_upper(chances, self._alpha))
+            )
+            self.diagonal = self._matrix.diagonal().tolist()
         return True
 
     def shifts(self, held: Sequence[float]) -> list[float]:
@@ -192,7 +235,7 @@ class Linear:
             return [0.0] * len(held)
         if self._rule is Rule.QUAD:
             return covariance_times(self._chances, held, self._alpha)
-        moved: list[float] = (self._root @ np.array(held, dtype=float)).tolist()
+        moved: list[float] = (self._matrix @ np.array(held, dtype=float)).tolist()
         return moved
 
 

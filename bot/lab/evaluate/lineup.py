@@ -59,7 +59,8 @@ class Entry(msgspec.Struct, frozen=True):
 
 
 _JOINT: Final = {"levels": 1, "far_qty": 0}
-_HALVES: Final = (1.5, 3.0, 6.0, 12.0, 25.0)
+_HALVES: Final = (0.3, 0.6, 1.2, 2.5, 5.0)
+_HALVES_OF_PAYOFFS: Final = (0.75, 1.5, 3.0, 6.0, 12.0)
 _LOTS: Final = (3, 6, 12, 25)
 
 
@@ -122,12 +123,15 @@ ENTRIES: Final = (
 """Everything that comes with the program, and the baselines."""
 
 ABLATIONS: Final = (
-    _joint("rule_quad", rule="quad"),
-    _joint("rule_cara", rule="cara"),
+    _joint("rule_ergodic", rule="ergodic", values=_HALVES_OF_PAYOFFS),
+    _joint("rule_quad", rule="quad", values=_HALVES_OF_PAYOFFS),
+    _joint("rule_cara", rule="cara", values=_HALVES_OF_PAYOFFS),
     _joint("alpha_half", alpha=0.5),
     _joint("levels_3", levels=3, lot_qty=5),
     _joint("no_adverse", adverse_probit=0.0, informed_max=0.0),
     _joint("no_staleness", staleness_s=0.0),
+    _joint("half_the_doubt", doubt_part=0.5),
+    _joint("edges_left", edge_cents=3),
     _joint("fixed_intensity", learn_intensity=False),
     _joint("fee_per_fill", fee_basis="fill"),
     _joint("far_quotes", far_qty=1),
