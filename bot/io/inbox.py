@@ -52,10 +52,7 @@ class _Capped:
 
 
 class Inbox:
-    """Not thread safe: everything happens on the event loop.
-
-    books_dropped: books and values that were replaced by a newer one since the start.
-    """
+    """Not thread safe: everything happens on the event loop."""
 
     def __init__(self, trades_max: int = TRADES_MAX) -> None:
         self._first: deque[tuple[int, Arrived]] = deque()
@@ -64,20 +61,21 @@ class Inbox:
         self._garbled = {known: _Capped(GARBLED_MAX) for known in (True, False)}
         self._count = 0
         self._filled = asyncio.Event()
-        self.books_dropped = 0
+        self._books_dropped = 0
 
     def __len__(self) -> int:
         return len(self._first) + len(self._frames)
 
     @property
-    def trades_dropped(self) -> int:
-        """Prints that were cut since the start."""
-        return self._trades.dropped
-
-    @property
-    def garbled_dropped(self) -> int:
-        """Tidings of frames that could not be used, cut since the start."""
-        return sum(each.dropped for each in self._garbled.values())
+    def dropped(self) -> dict[str, int]:
+        """What went unread since the start. `book`: books and values that a newer one took the
+        place of; `print`: prints beyond the cap; `garbled`: tidings of frames that could not be
+        used, beyond theirs."""
+        return {
+            "book": self._books_dropped,
+            "print": self._trades.dropped,
+            "garbled": sum(each.dropped for each in self._garbled.values()),
+        }
 
     def put(self, event: m.Event, at_ns: int) -> None:
         """Add an event at the end; what it makes worthless goes."""
@@ -106,7 +104,7 @@ class Inbox:
         if self._frames.pop(key, None) is not None:
             # It takes its place at the end: an older book must not come to stand before the
             # opening of the channel that brought the newer one.
-            self.books_dropped += 1
+            self._books_dropped += 1
         self._frames[key] = placed
 
     def _add_capped(self, kind: _Capped, placed: tuple[int, Arrived]) -> None:

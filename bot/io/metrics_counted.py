@@ -109,6 +109,14 @@ COUNTED: Final[tuple[Family[Tally], ...]] = (
         lambda t: one(None if t.around.journal is None else t.around.journal.waiting_bytes),
     ),
     Family(
+        "inbox_dropped",
+        "What the far end sent and nobody read: a book that a newer one took the place of before "
+        "it was looked at (ordinary), a print beyond the cap, word of a frame of no use.",
+        ("kind",),
+        lambda t: [] if t.around.dropped is None else named(t.around.dropped()),
+        True,
+    ),
+    Family(
         "state_free_bytes",
         "Room on the disk of the state directory.",
         (),

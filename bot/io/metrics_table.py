@@ -7,7 +7,7 @@ and from the rungs and events of one series. What tells of money has a table of 
 Source: design, The bot, item 10; reliability, row 110; strategy, 3, Metrics.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, Generic, TypeVar
 
 import msgspec
@@ -74,7 +74,7 @@ def per_side(value: Callable[[RungReport, BookSide], float]) -> Callable[[Report
     ]
 
 
-def named(counts: dict[str, int]) -> list[Sample]:
+def named(counts: Mapping[str, int]) -> list[Sample]:
     """A sample for every name that was counted."""
     return [((name,), float(count)) for name, count in sorted(counts.items())]
 

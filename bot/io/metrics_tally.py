@@ -6,7 +6,7 @@ here is asked of the trader, and nothing that is counted may grow: label sets ar
 Source: design, law 2 and The bot, item 10; reliability, rows 16, 44, 61, 64, 110, B14.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, Protocol, get_args
 
@@ -104,7 +104,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     """What stands around a trader on its host; None is not there, and has no metric.
 
     asked: how often a strategy was asked. state: the state directory. reaper: whether one is
-    expected to watch. now_ns: the bot's clock.
+    expected to watch. now_ns: the bot's clock. dropped: `Inbox.dropped`.
     """
 
     now_ns: Callable[[], int]
@@ -112,6 +112,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     asked: Callable[[], int] | None = None
     state: Path | None = None
     reaper: bool = False
+    dropped: Callable[[], Mapping[str, int]] | None = None
 
 
 class _Sent(msgspec.Struct, frozen=True):

@@ -144,6 +144,7 @@ class Runner:
                 None if watch is None else lambda: watch.asked,
                 state,
                 reaper=reaper,
+                dropped=lambda: self._inbox.dropped,
             ),
         )
         if watch is not None:

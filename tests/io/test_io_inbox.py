@@ -38,7 +38,7 @@ async def test_only_the_newest_book_of_a_market_waits():
         inbox.put(book("a", ts_ns), ts_ns)
     inbox.put(book("b", 9), 9)
     assert taken(inbox) == [book("a", 4), book("b", 9)]
-    assert inbox.books_dropped == 4
+    assert inbox.dropped["book"] == 4
 
 
 async def test_a_newer_book_does_not_move_before_the_opening_that_brought_it():
@@ -55,7 +55,7 @@ async def test_prints_are_kept_up_to_the_cap_and_the_oldest_go():
     for number in range(5):
         inbox.put(trade(number), number)
     assert taken(inbox) == [trade(2), trade(3), trade(4)]
-    assert inbox.trades_dropped == 2
+    assert inbox.dropped["print"] == 2
 
 
 FLOODS = {
@@ -84,7 +84,7 @@ def test_as_many_garbled_frames_wait_as_make_the_trader_ask_for_all_books_anew()
         inbox.put(FLOODS["unknown"](number), number)
     garbled = [event.reason for event in taken(inbox) if event.known]
     assert garbled == ["no 7", "no 8", "no 9"]
-    assert inbox.garbled_dropped == 14
+    assert inbox.dropped["garbled"] == 14
 
 
 def test_the_last_garbled_frame_stays_behind_the_book_that_came_before_it():
@@ -101,7 +101,7 @@ def test_a_garbled_frame_counts_anew_once_it_was_taken():
     for number in range(3 * GARBLED_MAX):
         inbox.put(FLOODS["garbled"](number), number)
         assert taken(inbox) == [FLOODS["garbled"](number)]
-    assert inbox.garbled_dropped == 0
+    assert inbox.dropped["garbled"] == 0
 
 
 FIRST = [

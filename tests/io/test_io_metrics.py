@@ -13,6 +13,7 @@ from bot.core.life import Finding
 from bot.core.report import BreakerReport, ConfigReport, ProfitReport, ProfitRow, Report
 from bot.core.strategy import EventView, Quotes, Strategy
 from bot.io.heartbeat import REAPER, Heartbeat
+from bot.io.inbox import Inbox
 from bot.io.journal import Journal
 from bot.io.metrics import COUNTED, FAMILIES, TIMED, Metrics, text_of
 from bot.io.metrics_notes import FINDINGS, NOTES
@@ -203,6 +204,16 @@ def test_a_rung_without_a_fill_has_the_metrics_of_one_with_fills_but_for_its_mar
     assert after["laddermaker_rung_fills_total", ("X-26Q4-1B",)] == 3
     assert before["laddermaker_rung_fills_total", ("X-26Q4-1B",)] == 0
     assert before["laddermaker_filled_shares_total", ("ask",)] == 0
+
+
+def test_what_went_unread_is_counted_by_kind():
+    inbox = Inbox()
+    for ts_ns in range(4):
+        inbox.put(book(ts_ns), ts_ns)
+    found = samples(Metrics(report, around=Surroundings(lambda: 0, dropped=lambda: inbox.dropped)))
+    assert found["laddermaker_inbox_dropped_total", ("book",)] == 3
+    assert found["laddermaker_inbox_dropped_total", ("print",)] == 0
+    assert found["laddermaker_inbox_dropped_total", ("garbled",)] == 0
 
 
 # --- durations ------------------------------------------------------------------------------------

@@ -5,9 +5,12 @@ import math
 import os
 import subprocess
 import sys
+from functools import cache
 from statistics import NormalDist
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from bot.core.strategy import EventView, Quotes, Strategy
@@ -18,6 +21,7 @@ from bot.lab.evaluate.worlds import NATURE, Flow, World, grid, sized, worlds_nam
 from strategies.fixed_spread import FixedSpread
 
 SMALL = World(steps=60, rungs=4)
+SHORT: Final = sized(SMALL, 40)
 
 _PRINT_DIGEST = """
 import hashlib
@@ -115,12 +119,19 @@ def test_fair_values_fall_with_the_strike_and_end_at_what_is_paid() -> None:
     assert [fair == PAYOUT_MC for fair in latent.fair_mc[-1]] == list(latent.pays)
 
 
+@cache
+def short_lives() -> list[tuple[Latent, npt.NDArray[np.float64]]]:
+    """A thousand short lives, each with its fair values in cents, a row a point of the path."""
+    lives = [Latent(SHORT, seed) for seed in range(1, 1001)]
+    return [(one, np.array(one.fair_mc) / 1000) for one in lives]
+
+
+@pytest.mark.xdist_group("short lives")
 def test_a_fair_value_is_what_is_paid_on_average() -> None:
-    world = sized(SMALL, 40)
-    lives = [Latent(world, seed) for seed in range(1, 1001)]
-    for rung in range(world.rungs):
+    lives = [fairs for _, fairs in short_lives()]
+    for rung in range(SHORT.rungs):
         for point in (0, 80, 150):
-            gains = [(one.fair_mc[-1][rung] - one.fair_mc[point][rung]) / 1000 for one in lives]
+            gains = [fairs[-1, rung] - fairs[point, rung] for fairs in lives]
             error = np.std(gains) / np.sqrt(len(gains))
             assert abs(np.mean(gains)) < 4 * error
 
@@ -163,16 +174,15 @@ def test_before_the_outcome_the_variance_is_that_of_the_payoffs_and_after_it_the
     assert latent.move_variance(last, held) == 0.0
 
 
+@pytest.mark.xdist_group("short lives")
 def test_what_holdings_were_known_to_vary_by_is_what_they_gained_squared_on_average() -> None:
-    world = sized(SMALL, 40)
     differences, beforehand = [], []
-    for seed in range(1, 1001):
-        latent, held, gained, known = Latent(world, seed), [0] * 4, 0.0, 0.0
-        for point in range(len(latent.fair_mc) - 1):
-            before, after = (np.array(latent.fair_mc[at]) / 1000 for at in (point, point + 1))
+    for latent, fairs in short_lives():
+        held, gained, known = [0] * 4, 0.0, 0.0
+        for point, move in enumerate(np.diff(fairs, axis=0)):
             if point % 20 == 0:
-                held = [round(40 - fair / 2) for fair in before]  # what is cheap, in other sizes
-            gained += float(np.array(held) @ (after - before))
+                held = [round(40 - fair / 2) for fair in fairs[point]]  # more of what is cheap
+            gained += float(held @ move)
             known += latent.move_variance(point, held)
         differences.append(gained**2 - known)
         beforehand.append(known)
@@ -180,9 +190,9 @@ def test_what_holdings_were_known_to_vary_by_is_what_they_gained_squared_on_aver
     assert abs(np.mean(differences)) < 4 * error < 0.25 * np.mean(beforehand)
 
 
+@pytest.mark.xdist_group("short lives")
 def test_holdings_gain_nothing_on_average_whatever_the_past_made_of_them() -> None:
-    world = sized(SMALL, 40)
-    lives = [np.array(Latent(world, seed).fair_mc) / 1000 for seed in range(1, 1001)]
+    lives = [fairs for _, fairs in short_lives()]
     holders = {
         "what rose": lambda before, now: now - before,
         "what is cheap": lambda _, now: 50 - now,
