@@ -51,5 +51,5 @@ def heard(act: Callable[[], object]) -> Iterator[None]:
         yield
     finally:
         loop.remove_signal_handler(signal.SIGHUP)
-        if before is _remember:
-            signal.signal(signal.SIGHUP, before)
+        # The loop leaves the default behind, which ends the process: not what was there before.
+        signal.signal(signal.SIGHUP, before)
