@@ -52,4 +52,5 @@ def heard(act: Callable[[], object]) -> Iterator[None]:
     finally:
         loop.remove_signal_handler(signal.SIGHUP)
         # The loop leaves the default behind, which ends the process: not what was there before.
-        signal.signal(signal.SIGHUP, before)
+        if before is not None:  # None: what cannot be set from here
+            signal.signal(signal.SIGHUP, before)

@@ -174,11 +174,15 @@ async def test_a_hang_up_is_for_every_file(tmp_path):
         tasks.cancel_scope.cancel()
 
 
-async def test_the_signal_is_given_back_when_the_watch_ends(tmp_path):
-    before = signal.getsignal(signal.SIGHUP)
-    with anyio.move_on_after(0.05):
-        await FileWatch([Kept(tmp_path / "bot.yaml")], poll_s=0.02).run()
-    assert signal.getsignal(signal.SIGHUP) == before
+@pytest.mark.parametrize("before", [signal.SIG_DFL, signal.SIG_IGN])
+async def test_the_signal_is_given_back_when_the_watch_ends(tmp_path, before):
+    outside = signal.signal(signal.SIGHUP, before)
+    try:
+        with anyio.move_on_after(0.05):
+            await FileWatch([Kept(tmp_path / "bot.yaml")], poll_s=0.02).run()
+        assert signal.getsignal(signal.SIGHUP) == before
+    finally:
+        signal.signal(signal.SIGHUP, outside)
 
 
 async def test_a_signal_before_the_watch_begins_has_the_files_read_once_it_does(tmp_path):
