@@ -1,10 +1,10 @@
 """The joint ladder: quotes on all rungs at once, skewed by what all holdings together risk.
 
 Holding one rung makes its neighbours dearer to add to as well, and a holding that offsets another
-is welcome. The reservation value of a rung is its fair value less a skew that the covariance of all
-payoffs gives (`bot.core.pricing.skew`); what a fill costs comes off; each quote is then the whole
-number of cents with the best of edge times the chance of a fill. A level is priced as if those
-before it had filled.
+is welcome. The reservation value of a rung is its fair value less a skew for everything held, over
+all rungs jointly (`bot.core.pricing.skew`); what a fill costs comes off; each quote is then the
+whole number of cents with the best of edge times the chance of a fill. A level is priced as if
+those before it had filled.
 
 Only what changed is worked out again: a rung that comes as the very view it came as before is not
 looked at, one whose numbers are the same to an eighth of a cent is not priced.
@@ -54,11 +54,16 @@ _GRID: Final = 4
 again, and does not flicker, for less."""
 
 _COST_GRID: Final = 8
+"""The same for costs."""
+
 _OWN_GRID: Final = 1000
+"""The same for what one share moves the reservation value by."""
+
 _SLOPE_GRID: Final = 1
+"""The same for slopes of the curve, cents per standard deviation: 0..40."""
+
 _RATE_GRID: Final = 16
-"""The same for costs; for what one share moves the reservation value by; for slopes of the curve,
-cents per standard deviation (0..40); for cents per sqrt(second)."""
+"""The same for cents per sqrt(second)."""
 
 _TIME_STEPS: Final = 50
 """Steps of the time left, to a factor of e: what hangs on it is worked out anew every 2%."""
