@@ -19,32 +19,24 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import Field
 
-from bot.core.pricing import costs, fees, sizes, skew
+from bot.core.pricing import costs, fees, hurdle, sizes, skew
 from bot.core.pricing.levels import (
     Levels,
     Pricing,
     Terms,
     in_order,
-    near_price,
     side_levels,
     standing,
     stepped_back,
 )
-from bot.core.pricing.price import (
-    STALE_BOOK_S,
-    fee_per_share,
-    gap_of,
-    inside,
-    legal,
-    quotes_of,
-)
+from bot.core.pricing.lots import LotsOf
+from bot.core.pricing.price import STALE_BOOK_S, gap_of, legal, quotes_of
 from bot.core.strategy import EventView, Intensity, Quote, Quotes, Resting, RungView, Strategy
 from venue.wire.money import (
     PAYOUT_CENTS,
     PRICE_MAX,
     PRICE_MIN,
     BookSide,
-    FeeRate,
     Price,
     complement,
 )
@@ -67,9 +59,6 @@ _RATE_GRID: Final = 16
 
 _TIME_STEPS: Final = 50
 """Steps of the time left, to a factor of e: what hangs on it is worked out anew every 2%."""
-
-_SIZES_MAX: Final = 4_096
-"""Sizes and fees kept for so many states of a rung."""
 
 _SECONDS_A_DAY: Final = 86_400
 
@@ -145,6 +134,10 @@ class LadderJoint(Strategy):
         doubt_part: float = Field(
             0.0, ge=0, le=3, description="part of the fair value's standard deviation to earn"
         )
+        hurdle_cents_per_dollar: float = Field(
+            1.0, ge=0, le=50, description="what a share must earn by every dollar that it adds to "
+            "the worst case, where the event's limit of loss is tight"
+        )  # fmt: skip
         fee_basis: fees.FeeBasis = Field(
             fees.FeeBasis.ORDER, description="what the venue rounds up: order, or the careful fill"
         )
@@ -164,18 +157,13 @@ class LadderJoint(Strategy):
         self._by_meaning = skew.c_by_meaning(
             params.rule, params.skew_half_spread_cents, params.lot_qty, params.q_half_lots
         )
-        self._fill_sizes = fees.FillSizes()
-        self._sizes: dict[
-            tuple[FeeRate, float, int],
-            tuple[tuple[int, ...], tuple[float, ...], tuple[float, ...], int, int],
-        ] = {}
-        full = sizes.level_sizes(params.lot_qty, params.levels, params.level_growth, 0)
-        self._most_qty = sum(full)
+        self._lots = LotsOf(params.lot_qty, params.levels, params.level_growth, params.fee_basis)
         self._clock: _Clock | None = None
         self._how = Pricing(params.intensity_per_cent, 0.0, None)
         self._epoch = 0
         self._left_s = 1.0
         self._cash: int | None = None
+        self._hurdle = 0.0
         self._c = self._per_shift = 0.0
         self._begin(())
 
@@ -186,6 +174,7 @@ class LadderJoint(Strategy):
         self._known: list[int] = []
         self._chances: list[float] = []
         self._shifts: list[float] = []
+        self._charges: list[tuple[int, int]] = []
         self._slopes: list[int] = []
         self._owns: list[int] = []
         self._rungs: list[_Rung] = []
@@ -222,7 +211,8 @@ class LadderJoint(Strategy):
         intensity, cash = view.intensity, view.cash_cents
         if cash is not None and cash >= self._most_cents(len(view.rungs)):
             cash = None
-        clock = _Clock(step, intensity, cash)
+        tight = hurdle.tightness(view.loss_limit_cents, len(view.rungs), self._lots.full_qty)
+        clock = _Clock(step, intensity, cash, tight)
         if clock == self._clock:
             return False
         self._clock = clock
@@ -242,17 +232,15 @@ class LadderJoint(Strategy):
         self._c = c * skew.time_factor(left_s, params.full_skew_days * _SECONDS_A_DAY)
         self._left_s = left_s
         self._cash = cash
+        self._hurdle = tight * params.hurdle_cents_per_dollar
         cara = self._c if self._is_cara and self._c > 0 else None
         self._per_shift = _GRID if cara is not None else _GRID * self._c
-        how = Pricing(decay, params.risk_aversion_per_cent, cara)
-        if how != self._how:
-            self._how = how
-            self._sizes.clear()
+        self._how = Pricing(decay, params.risk_aversion_per_cent, cara)
         return True
 
     def _most_cents(self, rungs: int) -> int:
         """Cash that suffices for every quote of every rung, twice over."""
-        return 4 * rungs * PAYOUT_CENTS * self._most_qty
+        return 4 * rungs * PAYOUT_CENTS * self._lots.full_qty
 
     def _take_in(self, rungs: Sequence[RungView], fresh: Sequence[int], turned: bool) -> bool:
         """Take in the curve and what is held. Whether every rung is to be looked at, as it is when
@@ -264,8 +252,10 @@ class LadderJoint(Strategy):
             if net != self._held[at]:
                 self._held[at] = net
                 everything = True
-            if rung.fills:
-                everything |= self._filled(rung)
+            for fill in rung.fills:
+                if self._lots.filled(fill.qty):
+                    self._epoch += 1
+                    everything = True
         known, chances, top = [], [], 1.0
         for at, rung in enumerate(rungs):
             if rung.fair_cents is not None:
@@ -302,18 +292,21 @@ class LadderJoint(Strategy):
                 ]
             else:
                 self._shifts = self._linear.shifts(held)
+            self._charges = self._charged(rungs, known, chances)
         self._chances = chances
         return everything
 
-    def _filled(self, rung: RungView) -> bool:
-        """Learn the sizes of our fills. Whether prices hang on them."""
-        for fill in rung.fills:
-            self._fill_sizes.filled(fill.qty)
-        if self.params.fee_basis is fees.FeeBasis.ORDER:
-            return False
-        self._sizes.clear()
-        self._epoch += 1
-        return True
+    def _charged(
+        self, rungs: Sequence[RungView], known: Sequence[int], chances: Sequence[float]
+    ) -> list[tuple[int, int]]:
+        """What a bid and an ask of each known rung must earn for the room they take, by
+        `_COST_GRID`."""
+        if not self._hurdle:
+            return [(0, 0)] * len(known)
+        held = [(int(rung.yes_qty), int(rung.no_qty)) for rung in rungs]
+        fairs = [(at, PAYOUT_CENTS * each) for at, each in zip(known, chances, strict=True)]
+        both = hurdle.charges(held, fairs, self.params.lot_qty, self._hurdle)
+        return [(round(bid * _COST_GRID), round(ask * _COST_GRID)) for bid, ask in both]
 
     # --- one rung ---------------------------------------------------------------------------------
 
@@ -328,6 +321,7 @@ class LadderJoint(Strategy):
             self._slopes[place],
             round((rung.fair_sd_cents or 0.0) * _GRID),
             round(rung.volatility_cents * _RATE_GRID),
+            self._charges[place],
             bids[0][0] if bids else None,
             asks[0][0] if asks else None,
             rung.book_age_s > STALE_BOOK_S,
@@ -343,14 +337,14 @@ class LadderJoint(Strategy):
             return False
         mine.key = key
         mine.view = rung
-        return self._price(mine, rung, _Numbers(*key[:6]))
+        return self._price(mine, rung, _Numbers(*key[:7]))
 
     def _price(self, mine: "_Rung", rung: RungView, numbers: "_Numbers") -> bool:
         """Price a rung from its numbers on their grid. Whether its quotes are others."""
         params, how = self.params, self._how
         fair, sd, slope = numbers.fair / _GRID, numbers.sd / _GRID, numbers.slope / _SLOPE_GRID
         rate = rung.maker_fee_rate
-        lots, bid_fees, ask_fees, near_bid, near_ask = self._sized(rate, fair, numbers.sd)
+        lots, bid_fees, ask_fees, near_bid, near_ask = self._lots.of(rate, fair, sd, how.decay)
         volatility = max(numbers.volatility / _RATE_GRID, slope / math.sqrt(self._left_s))
         costs_of_both = costs.staleness(volatility, params.staleness_s, sd, params.doubt_part)
         prior = costs.adverse_prior(slope, params.adverse_probit)
@@ -361,9 +355,28 @@ class LadderJoint(Strategy):
         own = numbers.own / _OWN_GRID
         best_bid, best_ask, all_lots = rung.best_bid, rung.best_ask, sum(lots)
         both: list[Levels | None] = []
-        for side, sign, learned, held, near, fees_of_side, room in (
-            (_BID, 1, rung.adverse_bid_cents, rung.no_qty, near_bid, bid_fees, rooms[0]),
-            (_ASK, -1, rung.adverse_ask_cents, rung.yes_qty, near_ask, ask_fees, rooms[1]),
+        bid_charge, ask_charge = numbers.charges
+        for side, sign, learned, held, near, fees_of_side, charge, room in (
+            (
+                _BID,
+                1,
+                rung.adverse_bid_cents,
+                rung.no_qty,
+                near_bid,
+                bid_fees,
+                bid_charge,
+                rooms[0],
+            ),
+            (
+                _ASK,
+                -1,
+                rung.adverse_ask_cents,
+                rung.yes_qty,
+                near_ask,
+                ask_fees,
+                ask_charge,
+                rooms[1],
+            ),
         ):
             span = legal(side, best_bid, best_ask)
             if span is None:
@@ -375,7 +388,7 @@ class LadderJoint(Strategy):
                 adverse = min(learned, most)
             bought = near if sign > 0 else complement(Price(near))
             cost = costs_of_both + adverse + costs.capital(bought, all_lots, held, tied)
-            cost = round(cost * _COST_GRID) / _COST_GRID
+            cost = (round(cost * _COST_GRID) + charge) / _COST_GRID
             terms = Terms(sign, fair, value, own, cost, fees_of_side, span[0], span[1], lots, room)
             both.append(side_levels(terms, gap, how))
         bids, asks = both
@@ -383,35 +396,6 @@ class LadderJoint(Strategy):
             return False
         mine.bids, mine.asks = bids, asks
         return True
-
-    def _sized(
-        self, rate: FeeRate, fair: float, doubt: int
-    ) -> tuple[tuple[int, ...], tuple[float, ...], tuple[float, ...], int, int]:
-        """Sizes of the levels, the fees of both sides per share, and about where they stand."""
-        key = (rate, fair, doubt)
-        known = self._sizes.get(key)
-        if known is None:
-            params = self.params
-            lot = fees.least_size(rate, inside(round(fair), PRICE_MIN, PRICE_MAX))
-            lot = max(params.lot_qty, lot)
-            lots = sizes.level_sizes(lot, params.levels, params.level_growth, doubt / _GRID)
-            near_bid = near_price(1, fair, self._how.decay)
-            near_ask = near_price(-1, fair, self._how.decay)
-            if len(self._sizes) >= _SIZES_MAX:
-                self._sizes.clear()
-            known = self._sizes[key] = (
-                tuple(lots),
-                tuple(self._fee(rate, size, near_bid) for size in lots),
-                tuple(self._fee(rate, size, near_ask) for size in lots),
-                near_bid,
-                near_ask,
-            )
-        return known
-
-    def _fee(self, rate: FeeRate, size: int, price: int) -> float:
-        if self.params.fee_basis is fees.FeeBasis.ORDER:
-            return fee_per_share(rate, size, price)
-        return fees.expected_fee(rate, self._fill_sizes.of_order(size), price)
 
     # --- all rungs --------------------------------------------------------------------------------
 
@@ -450,17 +434,19 @@ class LadderJoint(Strategy):
 
 
 class _Clock(NamedTuple):
-    """What all rungs hang on: the time left in steps, the learned flow, and the cash free where it
-    may not suffice."""
+    """What all rungs hang on: the time left in steps, the learned flow, the cash free where it may
+    not suffice, and how tight the limit of loss is (`hurdle.tightness`)."""
 
     step: int
     intensity: Intensity | None
     cash_cents: int | None
+    tightness: float
 
 
 class _Numbers(NamedTuple):
     """The numbers of a rung on their grids: fair, shift and sd by `_GRID`, own by `_OWN_GRID`,
-    slope by `_SLOPE_GRID`, volatility by `_RATE_GRID`."""
+    slope by `_SLOPE_GRID`, volatility by `_RATE_GRID`; charges of a bid and an ask by
+    `_COST_GRID`."""
 
     fair: int
     shift: int
@@ -468,6 +454,7 @@ class _Numbers(NamedTuple):
     slope: int
     sd: int
     volatility: int
+    charges: tuple[int, int]
 
 
 class _Rung:

@@ -135,11 +135,12 @@ def test_more_yes_on_any_rung_raises_no_bid_and_no_ask_of_any_rung(rule: Rule) -
     while left > 0:
         strategy = make(rule=rule, far_qty=0, alpha=rng.choice([1.0, 0.5]))
         rungs = drawn(rng, rng.randint(1, 8))
-        before = strategy.quote(view(*rungs))
+        limit = rng.choice([None, 3_000, 20_000])
+        before = strategy.quote(view(*rungs, limit=limit))
         for _ in range(20):
             at = rng.randrange(len(rungs))
             rungs[at] = with_net(rungs[at], rungs[at].net_qty + rng.randint(1, 80))
-            after = strategy.quote(view(*rungs))
+            after = strategy.quote(view(*rungs, limit=limit))
             for index in range(len(rungs)):
                 low, high = prices(after, index, BID), prices(before, index, BID)
                 assert len(low) <= len(high)
@@ -158,7 +159,7 @@ def test_a_strategy_that_has_seen_many_views_quotes_as_a_fresh_one_where_the_cur
     rng = random.Random(f"fresh {rule}")
     strategy = make(rule=rule)
     for _ in range(60):
-        seen = view(*drawn(rng, 6))
+        seen = view(*drawn(rng, 6), limit=rng.choice([None, 3_000, 20_000]))
         assert strategy.quote(seen) == make(rule=rule).quote(seen)
 
 
@@ -192,6 +193,41 @@ def test_the_second_level_stands_where_the_first_one_filled_would_put_it() -> No
     first = prices(after.quote(view(rung(0, 50.0, net=10))), 0, BID)[0]
     assert prices(both, 0, BID)[1] == pytest.approx(first, abs=1)
     assert prices(both, 0, BID)[0] > first + 10
+
+
+# --- under a limit of loss ------------------------------------------------------------------------
+
+
+def test_under_a_tight_limit_a_share_must_earn_by_what_it_could_lose() -> None:
+    # A bid at 90 could lose ten times what an ask does: 0.9 of a cent is asked of it, 0.1 of that.
+    free = plain(levels=1).quote(view(rung(0, 90.0)))
+    tight = plain(levels=1, hurdle_cents_per_dollar=3).quote(view(rung(0, 90.0), limit=1_000))
+    assert prices(tight, 0, BID)[0] <= prices(free, 0, BID)[0] - 2
+    assert prices(tight, 0, ASK) == prices(free, 0, ASK)
+
+
+def test_what_takes_from_the_worst_case_is_quoted_keener_under_a_tight_limit() -> None:
+    # An ask of what is held frees 60 cents a share: 1.8 cents are given to it.
+    held = rung(0, 60.0, net=10)
+    free = plain(levels=1).quote(view(held))
+    tight = plain(levels=1, hurdle_cents_per_dollar=3).quote(view(held, limit=1_000))
+    assert prices(tight, 0, ASK)[0] < prices(free, 0, ASK)[0]
+    assert prices(tight, 0, BID)[0] < prices(free, 0, BID)[0]
+
+
+def test_an_ample_limit_and_no_hurdle_change_nothing() -> None:
+    held = [rung(i, v, net=n) for i, v, n in ((0, 95.0, 30), (1, 60.0, -5), (2, 20.0, 8))]
+    free = make().quote(view(*held))
+    assert make().quote(view(*held, limit=1_000_000)) == free
+    assert make(hurdle_cents_per_dollar=0).quote(view(*held, limit=1_000)) == free
+    assert make().quote(view(*held, limit=1_000)) != free
+
+
+def test_a_limit_that_becomes_tight_is_heeded_at_once() -> None:
+    held = [rung(i, v, net=n) for i, v, n in ((0, 95.0, 30), (1, 60.0, -5))]
+    strategy = make()
+    strategy.quote(view(*held))
+    assert strategy.quote(view(*held, limit=1_000)) == make().quote(view(*held, limit=1_000))
 
 
 # --- order, legality, both sides ------------------------------------------------------------------

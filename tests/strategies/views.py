@@ -44,9 +44,9 @@ def _side(price: int | None) -> Levels:
     return () if price is None else ((Price(price), Qty(10)),)
 
 
-def view(*rungs: RungView, seconds: float = QUARTER_S) -> EventView:
-    """An event of these rungs."""
-    return EventView(Ticker("E"), len(rungs) > 1, seconds, None, rungs)
+def view(*rungs: RungView, seconds: float = QUARTER_S, limit: int | None = None) -> EventView:
+    """An event of these rungs, which may lose `limit` cents."""
+    return EventView(Ticker("E"), len(rungs) > 1, seconds, None, rungs, loss_limit_cents=limit)
 
 
 def prices(quotes: Quotes, index: int, side: BookSide) -> list[int]:
@@ -78,4 +78,8 @@ def views(draw: st.DrawFn) -> EventView:
                 rate=FeeRate.parse(draw(st.sampled_from(["0", "0.0175", "0.07", "1"]))),
             )
         )
-    return view(*rungs, seconds=draw(st.sampled_from([0.0, 60.0, 86_400.0, QUARTER_S])))
+    return view(
+        *rungs,
+        seconds=draw(st.sampled_from([0.0, 60.0, 86_400.0, QUARTER_S])),
+        limit=draw(st.sampled_from([None, 0, 3_000, 20_000])),
+    )
