@@ -79,6 +79,23 @@ class Custody:
 
     # --- lists ------------------------------------------------------------------------------------
 
+    def resting_page(self, answer: m.Answer, begun_ns: int) -> None:
+        """Merge a page of a list of resting orders that goes on, and may never be read to its end:
+        each row is a read of its order, and the page says nothing of those that it lacks."""
+        if isinstance(answer, m.Done) and isinstance(answer.body, m.OrdersShown):
+            by_id = {order.order_id: order for order in answer.body.orders}
+            for own in list(self._desk.all_live()):
+                if own.order_id in by_id:
+                    self._merge(own, by_id[own.order_id], begun_ns)
+
+    def _merge(self, own: OwnOrder, row: model.Order, begun_ns: int) -> None:
+        if own.is_shown_as_known(row):
+            return  # as most are: the desk would find nothing in it either
+        before = (own.state, own.filled, own.remaining, own.price)
+        self._desk.merge_list_row(own, row, begun_ns)
+        if before != (own.state, own.filled, own.remaining, own.price):
+            self._quoting.orders_changed(own.market_id)
+
     def resting_walked(
         self, shown: Iterable[model.Order], begun_ns: int, now_ns: int, phase: Phase
     ) -> None:
@@ -91,15 +108,10 @@ class Custody:
             if own.order_id is None:
                 continue
             row = by_id.get(own.order_id)
-            if row is not None and own.is_shown_as_known(row):
-                continue  # as most are: the desk would find nothing in it either
-            before = (own.state, own.filled, own.remaining, own.price)
             if row is not None:
-                self._desk.merge_list_row(own, row, begun_ns)
+                self._merge(own, row, begun_ns)
             else:
                 self._desk.missing_from_list(own, begun_ns, now_ns)
-            if before != (own.state, own.filled, own.remaining, own.price):
-                self._quoting.orders_changed(own.market_id)
         strangers = self._in_our_rungs(
             order for order in by_id.values() if not self._desk.knows(order.order_id)
         )

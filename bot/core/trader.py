@@ -288,6 +288,8 @@ class Trader:
             walk = self._account.take_answer(request, event.answer, self._now_ns)
             if walk is not None:
                 self._walked(walk)
+            elif isinstance(request, m.ReadResting):
+                self._custody.resting_page(event.answer, pending.begun_ns)
 
     def _order_answered(self, pending: Pending, own: OwnOrder, answer: m.Answer) -> None:
         row = self.desk.take_answer(pending, answer, self._now_ns)

@@ -328,3 +328,30 @@ def test_what_a_drain_leaves_behind_is_named():
     left = world.process.trader.left_over()
     assert sorted(left.left) == sorted(world.auditor.truth.working)
     assert left.unknown == ()
+
+
+@pytest.mark.parametrize("then", ["nothing", "503"])
+def test_a_page_of_resting_orders_tells_of_fills_though_its_list_goes_on_or_breaks_off(then):
+    """Found by seed 13 of a hunt: an order of 18 shares, 16 of them shown filled on a first page
+    whose second one never came, was amended to 6."""
+    world = quoting()
+    trader = world.process.trader
+    at_ns = world.now_ns
+
+    def asked(kind: type[m.Request]) -> m.Send:
+        nonlocal at_ns
+        while True:
+            at_ns += SECOND // 10
+            for effect in trader.receive(m.Beat(), at_ns):
+                if isinstance(effect, m.Send) and isinstance(effect.request, kind):
+                    return effect
+
+    own = trader.desk.live(trader.quoting.ladders[0].rungs[0].market_id)[0]
+    row = made.shown(own, filled=1, remaining=own.qty - 1)
+    page = m.Done(m.OrdersShown((row,), "1"))
+    trader.receive(m.Replied(asked(m.ReadResting).request_id, page), at_ns)
+    if then == "503":
+        failed = m.Refused(503, "result_unknown", "")
+        trader.receive(m.Replied(asked(m.ReadResting).request_id, failed), at_ns)
+    assert own.filled == 1
+    assert own.remaining == own.qty - 1
