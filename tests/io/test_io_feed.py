@@ -296,3 +296,28 @@ async def test_nothing_is_told_of_a_channel_that_never_opened():
     running.cancel()
     await asyncio.wait([running])
     assert heard.events == []
+
+
+async def test_a_cancel_in_the_very_moment_in_which_the_channel_breaks_ends_the_run():
+    async def talk(socket: ServerConnection) -> None:
+        await socket.send(BOOK)
+        await socket.wait_closed()
+
+    class Breaking(Heard):
+        """Cancels the run, and breaks the channel, with the first frame of each life."""
+
+        def __call__(self, event: m.Event) -> None:
+            super().__call__(event)
+            if isinstance(event, m.FeedHeard):
+                running.cancel()
+                raise ConnectionResetError
+
+    heard = Breaking()
+    async with serve(talk, "127.0.0.1", 0) as server:
+        port = next(iter(server.sockets)).getsockname()[1]
+        running = asyncio.ensure_future(Feed(f"ws://127.0.0.1:{port}", heard, PATIENT).run())
+        done, _ = await asyncio.wait([running], timeout=5)
+        running.cancel()
+        assert done == {running}
+        assert running.cancelled()
+    assert heard.kinds().count("FeedOpened") == 1
