@@ -1,8 +1,10 @@
 """Cuts what a strategy wants of one event to the hard limits, before anything is planned.
 
 Wanted quotes are held to the limits as if they were the only live orders; what may leave is checked
-once more against everything that may be live. Where not all fit, the room is shared in proportion,
-level by level, the best of every rung and side before any second one.
+once more against everything that may be live. Where not all fit, the room is shared, level by
+level, the best of every rung and side before any second one: of the loss limit all may use the same
+cents, so that a share at 98 cents does not crowd out many at a few; of the others all get the same
+part of their size.
 
 Most decisions move one rung: what is known of a rung is kept while its quotes are the same (the
 same object is fastest), and while all of them fit, one pass over the outcomes says so.
@@ -27,7 +29,10 @@ from venue.wire.names import MarketId
 _BID: Final = BookSide.BID
 
 _EIGHTHS: Final = 8
-"""Room is shared in whole eighths, so that a tick on one rung does not resize every other."""
+"""A quote gets whole eighths of its size, so that a tick on one rung does not resize all others."""
+
+_AMPLE: Final = 10**18
+"""Cents of room where an outcome bounds nothing."""
 
 _KNOWN_MAX: Final = 1_024
 """Sheets kept of quotes that were wanted before."""
@@ -250,9 +255,9 @@ class Cutter:
     def _share(self, bounds: Bounds) -> None:
         """Bring the quotes within the bounds together, level by level.
 
-        Of each bound every quote that would use it up gets the same part of its size, in whole
-        eighths, so every rung keeps some of its quotes when not all fit. Where that is less than a
-        share, one share stands if it fits.
+        Of the loss limit every quote that would use it up may use the same cents, of each other
+        bound the same part of its size; both in whole eighths of the size, so every rung keeps some
+        of its quotes when not all fit. Where that is less than a share, one stands if it fits.
         """
         work = self._bare.bare()
         # Smaller sizes never make one of the sums larger: if all of it fits there, so does a part.
@@ -297,18 +302,21 @@ class _Level:
     def share_loss(self) -> None:
         """Come within the loss limit of every outcome."""
         limit = self._bounds.loss_cents
-        hurt = hurt_by_outcome(*self._used())
-        parts = [
-            _EIGHTHS if loss <= left + limit or not loss else _part(left + limit, loss)
-            for left, loss in zip(self._work.worst_by_outcome(), hurt, strict=True)
-        ]
-        if min(parts) == _EIGHTHS:
-            return
+        bids, asks = used = self._used()
+        most = []
         # A bid loses in the outcomes up to its rung, an ask in those above it.
-        for side, part_of in enumerate((_up_to(parts), _above(parts))):
+        for outcome, (kept, loss) in enumerate(
+            zip(self._work.worst_by_outcome(), hurt_by_outcome(bids, asks), strict=True)
+        ):
+            room = kept + limit
+            fits = loss <= room or not loss
+            most.append(_AMPLE if fits else _equal(room, bids[outcome:] + asks[:outcome]))
+        if min(most) == _AMPLE:
+            return
+        for side, room_of in enumerate((_up_to(most), _above(most))):
             self.sizes[side] = [
-                size * part // _EIGHTHS
-                for size, part in zip(self.sizes[side], part_of, strict=False)
+                size * _part(room, use) // _EIGHTHS if use else size
+                for size, room, use in zip(self.sizes[side], room_of, used[side], strict=True)
             ]
 
     def share_sums(self) -> list[tuple[int, bool, CutReason]]:
@@ -403,6 +411,18 @@ def _up_to(by_outcome: list[int]) -> list[int]:
 def _above(by_outcome: list[int]) -> list[int]:
     """Of each rung the least over the outcomes in which it resolves YES."""
     return list(accumulate(by_outcome[:0:-1], min))[::-1]
+
+
+def _equal(room: int, uses: list[int]) -> int:
+    """The cents that each of these uses may come to at most, so that together they fit the room:
+    what one does not need is left to the others. 0 without room; together they need more."""
+    waiting = len(uses)
+    for use in sorted(uses):
+        if use * waiting > room:
+            break
+        room -= use
+        waiting -= 1
+    return max(0, room) // waiting
 
 
 def _part(room: int, use: int) -> int:

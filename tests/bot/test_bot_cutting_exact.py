@@ -117,6 +117,32 @@ def test_three_levels_are_served_from_the_best_to_the_worst() -> None:
     }
 
 
+# --- the limit of loss ----------------------------------------------------------------------------
+
+
+def test_quotes_that_lose_together_may_use_the_same_cents_and_leave_what_they_do_not_need() -> None:
+    # 1,000 cents for three: 160 suffice for the cheap one, and 420 are left to each of the others.
+    quotes = {M0: (bid(90, 16),), M1: (bid(50, 16),), M2: (bid(10, 16),)}
+    held = two(0, NONE, NONE, NONE)
+    assert kept(quotes, held, bounds(loss_cents=1_000)) == {
+        M0: (bid(90, 4),),
+        M1: (bid(50, 8),),
+        M2: (bid(10, 16),),
+    }
+
+
+def test_quotes_that_lose_in_other_outcomes_share_with_those_they_lose_with() -> None:
+    # Between the two rungs three lose together, and 333 cents are left to each: three eighths of
+    # 800, and half of 640.
+    quotes = {M0: (ask(50, 16),), M1: (bid(50, 16), ask(60, 16)), M2: (bid(40, 16),)}
+    held = two(0, NONE, NONE, NONE)
+    assert kept(quotes, held, bounds(loss_cents=1_000)) == {
+        M0: (ask(50, 6),),
+        M1: (bid(50, 6), ask(60, 8)),
+        M2: (bid(40, 8),),
+    }
+
+
 # --- bounds that do not hang on the outcome -------------------------------------------------------
 
 
@@ -159,11 +185,11 @@ def test_a_cent_short_of_what_may_rest_costs_a_whole_eighth_rounded_down() -> No
 
 def test_one_share_stands_where_what_stands_leaves_its_loss_and_none_a_cent_below() -> None:
     quotes, held = {M0: (bid(50, 16),), M1: (bid(50, 1),)}, two(0, NONE, NONE)
-    first = {M0: (bid(50, 8),)}
-    for sums in ({}, {"resting_cents": 450}):
-        whole = kept(quotes, held, bounds(loss_cents=450, **sums))
+    first = {M0: (bid(50, 1),)}
+    for sums in ({}, {"resting_cents": 100}):
+        whole = kept(quotes, held, bounds(loss_cents=100, **sums))
         assert whole == {**first, M1: (bid(50, 1),)}
-        assert kept(quotes, held, bounds(loss_cents=449, **sums)) == {**first, M1: ()}
+        assert kept(quotes, held, bounds(loss_cents=99, **sums)) == {**first, M1: ()}
 
 
 def test_one_share_is_not_barred_by_outcomes_in_which_it_gains() -> None:
