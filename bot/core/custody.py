@@ -232,10 +232,14 @@ class Custody:
         self._swept_strangers = foreign
 
     def watch(self, now_ns: int) -> None:
-        """What is ours and was not read for long is a limit that cannot be checked (law 8)."""
+        """What is ours and was not read for long is a limit that cannot be checked (law 8); and
+        positions that differed are read again once fills may explain them."""
         unread = self._account.unread(now_ns)
         if not (unread or self._out.findings):
             return
+        if self._ledgers.may_agree:
+            again_ns = self._account.done_ns[Kind.POSITIONS] + NS_PER_SECOND
+            self._account.hasten(Kind.POSITIONS, max(now_ns, again_ns))
         if unread:
             self._out.find("account_unread", f"not read for long: {', '.join(unread)}")
         else:

@@ -213,9 +213,8 @@ class Ledgers:
             self._balance = (balance, begun_ns, now_ns)
 
     def positions_read(self, rows: Iterable[model.Position], begun_ns: int, now_ns: int) -> None:
-        """Keep the positions for comparing once the fills around them are known."""
-        if self._positions is not None and self._worth_keeping(self._positions[1]):
-            return
+        """Keep the positions for comparing once the fills around them are known. Where shares
+        differed before, a list that shows what is booked ends that, whenever it was begun."""
         held: dict[tuple[MarketId, Outcome], int] = {}
         for row in rows:
             # Only the ticker is promised (interface, Position).
@@ -223,7 +222,12 @@ class Ledgers:
             market_id = row.market_id or self._by_ticker.get(ticker, _stand_in(ticker))
             if row.outcome is not model.ShownOutcome.UNKNOWN:
                 held[(market_id, Outcome(row.outcome.value))] = row.qty
-        self._positions = (held, begun_ns, now_ns)
+        if self._differing is not None and not any(
+            self._wrong_shares(market_id, held) for market_id in self._unresolved()
+        ):
+            self._shares_agree()
+        if self._positions is None or not self._worth_keeping(self._positions[1]):
+            self._positions = (held, begun_ns, now_ns)
 
     def open_books(self) -> None:
         """From here on: what was held and owned before is the opening; called when all is quiet.
@@ -255,6 +259,11 @@ class Ledgers:
         return None if self._balance is None else self._balance[2]
 
     # --- comparing --------------------------------------------------------------------------------
+
+    @property
+    def may_agree(self) -> bool:
+        """Whether fills were booked that may explain shares which differed before."""
+        return self._differing is not None and self.booked_ns > self._shares_compared_ns
 
     def compared_since(self, quiet_ns: int) -> bool:
         """Whether the cash was compared with a balance read begun late enough after `quiet_ns`, and
@@ -356,24 +365,38 @@ class Ledgers:
         differs only once a read of the series that began after that shows that it has not.
         """
         wrong = []
-        for market_id in sorted(self._rates):
-            if self.settling.is_resolved(market_id):
-                continue
-            ours = self.book.holdings(market_id)
-            is_gone = any(ours) and not any(held.get((market_id, each), 0) for each in Outcome)
+        for market_id in self._unresolved():
+            is_gone = any(self.book.holdings(market_id)) and not any(
+                held.get((market_id, each), 0) for each in Outcome
+            )
             if is_gone and self._series_ns <= ended_ns + self._trust.read_lag_ns:
                 self.series_wanted = True
                 continue
-            for outcome, booked in zip((Outcome.YES, Outcome.NO), ours, strict=True):
-                mine = booked + self._inherited.get((market_id, outcome), 0)
-                if held.get((market_id, outcome), 0) != mine:
-                    wrong.append(f"{market_id} {outcome}")
+            wrong += self._wrong_shares(market_id, held)
         if wrong:
             self._out.find("position_differs", ", ".join(wrong[:5]))
             self._differing = held
         else:
-            self._out.clear("position_differs")
-            self._differing = None
+            self._shares_agree()
+
+    def _unresolved(self) -> list[MarketId]:
+        """The rungs of ours that have not resolved, in order."""
+        return [each for each in sorted(self._rates) if not self.settling.is_resolved(each)]
+
+    def _wrong_shares(
+        self, market_id: MarketId, held: dict[tuple[MarketId, Outcome], int]
+    ) -> list[str]:
+        """The outcomes of a rung of which a list does not show what is booked."""
+        wrong = []
+        for outcome, booked in zip(Outcome, self.book.holdings(market_id), strict=True):
+            mine = booked + self._inherited.get((market_id, outcome), 0)
+            if held.get((market_id, outcome), 0) != mine:
+                wrong.append(f"{market_id} {outcome}")
+        return wrong
+
+    def _shares_agree(self) -> None:
+        self._out.clear("position_differs")
+        self._differing = None
 
     def shrink_room(self, market_id: MarketId, side: BookSide) -> Qty:
         """Shares that a rung's position may be cut by on this side and not pass through nothing.

@@ -320,6 +320,7 @@ CROSSES: Final = (
         ("B11",),
         (Patch(reconcile, "crosses", _unanswered_is_not_there),),
         likely=("mad_strategy", "delayed", "lost_before", "lost_after"),
+        shape=(("event_loss_cents", 20_000), ("series_loss_cents", 0)),
     ),
 )
 

@@ -245,6 +245,23 @@ def test_a_difference_that_goes_away_is_cleared():
     assert books.of.difference_cents == 0
 
 
+def test_shares_that_differed_agree_by_the_first_list_that_shows_what_is_booked():
+    """Found by seed 155 of the simulation: nothing was quoted until a list was seconds old."""
+    books = Books().opened()
+    books.fills(T0 + 4 * LAG_NS)  # the list of the opening is compared
+    books.positions({Outcome.YES: 5}, T0 + 5 * LAG_NS)
+    books.fills(T0 + 7 * LAG_NS)
+    assert "position_differs" in books.out.findings
+    assert not books.of.may_agree
+    books.fills(T0 + 8 * LAG_NS, FILL)
+    assert books.of.may_agree
+    books.positions({}, T0 + 8 * LAG_NS)
+    assert "position_differs" in books.out.findings
+    books.positions({Outcome.YES: 5}, T0 + 8 * LAG_NS)
+    assert books.out.findings == {}
+    assert not books.of.may_agree
+
+
 def test_a_position_that_the_fills_do_not_explain_is_a_finding():
     books = Books().opened()
     books.fills(T0 + LAG_NS, FILL)
