@@ -350,33 +350,15 @@ class LadderJoint(Strategy):
         prior = costs.adverse_prior(slope, params.adverse_probit)
         tied = params.kappa_cents_per_day * self._left_s / _SECONDS_A_DAY
         rooms = sizes.rooms(rung, fair, params.edge_cents, self._cash, near_bid, near_ask)
+        of_bid, of_ask = zip(rooms, numbers.charges, strict=True)
         gap = gap_of(rung.book_age_s) - 1
         value = fair - numbers.shift / _GRID
         own = numbers.own / _OWN_GRID
         best_bid, best_ask, all_lots = rung.best_bid, rung.best_ask, sum(lots)
         both: list[Levels | None] = []
-        bid_charge, ask_charge = numbers.charges
-        for side, sign, learned, held, near, fees_of_side, charge, room in (
-            (
-                _BID,
-                1,
-                rung.adverse_bid_cents,
-                rung.no_qty,
-                near_bid,
-                bid_fees,
-                bid_charge,
-                rooms[0],
-            ),
-            (
-                _ASK,
-                -1,
-                rung.adverse_ask_cents,
-                rung.yes_qty,
-                near_ask,
-                ask_fees,
-                ask_charge,
-                rooms[1],
-            ),
+        for side, sign, learned, held, near, fees_of_side, room, charge in (
+            (_BID, 1, rung.adverse_bid_cents, rung.no_qty, near_bid, bid_fees, *of_bid),
+            (_ASK, -1, rung.adverse_ask_cents, rung.yes_qty, near_ask, ask_fees, *of_ask),
         ):
             span = legal(side, best_bid, best_ask)
             if span is None:

@@ -199,7 +199,7 @@ def test_the_second_level_stands_where_the_first_one_filled_would_put_it() -> No
 
 
 def test_under_a_tight_limit_a_share_must_earn_by_what_it_could_lose() -> None:
-    # A bid at 90 could lose ten times what an ask does: 0.9 of a cent is asked of it, 0.1 of that.
+    # A bid could lose nine times what an ask does: 2.7 cents are asked of it, 0.3 of the ask.
     free = plain(levels=1).quote(view(rung(0, 90.0)))
     tight = plain(levels=1, hurdle_cents_per_dollar=3).quote(view(rung(0, 90.0), limit=1_000))
     assert prices(tight, 0, BID)[0] <= prices(free, 0, BID)[0] - 2

@@ -3,14 +3,14 @@
 Source: strategy, 1(c) and 1(d).
 """
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from bot.core.pricing import fees, sizes
 from bot.core.pricing.levels import near_price
 from bot.core.pricing.price import fee_per_share, inside
 from venue.wire.money import PRICE_MAX, PRICE_MIN, FeeRate
 
-_KNOWN_MAX = 4_096
+_KNOWN_MAX: Final = 4_096
 """States of rungs whose lots are kept."""
 
 
