@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from bot.commands.common import EXIT_CONFIGURATION, EXIT_LEFT_OVER, fail, faults_told
+from bot.commands.progress import progress
 
 if TYPE_CHECKING:
     from bot.config import BotConfig
@@ -28,7 +29,7 @@ _EXAMPLE = (
 )
 
 _SHOWN_EVERY: Final = 100
-"""Records between two steps of the progress bar."""
+"""Records between two words on how far it is."""
 
 
 def register(app: typer.Typer) -> None:
@@ -148,7 +149,6 @@ def _all(
             most[1],
             wanted,
             sessions,
-            quiet=json_line,
         )
     if opened:
         fail(EXIT_LEFT_OVER, f"no result: {opened[0]} was opened while the strategy ran")
@@ -206,13 +206,9 @@ def _played(
     records_max: int | None,
     wanted: Callable[[], bool],
     sessions: "list[Session] | None",
-    *,
-    quiet: bool,
 ) -> "list[Result]":
     """sessions: where all of them go that a report needs; None: nobody wants one."""
     import msgspec
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 
     from bot.lab.backtest.run import backtest as played
     from bot.lab.backtest.run import distinct
@@ -223,9 +219,8 @@ def _played(
         (tape, ended, len(tape.lines[:records_max]), distinct(tape, readings))
         for tape, ended in tapes
     ]
-    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), disable=quiet) as progress:
-        row = progress.add_task("playing", total=sum(last * len(each) for _, _, last, each in rows))
+    total = sum(last * len(each) for _, _, last, each in rows)
+    with progress("records", total) as meter:
         done = 0
         for tape, ended, last, each in rows:
             for reading, same in each.items():
@@ -234,10 +229,10 @@ def _played(
 
                 def told(through: int, done: int = done) -> bool:
                     if through % _SHOWN_EVERY == 0:
-                        progress.update(row, completed=done + through)
+                        meter.told(done + through)
                     return wanted() and (records_max is None or through < records_max)
 
-                progress.update(row, description=f"{tape.event} {reading}")
+                meter.told(done, f"{tape.event} {reading}")
                 settings, make = config.trader, config.make_strategy
                 seen: list[Watch] = []
                 observing = None if sessions is None else _observing(seen)
@@ -247,7 +242,7 @@ def _played(
                 if sessions is not None:
                     sessions += watched_played(seen[0], all_same, config)
                 done += last
-                progress.update(row, completed=done)
+                meter.told(done)
     return results
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.commands.common import EXIT_CONFIGURATION, fail
+from bot.commands.progress import progress
 
 if TYPE_CHECKING:
     from bot.lab.evaluate.compare import Comparison
@@ -90,7 +91,7 @@ def evaluate(
     except (StrategyFault, SeedFault, ValueError) as fault:
         fail(EXIT_CONFIGURATION, str(fault))
     wanted = tasks_of(entries, cells, [*(tuned or ()), *reported])
-    _live_through(lives, lives.missing(wanted), len(wanted), jobs, quiet=json_file == Path("-"))
+    _live_through(lives, lives.missing(wanted), len(wanted), jobs)
     found = _compared(lives, entries, cells, reported, tuned, code)
     _tell(found, json_file, html, markdown)
 
@@ -108,19 +109,11 @@ def _proven(entries: "Iterable[Entry]") -> None:
             entry.make(params, Path.cwd())
 
 
-def _live_through(
-    lives: "Results", missing: "list[Task]", wanted: int, jobs: int, *, quiet: bool
-) -> None:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    console.print(f"{wanted} lives, {wanted - len(missing)} of them kept from before")
-    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=quiet) as progress:
-        row = progress.add_task("living", total=len(missing))
-        for task in lives.live_through(missing, jobs):
-            progress.update(row, advance=1, description=f"{task.world.name} seed {task.seed}")
+def _live_through(lives: "Results", missing: "list[Task]", wanted: int, jobs: int) -> None:
+    typer.echo(f"{wanted} lives, {wanted - len(missing)} of them kept from before", err=True)
+    with progress("lives", len(missing)) as meter:
+        for done, task in enumerate(lives.live_through(missing, jobs), 1):
+            meter.told(done, f"{task.world.name} seed {task.seed}")
 
 
 def _compared(

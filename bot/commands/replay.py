@@ -4,8 +4,6 @@ Source: docs/lab.md; design, laws 2 and 7.
 """
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -20,10 +18,9 @@ from bot.commands.common import (
     faults_told,
     read,
 )
+from bot.commands.progress import is_watched, progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bot.core import messages as m
     from bot.lab.again import Again, Difference, Happened, Replayed, Until
     from bot.lab.differs import Told
@@ -75,7 +72,7 @@ def replay(
     Ends with 0 when nothing differs, with 4 when something does, with 2 for a wrong option, and
     with 3 when there is no journal, when it is damaged, or when it cannot be lived again.
     """
-    from bot.lab.again import runs_meant
+    from bot.lab.again import entries_of, runs_meant
 
     worst = 0
     with faults_told():
@@ -83,8 +80,9 @@ def replay(
         for run in meant:
             stop = until_of(until, run)
             again = _again(run, config, notes=not no_notes)
-            with _progress(run, quiet=quiet) as told:
-                found = again.live(stop, told)
+            entries = entries_of(run) if is_watched() and not quiet else None
+            with progress("entries", entries, quiet=quiet) as meter:
+                found = again.live(stop, meter.told)
             why = _explained(run, config, found) if explain else ()
             typer.echo(_line(found, why) if json_line else _text(found, why))
             worst = max(worst, _code(found))
@@ -151,25 +149,6 @@ def until_of(text: str, run: "Run") -> "Until":
         return Until(at_ns=instant.to_ns(text))
     except ValueError:
         fail(EXIT_CONFIGURATION, f"--until {text}: {_UNTIL_HELP.removeprefix('Stop there: ')}")
-
-
-@contextmanager
-def _progress(run: "Run", *, quiet: bool) -> "Iterator[Callable[[int], None]]":
-    """A bar on stderr; what is told how many entries are done."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    from bot.lab.again import entries_of
-
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        # Nobody looks: the entries are not even counted.
-        yield lambda _done: None
-        return
-    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        row = bar.add_task("entries", total=entries_of(run))
-        yield lambda done: bar.update(row, completed=done)
 
 
 # --- what is said ---------------------------------------------------------------------------------

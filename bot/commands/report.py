@@ -3,18 +3,17 @@
 Source: docs/lab.md, Report.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from bot.commands.common import EXIT_CONFIGURATION, fail, faults_told, read
+from bot.commands.progress import progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bot.config import BotConfig
     from bot.lab.report.session import Session
 
@@ -71,8 +70,10 @@ def report(
             found = []
             for path in [source] if compare is None else compare:
                 assert path is not None
-                with _progress(path, quiet=quiet) as told:
-                    found.append(sessions_of(path, whole, makers, told))
+                with progress("events", quiet=quiet) as meter:
+                    found.append(
+                        sessions_of(path, whole, makers, partial(meter.told, what=str(path)))
+                    )
             sensitivity = None if swept is None else sensitivity_of(swept)
             paired = pairs(found[0], found[1]) if compare is not None else []
             if html is not None:
@@ -104,21 +105,6 @@ def _write(path: Path, page: str) -> None:
         path.write_text(page, encoding="utf-8")
     except OSError as fault:
         fail(EXIT_CONFIGURATION, f"{path}: {fault.strerror}")
-
-
-@contextmanager
-def _progress(path: Path, *, quiet: bool) -> "Iterator[Callable[[int], None]]":
-    """How many events are through, on stderr."""
-    from rich.console import Console
-    from rich.progress import Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), TimeElapsedColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=quiet or not console.is_terminal
-    ) as bar:
-        row = bar.add_task(str(path))
-        yield lambda events: bar.update(row, description=f"{path}: {events:,} events")
 
 
 # --- what is said ---------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from bot.commands.common import (
     fail,
     faults_told,
 )
+from bot.commands.progress import progress
 
 if TYPE_CHECKING:
     from bot.lab.evaluate.worlds import World
@@ -128,7 +129,7 @@ def sweep(
         prepared = _prepared(config, cell, cases, dimensions, aim, splits, (results, html))
         search = _search(dimensions, how, trials, search_seed)
     with _ends_told():
-        whole = _swept(prepared, search, lambda: _runner(jobs, cluster), quiet=json_line)
+        whole = _swept(prepared, search, lambda: _runner(jobs, cluster))
     where = cell.key if cell is not None else str(data)
     found = _found(prepared, dimensions, how, where, whole=whole)
     _tell(found, html, json_line=json_line)
@@ -285,31 +286,26 @@ def _swept(
     sweep: "Sweep",
     search: "tuple[Search, int]",
     runner_of: "Callable[[], Runner]",
-    *,
-    quiet: bool,
 ) -> bool:
     """Sweep, told on stderr; whether it came to its end."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
     from bot.lab.sweep.runners import RunnerFault
 
-    console, whole = Console(stderr=True), False
-    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    whole, lives = False, 0
     with (
         _interruptible() as wanted,
         runner_of() as runner,
-        Progress(*columns, console=console, disable=quiet) as progress,
+        progress("lives", (search[1] + 1) * len(sweep.cases)) as meter,
     ):
-        row = progress.add_task("living", total=(search[1] + 1) * len(sweep.cases))
 
         def told(more: int) -> None:
-            progress.update(row, advance=more, description=f"{len(sweep.trials)} trials")
+            nonlocal lives
+            lives += more
+            meter.told(lives, f"{len(sweep.trials)} trials")
 
         try:
             whole = sweep.run(*search, runner, wanted, told)
         except RunnerFault as fault:
-            console.print(str(fault), markup=False)
+            typer.echo(str(fault), err=True)
     if not sweep.trials:
         fail(EXIT_LEFT_OVER, "ended before the configuration as it stands was lived on every case")
     return whole

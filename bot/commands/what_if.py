@@ -3,14 +3,13 @@
 Source: docs/lab.md, What if; design, law 2.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from bot.commands.common import EXIT_CONFIGURATION, fail, faults_told, read
+from bot.commands.progress import progress
 
 if TYPE_CHECKING:
     from bot.core.configured import Configuration
@@ -107,7 +106,11 @@ def _compared(
     folder = Path() if config is None else config.parent
     again, had = _as_it_was(run, config, folder)
     trial = Trial(sets, None if run.started.configured is None else config, folder)
-    with _progress(quiet=quiet) as told:
+    with progress("events", quiet=quiet) as meter:
+
+        def told(what: str, done: int, of: int) -> None:
+            meter.told(done, what, of or None)
+
         return compare(run, again, had, trial, Makers(folder), *how, stop, told)
 
 
@@ -133,20 +136,3 @@ def _as_it_was(run: "Run", config: Path | None, folder: Path) -> "tuple[Again, C
     return again, msgspec.structs.replace(
         had, settings=msgspec.structs.replace(had.settings, series_ticker=series)
     )
-
-
-@contextmanager
-def _progress(*, quiet: bool) -> "Iterator[Callable[[str, int, int], None]]":
-    """A bar on stderr; what is told what is done, how far it is, and of how much."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = ("{task.description}", BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(
-        *columns, console=console, transient=True, disable=quiet or not console.is_terminal
-    ) as bar:
-        row = bar.add_task("", total=None)
-        yield lambda what, done, of: bar.update(
-            row, description=what, completed=done, total=of or None
-        )

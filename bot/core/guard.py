@@ -26,7 +26,6 @@ from bot.core.messages import (
 )
 from bot.core.order import OwnOrder
 from bot.core.outbox import Outbox, Pending, kind_of
-from bot.core.portfolio import UnbookableFill
 from bot.core.quoting import Quoting
 from bot.core.room import Rung
 from bot.core.settings import TraderSettings
@@ -163,22 +162,11 @@ class Guard:
         if row_for(answer.status, answer.code).culprit is Culprit.CALLER:
             self.breakers.saw_reject(now_ns)
 
-    def fills_seen(self, rows: Sequence[model.Fill], now_ns: int) -> None:
-        """A walk of the fills, before it is booked; only once the books are open."""
-        ours = self._quoting.is_ours
-        fresh = [
-            fill.qty
-            for fill in rows
-            if self._is_new(fill) and (not fill.market_id or ours(fill.market_id))
-        ]
-        if fresh:
-            self.breakers.saw_fills(len(fresh), sum(fresh), now_ns)
-
-    def _is_new(self, fill: model.Fill) -> bool:
-        try:
-            return fill.qty >= 1 and not self._ledgers.book.is_booked(fill)
-        except UnbookableFill:
-            return False
+    def filled(self, fresh: Sequence[model.Fill], now_ns: int) -> None:
+        """Fills were booked that had not been: what the fills breakers count."""
+        ours = [fill.qty for fill in fresh if self._quoting.is_ours(fill.market_id)]
+        if ours:
+            self.breakers.saw_fills(len(ours), sum(ours), now_ns)
 
     def judge(self, now_ns: int, *, opened: bool) -> str:
         """The name and the numbers of a trip; empty when there is none.

@@ -350,12 +350,11 @@ class Trader:
             case Kind.POSITIONS:
                 self.ledgers.positions_read(walk.rows, walk.begun_ns, self._now_ns)
             case Kind.FILLS:
-                if self._opened:
-                    self.guard.fills_seen(walk.rows, self._now_ns)
                 for market_id in self.ledgers.fills_read(
                     walk.rows, walk.begun_ns, self._now_ns, self.desk.live_ids()
                 ):
                     self.quoting.fills_booked(market_id)
+                self.guard.filled(self.ledgers.fresh_fills, self._now_ns)
                 for fill in self.ledgers.fresh_fills:
                     self.quoting.filled(fill, self._now_ns)
                 if self.ledgers.series_wanted:

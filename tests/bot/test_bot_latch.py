@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
+from bot.core.account import Kind, Walk
 from bot.core.report import Phase
 from bot.core.settings import BreakerSettings, PaceSettings, RiskSettings, TraderSettings
 from bot.core.spend import Lane
@@ -19,6 +20,7 @@ from tests.bot import made
 from tests.bot.made import T0
 from venue.core import messages as v
 from venue.wire import codec
+from venue.wire.instant import from_ns
 from venue.wire.model import VenueState
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, OrderId
@@ -213,6 +215,23 @@ def test_only_fills_of_this_run_count_and_each_once():
     trader = world.process.trader
     used = {level.name: level.used for level in trader.guard.breakers.levels(world.now_ns)}
     assert used["fills_per_minute"] == trader.ledgers.fills
+
+
+def test_a_fill_that_cannot_be_booked_counts_for_no_breaker_however_often_it_is_listed():
+    world = quoting()
+    trader = world.process.trader
+    order = made.own()
+    order.market_id = trader.quoting.ladders[0].rungs[0].market_id
+    impossible = msgspec.structs.replace(
+        made.fill(order, number=1, qty=3, fee_cents=10**8), created_at=from_ns(world.now_ns)
+    )
+    for _ in range(100):
+        walk = Walk(Kind.FILLS, world.now_ns)
+        walk.rows = [impossible]
+        trader._walked(walk)
+    used = {level.name: level.used for level in trader.guard.breakers.levels(trader._now_ns)}
+    assert "fill_unreadable" in trader.out.findings
+    assert (used["fills_per_minute"], used["filled_qty_per_minute"]) == (0, 0)
 
 
 @pytest.mark.parametrize(

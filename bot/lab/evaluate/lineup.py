@@ -131,7 +131,7 @@ ABLATIONS: Final = (
     _joint("no_adverse", adverse_probit=0.0, informed_max=0.0),
     _joint("no_staleness", staleness_s=0.0),
     _joint("half_the_doubt", doubt_part=0.5),
-    _joint("edges_left", edge_cents=3),
+    _joint("edges_left", edge_cents=3, hurdle_cents_per_dollar=0.0),
     _joint("no_hurdle", hurdle_cents_per_dollar=0.0),
     _joint("fixed_intensity", learn_intensity=False),
     _joint("fee_per_fill", fee_basis="fill"),
