@@ -9,10 +9,13 @@ Source: design, The bot, items 1 and 2; reliability, Terms (FEED_OK), rows 42-49
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeVar
 
-from bot.core.messages import TradeSeen
+import msgspec
+
+from bot.core.messages import BookSeen, TradeSeen
 from bot.core.strategy import Levels
+from bot.core.venuetime import VenueTime
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Price, Qty
 
@@ -25,6 +28,9 @@ _PRINT_LEAD_NS: Final = NS_PER_SECOND
 
 _TOUCH_SIZE_CAP: Final = 100
 """Shares beyond this at the touch add nothing to the microprice: one large order is one opinion."""
+
+
+_Seen = TypeVar("_Seen", BookSeen, TradeSeen)
 
 
 class Book:
@@ -121,6 +127,23 @@ class Book:
         self._confirmed_ns = None
         self._print_unexplained = False
         self._last_print_ts_ns = None  # one that was stamped wrong must not bar every later book
+
+    def meant(self, seen: _Seen, venue_time: VenueTime, now_ns: int) -> _Seen:
+        """A book or a print with the stamp that it can have. Where what is held bears one that
+        cannot be, anything is newer."""
+        if isinstance(seen, BookSeen):
+            meant_ns = venue_time.in_turn(seen.ts_ns, self._ts_ns, now_ns)
+            if self._ts_ns is not None and venue_time.is_beyond(self._ts_ns, now_ns):
+                self._ts_ns = meant_ns
+        else:
+            meant_ns, print_ns = venue_time.by_now(seen.ts_ns, now_ns), self._last_print_ts_ns
+            if print_ns is not None and venue_time.is_beyond(print_ns, now_ns):
+                self._last_print_ts_ns = meant_ns
+        return seen if meant_ns == seen.ts_ns else msgspec.structs.replace(seen, ts_ns=meant_ns)
+
+    def has_printed(self, trade_id: str) -> bool:
+        """Whether a print was taken in before."""
+        return trade_id in self._trade_ids
 
     def print_seen(self, trade: TradeSeen, now_ns: int) -> bool:
         """Take in a print. False when it was seen before; prints carry no order but their time.

@@ -7,9 +7,7 @@ A strategy that raises or returns nonsense has its event pulled; the other event
 Source: design, The bot, items 2-5; reliability, FEED_OK, rows 7, 9, 32, 39-48, 77, B3, B4.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from typing import Final
 
 from bot.core import messages as m
 from bot.core.accountrisk import AccountRisk
@@ -18,6 +16,7 @@ from bot.core.channel import Channel
 from bot.core.cutting import Cut, Cutter
 from bot.core.desk import NEVER_NS, Desk
 from bot.core.ending import all_two_sided, departing
+from bot.core.implied import ImpliedValues
 from bot.core.ledgers import Ledgers
 from bot.core.listed import refuse_claimed, spelled
 from bot.core.order import OwnOrder
@@ -30,26 +29,23 @@ from bot.core.risk import (
     limits_in_force,
     series_loss_cents,
 )
-from bot.core.room import Ladder, Rung, implied_view
+from bot.core.room import Ladder, Rung
 from bot.core.scoring import Scoring
 from bot.core.settings import TraderSettings
-from bot.core.shelf import keep_newest
 from bot.core.strategy import Resting, Strategy, Take
 from bot.core.supervision import Supervision
 from bot.core.taking import leaving
+from bot.core.venuetime import VenueTime
 from bot.core.wishes import WantCreate, Wish, free_shares
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, Outcome, Qty, Side, book_side, canonical
-from venue.wire.names import MarketId, ProjectId
+from venue.wire.names import MarketId
 from venue.wire.requests import Amend
 
 _NEVER_RESTS = (model.ShownTimeInForce.IOC, model.ShownTimeInForce.FOK)
 _FUNDS_PARK_NS = 60 * NS_PER_SECOND
 """How long a side refused for want of funds waits at most: money may come from outside."""
-
-_PROJECTS_MAX: Final = 100
-"""Companies whose implied values are kept; a series has one."""
 
 
 class Quoting:
@@ -73,7 +69,8 @@ class Quoting:
         self._out = out
         self.ladders: list[Ladder] = []
         self._rungs: dict[MarketId, Rung] = {}
-        self._implied: OrderedDict[ProjectId, m.ImpliedValueSeen] = OrderedDict()
+        self.venue_time = VenueTime()
+        self._implied = ImpliedValues(self.venue_time)
         self.channel = Channel(settings.trust, self.ladders, self._rungs, out)
         self.scoring = Scoring(desk, ledgers, self.channel, self.ladders, self._rungs, out)
         self._exposures: dict[str, Exposure] = {}
@@ -111,7 +108,7 @@ class Quoting:
                 refuse_claimed(event, self._rungs)
                 if ladder is None:
                     ladder = Ladder(event, self._settings, self._make_strategy())
-                    ladder.began_ns = self.began_ns
+                    ladder.began_ns, ladder.venue_time = self.began_ns, self.venue_time
                 listed = ladder.refresh(event, believed_from_ns)
             except ValueError as fault:
                 self._out.find("event_unreadable", f"{event.event_ticker}: {fault}")
@@ -171,9 +168,7 @@ class Quoting:
         """Believe a frame. Whether it makes fills of ours likely: a read is worth a token."""
         self.channel.heard(now_ns)
         if isinstance(event, m.ImpliedValueSeen):
-            last = self._implied.get(event.project_id)
-            if last is None or event.ts_ns >= last.ts_ns:
-                keep_newest(self._implied, event.project_id, event, _PROJECTS_MAX)
+            if self._implied.saw(event, now_ns):
                 for ladder in self.ladders:
                     ladder.dirty |= ladder.event.project_id == event.project_id
             return False
@@ -182,7 +177,10 @@ class Quoting:
             return False
         own = self._desk.live(event.market_id)
         if isinstance(event, m.TradeSeen):
-            self.channel.printed(event, now_ns)
+            meant = rung.as_meant(event, now_ns)
+            if not self.venue_time.is_doubtful(event.ts_ns, now_ns):
+                self.channel.printed(event, now_ns)
+            event = meant
             likely = rung.saw_trade(event, own, now_ns)
             self.scoring.printed(rung, event, now_ns)
             return likely
@@ -207,6 +205,8 @@ class Quoting:
             except ValueError:
                 self._out.note("warning", "instant_unreadable", order_id=shown.order_id)
                 return
+            self.venue_time.told(at_ns, now_ns)
+            at_ns = self.venue_time.by_now(at_ns, now_ns)
             rung.shown_own(shown, at_ns, self._desk.live(shown.market_id), now_ns)
 
     def fills_booked(self, market_id: MarketId) -> None:
@@ -427,10 +427,9 @@ class Quoting:
         ladder.may_quote = may_quote
         ladder.decided_ns = now_ns
         self._out.decisions += 1
-        implied = self._implied.get(ladder.event.project_id)
         loss_cents = ladder.loss_limit_cents = self._loss_limit(ladder)
         view = ladder.view(
-            None if implied is None else implied_view(implied, now_ns),
+            self._implied.view(ladder.event.project_id, now_ns),
             self._desk,
             self._ledgers,
             now_ns,

@@ -32,12 +32,13 @@ from bot.core.strategy import (
     Take,
     split,
 )
+from bot.core.venuetime import VenueTime
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, FeeRate, Qty, is_price
 from venue.wire.names import MarketId, Ticker
 
-__all__ = ["PARK_MIN_NS", "Ladder", "Rung", "book_seen", "implied_view"]
+__all__ = ["PARK_MIN_NS", "Ladder", "Rung", "book_seen"]
 
 
 _LOOK_MIN_NS = 2 * NS_PER_SECOND
@@ -75,7 +76,8 @@ class Ladder:
     not carried out yet. unweighed: the exposure is not what is live on some rung; worst_cents: its
     worst case, None until it is reckoned. ceilings: the largest order that the venue was seen to
     take on a rung, where it has refused a larger one. began_ns: when the run began, and
-    loss_limit_cents: what it may lose at worst, both for the strategy to know. stage: how near to
+    loss_limit_cents: what it may lose at worst, both for the strategy to know. venue_time: that of
+    the series, as its stamps tell. stage: how near to
     its end it was decided last; another stage comes at stage_until_ns.
     """
 
@@ -104,6 +106,7 @@ class Ladder:
         self._some_denied = False
         self.ceilings: dict[MarketId, Qty] = {}
         self.began_ns = 0
+        self.venue_time = VenueTime()
         self.loss_limit_cents: Cents | None = None
         self._curfew = settings.curfew
         self.stage = Stage.OPEN
@@ -443,12 +446,6 @@ def _with_fair(view: RungView, fair: Fair | None) -> RungView:
         view.fills,
         view.own,
     )
-
-
-def implied_view(seen: m.ImpliedValueSeen, now_ns: int) -> ImpliedView:
-    """An implied value as the strategy is told of it."""
-    age_s = max(0, now_ns - seen.ts_ns) / NS_PER_SECOND
-    return ImpliedView(seen.value_dollars, seen.confidence, age_s)
 
 
 def book_seen(shown: model.Orderbook) -> m.BookSeen | None:

@@ -8,7 +8,7 @@ Source: design, The bot, items 2-5; reliability, FEED_OK, rows 32, 38-48; silenc
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from bot.core import messages as m
 from bot.core.book import Book, shrunk
@@ -35,6 +35,8 @@ from venue.wire.money import BookSide, FeeRate, Price, Qty, canonical
 if TYPE_CHECKING:
     from bot.core.room import Ladder
 
+_Frame = TypeVar("_Frame", m.BookSeen, m.TradeSeen)
+
 _BID: Final = BookSide.BID
 _ASK: Final = BookSide.ASK
 _OPEN: Final = State.OPEN
@@ -42,9 +44,6 @@ _OPEN: Final = State.OPEN
 PARK_MIN_NS = 2 * NS_PER_SECOND
 _PAUSE_ALLOWED_NS = NS_PER_SECOND
 _UNSETTLED_MAX_NS = NS_PER_SECOND
-_STAMP_AHEAD_NS = NS_PER_SECOND
-"""A stamp of the venue's that is ahead of its clock by more, as far as that is known, is none."""
-
 _DENIED_NS = NS_PER_SECOND
 """What a limit denied is asked for again this late, at the latest."""
 
@@ -60,8 +59,8 @@ class Rung:
     something happened that may change `blocked`. weighed: the exposure of its event counts
     `counted` for it, and that is what is live; `held` is what it counts as held. `_others`: the
     book without our own, until the book or our orders change; `_mine`: our own size by price,
-    until our orders change. takes_any: its market takes every price. `_ahead_ns`: how far the
-    venue's clock is ahead of ours at least, by what has come.
+    until our orders change. takes_any: its market takes every price. `_stamp_ns`: what the newest
+    frame of its book was stamped.
     """
 
     def __init__(self, market: model.Market, ladder: "Ladder") -> None:
@@ -113,7 +112,7 @@ class Rung:
         self._mine: tuple[dict[Price, Qty], dict[Price, Qty]] | None = None
         self._settled_others: tuple[Levels, Levels] = ((), ())
         self._own_change_ns = 0
-        self._ahead_ns = 0
+        self._stamp_ns: int | None = None
         self._unsettled_ns: int | None = None
         self._depth_ns: int | None = None
         self._emptied_until_ns = 0
@@ -161,14 +160,33 @@ class Rung:
             self.suspect_since_ns = now_ns
         self.doubt()
 
+    def as_meant(self, seen: _Frame, now_ns: int) -> _Frame:
+        """A frame with the stamp that it can have. What a frame tells anew tells the time, too."""
+        if isinstance(seen, m.BookSeen):
+            is_new = self._stamp_ns not in (None, seen.ts_ns)
+            self._stamp_ns = seen.ts_ns
+        else:
+            is_new = not self.book.has_printed(seen.trade_id)
+        if is_new:
+            self.ladder.venue_time.told(seen.ts_ns, now_ns)
+        return self.book.meant(seen, self.ladder.venue_time, now_ns)
+
     def saw_book(
         self, seen: m.BookSeen, own: Sequence[OwnOrder], trust: TrustSettings, now_ns: int
     ) -> bool:
-        """Believe a book frame. Whether a level of ours shrank, so that we may have filled."""
+        """Believe a book frame. Whether a level of ours shrank, so that we may have filled.
+
+        One that cannot be of when it says may be of any time: nothing is sent on it unconfirmed.
+        """
+        meant = self.as_meant(seen, now_ns)
+        is_timed, seen = meant is seen, meant
         old_bids, old_asks = self.book.bids, self.book.asks
         if not self.book.replace(seen.bids, seen.asks, seen.ts_ns, now_ns):
             return False
-        self._confirmed(now_ns)
+        if is_timed:
+            self._confirmed(now_ns)
+        else:
+            self.suspect(now_ns)
         self._look_for_depth(trust, now_ns)
         if self.queues.saw_book(seen.bids, seen.asks, seen.ts_ns, own, now_ns):
             self.recent.own_changed()
@@ -207,8 +225,13 @@ class Rung:
             self.doubt()
 
     def read_book(self, seen: m.BookSeen, trust: TrustSettings, now_ns: int) -> None:
-        """Take over a book that no frame has shown; nothing is sent on it unconfirmed."""
-        if self.book.replace(seen.bids, seen.asks, seen.ts_ns, now_ns):
+        """Take over a book that no frame has shown; nothing is sent on it unconfirmed.
+
+        One that cannot be of when it says may be older than the one held, which stays, in doubt.
+        """
+        if self.ladder.venue_time.is_beyond(seen.ts_ns, now_ns):
+            self.suspect(now_ns)
+        elif self.book.replace(seen.bids, seen.asks, seen.ts_ns, now_ns):
             self.ladder.dirty = True
             self.news = True
             self._others = None
@@ -388,25 +411,9 @@ class Rung:
         self, shown: model.Order, venue_ns: int, own: Sequence[OwnOrder], now_ns: int
     ) -> None:
         """An answer to a write showed an order of ours as of this instant of the venue's."""
-        venue_ns = self._not_ahead(venue_ns, now_ns)
         self._own_change_ns = max(self._own_change_ns, venue_ns)
         self.news = True
         self.queues.wrote(shown, venue_ns, own, now_ns)
-
-    def _not_ahead(self, venue_ns: int, now_ns: int) -> int:
-        """A stamp of the venue's, or its time now by all we know where the stamp lies beyond.
-
-        Every book would be older than a stamp far ahead, and the view would lag for as long as that
-        stands. The clocks need not agree: how far theirs is ahead of ours is seen in what came.
-        """
-        book, ahead_ns = self.book, self._ahead_ns
-        if book.ts_ns is not None and book.confirmed_ns is not None:
-            ahead_ns = max(ahead_ns, book.ts_ns - book.confirmed_ns)
-        if book.last_print_ts_ns is not None and book.last_print_seen_ns is not None:
-            ahead_ns = max(ahead_ns, book.last_print_ts_ns - book.last_print_seen_ns)
-        self._ahead_ns = ahead_ns
-        latest_ns = now_ns + ahead_ns
-        return venue_ns if venue_ns <= latest_ns + _STAMP_AHEAD_NS else latest_ns
 
     # --- what is wanted ---------------------------------------------------------------------------
 

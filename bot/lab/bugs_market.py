@@ -1,6 +1,6 @@
 """Planted bugs of group D: books that are believed though nothing speaks for them any more.
 
-Source: reliability, Terms (FEED_OK), rows 39-51.
+Source: reliability, Terms (FEED_OK), rows 10, 39-51.
 """
 
 from collections.abc import Iterable
@@ -13,6 +13,7 @@ from bot.core.order import OwnOrder
 from bot.core.rung import Rung
 from bot.core.settings import TrustSettings
 from bot.core.strategy import Levels
+from bot.core.venuetime import VenueTime
 from bot.lab.bug import Bug
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.run import Patch
@@ -42,6 +43,10 @@ def _kept(self: Rung) -> None:
 def _older_too(self: Book, bids: Levels, asks: Levels, ts_ns: int, now_ns: int) -> bool:
     self._ts_ns = None
     return _replace(self, bids, asks, ts_ns, now_ns)
+
+
+def _never_beyond(self: VenueTime, stamp_ns: int, now_ns: int) -> bool:
+    return False
 
 
 def _at_any_age(self: Book, now_ns: int, max_age_ns: int) -> bool:
@@ -132,6 +137,14 @@ MARKET: Final = (
         ("B4",),
         (Patch(Book, "replace", _older_too),),
         likely=("frame_stale", "frame_delayed"),
+    ),
+    Bug(
+        "impossible-stamp-believed",
+        (10, 43),
+        "A stamp that the venue's clock cannot show yet is believed: all that comes is older.",
+        ("B2", "B4"),
+        (Patch(VenueTime, "is_beyond", _never_beyond),),
+        likely=("frame_ahead",),
     ),
     Bug(
         "late-feed-quoted",

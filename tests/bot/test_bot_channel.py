@@ -351,10 +351,11 @@ def test_a_book_captured_well_before_the_newest_print_confirms_nothing():
     thin = quoting()
     thin.run(1)
     thin.show(0)
-    before = thin.rung(0).confirmed_ns
-    thin.give(trade(thin, thin.now_ns + 2 * S))
+    captured_ns, before = thin.now_ns, thin.rung(0).confirmed_ns
+    thin.now_ns += 2 * S
+    thin.give(trade(thin, thin.now_ns))
     thin.trader.quoting.channel.book_read(
-        thin.markets[0].market_id, read(thin, thin.now_ns), thin.now_ns + 7
+        thin.markets[0].market_id, read(thin, captured_ns), thin.now_ns + 7
     )
     assert thin.rung(0).confirmed_ns == before
     assert thin.rung(0).is_suspect

@@ -11,6 +11,7 @@ from tests.bot.thin import Thin, market
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Price, Qty
+from venue.wire.names import ProjectId
 
 
 class Silent(Strategy):
@@ -81,11 +82,47 @@ def test_a_new_rung_with_an_absurd_strike_stops_its_event_and_raises_nothing(tex
     assert not ladder.is_understood
 
 
+# --- stamps that cannot be meant ------------------------------------------------------------------
+
+PROJECT = ProjectId("q")
+HOUR_NS = 3_600 * NS_PER_SECOND
+FAR_NS = instant.to_ns("9999-12-31T00:00:00Z")
+
+
 def after_stamp(world: Thin, stamp_ns: int) -> int:
     """The instant that a write of ours is taken to be of, when its answer bears this stamp."""
-    rung = world.rung(0)
-    rung.shown_own(made.shown(made.own()), stamp_ns, (), world.now_ns)
-    return rung._own_change_ns
+    order = made.own()
+    order.market_id = world.markets[0].market_id
+    shown = msgspec.structs.replace(made.shown(order), updated_at=instant.from_ns(stamp_ns))
+    world.trader.quoting.own_shown(shown, world.now_ns)
+    return world.rung(0)._own_change_ns
+
+
+def prints(world: Thin, stamp_ns: int, name: str, index: int = 0) -> m.TradeSeen:
+    """A print of one share at 50 cents."""
+    return m.TradeSeen(world.markets[index].market_id, stamp_ns, name, Price(50), Qty(1), True)
+
+
+def moves(
+    world: Thin, index: int, ahead_ns: int, times: int = 1, apart_ns: int = NS_PER_SECOND // 10
+) -> None:
+    """The book of a rung changes, so far apart, stamped so far ahead of our clock."""
+    for _ in range(times):
+        world.now_ns += apart_ns
+        world.mids[index] = 50 if world.mids[index] == 60 else 60
+        world.show(index, world.now_ns + ahead_ns)
+
+
+def timed(ahead_ns: int = 0) -> Thin:
+    """A trader that has learned how far the venue's clock is ahead of its own."""
+    world = thin()
+    moves(world, 0, ahead_ns, times=5)
+    return world
+
+
+def shows_what_it_was_shown(world: Thin, index: int = 0) -> bool:
+    """Whether the book that is held is the one that was shown last."""
+    return world.rung(index).book.bids[0][0] == world.mids[index] - 2
 
 
 def test_a_stamp_of_about_now_is_believed():
@@ -95,30 +132,148 @@ def test_a_stamp_of_about_now_is_believed():
 
 
 def test_a_stamp_far_in_the_future_is_of_now():
-    world = thin()
-    assert after_stamp(world, instant.to_ns("9999-12-31T00:00:00Z")) == world.now_ns
+    world = timed()
+    assert after_stamp(world, FAR_NS) == world.now_ns
 
 
 def test_after_a_stamp_far_in_the_future_the_next_book_is_seen_at_once():
-    world = thin()
-    after_stamp(world, instant.to_ns("9999-12-31T00:00:00Z"))
-    world.mids[0] = 60
+    world = timed()
+    after_stamp(world, FAR_NS)
+    world.mids[0] = 40
     world.now_ns += NS_PER_SECOND // 10
     world.show(0)
     bids, _ = world.rung(0).settled_others((), world.now_ns)
-    assert bids[0][0] == 58
+    assert bids[0][0] == 38
 
 
-@pytest.mark.parametrize("seen", ["book", "print"])
+@pytest.mark.parametrize("seen", ["book", "print", "answer"])
 def test_a_venue_whose_clock_is_ahead_is_believed_by_its_own_clock(seen):
     world = thin()
-    ahead_ns = 3_600 * NS_PER_SECOND
-    if seen == "book":
-        world.show(0, world.now_ns + ahead_ns)
-    else:
-        market_id = world.markets[0].market_id
-        price = Price(50)
-        world.give(m.TradeSeen(market_id, world.now_ns + ahead_ns, "t", price, Qty(1), True))
-    stamp_ns = world.now_ns + ahead_ns + NS_PER_SECOND // 2
+    for number in range(4):
+        if seen == "book":
+            moves(world, 0, HOUR_NS)
+        elif seen == "print":
+            world.give(prints(world, world.now_ns + HOUR_NS, f"t{number}"))
+        else:
+            after_stamp(world, world.now_ns + HOUR_NS)
+    stamp_ns = world.now_ns + HOUR_NS + NS_PER_SECOND // 2
     assert after_stamp(world, stamp_ns) == stamp_ns
-    assert after_stamp(world, 2 * stamp_ns) == stamp_ns
+    assert after_stamp(world, FAR_NS) == stamp_ns
+
+
+@pytest.mark.parametrize("ahead_ns", [20 * NS_PER_SECOND, HOUR_NS, FAR_NS - 1_800_000_100 * 10**9])
+@pytest.mark.parametrize("venue_ahead_ns", [-HOUR_NS, 0, HOUR_NS])
+def test_a_book_stamped_far_ahead_is_believed_and_bars_no_later_one(ahead_ns, venue_ahead_ns):
+    world = timed(venue_ahead_ns)
+    world.now_ns += NS_PER_SECOND
+    moves(world, 0, venue_ahead_ns - NS_PER_SECOND // 2)
+    moves(world, 0, venue_ahead_ns + ahead_ns)
+    assert shows_what_it_was_shown(world)
+    # On a line where it takes longer than to the earliest ones, right behind the wrong one.
+    moves(world, 0, venue_ahead_ns - NS_PER_SECOND // 4, apart_ns=NS_PER_SECOND // 1_000)
+    assert shows_what_it_was_shown(world)
+
+
+def test_a_book_that_comes_sooner_than_most_is_no_older_than_the_one_before():
+    world = timed()
+    moves(world, 0, 9 * NS_PER_SECOND // 10)
+    moves(world, 0, 12 * NS_PER_SECOND // 10)
+    assert shows_what_it_was_shown(world)
+
+
+def test_a_wrong_stamp_that_is_shown_again_and_again_is_no_clock():
+    world = timed()
+    wrong_ns = world.now_ns + HOUR_NS
+    for _ in range(20):
+        world.now_ns += NS_PER_SECOND
+        world.show(0, wrong_ns)
+        world.give(prints(world, wrong_ns, "again"))
+    assert world.trader.quoting.venue_time.ahead_ns < NS_PER_SECOND
+    moves(world, 0, 0)
+    assert shows_what_it_was_shown(world)
+
+
+def test_four_minutes_after_a_venue_clock_that_stood_wrong_the_books_go_on():
+    world = timed()
+    moves(world, 0, HOUR_NS, times=50)
+    assert world.trader.quoting.venue_time.ahead_ns == HOUR_NS
+    moves(world, 0, 0, times=124, apart_ns=2 * NS_PER_SECOND)
+    assert shows_what_it_was_shown(world)
+    moves(world, 0, 0)
+    assert shows_what_it_was_shown(world)
+
+
+def test_a_line_that_is_slow_for_minutes_does_not_make_what_is_right_look_wrong():
+    world = timed()
+    moves(world, 0, -20 * NS_PER_SECOND, times=70, apart_ns=2 * NS_PER_SECOND)
+    assert world.trader.quoting.venue_time.ahead_ns == 0
+    moves(world, 0, 0)
+    assert shows_what_it_was_shown(world)
+    assert world.rung(0).book.ts_ns == world.now_ns
+
+
+def test_wrong_stamps_that_do_not_agree_are_no_clock_however_many_they_are():
+    world = timed()
+    for number in range(50):
+        moves(world, 0, (number + 1) * HOUR_NS)
+        assert shows_what_it_was_shown(world)
+        moves(world, 0, 0)
+        assert shows_what_it_was_shown(world)
+    assert world.trader.quoting.venue_time.ahead_ns == 0
+
+
+def test_nothing_is_sent_on_a_book_of_which_nobody_knows_when_it_was():
+    world = timed()
+    moves(world, 0, HOUR_NS)
+    assert world.rung(0).is_suspect
+    moves(world, 0, 0)
+    assert not world.rung(0).is_suspect
+
+
+def test_a_print_stamped_far_ahead_leaves_the_rung_quoted_and_the_channel_in_time():
+    world = timed()
+    world.give(prints(world, world.now_ns + HOUR_NS, "wrong"))
+    for number in range(10):
+        moves(world, 0, 0)
+        world.give(prints(world, world.now_ns, f"right {number}"))
+        world.run(0.5)
+    assert world.rung(0).blocked == ""
+    assert not world.rung(0).is_suspect
+
+
+def test_what_came_with_a_wrong_stamp_before_the_time_was_known_bars_nothing_once_it_is():
+    world = thin()
+    world.give(prints(world, world.now_ns + HOUR_NS, "wrong"))
+    world.give(m.ImpliedValueSeen(PROJECT, world.now_ns + HOUR_NS, 1e11, 0.9))
+    world.show(0, world.now_ns + HOUR_NS)
+    moves(world, 0, 0, times=5)
+    world.give(msgspec.structs.replace(prints(world, world.now_ns, "right"), price=Price(44)))
+    world.give(m.ImpliedValueSeen(PROJECT, world.now_ns, 2e11, 0.9))
+    moves(world, 0, 0)
+    view = world.trader.quoting._implied.view(PROJECT, world.now_ns)
+    assert view is not None
+    assert view.value_dollars == 2e11
+    assert world.rung(0).book.last_price == 44
+    assert shows_what_it_was_shown(world)
+    assert not world.rung(0).is_suspect
+
+
+def test_an_implied_value_stamped_far_ahead_bars_no_later_one():
+    world = timed()
+    quoting = world.trader.quoting
+    for value, stamp_ns in ((1e11, world.now_ns + HOUR_NS), (2e11, world.now_ns)):
+        world.give(m.ImpliedValueSeen(PROJECT, stamp_ns, value, 0.9))
+        world.now_ns += NS_PER_SECOND
+    world.give(m.ImpliedValueSeen(PROJECT, world.now_ns, 3e11, 0.9))
+    view = quoting._implied.view(PROJECT, world.now_ns)
+    assert view is not None
+    assert view.value_dollars == 3e11
+
+
+def test_an_older_implied_value_changes_nothing():
+    world = thin()
+    for value, stamp_ns in ((1e11, world.now_ns), (2e11, world.now_ns - 1)):
+        world.give(m.ImpliedValueSeen(PROJECT, stamp_ns, value, 0.9))
+    view = world.trader.quoting._implied.view(PROJECT, world.now_ns + 7 * NS_PER_SECOND)
+    assert view is not None
+    assert (view.value_dollars, view.age_s) == (1e11, 7.0)

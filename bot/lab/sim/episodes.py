@@ -239,11 +239,13 @@ class Episodes:
 
     def _clock_step(self, for_ns: int, rng: random.Random) -> None:
         """The venue's clock jumps ahead; afterwards it is what it was, or, half the time, stays."""
-        exchange = self._world.exchange
-        step_ns = rng.choice((SECOND // 5, SECOND, HOUR))
-        exchange.clock_ns += step_ns
+        world = self._world
+        step_ns = rng.choice((SECOND // 5, SECOND, HOUR if world.channel.knows_time else SECOND))
+        world.exchange.clock_ns += step_ns
         if step_ns < HOUR:
             self._later(for_ns, lambda: self._step_back(step_ns))
+        else:
+            world.channel.stamps.jumped(world.now_ns + world.exchange.clock_ns, step_ns)
 
     def _step_back(self, step_ns: int) -> None:
         self._world.exchange.clock_ns -= step_ns

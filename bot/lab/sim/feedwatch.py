@@ -32,6 +32,8 @@ _STOOD_NS: Final = SECOND
 _OTHERS_MIN: Final = 2
 """Prices at which nothing of ours ever rested: then somebody else was there."""
 
+_JUMP_NS: Final = 1_800 * SECOND
+
 _PRINTS_NS: Final = 60 * SECOND
 
 
@@ -77,11 +79,21 @@ class _Shown:
 
 
 class FeedWatch:
-    """Follows the events of one life. Times are the bot's own but for `ts`, the venue's."""
+    """Follows the events of one life. Times are the bot's own but for `ts`: the venue's, as a clock
+    would have shown it that goes on evenly."""
 
-    def __init__(self, own_levels: Callable[[MarketId], Collection[int]]) -> None:
-        """own_levels: where orders of ours rest on a rung."""
+    def __init__(
+        self,
+        own_levels: Callable[[MarketId], Collection[int]],
+        right_ns: Callable[[int], int],
+        steady_ns: Callable[[int], int],
+    ) -> None:
+        """own_levels: where orders of ours rest on a rung. right_ns: what a stamp should have been;
+        steady_ns: by a clock that goes on evenly."""
         self._own_levels = own_levels
+        self._right_ns = right_ns
+        self._steady_ns = steady_ns
+        self._newest_ns = 0
         self._prints: deque[tuple[int, int]] = deque()  # when they came, and how long they took
         self._closed_ns = 0
         self._open = False
@@ -100,12 +112,14 @@ class FeedWatch:
             self._book(event, now_ns)
         elif isinstance(event, m.TradeSeen):
             self._heard_ns = now_ns
-            self._prints.append((now_ns, now_ns - event.ts_ns))
+            right_ns, ts_ns = self._right_ns(event.ts_ns), self._steady_ns(event.ts_ns)
+            self._newest_ns = max(self._newest_ns, right_ns)
+            self._prints.append((now_ns, now_ns - right_ns))
             while now_ns - self._prints[0][0] > _PRINTS_NS:
                 self._prints.popleft()
             rung = self._rung(event.market_id)
-            if rung.print_ns is None or event.ts_ns > rung.print_ns:
-                rung.print_ns = event.ts_ns
+            if rung.print_ns is None or ts_ns > rung.print_ns:
+                rung.print_ns = ts_ns
         elif isinstance(event, m.FeedHeard | m.SubscriptionAccepted):
             self._heard_ns = now_ns
         elif isinstance(event, m.FeedOpened):
@@ -164,10 +178,11 @@ class FeedWatch:
 
     def _book(self, seen: m.BookSeen, now_ns: int) -> None:
         self._heard_ns = now_ns
-        rung = self._rung(seen.market_id)
-        if rung.ts_ns is not None and seen.ts_ns < rung.ts_ns:
+        self._newest_ns = max(self._newest_ns, self._right_ns(seen.ts_ns))
+        rung, ts_ns = self._rung(seen.market_id), self._steady_ns(seen.ts_ns)
+        if rung.ts_ns is not None and ts_ns < rung.ts_ns:
             return
-        rung.ts_ns = seen.ts_ns
+        rung.ts_ns = ts_ns
         self._confirms(rung, now_ns)
         self._shows(seen.market_id, rung, (seen.bids, seen.asks), now_ns)
         rung.crossed = bool(seen.bids and seen.asks and seen.bids[0][0] >= seen.asks[0][0])
@@ -182,7 +197,13 @@ class FeedWatch:
         rung = self._rung(request.market_id)
         bids = tuple((level.price, level.size) for level in shown.bids)
         asks = tuple((level.price, level.size) for level in shown.asks)
-        as_of_ns = instant.to_ns(shown.as_of)
+        as_of_ns = self._steady_ns(instant.to_ns(shown.as_of))
+        jumped = 0 < self._newest_ns < instant.to_ns(shown.as_of) - _JUMP_NS
+        if jumped and rung.ts_ns is not None:
+            # The venue's clock has jumped, and no frame has shown it: for all the bot can know it
+            # was captured at any time.
+            rung.doubt(now_ns)
+            return
         if (bids, asks) == rung.book and rung.ts_ns is not None:
             self._confirms(rung, now_ns)
             rung.print_ns = None

@@ -64,6 +64,7 @@ FRAME_FAULTS: Final = (
     "frame_unknown",  # a type of a later version
     "frame_crossed",
     "frame_stale",  # an older book of the rung once more
+    "frame_ahead",  # stamped up to a day ahead
 )
 EPISODES: Final = (
     "feed_stall",

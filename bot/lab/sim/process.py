@@ -20,6 +20,7 @@ from bot.lab.sim.feedwatch import FeedWatch
 from bot.lab.sim.manners import Manners
 from bot.lab.sim.odds import MS
 from bot.lab.sim.seen import Seen
+from bot.lab.sim.stamps import Stamps
 from bot.lab.sim.traffic import Traffic
 from venue.wire.names import ClientOrderId, MarketId
 from venue.wire.requests import TimeInForce
@@ -59,8 +60,8 @@ class HostClock:
 class Process:
     """A trader with its log; it is dead after a crash, and over once finished.
 
-    durable: entries of the log that are on the disk. digest: of every effect so far. uncount: what
-    to do so that a replay counts nothing anew.
+    stamps: what the venue's should have been. durable: entries of the log that are on the disk.
+    digest: of every effect so far. uncount: what to do so that a replay counts nothing anew.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Process:
         seen: Seen,
         clock: HostClock,
         now_ns: int,
+        stamps: Stamps,
         *,
         keeps_effects: bool = False,
     ) -> None:
@@ -97,7 +99,7 @@ class Process:
         self._auditor = auditor
         self._seen = seen
         self.traffic = Traffic(settings, seen, clock.read(now_ns))
-        self.feed = FeedWatch(auditor.own_levels)
+        self.feed = FeedWatch(auditor.own_levels, stamps.right_ns, stamps.steady_ns)
         self._lookalikes: dict[ClientOrderId, m.Create] = {}
         self._manners = Manners(settings, seen, auditor.truth.foreign)
         self._stale_ns: dict[MarketId, int] = {}

@@ -150,7 +150,14 @@ class World:
             return Moody(make_strategy(odds), self.moods, START_NS, skew_ns, counted)
 
         process = Process(
-            settings, make, self.auditor, self.seen, clock, self.now_ns, keeps_effects=self._replays
+            settings,
+            make,
+            self.auditor,
+            self.seen,
+            clock,
+            self.now_ns,
+            self.channel.stamps,
+            keeps_effects=self._replays,
         )
         process.is_successor = bool(self.lives)
         process.uncount = lambda: seen.__setitem__(0, Seen())
