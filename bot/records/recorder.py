@@ -56,6 +56,9 @@ _CATCH_UP_S: Final = 0.1
 _DAY_OVER_NS: Final = 60 * NS_PER_SECOND
 """So long after midnight a day is taken for told."""
 
+_TRIES_A_DAY: Final = 3
+"""Each may take ten minutes, in which nothing is kept."""
+
 
 class Hand(threading.Thread):
     """One thread that does one thing after another. Being a daemon, it keeps no process alive."""
@@ -97,10 +100,11 @@ class Hand(threading.Thread):
 
 
 class _Over(msgspec.Struct, frozen=True):
-    """A day of an account that is over."""
+    """A day of an account that is over. number: of the one after it, counted from 1970."""
 
     account: int
     day: datetime.date
+    number: int
 
 
 class Progress(msgspec.Struct):
@@ -158,6 +162,7 @@ class Recorder:
         self._drawn_ns = 0
         self._pruned_day = -1
         self._told_day = -1
+        self._tries = 0
         self._wait_s = look_s
         self._log = structlog.stdlib.get_logger("bot")
         self.progress = Progress()
@@ -212,7 +217,7 @@ class Recorder:
             self._draw()
             over = await self._worked()
             if over is not None and self._teller is not None:
-                self._told(await self._teller.line(over.account, over.day), self._now_ns())
+                await self._tell(over, self._teller)
         except ShellFault as found:
             fault = str(found)
         except Exception as found:  # noqa: BLE001 - the task's boundary: trading goes on without it
@@ -233,6 +238,18 @@ class Recorder:
             far = progress.behind_bytes > _FAR_BEHIND_BYTES
             self._wait_s = _CATCH_UP_S if far else self._look_s
         progress.fault = fault
+
+    async def _tell(self, over: "_Over", teller: Teller) -> None:
+        """Tell of a day. One that cannot be stated is tried again, a few times."""
+        self._tries += 1
+        if self._tries == _TRIES_A_DAY:
+            self._done_with(over)
+        line = await teller.line(over.account, over.day)
+        self._done_with(over)
+        self._told(line, self._now_ns())
+
+    def _done_with(self, over: "_Over") -> None:
+        self._told_day, self._tries = over.number, 0
 
     async def _worked(self) -> "_Over | None":
         """One look in the thread: the day that is to be told of, if there is one.
@@ -312,13 +329,15 @@ class Recorder:
         return self._day_over(follower.account)
 
     def _day_over(self, account: int | None) -> "_Over | None":
-        """Yesterday, once its last fills have been read."""
+        """Yesterday, once its last fills have been read, until it was told of."""
         day = (self._now_ns() - _DAY_OVER_NS) // DAY_NS
         if day == self._told_day:
             return None
-        self._told_day = day
+        if account is None:
+            self._told_day = day
+            return None
         date = datetime.datetime.fromtimestamp((day - 1) * 86_400, datetime.UTC).date()
-        return None if account is None else _Over(account, date)
+        return _Over(account, date, day)
 
     def _opened(self) -> tuple[Store, Follower]:
         if self._store is None:

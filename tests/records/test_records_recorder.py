@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import datetime
 import threading
 import time
 
@@ -203,6 +204,42 @@ async def test_the_day_that_is_over_is_told_once(tmp_path):
     assert len(told) == 1
     assert told[0].startswith("2026-11-20: profit ")
     assert "1 fills" in told[0]
+
+
+class Stumbling:
+    """Fails to state a day so many times."""
+
+    def __init__(self, fails: int) -> None:
+        self.fails = fails
+        self.asked = 0
+
+    async def line(self, account: int, day: datetime.date) -> str:
+        self.asked += 1
+        if self.asked <= self.fails:
+            raise StoreFault("no memory")
+        return f"{day.isoformat()}: told"
+
+    async def end(self) -> None:
+        """Nothing is under way."""
+
+
+@pytest.mark.parametrize(("fails", "asked"), [(0, 1), (1, 2), (2, 3), (3, 3), (9, 3)])
+async def test_a_day_that_cannot_be_stated_is_tried_again_and_given_up_after_three(
+    tmp_path, fails, asked
+):
+    told: list[str] = []
+    site = Site(tmp_path, told=lambda text, _: told.append(text))
+    site.recorder._teller = stumbling = Stumbling(fails)
+    site.traded(1)
+    await site.recorder._once()
+    site.now_ns = NIGHT_NS + 86_400 * NS_PER_SECOND + 61 * NS_PER_SECOND
+    faults = 0
+    for _ in range(6):
+        await site.recorder._once()
+        faults += bool(site.recorder.progress.fault)
+    assert stumbling.asked == asked
+    assert told == (["2026-11-20: told"] if fails < 3 else [])
+    assert faults == min(fails, 3)
 
 
 async def test_what_is_too_old_is_forgotten_as_days_go_by(tmp_path):
