@@ -88,6 +88,47 @@ def test_tables_and_page_show_every_entry_and_the_document_keeps_the_rest(
     assert "<script" not in shown
 
 
+WORLDS = (SMALL, *(World(steps=24, rungs=3, fees=fees) for fees in (2, 4)))
+
+
+@pytest.fixture(scope="module")
+def lived_widely(lives: tuple[Results, Path]) -> Results:
+    results = lives[0]
+    for _ in results.live_through(results.missing(tasks_of(PAIR, WORLDS, range(1, 5))), 1):
+        pass
+    return results
+
+
+def test_over_all_worlds_the_gain_is_the_mean_of_theirs(lived_widely: Results) -> None:
+    found = compare(lived_widely, PAIR, WORLDS, range(1, 5), None, "code")
+    assert [each.rival for each in found.overall] == ["wide", "do_nothing"]
+    for each in found.overall:
+        gains = [claim.gain for claim in found.claims if claim.rival == each.rival]
+        assert len(gains) == 3
+        assert each.gain.value == pytest.approx(sum(gain.value for gain in gains) / 3)
+        assert each.gain.low <= each.gain.high
+        assert each.above == sum(gain.low > 0 for gain in gains)
+        assert each.below == sum(gain.high < 0 for gain in gains)
+
+
+def test_worlds_that_are_the_same_say_no_more_than_one(lived_widely: Results) -> None:
+    found = compare(lived_widely, PAIR, (SMALL,) * 3, range(1, 5), None, "code")
+    for each in found.overall:
+        alone = next(claim.gain for claim in found.claims if claim.rival == each.rival)
+        assert (each.gain.value, each.gain.low, each.gain.high) == pytest.approx(
+            (alone.value, alone.low, alone.high)
+        )
+
+
+def test_many_worlds_are_told_of_at_a_glance_and_two_are_not(lived_widely: Results) -> None:
+    text = tables.markdown(compare(lived_widely, PAIR, WORLDS, range(1, 5), None, "code"))
+    assert "| world | wide | do_nothing |" in text
+    assert "| mean of the worlds | " in text
+    assert "| worlds above, around, below zero | " in text
+    few = compare(lived_widely, PAIR, WORLDS[:2], range(1, 5), None, "code")
+    assert "mean of the worlds" not in tables.markdown(few)
+
+
 def test_the_holdout_is_refused_without_its_flag() -> None:
     for text in ("9001-9002", "9500", "1-99999"):
         with pytest.raises(SeedFault, match="--holdout"):

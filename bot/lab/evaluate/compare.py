@@ -135,6 +135,17 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
         return self.gain.high < 0
 
 
+class Overall(msgspec.Struct, frozen=True, kw_only=True):
+    """The champion against another in all worlds. gain: as in `Claim`, on average of the worlds,
+    the same seeds resampled in each of them. above, below: worlds in which the whole interval lies
+    above zero, or below."""
+
+    rival: str
+    gain: Interval
+    above: int
+    below: int
+
+
 class BudgetLine(msgspec.Struct, frozen=True, kw_only=True):
     """What a hard budget does to one setting in a world. Dollars; shares of what there was. Edges
     are means, quantiles are of profits."""
@@ -162,6 +173,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     entries: list[str]
     lines: list[Line]
     claims: list[Claim]
+    overall: list[Overall]
     budgets: list[BudgetLine]
     variants: int
 
@@ -225,14 +237,14 @@ def compare(
     }
     champion, names = entries[0].name, [entry.name for entry in entries]
     places = stats.resamples(len(seeds))
-    raw = [
+    made = [
         _claim(cells[champion, world.name], cells[name, world.name], places)
         for world in worlds
         for name in names[1:]
         if cells[name, world.name].entry.budget_cents is None
     ]
-    corrected = stats.holm({(c.world, c.rival): c.gain.p for c in raw})
-    claims = [msgspec.structs.replace(c, p=corrected[c.world, c.rival]) for c in raw]
+    corrected = stats.holm({(c.world, c.rival): c.gain.p for c, _ in made})
+    claims = [msgspec.structs.replace(c, p=corrected[c.world, c.rival]) for c, _ in made]
     return Comparison(
         champion=champion,
         code=code,
@@ -242,6 +254,7 @@ def compare(
         entries=names,
         lines=[_line(cell) for cell in cells.values()],
         claims=claims,
+        overall=_overall(made),
         budgets=_budgets(cells, entries, places),
         variants=sum(len(entry.settings()) for entry in entries),
     )
@@ -251,15 +264,36 @@ def _span(seeds: range) -> str:
     return f"{seeds.start}-{seeds.stop - 1}"
 
 
-def _claim(champion: _Cell, rival: _Cell, places: stats.Ints) -> Claim:
+def _overall(made: Sequence[tuple[Claim, Floats]]) -> list[Overall]:
+    """Each rival's claims, with what every resample makes of them, as one."""
+    by_rival: dict[str, list[tuple[Claim, Floats]]] = {}
+    for each in made:
+        by_rival.setdefault(each[0].rival, []).append(each)
+    return [
+        Overall(
+            rival=rival,
+            gain=stats.interval(
+                float(np.mean([claim.gain.value for claim, _ in each])),
+                np.mean([drawn for _, drawn in each], axis=0),
+            ),
+            above=sum(claim.holds for claim, _ in each),
+            below=sum(claim.is_worse for claim, _ in each),
+        )
+        for rival, each in by_rival.items()
+    ]
+
+
+def _claim(champion: _Cell, rival: _Cell, places: stats.Ints) -> tuple[Claim, Floats]:
+    """The champion against another, and what each row of places makes of the gain."""
     sd, other_sd = (float(cell.best.sds()[0]) for cell in (champion, rival))
     scaled = rival.best.edges[0] * (sd / other_sd if other_sd > 0 else 1.0)
     wins, losses = stats.signs(champion.best.edges[0], scaled)
     sds = [each for each in champion.sample.sds().tolist() if each > 0] or [0.0]
     pair = champion.sample, rival.sample
     profits = [Sample.of_profits(each.nets) for each in pair]
-    gain = stats.difference_at_equal_sd(*pair, sds, places)
-    return Claim(
+    value, drawn = stats.drawn_difference(*pair, sds, places)
+    gain = stats.interval(value, drawn)
+    claim = Claim(
         world=champion.world.name,
         rival=rival.entry.name,
         sds=sds,
@@ -272,6 +306,7 @@ def _claim(champion: _Cell, rival: _Cell, places: stats.Ints) -> Claim:
         wins=wins,
         losses=losses,
     )
+    return claim, drawn
 
 
 def _sd(values: Floats) -> float:

@@ -151,7 +151,14 @@ def _best_by_sd(sds: Sequence[float], means: Sequence[float]) -> dict[float, flo
 def difference_at_equal_sd(
     first: Sample, second: Sample, sds: Sequence[float], places: Ints
 ) -> Interval:
-    """What the first frontier gains over the second at a standard deviation, on average of `sds`.
+    """What the first frontier gains over the second at equal risk, on average of `sds`."""
+    return interval(*drawn_difference(first, second, sds, places))
+
+
+def drawn_difference(
+    first: Sample, second: Sample, sds: Sequence[float], places: Ints
+) -> tuple[float, Floats]:
+    """As `difference_at_equal_sd`: the estimate, and what each row of places makes it.
 
     Both frontiers are drawn anew from every resample, so their own sds are as uncertain as they
     are.
@@ -162,7 +169,7 @@ def difference_at_equal_sd(
 
     pairs = zip(_drawn(first, places), _drawn(second, places), strict=True)
     drawn = np.array([gain(one, other) for one, other in pairs])
-    return interval(gain(_points(first), _points(second)), drawn)
+    return gain(_points(first), _points(second)), drawn
 
 
 def _points(sample: Sample) -> _Points:

@@ -14,9 +14,16 @@ BEGIN: Final = "<!-- evaluation: begin -->"
 END: Final = "<!-- evaluation: end -->"
 
 
+_MANY_WORLDS: Final = 3
+"""So many are told of at a glance, too."""
+
+
 def markdown(found: Comparison) -> str:
     """Every table, one world after another."""
-    parts = [_head(found), _claims(found)]
+    parts = [_head(found)]
+    if len(found.worlds) >= _MANY_WORLDS:
+        parts.append(_glance(found))
+    parts.append(_claims(found))
     if found.budgets:
         parts.append(_budgets(found))
     parts += [_world(found, world) for world in found.worlds]
@@ -65,6 +72,30 @@ def _head(found: Comparison) -> str:
         f"Seeds {found.seeds}, {tuned}; {len(found.entries)} entries, {found.variants} settings, "
         f"{len(found.worlds)} worlds, {len(found.claims)} claims; code {found.code}."
     )
+
+
+def _glance(found: Comparison) -> str:
+    """A row for each world, a column for each rival, and what they come to together."""
+    by_rival: dict[str, dict[str, Claim]] = {}
+    for claim in found.claims:
+        by_rival.setdefault(claim.rival, {})[claim.world] = claim
+    rows = [
+        f"### What `{found.champion}` gains at equal sd, $ a life [95 %]",
+        "",
+        _row(["world", *by_rival]),
+        _row(["---"] * (1 + len(by_rival))),
+    ]
+    for world in found.worlds:
+        gains = [_interval(claims[world].gain, 1) for claims in by_rival.values()]
+        rows.append(_row([world, *gains]))
+    worlds = len(found.worlds)
+    means = [_interval(each.gain, 1) for each in found.overall]
+    counts = [
+        f"{each.above}, {worlds - each.above - each.below}, {each.below}" for each in found.overall
+    ]
+    rows.append(_row(["mean of the worlds", *means]))
+    rows.append(_row(["worlds above, around, below zero", *counts]))
+    return "\n".join(rows)
 
 
 def _claims(found: Comparison) -> str:
