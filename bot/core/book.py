@@ -141,6 +141,16 @@ class Book:
                 self._last_print_ts_ns = meant_ns
         return seen if meant_ns == seen.ts_ns else msgspec.structs.replace(seen, ts_ns=meant_ns)
 
+    @property
+    def ahead_ns(self) -> int:
+        """How far the venue's clock is ahead of ours at least, by what came last; 0 or more."""
+        ahead_ns = 0
+        if self._ts_ns is not None and self._confirmed_ns is not None:
+            ahead_ns = max(ahead_ns, self._ts_ns - self._confirmed_ns)
+        if self._last_print_ts_ns is not None and self._last_print_seen_ns is not None:
+            ahead_ns = max(ahead_ns, self._last_print_ts_ns - self._last_print_seen_ns)
+        return ahead_ns
+
     def has_printed(self, trade_id: str) -> bool:
         """Whether a print was taken in before."""
         return trade_id in self._trade_ids

@@ -206,7 +206,7 @@ class Quoting:
                 self._out.note("warning", "instant_unreadable", order_id=shown.order_id)
                 return
             self.venue_time.told(at_ns, now_ns)
-            at_ns = self.venue_time.by_now(at_ns, now_ns)
+            at_ns = self.venue_time.by_now(at_ns, now_ns, rung.book.ahead_ns)
             rung.shown_own(shown, at_ns, self._desk.live(shown.market_id), now_ns)
 
     def fills_booked(self, market_id: MarketId) -> None:

@@ -180,6 +180,8 @@ class Rung:
         """
         meant = self.as_meant(seen, now_ns)
         is_timed, seen = meant is seen, meant
+        if self.ladder.venue_time.is_beyond(self._own_change_ns, now_ns):
+            self._own_change_ns = 0
         old_bids, old_asks = self.book.bids, self.book.asks
         if not self.book.replace(seen.bids, seen.asks, seen.ts_ns, now_ns):
             return False

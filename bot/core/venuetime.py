@@ -76,11 +76,13 @@ class VenueTime:
         """Whether the venue's clock cannot show this instant yet."""
         return self.ahead_ns is not None and stamp_ns > now_ns + self.ahead_ns + _BEYOND_NS
 
-    def by_now(self, stamp_ns: int, now_ns: int) -> int:
-        """The stamp of what happened; where it is beyond, the venue's time now."""
-        if self.ahead_ns is None or not self.is_beyond(stamp_ns, now_ns):
+    def by_now(self, stamp_ns: int, now_ns: int, else_ahead_ns: int | None = None) -> int:
+        """The stamp of what happened; where it is beyond, the venue's time now. else_ahead_ns: what
+        is taken for `ahead_ns` while that is None."""
+        ahead_ns = else_ahead_ns if self.ahead_ns is None else self.ahead_ns
+        if ahead_ns is None or stamp_ns <= now_ns + ahead_ns + _BEYOND_NS:
             return stamp_ns
-        return now_ns + self.ahead_ns
+        return now_ns + ahead_ns
 
     def in_turn(self, stamp_ns: int, held_ns: int | None, now_ns: int) -> int:
         """The stamp of what takes the place of something else; where it is beyond, that of what is

@@ -131,19 +131,33 @@ def test_a_stamp_of_about_now_is_believed():
     assert after_stamp(world, stamp_ns) == stamp_ns
 
 
-def test_a_stamp_far_in_the_future_is_of_now():
-    world = timed()
+@pytest.mark.parametrize("of", [thin, timed], ids=["first", "later"])
+def test_a_stamp_far_in_the_future_is_of_now(of):
+    world = of()
     assert after_stamp(world, FAR_NS) == world.now_ns
 
 
-def test_after_a_stamp_far_in_the_future_the_next_book_is_seen_at_once():
-    world = timed()
+@pytest.mark.parametrize("of", [thin, timed], ids=["first", "later"])
+def test_after_a_stamp_far_in_the_future_the_next_book_is_seen_at_once(of):
+    world = of()
     after_stamp(world, FAR_NS)
     world.mids[0] = 40
     world.now_ns += NS_PER_SECOND // 10
     world.show(0)
     bids, _ = world.rung(0).settled_others((), world.now_ns)
     assert bids[0][0] == 38
+
+
+@pytest.mark.parametrize("seen", ["book", "print"])
+def test_a_book_or_a_print_alone_tells_how_far_the_venues_clock_is_ahead(seen):
+    world = thin()
+    if seen == "book":
+        world.show(0, world.now_ns + HOUR_NS)
+    else:
+        world.give(prints(world, world.now_ns + HOUR_NS, "t"))
+    stamp_ns = world.now_ns + HOUR_NS + NS_PER_SECOND // 2
+    assert after_stamp(world, stamp_ns) == stamp_ns
+    assert after_stamp(world, FAR_NS) == stamp_ns
 
 
 @pytest.mark.parametrize("seen", ["book", "print", "answer"])
@@ -239,6 +253,18 @@ def test_a_print_stamped_far_ahead_leaves_the_rung_quoted_and_the_channel_in_tim
         world.run(0.5)
     assert world.rung(0).blocked == ""
     assert not world.rung(0).is_suspect
+
+
+def test_a_write_stamped_wrong_before_the_time_was_known_holds_no_view_back_once_it_is():
+    world = thin()
+    world.show(0, world.now_ns + 2 * HOUR_NS)
+    after_stamp(world, world.now_ns + 2 * HOUR_NS)
+    moves(world, 0, 0, times=5)
+    world.mids[0] = 44
+    world.now_ns += NS_PER_SECOND // 10
+    world.show(0)
+    bids, _ = world.rung(0).settled_others((), world.now_ns)
+    assert bids[0][0] == 42
 
 
 def test_what_came_with_a_wrong_stamp_before_the_time_was_known_bars_nothing_once_it_is():

@@ -198,10 +198,12 @@ class FeedWatch:
         bids = tuple((level.price, level.size) for level in shown.bids)
         asks = tuple((level.price, level.size) for level in shown.asks)
         as_of_ns = self._steady_ns(instant.to_ns(shown.as_of))
-        jumped = 0 < self._newest_ns < instant.to_ns(shown.as_of) - _JUMP_NS
-        if jumped and rung.ts_ns is not None:
+        if 0 < self._newest_ns < instant.to_ns(shown.as_of) - _JUMP_NS:
             # The venue's clock has jumped, and no frame has shown it: for all the bot can know it
-            # was captured at any time.
+            # was captured at any time, and any frame is newer.
+            if rung.ts_ns is None:
+                rung.ts_ns = 0
+                self._shows(request.market_id, rung, (bids, asks), now_ns)
             rung.doubt(now_ns)
             return
         if (bids, asks) == rung.book and rung.ts_ns is not None:
