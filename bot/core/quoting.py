@@ -336,7 +336,7 @@ class Quoting:
         self.worst_case_cents = self._series_loss_cents()
         self.worst_case_max_cents = max(self.worst_case_max_cents, self.worst_case_cents)
 
-    def _loss_limit(self, ladder: Ladder) -> Cents:
+    def loss_limit_cents(self, ladder: Ladder) -> Cents:
         """What this event may lose: its own limit, and what series and account have left beside
         others."""
         others = series_loss_cents(
@@ -349,7 +349,7 @@ class Quoting:
         resting = sum(
             self.exposure(other).resting_cents for other in self.ladders if other is not ladder
         )
-        return bounds_of(self._limits, self._loss_limit(ladder), Cents(resting))
+        return bounds_of(self._limits, self.loss_limit_cents(ladder), Cents(resting))
 
     def admits_create(self, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
         """Shares of a wanted order that every limit admits now; 0 when none."""
@@ -427,7 +427,7 @@ class Quoting:
         ladder.may_quote = may_quote
         ladder.decided_ns = now_ns
         self._out.decisions += 1
-        loss_cents = ladder.loss_limit_cents = self._loss_limit(ladder)
+        loss_cents = ladder.loss_limit_cents = self.loss_limit_cents(ladder)
         view = ladder.view(
             self._implied.view(ladder.event.project_id, now_ns),
             self._desk,

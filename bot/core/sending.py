@@ -210,7 +210,7 @@ class Sending:
                 # It may not move, but it must not be picked off where it stands (row 38).
                 return self._cancel(rung, own, "beyond the fair price, and too many writes", now_ns)
             self._out.holds_back("pace")
-            return _denied(rung, wish)
+            return self._denied(rung, wish)
         # A smaller size too: fills may come first, and then the amend sets the remainder (S13).
         if not self._quoting.admits_amend(own, amend):
             self._out.holds_back("exposure")
@@ -260,7 +260,7 @@ class Sending:
             if qty < (wish.qty if wish.time_in_force is TimeInForce.FOK else 1):
                 return False
         elif qty < 1:
-            return _denied(rung, wish)
+            return self._denied(rung, wish)
         self._orders_made += 1
         order = _order(rung, wish, qty, f"{self.nonce}-{self._orders_made}")
         request = m.Create(order, codec.encode_new_order(order), False)
@@ -331,6 +331,16 @@ class Sending:
         refused = self._desk.was_refused(_order(rung, wish, qty, ""))
         return REFUSED_BEFORE if refused else ""
 
+    def _denied(self, rung: Rung, wish: Wish) -> bool:
+        """A wish is held back by a limit. Where other events have taken since what this one was
+        decided by, it is decided anew: else it would wish for the same until something moves."""
+        rung.denied(wish)
+        decided_cents = rung.ladder.loss_limit_cents
+        if decided_cents is not None:
+            shrunk = self._quoting.loss_limit_cents(rung.ladder) < decided_cents
+            rung.ladder.dirty |= shrunk
+        return False
+
 
 def _order(rung: Rung, wish: WantCreate, qty: int, name: str) -> QtyOrder:
     """The order that a create of this wish makes."""
@@ -343,12 +353,6 @@ def _order(rung: Rung, wish: WantCreate, qty: int, name: str) -> QtyOrder:
         wish.time_in_force,
         ClientOrderId(name),
     )
-
-
-def _denied(rung: Rung, wish: Wish) -> bool:
-    """Tell a rung that a wish of its own is held back by a limit."""
-    rung.denied(wish)
-    return False
 
 
 def _is_beyond_fair(own: OwnOrder, rung: Rung) -> bool:

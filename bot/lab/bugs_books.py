@@ -301,7 +301,7 @@ LIMITS: Final = (
         (78,),
         "The series has no limit of its own beside those of its events.",
         ("B3",),
-        (Patch(Quoting, "_loss_limit", _one_event),),
+        (Patch(Quoting, "loss_limit_cents", _one_event),),
     ),
     Bug(
         "nonsense-passes",

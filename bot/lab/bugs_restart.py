@@ -183,7 +183,7 @@ def _fat(self: Quoting, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
     exposure = self.exposure(rung.ladder)
     candidate = rung.live(wish, wish.qty)
     fits = min(
-        exposure.room(candidate, self._loss_limit(rung.ladder)),
+        exposure.room(candidate, self.loss_limit_cents(rung.ladder)),
         exposure.position_room(candidate, self._settings.risk.rung_position_qty),
     )
     return Qty(max(0, fits))

@@ -21,6 +21,7 @@ REGRESSIONS = (
     Regression(1104, "swarm", "the breaker drawn trips when all orders are placed anew"),
     Regression(1343, "swarm", "a left order stood where its last amend had put it"),
     Regression(1498, "swarm", "orders that kept their place a tick bolder left a side no room"),
+    Regression(1648, "swarm", "an event wished for room that another had taken in the meantime"),
     Regression(2039, "swarm", "foreign orders that were gone stood as found to the end of the run"),
     Regression(2149, "swarm", "a refused create was sent again before any list could rule it out"),
     Regression(2506, "swarm", "the first book was older than a print, and was quoted on"),
