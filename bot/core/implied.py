@@ -29,9 +29,11 @@ class ImpliedValues:
     def saw(self, seen: m.ImpliedValueSeen, now_ns: int) -> bool:
         """Take one in. False, and nothing changed, when it is older than the one held."""
         held = self._newest.get(seen.project_id)
+        if held is not None and self._venue_time.is_beyond(held.ts_ns, now_ns):
+            held = None
         held_ns = None if held is None else held.ts_ns
         stamp_ns = self._venue_time.in_turn(seen.ts_ns, held_ns, now_ns)
-        if held_ns is not None and stamp_ns < held_ns <= self._venue_time.by_now(held_ns, now_ns):
+        if held_ns is not None and stamp_ns < held_ns:
             return False
         if stamp_ns != seen.ts_ns:
             seen = msgspec.structs.replace(seen, ts_ns=stamp_ns)
