@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.commands.common import EXIT_CONFIGURATION, fail
+from bot.commands.progress import progress
 
 if TYPE_CHECKING:
     from bot.lab.at_touch import TouchScore
@@ -50,14 +51,15 @@ def calibrate(
     from bot.lab.calibrate import calibrate as calibrated
 
     try:
-        if holds_books(tape):
-            touched = at_touch(tape)
-            text = _touch_text(touched)
-            plain: object = touched
-        else:
-            found = calibrated(tape, every, with_index=index)
-            text = _text(found)
-            plain = found
+        with progress("records") as meter:
+            if holds_books(tape):
+                touched = at_touch(tape, told=meter.told)
+                text = _touch_text(touched)
+                plain: object = touched
+            else:
+                found = calibrated(tape, every, with_index=index, told=meter.told)
+                text = _text(found)
+                plain = found
     except (TapeFault, ValueError, OSError, msgspec.MsgspecError) as fault:
         fail(EXIT_CONFIGURATION, str(fault))
     typer.echo(msgspec.json.encode(plain).decode() if json_line else text)

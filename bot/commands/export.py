@@ -9,6 +9,7 @@ from typing import Annotated, Final
 import typer
 
 from bot.commands.common import EXIT_CONFIGURATION, EXIT_VENUE, fail, faults_told
+from bot.commands.progress import progress
 
 _EXAMPLE: Final = "Example: bot export state/demo --parquet tables"
 
@@ -52,7 +53,8 @@ def export(
     with faults_told():
         paths = lab.segments_meant(journal)
         try:
-            found = lab.export(paths, folders)
+            with progress("entries") as meter:
+                found = lab.export(paths, folders, meter.told)
         except LibraryFault as fault:
             fail(EXIT_CONFIGURATION, str(fault))
         except OSError as fault:

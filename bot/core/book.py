@@ -89,16 +89,6 @@ class Book:
         """The price of the newest print, by the venue's time; it outlives `forget`."""
         return self._last_price
 
-    @property
-    def last_print_ts_ns(self) -> int | None:
-        """The venue's time of the newest print."""
-        return self._last_print_ts_ns
-
-    @property
-    def last_print_seen_ns(self) -> int | None:
-        """Our time when the newest print arrived."""
-        return self._last_print_seen_ns
-
     def replace(self, bids: Levels, asks: Levels, ts_ns: int, now_ns: int) -> bool:
         """Take in a whole book. False, and nothing changed, when it is older than the one held.
 

@@ -23,6 +23,7 @@ from bot.core.messages import TradeSeen
 from bot.core.report import Against, MarkoutReport
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Levels, Quote
+from bot.lab.counted import Counted, Told, untold
 from venue.crowd.tape import BookRecord, Tape, TradeRecord, decode_record, read_tape
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Outcome, Price, Qty, complement
@@ -45,15 +46,19 @@ class TouchScore(msgspec.Struct, frozen=True):
     markouts: tuple[MarkoutReport, ...]
 
 
-def at_touch(folder: Path, records_max: int | None = None) -> tuple[TouchScore, ...]:
-    """Score a tape of whole books, one row per bound. records_max: the first so many of it.
+def at_touch(
+    folder: Path, records_max: int | None = None, *, told: Told = untold
+) -> tuple[TouchScore, ...]:
+    """Score a tape of whole books, one row per bound. records_max: the first so many of it. told:
+    of records; each is played once by every bound.
 
     Raises TapeFault for a tape that cannot be read, ValueError when it holds no whole books.
     """
     tape = read_tape(folder)
     if not any(isinstance(decode_record(line), BookRecord) for line in tape.lines[:100]):
         raise ValueError(f"{tape.name}: no whole books were recorded")
-    return tuple(_Run(tape, bound).score(records_max) for bound in Bound)
+    counted = Counted(told)
+    return tuple(_Run(tape, bound).score(records_max, counted) for bound in Bound)
 
 
 class _Run:
@@ -73,9 +78,9 @@ class _Run:
         self._times: list[int] = []
         self._values: dict[Against, list[int]] = {Against.FAIR: [], Against.MID: []}
 
-    def score(self, records_max: int | None) -> TouchScore:
+    def score(self, records_max: int | None, counted: Counted) -> TouchScore:
         """Play the tape, then follow the fills up."""
-        for number, line in enumerate(self._tape.lines[:records_max]):
+        for number, line in enumerate(counted.of(self._tape.lines[:records_max])):
             record = decode_record(line)
             self._now_ns = record.ts
             if isinstance(record, BookRecord):

@@ -21,6 +21,7 @@ import numpy as np
 from bot.core.estimate import TradedPrice
 from bot.core.ladder import FairCurve, RungInput
 from bot.core.strategy import ImpliedView, Levels
+from bot.lab.counted import Counted, Told, untold
 from venue.crowd.tape import (
     BookRecord,
     Tape,
@@ -138,16 +139,23 @@ def holds_books(folder: Path) -> bool:
 
 
 def calibrate(
-    folder: Path, every_s: float = 60.0, *, with_index: bool = False, events_max: int | None = None
+    folder: Path,
+    every_s: float = 60.0,
+    *,
+    with_index: bool = False,
+    events_max: int | None = None,
+    told: Told = untold,
 ) -> Calibration:
     """Score a tape of ladders. every_s: seconds between forecasts. with_index: the recorded price
     of what the ladder is about stands in for the implied value. events_max: the first so many.
+    told: of records.
 
     Raises TapeFault for a tape that cannot be read, ValueError when it holds no ladder.
     """
     forecasts: list[Forecast] = []
     prints: list[tuple[_Three, int]] = []
     known = outcomes(folder)
+    counted = Counted(told)
     events = 0
     for tape in itertools.islice(read_tapes(folder), events_max):
         if tape.event not in known:
@@ -156,7 +164,9 @@ def calibrate(
             raise ValueError(f"{tape.name}: {tape.event} is one rung and no ladder")
         run = _Run(tape, round(every_s * NS_PER_SECOND), with_index=with_index)
         survived = _survived(tape, known[tape.event])
-        forecasts += [Forecast(events, three, survived[index]) for index, three in run.forecasts()]
+        forecasts += [
+            Forecast(events, three, survived[index]) for index, three in run.forecasts(counted)
+        ]
         prints += run.prints
         events += 1
     if not forecasts:
@@ -193,10 +203,10 @@ class _Run:
         self._close_ns = -(-tape.end_ts // _HOUR_NS) * _HOUR_NS
         self.prints: list[tuple[_Three, int]] = []
 
-    def forecasts(self) -> Iterator[tuple[int, _Three]]:
+    def forecasts(self, counted: Counted) -> Iterator[tuple[int, _Three]]:
         """Place and forecasts of every rung that has all three, at each instant."""
         due_ns = 0
-        for line in self._tape.lines:
+        for line in counted.of(self._tape.lines):
             record = decode_record(line)
             due_ns = due_ns or record.ts + self._every_ns
             while due_ns < record.ts:

@@ -16,6 +16,7 @@ import msgspec
 from bot.core import messages as m
 from bot.io.journal import read_segment, segments, stands_at
 from bot.io.records import Entry, JournalFault
+from bot.lab.counted import Counted, Told, untold
 from bot.lab.mine import Mine
 from bot.lab.sheets import Row, opened
 from venue.wire import instant, model
@@ -36,25 +37,29 @@ class Exported(msgspec.Struct, frozen=True):
     damage: tuple[str, ...]
 
 
-def export(paths: Sequence[Path], folders: Mapping[str, Path]) -> Exported:
-    """Write the tables of these segments, oldest first. folders: as those of `sheets.opened`.
+def export(paths: Sequence[Path], folders: Mapping[str, Path], told: Told = untold) -> Exported:
+    """Write the tables of these segments, oldest first. folders: as those of `sheets.opened`. told:
+    of entries read; each is read twice.
 
     A damaged segment gives what stands before its damage. Raises JournalFault for a segment that is
     none or of a version that is not known, LibraryFault as `sheets.opened` does, and OSError when a
     folder cannot be written.
     """
     with opened(folders) as sheets:
-        damage = tell(paths, sheets.add)
+        damage = tell(paths, sheets.add, told)
     return Exported(**sheets.rows, damage=damage)
 
 
-def tell(paths: Sequence[Path], add: Add) -> tuple[str, ...]:
+def tell(paths: Sequence[Path], add: Add, told: Told = untold) -> tuple[str, ...]:
     """Give every row of every table to `add`, with the table's name. What could not be read, a line
-    for each segment. Raises JournalFault as `export` does."""
+    for each segment. told, and what is raised: as of `export`."""
     damage: list[str] = []
-    known = _known(paths)
+    counted = Counted(told)
+    known = _Known()
+    for entry in counted.of(_entries(paths, [])):
+        known.take(entry.message)
     reader = _Reader(add, known)
-    for entry in _entries(paths, damage):
+    for entry in counted.of(_entries(paths, damage)):
         reader.take(entry)
     reader.end_run()
     return tuple(damage)
@@ -111,13 +116,6 @@ class _Known:
                         self.tickers[rung.market_id] = rung.ticker
                         self.rungs[self._run][rung.market_id] = event, rung
         self.mine[self._run].take(message)
-
-
-def _known(paths: Sequence[Path]) -> _Known:
-    known = _Known()
-    for entry in _entries(paths, []):
-        known.take(entry.message)
-    return known
 
 
 class _Reader:

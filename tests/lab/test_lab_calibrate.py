@@ -92,6 +92,14 @@ def test_only_what_was_recorded_before_an_instant_is_known_then(tmp_path):
     assert (row.count, row.rms_cents) == (1, pytest.approx(31.0))
 
 
+def test_a_long_tape_tells_how_far_it_is_every_thousand_records(tmp_path):
+    lines = [trade(second, 100 + second % 2 * 10, 50) for second in range(2_500)]
+    lines += [trade(2_500 + second, 100 + second % 2 * 10, 49, "no") for second in range(4)]
+    told: list[int] = []
+    calibrate(written(tmp_path, lines, {"100": "yes", "110": "no"}), 500.0, told=told.append)
+    assert told == [1_000, 2_000]
+
+
 def test_a_rung_that_has_traded_on_one_side_only_has_no_middle_and_is_left_out(tmp_path):
     lines = [trade(0, 100, 70), trade(500, 100, 70)]
     with pytest.raises(ValueError, match="nothing could be forecast"):
@@ -121,6 +129,9 @@ def test_on_recorded_ladders_the_curve_is_reliable_and_no_worse_than_last_trade_
 
 @pytest.mark.skipif(not DEPTH.exists(), reason="the recorded depth is not here")
 def test_on_recorded_depth_no_more_fills_come_by_the_averse_bound_than_by_the_likely_one():
-    averse, likely = at_touch(DEPTH, cases(30_000, quick=4_000))
+    told: list[int] = []
+    records = cases(30_000, quick=4_000)
+    averse, likely = at_touch(DEPTH, records, told=told.append)
+    assert told == list(range(1_000, 2 * records + 1, 1_000))  # each record by either bound
     assert 0 < averse.fills <= likely.fills
     assert {row.horizon_s for row in averse.markouts} == {1, 10, 60, 300}

@@ -8,6 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
+from bot.lab.counted import EVERY
+from bot.lab.export import segments_meant, tell
 from tests.explain import raw
 from tests.explain.raw import Row
 from tests.replay.recorded import brutal, recorded
@@ -133,6 +135,14 @@ def test_a_fill_is_one_row_however_often_it_was_shown(exported):
         assert row["price"] == str(raw.canonical(fill["outcome"], fill["outcome_price"]))
         assert row["side"] == raw.side(fill["outcome"], fill["side"])
         assert row["qty"] == str(fill["qty"])
+
+
+def test_how_far_it_is_is_told_over_both_readings_of_every_entry(exported):
+    told: list[int] = []
+    tell(segments_meant(exported.state), lambda _name, _row: None, told.append)
+    entries = len(exported.rows)
+    assert told == list(range(EVERY, 2 * entries + 1, EVERY))
+    assert told[-1] > entries
 
 
 def test_damage_ends_with_3_and_the_tables_have_what_stands_before_it(exported, tmp_path):
