@@ -63,6 +63,12 @@ class Quarter(msgspec.Struct, frozen=True):
         return int(end.timestamp()) * NS_PER_SECOND
 
     @property
+    def resolves_ns(self) -> int:
+        """When an event of it resolves unless told otherwise: in its last second, for an event is
+        named by the quarter of its resolution date (interface, Ticker structure)."""
+        return self.end_ns - NS_PER_SECOND
+
+    @property
     def ticker_part(self) -> str:
         """As an event ticker ends, such as 26Q4."""
         return f"{self.year % 100:02d}Q{self.number}"

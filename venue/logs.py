@@ -3,17 +3,34 @@
 Third-party loggers of the standard library go the same way, so there is one stream of one shape.
 """
 
+import contextlib
 import logging
 import re
 import sys
 from collections.abc import MutableMapping
-from typing import Any, Final
+from typing import Any, Final, TextIO, cast
 
 import structlog
 
 _SECRET_NAMES: Final = frozenset({"key", "keys", "token", "secret", "authorization", "x_api_key"})
 _GENERATED_KEY: Final = re.compile(r"lm_[A-Za-z0-9_-]{16,}", re.ASCII)
 MASK: Final = "[masked]"
+
+
+class _Stderr:
+    """The stream of the log. A line that cannot be written, to a disk that is full or a pipe that
+    nobody reads any more, is lost, and nothing else is."""
+
+    def write(self, text: str) -> int:
+        """As of any text stream."""
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """As of any text stream."""
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.flush()
 
 
 def masked(
@@ -45,14 +62,14 @@ def configure_logs() -> None:
         foreign_pre_chain=shared,
         processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *last],
     )
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(_Stderr())
     handler.setFormatter(formatter)
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(logging.WARNING)
     structlog.configure(
         processors=[*shared, *last],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Stderr())),
         wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
         cache_logger_on_first_use=True,
     )

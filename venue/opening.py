@@ -128,7 +128,7 @@ def _event(
             status=event.status,
             # The rungs of a survival ladder resolve yes together, up to the level reached.
             mutually_exclusive=False,
-            resolution_date_ns=quarter.end_ns,
+            resolution_date_ns=quarter.resolves_ns,
             sub_title=event.sub_title,
             resolution_source=event.resolution_source,
         )

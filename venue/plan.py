@@ -119,7 +119,7 @@ def _taped(folder: Path, settings: CrowdSettings, seed: Seed, start_ns: int) -> 
     except TapeFault as fault:
         raise SeedFault([str(fault)]) from None
     rates = FeeRate.parse(seed.fees.maker_rate), FeeRate.parse(seed.fees.taker_rate)
-    catalogue = tuple(tape_catalogue(tape, Quarter.under_way(start_ns).end_ns, *rates))
+    catalogue = tuple(tape_catalogue(tape, Quarter.under_way(start_ns).resolves_ns, *rates))
     plan = TapePlan(settings, catalogue, tape)
     return _Flow(catalogue, tuple(opening_commands(plan)), _crowd(plan, is_new=True))
 

@@ -83,7 +83,7 @@ class Venue:
         held = in_memory() if held is None else held
         self._exchange = held.exchange
         self.access: Access = held.exchange.access
-        self.views: Views = held.exchange.views
+        self._views: Views = held.exchange.views
         self.cursor_key = held.cursor_key
         self.faults = Faults()
         # A wall clock set back between two runs must not make anything younger than it is.
@@ -93,8 +93,8 @@ class Venue:
         self._writer = None if held.log is None else ThreadPoolExecutor(1, "log")
         self._log_fault: str | None = None
         self._log_broken = False
-        self._projector = Projector(self.views, projection_lag_ms * NS_PER_MS)
-        self.hub = Hub(self.views, feed_flush_ms)
+        self._projector = Projector(self._views, projection_lag_ms * NS_PER_MS)
+        self.hub = Hub(self._views, feed_flush_ms)
         self._line: deque[_Waiting] = deque()
         self._batch: list[_Waiting] = []
         self._line_grew = asyncio.Event()
@@ -123,6 +123,13 @@ class Venue:
     def now_ns(self) -> int:
         """The venue's clock: the wall at the start and monotonic from there, never backwards."""
         return self._started_wall_ns + time.monotonic_ns() - self._started_ns
+
+    @property
+    def views(self) -> Views:
+        """What reads see: everything that is due by now, however late the projection's own task is
+        where the machine is busy."""
+        self._make_visible(self.now_ns())
+        return self._views
 
     def observe(self, observer: Callable[[list[Event]], None]) -> None:
         """Call `observer` with every list of events as they become visible. It must not raise."""

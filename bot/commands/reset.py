@@ -33,15 +33,22 @@ def reset(
     """Show why nothing is quoted, ask, and let the bot quote again; forget its crashes too.
 
     A bot that runs takes notice within two seconds; one that does not starts normally next time.
-    Ends with 0 when nothing is latched any more, with 3 when the latch stays.
+    Ends with 0 when nothing is latched any more, with 3 when the latch stays, and for a folder that
+    is named and in which no bot has run.
     """
     with faults_told():
         folder = state_dir or read(config).state.directory
         from bot.io.crashes import CrashLog
         from bot.io.latch import Latch
+        from bot.io.statedir import BOT_LOCK
 
         latch = Latch(folder)
         record = latch.read()
+        if state_dir is not None and record is None and not (folder / BOT_LOCK).exists():
+            fail(
+                EXIT_VENUE,
+                f"{folder}: no bot has run here; of several series each has a folder of its own",
+            )
         if record is not None:
             if not json_line:
                 since = f" since {record.at}" if record.at else ""

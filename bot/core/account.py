@@ -77,6 +77,7 @@ class Account:
     """Which reads are wanted when, and the walks under way: at most one of a kind.
 
     done_ns and begun_ns: when the last whole walk of a kind ended, and when it was begun.
+    is_shared: whether other series of ours trade on it.
     """
 
     def __init__(
@@ -89,12 +90,14 @@ class Account:
         """enough: whether a walk may end early at this page (the rest is known already). beside:
         other series that are read with ours."""
         self._series = (series_ticker, *beside)
+        self.is_shared = bool(beside)
         self._trust = trust
         self._enough = enough
         self._walks: dict[Kind, Walk] = {}
         self.due_ns: dict[Kind, int] = dict.fromkeys(Kind, 0)
         self.done_ns: dict[Kind, int] = {}
         self.begun_ns: dict[Kind, int] = {}
+        self._begun_anew: set[Kind] = set()
         self._woke_ns = 0
         self._next_ns: int | None = None  # `next_due_ns`; None: to be reckoned anew
         self._read_until_ns = 0  # up to here nothing is unread, whatever comes
@@ -191,8 +194,9 @@ class Account:
         walk.waiting = False
         if not isinstance(answer, Done):
             del self._walks[walk.kind]
-            fresh = isinstance(answer, Refused) and answer.code == Code.INVALID_CURSOR
-            self._plan(walk.kind, now_ns if fresh and walk.pages else now_ns + NS_PER_SECOND)
+            self._plan(
+                walk.kind, now_ns + (0 if self._begins_anew(walk, answer) else NS_PER_SECOND)
+            )
             return None
         rows, cursor = _page(answer)
         walk.rows.extend(rows)
@@ -212,10 +216,21 @@ class Account:
             walk.cursors.clear()
             return None
         del self._walks[walk.kind]
+        self._begun_anew.discard(walk.kind)
         self.done_ns[walk.kind] = now_ns
         self.begun_ns[walk.kind] = walk.begun_ns
         self._plan(walk.kind, self._next_turn_ns(walk.kind, now_ns))
         return walk
+
+    def _begins_anew(self, walk: Walk, answer: Answer) -> bool:
+        """Whether a walk that failed is walked again at once: its cursor has become invalid, and it
+        is not that fresh walk itself, for then this is a failed read like any other."""
+        invalid = isinstance(answer, Refused) and answer.code == Code.INVALID_CURSOR
+        if invalid and walk.pages and walk.kind not in self._begun_anew:
+            self._begun_anew.add(walk.kind)
+            return True
+        self._begun_anew.discard(walk.kind)
+        return False
 
     def _next_turn_ns(self, kind: Kind, now_ns: int) -> int:
         """The next of a list's regular turns, a period away at most.

@@ -260,7 +260,8 @@ class Custody:
             return False
         if not self._read_since(max(self._earlier_ns, self._desk.last_write_ns), now_ns):
             return False
-        if self._heritage.keeping and not self._books_are_quiet(now_ns):
+        fills_may_come = self._heritage.keeping or self._account.is_shared
+        if fills_may_come and not self._books_are_quiet(now_ns):
             return False
         return self._kept_can_be_quoted()
 
@@ -278,8 +279,9 @@ class Custody:
     def _books_are_quiet(self, now_ns: int) -> bool:
         """Whether what was read of cash and shares holds exactly the fills that were read.
 
-        Orders to be kept may fill at any moment, unlike an account on which nothing rests: both
-        must have been read a lag after the last fill known, and the fills once more a lag later.
+        Orders to be kept, and those of other series, may fill at any moment, unlike an account on
+        which nothing rests: both must have been read a lag after the last fill known, and the fills
+        once more a lag later.
         """
         lag_ns = self._trust.read_lag_ns
         begun_ns, done_ns = self._account.begun_ns, self._account.done_ns
@@ -317,7 +319,7 @@ class Custody:
         Asks for the reads that are missing.
         """
         self._cancel_kept(now_ns)
-        quiet_ns = max(self._desk.last_write_ns, self._ledgers.booked_ns)
+        quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._ledgers.booked_ns)
         if self._desk.live_count() or not self._read_since(quiet_ns, now_ns):
             return False
         if self._ledgers.compared_since(quiet_ns):

@@ -159,11 +159,10 @@ class HypotheticalRung:
             return
         kept: list[_Order] = []
         missing: list[tuple[Quote, int]] = []
+        serving = self._serving(side, orders, wanted)
         for quote in wanted:
             left = int(quote.qty)
-            here = [order for order in orders if order.price == quote.price]
-            if not here:
-                here = [order for order in orders if self._may_stay(order, quote)][:1]
+            here = [order for order in orders if order.price == serving.get(quote.price)]
             for order in here:
                 orders.remove(order)
                 order.qty = min(order.qty, left)
@@ -184,13 +183,32 @@ class HypotheticalRung:
         kept.sort(key=lambda order: -order.price if side is BookSide.BID else order.price)
         self.version += 1
 
-    def _may_stay(self, order: _Order, quote: Quote) -> bool:
+    def _serving(
+        self, side: BookSide, orders: Sequence[_Order], wanted: Sequence[Quote]
+    ) -> dict[Price, Price]:
+        """The price at which a wanted price is served, for each that is, as the plan of real orders
+        has it: where every one stands near enough, the best the best, all stay; else what stands at
+        a wanted price serves that one before any other."""
+        stood = list(dict.fromkeys(order.price for order in orders))
+        pairs = list(zip(stood, wanted, strict=False))
+        if len(stood) == len(wanted) and all(self._may_stay(side, *pair) for pair in pairs):
+            return {quote.price: price for price, quote in pairs}
+        serving = {quote.price: quote.price for quote in wanted if quote.price in stood}
+        spare = [price for price in stood if price not in serving]
+        for quote in wanted:
+            near = next((price for price in spare if self._may_stay(side, price, quote)), None)
+            if quote.price not in serving and near is not None:
+                serving[quote.price] = near
+                spare.remove(near)
+        return serving
+
+    def _may_stay(self, side: BookSide, price: Price, quote: Quote) -> bool:
         """Whether an order near a wanted price is left there, as the plan of real ones would."""
         limit = quote.price if quote.limit is None else quote.limit
         tolerance = self._pace.tolerance_ticks
-        if order.side is BookSide.BID:
-            return quote.price - tolerance <= order.price <= limit
-        return limit <= order.price <= quote.price + tolerance
+        if side is BookSide.BID:
+            return quote.price - tolerance <= price <= limit
+        return limit <= price <= quote.price + tolerance
 
     def _nowhere(self) -> Place:
         return Place(0, self._shown_ns, self._bound)

@@ -62,6 +62,9 @@ _STEADY_CENTS: Final = 0.125
 _STEADY_WEIGHT: Final = 1.15
 """A fair value is the same object while it, and one over its variance, stay within these."""
 
+_APART: Final = 1 + 1e-9
+"""The least ratio of two strikes of one curve."""
+
 _LESS_SURE: Final = 0.05
 _LOOK_MIN_NS: Final = NS_PER_SECOND // 4
 _LOOK_MAX_NS: Final = 60 * NS_PER_SECOND
@@ -110,9 +113,9 @@ class FairCurve:
 
     def __init__(self, strikes: Sequence[float] | None) -> None:
         """strikes: lowest first, in the unit of the implied value (dollars); None for a binary
-        market. Raises ValueError unless they are above zero and strictly rising.
+        market. Raises ValueError unless `is_ladder`.
         """
-        if strikes is not None and not _is_ladder(strikes):
+        if strikes is not None and not is_ladder(strikes):
             raise ValueError(f"strikes must be above zero and rising: {list(strikes)}")
         count = 1 if strikes is None else len(strikes)
         self._is_ladder = strikes is not None
@@ -394,9 +397,11 @@ class FairCurve:
             self._again_ns[index] = now_ns
 
 
-def _is_ladder(strikes: Sequence[float]) -> bool:
-    rising = all(low < high for low, high in itertools.pairwise(strikes))
-    return bool(strikes) and strikes[0] > 0 and rising
+def is_ladder(strikes: Sequence[float]) -> bool:
+    """Whether one curve can be drawn over the logarithms of these: above zero, finite and rising.
+    Strikes so near each other that their logarithms hardly differ are one to it."""
+    rising = all(low * _APART < high for low, high in itertools.pairwise(strikes))
+    return bool(strikes) and strikes[0] > 0 and strikes[-1] < math.inf and rising
 
 
 def _is_sane(implied: ImpliedView) -> bool:

@@ -65,6 +65,7 @@ class Ledgers:
         self.available_cents: Cents | None = None
         self.reserved_cents: Cents | None = None
         self.difference_cents: Cents | None = None
+        self._stood_cents = Cents(0)  # what it was when no payout was awaited last
         self.history_wanted = False
         self.fresh_fills: list[model.Fill] = []
         self._compared_ns = -1
@@ -305,7 +306,9 @@ class Ledgers:
             self._balance = None
             self._compared_ns = begun_ns
             expected = self.book.expected_cash(self._opening_cents)
-            settled = self._settle(balance.total_cents - expected, begun_ns)
+            beyond_cents = balance.total_cents - expected
+            # What differed before anything resolved is no payout of it, unless it has passed since.
+            settled = self._settle((beyond_cents - self._stood_cents, beyond_cents), begun_ns)
             expected = self.book.expected_cash(self._opening_cents)
             difference_cents = Cents(balance.total_cents - expected)
             self._trail.settle()
@@ -340,8 +343,8 @@ class Ledgers:
         if found_cents is not None and found_cents != before_cents:
             self._judge_cash(found_cents)
 
-    def _settle(self, received_cents: int, begun_ns: int) -> list[MarketId]:
-        """Settle the resolved rungs whose winners this cash tells (see `bot.core.settling`)."""
+    def _settle(self, received_cents: tuple[int, int], begun_ns: int) -> list[MarketId]:
+        """Settle the resolved rungs whose winners this cash tells (see `Settling.winners`)."""
         winners = self.settling.winners(received_cents, begun_ns)
         for market_id, winner in winners.items():
             self.book.settle(market_id, winner)
@@ -351,6 +354,8 @@ class Ledgers:
 
     def _judge_cash(self, difference_cents: Cents) -> None:
         before_cents, self.difference_cents = self.difference_cents, difference_cents
+        if not self.settling.waiting():
+            self._stood_cents = difference_cents
         # A difference that is new may be a fill passed over: every fill is read once more.
         self.history_wanted = difference_cents not in (0, before_cents)
         if difference_cents:

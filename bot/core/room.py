@@ -14,7 +14,7 @@ from bot.core.conduct import Conduct
 from bot.core.curfew import Stage, kept, stage_of, turns_in_ns
 from bot.core.desk import NEVER_NS, Desk
 from bot.core.distribution import Alarm, Implied, alarms, implied_distribution
-from bot.core.ladder import Fair, FairCurve, RungInput
+from bot.core.ladder import Fair, FairCurve, RungInput, is_ladder
 from bot.core.learning import Learner
 from bot.core.ledgers import Ledgers
 from bot.core.listed import unlisted
@@ -235,8 +235,7 @@ class Ladder:
         if self.is_ladder and not self.event.mutually_exclusive:
             self.rungs.sort(key=lambda rung: rung.strike or 0.0)
             strikes = [rung.strike or 0.0 for rung in self.rungs]
-            rising = all(low < high for low, high in itertools.pairwise([0.0, *strikes]))
-            return FairCurve(strikes) if rising else None
+            return FairCurve(strikes) if is_ladder(strikes) else None
         return FairCurve(None) if len(self.rungs) == 1 else None
 
     def seconds_left(self, now_ns: int) -> float:

@@ -58,8 +58,8 @@ Known = Mapping[Ticker, Iterable[tuple[Decimal, Outcome]]]
 def winners_by_cash(
     received_cents: int, waiting: Iterable[Waiting], known: Known
 ) -> dict[MarketId, Outcome] | None:
-    """The winners by which these rungs paid exactly this cash; None when ours can have been paid it
-    in several ways, or in none."""
+    """The winners by which these rungs paid exactly this cash; empty where it can have come to ours
+    in several ways, None where it cannot have come from them."""
     # By sum, two ways at most that pay ours differently: with two it is open anyhow.
     sums: dict[int, list[_Way]] = {0: [_Way((), ())]}
     for group in _groups(waiting):
@@ -70,9 +70,11 @@ def winners_by_cash(
                     _add(grown.setdefault(so_far + paid, []), before, way)
         sums = grown
         if len(sums) > _SUMS_MAX:
-            return None
-    found = sums.get(received_cents, [])
-    return dict(found[0].winners) if len(found) == 1 else None
+            return {}
+    found = sums.get(received_cents)
+    if found is None:
+        return None
+    return dict(found[0].winners) if len(found) == 1 else {}
 
 
 def _add(there: list[_Way], before: list[_Way], way: _Way) -> None:
@@ -200,10 +202,11 @@ class Settling:
             for rung in self.waiting()
         )
 
-    def winners(self, received_cents: int, begun_ns: int) -> dict[MarketId, Outcome]:
+    def winners(self, received_cents: tuple[int, ...], begun_ns: int) -> dict[MarketId, Outcome]:
         """The winners that a balance read begun at `begun_ns` tells, if it tells any.
 
-        received_cents: what it has beyond the cash of the fills and of what has settled before.
+        received_cents: what it may have beyond the cash of the fills, of what has settled before
+        and of what else differs, the likeliest first: the first that can have been paid counts.
         """
         known: dict[Ticker, list[tuple[Decimal, Outcome]]] = {}
         for market_id in self._resolved:
@@ -215,7 +218,8 @@ class Settling:
         if not paid or len(paid) < len(self.waiting()):
             # What is about to be paid, or just was, could be taken for what these were paid.
             return {}
-        return winners_by_cash(received_cents, paid, known) or {}
+        told = (winners_by_cash(cents, paid, known) for cents in received_cents)
+        return next((each for each in told if each is not None), {})
 
     def paid_out(self, positions: Mapping[tuple[MarketId, Outcome], int]) -> list[MarketId]:
         """Resolved rungs that must have paid before the books were opened: they show no position

@@ -151,6 +151,7 @@ class Sweeper:
         self._targets: dict[OrderId, _Target] = {}
         self._over_ns: dict[OrderId, int] = {}
         self._list: _List | None = None
+        self._begun_anew = False  # since its cursor became invalid
         self._listed_ns: int | None = None
         self._list_from_ns = now_ns
         self._empty_ns: int | None = None
@@ -232,8 +233,10 @@ class Sweeper:
         assert walk is not None
         walk.waiting = False
         if not isinstance(answer, m.Done) or not isinstance(answer.body, m.OrdersShown):
-            fresh = isinstance(answer, m.Refused) and answer.code == Code.INVALID_CURSOR
-            self._list_failed(0 if fresh and walk.cursors else _LIST_AGAIN_NS)
+            invalid = isinstance(answer, m.Refused) and answer.code == Code.INVALID_CURSOR
+            # One fresh walk at once; should that fail likewise, it is a failed read.
+            self._begun_anew = invalid and bool(walk.cursors) and not self._begun_anew
+            self._list_failed(0 if self._begun_anew else _LIST_AGAIN_NS)
             return
         for order in answer.body.orders:
             if self._is_ours(order):
@@ -278,6 +281,7 @@ class Sweeper:
     def _list_whole(self, walk: _List) -> None:
         """A list has been read to its end: does it prove anything?"""
         self._list = None
+        self._begun_anew = False
         self._listed_ns = walk.begun_ns
         self._list_from_ns = walk.begun_ns + _LIST_AGAIN_NS
         lag_ns = self._settings.read_lag_ns

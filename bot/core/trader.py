@@ -309,6 +309,8 @@ class Trader:
         if row is None or isinstance(pending.request, m.ReadOrder):
             return
         assert isinstance(answer, m.Refused)
+        if row.advice is Advice.ENDED and isinstance(pending.request, m.CancelResting):
+            self._sending.venue_takes()  # a halted venue says that it is halted, before that
         create = pending.request if isinstance(pending.request, m.Create) else None
         if row.advice is Advice.PARK_VENUE:
             self._sending.venue_refuses(answer.code, self._now_ns)

@@ -84,7 +84,7 @@ class FileWatch:
 
     async def run(self) -> None:
         """Watch until cancelled. SIGHUP has every file read again, changed or not."""
-        with heard(self._hung_up.set):
+        with heard(signal.SIGHUP, self._hung_up.set):
             while True:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._hung_up.wait(), self._poll_s)

@@ -127,6 +127,7 @@ class Reaper:
         self._heart = heart
         self._silence = Silence()
         self._mark: str | None = None
+        self._reset_mark: str | None = None
         self._latched = False
         self._sweeping: asyncio.Task[None] | None = None
         self._sweep_ns = 0
@@ -176,7 +177,7 @@ class Reaper:
         record = None if self._latch is None else self._latch.read()
         if self.phase is Phase.REAPING:
             if self._released(record, seen):
-                self._release()
+                self._release(seen)
             elif self._sweeping is None and now_ns >= self._sweep_ns:
                 self._sweeping = asyncio.ensure_future(self._sweep())
         elif record is not None:
@@ -184,7 +185,7 @@ class Reaper:
             self._log.warning("latch_found", reason=record.reason, by=record.by)
             self._latched = True
             self._reap_from(now_ns + self._after_ns)
-        elif seen.plea:
+        elif seen.plea and seen.mark != self._reset_mark:
             self._fire(f"the bot cannot cancel: {seen.plea}")
         elif seen.ended:
             self._silence.forget()
@@ -204,8 +205,10 @@ class Reaper:
             return record is None
         return seen.mark is not None and seen.mark != self._mark
 
-    def _release(self) -> None:
-        """Back to watching; a sweep under way would cancel what is quoted from here on."""
+    def _release(self, seen: Seen) -> None:
+        """Back to watching; a sweep under way would cancel what is quoted from here on. A plea that
+        stands there unchanged is one that was answered."""
+        self._reset_mark = seen.mark
         if self._sweeping is not None:
             self._sweeping.cancel()
             self._sweeping = None

@@ -215,11 +215,11 @@ class Runner:
         )
         with signals_to((self,)) if signals else nullcontext():
             overdue = await self._live(children)
-        self._journal.close()
-        assert self._finished is not None
-        ended = Ended(self._last_report(), self._finished, overdue, tuple(self._died))
-        self._end_vigil(ended)
-        await finish_all(self._companions)
+            self._journal.close()
+            assert self._finished is not None
+            ended = Ended(self._last_report(), self._finished, overdue, tuple(self._died))
+            self._end_vigil(ended)
+            await finish_all(self._companions)
         return ended
 
     async def _live(self, children: tuple[Child, ...]) -> bool:
@@ -460,10 +460,11 @@ class Runner:
         left = m.Finished((), ())
         try:
             left = self._trader.left_over()
+            self._keep(now_ns, left)
         except Exception:  # noqa: BLE001 - a bug in the trader: the end must come all the same
+            # Nothing is kept: that nothing is left would make the next run forget what is open.
             self._failed("trader", "left_over")
         self._finished = left
-        self._keep(now_ns, left)
         self._log.error(
             "drain_overdue",
             left=", ".join(left.left) or "none known",

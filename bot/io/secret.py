@@ -11,6 +11,10 @@ from bot.io.faults import ShellFault
 MASK: Final = "[masked]"
 _KEY_BYTES_MAX: Final = 4_096
 
+_taken: Final[dict[str, "Secret"]] = {}
+"""What came from the environment, by variable: another series, or another part of the
+configuration, may name the same one."""
+
 
 class SecretFault(ShellFault):
     """A secret cannot be had. The text names the place and what to do, never the secret."""
@@ -88,12 +92,15 @@ def is_open_to_others(path: Path) -> bool:
 
 
 def from_environment(name: str, what: str = "API key") -> Secret:
-    """The secret in an environment variable, which is then taken out of the environment.
+    """The secret in an environment variable, which is then taken out of the environment; asked for
+    again it is the same.
 
     Child processes inherit the environment; the key is none of their business.
     Raises SecretFault when the variable is not set or holds no key.
     """
     text = os.environ.pop(name, None)
-    if text is None:
+    if text is not None:
+        _taken[name] = checked(text, f"environment variable {name}", what)
+    if name not in _taken:
         raise SecretFault(f"environment variable {name}: not set; export it, or use key_file")
-    return checked(text, f"environment variable {name}", what)
+    return _taken[name]

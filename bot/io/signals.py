@@ -8,10 +8,12 @@ Source: docs/operations.md, Starting and stopping; reliability, row 65.
 import asyncio
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Final, Protocol
 
 from bot.core import messages as m
+from bot.io.early import heard
 
 _STOPS: Final = (signal.SIGINT, signal.SIGTERM)
 _TELLS: Final[dict[signal.Signals, m.Event]] = {
@@ -45,12 +47,10 @@ def signals_to(told: Sequence[Told]) -> Iterator[None]:
         for each in told:
             each.tell(event)
 
-    for number in _STOPS:
-        loop.add_signal_handler(number, stop, number.name)
-    for number, event in _TELLS.items():
-        loop.add_signal_handler(number, tell, event)
-    try:
+    with ExitStack() as until:
+        for number in _STOPS:
+            loop.add_signal_handler(number, stop, number.name)
+            until.callback(loop.remove_signal_handler, number)
+        for number, event in _TELLS.items():
+            until.enter_context(heard(number, partial(tell, event)))
         yield
-    finally:
-        for number in (*_STOPS, *_TELLS):
-            loop.remove_signal_handler(number)

@@ -68,6 +68,15 @@ def test_a_refused_cursor_begins_a_fresh_walk_at_once():
     assert ask(of, Kind.RESTING, 3) == m.ReadResting("")
 
 
+def test_a_fresh_walk_whose_cursor_is_refused_too_is_a_failed_read():
+    of, invalid = account(), m.Refused(400, "invalid_cursor", "")
+    for at_ns in (0, 10):
+        of.take_answer(ask(of, Kind.RESTING, at_ns), page("a"), at_ns + 1)
+        of.take_answer(ask(of, Kind.RESTING, at_ns + 2), invalid, at_ns + 3)
+    assert Kind.RESTING not in [walk.kind for walk, _ in of.wanted(SECOND)]
+    assert ask(of, Kind.RESTING, 13 + SECOND) == m.ReadResting("")
+
+
 def test_a_cursor_refused_on_the_first_page_does_not_repeat_at_once():
     of = account()
     of.take_answer(ask(of, Kind.RESTING, 0), m.Refused(400, "invalid_cursor", ""), 1)

@@ -186,6 +186,16 @@ def test_a_stop_during_the_start_cancels_what_was_to_be_kept():
     assert world.truth.resting() == []
 
 
+def test_a_start_that_is_stopped_at_once_ends_with_nothing_resting_however_reads_lag():
+    for place, past in places(10**6):
+        if place % 3 == 1:
+            world = World(past, strangers=Strangers.CANCEL)
+            world.run_until(world.now_ns + 5 * MS)
+            stopped(world)
+            assert world.finished == m.Finished((), ()), place
+            assert not world.truth.resting(), place
+
+
 def test_a_start_that_keeps_nothing_says_so_in_the_journal():
     world = quoting(World(PAST))
     assert m.TakenOver(()) in [entry.message for entry in world.disk.entries()]

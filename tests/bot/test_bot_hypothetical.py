@@ -115,6 +115,24 @@ def test_another_price_loses_the_place():
     assert bench.resting == [(45, 10, 20.0)]
 
 
+def test_a_level_that_filled_comes_anew_and_the_one_behind_it_stays_where_it_is():
+    bench = Bench()
+    bench.book([], [(55, 20)])
+    bench.want((BID, 45, 10), (BID, 44, 10))
+    bench.sold(45, 10)
+    for _ in range(2):
+        bench.want((BID, 45, 10), (BID, 44, 10))
+        assert bench.resting == [(45, 10, 0.0), (44, 10, 0.0)]
+
+
+def test_levels_that_all_stand_a_tick_off_are_left_as_they_are():
+    bench = Bench()
+    bench.book([], [(55, 20)])
+    bench.want((BID, 44, 10), (BID, 43, 10))
+    bench.want((BID, 45, 10), (BID, 44, 10))
+    assert bench.resting == [(44, 10, 0.0), (43, 10, 0.0)]
+
+
 def test_an_order_between_the_wanted_price_and_its_limit_stays():
     bench = Bench()
     bench.want((BID, 45, 10))

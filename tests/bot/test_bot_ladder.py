@@ -218,7 +218,19 @@ def test_a_binary_market_is_worth_what_its_own_data_says() -> None:
     assert printed.value_cents == pytest.approx(30.0)
 
 
-@pytest.mark.parametrize("strikes", [[], [0.0, 1.0], [-1.0, 2.0], [2.0, 2.0], [3.0, 2.0]], ids=str)
+@pytest.mark.parametrize(
+    "strikes",
+    [
+        [],
+        [0.0, 1.0],
+        [-1.0, 2.0],
+        [2.0, 2.0],
+        [3.0, 2.0],
+        [1e11, 1e11 + 1e-4],  # other numbers with the same logarithm
+        [1.0, math.inf],
+    ],
+    ids=str,
+)
 def test_strikes_that_are_no_ladder_are_refused(strikes: list[float]) -> None:
     with pytest.raises(ValueError, match="above zero and rising"):
         FairCurve(strikes)

@@ -20,6 +20,7 @@ from tests.bot import made
 from tests.bot.made import T0
 from venue.core import messages as v
 from venue.wire import codec
+from venue.wire.errors import Code
 from venue.wire.instant import from_ns
 from venue.wire.model import VenueState
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
@@ -403,6 +404,27 @@ def test_what_still_rests_after_eight_seconds_is_named_and_then_taken_back():
     world.run_until(world.now_ns + 16 * SECOND)
     assert resting(world) == 0
     assert "latched_not_flat" not in findings
+
+
+@pytest.mark.parametrize("over", [0, 1, 2])
+def test_an_order_that_ended_by_itself_shows_that_a_halt_is_over(monkeypatch, over):
+    world = quoting()
+    exchange, real, left = world.exchange, world.exchange.write, [over]
+
+    def write(request: m.Write, now_ns: int) -> m.Answer:
+        answer = real(request, now_ns)
+        if not (left[0] and isinstance(request, m.CancelResting) and isinstance(answer, m.Done)):
+            return answer
+        left[0] -= 1
+        return m.Refused(422, Code.ORDER_NOT_CANCELABLE, "")
+
+    exchange.apply(v.SetVenueState(VenueState.HALTED), world.now_ns)
+    world.run_until(world.now_ns + SECOND // 2)
+    world.deliver(world.process, m.StopRequested("SIGTERM"))
+    world.run_until(world.now_ns + SECOND)
+    exchange.apply(v.SetVenueState(VenueState.OPEN), world.now_ns)
+    monkeypatch.setattr(exchange, "write", write)
+    assert world.run_until(world.now_ns + 6 * SECOND, lambda: resting(world) == 0)
 
 
 def test_a_latched_door_lets_only_cancels_reads_and_resends_out():

@@ -300,6 +300,39 @@ def test_cash_that_one_choice_of_winners_explains_settles_the_rung():
     assert books.of.event_cash_cents(EVENT, [MARKET]) == 297
 
 
+@pytest.mark.parametrize("stands", [500, 1_000, -50], ids=str)
+@pytest.mark.parametrize("pays", [0, 500], ids=str)
+def test_cash_that_differed_before_a_rung_resolved_is_no_payout_of_it(stands, pays):
+    books = Books().opened()
+    books.fills(T0 + LAG_NS, FILL)
+    books.balance(10_000 - 203 + stands, T0 + 5 * LAG_NS)
+    books.fills(T0 + 7 * LAG_NS)
+    assert books.of.difference_cents == stands
+    books.of.resolved(MARKET)
+    books.positions({}, T0 + 9 * LAG_NS)
+    books.fills(T0 + 11 * LAG_NS)
+    books.balance(10_000 - 203 + stands + pays, T0 + 13 * LAG_NS)
+    books.fills(T0 + 15 * LAG_NS)
+    assert books.of.holdings(MARKET) == (0, 0)
+    assert books.of.event_cash_cents(EVENT, [MARKET]) == pays - 203
+    assert books.of.difference_cents == stands
+    assert "cash_differs" in books.out.findings
+
+
+def test_a_difference_that_has_passed_by_the_time_of_a_payout_hides_no_winner():
+    books = Books().opened()
+    books.fills(T0 + LAG_NS, FILL)
+    books.balance(10_000 - 203 + 70, T0 + 5 * LAG_NS)
+    books.fills(T0 + 7 * LAG_NS)
+    books.of.resolved(MARKET)
+    books.positions({}, T0 + 9 * LAG_NS)
+    books.fills(T0 + 11 * LAG_NS)
+    books.balance(10_000 - 203 + 500, T0 + 13 * LAG_NS)
+    books.fills(T0 + 15 * LAG_NS)
+    assert books.of.event_cash_cents(EVENT, [MARKET]) == 297
+    assert books.of.difference_cents == 0
+
+
 def test_cash_that_nothing_explains_settles_nothing():
     books = Books().opened()
     books.fills(T0 + LAG_NS, FILL)

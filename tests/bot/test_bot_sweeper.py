@@ -224,6 +224,12 @@ def test_a_cursor_that_has_become_invalid_begins_the_list_anew_at_once():
     assert requests == [m.ReadResting(""), m.ReadResting("a"), m.ReadResting("")]
 
 
+def test_a_fresh_list_whose_cursor_is_refused_too_is_a_failed_read():
+    invalid = m.Refused(400, "invalid_cursor", "")
+    requests = fed(Sweeper(VERIFY, T0), page("a"), invalid, page("a"), invalid)
+    assert requests == [m.ReadResting(""), m.ReadResting("a")] * 2
+
+
 def test_an_answer_that_comes_twice_changes_nothing():
     sweeper = Sweeper(VERIFY, T0)
     [send] = [e for e in sweeper.receive(m.Beat(), T0) if isinstance(e, m.Send)]

@@ -10,6 +10,7 @@ import pytest
 from bot.core import messages as m
 from bot.io.early import remembered
 from bot.io.livecfg import FileWatch
+from bot.io.signals import signals_to
 
 pytestmark = pytest.mark.anyio
 
@@ -174,6 +175,16 @@ async def test_a_hang_up_is_for_every_file(tmp_path):
         tasks.cancel_scope.cancel()
 
 
+class Hearing:
+    """Keeps what signals tell."""
+
+    def __init__(self, told: list[m.Event]) -> None:
+        self.tell = told.append
+
+    def asked_to_stop(self, name: str) -> None:
+        raise AssertionError(name)
+
+
 @pytest.mark.parametrize("before", [signal.SIG_DFL, signal.SIG_IGN])
 async def test_the_signal_is_given_back_when_the_watch_ends(tmp_path, before):
     outside = signal.signal(signal.SIGHUP, before)
@@ -183,6 +194,18 @@ async def test_the_signal_is_given_back_when_the_watch_ends(tmp_path, before):
         assert signal.getsignal(signal.SIGHUP) == before
     finally:
         signal.signal(signal.SIGHUP, outside)
+
+
+async def test_a_pause_asked_for_before_anybody_hears_it_is_told_to_whoever_does():
+    told: list[m.Event] = []
+    with remembered():
+        os.kill(os.getpid(), signal.SIGUSR1)
+        with signals_to((Hearing(told),)):
+            assert told == [m.PauseRequested("SIGUSR1")]
+            os.kill(os.getpid(), signal.SIGUSR2)
+            await anyio.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGUSR1)  # the run is over
+    assert told == [m.PauseRequested("SIGUSR1"), m.ResumeRequested()]
 
 
 async def test_a_signal_before_the_watch_begins_has_the_files_read_once_it_does(tmp_path):

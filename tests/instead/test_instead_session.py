@@ -81,6 +81,18 @@ def test_shares_of_ours_that_a_book_does_not_show_are_told(tmp_path):
     assert session.short_qty == 6
 
 
+@pytest.mark.parametrize(("shown", "short"), [([(40, 2), (39, 9)], 3), ([(39, 9)], 5), ([], 5)])
+def test_so_are_those_of_a_price_that_it_does_not_show_at_all(tmp_path, shown, short):
+    session = by_hand(
+        tmp_path / "run.log",
+        [
+            (1.2, *replied(m.OrderShown(order("1", 40, 5, 1)))),
+            seen(book(2, shown, [(60, 5)])),
+        ],
+    )
+    assert session.short_qty == short
+
+
 def test_a_print_that_filled_us_stays_and_is_marked(tmp_path):
     session = by_hand(
         tmp_path / "run.log",
@@ -104,6 +116,20 @@ def test_a_fill_whose_print_did_not_come_is_put_in(tmp_path):
             (3, *replied(m.FillsShown((fill("1", 40, 4, 1),), ""))),
         ],
     )
+    assert prints(session) == [(40, 4, True)]
+
+
+def test_fills_of_earlier_runs_are_none_of_the_session_and_no_prints(tmp_path):
+    session = by_hand(
+        tmp_path / "run.log",
+        [
+            (0.1, *replied(m.FillsShown((fill("9", 45, 70, -3600), fill("8", 44, 3, -60)), ""))),
+            (0.2, *replied(m.OrderShown(order("1", 40, 10, 0.1)))),
+            seen(book(0.5, [(40, 10)], [(60, 5)])),
+            (3, *replied(m.FillsShown((fill("1", 40, 4, 1),), ""))),
+        ],
+    )
+    assert [each.qty for each in session.fills] == [4]
     assert prints(session) == [(40, 4, True)]
 
 

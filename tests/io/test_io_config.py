@@ -1,5 +1,6 @@
 """Claims about the configuration: what is refused, how it is said, and that all of it is said."""
 
+import os
 import textwrap
 import time
 from pathlib import Path
@@ -360,5 +361,13 @@ def test_a_file_without_the_named_key_is_refused_and_not_echoed(tmp_path, conten
 def test_a_key_leaves_the_environment_when_it_is_taken(monkeypatch):
     monkeypatch.setenv("MAKER_KEY", "lm_abc")
     assert from_environment("MAKER_KEY").reveal() == "lm_abc"
+    assert "MAKER_KEY" not in os.environ
+
+
+def test_a_key_that_was_taken_serves_whoever_names_it_again_and_a_newer_one_instead(monkeypatch):
+    monkeypatch.setenv("SHARED_KEY", "lm_abc")
+    assert [from_environment("SHARED_KEY").reveal() for _ in range(2)] == ["lm_abc"] * 2
+    monkeypatch.setenv("SHARED_KEY", "lm_def")
+    assert from_environment("SHARED_KEY").reveal() == "lm_def"
     with pytest.raises(SecretFault, match="not set"):
-        from_environment("MAKER_KEY")
+        from_environment("NEVER_SET_KEY")

@@ -16,6 +16,7 @@ from bot.io.crashes import CrashLog
 from bot.io.latch import Latch, LatchFault, LatchRecord
 from bot.io.metrics import Metrics
 from bot.io.snapshot import Snapshot
+from bot.io.statedir import BOT_LOCK
 from tests.io.samples import report
 
 WALL_NS = 1_800_000_000_000_000_000
@@ -149,9 +150,17 @@ def test_reset_does_what_the_person_answers(tmp_path, monkeypatch, answer, code)
 
 
 def test_reset_of_what_is_not_latched_is_well(tmp_path):
+    (tmp_path / "state").mkdir()
+    (tmp_path / "state" / BOT_LOCK).touch()
     done = reset(tmp_path, "--json")
     assert done.exit_code == 0
     assert json.loads(done.stdout)["was_latched"] is False
+
+
+def test_reset_of_a_folder_in_which_no_bot_has_run_ends_with_3_and_makes_nothing(tmp_path):
+    done = reset(tmp_path, "--yes")
+    assert done.exit_code == 3
+    assert "no bot has run here" in done.stderr
     assert not (tmp_path / "state").exists()
 
 

@@ -231,6 +231,20 @@ async def test_reset_by_a_person_it_waits_for_a_beat_and_watches_again(tmp_path)
         assert reaper.phase is Phase.REAPING
 
 
+async def test_a_plea_that_was_answered_latches_no_second_time_until_the_bot_beats(tmp_path):
+    bot = Bot(tmp_path)
+    async with watching(Account("1"), tmp_path) as reaper:
+        await bot.beats(0.1)
+        bot.heart.plead("key_refused")
+        await until(lambda: reaper.phase is Phase.REAPING and reaper.clean)
+        Latch(tmp_path).clear()
+        await until(lambda: reaper.phase is Phase.WAITING)
+        await asyncio.sleep(0.1)
+        assert Latch(tmp_path).read() is None
+        bot.beat()
+        await until(lambda: reaper.phase is Phase.REAPING)
+
+
 async def test_a_sweep_under_way_ends_when_a_person_resets_the_latch(tmp_path):
     account = Account("1")
     async with watching(account, tmp_path, at_once=True) as reaper:

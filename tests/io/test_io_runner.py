@@ -252,6 +252,42 @@ async def test_the_first_signal_stops_and_the_second_changes_nothing(tmp_path):
     assert trader.of(m.StopRequested) == [m.StopRequested("SIGTERM")]
 
 
+async def test_a_signal_after_the_drain_changes_nothing_while_companions_finish(tmp_path):
+    class Slow:
+        name, secrets, families = "slow", (), ()
+
+        def begin(self, look: object, now_ns: object) -> None:
+            pass
+
+        def did(self, effect: m.Effect, at_ns: int) -> None:
+            pass
+
+        async def run(self) -> None:
+            await asyncio.Event().wait()
+
+        async def finish(self) -> None:
+            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1):
+                os.kill(os.getpid(), number)
+                await asyncio.sleep(0.01)
+            finished.append(True)
+
+    finished: list[bool] = []
+    ended = await run(runner_of(FakeTrader(), tmp_path, companions=(Slow(),)))
+    assert finished == [True]
+    assert ended.exit_code is Exit.OK
+
+
+async def test_of_a_trader_that_cannot_say_what_is_left_nothing_is_written_down(
+    tmp_path, monkeypatch
+):
+    trader = FakeTrader(finishes=False)
+    monkeypatch.setattr(trader, "left_over", lambda: 1 / 0)
+    ended = await run(runner_of(trader, tmp_path, drain_ns=100_000_000))
+    assert ended.exit_code is not Exit.OK
+    written = [entry.message for entry in read_journal(segments(tmp_path)[0])]
+    assert not [each for each in written if isinstance(each, m.Finished)]
+
+
 async def test_signals_pause_and_resume(tmp_path):
     trader = FakeTrader()
     running = asyncio.ensure_future(run(runner_of(trader, tmp_path), None))

@@ -1,14 +1,17 @@
 """`bot evaluate`: small but whole, from seeds to tables; what may not be looked at is refused."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.io.plugins import StrategyFault
-from bot.lab.evaluate import tables
+from bot.lab.evaluate import results, tables
 from bot.lab.evaluate.compare import compare
 from bot.lab.evaluate.lineup import ABLATIONS, ENTRIES, Entry, entries_named
 from bot.lab.evaluate.page import page
@@ -179,6 +182,29 @@ def test_an_entry_may_be_named_at_one_value_of_its_risk_parameter() -> None:
 def test_the_code_of_a_strategy_is_part_of_what_names_a_life() -> None:
     assert code_digest("fixed_spread", ROOT) != code_digest("ladder_joint", ROOT)
     assert code_digest("fixed_spread", ROOT) == code_digest("fixed_spread", ROOT)
+
+
+def test_every_file_that_a_life_runs_through_is_part_of_what_names_it() -> None:
+    asked = "import sys, bot.lab.evaluate.life; print(*(m.__file__ for m in sys.modules.values() "
+    asked += "if getattr(m, '__file__', None)), sep='\\n')"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, check=True, text=True)
+    run = {Path(line) for line in done.stdout.splitlines()}
+    ours = {path for path in run if path.is_relative_to(ROOT) and path.name != "__init__.py"}
+    parts = [ROOT / part for part in results.CODE]
+    assert len(ours) > 50
+    missing = [path for path in ours if not any(path.is_relative_to(part) for part in parts)]
+    assert [path for path in missing if ".venv" not in path.parts] == []
+
+
+def test_a_budget_of_an_entry_that_earns_nothing_keeps_nothing_of_it(tmp_path: Path) -> None:
+    idle = Entry("idle", "fixed_spread", {"half_spread_cents": 49}, "max_position_qty", (1,))
+    pair = (idle, msgspec.structs.replace(idle, name="idle_budget5", budget_cents=500))
+    kept = Results(tmp_path / "idle.jsonl", ROOT)
+    for _ in kept.live_through(kept.missing(tasks_of(pair, (SMALL,), range(1, 5))), 1):
+        pass
+    (line,) = compare(kept, pair, (SMALL,), range(1, 5), None, "code").budgets
+    kept_share = line.edge_kept
+    assert (line.edge_before, kept_share.value, kept_share.low, kept_share.high) == (0, 0, 0, 0)
 
 
 def test_the_command_evaluates_and_tells_it_as_json(tmp_path: Path) -> None:

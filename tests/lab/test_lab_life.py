@@ -54,6 +54,19 @@ def test_spread_and_inventory_less_fees_are_the_profit_to_the_cent() -> None:
     assert came.adverse + came.drift == pytest.approx(came.inventory)
 
 
+def test_whoever_has_not_traded_by_a_tenth_of_the_life_has_made_nothing_there() -> None:
+    class Late(FixedSpread):
+        asked = 0
+
+        def quote(self, view: EventView) -> Quotes:
+            self.asked += 1
+            return super().quote(view) if self.asked > 30 else {}
+
+    came = live(WORLD, draw(WORLD, 2), lambda: Late(FixedSpread.Params()))
+    assert came.fills > 0
+    assert came.early == 0
+
+
 def test_the_account_of_one_trade_by_hand() -> None:
     account = Account(1)
     account.begin((50_000,))

@@ -18,6 +18,7 @@ from bot.io.records import Entry
 from bot.lab.backtest.run import closes_ns
 from bot.lab.backtest.tapes import TapeFault, read_tapes, tape_folders, warnings, winners
 from bot.lab.mine import Mine
+from bot.lab.sheets import opened
 from bot.lab.sim.exchange import MAKER
 from bot.lab.sim.odds import draw, narrowed
 from bot.lab.sim.phases import live_through
@@ -293,6 +294,17 @@ def test_where_nothing_was_recorded_it_says_so(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(TapeFault, match=r"nor a journal or books\.parquet"):
         tape_folders(tmp_path / "empty")
+
+
+def test_of_tables_as_of_a_journal_the_newest_run_counts_even_where_it_saw_no_book(tmp_path):
+    pytest.importorskip("pyarrow")
+    listed = {"market_id": "m", "ticker": "E-1", "event_ticker": "E", "series_ticker": "S"}
+    with opened({"parquet": tmp_path}) as sheets:
+        sheets.add("rungs", {"run": "older", **listed})
+        sheets.add("books", {"run": "older", "source": "channel", "ticker": "E-1", "ts_ns": 1})
+        sheets.add("rungs", {"run": "newer", **listed})
+    with pytest.raises(TapeFault, match="no frame of a listed rung"):
+        tape_folders(tmp_path)
 
 
 def test_a_damaged_table_is_told_with_its_file(tmp_path):

@@ -51,16 +51,21 @@ def test_the_page_names_no_address(text):
 
 @pytest.fixture
 def swept(tmp_path):
-    """A file of results: six trials of two keys over three cases; one trial lacks a case."""
+    """A file of results: six trials of two keys over three cases; one trial lacks a case, and one
+    was lived by an earlier program before."""
     path = tmp_path / "sweep.jsonl"
     lines = Lines(path, Kept)
+    for case in range(3):
+        settings = {"strategy.params.levels": "1", "strategy.name": "calm"}
+        lines.put(Kept(f"1calm/world/{case}/earlier", settings, Outcome({"net": 999.0})))
     for levels in (1, 2, 3):
         for name in ("calm", "bold"):
             for case in range(3):
                 if (levels, name, case) != (3, "bold", 2):
                     settings = {"strategy.params.levels": str(levels), "strategy.name": name}
                     outcome = Outcome({"net": float(10 * levels + case)})
-                    lines.put(Kept(f"{levels}{name}/{case}", settings, outcome))
+                    key = f"{levels}{name}/world/{case}/code of {name}"
+                    lines.put(Kept(key, settings, outcome))
     return path
 
 

@@ -25,7 +25,7 @@ def test_a_losing_share_pays_nothing_and_that_tells_who_won() -> None:
 
 def test_cash_that_fits_two_ways_tells_nothing() -> None:
     waiting = [rung("A", 1, 5, 0), rung("B", 1, 5, 0)]
-    assert winners_by_cash(500, waiting, {}) is None
+    assert winners_by_cash(500, waiting, {}) == {}
 
 
 def test_a_ladder_cannot_pay_the_higher_rung_and_not_the_lower() -> None:
@@ -86,4 +86,4 @@ def test_it_says_what_every_way_that_fits_says_and_nothing_where_two_pay_ours_di
         assert found is not None
         assert paid([found[each.market_id] for each in waiting]) == paid(truth)
     else:
-        assert found is None
+        assert found == {}

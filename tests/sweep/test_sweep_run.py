@@ -193,6 +193,12 @@ def test_the_findings_know_the_best_the_keys_that_matter_and_what_to_believe(don
     assert report.overfitting.blocks == 8
     assert [each.key for each in report.marginals] == [each.key for each in DIMENSIONS]
     assert found_at(done) <= MOST
+
+
+def test_the_findings_are_the_same_again_from_json():
+    sweep = planted("1-10")
+    assert run(sweep, Here(), most=4)
+    report = findings(sweep)
     assert msgspec.json.decode(msgspec.json.encode(report), type=Found) == report
 
 
@@ -203,3 +209,12 @@ def test_of_too_few_cases_no_interval_is_told(seeds, is_told):
     told_of = findings(sweep)
     assert all(math.isfinite(row.gain.low) is is_told for row in told_of.rows)
     assert is_told or {row.p for row in told_of.rows} == {1.0}
+
+
+@pytest.mark.parametrize(("seeds", "is_told"), [("1-8", False), ("1-10", True)])
+def test_nor_of_what_followed_where_too_few_cases_did(seeds, is_told):
+    sweep = planted(seeds)
+    assert run(sweep, Here(), most=2)
+    gain = findings(sweep).followed_gain
+    assert math.isfinite(gain.low) is math.isfinite(gain.high) is is_told
+    assert is_told or gain.p == 1.0

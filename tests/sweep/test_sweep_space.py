@@ -90,6 +90,12 @@ def test_a_number_that_is_drawn_lies_within_its_ends_and_is_written_plainly(shar
     assert not whole or text.isdecimal()
 
 
+@pytest.mark.parametrize("share", [0.0, 1.0])
+def test_an_end_of_more_digits_than_are_written_is_not_passed(share):
+    text = Span("a", 1234561.5, 1234567.5, False, False).at(share)
+    assert 1234561.5 <= float(text) <= 1234567.5
+
+
 def test_on_a_log_range_half_of_the_draws_are_below_the_middle_ratio():
     drawn = Chance(space(["a=0.01:100:log"]), 3).propose(400)
     below = sum(math.log10(float(each["a"])) < 0 for each in drawn)

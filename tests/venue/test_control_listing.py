@@ -54,7 +54,7 @@ def test_what_is_listed_here_is_what_a_trader_reads(
     }  # fmt: skip
     listed = done(control, "POST", "events", event("osier", "OSIER-VAL", sub_title="At the close"))
     assert listed["event_ticker"] == "OSIER-VAL-26Q4"
-    assert listed["resolution_date"] == "2027-01-01T00:00:00.000000000Z"
+    assert listed["resolution_date"] == "2026-12-31T23:59:59.000000000Z"
     assert listed["project_market_id"] == derived.event_id("OSIER-VAL-26Q4")
     strike = {"strike_value": "2.5", "strike_unit": "USD billions", "description": "In dollars."}
     rung = done(control, "POST", "markets", market("OSIER-VAL-26Q4", "2.5B", **strike))

@@ -204,6 +204,9 @@ def test_an_unknown_status_is_refused_and_every_accepted_one_named(text):
         ("ticker=NOPE", "invalid_parameter"),
         ("event_ticker=ACME-VAL", "invalid_parameter"),
         (f"ticker={LOW}&event_ticker=ACME-VAL-26Q4", "conflicting_identifiers"),
+        ("ticker=NOPE&event_ticker=ACME-VAL-26Q4", "conflicting_identifiers"),
+        ("ticker=NOPE&event_ticker=ACME-VAL", "conflicting_identifiers"),
+        ("ticker=A_B&event_ticker=", "conflicting_identifiers"),
     ],
 )
 def test_a_bad_scope_is_refused_by_what_is_wrong_with_it(raw, code):

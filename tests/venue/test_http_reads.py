@@ -245,6 +245,8 @@ async def test_an_event_holds_its_rungs_in_strike_order(client):
         ("status=", (400, "invalid_enum_value")),
         ("project_id=x", (400, "invalid_parameter")),
         ("cursor=x", (400, "invalid_cursor")),
+        ("cursor=%FF", (400, "invalid_cursor")),
+        ("cursor=%ED%A0%80", (400, "invalid_cursor")),
     ],
 )
 async def test_a_bad_filter_of_the_event_list_is_refused(client, query, refused):

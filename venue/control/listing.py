@@ -68,7 +68,9 @@ async def add_event(call: Call) -> replies.EventReply:
     quarter = quarter_of(body.quarter)
     ticker = derived.event_ticker(body.series_ticker, quarter)
     given_id, given_date = body.project_market_id, body.resolution_date
-    due_ns = quarter.end_ns if given_date is None else instant_of("resolution_date", given_date)
+    due_ns = (
+        quarter.resolves_ns if given_date is None else instant_of("resolution_date", given_date)
+    )
     listed = ListEvent(
         event_ticker=ticker,
         series_ticker=Ticker(body.series_ticker),

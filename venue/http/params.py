@@ -71,7 +71,8 @@ def order_in_path(segment: str | None) -> OrderId:
 
 
 class Query:
-    """The known parameters of one query string. Making one raises Refusal(invalid_parameter)."""
+    """The known parameters of one query string. Making one raises Refusal: invalid_parameter, or
+    invalid_cursor where that is what cannot be read."""
 
     def __init__(self, raw: bytes, known: tuple[str, ...]) -> None:
         self._values: dict[str, str] = {}
@@ -83,6 +84,8 @@ class Query:
             if name in self._values:
                 raise _bad(name, "given twice")
             value = percent_decoded(raw_value.replace(b"+", b" "))
+            if value is None and name == "cursor":
+                raise Refusal(Code.INVALID_CURSOR, "not a cursor of ours")
             if value is None:
                 raise _bad(name, "not percent-encoded UTF-8")
             self._values[name] = value
@@ -173,9 +176,13 @@ class Query:
     def scope(self, catalog: Catalog) -> Scope:
         """The rows of `ticker` (ticker or UUID) or of `event_ticker` (S3).
 
-        Raises Refusal: invalid_market_identifier by shape, invalid_parameter for what names
-        nothing, conflicting_identifiers for both together.
+        Raises Refusal: conflicting_identifiers for both together, invalid_market_identifier by
+        shape, invalid_parameter for what names nothing.
         """
+        if {"ticker", "event_ticker"} <= self._values.keys():
+            raise Refusal(
+                Code.CONFLICTING_IDENTIFIERS, "ticker and event_ticker exclude each other"
+            )
         ticker, event_ticker = self._shaped("ticker"), self._shaped("event_ticker")
         if ticker is None and event_ticker is None:
             return Scope()
@@ -185,10 +192,6 @@ class Query:
         event = None if event_ticker is None else catalog.event(event_ticker)
         if event_ticker is not None and event is None:
             raise _bad("event_ticker", "no such event")
-        if ticker is not None and event_ticker is not None:
-            raise Refusal(
-                Code.CONFLICTING_IDENTIFIERS, "ticker and event_ticker exclude each other"
-            )
         return Scope(market_id, None if event is None else event.event_ticker)
 
     def _shaped(self, name: str) -> Ticker | None:

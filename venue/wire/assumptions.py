@@ -384,6 +384,6 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
         "a number between two integers for price or qty",
         "invalid_price or invalid_qty, as their conditions say; in budget_cents of the wrong type",
         "",
-        "venue.wire.codec",
+        "venue.wire.jsonnumber",
     ),
 }

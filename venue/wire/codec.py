@@ -8,7 +8,6 @@ Raises `Refusal` for a caller's fault and `Garbled` for the venue's; nothing els
 Source: interface, POST /orders; PUT /orders/{order_id}; Client frame; silences S12, S13, S26, S32.
 """
 
-import enum
 import json
 import re
 from collections.abc import Callable
@@ -18,6 +17,7 @@ import msgspec
 
 from venue.wire import frames, limits, names
 from venue.wire.errors import ChannelCode, Code
+from venue.wire.jsonnumber import NoInteger, integer_of, no_integer_of
 from venue.wire.money import (
     PRICE_MAX,
     PRICE_MIN,
@@ -109,31 +109,10 @@ def _unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return fields
 
 
-def _integer_of(text: str) -> int:
-    """An integer of JSON; one of absurd length is as far beyond every bound, and cheaper."""
-    if len(text) <= _DIGITS_MAX:
-        return int(text)
-    return -_BEYOND if text.startswith("-") else _BEYOND
-
-
-class _NoInteger(enum.Enum):
-    """A number of JSON that is not written as an integer; nothing here wants one."""
-
-    PART = enum.auto()  # between two integers
-    OTHER = enum.auto()
-
-
-def _no_integer_of(text: str) -> _NoInteger:
-    return _NoInteger.PART if _BETWEEN.fullmatch(text) else _NoInteger.OTHER
-
-
-_DIGITS_MAX: Final = 40
-_BEYOND: Final = 10**_DIGITS_MAX
-_BETWEEN: Final = re.compile(r"-?[0-9]+\.[0-9]*[1-9][0-9]*", re.ASCII)
 _STRICT: Final = json.JSONDecoder(
     object_pairs_hook=_unique_pairs,
-    parse_int=_integer_of,
-    parse_float=_no_integer_of,
+    parse_int=integer_of,
+    parse_float=no_integer_of,
     parse_constant=_refuse_constant,
 )
 
@@ -187,11 +166,11 @@ def _integer(fields: dict[str, object], key: str) -> int | None:
     raise Refusal(Code.INVALID_REQUEST_BODY, f"{key}: an integer is wanted")
 
 
-def _number(fields: dict[str, object], key: str) -> int | _NoInteger | None:
+def _number(fields: dict[str, object], key: str) -> int | NoInteger | None:
     """An integer, or a number between two, which its own code refuses (S55). An integer
     that is written otherwise, 1.0 or 1e2, is of the wrong type (S26)."""
-    if fields.get(key) is _NoInteger.PART:
-        return _NoInteger.PART
+    if fields.get(key) is NoInteger.PART:
+        return NoInteger.PART
     return _integer(fields, key)
 
 
@@ -226,14 +205,14 @@ def _member(accepted: dict[str, E_], text: str, name: str) -> E_:
     return member
 
 
-def _checked_price(value: int | _NoInteger) -> Price:
-    if isinstance(value, _NoInteger) or not is_price(value):
+def _checked_price(value: int | NoInteger) -> Price:
+    if isinstance(value, NoInteger) or not is_price(value):
         raise Refusal(Code.INVALID_PRICE, "price: whole cents, 1 to 99")
     return Price(value)
 
 
-def _checked_qty(value: int | _NoInteger, price: Price) -> Qty:
-    if isinstance(value, _NoInteger) or not 1 <= value <= limits.QTY_MAX:
+def _checked_qty(value: int | NoInteger, price: Price) -> Qty:
+    if isinstance(value, NoInteger) or not 1 <= value <= limits.QTY_MAX:
         raise Refusal(Code.INVALID_QTY, f"qty: whole shares, 1 to {limits.QTY_MAX}")
     if notional(price, Qty(value)) > limits.NOTIONAL_CENTS_MAX:
         raise Refusal(Code.INVALID_QTY, f"qty: notional above {limits.NOTIONAL_CENTS_MAX} cents")
@@ -298,7 +277,7 @@ def parse_new_order(body: bytes, resolve: Callable[[str], MarketId | None]) -> N
     return BudgetOrder(resolved, outcome, price, Cents(budget_value), tif, key)
 
 
-def _check_budget(budget: int, qty: int | _NoInteger | None, side_text: str, tif_text: str) -> None:
+def _check_budget(budget: int, qty: int | NoInteger | None, side_text: str, tif_text: str) -> None:
     if qty is not None:
         raise Refusal(Code.INVALID_BUDGET, "qty and budget_cents exclude each other")
     if not 1 <= budget <= limits.NOTIONAL_CENTS_MAX:

@@ -180,19 +180,26 @@ def _read_tables(folder: Path, take: Callable[[str, Row], None]) -> None:
             files[name] = pyarrow.parquet.ParquetFile(path)
         except (OSError, arrow.ArrowException) as fault:
             raise TapeFault(f"{path}: {fault}") from None
-    newest = [""]
-    rungs = files["rungs"].read(columns=["run"])
-    books = files["books"].read(columns=["run"])
-    for table in (books, rungs):
-        if table.num_rows:
-            newest = [table.column("run")[table.num_rows - 1].as_py() or ""]
-            break
+    newest = _newest(*(_runs(files[name]) for name in ("rungs", "books")))
     for name, file in files.items():
         for batch in file.iter_batches():
             for row in batch.to_pylist():
                 plain = {key: "" if value is None else value for key, value in row.items()}
-                if plain["run"] == newest[0]:
+                if plain["run"] == newest:
                     take(name, _with_levels(plain))
+
+
+def _runs(file: Any) -> list[str]:
+    """The runs of a table, the oldest first."""
+    column = file.read(columns=["run"]).column("run")
+    return list(dict.fromkeys(each or "" for each in column.to_pylist()))
+
+
+def _newest(listed: list[str], quoted: list[str]) -> str:
+    """The newest run that either table knows: one may have seen no book, or no rungs."""
+    if listed and (not quoted or quoted[-1] in listed):
+        return listed[-1]
+    return quoted[-1] if quoted else ""
 
 
 def _with_levels(row: Row) -> Row:

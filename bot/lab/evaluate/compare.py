@@ -386,8 +386,8 @@ def _budgets(
         after = cell.sample.at(cells[free, world].chosen)
         nets, less_nets = before.nets[0], after.nets[0]
         edges, less_edges = before.edges[0], after.edges[0]
-        kept = float(less_edges.mean() / edges.mean()) if edges.mean() else 0.0
-        drawn = less_edges[places].mean(axis=1) / edges[places].mean(axis=1)
+        kept = float(_share(less_edges.mean(), edges.mean()))
+        drawn = _share(less_edges[places].mean(axis=1), edges[places].mean(axis=1))
         found.append(
             BudgetLine(
                 entry=free,
@@ -403,3 +403,9 @@ def _budgets(
             )
         )
     return found
+
+
+def _share(part: Floats, whole: Floats) -> Floats:
+    """Part by part what it is of the whole; 0 of nothing."""
+    part, whole = np.asarray(part, dtype=float), np.asarray(whole, dtype=float)
+    return np.divide(part, whole, out=np.zeros_like(part), where=whole != 0)

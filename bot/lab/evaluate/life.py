@@ -166,7 +166,7 @@ class _Life:
         self._stalls = [(START_NS + a, START_NS + b) for a, b in draws.stalls]
         self.requests = 0
         self.writes = 0
-        self.early_mc = 0
+        self.early_mc: int | None = None
         self.held_variance = 0.0
         self._point = 0
         self.latched = ""
@@ -195,7 +195,7 @@ class _Life:
                 break
             self.now_ns = next_ns
             self._move_to(latent.point(next_ns - START_NS))
-            if not self.early_mc and next_ns >= early_ns:
+            if self.early_mc is None and next_ns >= early_ns:
                 self.early_mc = account.net_mc
             if next_ns == act_ns:
                 self._act(acts[place][1])
@@ -367,7 +367,7 @@ def live(
         adverse=adverse,
         drift=account.inventory_mc / MILLICENTS - adverse,
         held_variance=life.held_variance,
-        early=life.early_mc / MILLICENTS,
+        early=(life.early_mc or 0) / MILLICENTS,
         drawdown=gauge.drawdown_cents,
         minute_ratio=gauge.minute_ratio,
         worst_max=gauge.worst_max_cents,

@@ -26,7 +26,16 @@ from bot.lab.evaluate.lineup import Entry, short_hash
 from bot.lab.evaluate.worlds import World
 
 _ROOT: Final = Path(__file__).parents[3]
-_CODE: Final = ("bot/core", "bot/lab/evaluate", "venue/core", "venue/read", "venue/wire")
+CODE: Final = (
+    "bot/core",
+    "bot/lab/evaluate",
+    "bot/lab/sim",
+    "venue/core",
+    "venue/read",
+    "venue/wire",
+)
+"""Where all code stands that a life runs through, but for its strategy."""
+
 _NOT_LIVED: Final = (
     "page.py",
     "tables.py",
@@ -146,7 +155,7 @@ def code_digest(plugin: str = "", folder: Path = _ROOT) -> str:
 @lru_cache(maxsize=1)
 def _shared_code() -> bytes:
     digest = hashlib.blake2b(digest_size=16)
-    for part in _CODE:
+    for part in CODE:
         for path in sorted((_ROOT / part).rglob("*.py")):
             if path.name not in _NOT_LIVED or path.parent.name != "evaluate":
                 digest.update(path.relative_to(_ROOT).as_posix().encode())

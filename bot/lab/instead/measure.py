@@ -109,6 +109,8 @@ class Measure:
         """What it came to between two instants. tickers: of every rung, in order. own: what rested
         and what filled, where that is known otherwise."""
         changes, fills = (self._own.changes(), self._own.fills()) if own is None else own
+        # What was held at the start was bought before it.
+        fills = [fill for fill in fills if fill.at_ns > span_ns[0]]
         quotes = tuple(quoted(changes, fills, span_ns, tickers))
         kinds = ("create", "amend", "cancel", "read")
         return Measured(

@@ -9,7 +9,7 @@ The same reader follows a journal and a session that never was: both are measure
 Source: interface, Order, Fill; silences S4, S13; docs/lab.md, What if.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 import msgspec
 
@@ -195,7 +195,17 @@ class Resting:
 
     def _add(self, change: Change, qty: int) -> None:
         key = (change.market_id, change.side, change.price)
-        self._sizes[key] = self._sizes.get(key, 0) + qty
+        size = self._sizes.pop(key, 0) + qty
+        if size:
+            self._sizes[key] = size
+
+    def beside(self, market_id: MarketId, side: BookSide, prices: Container[Price]) -> int:
+        """Shares of ours on a side at other prices than these."""
+        return sum(
+            qty
+            for (of, on, price), qty in self._sizes.items()
+            if of == market_id and on is side and price not in prices
+        )
 
     def at(self, market_id: MarketId, side: BookSide, price: Price) -> int:
         """Shares of ours at a price."""

@@ -197,9 +197,11 @@ class _Reader:
                 f"{self._run.paths[0]}: the run saw no book of any rung: no market to trade in"
             )
         shift_ns, feed_ns = self._clocks()
-        fills, changes = self._own.fills(), self._own.changes()
-        others = _Others(changes, fills, shift_ns)
         begun_ns = self._run.begun_ns
+        changes = self._own.changes()
+        # A walk of the fills shows those of earlier runs, too.
+        fills = [fill for fill in self._own.fills() if fill.at_ns + shift_ns > begun_ns]
+        others = _Others(changes, fills, shift_ns)
         acts: list[Act] = []
         for at_ns, seen in self._in_order(fills, shift_ns + feed_ns):
             if isinstance(seen, m.BookSeen) and seen.market_id in self._markets:
@@ -369,6 +371,7 @@ class _Others:
             self.short_qty += max(0, own - size)
             if size > own:
                 left[price] = Qty(size - own)
+        self.short_qty += self._resting.beside(seen.market_id, side, shown)
         return left
 
     def _give_back(self, seen: m.BookSeen, bids: dict[Price, Qty], asks: dict[Price, Qty]) -> None:

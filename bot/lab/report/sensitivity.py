@@ -55,7 +55,8 @@ def sensitivity_of(path: Path) -> Sensitivity:
         raise ReportFault(f"{path}: {fault.strerror}") from None
     trials: dict[str, dict[str, Kept]] = {}
     for key, each in kept.items():
-        trial, _, case = key.partition("/")
+        trial, _, rest = key.partition("/")
+        case, _, _ = rest.rpartition("/")  # of one case lived by two programs the later counts
         if not each.outcome.fault and each.outcome.values:
             trials.setdefault(trial, {})[case] = each
     if not trials:

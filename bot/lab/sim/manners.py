@@ -210,8 +210,10 @@ class Manners:
             self._seen.hit("venue_parked")
 
     def _wrote(self, request: m.Write, answer: m.Answer, now_ns: int) -> None:
-        if isinstance(answer, m.Done):
+        over = isinstance(answer, m.Refused) and answer.code == Code.ORDER_NOT_CANCELABLE
+        if isinstance(answer, m.Done) or (over and isinstance(request, m.CancelResting)):
             self._halted_ns = None
+        if isinstance(answer, m.Done):
             if isinstance(answer.body, m.OrderShown):
                 shown = answer.body.order
                 known = self._orders.get(shown.order_id)

@@ -161,8 +161,7 @@ def _row(aim: Aim, trial: Trial, values: Floats, base: Floats, places: Ints) -> 
     drawn: Floats = aim.score(values[places]) - aim.score(base[places])
     better, worse = stats.signs(values, base)
     gain = stats.interval(score - float(aim.score(base)), drawn)
-    if len(values) < CASES_MIN:
-        gain = msgspec.structs.replace(gain, low=-math.inf, high=math.inf, p=1.0)
+    gain = _told(gain, len(values))
     return Row(
         number=trial.number,
         settings=trial.settings,
@@ -207,7 +206,14 @@ def _followed(
     places = stats.resamples(len(chosen_row))
     drawn: Floats = aim.score(chosen_row[places]) - aim.score(base_row[places])
     value = float(aim.score(chosen_row)) - float(aim.score(base_row))
-    return out, stats.interval(value, drawn)
+    return out, _told(stats.interval(value, drawn), len(chosen_row))
+
+
+def _told(gain: Interval, cases: int) -> Interval:
+    """The interval, without ends where there are too few cases for one."""
+    if cases >= CASES_MIN:
+        return gain
+    return msgspec.structs.replace(gain, low=-math.inf, high=math.inf, p=1.0)
 
 
 def _span(names: Sequence[str]) -> str:

@@ -95,9 +95,12 @@ class Processes:
                     job = left.popleft()
                     waiting.append((job, self._pool.submit(lived, job)))
                 if not wanted():
-                    return
+                    break
                 job, future = waiting.popleft()
                 yield job, future.result()
+            for job, future in waiting:
+                if not future.cancel():  # it has begun
+                    yield job, future.result()
         except BrokenProcessPool:
             raise RunnerFault("a process died; is there enough memory for so many?") from None
         finally:

@@ -78,7 +78,10 @@ class Span(msgspec.Struct, frozen=True):
         held = min(max(value, self.low), self.high)
         if self.whole:
             return str(round(held))
-        return format(Decimal(f"{held:.{_DIGITS}g}"), "f")
+        written = Decimal(f"{held:.{_DIGITS}g}")
+        if not self.low <= written <= self.high:  # rounded beyond an end
+            written = Decimal(repr(held))
+        return format(written, "f")
 
 
 Dimension = Listed | Span

@@ -1,0 +1,34 @@
+"""Numbers of JSON as a caller wrote them: integers, and what is none.
+
+Source: silences S26, S55.
+"""
+
+import enum
+from decimal import Decimal, InvalidOperation
+from typing import Final
+
+_DIGITS_MAX: Final = 40
+_BEYOND: Final = 10**_DIGITS_MAX
+
+
+class NoInteger(enum.Enum):
+    """A number that is not written as an integer; nothing here wants one."""
+
+    PART = enum.auto()  # between two integers
+    OTHER = enum.auto()
+
+
+def integer_of(text: str) -> int:
+    """An integer; one of absurd length is as far beyond every bound, and cheaper."""
+    if len(text) <= _DIGITS_MAX:
+        return int(text)
+    return -_BEYOND if text.startswith("-") else _BEYOND
+
+
+def no_integer_of(text: str) -> NoInteger:
+    """What a number with a point or an exponent is; its value decides, however it is written."""
+    try:
+        exact = Decimal(text)
+    except InvalidOperation:  # an exponent beyond all bounds
+        return NoInteger.OTHER
+    return NoInteger.OTHER if exact == exact.to_integral_value() else NoInteger.PART
