@@ -30,8 +30,13 @@ from bot.core.messages import (
 from bot.core.settings import TrustSettings
 from bot.core.shelf import NEVER_NS
 from venue.wire.errors import Code
-from venue.wire.instant import NS_PER_SECOND
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.names import Ticker
+
+READ_AGAIN_NS: Final = 100 * NS_PER_MS
+"""A list is asked for again no sooner than this after it was read, or could not be."""
+
+_DOUBLINGS_MAX: Final = 4
 
 _PAGES_MAX = 1_000
 """A walk longer than this is a failed one (row 37)."""
@@ -98,12 +103,15 @@ class Account:
         self.done_ns: dict[Kind, int] = {}
         self.begun_ns: dict[Kind, int] = {}
         self._begun_anew: set[Kind] = set()
+        self._failed: dict[Kind, int] = {}  # walks in a row
+        self._paused_until_ns: dict[Kind, int] = {}
         self._woke_ns = 0
         self._next_ns: int | None = None  # `next_due_ns`; None: to be reckoned anew
         self._read_until_ns = 0  # up to here nothing is unread, whatever comes
 
     def hasten(self, kind: Kind, at_ns: int) -> None:
-        """Have a list read no later than `at_ns`."""
+        """Have a list read no later than `at_ns`; one that failed, once it may be tried again."""
+        at_ns = max(at_ns, self._paused_until_ns.get(kind, 0))
         if at_ns < self.due_ns[kind]:
             self._plan(kind, at_ns)
 
@@ -193,18 +201,18 @@ class Account:
             return None
         walk.waiting = False
         if not isinstance(answer, Done):
-            del self._walks[walk.kind]
-            self._plan(
-                walk.kind, now_ns + (0 if self._begins_anew(walk, answer) else NS_PER_SECOND)
-            )
+            if self._begins_anew(walk, answer):
+                del self._walks[walk.kind]
+                self._plan(walk.kind, now_ns)
+            else:
+                self._fail(walk, now_ns)
             return None
         rows, cursor = _page(answer)
         walk.rows.extend(rows)
         walk.pages += 1
         repeated = cursor in walk.cursors
         if repeated or walk.pages > _PAGES_MAX:
-            del self._walks[walk.kind]
-            self._plan(walk.kind, now_ns + NS_PER_SECOND)
+            self._fail(walk, now_ns)
             return None
         if cursor and not self._enough(walk.kind, rows):
             walk.cursors.add(cursor)
@@ -217,10 +225,20 @@ class Account:
             return None
         del self._walks[walk.kind]
         self._begun_anew.discard(walk.kind)
+        self._failed.pop(walk.kind, None)
         self.done_ns[walk.kind] = now_ns
         self.begun_ns[walk.kind] = walk.begun_ns
         self._plan(walk.kind, self._next_turn_ns(walk.kind, now_ns))
         return walk
+
+    def _fail(self, walk: Walk, now_ns: int) -> None:
+        """A walk came to nothing. The next one is due in a second; hastened, it comes sooner, but
+        the later the oftener it has failed: a sick venue is not asked as fast as it answers."""
+        failed = self._failed[walk.kind] = self._failed.get(walk.kind, 0) + 1
+        pause_ns = min(NS_PER_SECOND, READ_AGAIN_NS * 2 ** min(failed - 1, _DOUBLINGS_MAX))
+        self._paused_until_ns[walk.kind] = now_ns + pause_ns
+        del self._walks[walk.kind]
+        self._plan(walk.kind, now_ns + NS_PER_SECOND)
 
     def _begins_anew(self, walk: Walk, answer: Answer) -> bool:
         """Whether a walk that failed is walked again at once: its cursor has become invalid, and it

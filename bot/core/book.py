@@ -126,9 +126,10 @@ class Book:
             if self._ts_ns is not None and venue_time.is_beyond(self._ts_ns, now_ns):
                 self._ts_ns = meant_ns
         else:
-            meant_ns, print_ns = venue_time.by_now(seen.ts_ns, now_ns), self._last_print_ts_ns
-            if print_ns is not None and venue_time.is_beyond(print_ns, now_ns):
-                self._last_print_ts_ns = meant_ns
+            meant_ns = venue_time.by_now(seen.ts_ns, now_ns)
+        print_ns = self._last_print_ts_ns
+        if print_ns is not None and venue_time.is_beyond(print_ns, now_ns):
+            self._last_print_ts_ns = meant_ns
         return seen if meant_ns == seen.ts_ns else msgspec.structs.replace(seen, ts_ns=meant_ns)
 
     @property

@@ -14,6 +14,7 @@ from bot.core.desk import NEVER_NS
 from bot.core.outbox import Outbox
 from bot.core.room import Ladder, Rung, book_seen
 from bot.core.settings import TrustSettings
+from bot.core.venuetime import VenueTime
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import MarketId, ProjectId
@@ -96,6 +97,7 @@ class Channel:
         self._was_open = False
         self.heard_ns: int | None = None
         self._lag = Lag()
+        self._set_backs = 0
         self._why = ""
         self._judge_ns = 0
         self._read_ns = 0
@@ -138,8 +140,10 @@ class Channel:
         """The far end is alive."""
         self.heard_ns = now_ns
 
-    def printed(self, seen: m.TradeSeen, now_ns: int) -> None:
+    def printed(self, seen: m.TradeSeen, venue_time: VenueTime, now_ns: int) -> None:
         """A print arrived that was not seen before."""
+        if venue_time.set_backs != self._set_backs:
+            self._set_backs, self._lag = venue_time.set_backs, Lag()
         self._lag.seen(seen.ts_ns, now_ns)
 
     def paused_for(self, gap_ns: int, now_ns: int) -> None:
@@ -164,7 +168,7 @@ class Channel:
         self._recheck_ns = now_ns
         if len(self._garbled_at_ns) >= _GARBLED_MAX:
             self._garbled_at_ns = []
-            self._subscribe_due_ns = now_ns
+            self._ask_anew(now_ns)
 
     def refused(self, now_ns: int) -> None:
         """The set was refused: read the series again soon and send the set once more."""
@@ -248,7 +252,12 @@ class Channel:
             next_ns = min(next_ns, due_ns)
         self._recheck_ns = next_ns
         if now_ns >= next_ns:
-            self._subscribe_due_ns = min(self._subscribe_due_ns, now_ns)
+            self._ask_anew(now_ns)
+
+    def _ask_anew(self, now_ns: int) -> None:
+        """Have all books sent once more, once a second at most."""
+        due_ns = max(now_ns, self._subscribed_ns + _RESUBSCRIBE_NS)
+        self._subscribe_due_ns = min(self._subscribe_due_ns, due_ns)
 
     def _tell_silent(self, now_ns: int) -> None:
         """A finding while a target that was asked for long ago has shown nothing."""
@@ -301,10 +310,12 @@ class Channel:
         if instant.is_zero(shown.as_of):
             return
         seen = book_seen(shown)
+        if seen is not None:
+            rung.ladder.venue_time.upheld(seen.ts_ns, now_ns)
         if rung.confirms(shown, now_ns):
             return
         # Newer than ours, or ours is missing: the channel owes us a frame. Until it comes this is
         # the best there is, once a second read shows the same; an older one only lags.
-        self._subscribe_due_ns = now_ns
+        self._ask_anew(now_ns)
         if seen is not None:
             rung.read_book(seen, self._trust, now_ns)

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable
 
 from bot.core import messages as m
-from bot.core.account import Account, Kind
+from bot.core.account import READ_AGAIN_NS, Account, Kind
 from bot.core.desk import Desk
 from bot.core.heritage import Heritage
 from bot.core.ledgers import Ledgers
@@ -22,15 +22,15 @@ from bot.core.report import Phase
 from bot.core.settings import StartSettings, TrustSettings
 from bot.core.shelf import keep_newest
 from venue.wire import model
-from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import OrderId
-
-READ_AGAIN_NS = 100 * NS_PER_MS
-"""A list is asked for again no sooner than this after it was read."""
 
 _KEEP_WITHIN_NS = 5 * NS_PER_SECOND
 """So long, and four read lags, orders to be kept may wait for their books and the account; longer
 they would rest unwatched, and are cancelled."""
+
+_LANDED_NS = 2 * NS_PER_SECOND
+"""So long after its end a request of an earlier run may still have been on its way."""
 
 _TOLD_MAX = 1_000
 
@@ -102,7 +102,8 @@ class Custody:
         """Merge a whole list of resting orders. While quoting, strangers are foreign orders; at the
         start the policy decides about them; in every other phase they are cancelled."""
         by_id = {order.order_id: order for order in shown}
-        for market_id in self._desk.explain_lost(by_id.values(), begun_ns):
+        fills_ns = self._account.begun_ns.get(Kind.FILLS, -1)
+        for market_id in self._desk.explain_lost(by_id.values(), begun_ns, fills_ns):
             self._quoting.orders_changed(market_id)
         for own in list(self._desk.all_live()):
             if own.order_id is None:
@@ -177,6 +178,7 @@ class Custody:
             self._may_be_lost,
             starting=starting,
             fresh=begun_ns >= self._fresh_from_ns(),
+            late=0 < self._earlier_ns < begun_ns - _LANDED_NS - self._trust.read_lag_ns,
         )
         for order in gone:
             self._cancel(order, now_ns)

@@ -340,15 +340,19 @@ class Desk(Shelf):
             own.read_due_ns = now_ns
             self._file(own, now_ns)
 
-    def explain_lost(self, shown: Iterable[model.Order], begun_ns: int) -> list[MarketId]:
+    def explain_lost(
+        self, shown: Iterable[model.Order], begun_ns: int, fills_begun_ns: int
+    ) -> list[MarketId]:
         """A complete list of what rests: what it says of orders whose id is not known.
+
+        fills_begun_ns: when the newest whole walk of the fills began, below zero without one.
 
         Those are lost creates, and orders that an undecided amend may have given another id.
         Returns their markets. Re-sends of the former are decided against, for longer than a
         request can be on its way. When no order that could be theirs rests, they never landed or
-        are over: fills are listed and booked by themselves, and nothing can fill any more (row
-        23). When the venue has said that one exists, a stranger that equals it is it; which of
-        several equal ones does not matter.
+        are over: nothing can fill any more, and once the fills were walked as late, all that did
+        is booked (row 23). When the venue has said that one exists, a stranger that equals it is
+        it; which of several equal ones does not matter.
         """
         if not self._attention:
             return []
@@ -359,7 +363,7 @@ class Desk(Shelf):
         changed: list[MarketId] = []
         for own in list(self._attention):
             if own.state is State.LOST:
-                settled = self._explain_create(own, strangers, begun_ns)
+                settled = self._explain_create(own, strangers, begun_ns, fills_begun_ns)
             else:
                 settled = self._explain_moved(own, strangers, begun_ns)
             if settled:
@@ -368,12 +372,18 @@ class Desk(Shelf):
         return changed
 
     def _explain_create(
-        self, own: OwnOrder, strangers: dict[Slot, list[model.Order]], begun_ns: int
+        self,
+        own: OwnOrder,
+        strangers: dict[Slot, list[model.Order]],
+        begun_ns: int,
+        fills_begun_ns: int,
     ) -> bool:
         since_ns = own.refused_since_ns
-        wait_ns = self._trust.refused_resend_ns + self._trust.read_lag_ns
-        shown_from_ns = own.last_write_ns + self._trust.read_lag_ns
-        if since_ns is None or begun_ns < max(since_ns + wait_ns, shown_from_ns):
+        if since_ns is None:
+            return False
+        sent_ns = max(since_ns + self._trust.refused_resend_ns, own.last_write_ns)
+        shown_from_ns = sent_ns + self._trust.read_lag_ns
+        if begun_ns < shown_from_ns:
             return False
         if own.due_ns == NEVER_NS:
             return False  # a re-send is on its way: its answer is better than any list
@@ -382,6 +392,8 @@ class Desk(Shelf):
         if not rows and not own.is_take and self._taken_over(own):
             return False  # that one may be it, and is being cancelled
         if not rows:
+            if fills_begun_ns < shown_from_ns:
+                return False  # it may be over, and have filled
             own.unlisted(begun_ns)
             if not own.is_take:
                 self._may_stray(own)

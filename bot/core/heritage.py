@@ -15,6 +15,9 @@ from venue.wire import model
 from venue.wire.names import OrderId
 
 NAMED_MAX = 1_000
+NEWCOMERS_MAX = 3
+"""So many orders that appear while a start waits are no late ones of an earlier run."""
+
 _SHOWN_MAX = 10
 
 
@@ -29,6 +32,8 @@ class Heritage:
         self._policy = policy
         self._known: dict[OrderId, m.KnownOrder] = {}
         self._refused: dict[OrderId, None] = {}
+        self._seen: set[OrderId] = set()
+        self._newcomers = 0
         self.kept: dict[OrderId, model.Order] = {}
         self.keeping = False
 
@@ -45,19 +50,27 @@ class Heritage:
         *,
         starting: bool,
         fresh: bool,
+        late: bool,
     ) -> list[model.Order]:
         """Those of a whole list that are to be cancelled now; what the policy spares is noted here.
 
         starting: nothing was quoted yet; later everything goes, but for what was left alone.
         fresh: the list began late enough to show all that earlier runs wrote; an older one may show
         an order as it was before an amend, or one that is over. may_be_lost: whether a stranger may
-        be a create of ours that is about to be identified.
+        be a create of ours that is about to be identified. late: whether it began so late that
+        earlier runs made nothing that it is the first to show: then somebody else is at work here,
+        and to go on cancelling would be a war.
         """
         if fresh or not starting:
             self.kept = {}
         gone = []
         for order in strangers:
             known = self._known.get(order.order_id)
+            if starting and known is None and order.order_id not in self._seen:
+                self._seen.add(order.order_id)
+                self._newcomers += late and not may_be_lost(order)
+                if self._newcomers >= NEWCOMERS_MAX:
+                    self._refused[order.order_id] = None
             if starting and self._policy is Strangers.ADOPT and _is_same(known, order):
                 self.keeping = True
                 if fresh:
@@ -102,6 +115,7 @@ class Heritage:
             own.why = "kept from an earlier run"
             taken.append(own)
         self.kept, self._known = {}, {}
+        self._seen.clear()
         return taken
 
     def give_up(self) -> list[model.Order]:

@@ -143,6 +143,13 @@ class Outbox:
         if self.findings.pop(name, None) is not None:
             self.note("info", f"{name}_cleared")
 
+    def hold(self, name: str, text: str) -> None:
+        """A finding as it stands now: kept while there is a text, cleared where there is none."""
+        if text:
+            self.find(name, text)
+        else:
+            self.clear(name)
+
     def took(self, fate: str) -> None:
         """Count what became of a take."""
         self.takes[str(fate)] = self.takes.get(fate, 0) + 1

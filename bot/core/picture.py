@@ -64,6 +64,7 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         budget=out.purse.shown(now_ns),
         config=trader.reconfiguration.report(),
         fills=quoting.scoring.fills(),
+        withheld=trader.withheld,
     )
 
 

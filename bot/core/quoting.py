@@ -99,7 +99,7 @@ class Quoting:
     def take_series(self, events: Iterable[model.Event], begun_ns: int, now_ns: int) -> None:
         """Merge a read of the series: new events and rungs come in, states change."""
         known = {ladder.event.event_ticker: ladder for ladder in self.ladders}
-        believed_from_ns = begun_ns - self._settings.trust.read_lag_ns
+        believed_from_ns, unreadable = begun_ns - self._settings.trust.read_lag_ns, ""
         for event in map(spelled, events):
             ladder = known.get(event.event_ticker)
             if ladder is None and event.status is model.EventStatus.SETTLED:
@@ -111,7 +111,7 @@ class Quoting:
                     ladder.began_ns, ladder.venue_time = self.began_ns, self.venue_time
                 listed = ladder.refresh(event, believed_from_ns)
             except ValueError as fault:
-                self._out.find("event_unreadable", f"{event.event_ticker}: {fault}")
+                unreadable = f"{event.event_ticker}: {fault}"
                 continue
             if event.event_ticker not in known:
                 self.ladders.append(ladder)
@@ -124,6 +124,7 @@ class Quoting:
             for rung in ladder.rungs:
                 if rung.market.state is model.MarketState.RESOLVED:
                     self._ledgers.resolved(rung.market_id, now_ns)
+        self._out.hold("event_unreadable", unreadable)
         self._ledgers.series_read(begun_ns)
         for over in departing(self.ladders, self._desk, self._ledgers, now_ns):
             self._let_go(over)
@@ -179,7 +180,7 @@ class Quoting:
         if isinstance(event, m.TradeSeen):
             meant = rung.as_meant(event, now_ns)
             if not self.venue_time.is_doubtful(event.ts_ns, now_ns):
-                self.channel.printed(event, now_ns)
+                self.channel.printed(event, self.venue_time, now_ns)
             event = meant
             likely = rung.saw_trade(event, own, now_ns)
             self.scoring.printed(rung, event, now_ns)

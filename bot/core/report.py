@@ -278,7 +278,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     is quoted until a person clears it, else empty. flattening: why only what shrinks a position is
     quoted, else empty. fills: the newest first. unknown_oldest_ns: age of the oldest order without
     a definite answer, 0 without one. cash_reserved_cents: what the venue last said that resting
-    orders lock.
+    orders lock. withheld: why no new order may leave at all, empty when one may.
     """
 
     now_ns: int
@@ -313,3 +313,4 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     budget: BudgetReport | None = None
     fills: tuple[FillReport, ...] = ()
     config: ConfigReport = ConfigReport()
+    withheld: str = ""

@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from bot.core import messages as m
-from bot.core.account import Account, Kind, Walk
+from bot.core.account import READ_AGAIN_NS, Account, Kind, Walk
 from bot.core.accountrisk import AccountRisk
 from bot.core.candidate import Candidate
-from bot.core.custody import READ_AGAIN_NS, Custody
+from bot.core.custody import Custody
 from bot.core.desk import NEVER_NS, Desk
 from bot.core.ending import is_flat
 from bot.core.guard import Gate, Guard

@@ -27,14 +27,29 @@ _BEYOND_NS: Final = 10 * NS_PER_SECOND
 """A stamp that leads by less is soon overtaken, and may be right where all others were late."""
 
 
+_SET_BACK_NS: Final = 60 * NS_PER_SECOND
+_BEHIND_NS: Final = 5 * NS_PER_SECOND
+"""A clock was set back once nothing has been stamped within a minute of the old one for so long: a
+line that is slow by less is a slow line."""
+
+
 class VenueTime:
     """Our clock by the venue's.
 
     ahead_ns: how far that is ahead, below zero where it is behind; None until stamps agree, and so
-    long each is believed.
+    long each is believed. set_backs: how often it was found to have been set back.
     """
 
-    __slots__ = ("_before_ns", "_doubted", "_farthest_ns", "_since_ns", "ahead_ns")
+    __slots__ = (
+        "_before_ns",
+        "_behind",
+        "_behind_ns",
+        "_doubted",
+        "_farthest_ns",
+        "_since_ns",
+        "ahead_ns",
+        "set_backs",
+    )
 
     def __init__(self) -> None:
         self.ahead_ns: int | None = None
@@ -42,6 +57,9 @@ class VenueTime:
         self._before_ns = 0
         self._since_ns = 0
         self._doubted: deque[int] = deque(maxlen=_DOUBTED_KEPT)
+        self._behind: deque[int] = deque(maxlen=_DOUBTED_KEPT)
+        self._behind_ns = 0
+        self.set_backs = 0
 
     def told(self, stamp_ns: int, now_ns: int) -> None:
         """Something was told that has just happened there, stamped so."""
@@ -53,6 +71,13 @@ class VenueTime:
             return
         if self.is_doubtful(stamp_ns, now_ns) and not self._is_agreed(lead_ns):
             return
+        self.upheld(stamp_ns, now_ns)
+        if lead_ns < self.ahead_ns - _SET_BACK_NS and self._is_set_back(lead_ns, now_ns):
+            self.ahead_ns = self._farthest_ns = self._before_ns = max(self._behind)
+            self._since_ns = now_ns
+            self._behind.clear()
+            self.set_backs += 1
+            return
         if now_ns >= self._since_ns + _WINDOW_NS:
             self._before_ns, self._farthest_ns = self._farthest_ns, lead_ns
             self._since_ns = now_ns
@@ -61,6 +86,20 @@ class VenueTime:
         else:
             return
         self.ahead_ns = max(self._farthest_ns, self._before_ns)
+
+    def upheld(self, stamp_ns: int, now_ns: int) -> None:
+        """Whatever this is the stamp of, it was of late: the clock was not set back before it."""
+        if self.ahead_ns is not None and stamp_ns >= now_ns + self.ahead_ns - _SET_BACK_NS:
+            self._behind.clear()
+
+    def _is_set_back(self, lead_ns: int, now_ns: int) -> bool:
+        """Whether for a while all that has just happened there was stamped as much earlier."""
+        if not self._behind:
+            self._behind_ns = now_ns
+        self._behind.append(lead_ns)
+        soonest_ns = max(self._behind)
+        agreeing = sum(soonest_ns - other < _JITTER_NS for other in self._behind)
+        return agreeing >= _AGREEING and now_ns >= self._behind_ns + _BEHIND_NS
 
     def _is_agreed(self, lead_ns: int) -> bool:
         """Whether others that were doubted lead as far."""

@@ -19,6 +19,7 @@ import structlog
 
 from bot.io.answers import plain
 from bot.io.logtail import LogTail
+from bot.io.logwriter import LineWriter
 from bot.io.secret import MASK, Secret
 
 _SECRET_NAMES: Final = frozenset(
@@ -68,10 +69,13 @@ def configure_logs(
     stream: TextIO | None = None,
     tail: LogTail | None = None,
 ) -> None:
-    """Send every log line to `file`, rotated, else to `stream`, else to stderr; and to `tail`."""
+    """Send every log line to `stream`, else to `file`, rotated, else to stderr, where nobody waits
+    for whoever reads it; and to `tail`."""
     handler: logging.Handler
-    if file is None:
-        handler = logging.StreamHandler(stream or sys.stderr)
+    if stream is not None:
+        handler = logging.StreamHandler(stream)
+    elif file is None:
+        handler = LineWriter(sys.stderr)
     else:
         file.touch(mode=0o600, exist_ok=True)
         handler = logging.handlers.RotatingFileHandler(

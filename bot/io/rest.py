@@ -5,8 +5,8 @@ connection. Each one is a task of its own that only the client's own timeouts en
 reads and writes, and one deadline over them all, head and body, so that every request has its
 answer in the end. `drain` waits for them, and no longer than that.
 
-No redirect is followed, and nothing is retried here but a read whose kept connection the venue had
-just closed: what else may be sent again is the trader's decision.
+No redirect is followed, and nothing is retried here: what may be sent again is the trader's
+decision, which takes a token for it.
 
 Source: interface, Endpoints; Authentication; reliability, rows 1-6, 16, 94, 103.
 """
@@ -39,10 +39,6 @@ DRAIN_SLACK_S: Final = 0.5
 
 BODY_BYTES_MAX: Final = 8 * 1024 * 1024
 _READS_IN_FLIGHT: Final = 16
-_STALE_S: Final = 0.25
-"""A connection that the far end had closed fails at once; later it was the request that failed."""
-
-_CLOSED_UNHEARD: Final = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
 _POISONED: Final = 2
 """So many requests in a row that found no connection, although fewer were under way than there are
 connections: some have leaked for good, and the client is made anew (row 3)."""
@@ -237,14 +233,7 @@ class Rest:
         if call.body is not None:
             headers["Content-Type"] = "application/json"
         built = http.build_request(call.method, url, content=call.body, headers=headers)
-        begun_s = time.monotonic()
-        try:
-            response = await http.send(built, stream=True)
-        except _CLOSED_UNHEARD:
-            if is_write(request) or time.monotonic() - begun_s > _STALE_S:
-                raise
-            # The kept connection was closed as it was taken (row 4); a read may be asked again.
-            response = await http.send(built, stream=True)
+        response = await http.send(built, stream=True)
         try:
             if is_early(response):
                 # Left behind by an earlier request, whose answer came twice; not to be read to its

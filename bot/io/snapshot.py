@@ -39,6 +39,8 @@ class Snapshot(msgspec.Struct, frozen=True):
             return f"{report.phase.value}: {report.latched}" if report.latched else report.phase
         if report.feed_heard_ns is None or self.now_ns - report.feed_heard_ns > HEARD_NS_MAX:
             return "the channel is silent"
+        if report.withheld:
+            return f"no new order: {report.withheld}"
         rungs = [rung for event in report.events for rung in event.rungs]
         if all(rung.blocked for rung in rungs):
             return f"no rung can be quoted: {rungs[0].blocked}" if rungs else "no rung at all"

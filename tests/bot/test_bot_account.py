@@ -61,6 +61,19 @@ def test_a_failed_page_throws_the_whole_walk_away():
     assert ask(of, Kind.RESTING, 3 + SECOND) == m.ReadResting("")
 
 
+def test_a_read_that_fails_is_hastened_no_sooner_the_oftener_it_has_failed():
+    of, now_ns, pauses_ms = account(), 0, []
+    for _ in range(7):
+        of.take_answer(ask(of, Kind.BALANCE, now_ns), m.Unknown(""), now_ns)
+        of.hasten(Kind.BALANCE, now_ns)
+        pauses_ms.append((of.due_ns[Kind.BALANCE] - now_ns) // 1_000_000)
+        now_ns = of.due_ns[Kind.BALANCE]
+    assert pauses_ms == [100, 200, 400, 800, 1_000, 1_000, 1_000]
+    of.take_answer(ask(of, Kind.BALANCE, now_ns), BALANCE, now_ns)
+    of.hasten(Kind.BALANCE, now_ns)
+    assert of.due_ns[Kind.BALANCE] == now_ns
+
+
 def test_a_refused_cursor_begins_a_fresh_walk_at_once():
     of = account()
     of.take_answer(ask(of, Kind.RESTING, 0), page("a"), 1)

@@ -46,6 +46,48 @@ def blocked(thin: Thin, index: int = 0) -> str:
     return thin.rung(index).blocked
 
 
+# --- the venue's clock ----------------------------------------------------------------------------
+
+
+def ahead(thin: Thin, seconds: float, by_ns: int, step_ns: int = 100 * MS) -> None:
+    """Books that change by a share each step, stamped so much ahead."""
+    end_ns = thin.now_ns + round(seconds * S)
+    while thin.now_ns < end_ns:
+        thin.now_ns += step_ns
+        depth = 100 + thin.now_ns // step_ns % 50
+        for index in range(len(thin.mids)):
+            thin.give(thin.book(index, thin.now_ns + by_ns, depth))
+        thin.give(m.Beat())
+
+
+def test_a_venue_whose_clock_is_an_hour_ahead_for_seconds_is_quoted_again_soon_after():
+    thin = quoting(3)
+    thin.show = lambda *_: None  # type: ignore[method-assign]
+    ahead(thin, 20, 0)
+    ahead(thin, 3, 3_600 * S)
+    ahead(thin, 15, 0)
+    assert [blocked(thin, index) for index in range(3)] == ["", "", ""]
+    assert len(thin.orders) == 6
+
+
+def test_books_that_differ_from_what_was_read_are_asked_for_once_a_second_however_many_they_are():
+    thin = quoting(6)
+    thin.show = lambda *_: None  # type: ignore[method-assign]
+    since_ns, asked = thin.now_ns, 0
+    for step in range(100):
+        thin.now_ns += 100 * MS
+        for market in thin.markets:
+            levels = (model.Level(price=Price(1), size=Qty(step + 1)),)
+            shown = model.Orderbook(
+                market.ticker, market.market_id, instant.from_ns(thin.now_ns), levels, ()
+            )
+            answer = m.Done(m.BookShown(shown))
+            thin.trader.quoting.channel.book_read(market.market_id, answer, thin.now_ns)
+        effects = thin.trader.receive(m.Beat(), thin.now_ns)
+        asked += sum(isinstance(each, m.SubscribeTo) for each in effects)
+    assert asked <= 1 + (thin.now_ns - since_ns) // S
+
+
 # --- silence and age ------------------------------------------------------------------------------
 
 

@@ -216,6 +216,21 @@ def test_a_stranger_stops_a_start_that_refuses_and_is_left_alone_and_named():
     assert world.trader.out.requests["create"] == 0
 
 
+@pytest.mark.parametrize("strangers", [Strangers.CANCEL, Strangers.ADOPT])
+def test_a_start_beside_somebody_who_goes_on_placing_orders_ends_and_leaves_them(strangers):
+    world = World(PAST, strangers=strangers)
+    began_ns = world.now_ns
+    for number in range(1, 1_000):
+        world.exchange.apply(theirs(number), world.now_ns)
+        if world.run_until(world.now_ns + 8 * MS, lambda: world.finished is not None):
+            break
+    assert world.finished is not None
+    assert world.finished.left
+    assert world.now_ns - began_ns < 8 * SECOND
+    assert world.trader.out.requests["create"] == 0
+    assert "strangers_found" in world.trader.out.findings
+
+
 def test_a_start_that_refuses_cancels_what_the_journal_knows_and_quotes():
     world = World(PAST, strangers=Strangers.REFUSE)
     resting = world.truth.resting()

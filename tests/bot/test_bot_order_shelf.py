@@ -223,7 +223,7 @@ def test_the_oldest_ended_id_and_stray_place_are_forgotten_beyond_their_bounds(m
     for own in lost:
         of.add(own)
         answer(of, own, create(own, True), m.Refused(422, "insufficient_shares", ""))
-    of.explain_lost([], T0 + 10 * LAG_NS)
+    of.explain_lost([], T0 + 10 * LAG_NS, T0 + 10 * LAG_NS)
     seen = [of.landed_late(made.shown(own, order_id="7")) for own in lost]
     assert seen == [False, True, True]
 

@@ -73,6 +73,14 @@ def test_an_event_whose_fee_cannot_be_read_is_left_out_and_told_and_the_others_a
     assert "ACME-VAL-27Q1" in out.findings["event_unreadable"]
 
 
+def test_an_event_that_can_be_read_again_is_a_finding_no_more():
+    series, out = quoting()
+    series.take_series([event(1, rate="a lot"), event(2)], T0, T0)
+    series.take_series([event(1), event(2)], T0 + 1, T0 + 1)
+    assert "event_unreadable" not in out.findings
+    assert len(series.ladders) == 2
+
+
 def test_an_event_whose_end_cannot_be_read_is_left_out():
     series, _ = quoting()
     series.take_series([event(1, resolution="soon")], T0, T0)

@@ -216,3 +216,9 @@ def test_the_metrics_and_the_health_page_tell_of_a_latch():
     assert 'laddermaker_breaker_limit{breaker="loss_cents",series="X"} 500.0' in text
     snapshot = Snapshot(shown.now_ns, shown.now_ns, shown)
     assert snapshot.unhealthy() == "latched: loss_cents: 501, at most 500"
+
+
+def test_the_health_page_tells_why_no_new_order_may_leave():
+    text = "401 unauthorized on the trade key: nothing is sent on it"
+    shown = msgspec.structs.replace(report(Phase.QUOTING), withheld=text)
+    assert Snapshot(shown.now_ns, shown.now_ns, shown).unhealthy() == f"no new order: {text}"

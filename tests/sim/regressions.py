@@ -18,6 +18,7 @@ REGRESSIONS = (
     Regression(256, "swarm", "the limits went on counting shares of a rung that had settled"),
     Regression(267, "swarm", "a change of funds let go of a side that was parked as wrong"),
     Regression(357, "swarm", "a fill between two pages from unequal copies was never booked"),
+    Regression(641, "swarm", "a lost take was over before the fills that it had were known"),
     Regression(1104, "swarm", "the breaker drawn trips when all orders are placed anew"),
     Regression(1343, "swarm", "a left order stood where its last amend had put it"),
     Regression(1498, "swarm", "orders that kept their place a tick bolder left a side no room"),

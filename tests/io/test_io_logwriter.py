@@ -1,0 +1,77 @@
+"""Claims about lines of the log that nobody reads, or not soon: the one who writes never waits."""
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from bot.io.logwriter import LineWriter
+
+
+def logger(handler: logging.Handler) -> logging.Logger:
+    made = logging.Logger("of this test")
+    made.addHandler(handler)
+    return made
+
+
+@pytest.fixture
+def pipe():
+    """The reading end of a pipe, and a stream into it."""
+    reads, writes = os.pipe()
+    with os.fdopen(reads, "rb") as reader, os.fdopen(writes, "w") as stream:
+        yield reader, stream
+
+
+def test_lines_are_written_in_their_order_and_whole_at_the_end(pipe):
+    reader, stream = pipe
+    handler = LineWriter(stream)
+    log = logger(handler)
+    for number in range(500):
+        log.warning("line %d", number)
+    handler.close()
+    stream.close()
+    assert reader.read().decode().splitlines() == [f"line {number}" for number in range(500)]
+
+
+def test_into_a_pipe_that_nobody_empties_lines_are_dropped_counted_and_told_of_later(pipe):
+    reader, stream = pipe
+    handler = LineWriter(stream, lines_max=10)
+    log = logger(handler)
+    for _ in range(200):
+        log.warning("x" * 4_000)
+    assert handler.dropped > 100
+    read: list[bytes] = []
+    emptied = threading.Thread(target=lambda: read.append(reader.read()))
+    emptied.start()
+    handler.close()
+    stream.close()
+    emptied.join()
+    assert b'"event": "log_lines_dropped"' in read[0]
+
+
+def test_a_reader_that_has_gone_stops_nothing(pipe):
+    reader, stream = pipe
+    reader.close()
+    handler = LineWriter(stream)
+    log = logger(handler)
+    for _ in range(3):
+        log.warning("heard by nobody")
+    handler.close()
+    assert handler.dropped == 0
+
+
+def test_a_process_ends_though_its_lines_cannot_be_written():
+    said = (
+        "import logging, sys; from bot.io.logwriter import LineWriter; "
+        "log = logging.getLogger(); log.addHandler(LineWriter(sys.stderr)); "
+        "[log.warning('x' * 4000) for _ in range(100)]; print('over')"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", said], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.wait(30) == 0
+        assert process.stdout is not None
+        assert process.stdout.read() == b"over\n"
