@@ -145,8 +145,7 @@ async def _runners(plans: Sequence[Plan], clock: Clock) -> dict[Ticker, Runner]:
 async def _runner(plan: Plan, clock: Clock) -> Runner:
     site = plan.site
     rest = Rest(site.base_url, site.key, plan.requests_in_flight, others=site.others)
-    if site.embedded is None:
-        await _look_first(rest, plan)
+    await _look_first(rest, plan)
     return Runner(
         plan.trader,
         clock,

@@ -240,6 +240,22 @@ def test_when_the_bot_is_killed_its_venue_ends_and_the_state_can_be_used_again(t
     assert json.loads(out.splitlines()[-1])["exit_code"] == 0
 
 
+def test_a_series_that_the_embedded_venue_has_not_ends_with_3_at_once(tmp_path):
+    path = tmp_path / "x.yaml"
+    text = DEMO.read_text().replace("series: AURELIA-VAL", "series: NOPE-VAL")
+    path.write_text(text.replace("embedded: venue.yaml", f"embedded: {DEMO.parent}/venue.yaml"))
+    command = [sys.executable, "-m", "bot", "run", str(path), "--for", "60s"]
+    done = subprocess.run(
+        [*command, "--status-port", "0", "--state-dir", str(tmp_path / "s")],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == 3
+    assert "404 market_not_found; look up the series ticker" in done.stderr
+
+
 def test_a_check_of_the_demo_finds_everything_well():
     done = subprocess.run(
         [sys.executable, "-m", "bot", "check", str(DEMO), "--json"],
