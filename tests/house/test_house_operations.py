@@ -1,16 +1,23 @@
 """Claims about the pages for operators: every number of the trader is there with its default."""
 
+import json
 import re
+from pathlib import Path
 
+import click
 import msgspec
 import pytest
+import typer
 
+from bot.cli import app
 from bot.core.settings import TraderSettings
 from tests.house import tree
 from venue.seed import read_seed
 
 PAGE = tree.ROOT / "docs/configuration.md"
 ROW = re.compile(r"^\| `([a-z_.]+)` \| ([^|]+) \|", re.MULTILINE)
+NAMED = re.compile(r"`([a-z_]+)\.([a-z_]+)[`:]")
+PAGES = [tree.ROOT / "docs/operations.md", *sorted((tree.ROOT / "docs/runbooks").glob("*.md"))]
 ELSEWHERE = {"series_ticker", "keys.read", "keys.standby", "beside"}
 """Settings that are no keys of their own: they follow from others, or are named otherwise."""
 
@@ -57,3 +64,40 @@ def test_a_setting_of_the_trader_is_a_key_that_is_documented_with_its_default(na
 def test_a_venue_can_be_opened_with_every_seed_that_is_shipped(file):
     seed, _ = read_seed(tree.ROOT / file)
     assert seed.companies
+
+
+# --- what the pages name --------------------------------------------------------------------------
+
+
+def keys_of(schema: dict, part: dict) -> set[str]:
+    """The keys of a part of the schema, in whatever form it may be given."""
+    found = set(part.get("properties", {}))
+    for inner in (*part.get("anyOf", ()), *part.get("oneOf", ()), *part.get("allOf", ())):
+        found |= keys_of(schema, inner)
+    if "$ref" in part:
+        found |= keys_of(schema, schema["$defs"][part["$ref"].rpartition("/")[2]])
+    return found
+
+
+@tree.of_each(PAGES)
+def test_a_key_that_a_page_for_operators_names_is_one_of_the_configuration(path: Path) -> None:
+    schema = json.loads(tree.text(tree.ROOT / "configs/schema.json"))
+    parts = {name: keys_of(schema, part) for name, part in schema["properties"].items()}
+    for section, key in NAMED.findall(tree.text(path)):
+        assert key in parts.get(section, {key}), f"{section}.{key}"
+
+
+COMMAND = re.compile(r"`bot ([a-z-]+ [^`]*)`")
+ROOT_COMMAND = typer.main.get_command(app)
+
+
+@tree.of_each(PAGES[1:])
+def test_a_command_that_a_runbook_gives_is_taken_as_it_is_written(path: Path) -> None:
+    for words in (found.split() for found in COMMAND.findall(tree.text(path))):
+        command = ROOT_COMMAND
+        while isinstance(command, click.Group):
+            command = command.commands[words.pop(0)]
+        try:
+            command.make_context(command.name, words)
+        except click.UsageError as fault:
+            raise AssertionError(f"{command.name} {words}: {fault.message}") from None
