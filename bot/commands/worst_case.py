@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bot.config import Draft
     from bot.lab.whatif import EventAnswer, GivenEvent
 
-_EXAMPLE = "Example: bot worst-case configs/demo.yaml --order 200B:bid:45:100 --at 45"
+_EXAMPLE = "Example: bot worst-case configs/demo.yaml --rungs 175B,200B --order 200B:bid:45:100"
 
 
 def register(app: typer.Typer) -> None:
@@ -46,7 +46,12 @@ def worst_case(
     order: Annotated[
         list[str] | None, typer.Option(metavar="RUNG:bid:45:10", help="One more order; repeat.")
     ] = None,
-    event: Annotated[str, typer.Option(metavar="TICKER", help="Tell of this event only.")] = "",
+    event: Annotated[
+        str,
+        typer.Option(
+            metavar="TICKER", help="Tell of this event only; a label means its rung of that name."
+        ),
+    ] = "",
     at: Annotated[
         int | None,
         typer.Option(help="YES price at which room is asked; else fair value or 50."),
@@ -78,20 +83,18 @@ def worst_case(
         risk = finish(draft).trader.risk
         try:
             events = _events(draft, file, rungs, fee_rate, status)
+            if event and event not in [each.ticker for each in events]:
+                known = ", ".join(each.ticker for each in events)
+                raise whatif.WhatIfFault(f"--event {event}: there is {known}")
             for text in hold or ():
-                whatif.hold(events, text)
+                whatif.hold(events, text, event)
             for text in order or ():
-                whatif.order(events, text)
+                whatif.order(events, text, event)
             if at is not None:
                 whatif.ask_at(events, at)
-            found = [
-                each for each in whatif.answers(events, risk) if not event or each.event == event
-            ]
+            found = [each for each in whatif.answers(events, risk) if event in ("", each.event)]
         except whatif.WhatIfFault as fault:
             fail(EXIT_CONFIGURATION, str(fault))
-    if not found:
-        known = ", ".join(each.ticker for each in events)
-        fail(EXIT_CONFIGURATION, f"--event {event}: there is {known}")
     if json_line:
         import msgspec
 
@@ -150,7 +153,7 @@ def _told(answer: "EventAnswer") -> str:
             f"  {_dollars(each.worst_cents):>12}{mark}"
         )
     for limit in answer.limits:
-        over = "  PASSED" if limit.used > limit.limit else ""
+        over = "  EXCEEDED" if limit.used > limit.limit else ""
         lines.append(f"  {limit.name}: {limit.used} of {limit.limit}{over}")
     widest = max(4, *(len(each.label) for each in answer.rungs))
     lines.append(f"  {'rung':{widest}}     yes      no     bid     ask   at  room bid  room ask")

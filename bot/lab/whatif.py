@@ -178,9 +178,10 @@ _HOLD: Final = "RUNG=yes:10, RUNG=yes:10,no:5 or RUNG=yes:10@45 for shares bough
 _ORDER: Final = "RUNG:bid:45:10 or RUNG:ask:55:10: side, price in cents of YES, shares"
 
 
-def hold(events: Sequence[GivenEvent], text: str) -> None:
+def hold(events: Sequence[GivenEvent], text: str, told: str = "") -> None:
     """Take in holdings told as `RUNG=yes:10,no:5`: they stand instead of those of the rung. With
-    `@45` they were bought at that price, fee included; without it they cost nothing.
+    `@45` they were bought at that price, fee included; without it they cost nothing. told: the
+    event that a label of several events is of, "" where none was named.
 
     Raises WhatIfFault for another form, a price or size out of range, or a rung there is not.
     """
@@ -188,7 +189,7 @@ def hold(events: Sequence[GivenEvent], text: str) -> None:
     parts = [_SHARES.fullmatch(part) for part in shares.split(",")]
     if not equals or not all(parts):
         raise WhatIfFault(f"--hold {text}: want {_HOLD}")
-    event, rung = _found(events, label, f"--hold {text}")
+    event, rung = _found(events, label, f"--hold {text}", told)
     for part in parts:
         assert part is not None
         qty, outcome = int(part[2]), part[1]
@@ -202,14 +203,15 @@ def hold(events: Sequence[GivenEvent], text: str) -> None:
             rung.no_qty = qty
 
 
-def order(events: Sequence[GivenEvent], text: str) -> None:
-    """Take in one more live order told as `RUNG:bid:45:10`. Raises WhatIfFault as `hold` does."""
+def order(events: Sequence[GivenEvent], text: str, told: str = "") -> None:
+    """Take in one more live order told as `RUNG:bid:45:10`. As `hold`, and raises as it
+    does."""
     parts = text.rsplit(":", 3)
     sides = {side.value: side for side in BookSide}
     digits = all(part.isascii() and part.isdecimal() for part in parts[2:])
     if len(parts) != 4 or parts[1] not in sides or not digits:
         raise WhatIfFault(f"--order {text}: want {_ORDER}")
-    event, rung = _found(events, parts[0], f"--order {text}")
+    event, rung = _found(events, parts[0], f"--order {text}", told)
     price = _priced(int(parts[2]), f"--order {text}")
     qty = int(parts[3])
     if not 1 <= qty <= QTY_MAX:
@@ -231,15 +233,21 @@ def _priced(cents: int, where: str) -> Price:
     return Price(cents)
 
 
-def _found(events: Sequence[GivenEvent], label: str, where: str) -> tuple[GivenEvent, GivenRung]:
-    """The one rung that a label names."""
+def _found(
+    events: Sequence[GivenEvent], label: str, where: str, told: str = ""
+) -> tuple[GivenEvent, GivenRung]:
+    """The one rung that a label names; of several that of the event that was told."""
     found = [(event, rung) for event in events if (rung := event.rung(label)) is not None]
+    if len(found) > 1 and told:
+        found = [(event, rung) for event, rung in found if event.ticker == told] or found
     if len(found) == 1:
         return found[0]
     known = ", ".join(rung.label for event in events for rung in event.rungs)
     if found:
         names = ", ".join(rung.label for _, rung in found)
-        raise WhatIfFault(f"{where}: {label} is a rung of several events; say which: {names}")
+        raise WhatIfFault(
+            f"{where}: {label} is a rung of several events; say --event, or which: {names}"
+        )
     raise WhatIfFault(f"{where}: no rung {label!r}; there are {known}")
 
 
@@ -271,7 +279,7 @@ class RungAnswer(msgspec.Struct, frozen=True):
 
 class EventAnswer(msgspec.Struct, frozen=True):
     """One event. worst_cents: over all outcomes. limits: what is used up, and what the other
-    events leave of it. within: whether none is passed."""
+    events leave of it. within: whether none is exceeded."""
 
     event: str
     outcomes: tuple[OutcomeAnswer, ...]

@@ -77,12 +77,12 @@ def test_the_room_is_the_largest_order_at_the_price_asked_about():
     assert [each["ask_room_qty"] for each in event["rungs"]] == [300, 300, 300]
 
 
-def test_a_limit_that_is_passed_is_said():
+def test_a_limit_that_is_exceeded_is_said():
     event = asked(*THREE, "--order", "200B:bid:99:250")
     assert event["within"] is False
     used = {each["name"]: (each["used"], each["limit"]) for each in event["limits"]}
     assert used["event_loss_cents"] == (24_750, 20_000)
-    assert "PASSED" in invoke(DEMO, *THREE, "--order", "200B:bid:99:250").stdout
+    assert "EXCEEDED" in invoke(DEMO, *THREE, "--order", "200B:bid:99:250").stdout
 
 
 def test_a_person_gets_dollars_and_the_worst_outcome_marked():
@@ -270,7 +270,29 @@ def test_a_label_that_several_events_have_must_name_its_event(tmp_path):
     path.write_bytes(status())
     done = invoke(DEMO, "--file", str(path), "--order", "200B:bid:50:1")
     assert done.exit_code == 2
-    assert "say which: X-26Q4-200B, X-27Q1-200B" in done.stderr
+    assert "say --event, or which: X-26Q4-200B, X-27Q1-200B" in done.stderr
+
+
+def test_the_event_that_is_asked_about_decides_whose_rung_a_label_means(tmp_path):
+    path = tmp_path / "status.json"
+    path.write_bytes(status())
+    event = asked("--file", str(path), "--event", "X-27Q1", "--order", "200B:bid:50:1")
+    assert event["rungs"][1]["bid_qty"] == 1
+    event = asked("--file", str(path), "--event", "X-27Q1", "--hold", "200B=yes:7")
+    assert event["rungs"][1]["yes_qty"] == 7
+
+
+def test_an_order_may_be_in_another_event_than_the_one_that_is_told_of(tmp_path):
+    path = tmp_path / "status.json"
+    path.write_bytes(status())
+    arguments = ("--file", str(path), "--event", "X-26Q4", "--order", "X-27Q1-200B:bid:50:700")
+    limits = {each["name"]: each["limit"] for each in asked(*arguments)["limits"]}
+    assert limits["event_loss_cents"] == 40_000 - 35_100
+
+
+def test_the_example_of_the_help_works_as_it_is_printed():
+    line = " ".join(invoke("--help").output.split()).partition("Example: bot worst-case ")[2]
+    assert invoke(*line.replace("configs/demo.yaml", DEMO).split()).exit_code == 0
 
 
 @contextmanager
