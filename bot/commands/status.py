@@ -28,7 +28,8 @@ def status(
         bool, typer.Option("--json", help="The whole picture as one line of JSON on stdout.")
     ] = False,
 ) -> None:
-    """Show what the running bot quotes, holds and believes, and whether it is well.
+    """Show what the running bot quotes, holds and believes, and whether it is well; why it is
+    paused or only flattens, and what is wrong with the newest change of its configuration.
 
     Ends with 0 when it quotes or was told to pause. Ends with 3 when it does not do its work, as
     the last line then says: it starts, is latched, hears nothing, or no rung can be quoted; and
@@ -37,18 +38,18 @@ def status(
     with faults_told():
         found = page_of(read(config), page)
     body = found.get("/status.json")
-    report, age_ms, unhealthy = _read(body, found.base)
+    report, age_ms, unhealthy, paused = _read(body, found.base)
     if json_line:
         typer.echo(body.decode())
     elif report is not None:
-        _show(report, age_ms, found.base)
+        _show(report, age_ms, paused, found.base)
     if unhealthy:
         fail(EXIT_VENUE, f"not well: {unhealthy}")
 
 
-def _read(body: bytes, base: str) -> "tuple[Report | None, int, str]":
-    """The picture, its age in milliseconds, and why the bot is not well; ends with 3 for a page of
-    another version."""
+def _read(body: bytes, base: str) -> "tuple[Report | None, int, str, str]":
+    """The picture, its age in milliseconds, why the bot is not well, and why it is paused; ends
+    with 3 for a page of another version."""
     import msgspec
 
     from bot.core.report import Report
@@ -58,12 +59,13 @@ def _read(body: bytes, base: str) -> "tuple[Report | None, int, str]":
         report = msgspec.json.decode(parts["report"], type=Report | None)
         age_ms = msgspec.json.decode(parts["age_ms"], type=int | None)
         unhealthy = msgspec.json.decode(parts["unhealthy"], type=str)
+        paused = msgspec.json.decode(parts["paused"], type=str)
     except (msgspec.DecodeError, UnicodeDecodeError, KeyError) as fault:
         fail(EXIT_VENUE, f"{base}: not the status of a bot of this version: {fault}")
-    return report, age_ms or 0, unhealthy
+    return report, age_ms or 0, unhealthy, paused
 
 
-def _show(report: "Report", age_ms: int, base: str) -> None:
+def _show(report: "Report", age_ms: int, paused: str, base: str) -> None:
     from rich.console import Console
 
     from bot.io.snapshot import Snapshot
@@ -73,5 +75,5 @@ def _show(report: "Report", age_ms: int, base: str) -> None:
     seconds = max(1.0, (report.now_ns - report.started_ns) / NS_PER_SECOND)
     per_second = sum(report.counters.requests.values()) / seconds
     now_ns = report.now_ns + age_ms * NS_PER_MS
-    shown = Snapshot(now_ns, report.now_ns, report)
+    shown = Snapshot(now_ns, report.now_ns, report, paused)
     Console().print(picture(shown, [], base, per_second))

@@ -31,14 +31,21 @@ class Overview:
 
     def status(self) -> dict[str, object]:
         """The newest picture. age_ms: since the last decision; unhealthy: why it does not do its
-        work, empty when it does; control: whether anything may be asked of it here."""
+        work, empty when it does; paused: why it stands still, empty when it does not; control:
+        whether anything may be asked of it here."""
         snapshot = self._shown.look()
-        told: dict[str, object] = {"age_ms": None, "unhealthy": "starting", "report": None}
+        told: dict[str, object] = {
+            "age_ms": None,
+            "unhealthy": "starting",
+            "report": None,
+            "paused": "",
+        }
         if snapshot is not None:
             told = {
                 "age_ms": snapshot.age_ms,
                 "unhealthy": snapshot.unhealthy(),
                 "report": snapshot.report,
+                "paused": snapshot.stands_still,
             }
         return {**told, "control": self._control, "series": self._series}
 

@@ -37,7 +37,7 @@ from bot.io.metrics import Metrics
 from bot.io.metrics_tally import Surroundings
 from bot.io.rest import Rest
 from bot.io.signals import signals_to
-from bot.io.snapshot import Snapshot
+from bot.io.snapshot import Snapshot, why_paused
 from bot.io.vigil import Vigil
 from bot.io.watched import Watch
 from venue.wire.instant import NS_PER_SECOND
@@ -153,6 +153,7 @@ class Runner:
             companion.begin(self.newest, clock.now_ns)
         self.metrics.beside = lambda: [row for each in companions for row in each.families]
         self._notes: list[str] = []
+        self._paused = ""
         self._log = structlog.stdlib.get_logger("bot")
 
     def tell(self, event: m.Event) -> None:
@@ -164,7 +165,9 @@ class Runner:
         now_ns = self._clock.now_ns()
         if self._drawn is None or now_ns - self._drawn.now_ns > REPORT_NS:
             self._draw(now_ns)
-        return None if self._drawn is None else Snapshot(now_ns, self._decided_ns, self._drawn)
+        if self._drawn is None:
+            return None
+        return Snapshot(now_ns, self._decided_ns, self._drawn, self._paused)
 
     def plan(self) -> TraderPlan:
         """What the trader would send next, and why, as of now."""
@@ -432,6 +435,7 @@ class Runner:
             case m.Noted():
                 if effect.level != "debug":
                     self._notes = [*self._notes[1 - NOTES_KEPT :], _said(effect)]
+                self._paused = why_paused(effect) or self._paused
                 log_note(effect.level, effect.name, effect.fields)
                 self._plead(effect)
             case m.Latched():

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from bot.core import messages as m
 from bot.core.report import Phase, Report
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
@@ -17,11 +18,20 @@ HEARD_NS_MAX: Final = 10 * NS_PER_SECOND
 
 
 class Snapshot(msgspec.Struct, frozen=True):
-    """decided_ns: when the trader last had a Beat; now_ns: when this was asked for."""
+    """decided_ns: when the trader last had a Beat; now_ns: when this was asked for. paused: why it
+    was last paused, empty when it never was."""
 
     now_ns: int
     decided_ns: int
     report: Report
+    paused: str = ""
+
+    @property
+    def stands_still(self) -> str:
+        """Why it quotes nothing at all by somebody's wish; empty when it is not paused."""
+        if self.report.phase is not Phase.PAUSED:
+            return ""
+        return self.paused or "asked for"
 
     @property
     def age_ms(self) -> int:
@@ -45,3 +55,10 @@ class Snapshot(msgspec.Struct, frozen=True):
         if all(rung.blocked for rung in rungs):
             return f"no rung can be quoted: {rungs[0].blocked}" if rungs else "no rung at all"
         return ""
+
+
+def why_paused(noted: m.Noted) -> str:
+    """The reason of a pause that the trader tells of; empty for whatever else it tells."""
+    if noted.name == "flat":
+        return "everything is flat"
+    return str(noted.fields.get("reason", "")) if noted.name == "paused" else ""

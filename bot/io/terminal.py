@@ -102,8 +102,10 @@ def picture(
     """A table per event, the totals, and the last few notes."""
     report = snapshot.report
     why = snapshot.unhealthy()
-    head = f"{report.series_ticker}  {report.phase}  {address}"
+    phase = f"{report.phase}, only to flatten" if report.flattening else report.phase
+    head = f"{report.series_ticker}  {phase}  {address}"
     parts: list[RenderableType] = [_text(head, "bold")]
+    parts += [_text(f"{what}: {told}", "yellow") for what, told in _asides(snapshot) if told]
     if why and report.phase == "quoting":
         parts.append(_text(why, "yellow"))
     parts += [_event(event) for event in report.events]
@@ -111,6 +113,16 @@ def picture(
     parts += [_text(finding, "red") for finding in report.findings]
     parts += [_text(note, "dim") for note in notes]
     return Group(*parts)
+
+
+def _asides(snapshot: Snapshot) -> tuple[tuple[str, str], ...]:
+    """What is other than usual by somebody's wish or fault, and why; an empty reason: it is not."""
+    report = snapshot.report
+    return (
+        ("paused", snapshot.stands_still),
+        ("only to flatten", report.flattening),
+        ("the configuration before the newest change is in force", report.config.fault),
+    )
 
 
 def _text(text: str, style: str = "") -> Text:

@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
+from bot.core.report import ConfigReport, Phase, Report
 from bot.io.statedir import StateDirectory, held_by_a_bot
 from tests.io.samples import report
 
@@ -75,9 +76,15 @@ def site(body: bytes, answers: dict[str, tuple[int, str]] | None = None) -> Iter
         server.server_close()
 
 
-def body(unhealthy: str = "", series: tuple[str, ...] = ("AURELIA-VAL",)) -> bytes:
+def body(
+    unhealthy: str = "",
+    series: tuple[str, ...] = ("AURELIA-VAL",),
+    shown: Report | None = None,
+    paused: str = "",
+) -> bytes:
     """What `/status.json` holds."""
-    told = {"age_ms": 3, "unhealthy": unhealthy, "report": report(), "control": True}
+    told = {"age_ms": 3, "unhealthy": unhealthy, "report": shown or report(), "control": True}
+    told["paused"] = paused
     return msgspec.json.encode({**told, "series": series})
 
 
@@ -103,6 +110,19 @@ def test_a_bot_that_is_not_well_is_shown_and_ends_with_3_and_why():
     assert (done.exit_code, line.exit_code) == (3, 3)
     assert "not well: latched: look at it" in done.stderr
     assert json.loads(line.stdout)["unhealthy"] == "latched: look at it"
+
+
+def test_a_flatten_a_pause_and_a_refused_configuration_are_shown_with_their_reasons():
+    fault = ConfigReport(fault="risk.order_qty: 0")
+    flat = msgspec.structs.replace(report(), flattening="results tonight", config=fault)
+    with site(body(shown=flat)) as page:
+        told = invoke("status", str(DEMO), "--status", page.url).stdout
+    assert "quoting, only to flatten" in told
+    assert "only to flatten: results tonight" in told
+    assert "change is in force: risk.order_qty: 0" in told
+    with site(body(shown=report(Phase.PAUSED), paused="it behaves oddly")) as page:
+        told = invoke("status", str(DEMO), "--status", page.url).stdout
+    assert "paused: it behaves oddly" in told
 
 
 @pytest.mark.parametrize("said", [b"<html>", b"{}", b"[]", b'{"series": ["AURELIA-VAL"]}'])

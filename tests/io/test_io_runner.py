@@ -302,6 +302,21 @@ async def test_signals_pause_and_resume(tmp_path):
     assert trader.of(m.ResumeRequested) == [m.ResumeRequested()]
 
 
+@pytest.mark.parametrize(
+    ("noted", "why"),
+    [
+        (m.Noted("info", "paused", {"reason": "it behaves oddly"}), "it behaves oddly"),
+        (m.Noted("info", "flat", {}), "everything is flat"),
+    ],
+)
+async def test_the_picture_says_why_it_was_last_paused(tmp_path, noted, why):
+    runner = runner_of(
+        FakeTrader(lambda event: [noted] if isinstance(event, m.Started) else []), tmp_path
+    )
+    await run(runner)
+    assert runner.look().paused == why
+
+
 async def test_the_summary_tells_what_a_run_came_to(tmp_path):
     ended = await run(runner_of(FakeTrader(), tmp_path))
     told = summary_of(ended, ended.report.now_ns - 2_500_000_000)

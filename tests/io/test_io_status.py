@@ -63,6 +63,13 @@ async def test_it_is_healthy_only_while_it_quotes_or_was_told_to_pause(shown, st
         assert (await client.get("/healthz", headers=HOST)).status_code == status
 
 
+@pytest.mark.parametrize(("phase", "told"), [(Phase.PAUSED, "a test"), (Phase.QUOTING, "")])
+async def test_the_reason_of_a_pause_is_told_while_it_lasts(phase, told):
+    shown = msgspec.structs.replace(snapshot(phase), paused="a test")
+    async with client_of(lambda: shown) as client:
+        assert (await client.get("/status.json", headers=HOST)).json()["paused"] == told
+
+
 async def test_the_picture_carries_its_age():
     async with client_of(lambda: snapshot(age_ns=3 * SECOND)) as client:
         shown = (await client.get("/status.json", headers=HOST)).json()
