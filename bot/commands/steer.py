@@ -52,7 +52,7 @@ _ENDS: Final = (
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     for word in _WORDS:
-        example = f'Example: bot {word.name} configs/demo.yaml --reason "{word.why}"'
+        example = f'Example: bot {word.name} configs/paper.yaml --reason "{word.why}"'
         _add(app, word, example)
 
 

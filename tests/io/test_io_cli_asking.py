@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
+from bot.config import read_draft
 from bot.core.report import ConfigReport, Phase, Report
 from bot.io.statedir import StateDirectory, held_by_a_bot
 from tests.io.samples import report
@@ -168,6 +169,19 @@ def test_what_is_asked_carries_the_token_the_reason_and_the_series(tmp_path, com
     asked = (f"/control/{command}?series=AURELIA-VAL", f"Bearer {TOKEN}", "a test")
     assert page.asked == [asked]
     assert TOKEN not in done.output
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["configs/paper.yaml", "deploy/bot.yaml", "deploy/kubernetes/series/aurelia-val/bot.yaml"],
+)
+def test_a_shipped_bot_on_a_venue_of_its_own_can_be_paused(file):
+    assert read_draft(ROOT / file).file.status.control
+
+
+def test_the_examples_of_what_may_be_asked_name_a_file_whose_bot_can_be_asked():
+    for command in ("pause", "resume", "flatten"):
+        assert f"Example: bot {command} configs/paper.yaml" in invoke(command, "--help").output
 
 
 def test_without_a_token_nothing_is_asked_and_the_way_is_told(tmp_path):
