@@ -10,6 +10,7 @@ from bot.config import finish, read_draft
 from bot.io.runner import DRAIN_NS
 from deploy.image.dockerfile import exec_form
 from tests.deploy.container import DEPLOY, OURS, compose, seconds, stages, tool, understood
+from tests.house.tree import ROOT
 from venue.seed import read_seed
 from venue.wire.instant import NS_PER_SECOND
 
@@ -32,6 +33,13 @@ def test_the_schema_would_find_a_misspelt_key(tmp_path):
     path = tmp_path / "compose.yaml"
     path.write_text((DEPLOY / "compose.yaml").read_text().replace("  read_only:", "  readonly:"))
     assert checked(path).returncode == 1
+
+
+def test_every_command_of_the_page_names_the_compose_file():
+    page = (ROOT / "docs/deploy.md").read_text(encoding="utf-8")
+    asked = re.findall(r"docker compose( --file deploy/compose\.yaml)? [a-z]", page)
+    assert len(asked) > 5
+    assert all(asked)
 
 
 def test_there_are_the_three_of_ours_and_the_three_that_watch():
