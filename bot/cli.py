@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     name="bot",
     help="A market maker for strike ladders of binary contracts.",
+    epilog="Example: bot run configs/demo.yaml",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

@@ -34,6 +34,7 @@ _COMPACT_NICENESS: Final = 10
 app = typer.Typer(
     name="venue",
     help="A trading venue for strike ladders of binary contracts, with paper money.",
+    epilog="Example: venue serve --config configs/venue.yaml",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -41,7 +42,7 @@ app = typer.Typer(
 )
 
 
-@app.command()
+@app.command(epilog="Example: venue version")
 def version() -> None:
     """Print the version."""
     typer.echo(f"venue {importlib.metadata.version('laddermaker')}")

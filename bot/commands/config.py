@@ -14,16 +14,19 @@ from bot.commands.common import EXIT_LEFT_OVER, ConfigPath, faults_told, read
 if TYPE_CHECKING:
     from bot.config import BotConfig
 
+_EXAMPLE = "Example: bot config show configs/demo.yaml"
+
 Json = Annotated[bool, typer.Option("--json", help="One line of JSON on stdout.")]
 
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
     group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
-    group.command("show", epilog="Example: bot config show configs/demo.yaml")(show)
+    group.command("show", epilog=_EXAMPLE)(show)
     group.command("schema", epilog="Example: bot config schema > configs/schema.json")(schema)
     group.command("diff", epilog="Example: bot config diff old.yaml new.yaml --json")(diff)
-    app.add_typer(group, name="config", help="Show, describe and compare configuration files.")
+    about = "Show, describe and compare configuration files."
+    app.add_typer(group, name="config", help=about, epilog=_EXAMPLE)
 
 
 def show(

@@ -22,8 +22,8 @@ from venue.control.cli_ask import (
 from venue.control.cli_listing import company, event, market
 from venue.control.cli_people import key, token, user
 
-lag = noun("lag", "How far reads and the channel lag behind.")
-fault = noun("fault", "Faults of the REST interface, for developing clients against.")
+lag = noun("lag", "How far reads and the channel lag behind.", "set 250")
+fault = noun("fault", "Faults of the REST interface, for developing clients against.", "list")
 
 
 def mount(app: typer.Typer) -> None:

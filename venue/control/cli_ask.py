@@ -64,10 +64,16 @@ def end(code: int, message: str) -> NoReturn:
     raise typer.Exit(code)
 
 
-def noun(name: str, about: str) -> typer.Typer:
-    """The group of commands about one kind of thing."""
+def noun(name: str, about: str, example: str) -> typer.Typer:
+    """The group of commands about one kind of thing. example: what may follow the program's name
+    and the group's."""
     return typer.Typer(
-        name=name, help=about, no_args_is_help=True, add_completion=False, rich_markup_mode=None
+        name=name,
+        help=about,
+        epilog=f"Example: venue {name} {example}",
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode=None,
     )
 
 

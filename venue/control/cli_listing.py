@@ -16,9 +16,9 @@ from venue.control.cli_ask import (
     quoted,
 )
 
-company = noun("company", "Companies whose valuations are traded.")
-event = noun("event", "Quarterly events of a series.")
-market = noun("market", "Rungs and binary markets of an event.")
+company = noun("company", "Companies whose valuations are traded.", "list")
+event = noun("event", "Quarterly events of a series.", "status OSIER-VAL-26Q4 closed")
+market = noun("market", "Rungs and binary markets of an event.", "halt OSIER-VAL-26Q4-2.5B")
 
 Company = Annotated[str, typer.Argument(help="UUID or symbol.")]
 Market = Annotated[str, typer.Argument(help="Ticker or UUID.")]

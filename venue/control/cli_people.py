@@ -25,9 +25,9 @@ from venue.control.cli_ask import (
     quoted,
 )
 
-user = noun("user", "Account holders and their paper cash.")
-key = noun("key", "API keys.")
-token = noun("token", "Bearer tokens.")
+user = noun("user", "Account holders and their paper cash.", "list")
+key = noun("key", "API keys.", "list --user anna")
+token = noun("token", "Bearer tokens.", "create anna --application desk --scopes svc:markets:read")
 
 User = Annotated[str, typer.Argument(help="The account holder.")]
 Cents = Annotated[int, typer.Argument(help="Whole cents.")]

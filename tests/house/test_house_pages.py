@@ -1,0 +1,46 @@
+"""Claims about what a newcomer reads first: links that lead somewhere, help that has an example."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+import typer
+
+from bot.cli import app as bot
+from tests.house import tree
+from venue.cli import app as venue
+
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+PAGES = [
+    tree.ROOT / "README.md",
+    *sorted((tree.ROOT / "docs").rglob("*.md")),
+    *sorted((tree.ROOT / "strategies").glob("*.md")),
+]
+
+
+@tree.of_each(PAGES)
+def test_a_link_within_the_project_leads_to_a_file(path: Path) -> None:
+    for target in LINK.findall(tree.text(path)):
+        assert ":" in target or (path.parent / target).exists(), target
+
+
+def every(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    """A command and all below it, by the words that call it."""
+    yield name, command
+    if isinstance(command, click.Group):
+        for word, below in command.commands.items():
+            yield from every(below, f"{name} {word}")
+
+
+COMMANDS = dict(
+    each
+    for app, name in ((bot, "bot"), (venue, "venue"))
+    for each in every(typer.main.get_command(app), name)
+)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_or_a_group_of_them_has_an_example_that_begins_with_it(name):
+    assert (COMMANDS[name].epilog or "").startswith(f"Example: {name}")
