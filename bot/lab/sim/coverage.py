@@ -120,7 +120,7 @@ ROWS: Final = (
     Row(71, "fat finger", ("fat_finger_quote",)),
     Row(72, "wrong environment", elsewhere="the probe's; tests/io"),
     Row(73, "old code, reused flag", elsewhere="the house's; tests/house"),
-    Row(74, "reload half applied", elsewhere="there is no reload"),
+    Row(74, "reload half applied", elsewhere="the configuration's; tests/config"),
     # H. Strategy and risk
     Row(75, "limits on settled position only", ("limit_with_flight",)),
     Row(76, "mad strategy", ("mad_quote",)),
