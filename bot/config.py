@@ -365,20 +365,24 @@ def _check_reaper(file: File, wrong: Wrong) -> None:
     check_key("reaper", own, wrong)
 
 
+_LEAST: Final = (
+    ("series_loss_cents", "event_loss_cents", ""),
+    ("account_loss_cents", "series_loss_cents", "for none"),
+    ("event_gross_qty", "order_qty", "for what follows"),
+    ("event_net_qty", "order_qty", "for what follows"),
+    ("event_gross_cents", "event_loss_cents", "for what follows"),
+    ("rung_position_qty", "order_qty", ""),
+)
+"""Limits that cannot be smaller than another one, and what 0 stands for where it is accepted."""
+
+
 def _check_numbers(file: File, wrong: Wrong) -> None:
     risk, budget, trust = file.risk, file.budget, file.trust
-    if risk.series_loss_cents < risk.event_loss_cents:
-        wrong(("risk", "series_loss_cents"), "not below event_loss_cents")
-    if 0 < risk.account_loss_cents < risk.series_loss_cents:
-        wrong(("risk", "account_loss_cents"), "not below series_loss_cents; 0 for none")
-    if 0 < risk.event_gross_qty < risk.order_qty:
-        wrong(("risk", "event_gross_qty"), "not below order_qty; 0 for what follows")
-    if 0 < risk.event_net_qty < risk.order_qty:
-        wrong(("risk", "event_net_qty"), "not below order_qty; 0 for what follows")
-    if 0 < risk.event_gross_cents < risk.event_loss_cents:
-        wrong(("risk", "event_gross_cents"), "not below event_loss_cents; 0 for what follows")
-    if risk.rung_position_qty < risk.order_qty:
-        wrong(("risk", "rung_position_qty"), "not below order_qty")
+    for key, least, off in _LEAST:
+        value, bound = getattr(risk, key), getattr(risk, least)
+        if value < bound and not (off and value == 0):
+            also = f"; or 0 {off}" if off else ""
+            wrong(("risk", key), f"{value} is below {least}; accepted: at least {bound}{also}")
     if budget.reserve >= budget.burst:
         wrong(("budget", "reserve"), "below burst, or nothing could ever be quoted")
     if risk.resting_orders > budget.burst:

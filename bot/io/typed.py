@@ -88,9 +88,13 @@ def _fields(
         except _Bad as bad:
             text = content[key]
             takes = str(bad) or accepted(field)
-            found = _shown(at, text) if isinstance(text, str) else "a list or block"
-            reading.fault(at, f"{found}; accepted: {takes}{_hint(field, key, text)}")
+            reading.fault(at, f"{_found(at, text)}; accepted: {takes}{_hint(field, key, text)}")
     return fields
+
+
+def _found(place: Place, text: Plain) -> str:
+    """What stands there, for a fault's text."""
+    return _shown(place, text) if isinstance(text, str) else "a list or block"
 
 
 def _unknown(key: str, known: list[str]) -> str:
@@ -108,11 +112,11 @@ def _value(reading: _Reading, kind: Any, field: FieldInfo, text: Plain, place: P
         wanted = [option for option in get_args(kind) if option is not types.NoneType]
         return _value(reading, wanted[0], field, text, place)
     if origin in (tuple, list):
-        if not isinstance(text, list):
-            raise _Bad("a list")
         inner = get_args(kind)[0]
+        if not isinstance(text, list):
+            raise _Bad(accepted(field) if _is_enum(inner) else "a list")
         return tuple(
-            _value(reading, inner, field, each, (*place, number))
+            _entry(reading, inner, field, each, (*place, number))
             for number, each in enumerate(text)
         )
     if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel):
@@ -124,6 +128,16 @@ def _value(reading: _Reading, kind: Any, field: FieldInfo, text: Plain, place: P
     if not isinstance(text, str):
         raise _Bad()
     return _scalar(kind, origin, field, text)
+
+
+def _entry(reading: _Reading, kind: Any, field: FieldInfo, text: Plain, place: Place) -> Any:
+    """One entry of a list; None, with the fault noted at the entry, when it is none."""
+    try:
+        return _value(reading, kind, field, text, place)
+    except _Bad as bad:
+        takes = str(bad) or (_words_of(kind) if _is_enum(kind) else "text")
+        reading.fault(place, f"{_found(place, text)}; accepted: {takes}")
+        return None
 
 
 def _scalar(kind: Any, origin: Any, field: FieldInfo, text: str) -> Any:
@@ -141,7 +155,7 @@ def _scalar(kind: Any, origin: Any, field: FieldInfo, text: str) -> Any:
         return _in_range(float(text), field)
     if origin is Literal and text not in get_args(kind):
         raise _Bad()
-    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+    if _is_enum(kind):
         if text not in [member.value for member in kind]:
             raise _Bad()
         return kind(text)
@@ -188,11 +202,22 @@ def accepted(field: FieldInfo) -> str:
         return f"a decimal number{', ' + words if words else ''}"
     if get_origin(kind) is Literal:
         return " or ".join(str(option) for option in get_args(kind))
-    if isinstance(kind, type) and issubclass(kind, enum.Enum):
-        return " or ".join(str(member.value) for member in kind)
+    if _is_enum(kind):
+        return _words_of(kind)
+    if get_origin(kind) in (tuple, list) and _is_enum(get_args(kind)[0]):
+        return f"a list of {_words_of(get_args(kind)[0])}"
     if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel):
         return f"{', '.join(kind.model_fields)}, indented"
     return field.description or "text"
+
+
+def _is_enum(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, enum.Enum)
+
+
+def _words_of(kind: Any) -> str:
+    """The words that an enumeration takes."""
+    return " or ".join(str(member.value) for member in kind)
 
 
 def _hint(field: FieldInfo, key: str, text: Plain) -> str:

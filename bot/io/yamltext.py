@@ -70,12 +70,15 @@ def read_yaml(path: Path, raw: bytes | None = None) -> YamlText:
     try:
         text = raw.decode("utf-8")
         root = _composed(path, text)
-    except UnicodeDecodeError:
-        raise YamlFault(path, [Fault(1, "not UTF-8 text")]) from None
+    except UnicodeDecodeError as fault:
+        line = 1 + raw.count(b"\n", 0, fault.start)
+        raise YamlFault(path, [Fault(line, "not UTF-8 text")]) from None
     except yaml.MarkedYAMLError as fault:
-        mark = fault.problem_mark or fault.context_mark
-        line = 1 if mark is None else mark.line + 1
-        raise YamlFault(path, [Fault(line, f"not YAML: {fault.problem}")]) from None
+        raise YamlFault(path, [_marked(fault)]) from None
+    except yaml.reader.ReaderError as fault:
+        line = 1 + text.count("\n", 0, fault.position)
+        sign = f"the sign U+{fault.character:04X} has no place in it"
+        raise YamlFault(path, [Fault(line, f"not YAML: {sign}")]) from None
     except yaml.YAMLError as fault:
         raise YamlFault(path, [Fault(1, f"not YAML: {' '.join(str(fault).split())}")]) from None
     if not isinstance(root, yaml.MappingNode):
@@ -86,6 +89,17 @@ def read_yaml(path: Path, raw: bytes | None = None) -> YamlText:
     if faults:
         raise YamlFault(path, faults)
     return YamlText(path, content, lines, raw)
+
+
+def _marked(fault: yaml.MarkedYAMLError) -> Fault:
+    """Where the text makes no sense any more. A quote or bracket that is left open shows only
+    later, often at the end of the file: where it stands is named too."""
+    began, mark = fault.context_mark, fault.problem_mark or fault.context_mark
+    line = 1 if mark is None else mark.line + 1
+    text = f"not YAML: {fault.problem}"
+    if began is not None and began.line + 1 != line:
+        text += f", {fault.context} that begins on line {began.line + 1}"
+    return Fault(line, text)
 
 
 def _composed(path: Path, text: str) -> yaml.Node | None:

@@ -84,7 +84,7 @@ def test_what_no_file_can_say_stays_to_the_nanosecond(file):
         ("pace.dwell_ms=0", "pace.dwell_ms: '0'; accepted: a whole number, at least 1"),
         ("strategy.params.levels=two", "strategy.params.levels: 'two'; accepted: a whole number"),
         ("strategy.name=ladder_jint", "strategy.name: "),
-        ("risk.rung_position_qty=50", "risk.rung_position_qty: not below order_qty"),
+        ("risk.rung_position_qty=50", "is below order_qty; accepted: at least"),
         ("status.port=0", "status.port: it changes nothing of a session that is over"),
         ("strategy.budget_ms=5", "nobody measures a strategy's time here"),
         ("pace=fast", "pace: a key inside of it is wanted"),

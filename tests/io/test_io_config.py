@@ -121,12 +121,20 @@ TRAPS = [
     ("event_loss_cents: 10000", "event_loss_cents: null", "a whole number"),
     ("event_loss_cents: 10000", "event_loss_cents: [1]", "a whole number"),
     ("event_loss_cents: 10000", "event_loss_cents: 99999999999", "at most"),
-    ("series_loss_cents: 20000", "series_loss_cents: 9999", "not below event_loss_cents"),
-    ("order_qty: 50", "order_qty: 101", "not below order_qty"),
-    ("order_qty: 50", "order_qty: 50\n  account_loss_cents: 19999", "not below series_loss_cents"),
-    ("order_qty: 50", "order_qty: 50\n  event_net_qty: 49", "event_net_qty: not below order_qty"),
-    ("order_qty: 50", "order_qty: 50\n  event_gross_qty: 49", "event_gross_qty: not below order"),
-    ("order_qty: 50", "order_qty: 50\n  event_gross_cents: 9999", "not below event_loss_cents"),
+    ("series_loss_cents: 20000", "series_loss_cents: 9999", "at least 10000"),
+    ("order_qty: 50", "order_qty: 101", "100 is below order_qty; accepted: at least 101"),
+    (
+        "order_qty: 50",
+        "order_qty: 50\n  account_loss_cents: 19999",
+        "19999 is below series_loss_cents",
+    ),
+    ("order_qty: 50", "order_qty: 50\n  event_net_qty: 49", "event_net_qty: 49 is below order_qty"),
+    ("order_qty: 50", "order_qty: 50\n  event_gross_qty: 49", "at least 50; or 0 for what follows"),
+    (
+        "order_qty: 50",
+        "order_qty: 50\n  event_gross_cents: 9999",
+        "below event_loss_cents; accepted: at least",
+    ),
     ("order_qty: 50", "order_qty: 50\n  resting_cents: -1", "at least 0"),
     ("order_qty: 50", "order_qty: 50\n  event_gross_qty: 1000001", "at most 1000000"),
     ("order_qty: 50", "order_qty: 0", "at least 1"),
@@ -155,6 +163,8 @@ TRAPS = [
     ("series: AURELIA-VAL", "series: !!python/name:os.system AURELIA", "tag"),
     ("series: AURELIA-VAL", "<<: {series: A}", "merge key"),
     ("series: AURELIA-VAL", "series: [", "not YAML"),
+    ("series: AURELIA-VAL", 'series: "AURELIA', "a quoted scalar that begins on line 1"),
+    ("order_qty: 50", "order_qty: 50\x00", "demo.yaml:12: not YAML: the sign U+0000"),
     ("series: AURELIA-VAL", "series: A\n---\nseries: B", "not YAML"),
     ("series: AURELIA-VAL", "series: AURELIA-VAL\ttoo\x07", "not YAML"),
     # venue
@@ -179,6 +189,18 @@ TRAPS = [
     ("venue:", "budget: {burst: 50}\nvenue:", "below burst"),
     ("venue:", "budget: {rate_per_second: 251}\nvenue:", "at most 250"),
     ("venue:", "trust: {recheck_ms: 10000}\nvenue:", "below book_ms"),
+    (
+        "venue:",
+        "notices: [{url_env: A, events: [breakr]}]\nvenue:",
+        "0.events.0: 'breakr'; accepted",
+    ),
+    ("venue:", "notices: [{url_env: A, events: [stop, [x]]}]\nvenue:", "events.1: a list or block"),
+    (
+        "venue:",
+        "notices: [{url_env: A, events: stop}]\nvenue:",
+        "'stop'; accepted: a list of breaker",
+    ),
+    ("venue:", "status: {allowed_hosts: [[a]]}\nvenue:", "allowed_hosts.0: a list or block; acc"),
     ("venue:", "pace: fast\nvenue:", "accepted: decide_ms"),
     ("venue:", "state: {journal_segments_kept: 1}\nvenue:", "at least 2"),
 ]
@@ -292,8 +314,8 @@ def test_a_strategy_by_dotted_path_is_found(tmp_path):
 def test_a_file_that_cannot_be_read_is_told(tmp_path):
     with pytest.raises(ConfigFault, match="cannot be read: No such file"):
         read_draft(tmp_path / "none.yaml")
-    (tmp_path / "latin.yaml").write_bytes(b"series: \xff\n")
-    with pytest.raises(ConfigFault, match="not UTF-8"):
+    (tmp_path / "latin.yaml").write_bytes(b"# one line\nseries: \xff\n")
+    with pytest.raises(ConfigFault, match=r"latin.yaml:2: not UTF-8"):
         read_draft(tmp_path / "latin.yaml")
     (tmp_path / "long.yaml").write_bytes(b"#" * 300_000)
     with pytest.raises(ConfigFault, match="longer than"):

@@ -31,7 +31,7 @@ def test_what_is_set_to_what_stands_there_is_the_same_setup(demo):
     ("settings", "told"),
     [
         ({"risk.order_qty": "12.5"}, "risk.order_qty: '12.5'; accepted: a whole number"),
-        ({"risk.order_qty": "400"}, "risk.rung_position_qty: not below order_qty"),
+        ({"risk.order_qty": "400"}, "is below order_qty; accepted: at least"),
         ({"risk.ordr_qty": "1"}, "did you mean order_qty"),
         ({"strategy.params.levels": "9"}, "strategy.params.levels: '9'"),
         ({"strategy.name": "nobody"}, "no strategy 'nobody'"),
