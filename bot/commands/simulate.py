@@ -80,7 +80,9 @@ def simulate(
     from bot.lab.sim.coverage import table
     from bot.lab.simulate import Summary, many
 
-    draws = _draws(seed, seeds, profile, _count(events), for_, without, until, rungs, strategy)
+    draws = _draws(
+        seed, seeds, profile, _count(events, "--events"), for_, without, until, rungs, strategy
+    )
     summary = Summary()
     first_broken: Odds | None = None
     drawn: dict[int, Odds] = {}
@@ -132,7 +134,7 @@ def _draws(
 
     names = tuple(name.strip() for name in without.split(",") if name.strip())
     until_ns = None if until is None else duration_ns("--until", until)
-    counts = tuple(_count(each) for each in rungs.split(",")) if rungs else None
+    counts = tuple(_count(each, "--rungs") for each in rungs.split(",")) if rungs else None
     for number in _numbers(seed, seeds, for_):
         try:
             odds = draw(number, profile)
@@ -175,16 +177,18 @@ def _numbers(seed: int | None, seeds: str | None, for_: str | None) -> Iterator[
 
 def _range(text: str) -> tuple[int, int]:
     first, dash, last = text.partition("-")
-    low, high = _count(first), _count(last if dash else first)
+    low, high = (_count(each, "--seeds") for each in (first, last if dash else first))
     if high < low:
         fail(EXIT_CONFIGURATION, f"--seeds {text}: two numbers, the smaller first, such as 0-99")
     return low, high
 
 
-def _count(text: str) -> int:
+def _count(text: str, option: str) -> int:
+    """The number that an option was given; ends with 2, naming the option, for anything else."""
     digits = text.replace("_", "").strip()
     if not (digits.isascii() and digits.isdigit()):
-        fail(EXIT_CONFIGURATION, f"{text!r}: a whole number, such as 1_000_000")
+        such = "1_000_000" if option == "--events" else "10"
+        fail(EXIT_CONFIGURATION, f"{option} {text!r}: accepted: a whole number, such as {such}")
     return int(digits)
 
 
@@ -229,7 +233,9 @@ def _plant(
         _hunt_one(planted, seed, profile, json_line=json_line)
     if which == "all":
         _hunt_many(BUGS, jobs, json_line=json_line)
-    _hunt_many(rotating() if which == "rotating" else rotating(_count(which)), jobs, json_line)
+    _hunt_many(
+        rotating() if which == "rotating" else rotating(_count(which, "--bugs")), jobs, json_line
+    )
 
 
 def _hunt_one(planted: "Bug", seed: int | None, profile: str, *, json_line: bool) -> NoReturn:

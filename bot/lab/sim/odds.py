@@ -344,7 +344,8 @@ def often(odds: Odds, names: tuple[str, ...]) -> Odds:
 
 
 def _known(names: tuple[str, ...]) -> None:
+    known = (*REQUEST_FAULTS, *WRITE_FAULTS, *READ_FAULTS, *FRAME_FAULTS, *EPISODES)
     for name in names:
-        groups = (REQUEST_FAULTS, WRITE_FAULTS, READ_FAULTS, FRAME_FAULTS, EPISODES)
-        if not any(name in group for group in groups):
-            raise ValueError(f"no fault or episode is called {name!r}")
+        if name not in known:
+            there = ", ".join(dict.fromkeys(known))
+            raise ValueError(f"no fault or episode is called {name!r}; there are {there}")
