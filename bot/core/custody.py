@@ -38,6 +38,9 @@ _RISES_MAX = 2
 """An id that came back from its end so often, and was cancelled, is a row that nothing stands
 behind: it is left to be told, and neither written about nor waited for any more."""
 
+_NO_JOURNAL = "no journal here: a first start, or one that is lost"
+"""What is on disk cannot tell the two apart, and what is cancelled first is the same."""
+
 
 class Custody:
     """Lists of resting orders against the desk, and whether the account may be opened or closed."""
@@ -75,7 +78,7 @@ class Custody:
         if started.journal is m.JournalFate.DAMAGED:
             self._out.note("error", "journal_damaged")
         elif started.journal is m.JournalFate.LOST and not started.new_account:
-            self._out.note("warning", "journal_lost")
+            self._out.note("info", "no_journal", text=_NO_JOURNAL)
 
     # --- lists ------------------------------------------------------------------------------------
 

@@ -12,12 +12,20 @@ _NOTES: Final = {
     "info": (
         *("amend_raced_fill", "config_applied", "config_proven", "create_identified"),
         *("create_never_landed", "event_found", "event_left", "flat", "flattening"),
-        *("latched_flat", "orders_kept", "paused", "quoting", "resumed", "rung_settled"),
+        *(
+            "latched_flat",
+            "no_journal",
+            "orders_kept",
+            "paused",
+            "quoting",
+            "resumed",
+            "rung_settled",
+        ),
         *("stopping", "two_sided_everywhere"),
     ),
     "warning": (
         *("amend_changed_order_id", "amend_unknown", "answer_without_request", "ceiling_learned"),
-        *("create_unknown", "feed_closed", "instant_unreadable", "journal_lost", "news"),
+        *("create_unknown", "feed_closed", "instant_unreadable", "news"),
         *("order_of_another_series", "order_shrunk_without_fill", "orders_not_kept"),
         *("process_paused", "shadow_stopped", "shares_without_fills", "side_parked"),
         *("unknown_creates_found", "venue_parked"),

@@ -91,10 +91,13 @@ def test_after_a_lost_journal_nothing_foreign_rests_at_the_first_quote(part):
         assert not world.truth.broken
 
 
-def test_a_lost_journal_is_told():
+def test_that_there_is_no_journal_is_told_and_is_no_warning():
     world = World(BLANK)
     world.run_until(world.now_ns + MS)
-    assert "journal_lost" in noted(world)
+    messages = [entry.message for entry in world.disk.entries()]
+    (told,) = [each for each in messages if isinstance(each, m.Noted) and each.name == "no_journal"]
+    assert told.level == "info"
+    assert told.fields["text"] == "no journal here: a first start, or one that is lost"
 
 
 def test_a_damaged_journal_keeps_no_order_and_is_told():
