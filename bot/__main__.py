@@ -1,5 +1,20 @@
-"""Lets `python -m bot` do what `bot` does."""
+"""Where `bot` and `python -m bot` begin: Ctrl-C while the program loads is quiet too."""
 
-from bot.cli import main
+import sys
 
-main()
+_EXIT_INTERRUPTED = 130
+"""As a shell says it of SIGINT."""
+
+
+def main() -> None:
+    """Run the command line and end the process with its exit code."""
+    try:
+        from bot.cli import main as run
+
+        run()
+    except KeyboardInterrupt:
+        sys.exit(_EXIT_INTERRUPTED)
+
+
+if __name__ == "__main__":
+    main()

@@ -44,6 +44,7 @@ from bot.commands.common import (
     faults_told,
     read,
 )
+from bot.commands.quiet import Quiet
 from bot.commands.running import Options, run_all, told
 from bot.commands.sites import site_of, venue_for_a_moment
 from bot.io.early import remembered
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="bot",
+    cls=Quiet,
     help="A market maker for strike ladders of binary contracts.",
     epilog="Example: bot run configs/demo.yaml",
     no_args_is_help=True,
@@ -120,7 +122,11 @@ def run(
     options = Options(run_ns, json_line, tape, seed, status_port, state_dir)
     with remembered(), faults_told():
         code, summary = run_all([read(config) for config in configs], options)
-    typer.echo(json.dumps(summary) if json_line else told(summary))
+    try:
+        typer.echo(json.dumps(summary) if json_line else told(summary))
+    except OSError:
+        if not code:  # else that orders may be left weighs more than a lost summary
+            raise
     raise typer.Exit(code)
 
 

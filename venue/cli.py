@@ -20,6 +20,7 @@ import typer
 from venue.check import cli as check_cli
 from venue.control import cli as control_cli
 from venue.control.cli_ask import DEFAULT_TOKEN_FILE
+from venue.quiet import Quiet
 
 if TYPE_CHECKING:
     from venue.process import ControlPlan, Ready
@@ -33,6 +34,7 @@ _COMPACT_NICENESS: Final = 10
 
 app = typer.Typer(
     name="venue",
+    cls=Quiet,
     help="A trading venue for strike ladders of binary contracts, with paper money.",
     epilog="Example: venue serve --config configs/venue.yaml",
     no_args_is_help=True,
@@ -141,11 +143,13 @@ def _control(text: str | None, token_file: Path) -> "ControlPlan | None":
     either cannot be had."""
     if text is None:
         return None
-    from venue.control.listener import ControlFault, control_listener, token_sha256
+    from venue.control.listener import AddressFault, ControlFault, control_listener, token_sha256
     from venue.process import ControlPlan
 
     try:
         return ControlPlan(control_listener(text), token_sha256(token_file))
+    except AddressFault as fault:
+        _fail(EXIT_ADDRESS, str(fault))
     except ControlFault as fault:
         _fail(EXIT_CONFIGURATION, str(fault))
 

@@ -80,9 +80,7 @@ def simulate(
     from bot.lab.sim.coverage import table
     from bot.lab.simulate import Summary, many
 
-    draws = _draws(
-        seed, seeds, profile, _count(events, "--events"), for_, without, until, rungs, strategy
-    )
+    draws = _draws(seed, seeds, profile, events, for_, without, until, rungs, strategy)
     summary = Summary()
     first_broken: Odds | None = None
     drawn: dict[int, Odds] = {}
@@ -120,7 +118,7 @@ def _draws(
     seed: int | None,
     seeds: str | None,
     profile: str,
-    events: int,
+    events: str,
     for_: str | None,
     without: str,
     until: str | None,
@@ -133,6 +131,7 @@ def _draws(
     from bot.lab.sim.odds import draw, narrowed
 
     names = tuple(name.strip() for name in without.split(",") if name.strip())
+    wanted = _count(events, "--events")
     until_ns = None if until is None else duration_ns("--until", until)
     counts = tuple(_count(each, "--rungs") for each in rungs.split(",")) if rungs else None
     for number in _numbers(seed, seeds, for_):
@@ -144,7 +143,7 @@ def _draws(
         if strategy is not None:
             odds = replace(odds, strategy=strategy)
             _check_strategy(odds)
-        yield replace(odds, events=events)
+        yield replace(odds, events=wanted)
 
 
 def _check_strategy(odds: "Odds") -> None:

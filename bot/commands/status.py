@@ -76,4 +76,7 @@ def _show(report: "Report", age_ms: int, paused: str, base: str) -> None:
     per_second = sum(report.counters.requests.values()) / seconds
     now_ns = report.now_ns + age_ms * NS_PER_MS
     shown = Snapshot(now_ns, report.now_ns, report, paused)
-    Console().print(picture(shown, [], base, per_second))
+    console = Console()
+    with console.capture() as drawn:
+        console.print(picture(shown, [], base, per_second))
+    typer.echo(drawn.get(), nl=False)

@@ -26,11 +26,15 @@ class ControlFault(Exception):
     """The interface cannot be offered as asked; `str()` says what and what to do."""
 
 
+class AddressFault(ControlFault):
+    """The address cannot be bound."""
+
+
 def control_listener(text: str) -> socket.socket:
     """A bound socket for `unix:PATH` or `HOST:PORT` (port 0 takes a free one).
 
     A unix socket is made for its owner only (0600); one that a dead process left is replaced, one
-    that answers is not. Raises ControlFault.
+    that answers is not. Raises ControlFault, AddressFault where it is taken.
     """
     where = parsed_address(text)
     if isinstance(where, Path):
@@ -44,7 +48,8 @@ def control_listener(text: str) -> socket.socket:
         listener.bind((host, port))
     except OSError as fault:
         listener.close()
-        raise ControlFault(f"control {text}: cannot be bound: {fault.strerror}") from None
+        why = f"cannot be bound: {fault.strerror}; try another port"
+        raise AddressFault(f"control {text}: {why}") from None
     return listener
 
 
@@ -100,7 +105,9 @@ def _unix_listener(path: Path) -> socket.socket:
     except OSError as fault:
         listener.close()
         why = fault.strerror or str(fault)
-        raise ControlFault(f"control {UNIX}{path}: cannot be bound: {why}") from None
+        raise AddressFault(
+            f"control {UNIX}{path}: cannot be bound: {why}; try another path"
+        ) from None
     return listener
 
 

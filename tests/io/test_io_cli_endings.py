@@ -1,0 +1,106 @@
+"""Claims about the end of a program that nobody reads, that cannot write, or that Ctrl-C meets."""
+
+import os
+import socket
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import bot.__main__
+import bot.cli
+import venue.__main__
+from bot.commands.quiet import Quiet
+from tests.house.tree import ROOT
+
+WORDS = [
+    ("bot", "--help"),
+    ("bot", "strategies"),
+    ("bot", "config", "schema"),
+    ("venue", "--help"),
+    ("venue", "market", "--help"),
+]
+
+
+def ended(words, stdout) -> tuple[int, str]:
+    """The exit code of a program that writes there, and what it says on stderr."""
+    done = subprocess.run(
+        [sys.executable, "-m", *words],
+        cwd=ROOT,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.returncode, done.stderr
+
+
+@pytest.mark.parametrize("words", WORDS, ids=" ".join)
+def test_output_that_nobody_reads_any_more_ends_it_quietly(words):
+    reads, writes = os.pipe()
+    os.close(reads)
+    try:
+        assert ended(words, writes) == (141, "")
+    finally:
+        os.close(writes)
+
+
+@pytest.mark.parametrize("words", WORDS, ids=" ".join)
+def test_output_that_a_full_disk_refuses_is_told_in_one_line(words):
+    with open("/dev/full", "wb") as full:
+        code, told = ended(words, full)
+    assert code == 74
+    assert told == "the output cannot be written: No space left on device\n"
+
+
+def test_what_a_file_refuses_is_not_taken_for_output_that_cannot_be_written():
+    app = typer.Typer(cls=Quiet, pretty_exceptions_enable=False)
+
+    @app.callback()
+    def about() -> None:
+        """A group."""
+
+    @app.command()
+    def read() -> None:
+        (ROOT / "no such file").read_bytes()
+
+    assert isinstance(CliRunner().invoke(app, ["read"]).exception, FileNotFoundError)
+
+
+def test_that_orders_are_left_is_told_though_the_summary_cannot_be(monkeypatch):
+    def refuses(text: str) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(bot.cli, "run_all", lambda *_: (4, {}))
+    monkeypatch.setattr(bot.cli.typer, "echo", refuses)
+    done = CliRunner().invoke(bot.cli.app, ["run", str(ROOT / "configs/demo.yaml")])
+    assert done.exit_code == 4
+
+
+@pytest.mark.parametrize("program", [bot.__main__, venue.__main__], ids=["bot", "venue"])
+def test_ctrl_c_while_a_program_loads_is_quiet(monkeypatch, program):
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    name = f"{program.__name__.partition('.')[0]}.cli"
+    monkeypatch.setitem(sys.modules, name, SimpleNamespace(main=interrupted))
+    with pytest.raises(SystemExit) as end:
+        program.main()
+    assert end.value.code == 130
+
+
+def test_an_operators_address_that_is_taken_ends_the_venue_as_its_own_does(tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        control = f"127.0.0.1:{taken.getsockname()[1]}"
+        words = ("venue", "serve", "--port", "0", "--control", control, "--no-crowd")
+        files = ("--keys-file", str(tmp_path / "k"), "--control-token-file", str(tmp_path / "t"))
+        code, told = ended((*words, *files), subprocess.DEVNULL)
+    assert code == 3
+    assert "cannot be bound" in told
+    assert "try another port" in told
