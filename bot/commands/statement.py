@@ -46,7 +46,8 @@ def statement(
     """State a day: fills, positions, cash, fees, profit and its sources, markouts, rung by rung.
 
     Nothing is asked of the venue, and a running bot is not touched. Ends with 3 when there are no
-    records, and when the statement does not close: then it says what differs.
+    records, and when the statement does not close: then it says what differs. A day that is still
+    to come is refused with 2.
     """
     date = _date(day)
     with faults_told():
@@ -65,18 +66,27 @@ def statement(
         fail(EXIT_CONFIGURATION, f"{fault.filename}: {fault.strerror}")
     typer.echo(json.dumps(plain(told)) if json_line else as_text(told))
     if others and not json_line:
-        typer.echo(f"{others} more accounts have records of that day; name one with --account")
+        have = "account has" if others == 1 else "accounts have"
+        typer.echo(f"{others} more {have} records of that day; name one with --account")
     raise typer.Exit(0 if told.closes else EXIT_VENUE)
 
 
 def _date(text: str) -> datetime.date:
-    """The day that is meant; ends with 2 for anything that is none."""
+    """The day that is meant; ends with 2 for anything that is none, or that is still to come."""
+    today = _today()
     if not text:
-        return datetime.datetime.now(datetime.UTC).date()
+        return today
     try:
-        return datetime.date.fromisoformat(text)
+        day = datetime.date.fromisoformat(text)
     except ValueError:
         fail(EXIT_CONFIGURATION, f"--day {text}: a day such as 2026-11-20")
+    if day > today:
+        fail(EXIT_CONFIGURATION, f"--day {text}: still to come; accepted: up to {today}, today")
+    return day
+
+
+def _today() -> datetime.date:
+    return datetime.datetime.now(datetime.UTC).date()
 
 
 def _gathered(

@@ -1,6 +1,7 @@
 """Claims about the sections `records` and `notices`, and the command that states a day."""
 
 import csv
+import datetime
 import json
 import re
 from pathlib import Path
@@ -136,6 +137,12 @@ def stated(folder: Path, *arguments: str):
     return CliRunner().invoke(app, command)
 
 
+@pytest.fixture(autouse=True)
+def the_day_after(monkeypatch) -> None:
+    """It is the day after the one that was lived, whatever the clock says."""
+    monkeypatch.setattr("bot.commands.statement._today", lambda: datetime.date(2026, 11, 21))
+
+
 @pytest.fixture
 def lived(tmp_path) -> Days:
     """A day of trading in the records of a state directory."""
@@ -179,6 +186,7 @@ def test_a_day_that_does_not_close_ends_with_3_and_says_why(tmp_path, lived):
     ("arguments", "code", "said"),
     [
         (("--day", "yesterday"), 2, "a day such as 2026-11-20"),
+        (("--day", "2026-11-22"), 2, "still to come; accepted: up to 2026-11-21, today"),
         (("--day", "2020-01-01"), 3, "no records"),
         (("--day", "2026-11-20", "--account", "elsewhere"), 3, "no records of 'elsewhere'"),
         (("--day", "2026-11-20", "--csv", "/nowhere/x"), 2, "No such file"),
@@ -205,5 +213,5 @@ def test_a_day_with_several_accounts_says_so(tmp_path, lived):
     store.close()
     done = stated(tmp_path, "--day", "2026-11-20")
     assert "acme, run x" in done.stdout
-    assert "1 more accounts" in done.stdout
+    assert "1 more account has records" in done.stdout
     assert "acme, here" in stated(tmp_path, "--day", "2026-11-20", "--account", "here").stdout
