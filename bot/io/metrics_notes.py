@@ -12,16 +12,8 @@ _NOTES: Final = {
     "info": (
         *("amend_raced_fill", "config_applied", "config_proven", "create_identified"),
         *("create_never_landed", "event_found", "event_left", "flat", "flattening"),
-        *(
-            "latched_flat",
-            "no_journal",
-            "orders_kept",
-            "paused",
-            "quoting",
-            "resumed",
-            "rung_settled",
-        ),
-        *("stopping", "two_sided_everywhere"),
+        *("latched_flat", "no_journal", "orders_kept", "paused", "quoting", "resumed"),
+        *("rung_settled", "stopping", "two_sided_everywhere"),
     ),
     "warning": (
         *("amend_changed_order_id", "amend_unknown", "answer_without_request", "ceiling_learned"),
