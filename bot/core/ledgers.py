@@ -18,7 +18,7 @@ from bot.core.order import OwnOrder
 from bot.core.outbox import Outbox
 from bot.core.portfolio import Portfolio, UnbookableFill
 from bot.core.settings import TrustSettings
-from bot.core.settling import Settling
+from bot.core.settling import SETTLES_WITHIN_NS, Settling
 from bot.core.trail import CashTrail
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
@@ -65,7 +65,9 @@ class Ledgers:
         self.available_cents: Cents | None = None
         self.reserved_cents: Cents | None = None
         self.difference_cents: Cents | None = None
-        self._stood_cents = Cents(0)  # what it was when no payout was awaited last
+        # What it was when no payout was awaited last, and since when it had been that.
+        self._stood_cents = Cents(0)
+        self._stood_since_ns = 0
         self.history_wanted = False
         self.fresh_fills: list[model.Fill] = []
         self._compared_ns = -1
@@ -307,13 +309,16 @@ class Ledgers:
             self._compared_ns = begun_ns
             expected = self.book.expected_cash(self._opening_cents)
             beyond_cents = balance.total_cents - expected
-            # What differed before anything resolved is no payout of it, unless it has passed since.
-            settled = self._settle((beyond_cents - self._stood_cents, beyond_cents), begun_ns)
+            # What differed long before anything resolved is no payout of it, unless it has passed.
+            stood_cents = self._stood_cents
+            if self._stood_since_ns + SETTLES_WITHIN_NS > self.settling.waits_since_ns():
+                stood_cents = Cents(0)  # it may be one: cash comes before a read shows why
+            settled = self._settle((beyond_cents - stood_cents, beyond_cents), begun_ns)
             expected = self.book.expected_cash(self._opening_cents)
             difference_cents = Cents(balance.total_cents - expected)
             self._trail.settle()
             if not difference_cents or not self.settling.may_yet_pay(fills_begun_ns):
-                self._judge_cash(difference_cents)
+                self._judge_cash(difference_cents, begun_ns)
         elif self._balance is not None and self._is_late_enough(self._balance[2], fills_begun_ns):
             balance, begun_ns, _ = self._balance
             self._balance = None
@@ -341,7 +346,7 @@ class Ledgers:
             self._trust.read_lag_ns,
         )
         if found_cents is not None and found_cents != before_cents:
-            self._judge_cash(found_cents)
+            self._judge_cash(found_cents, begun_ns)
 
     def _settle(self, received_cents: tuple[int, int], begun_ns: int) -> list[MarketId]:
         """Settle the resolved rungs whose winners this cash tells (see `Settling.winners`)."""
@@ -352,10 +357,10 @@ class Ledgers:
             self._out.note(level, "rung_settled", market_id=market_id, winner=winner)
         return list(winners)
 
-    def _judge_cash(self, difference_cents: Cents) -> None:
+    def _judge_cash(self, difference_cents: Cents, begun_ns: int) -> None:
         before_cents, self.difference_cents = self.difference_cents, difference_cents
-        if not self.settling.waiting():
-            self._stood_cents = difference_cents
+        if difference_cents != self._stood_cents and not self.settling.waiting():
+            self._stood_cents, self._stood_since_ns = difference_cents, begun_ns
         # A difference that is new may be a fill passed over: every fill is read once more.
         self.history_wanted = difference_cents not in (0, before_cents)
         if difference_cents:

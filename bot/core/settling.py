@@ -195,6 +195,11 @@ class Settling:
             found.append(Waiting(market_id, event_ticker, strike, yes_qty, no_qty, ours))
         return found
 
+    def waits_since_ns(self) -> int:
+        """When the first of the rungs whose shares wait for a winner was seen resolved; 0 without
+        any."""
+        return min((self._resolved[rung.market_id].seen_ns for rung in self.waiting()), default=0)
+
     def may_yet_pay(self, now_ns: int) -> bool:
         """Whether shares of a rung that resolved of late wait to be seen paid."""
         return any(

@@ -308,11 +308,12 @@ def test_cash_that_differed_before_a_rung_resolved_is_no_payout_of_it(stands, pa
     books.balance(10_000 - 203 + stands, T0 + 5 * LAG_NS)
     books.fills(T0 + 7 * LAG_NS)
     assert books.of.difference_cents == stands
-    books.of.resolved(MARKET)
-    books.positions({}, T0 + 9 * LAG_NS)
-    books.fills(T0 + 11 * LAG_NS)
-    books.balance(10_000 - 203 + stands + pays, T0 + 13 * LAG_NS)
-    books.fills(T0 + 15 * LAG_NS)
+    later_ns = T0 + 3_600 * LAG_NS
+    books.of.resolved(MARKET, later_ns)
+    books.positions({}, later_ns + 2 * LAG_NS)
+    books.fills(later_ns + 4 * LAG_NS)
+    books.balance(10_000 - 203 + stands + pays, later_ns + 6 * LAG_NS)
+    books.fills(later_ns + 8 * LAG_NS)
     assert books.of.holdings(MARKET) == (0, 0)
     assert books.of.event_cash_cents(EVENT, [MARKET]) == pays - 203
     assert books.of.difference_cents == stands
@@ -324,7 +325,23 @@ def test_a_difference_that_has_passed_by_the_time_of_a_payout_hides_no_winner():
     books.fills(T0 + LAG_NS, FILL)
     books.balance(10_000 - 203 + 70, T0 + 5 * LAG_NS)
     books.fills(T0 + 7 * LAG_NS)
-    books.of.resolved(MARKET)
+    later_ns = T0 + 3_600 * LAG_NS
+    books.of.resolved(MARKET, later_ns)
+    books.positions({}, later_ns + 2 * LAG_NS)
+    books.fills(later_ns + 4 * LAG_NS)
+    books.balance(10_000 - 203 + 500, later_ns + 6 * LAG_NS)
+    books.fills(later_ns + 8 * LAG_NS)
+    assert books.of.event_cash_cents(EVENT, [MARKET]) == 297
+    assert books.of.difference_cents == 0
+
+
+def test_cash_that_comes_just_before_its_rung_is_seen_resolved_is_the_payout_of_it():
+    books = Books().opened()
+    books.fills(T0 + LAG_NS, FILL)
+    books.balance(10_000 - 203 + 500, T0 + 5 * LAG_NS)
+    books.fills(T0 + 7 * LAG_NS)
+    assert books.of.difference_cents == 500
+    books.of.resolved(MARKET, T0 + 8 * LAG_NS)
     books.positions({}, T0 + 9 * LAG_NS)
     books.fills(T0 + 11 * LAG_NS)
     books.balance(10_000 - 203 + 500, T0 + 13 * LAG_NS)
