@@ -16,6 +16,7 @@ import msgspec
 
 from bot.config import BotConfig, ConfigFault, finish, read_draft
 from bot.core import messages as m
+from bot.core.fault_text import fault_text
 from bot.core.reconfigure import LIVE, TIGHTER, Reconfiguration
 from bot.effective import Change, KeyRow, changes
 from bot.ideas import Makers
@@ -74,7 +75,7 @@ class LiveConfig:
             self._makers(config.choice)()
         except Exception as fault:  # noqa: BLE001 - the plugin boundary: its fault refuses the file
             line = config.source.line_of(("strategy",))
-            said = f"cannot be made: {type(fault).__name__}: {fault}"
+            said = f"cannot be made: {fault_text(fault)}"
             return m.ConfigRefused(f"{self.path}:{line}: strategy: {said}")
         return self._other_than_in_force(config)
 

@@ -9,6 +9,7 @@ Source: reliability, row 77; strategy, section 2.
 
 from typing import Final
 
+from bot.core.fault_text import fault_text
 from bot.core.messages import StrategyOverran
 from venue.wire.instant import NS_PER_SECOND
 
@@ -49,7 +50,7 @@ class Conduct:
 
     def raised(self, fault: Exception, now_ns: int) -> None:
         """It raised, or its answer was nonsense."""
-        self._pull(f"{type(fault).__name__}: {fault}", now_ns)
+        self._pull(fault_text(fault), now_ns)
 
     def answers_for(self, event: StrategyOverran) -> bool:
         """Whether the call was its own, and not one of the strategy before it."""

@@ -111,6 +111,7 @@ class Outbox:
         self.decisions = 0
         self.self_trades = 0
         self.strategy_errors = 0
+        self.first_fault = ""
         self.news_pulls = 0
         self.strategy_overruns = 0
         self.strategy_interrupted = 0

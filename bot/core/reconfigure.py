@@ -19,6 +19,7 @@ from typing import Final
 import msgspec
 
 from bot.core.desk import Desk
+from bot.core.fault_text import fault_text
 from bot.core.guard import Guard
 from bot.core.limits import no_looser
 from bot.core.messages import ConfigRefused, Configuration, Reconfigured, StrategyChoice
@@ -122,7 +123,7 @@ class Reconfiguration:
         try:
             make_strategy, fresh = self._strategies(wanted.strategy)
         except Exception as fault:  # noqa: BLE001 - the plugin boundary: the old one goes on
-            self._refuse(f"strategy: {type(fault).__name__}: {fault}")
+            self._refuse(f"strategy: {fault_text(fault)}")
             return
         self._fault = ""
         self._applied += 1
@@ -239,9 +240,7 @@ class Reconfiguration:
             make_strategy, fresh = self._strategies(fallback.strategy)
         except Exception as fault:  # noqa: BLE001 - the plugin boundary: the new one goes on
             self._proven = self._in_force
-            self._out.note(
-                "error", "config_rollback_failed", why=why, fault=f"{type(fault).__name__}: {fault}"
-            )
+            self._out.note("error", "config_rollback_failed", why=why, fault=fault_text(fault))
             return
         self._put(_InForce(fallback, make_strategy), fresh, now_ns)
         self._proven = self._in_force

@@ -33,7 +33,7 @@ from bot.core.risk import (
 )
 from bot.core.room import Ladder, Rung
 from bot.core.settings import TraderSettings
-from bot.core.strategy import EventView, OwnFill, Quote, RungView, Strategy, Take, split
+from bot.core.strategy import EventView, OwnFill, Quote, RungView, Strategy, Take, mapped, split
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS, Cents, Outcome, Qty
 from venue.wire.names import MarketId, Ticker
@@ -275,7 +275,7 @@ class Rehearsal:
             rungs=tuple(stage.shown(rung, self._now_ns) for rung in view.rungs),
             cash_cents=self._free_cents(view.cash_cents),
         )
-        answer = stage.strategy.quote(mine)
+        answer = mapped(stage.strategy.quote(mine))
         before = stage.answered
         fresh = {key: each for key, each in answer.items() if before.get(key) is not each}
         proven = split(fresh, mine)

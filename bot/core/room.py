@@ -30,6 +30,7 @@ from bot.core.strategy import (
     RungView,
     Strategy,
     Take,
+    mapped,
     split,
 )
 from bot.core.venuetime import VenueTime
@@ -371,7 +372,7 @@ class Ladder:
             if rung.recent.has_news:
                 rung.recent.told()
         self.conduct.calls += 1
-        wanted = cast("Resting", self.strategy.quote(view))  # `split` tells what is none
+        wanted = cast("Resting", mapped(self.strategy.quote(view)))  # `split` tells what is none
         before, sane = self._proven, self._sane
         fresh = {
             key: each

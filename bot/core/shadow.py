@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from bot.core.candidate import Candidate
+from bot.core.fault_text import fault_text
 from bot.core.imagined import Bound
 from bot.core.marks import Marks
 from bot.core.messages import TradeSeen
@@ -62,7 +63,7 @@ class Shadows:
             except Exception as fault:  # noqa: BLE001 - the plugin boundary: it stops one candidate
                 if rehearsal.stopped:
                     continue
-                why = f"{type(fault).__name__}: {fault}"
+                why = fault_text(fault)
                 rehearsal.stop(why)
                 self._out.note(
                     "warning",

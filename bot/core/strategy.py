@@ -227,6 +227,20 @@ class Answer(msgspec.Struct, frozen=True):
     takes: dict[MarketId, tuple[Take, ...]]
 
 
+def mapped(answer: object) -> Quotes:
+    """An answer of a strategy, if it is a mapping. Raises NonsenseQuotes where it is none."""
+    if not isinstance(answer, Mapping):
+        raise NonsenseQuotes(f"wanted a mapping of market_id to quotes, got {_kind(answer)}")
+    return answer
+
+
+_ROWS: Final[tuple[type, ...]] = (tuple, list)
+
+
+def _kind(answer: object) -> str:
+    return "None" if answer is None else type(answer).__name__
+
+
 def checked(quotes: Quotes, view: EventView) -> dict[MarketId, tuple[Quote, ...]]:
     """What of an answer shall rest; all of it is proven. Raises as `split` does."""
     return split(quotes, view).resting
@@ -247,6 +261,9 @@ def split(quotes: Quotes, view: EventView) -> Answer:
     for market_id, wanted in quotes.items():
         if market_id not in known:
             raise NonsenseQuotes(f"unknown rung {market_id!r}")
+        if not isinstance(wanted, _ROWS):
+            kind = _kind(wanted)
+            raise NonsenseQuotes(f"wanted a tuple of quotes on {market_id}, got {kind}")
         slots: set[tuple[BookSide, int]] = set()
         bids: list[Price] = []
         asks: list[Price] = []

@@ -5,6 +5,7 @@ Source: reliability, row 77; strategy, section 2.
 
 from typing import TYPE_CHECKING
 
+from bot.core.fault_text import fault_text
 from bot.core.messages import StrategyOverran
 from bot.core.outbox import Outbox
 
@@ -22,6 +23,7 @@ class Supervision:
     def raised(self, ladder: "Ladder", fault: Exception, now_ns: int) -> None:
         """A strategy raised, or its answer was nonsense: its event is pulled."""
         self._out.strategy_errors += 1
+        self._out.first_fault = self._out.first_fault or fault_text(fault)
         ladder.conduct.raised(fault, now_ns)
         self._tell(ladder, "strategy_failed")
 

@@ -20,6 +20,7 @@ from typing import Final
 
 import msgspec
 
+from bot.core.fault_text import fault_text
 from bot.core.strategy import Strategy
 
 ENTRY_POINTS: Final = "laddermaker.strategies"
@@ -128,7 +129,7 @@ def _imported(name: str, text: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except Exception as fault:  # noqa: BLE001 - a plugin may raise anything while it is imported
-        said = _said(fault)
+        said = fault_text(fault)
     raise StrategyFault(f"{text}: cannot be imported: {said}")
 
 
@@ -150,12 +151,8 @@ def _from_file(path: Path) -> ModuleType:
         _FROM_FILES[path.absolute()] = module
         return module
     except Exception as fault:  # noqa: BLE001 - a plugin may raise anything while it is imported
-        said = _said(fault)
+        said = fault_text(fault)
     raise StrategyFault(f"{path}: cannot be imported: {said}")
 
 
 _FROM_FILES: Final[dict[Path, ModuleType]] = {}
-
-
-def _said(fault: Exception) -> str:
-    return f"{type(fault).__name__}: {fault}"

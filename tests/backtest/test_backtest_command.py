@@ -127,3 +127,24 @@ def test_the_first_records_alone_are_marked_at_the_last_middle(tmp_path, folder)
     done = ran(folder, configured(tmp_path, "fixed_spread"), "--records", "10", "--json")
     rows = json.loads(done.stdout)["results"]
     assert [(row["records"], row["settled"]) for row in rows] == [(10, "mid")] * 3
+
+
+RAISES = """
+from bot.core.strategy import Strategy
+
+
+class Raises(Strategy):
+    name = "raises"
+
+    def quote(self, view):
+        return {} if view.rungs[0].market_id is None else self.params.no_such
+
+
+STRATEGY = Raises
+"""
+
+
+def test_what_a_strategy_raised_first_is_told_with_file_and_line(tmp_path, folder):
+    (tmp_path / "raises.py").write_text(RAISES)
+    done = ran(folder, configured(tmp_path, "./raises.py"), "--readings", "averse")
+    assert " strategy errors, the first: raises.py:9: AttributeError" in done.stdout

@@ -66,6 +66,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     could have lost at once, by its own sums. ledger_difference_cents: the trader's account less the
     venue's as read last, None unless both were read. profit: where the trader sees it come from,
     None before quoting. events: what the trader took in; cpu_s: what all of it cost.
+    strategy_fault: the first of `strategy_errors`, empty without one.
     """
 
     tape: str
@@ -94,6 +95,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     events: int
     cpu_s: float
     faults: dict[str, int] = msgspec.field(default_factory=dict)
+    strategy_fault: str = ""
 
 
 def closes_ns(tape: Tape) -> int:
@@ -307,6 +309,7 @@ class Backtest:
             events=self._events,
             cpu_s=cpu_s,
             faults=dict(self._faults.befallen),
+            strategy_fault=self.trader.out.first_fault,
         )
 
 

@@ -69,7 +69,8 @@ def notes(results: Sequence[Result]) -> list[str]:
             if row.latched:
                 lines.append(f"{row.event}, {row.bound}: latched: {row.latched}")
             if row.strategy_errors:
-                lines.append(f"{row.event}, {row.bound}: {row.strategy_errors} strategy errors")
+                errors = f"{row.strategy_errors} strategy errors, the first: {row.strategy_fault}"
+                lines.append(f"{row.event}, {row.bound}: {errors}")
         net = {
             reading: sum(row.net_millicents for row in _under(rows, reading))
             for reading in Reading

@@ -60,6 +60,7 @@ class Lived(msgspec.Struct, frozen=True, kw_only=True):
     over the points of the path, the variance of what holdings would gain until the next one; its
     mean over lives is that of inventory squared (`Latent.move_variance`). early: the profit marked
     to the true values after a tenth of the life. requests, writes, refused_for_pace: of ours.
+    errors: how often the strategy was at fault; fault: the first time, empty without one.
     """
 
     net: int
@@ -92,6 +93,7 @@ class Lived(msgspec.Struct, frozen=True, kw_only=True):
     latched: str
     markouts: list[Markout]
     cpu_s: float = 0.0
+    fault: str = ""
 
 
 def settings_for(world: World, budget_cents: int | None) -> TraderSettings:
@@ -389,4 +391,5 @@ def live(
         errors=life.trader.out.strategy_errors,
         latched=life.latched,
         markouts=gauge.markouts(fills, life.latent),
+        fault=life.trader.out.first_fault,
     )

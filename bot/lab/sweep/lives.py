@@ -100,15 +100,18 @@ def lived(job: Job) -> Outcome:
         raise OtherCode(f"this program is {here}, the sweep's is {job.code}")
     began_s = time.thread_time()
     values: dict[str, float] = {}
-    fault = ""
+    fault = first = ""
     try:
         with _ONE:
-            values = measured(job) if not job.function else scored(job)
+            if job.function:
+                values = scored(job)
+            else:
+                values, first = _came(job)
     except Exception as raised:  # noqa: BLE001 - a trial's fault ends that trial, never the sweep
         fault = f"{type(raised).__name__}: {raised}"
     errors = values.pop("errors", 0)
     if errors:
-        fault = f"the strategy raised {errors:.0f} times"
+        fault = f"the strategy raised {errors:.0f} times" + (f", first {first}" if first else "")
     return Outcome({} if fault else values, fault, cpu_s=time.thread_time() - began_s)
 
 
@@ -119,23 +122,29 @@ def measured(job: Job) -> dict[str, float]:
     ended it. Raises StrategyFault, TapeFault, DoesNotClose, and ValueError where the strategy
     opened the tape.
     """
+    return _came(job)[0]
+
+
+def _came(job: Job) -> tuple[dict[str, float], str]:
+    """What `measured` says, and what the strategy raised first; empty where it raised nothing."""
     case = job.case
     if isinstance(case, Seeded):
         return _in_world(job.setup, case)
     return _on_tape(job.setup, case)
 
 
-def _in_world(setup: Setup, case: Seeded) -> dict[str, float]:
+def _in_world(setup: Setup, case: Seeded) -> tuple[dict[str, float], str]:
     draws = _draws(case.world, case.seed)
     came = live(case.world, draws, setup.makers(), settings=setup.trader)
     values = {
         name: float(getattr(came, name)) / (100 if name in MONEY or name == "net" else 1)
         for name in IN_WORLDS
     }
-    return values | {"errors": float(came.errors), "latched": float(bool(came.latched))}
+    ended = {"errors": float(came.errors), "latched": float(bool(came.latched))}
+    return values | ended, came.fault
 
 
-def _on_tape(setup: Setup, case: Recorded) -> dict[str, float]:
+def _on_tape(setup: Setup, case: Recorded) -> tuple[dict[str, float], str]:
     folder = Path(case.folder)
     whole, won = _tape(folder, case.event, case.data)
     part = cut(whole, case.piece, case.pieces, case.records)
@@ -147,7 +156,7 @@ def _on_tape(setup: Setup, case: Recorded) -> dict[str, float]:
         came = run.result(won if is_end else None)
     if opened:
         raise ValueError(f"no result: {Path(opened[0]).name} was opened while the strategy ran")
-    return {
+    values = {
         "net": came.net_millicents / 100_000,
         "fees": came.fees_cents / 100,
         "worst": came.worst_case_max_cents / 100,
@@ -159,6 +168,7 @@ def _on_tape(setup: Setup, case: Recorded) -> dict[str, float]:
             for name in ("fills", "maker_qty", "taker_qty", "printed_qty", "held_qty", "decisions")
         },
     }
+    return values, came.strategy_fault
 
 
 @lru_cache(maxsize=16)

@@ -1,0 +1,39 @@
+"""What a strategy raised, for a person: where in its own file, which exception, and its text.
+
+Nothing of the machine is in it: the name of the file alone, no folder. The same calls raise the
+same again, so a run that is lived again tells the same.
+
+Source: design, law 2; reliability, row 77.
+"""
+
+from types import TracebackType
+from typing import Final
+
+_OURS: Final = ("bot.", "venue.")
+_IMPORTING: Final = "<frozen "  # how Python names the files of its own import
+
+
+def fault_text(fault: BaseException) -> str:
+    """Such as `mine.py:12: ValueError: no such rung`; without a place where it was not raised in a
+    file of the strategy."""
+    where = place_of(fault)
+    return f"{where}{': ' if where else ''}{type(fault).__name__}: {fault}"
+
+
+def place_of(fault: BaseException) -> str:
+    """File and line of the innermost frame in the strategy's own file, as `mine.py:12`.
+
+    Its own file is the first that a call reaches beyond the bot; empty where none was reached.
+    """
+    own, line = "", 0
+    trace: TracebackType | None = fault.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        name = str(trace.tb_frame.f_globals.get("__name__", ""))
+        is_beyond = not name.startswith(_OURS) and not code.co_filename.startswith(_IMPORTING)
+        if (not own and is_beyond) or code.co_filename == own:
+            own, line = code.co_filename, trace.tb_lineno
+            if isinstance(fault, RecursionError):
+                break  # how deep it came hangs on who asked: the outermost is always the same
+        trace = trace.tb_next
+    return f"{own.rpartition('/')[2]}:{line}" if own else ""
