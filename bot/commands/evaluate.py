@@ -66,7 +66,8 @@ def evaluate(
 ) -> None:
     """Live through every strategy, setting, world and seed; report gains at equal risk.
 
-    Ends with 2 for names or seeds that cannot be, and for the holdout without its flag.
+    Ends with 2 for names or seeds that cannot be, for the holdout without its flag, and, once all
+    is told, when a strategy raised or answered nonsense.
     """
     from bot.io.plugins import StrategyFault
     from bot.lab.evaluate.lineup import entries_named
@@ -94,6 +95,8 @@ def evaluate(
     _live_through(lives, lives.missing(wanted), len(wanted), jobs)
     found = _compared(lives, entries, cells, reported, tuned, code)
     _tell(found, json_file, html, markdown)
+    if found.faults:
+        fail(EXIT_CONFIGURATION, "\n".join(each.text for each in found.faults))
 
 
 def _today() -> str:

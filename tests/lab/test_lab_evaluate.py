@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from click.testing import Result
 from typer.testing import CliRunner
 
 from bot.cli import app
@@ -233,3 +234,45 @@ def test_what_cannot_be_evaluated_ends_with_two(option: str, value: str, said: s
     came = CliRunner().invoke(app, ["evaluate", option, value])
     assert came.exit_code == 2
     assert said in came.output
+
+
+MINE = """
+from bot.core.strategy import Strategy
+
+
+class Mine(Strategy):
+    name = "mine"
+
+    def quote(self, view):
+        {does}
+
+
+STRATEGY = Mine
+"""
+
+
+def evaluated(folder: Path, does: str, *options: str) -> Result:
+    """The end of evaluating a strategy of somebody's own that does so, under `mine.py`."""
+    (folder / "mine.py").write_text(MINE.format(does=does), encoding="utf-8")
+    arguments = ["evaluate", "--strategies", str(folder / "mine.py"), "--worlds", "theme-thin"]
+    few = ["--seeds", "1-1", "--steps", "40", "--no-baselines", "--jobs", "1"]
+    return CliRunner().invoke(app, [*arguments, *few, *options])
+
+
+@pytest.mark.parametrize(
+    ("does", "said"),
+    [
+        ("raise ValueError('of mine')", "mine.py:9: ValueError: of mine"),
+        ("return [view]", "wanted a mapping of market_id to quotes, got list"),
+    ],
+)
+def test_a_strategy_at_fault_is_told_above_the_tables_and_ends_with_two(
+    tmp_path: Path, does: str, said: str
+) -> None:
+    came = evaluated(tmp_path, does)
+    assert came.exit_code == 2
+    first = came.stdout.splitlines()[0]
+    assert first.startswith("**")
+    assert "its strategy was at fault " in first
+    assert said in first
+    assert said in came.stderr

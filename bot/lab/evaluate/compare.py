@@ -162,6 +162,23 @@ class BudgetLine(msgspec.Struct, frozen=True, kw_only=True):
     q05_after: float
 
 
+class Faulty(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry whose strategy was at fault: it raised, or its answer was none. times: in all its
+    lives here, those of tuning too; lives: how many of them. first: the first of these faults, with
+    file and line where it has one."""
+
+    entry: str
+    times: int
+    lives: int
+    first: str
+
+    @property
+    def text(self) -> str:
+        """That in words."""
+        often = f"{self.times} times in {self.lives} {'life' if self.lives == 1 else 'lives'}"
+        return f"{self.entry}: its strategy was at fault {often}, first {self.first}"
+
+
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """Everything that is reported."""
 
@@ -176,6 +193,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     overall: list[Overall]
     budgets: list[BudgetLine]
     variants: int
+    faults: list[Faulty] = []
 
 
 class _Cell:
@@ -188,10 +206,10 @@ class _Cell:
         self.settings = entry.settings()
         self.lives = [_lives(results, entry, each, world, seeds) for each in self.settings]
         self.sample = _sample(self.lives, world)
-        chosen_by = self.sample
+        chosen_by, self.tuned = self.sample, list[list[Lived]]()
         if tune is not None:
-            tuned = [_lives(results, entry, each, world, tune) for each in self.settings]
-            chosen_by = _sample(tuned, world)
+            self.tuned = [_lives(results, entry, each, world, tune) for each in self.settings]
+            chosen_by = _sample(self.tuned, world)
         self.chosen = int(np.argmax(chosen_by.ratios()))
 
     @property
@@ -257,7 +275,21 @@ def compare(
         overall=_overall(made),
         budgets=_budgets(cells, entries, places),
         variants=sum(len(entry.settings()) for entry in entries),
+        faults=_faults(list(cells.values()), names),
     )
+
+
+def _faults(cells: Sequence[_Cell], names: Sequence[str]) -> list[Faulty]:
+    """The entries whose strategies were at fault, in their order."""
+    found = []
+    for name in names:
+        mine = [cell for cell in cells if cell.entry.name == name]
+        rows = [row for cell in mine for row in (*cell.tuned, *cell.lives)]
+        wrong = [life for row in rows for life in row if life.errors]
+        if wrong:
+            times = sum(life.errors for life in wrong)
+            found.append(Faulty(entry=name, times=times, lives=len(wrong), first=wrong[0].fault))
+    return found
 
 
 def _span(seeds: range) -> str:

@@ -20,7 +20,7 @@ _MANY_WORLDS: Final = 3
 
 def markdown(found: Comparison) -> str:
     """Every table, one world after another."""
-    parts = [_head(found)]
+    parts = [*(f"**{_flat(each.text)}.**" for each in found.faults), _head(found)]
     if len(found.worlds) >= _MANY_WORLDS:
         parts.append(_glance(found))
     parts.append(_claims(found))
@@ -72,6 +72,11 @@ def _head(found: Comparison) -> str:
         f"Seeds {found.seeds}, {tuned}; {len(found.entries)} entries, {found.variants} settings, "
         f"{len(found.worlds)} worlds, {len(found.claims)} claims; code {found.code}."
     )
+
+
+def _flat(text: str) -> str:
+    """A text in one line, for what a strategy raises may have several."""
+    return " ".join(text.split())
 
 
 def _glance(found: Comparison) -> str:
