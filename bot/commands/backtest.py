@@ -82,11 +82,13 @@ def backtest(
     """Play recorded tapes through the whole trader in virtual time, by each reading of the queue.
 
     Ctrl-C ends early with what there is so far. Ends with 2 for a folder, file or option that
-    cannot be used; with 4 when the strategy looked ahead, or after Ctrl-C.
+    cannot be used, and when the strategy does not come back; with 4 when the strategy looked ahead,
+    or after Ctrl-C.
     """
     from bot.lab.backtest.roundtrips import latency as round_trip
     from bot.lab.backtest.tapes import TapeFault
     from bot.lab.backtest.terms import Terms, milliseconds, read_as
+    from bot.lab.evaluate.patience import Stalled
     from venue.wire.money import FeeRate
 
     try:
@@ -106,6 +108,8 @@ def backtest(
             most = (events, records)
             files = (html, save)
             _all(data, config, terms, wanted, most, files, guard=guard, json_line=json_line)
+    except Stalled as fault:
+        fail(EXIT_CONFIGURATION, f"no result: {fault}")
     except (TapeFault, ValueError) as fault:
         fail(EXIT_CONFIGURATION, str(fault))
 

@@ -62,11 +62,13 @@ def what_if(
     the model on the changed one. The newest run in a state directory, or the one that a segment
     belongs to; it is not touched.
 
-    Ends with 2 for a key, value, file or option that cannot be used; with 3 when there is no
+    Ends with 2 for a key, value, file or option that cannot be used, and when the strategy does not
+    come back; with 3 when there is no
     journal, when it is damaged, when its run cannot be lived again, or traded beside other series.
     """
     from bot.lab.again import runs_meant
     from bot.lab.backtest.terms import Reading, Terms, milliseconds
+    from bot.lab.evaluate.patience import Stalled
 
     if bound not in _BOUNDS:
         fail(EXIT_CONFIGURATION, f"--bound {bound}: averse, likely or both")
@@ -77,7 +79,10 @@ def what_if(
         fail(EXIT_CONFIGURATION, f"--read-lag {fault}")
     with faults_told():
         (run,) = runs_meant(journal, every=False)
-        found = _compared(run, sets or [], config, until, (terms, readings), quiet=quiet)
+        try:
+            found = _compared(run, sets or [], config, until, (terms, readings), quiet=quiet)
+        except Stalled as fault:
+            fail(EXIT_CONFIGURATION, f"no result: {fault}")
     if json_line:
         import msgspec
 

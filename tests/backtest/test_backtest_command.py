@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
+from bot.lab.evaluate import patience
 from tests.backtest.made import book, configured, trade, written
 
 RECORDS = [
@@ -142,6 +143,18 @@ class Raises(Strategy):
 
 STRATEGY = Raises
 """
+
+
+def test_a_strategy_that_does_not_come_back_ends_with_2_and_says_where(
+    tmp_path, folder, monkeypatch
+):
+    monkeypatch.setattr(patience, "LOOK_S", 0.05)
+    (tmp_path / "raises.py").write_text(
+        RAISES.replace("return {}", "while True: {}").replace("self.params.no_such", "0")
+    )
+    done = ran(folder, configured(tmp_path, "./raises.py"))
+    assert done.exit_code == 2
+    assert done.stderr == "no result: the strategy was not back after 0.5 s, at raises.py:9\n"
 
 
 def test_what_a_strategy_raised_first_is_told_with_file_and_line(tmp_path, folder):

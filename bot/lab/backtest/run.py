@@ -28,6 +28,7 @@ from bot.lab.backtest.exchange import Exchange
 from bot.lab.backtest.faults import Faults
 from bot.lab.backtest.market import Kind, kind_of
 from bot.lab.backtest.terms import Reading, Terms
+from bot.lab.evaluate.patience import ended_when_stalled
 from venue.crowd.tape import Tape, decode_record
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Outcome
@@ -161,7 +162,13 @@ class Backtest:
         return self
 
     def run(self, told: Told = lambda _records: True) -> "Backtest":
-        """Play the tape to its end, or until `told` has enough."""
+        """Play the tape to its end, or until `told` has enough. Raises Stalled when the strategy
+        does not come back."""
+        with ended_when_stalled():
+            self._play(told)
+        return self
+
+    def _play(self, told: Told) -> None:
         self._hand(m.Started(_NONCE, (), new_account=True))
         self._hand(m.FeedOpened())
         self._at(self.now_ns + _PING_NS, _PING, None)
@@ -181,7 +188,6 @@ class Backtest:
             if not told(self._records):
                 break
         self._live_until(self.now_ns + 1)
-        return self
 
     def _live_until(self, end_ns: int) -> None:
         """Everything before an instant that is not the tape's."""

@@ -28,6 +28,7 @@ from bot.lab.evaluate.draws import Class, Draws, Informed, Look, Noise, Publishe
 from bot.lab.evaluate.exchange import CASH_CENTS, Exchange
 from bot.lab.evaluate.gauge import Gauge, Markout
 from bot.lab.evaluate.latent import MILLICENTS
+from bot.lab.evaluate.patience import ended_when_stalled
 from bot.lab.evaluate.worlds import NATURE, World
 from bot.lab.sim.exchange import PROJECT, SERIES
 from venue.core.messages import TradePrinted
@@ -355,9 +356,11 @@ def live(
     settings: TraderSettings | None = None,
 ) -> Lived:
     """Live through one seed with one strategy. settings: the trader's, instead of `settings_for`
-    under the budget. Raises DoesNotClose when the account does not."""
+    under the budget. Raises DoesNotClose when the account does not, and Stalled when the strategy
+    does not come back."""
     life = _Life(world, draws, make_strategy, settings or settings_for(world, budget_cents))
-    life.run()
+    with ended_when_stalled():
+        life.run()
     account, gauge, fills = life.account, life.gauge, life.account.fills
     adverse = gauge.adverse_mc(fills, life.latent) / MILLICENTS
     by_noise = sum(fill.qty for fill in fills if fill.by is Class.NOISE)

@@ -19,10 +19,11 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 import msgspec
 
 from bot.core.strategy import Strategy
-from bot.io.plugins import find_strategy
+from bot.io.plugins import StrategyFault, find_strategy
 from bot.lab.evaluate.draws import Draws, draw
 from bot.lab.evaluate.life import Lived, live
 from bot.lab.evaluate.lineup import Entry, short_hash
+from bot.lab.evaluate.patience import Stalled
 from bot.lab.evaluate.worlds import World
 
 _ROOT: Final = Path(__file__).parents[3]
@@ -225,12 +226,17 @@ def _draws(world: World, seed: int) -> Draws:
 
 
 def lived(task: Task, folder: Path = _ROOT) -> Lived:
-    """Live one life. Raises DoesNotClose, and StrategyFault for a strategy that there is not."""
+    """Live one life. Raises DoesNotClose, and StrategyFault for a strategy that there is not or
+    that does not come back."""
     draws = _draws(task.world, task.seed)
     began_s = time.process_time()
     entry = task.entry
     entry.make(task.params, folder)  # a wrong parameter is told before anything is lived
-    came = live(task.world, draws, lambda: entry.make(task.params, folder), entry.budget_cents)
+    try:
+        came = live(task.world, draws, lambda: entry.make(task.params, folder), entry.budget_cents)
+    except Stalled as fault:
+        where = f"{task.world.name} seed {task.seed}"
+        raise StrategyFault(f"{entry.name}: {where}: {fault}") from None
     return msgspec.structs.replace(came, cpu_s=time.process_time() - began_s)
 
 

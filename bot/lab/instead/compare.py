@@ -19,6 +19,7 @@ from bot.effective import Change
 from bot.io.records import JournalFault
 from bot.lab.again import Again, Until, version_of
 from bot.lab.backtest.terms import Reading, Terms
+from bot.lab.evaluate.patience import ended_when_stalled
 from bot.lab.instead.changes import Trial, Wanted
 from bot.lab.instead.measure import Measure, Measured
 from bot.lab.instead.play import Play, Setup
@@ -77,7 +78,8 @@ def compare(
     it was configured with.
 
     Raises ConfigFault for a configuration that cannot be, and JournalFault for a run that cannot be
-    lived again: then this is another program than wrote the journal, and no comparison is one.
+    lived again: then this is another program than wrote the journal, and no comparison is one; and
+    Stalled when the strategy does not come back.
     """
     began_s = time.process_time()
     wanted = None if trial.is_empty else trial.on(had)
@@ -89,7 +91,8 @@ def compare(
         def play(setup: Setup, name: str, reading: Reading = reading) -> Measured:
             whole = len(session.acts)
             one = Play(session, setup, terms, reading)
-            return one.run(lambda done: told(f"{reading}, {name}", done, whole))
+            with ended_when_stalled():
+                return one.run(lambda done: told(f"{reading}, {name}", done, whole))
 
         unchanged = play(Setup(had, remake, lambda event: event), "unchanged")
         setup = _otherwise(wanted, trial, remake)

@@ -25,6 +25,7 @@ from bot.lab.backtest.tapes import Tape, winners
 from bot.lab.evaluate.compare import AVERAGED, MONEY
 from bot.lab.evaluate.draws import Draws, draw
 from bot.lab.evaluate.life import live
+from bot.lab.evaluate.patience import Stalled
 from bot.lab.evaluate.results import code_digest
 from bot.lab.evaluate.worlds import World
 from bot.lab.sweep.cases import Case, Recorded, Seeded, cut
@@ -101,18 +102,22 @@ def lived(job: Job) -> Outcome:
     began_s = time.thread_time()
     values: dict[str, float] = {}
     fault = first = ""
+    lasting = True
     try:
         with _ONE:
             if job.function:
                 values = scored(job)
             else:
                 values, first = _came(job)
+    except Stalled as stalled:
+        # How long it took hangs on the host: another time it may come back.
+        fault, lasting = str(stalled), False
     except Exception as raised:  # noqa: BLE001 - a trial's fault ends that trial, never the sweep
         fault = f"{type(raised).__name__}: {raised}"
     errors = values.pop("errors", 0)
     if errors:
         fault = f"the strategy raised {errors:.0f} times" + (f", first {first}" if first else "")
-    return Outcome({} if fault else values, fault, cpu_s=time.thread_time() - began_s)
+    return Outcome({} if fault else values, fault, lasting, cpu_s=time.thread_time() - began_s)
 
 
 def measured(job: Job) -> dict[str, float]:

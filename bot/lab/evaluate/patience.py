@@ -1,0 +1,80 @@
+"""Ends a life whose strategy does not come back.
+
+A timer of the whole life looks once a second at what runs. A call of a strategy that is seen again
+by every one of ten looks more is ended by an exception that no `except Exception` of it catches. So
+a decision costs nothing, and a host that stood still meanwhile, which is one look, ends no life.
+
+What this cannot do: signals reach the main thread alone, so in another (a worker of Dask) no life
+is ended; and a call inside C code ends when that code returns to Python.
+
+Source: reliability, row 77; docs/lab.md, Strategies that do not come back.
+"""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Final
+
+from bot.core.fault_text import place_of
+from bot.core.room import Ladder
+
+LOOK_S = 1.0
+"""Between two looks."""
+
+LOOKS = 10
+"""A call that was seen is ended when so many more looks have seen it."""
+
+_CALL: Final = Ladder.quotes.__code__
+"""What asks a strategy; what it runs is the call."""
+
+
+class Stalled(Exception):
+    """A strategy did not come back; the text says where it was."""
+
+
+class _Ended(BaseException):
+    """Raised inside a call of a strategy."""
+
+
+class _Looks:
+    """What the timer has seen last, and how often in a row."""
+
+    def __init__(self) -> None:
+        self._seen: FrameType | None = None
+        self._again = 0
+
+    def look(self, _number: int, frame: FrameType | None) -> None:
+        while frame is not None and frame.f_code is not _CALL:
+            frame = frame.f_back
+        self._again = self._again + 1 if frame is self._seen else 0
+        self._seen = frame
+        if frame is not None and self._again >= LOOKS:
+            raise _Ended
+
+
+@contextmanager
+def ended_when_stalled() -> Iterator[None]:
+    """End what is lived inside when a strategy does not come back in LOOKS times LOOK_S seconds.
+
+    Raises Stalled then. Takes SIGALRM and its timer meanwhile, and gives them back; outside the
+    main thread it does nothing.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, _Looks().look)
+    rest = signal.setitimer(signal.ITIMER_REAL, LOOK_S, LOOK_S)
+    where = None
+    try:
+        yield
+    except _Ended as fault:
+        where = place_of(fault)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_REAL, *rest)
+    if where is not None:
+        at = f", at {where}" if where else ""
+        raise Stalled(f"the strategy was not back after {LOOKS * LOOK_S:g} s{at}")

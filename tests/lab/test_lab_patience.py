@@ -1,0 +1,120 @@
+"""Claims about lives whose strategy does not come back: they end, and say where it was."""
+
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bot.core.strategy import EventView, Quotes, Strategy
+from bot.io.plugins import StrategyFault
+from bot.lab.evaluate import patience
+from bot.lab.evaluate.draws import draw
+from bot.lab.evaluate.life import live
+from bot.lab.evaluate.lineup import Entry
+from bot.lab.evaluate.patience import Stalled, ended_when_stalled
+from bot.lab.evaluate.results import Task, lived
+from bot.lab.evaluate.worlds import World
+from tests.house.tree import ROOT
+
+SMALL = World(steps=24, rungs=3)
+
+
+class Idle(Strategy):
+    name = "idle"
+
+    def quote(self, view: EventView) -> Quotes:
+        return {}
+
+
+class Endless(Idle):
+    def quote(self, view: EventView) -> Quotes:
+        while view.now_s > 4:
+            pass
+        return {}
+
+
+class Stubborn(Idle):
+    """Catches whatever ends it, three times."""
+
+    def __init__(self, params: object) -> None:
+        super().__init__(params)
+        self.caught = 0
+
+    def quote(self, view: EventView) -> Quotes:
+        while self.caught < 3:
+            try:
+                while True:
+                    pass
+            except BaseException:  # noqa: BLE001 - that is what it is about
+                self.caught += 1
+        while True:
+            pass
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(patience, "LOOK_S", 0.05)
+    monkeypatch.setattr(patience, "LOOKS", 3)
+    yield
+    assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("kind", [Endless, Stubborn])
+def test_a_life_whose_strategy_does_not_come_back_ends_and_says_where_it_was(
+    kind: type[Idle],
+) -> None:
+    with pytest.raises(Stalled, match=r"not back after 0\.15 s, at test_lab_patience\.py:\d+$"):
+        live(SMALL, draw(SMALL, 1), lambda: kind(kind.Params()))
+
+
+def test_a_life_is_not_ended_for_calls_that_all_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "LOOK_S", 0.001)
+    monkeypatch.setattr(patience, "LOOKS", 1_000_000)
+    looked = live(SMALL, draw(SMALL, 1), lambda: Idle(Idle.Params()))
+    assert looked == live(SMALL, draw(SMALL, 1), lambda: Idle(Idle.Params()))
+
+
+def test_what_is_no_call_of_a_strategy_is_never_ended() -> None:
+    until_s = time.monotonic() + 0.4
+    with ended_when_stalled():
+        while time.monotonic() < until_s:
+            pass
+
+
+def test_the_signal_and_its_timer_are_given_back() -> None:
+    heard: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda number, _: heard.append(number))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 30)
+        with ended_when_stalled():
+            pass
+        assert signal.setitimer(signal.ITIMER_REAL, 0)[0] > 0
+        signal.raise_signal(signal.SIGALRM)
+        assert heard == [signal.SIGALRM]
+    finally:
+        signal.signal(signal.SIGALRM, before)
+
+
+def test_outside_the_main_thread_a_life_is_lived_without_a_timer() -> None:
+    came: list[object] = []
+    thread = threading.Thread(
+        target=lambda: came.append(live(SMALL, draw(SMALL, 1), lambda: Idle(Idle.Params())))
+    )
+    thread.start()
+    thread.join()
+    assert len(came) == 1
+
+
+def test_an_evaluation_names_entry_world_and_seed_of_such_a_life(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from bot.core.strategy import Strategy\n\n\nclass STRATEGY(Strategy):\n"
+        "    def quote(self, view):\n        while True:\n            pass\n",
+        encoding="utf-8",
+    )
+    task = Task(Entry("mine", str(path)), {}, SMALL, 7)
+    with pytest.raises(StrategyFault, match=r"^mine: .* seed 7: .*, at mine\.py:[67]$"):
+        lived(task, ROOT)
