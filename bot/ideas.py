@@ -13,7 +13,7 @@ from pydantic import Field
 from bot.core.candidate import LATENCY_NS, Candidate
 from bot.core.configured import StrategyChoice
 from bot.core.strategy import Strategy
-from bot.io.plugins import StrategyFault, find_strategy
+from bot.io.plugins import StrategyFault, find_strategy, made
 from bot.io.typed import typed
 from bot.io.yamltext import Fault, Place, Plain, YamlText
 from bot.part import ON_RESTART, LivePart, Part
@@ -151,7 +151,13 @@ def _found(
     except StrategyFault as fault:
         return None, [_fault(source, (*place, key), str(fault))]
     params, faults = typed(strategy.Params, part.get("params", {}), (*place, "params"), source)
-    return (None, faults) if params is None else ((strategy, params), [])
+    if params is None:
+        return None, faults
+    try:
+        made(strategy, params)
+    except StrategyFault as fault:
+        return None, [_fault(source, (*place, key), str(fault))]
+    return (strategy, params), []
 
 
 def _fault(source: YamlText, place: Place, text: str) -> Fault:

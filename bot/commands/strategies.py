@@ -31,13 +31,14 @@ def strategies(
 
     Ends with 2 when there is none of that name, or when it cannot be used.
     """
-    from bot.io.plugins import StrategyFault, find_strategy, listed_strategies
+    from bot.io.plugins import StrategyFault, find_strategy, listed_strategies, tried
 
     if name is not None:
         try:
-            found = find_strategy(name, Path())
+            found = tried(find_strategy(name, Path()))
         except StrategyFault as fault:
-            fail(EXIT_CONFIGURATION, str(fault))
+            text = str(fault)
+            fail(EXIT_CONFIGURATION, text if name in text else f"{name}: {text}")
         _tell_one(name, found, json_line=json_line)
         return
     rows = listed_strategies()

@@ -16,7 +16,7 @@ import re
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -59,7 +59,7 @@ def listed_strategies() -> list[Listed]:
     for name in known_strategies():
         source = _PACKAGE if name in shipped else _source(installed[name])
         try:
-            out.append(Listed(name, source, about(find_strategy(name, Path()))))
+            out.append(Listed(name, source, about(tried(find_strategy(name, Path())))))
         except StrategyFault as fault:
             out.append(Listed(name, source, "", str(fault)))
     return out
@@ -123,6 +123,25 @@ def find_strategy(text: str, folder: Path) -> type[Strategy]:
     if not (isinstance(found, type) and issubclass(found, Strategy)):
         raise StrategyFault(f"{text}: {name} is no class made from bot.core.strategy.Strategy")
     return found
+
+
+def made(strategy: type[Strategy], params: Any) -> Strategy:
+    """A fresh instance. Raises StrategyFault, with file and line, whatever it raises meanwhile."""
+    try:
+        return strategy(params)
+    except Exception as fault:  # noqa: BLE001 - a plugin may raise anything while it is made
+        said = fault_text(fault)
+    raise StrategyFault(f"cannot be made: {said}")
+
+
+def tried(strategy: type[Strategy]) -> type[Strategy]:
+    """The same, once an instance was made, if it can be without being told anything.
+
+    Raises StrategyFault as `made` does.
+    """
+    if not any(field.is_required() for field in strategy.Params.model_fields.values()):
+        made(strategy, strategy.Params())
+    return strategy
 
 
 def _imported(name: str, text: str) -> ModuleType:

@@ -133,7 +133,7 @@ def test_a_strategy_that_raises_when_it_is_made_is_refused_by_line(tmp_path, bot
     b, e = GOOD.index("  name: fixed"), GOOD.index("risk:")
     text = f"{GOOD[:b]}  name: ./bad.py:Bad\n{GOOD[e:]}"
     said = why(bot.change("order_qty: 100", "order_qty: 90", text))
-    assert said == f"{bot.path}:5: strategy: cannot be made: OSError: no model"
+    assert said == f"{bot.path}:6: strategy.name: cannot be made: bad.py:4: OSError: no model"
 
 
 def test_the_code_of_a_strategy_is_that_of_its_first_use(tmp_path):

@@ -72,7 +72,8 @@ def test_a_strategy_that_raises_fails_its_trial_and_another_is_told(tmp_path):
     result = swept("--data", tape, "--config", path, *keys("strategy.params.bad=0,1"))
     assert result.exit_code == 0, result.output
     assert "### Trials that failed" in result.stdout
-    assert re.search(r"\| 2 \| bad 1 \| KX-1: the strategy raised [1-9]\d* times \|", result.stdout)
+    why = r"KX-1: the strategy raised [1-9]\d* times, first mine.py:11: ValueError: bad"
+    assert re.search(rf"\| 2 \| bad 1 \| {why} \|", result.stdout)
 
 
 def test_the_page_needs_nothing_else_and_shows_every_key(tmp_path):

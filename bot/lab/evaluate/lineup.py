@@ -18,7 +18,7 @@ import msgspec
 import pydantic
 
 from bot.core.strategy import Strategy
-from bot.io.plugins import StrategyFault, find_strategy
+from bot.io.plugins import StrategyFault, find_strategy, made
 
 Params = Mapping[str, Any]
 
@@ -50,11 +50,12 @@ class Entry(msgspec.Struct, frozen=True):
         return dict.fromkeys(self.risk.split("+"), value)
 
     def make(self, params: Params, folder: Path) -> Strategy:
-        """A fresh strategy. Raises StrategyFault when its parameters are none of its schema."""
+        """A fresh strategy. Raises StrategyFault when its parameters are none of its schema, or
+        when it cannot be made of them."""
         found = find_strategy(self.plugin, folder)
         try:
-            return found(found.Params.model_validate(dict(params)))
-        except pydantic.ValidationError as fault:
+            return made(found, found.Params.model_validate(dict(params)))
+        except (pydantic.ValidationError, StrategyFault) as fault:
             raise StrategyFault(f"{self.name}: {fault}") from fault
 
 

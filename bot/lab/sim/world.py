@@ -24,7 +24,7 @@ from bot.core.settings import (
     TrustSettings,
 )
 from bot.core.strategy import Strategy
-from bot.io.plugins import find_strategy
+from bot.io.plugins import find_strategy, made
 from bot.lab.sim.audit import Auditor
 from bot.lab.sim.channel import Channel
 from bot.lab.sim.crowd import Crowd
@@ -379,7 +379,8 @@ class World:
 def make_strategy(odds: Odds) -> Strategy:
     """A fresh strategy, as the odds have it; of what is drawn it is told what it can be told.
 
-    Raises StrategyFault when there is none, and pydantic's ValidationError when it needs more.
+    Raises StrategyFault when there is none or it cannot be made, and pydantic's ValidationError
+    when it needs more.
     """
     kind = find_strategy(odds.strategy, Path())
     drawn = {
@@ -387,4 +388,5 @@ def make_strategy(odds: Odds) -> Strategy:
         "max_position_qty": max(1, odds.rung_position_qty - 2),
     }
     known = kind.Params.model_fields
-    return kind(kind.Params(**{name: value for name, value in drawn.items() if name in known}))
+    params = kind.Params(**{name: value for name, value in drawn.items() if name in known})
+    return made(kind, params)
