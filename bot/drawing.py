@@ -54,7 +54,8 @@ class Frame:
         self._y_low, self._y_high = _padded(ys)
 
     def x(self, value: float) -> float:
-        """Where a value lies across."""
+        """Where a value lies across; at the edge where it lies beyond."""
+        value = min(max(value, self._x_low), self._x_high)
         share = (value - self._x_low) / (self._x_high - self._x_low)
         return LEFT + share * (WIDTH - LEFT - RIGHT)
 
@@ -82,7 +83,8 @@ class Frame:
 
 
 def _padded(values: Sequence[float]) -> tuple[float, float]:
-    low, high = min([0.0, *values]), max([0.0, *values])
+    known = [value for value in values if math.isfinite(value)]  # an interval may have no ends
+    low, high = min([0.0, *known]), max([0.0, *known])
     room = (high - low) * 0.06 or 1.0
     return low - room, high + room
 

@@ -3,7 +3,6 @@
 Source: strategy, 3; docs/strategies.md, How they compare.
 """
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -72,7 +71,14 @@ def evaluate(
     from bot.io.plugins import StrategyFault
     from bot.lab.evaluate.lineup import entries_named
     from bot.lab.evaluate.results import Results, code_digest, tasks_of
-    from bot.lab.evaluate.seeds import SeedFault, admit, is_held_out, log_opening, seeds_named
+    from bot.lab.evaluate.seeds import (
+        SeedFault,
+        admit,
+        apart,
+        is_held_out,
+        log_opening,
+        seeds_named,
+    )
     from bot.lab.evaluate.worlds import sized, worlds_named
 
     try:
@@ -83,6 +89,8 @@ def evaluate(
         for block in (reported, tuned):
             if block is not None:
                 admit(block, holdout=holdout)
+        if tuned is not None:
+            apart(tuned, reported)
         _proven(entries)
         lives = Results(results, Path.cwd())
         code = code_digest()
@@ -141,7 +149,7 @@ def _tell(
     from bot.lab.evaluate.page import page
 
     if json_file == Path("-"):
-        typer.echo(json.dumps(msgspec.to_builtins(found)))
+        typer.echo(msgspec.json.encode(found).decode())
     else:
         typer.echo(tables.markdown(found))
         if json_file is not None:

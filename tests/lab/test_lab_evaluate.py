@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from bot.cli import app
 from bot.io.plugins import StrategyFault
 from bot.lab.evaluate import results, tables
-from bot.lab.evaluate.compare import compare
+from bot.lab.evaluate.compare import Comparison, compare
 from bot.lab.evaluate.lineup import ABLATIONS, ENTRIES, Entry, entries_named
 from bot.lab.evaluate.page import page
 from bot.lab.evaluate.results import Results, code_digest, tasks_of
@@ -115,6 +115,16 @@ def test_over_all_worlds_the_gain_is_the_mean_of_theirs(lived_widely: Results) -
         assert each.below == sum(gain.high < 0 for gain in gains)
 
 
+def test_four_seeds_prove_nothing_and_the_page_and_the_json_say_so(lived_widely: Results) -> None:
+    found = compare(lived_widely, PAIR, WORLDS, range(1, 5), None, "code")
+    assert {claim.p for claim in found.claims} == {1.0}
+    assert not any(claim.holds or claim.is_worse for claim in found.claims)
+    assert {(each.above, each.below) for each in found.overall} == {(0, 0)}
+    assert "[-inf, +inf] | 1.0000 | open |" in tables.markdown(found)
+    assert "inf" not in page(found).partition("<table>")[0]
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Comparison) == found
+
+
 def test_worlds_that_are_the_same_say_no_more_than_one(lived_widely: Results) -> None:
     found = compare(lived_widely, PAIR, (SMALL,) * 3, range(1, 5), None, "code")
     for each in found.overall:
@@ -201,9 +211,9 @@ def test_a_budget_of_an_entry_that_earns_nothing_keeps_nothing_of_it(tmp_path: P
     idle = Entry("idle", "fixed_spread", {"half_spread_cents": 49}, "max_position_qty", (1,))
     pair = (idle, msgspec.structs.replace(idle, name="idle_budget5", budget_cents=500))
     kept = Results(tmp_path / "idle.jsonl", ROOT)
-    for _ in kept.live_through(kept.missing(tasks_of(pair, (SMALL,), range(1, 5))), 1):
+    for _ in kept.live_through(kept.missing(tasks_of(pair, (SMALL,), range(1, 6))), 1):
         pass
-    (line,) = compare(kept, pair, (SMALL,), range(1, 5), None, "code").budgets
+    (line,) = compare(kept, pair, (SMALL,), range(1, 6), None, "code").budgets
     kept_share = line.edge_kept
     assert (line.edge_before, kept_share.value, kept_share.low, kept_share.high) == (0, 0, 0, 0)
 
@@ -228,6 +238,7 @@ def test_the_command_evaluates_and_tells_it_as_json(tmp_path: Path) -> None:
         ("--seeds", "9001-9003", "--holdout"),
         ("--worlds", "mars", "no world"),
         ("--strategies", "nothing_like_it", "no strategy"),
+        ("--tune", "90-120", "--tune 90-120 shares seeds with --seeds 1-100"),
     ],
 )
 def test_what_cannot_be_evaluated_ends_with_two(option: str, value: str, said: str) -> None:

@@ -1,5 +1,8 @@
 """Resampling, frontiers and corrections against values worked out by hand."""
 
+import math
+
+import msgspec
 import numpy as np
 import pytest
 
@@ -24,10 +27,19 @@ def test_resamples_are_the_same_each_time_and_cover_every_place() -> None:
 
 
 def test_the_interval_of_a_constant_difference_is_a_point() -> None:
-    first, second = np.array([3.0, 5.0, 9.0]), np.array([1.0, 3.0, 7.0])
-    found = stats.mean_difference(first, second, stats.resamples(3))
+    first = np.array([3.0, 5.0, 9.0, 1.0, 6.0])
+    found = stats.mean_difference(first, first - 2, stats.resamples(5))
     assert (found.value, found.low, found.high) == (2.0, 2.0, 2.0)
     assert found.p == pytest.approx(2 / 2001)
+
+
+def test_of_fewer_than_five_cases_no_interval_is_told_and_nothing_is_unlikely() -> None:
+    first, second = np.array([3.0, 5.0, 9.0, 1.0]), np.zeros(4)
+    found = stats.mean_difference(first, second, stats.resamples(4))
+    assert (found.value, found.low, found.high, found.p) == (4.5, -math.inf, math.inf, 1.0)
+    as_json = msgspec.json.encode(found)
+    assert b'"low":null' in as_json
+    assert msgspec.json.decode(as_json, type=stats.Interval) == found
 
 
 def test_the_interval_of_a_mean_is_that_of_the_normal_law() -> None:

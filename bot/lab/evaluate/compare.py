@@ -272,7 +272,7 @@ def compare(
         entries=names,
         lines=[_line(cell) for cell in cells.values()],
         claims=claims,
-        overall=_overall(made),
+        overall=_overall(made, len(seeds)),
         budgets=_budgets(cells, entries, places),
         variants=sum(len(entry.settings()) for entry in entries),
         faults=_faults(list(cells.values()), names),
@@ -296,8 +296,8 @@ def _span(seeds: range) -> str:
     return f"{seeds.start}-{seeds.stop - 1}"
 
 
-def _overall(made: Sequence[tuple[Claim, Floats]]) -> list[Overall]:
-    """Each rival's claims, with what every resample makes of them, as one."""
+def _overall(made: Sequence[tuple[Claim, Floats]], cases: int) -> list[Overall]:
+    """Each rival's claims, with what every resample of so many seeds makes of them, as one."""
     by_rival: dict[str, list[tuple[Claim, Floats]]] = {}
     for each in made:
         by_rival.setdefault(each[0].rival, []).append(each)
@@ -307,6 +307,7 @@ def _overall(made: Sequence[tuple[Claim, Floats]]) -> list[Overall]:
             gain=stats.interval(
                 float(np.mean([claim.gain.value for claim, _ in each])),
                 np.mean([drawn for _, drawn in each], axis=0),
+                cases,
             ),
             above=sum(claim.holds for claim, _ in each),
             below=sum(claim.is_worse for claim, _ in each),
@@ -324,7 +325,7 @@ def _claim(champion: _Cell, rival: _Cell, places: stats.Ints) -> tuple[Claim, Fl
     pair = champion.sample, rival.sample
     profits = [Sample.of_profits(each.nets) for each in pair]
     value, drawn = stats.drawn_difference(*pair, sds, places)
-    gain = stats.interval(value, drawn)
+    gain = stats.interval(value, drawn, champion.sample.nets.shape[-1])
     claim = Claim(
         world=champion.world.name,
         rival=rival.entry.name,
@@ -427,7 +428,7 @@ def _budgets(
                 budget=budget // 100,
                 edge_before=float(edges.mean()),
                 edge_after=float(less_edges.mean()),
-                edge_kept=stats.interval(kept, drawn),
+                edge_kept=stats.interval(kept, drawn, len(nets)),
                 q01_before=float(np.quantile(nets, 0.01)),
                 q01_after=float(np.quantile(less_nets, 0.01)),
                 q05_before=float(np.quantile(nets, 0.05)),

@@ -46,6 +46,16 @@ def admit(seeds: range, *, holdout: bool) -> None:
         )
 
 
+def apart(tuned: range, reported: range) -> None:
+    """Raises SeedFault where settings would be chosen on seeds that are reported."""
+    if tuned.start < reported.stop and reported.start < tuned.stop:
+        raise SeedFault(
+            f"--tune {tuned.start}-{tuned.stop - 1} shares seeds with --seeds "
+            f"{reported.start}-{reported.stop - 1}: what is chosen on a seed says nothing there; "
+            "take others, or leave --tune out and have that said"
+        )
+
+
 def log_opening(
     path: Path, date: str, seeds: range, strategies: str, worlds: str, code: str
 ) -> None:

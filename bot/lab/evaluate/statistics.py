@@ -27,16 +27,33 @@ K = TypeVar("K")
 _Points = tuple[list[float], list[float]]  # sds and means of a frontier's settings
 
 RESAMPLES: Final = 2_000
+
+CASES_MIN: Final = 5
+"""Of fewer cases no interval is told: drawing so few of them again says nothing of others."""
+
 _SEED: Final = 20_270_101
 
 
 class Interval(msgspec.Struct, frozen=True):
-    """An estimate with its 95 % interval, and how unlikely it is under no difference at all."""
+    """An estimate with its 95 % interval, and how unlikely it is under no difference at all.
+
+    least, most: its ends, in JSON `low` and `high`; None where too few cases say nothing of one.
+    """
 
     value: float
-    low: float
-    high: float
+    least: float | None = msgspec.field(name="low")
+    most: float | None = msgspec.field(name="high")
     p: float
+
+    @property
+    def low(self) -> float:
+        """The lower end, minus infinity where there is none."""
+        return -math.inf if self.least is None else self.least
+
+    @property
+    def high(self) -> float:
+        """The upper end, infinity where there is none."""
+        return math.inf if self.most is None else self.most
 
 
 class Sample(NamedTuple):
@@ -93,11 +110,14 @@ def resamples(count: int, times: int = RESAMPLES, seed: int = _SEED) -> Ints:
     return rng.integers(0, count, (times, count))
 
 
-def interval(value: float, drawn: Floats) -> Interval:
+def interval(value: float, drawn: Floats, cases: int) -> Interval:
     """The percentile interval of an estimate, and the two-sided share beyond zero.
 
+    cases: what was drawn from. Of fewer than CASES_MIN the interval has no ends and the share is 1.
     The share is at least one of the resamples plus one: no bootstrap proves more.
     """
+    if cases < CASES_MIN:
+        return Interval(value, None, None, 1.0)
     low, high = np.quantile(drawn, (0.025, 0.975)).tolist()
     tail = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
     return Interval(value, low, high, min(1.0, 2 * (tail + 1) / (len(drawn) + 1)))
@@ -106,7 +126,7 @@ def interval(value: float, drawn: Floats) -> Interval:
 def mean_difference(first: Floats, second: Floats, places: Ints) -> Interval:
     """The mean of what the first gained over the second, seed by seed."""
     gains = first - second
-    return interval(float(gains.mean()), gains[places].mean(axis=1))
+    return interval(float(gains.mean()), gains[places].mean(axis=1), len(gains))
 
 
 def ratio(nets: Floats) -> float:
@@ -117,7 +137,8 @@ def ratio(nets: Floats) -> float:
 def ratio_difference(first: Sample, second: Sample, places: Ints) -> Interval:
     """The difference of the two ratios, both resampled at once. Each of one setting."""
     value = float(first.ratios()[0] - second.ratios()[0])
-    return interval(value, first.drawn(places).ratios()[0] - second.drawn(places).ratios()[0])
+    drawn = first.drawn(places).ratios()[0] - second.drawn(places).ratios()[0]
+    return interval(value, drawn, first.nets.shape[-1])
 
 
 # --- frontiers ------------------------------------------------------------------------------------
@@ -152,7 +173,7 @@ def difference_at_equal_sd(
     first: Sample, second: Sample, sds: Sequence[float], places: Ints
 ) -> Interval:
     """What the first frontier gains over the second at equal risk, on average of `sds`."""
-    return interval(*drawn_difference(first, second, sds, places))
+    return interval(*drawn_difference(first, second, sds, places), first.nets.shape[-1])
 
 
 def drawn_difference(

@@ -6,7 +6,6 @@ every interval resamples cases for both at once.
 Source: strategy, 3, Protocol 2, 3 and 7; docs/lab.md, Sweep.
 """
 
-import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -18,9 +17,6 @@ from bot.lab.evaluate.statistics import Floats, Interval, Ints
 from bot.lab.sweep.overfit import Deflated, Overfitting, deflated, overfitting
 from bot.lab.sweep.space import Dimension, Listed, Settings
 from bot.lab.sweep.sweep import Aim, Split, Sweep, Trial
-
-CASES_MIN: Final = 5
-"""Of fewer cases no interval is told: drawing so few of them again says nothing of others."""
 
 BINS: Final = 8
 """In which values are put together where a key took more of them than that, near ones alike."""
@@ -160,8 +156,7 @@ def _row(aim: Aim, trial: Trial, values: Floats, base: Floats, places: Ints) -> 
     score = float(aim.score(values))
     drawn: Floats = aim.score(values[places]) - aim.score(base[places])
     better, worse = stats.signs(values, base)
-    gain = stats.interval(score - float(aim.score(base)), drawn)
-    gain = _told(gain, len(values))
+    gain = stats.interval(score - float(aim.score(base)), drawn, len(values))
     return Row(
         number=trial.number,
         settings=trial.settings,
@@ -206,14 +201,7 @@ def _followed(
     places = stats.resamples(len(chosen_row))
     drawn: Floats = aim.score(chosen_row[places]) - aim.score(base_row[places])
     value = float(aim.score(chosen_row)) - float(aim.score(base_row))
-    return out, _told(stats.interval(value, drawn), len(chosen_row))
-
-
-def _told(gain: Interval, cases: int) -> Interval:
-    """The interval, without ends where there are too few cases for one."""
-    if cases >= CASES_MIN:
-        return gain
-    return msgspec.structs.replace(gain, low=-math.inf, high=math.inf, p=1.0)
+    return out, stats.interval(value, drawn, len(chosen_row))
 
 
 def _span(names: Sequence[str]) -> str:
