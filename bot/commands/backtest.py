@@ -3,14 +3,20 @@
 Source: strategy, 4; docs/lab.md, Backtest.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from bot.commands.common import EXIT_CONFIGURATION, EXIT_LEFT_OVER, fail, faults_told
+from bot.commands.common import (
+    EXIT_CONFIGURATION,
+    EXIT_LEFT_OVER,
+    fail,
+    faults_told,
+    interruptible,
+    places_for,
+)
 from bot.commands.progress import progress
 
 if TYPE_CHECKING:
@@ -107,6 +113,7 @@ def backtest(
             wanted = read_as(readings)
             most = (events, records)
             files = (html, save)
+            places_for(*files)
             _all(data, config, terms, wanted, most, files, guard=guard, json_line=json_line)
     except Stalled as fault:
         fail(EXIT_CONFIGURATION, f"no result: {fault}")
@@ -144,7 +151,7 @@ def _all(
     same = _guarded(tapes, config, terms) if guard else None
     sessions: list[Session] | None = None if files == (None, None) else []
     played = [folder for folder, _ in tapes]
-    with _interruptible() as wanted, watched([data, *played]) as opened:
+    with interruptible() as wanted, watched([data, *played]) as opened:
         results = _played(
             [*zip([tape for _, tape in tapes], ends, strict=True)],
             _read(config),
@@ -283,16 +290,3 @@ def _keep(
             save.write_bytes(msgspec.json.encode(kept))
     except OSError as fault:
         fail(EXIT_CONFIGURATION, f"{fault.filename}: {fault.strerror}")
-
-
-@contextmanager
-def _interruptible() -> "Iterator[Callable[[], bool]]":
-    """Ctrl-C asks for an early end instead of breaking off in the middle of a booking."""
-    import signal
-
-    asked: list[Any] = []
-    before = signal.signal(signal.SIGINT, lambda *_: asked.append(True))
-    try:
-        yield lambda: not asked
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -4,7 +4,7 @@ Source: docs/operations.md, Exit codes; reliability, rows 72, 103.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NoReturn
@@ -51,6 +51,42 @@ def fail(code: int, message: str) -> NoReturn:
     """Say what is wrong on stderr and end with this exit code."""
     typer.echo(message, err=True)
     raise typer.Exit(code)
+
+
+@contextmanager
+def interruptible(told: str = "") -> Iterator[Callable[[], bool]]:
+    """Ctrl-C asks for an early end, and what has begun comes to its own; gives what says whether
+    more is wanted. A second one breaks off. told: said on stderr at the first."""
+    import signal
+
+    asked: list[int] = []
+
+    def ask(number: int, _frame: object) -> None:
+        if asked:
+            raise KeyboardInterrupt
+        asked.append(number)
+        if told:
+            typer.echo(told, err=True)
+
+    before = signal.signal(signal.SIGINT, ask)
+    try:
+        yield lambda: not asked
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def places_for(*paths: Path | None) -> None:
+    """End with 2 when one of these files could not be written; before any work is done for it."""
+    for path in paths:
+        if path is None or (path.exists() and not path.is_file() and not path.is_dir()):
+            continue  # a pipe or a terminal takes what comes
+        was_there = path.exists()
+        try:
+            path.open("ab").close()
+            if not was_there:
+                path.unlink()
+        except OSError as fault:
+            fail(EXIT_CONFIGURATION, f"{path}: no place for a file: {fault.strerror}")
 
 
 def duration_ns(option: str, text: str) -> int:

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.commands.common import EXIT_CONFIGURATION, fail
+from bot.commands.common import (
+    EXIT_CONFIGURATION,
+    EXIT_LEFT_OVER,
+    fail,
+    interruptible,
+    places_for,
+)
 from bot.commands.progress import progress
 
 if TYPE_CHECKING:
@@ -66,31 +72,20 @@ def evaluate(
     """Live through every strategy, setting, world and seed; report gains at equal risk.
 
     Ends with 2 for names or seeds that cannot be, for the holdout without its flag, and, once all
-    is told, when a strategy raised or answered nonsense.
+    is told, when a strategy raised or answered nonsense; with 4 after Ctrl-C, or when a process
+    died: --results goes on from there.
     """
     from bot.io.plugins import StrategyFault
     from bot.lab.evaluate.lineup import entries_named
     from bot.lab.evaluate.results import Results, code_digest, tasks_of
-    from bot.lab.evaluate.seeds import (
-        SeedFault,
-        admit,
-        apart,
-        is_held_out,
-        log_opening,
-        seeds_named,
-    )
+    from bot.lab.evaluate.seeds import SeedFault, is_held_out, log_opening
     from bot.lab.evaluate.worlds import sized, worlds_named
 
+    _places(results, json_file, html, markdown)
     try:
         entries = entries_named(strategies, baselines=baselines)
         cells = tuple(sized(cell, steps) for cell in worlds_named(worlds))
-        reported = seeds_named(seeds)
-        tuned = seeds_named(tune) if tune else None
-        for block in (reported, tuned):
-            if block is not None:
-                admit(block, holdout=holdout)
-        if tuned is not None:
-            apart(tuned, reported)
+        reported, tuned = _blocks(seeds, tune, holdout=holdout)
         _proven(entries)
         lives = Results(results, Path.cwd())
         code = code_digest()
@@ -100,11 +95,25 @@ def evaluate(
     except (StrategyFault, SeedFault, ValueError) as fault:
         fail(EXIT_CONFIGURATION, str(fault))
     wanted = tasks_of(entries, cells, [*(tuned or ()), *reported])
-    _live_through(lives, lives.missing(wanted), len(wanted), jobs)
+    _live_through(lives, lives.missing(wanted), len(wanted), jobs, results)
     found = _compared(lives, entries, cells, reported, tuned, code)
     _tell(found, json_file, html, markdown)
     if found.faults:
         fail(EXIT_CONFIGURATION, "\n".join(each.text for each in found.faults))
+
+
+def _blocks(seeds: str, tune: str, *, holdout: bool) -> tuple[range, range | None]:
+    """The seeds that are reported, and those that settings are chosen on. Raises SeedFault."""
+    from bot.lab.evaluate.seeds import admit, apart, seeds_named
+
+    reported = seeds_named(seeds)
+    admit(reported, holdout=holdout)
+    if not tune:
+        return reported, None
+    tuned = seeds_named(tune)
+    admit(tuned, holdout=holdout)
+    apart(tuned, reported)
+    return reported, tuned
 
 
 def _today() -> str:
@@ -120,11 +129,46 @@ def _proven(entries: "Iterable[Entry]") -> None:
             entry.make(params, Path.cwd())
 
 
-def _live_through(lives: "Results", missing: "list[Task]", wanted: int, jobs: int) -> None:
-    typer.echo(f"{wanted} lives, {wanted - len(missing)} of them kept from before", err=True)
-    with progress("lives", len(missing)) as meter:
-        for done, task in enumerate(lives.live_through(missing, jobs), 1):
-            meter.told(done, f"{task.world.name} seed {task.seed}")
+def _places(
+    results: Path | None, json_file: Path | None, html: Path | None, markdown: Path | None
+) -> None:
+    """End with 2 for a file that could not be written in the end."""
+    from bot.lab.evaluate.tables import around
+
+    if markdown is not None:
+        try:
+            around(markdown)
+        except (OSError, ValueError) as fault:
+            fail(EXIT_CONFIGURATION, str(fault))
+    places_for(results, None if json_file == Path("-") else json_file, html, markdown)
+
+
+def _live_through(
+    lives: "Results", missing: "list[Task]", wanted: int, jobs: int, results: Path | None
+) -> None:
+    """Live what is missing, told on stderr; ends with 2 for a strategy that cannot live, with 4
+    where not all of it was lived."""
+    from concurrent.futures.process import BrokenProcessPool
+
+    from bot.io.plugins import StrategyFault
+
+    kept = wanted - len(missing)
+    typer.echo(f"{wanted} lives, {kept} of them kept from before", err=True)
+    done, why = 0, "ended early"
+    asked = "ending: lives that have begun are lived to their end"
+    with interruptible(asked) as is_more, progress("lives", len(missing)) as meter:
+        try:
+            for done, task in enumerate(lives.live_through(missing, jobs, is_more), 1):
+                meter.told(done, f"{task.world.name} seed {task.seed}")
+        except StrategyFault as fault:
+            fail(EXIT_CONFIGURATION, str(fault))
+        except BrokenProcessPool:
+            why = "a process died; is there enough memory for so many?"
+    if done < len(missing):
+        there = f"kept in {results}, and the same command goes on from there"
+        if results is None:
+            there = "lived, and lost: --results FILE would have kept them"
+        fail(EXIT_LEFT_OVER, f"{why}: {kept + done} of {wanted} lives are {there}")
 
 
 def _compared(
@@ -157,7 +201,4 @@ def _tell(
     if html is not None:
         html.write_text(page(found), encoding="utf-8")
     if markdown is not None:
-        try:
-            tables.write_into(markdown, found)
-        except (OSError, ValueError) as fault:
-            fail(EXIT_CONFIGURATION, str(fault))
+        tables.write_into(markdown, found)

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from bot.commands.common import EXIT_CONFIGURATION, duration_ns, fail
+from bot.commands.common import (
+    EXIT_CONFIGURATION,
+    EXIT_LEFT_OVER,
+    duration_ns,
+    fail,
+    interruptible,
+)
 from venue.wire.instant import NS_PER_SECOND
 
 if TYPE_CHECKING:
@@ -19,6 +25,7 @@ if TYPE_CHECKING:
     from bot.lab.simulate import Outcome
 
 _EXAMPLE = "Example: bot simulate --seed 7 --events 1_000_000 --profile brutal"
+_ENDING = "ending: seeds that have begun are lived to their end"
 
 
 def register(app: typer.Typer) -> None:
@@ -74,6 +81,7 @@ def simulate(
     Prints each seed with its draw, what it came to, and in the end how often each row of the
     failure catalogue was met. A failure prints its last events and the command that repeats it.
     With --bugs it is the other way round: exit code 0 only when every planted bug was found.
+    Ctrl-C lives to its end what has begun, tells what there is, and ends with 4 if nothing broke.
     """
     if bug or bugs:
         _plant(bug, bugs, seed, profile, jobs, json_line=json_line)
@@ -84,23 +92,22 @@ def simulate(
     summary = Summary()
     first_broken: Odds | None = None
     drawn: dict[int, Odds] = {}
-    for outcome in many(
-        _noted(draws, drawn, quiet=quiet, err=json_line),
-        jobs,
-    ):
-        odds = drawn.pop(outcome.seed)
-        summary.add(outcome)
-        _tell(odds, outcome, quiet=quiet, err=json_line)
-        if outcome.broken and first_broken is None:
-            first_broken = odds
-    if first_broken is not None and shrink:
+    with interruptible(_ENDING) as wanted:
+        for outcome in many(_noted(draws, drawn, quiet=quiet, err=json_line), jobs, wanted):
+            odds = drawn.pop(outcome.seed)
+            summary.add(outcome)
+            _tell(odds, outcome, quiet=quiet, err=json_line)
+            if outcome.broken and first_broken is None:
+                first_broken = odds
+        whole = wanted()
+    if first_broken is not None and shrink and whole:
         _tell_smallest(first_broken, err=json_line)
     if json_line:
         typer.echo(json.dumps(summary.plain()))
     else:
         typer.echo(f"rows of the failure catalogue met:\n{table(summary.counts)}")
         typer.echo(summary.line())
-    raise typer.Exit(1 if summary.broken else 0)
+    raise typer.Exit(1 if summary.broken else 0 if whole else EXIT_LEFT_OVER)
 
 
 def _noted(
@@ -267,10 +274,13 @@ def _hunt_many(planted: "Sequence[Bug]", jobs: int, json_line: bool) -> NoReturn
 
     typer.echo(HEAD, err=json_line)
     results = []
-    for found in hunt_all(planted, jobs):
-        results.append(found)
-        typer.echo(line(found), err=json_line)
+    with interruptible(_ENDING) as wanted:
+        for found in hunt_all(planted, jobs, wanted):
+            results.append(found)
+            typer.echo(line(found), err=json_line)
     typer.echo(summary(results), err=json_line)
     if json_line:
         typer.echo(json.dumps(plain(results)))
-    raise typer.Exit(0 if all(each.is_found for each in results) else 1)
+    if not all(each.is_found for each in results):
+        raise typer.Exit(1)
+    raise typer.Exit(0 if len(results) == len(planted) else EXIT_LEFT_OVER)

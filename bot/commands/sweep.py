@@ -6,7 +6,7 @@ Source: strategy, 3, Protocol; docs/lab.md, Sweep.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -16,6 +16,8 @@ from bot.commands.common import (
     EXIT_VENUE,
     fail,
     faults_told,
+    interruptible,
+    places_for,
 )
 from bot.commands.progress import progress
 
@@ -249,9 +251,7 @@ def _prepared(
     from bot.lab.sweep.configured import Configured
     from bot.lab.sweep.sweep import Sweep, splits_of
 
-    for path in files:
-        if path is not None and (path.is_dir() or not path.parent.is_dir()):
-            raise ValueError(f"{path}: no place for a file")
+    places_for(*files)
     configured = Configured(config, cell)
     configured.probe(dimensions, is_lived=not aim.function)
     return Sweep(configured, cases, aim, splits_of(len(cases), splits), files[0])
@@ -292,7 +292,7 @@ def _swept(
 
     whole, lives = False, 0
     with (
-        _interruptible() as wanted,
+        interruptible() as wanted,
         runner_of() as runner,
         progress("lives", (search[1] + 1) * len(sweep.cases)) as meter,
     ):
@@ -328,16 +328,3 @@ def _tell(found: "Found", html: Path | None, *, json_line: bool) -> None:
     typer.echo(msgspec.json.encode(found).decode() if json_line else tables.markdown(found))
     if html is not None:
         html.write_text(page(found), encoding="utf-8")
-
-
-@contextmanager
-def _interruptible() -> "Iterator[Callable[[], bool]]":
-    """Ctrl-C asks for an early end: what is being lived is lived to its end and kept."""
-    import signal
-
-    asked: list[Any] = []
-    before = signal.signal(signal.SIGINT, lambda *_: asked.append(True))
-    try:
-        yield lambda: not asked
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -7,10 +7,8 @@ Source: reliability, section 4 (planted bugs).
 """
 
 import hashlib
-import multiprocessing
 import statistics
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +26,7 @@ from bot.lab.bugs_orders import ORDERS
 from bot.lab.bugs_restart import OPERATOR, RESTART
 from bot.lab.bugs_takes import TAKES
 from bot.lab.bugs_transport import PACE, TRANSPORT
+from bot.lab.pool import in_order
 from bot.lab.sim.audit import Broken
 from bot.lab.sim.odds import Odds, draw, often
 from bot.lab.sim.run import Patch, run
@@ -158,14 +157,12 @@ def _holds_without(bug: Bug, seed: int) -> None:
         raise AssertionError(f"without {bug.name} too: {fault}") from fault
 
 
-def hunt_all(bugs: Sequence[Bug], jobs: int) -> Iterator[Found]:
-    """Hunt each of these, in `jobs` processes; in their order."""
-    names = [bug.name for bug in bugs]
-    if jobs <= 1:
-        yield from map(_hunt_named, names)
-        return
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        yield from pool.map(_hunt_named, names)
+def hunt_all(
+    bugs: Sequence[Bug], jobs: int, wanted: Callable[[], bool] = lambda: True
+) -> Iterator[Found]:
+    """Hunt each of these, in `jobs` processes; in their order, until no more is wanted."""
+    for _, found in in_order(_hunt_named, [bug.name for bug in bugs], jobs, wanted):
+        yield found
 
 
 def _hunt_named(name: str) -> Found:

@@ -4,15 +4,14 @@ Source: reliability, section 4: prints the seed and the draw first, counts the r
 failure the seed, the last events, the invariant, and one command that lives it again.
 """
 
-import multiprocessing
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
 from typing import Any
 
 import msgspec
 
+from bot.lab.pool import in_order
 from bot.lab.sim import coverage
 from bot.lab.sim.audit import Broken
 from bot.lab.sim.odds import Odds
@@ -108,21 +107,16 @@ def lived(odds: Odds) -> Outcome:
     )
 
 
-def many(draws: Iterable[Odds], jobs: int) -> Iterator[Outcome]:
-    """Live through many seeds, in `jobs` processes; in the order in which they are drawn."""
-    if jobs <= 1:
-        yield from map(lived, draws)
-        return
-    # Fresh interpreters: nothing of this process, its threads or its loops, comes along. A draw is
-    # taken only when a process is free for it, so that draws may end by the clock.
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        waiting: deque[Future[Outcome]] = deque()
-        for odds in draws:
-            waiting.append(pool.submit(lived, odds))
-            if len(waiting) >= 2 * jobs:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+def many(
+    draws: Iterable[Odds], jobs: int, wanted: Callable[[], bool] = lambda: True
+) -> Iterator[Outcome]:
+    """Live through many seeds, in `jobs` processes; in the order in which they are drawn.
+
+    A draw is taken only when a process is free for it, so that draws may end by the clock, and none
+    once no more are wanted.
+    """
+    for _, outcome in in_order(lived, draws, jobs, wanted):
+        yield outcome
 
 
 def shrunk(odds: Odds, told: Callable[[str], None]) -> tuple[Odds, str]:

@@ -110,6 +110,7 @@ def test_a_strategy_that_opens_the_data_has_no_result(tmp_path, folder):
         (("--latency", "fast"), "fast: want whole milliseconds"),
         (("--maker-fee", "7%"), "not a fee rate"),
         (("--readings", "averse,bold"), "averse,bold: want some of averse, likely, kind"),
+        (("--html", "nowhere/x.html"), "nowhere/x.html: no place for a file"),
     ],
 )
 def test_an_option_that_cannot_be_ends_with_2(tmp_path, folder, options, said):

@@ -250,6 +250,7 @@ def test_what_cannot_be_evaluated_ends_with_two(option: str, value: str, said: s
 MINE = """
 from bot.core.strategy import Strategy
 
+ASKED = []
 
 class Mine(Strategy):
     name = "mine"
@@ -260,6 +261,44 @@ class Mine(Strategy):
 
 STRATEGY = Mine
 """
+
+
+def test_the_holdout_is_not_opened_where_its_log_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(SeedFault, match="cannot be written from here"):
+        log_opening(tmp_path / "docs" / "log.md", "d", range(9001, 9002), "a", "base", "x")
+
+
+@pytest.mark.parametrize("option", ["--json", "--html", "--markdown", "--results"])
+def test_a_file_that_cannot_be_written_ends_with_two_before_anything_is_lived(
+    tmp_path: Path, option: str
+) -> None:
+    path = str(tmp_path / "nope" / "x")
+    came = evaluated(tmp_path, "return {}", option, path)
+    assert came.exit_code == 2
+    assert path in came.stderr
+    assert " lives" not in came.stderr
+
+
+def test_a_document_without_the_markers_ends_with_two_before_anything_is_lived(
+    tmp_path: Path,
+) -> None:
+    document = tmp_path / "text.md"
+    document.write_text("nothing\n", encoding="utf-8")
+    came = evaluated(tmp_path, "return {}", "--markdown", str(document))
+    assert came.exit_code == 2
+    assert "to put the tables between" in came.stderr
+    assert " lives" not in came.stderr
+
+
+def test_ctrl_c_keeps_what_was_lived_and_ends_with_four(tmp_path: Path) -> None:
+    interrupts = "import os, signal; ASKED or os.kill(os.getpid(), signal.SIGINT); "
+    does = f"{interrupts}ASKED.append(1); return {{}}"
+    kept = tmp_path / "results.jsonl"
+    few = ("--seeds", "1-3", "--results", str(kept))
+    came = evaluated(tmp_path, does, *few)
+    assert came.exit_code == 4
+    assert f"1 of 3 lives are kept in {kept}" in came.stderr
+    assert evaluated(tmp_path, does, *few).exit_code == 0
 
 
 def evaluated(folder: Path, does: str, *options: str) -> Result:
@@ -273,7 +312,7 @@ def evaluated(folder: Path, does: str, *options: str) -> Result:
 @pytest.mark.parametrize(
     ("does", "said"),
     [
-        ("raise ValueError('of mine')", "mine.py:9: ValueError: of mine"),
+        ("raise ValueError('of mine')", "mine.py:10: ValueError: of mine"),
         ("return [view]", "wanted a mapping of market_id to quotes, got list"),
     ],
 )

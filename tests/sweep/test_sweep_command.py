@@ -107,6 +107,7 @@ def test_the_page_needs_nothing_else_and_shows_every_key(tmp_path):
         ([*keys(LOT + "=1,2"), "--data", "x"], "exactly one of --data and --world"),
         (keys(LOT + "=0.5:3.0"), "has no grid"),
         ([*keys(LOT + "=1,2"), "--results", "nowhere/x.jsonl"], "no place for a file"),
+        ([*keys(LOT + "=1,2"), "--results", "/proc/x.jsonl"], "no place for a file"),
     ],
 )
 def test_what_cannot_be_used_ends_with_2_and_says_what_can(arguments, told):

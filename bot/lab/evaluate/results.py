@@ -7,12 +7,9 @@ Source: strategy, 3, Protocol.
 """
 
 import hashlib
-import multiprocessing
 import time
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -25,6 +22,7 @@ from bot.lab.evaluate.life import Lived, live
 from bot.lab.evaluate.lineup import Entry, short_hash
 from bot.lab.evaluate.patience import Stalled
 from bot.lab.evaluate.worlds import World
+from bot.lab.pool import in_order
 
 _ROOT: Final = Path(__file__).parents[3]
 CODE: Final = (
@@ -213,10 +211,16 @@ class Results:
         wanted = {self.key(task): task for task in tasks if self.get(task) is None}
         return list(wanted.values())
 
-    def live_through(self, tasks: Sequence[Task], jobs: int) -> Iterator[Task]:
-        """Live the lives that are missing, in `jobs` processes; each task is told as it ends."""
-        for task, lived in _many(tasks, self._folder, jobs):
-            self.put(task, lived)
+    def live_through(
+        self, tasks: Sequence[Task], jobs: int, wanted: Callable[[], bool] = lambda: True
+    ) -> Iterator[Task]:
+        """Live the lives that are missing, in `jobs` processes, until no more is wanted; each task
+        is told once its life is kept. What has begun is lived to its end.
+
+        Raises as `lived` does, and BrokenProcessPool.
+        """
+        for task, came in in_order(partial(lived, folder=self._folder), tasks, jobs, wanted):
+            self.put(task, came)
             yield task
 
 
@@ -238,20 +242,3 @@ def lived(task: Task, folder: Path = _ROOT) -> Lived:
         where = f"{task.world.name} seed {task.seed}"
         raise StrategyFault(f"{entry.name}: {where}: {fault}") from None
     return msgspec.structs.replace(came, cpu_s=time.process_time() - began_s)
-
-
-def _many(tasks: Sequence[Task], folder: Path, jobs: int) -> Iterator[tuple[Task, Lived]]:
-    if jobs <= 1:
-        for task in tasks:
-            yield task, lived(task, folder)
-        return
-    with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
-        waiting: deque[tuple[Task, Future[Lived]]] = deque()
-        for task in tasks:
-            waiting.append((task, pool.submit(lived, task, folder)))
-            if len(waiting) >= 4 * jobs:
-                first, future = waiting.popleft()
-                yield first, future.result()
-        while waiting:
-            first, future = waiting.popleft()
-            yield first, future.result()

@@ -59,9 +59,15 @@ def apart(tuned: range, reported: range) -> None:
 def log_opening(
     path: Path, date: str, seeds: range, strategies: str, worlds: str, code: str
 ) -> None:
-    """Add a line to the log of openings, which begins with a heading."""
-    if not path.exists():
-        path.write_text(_HEAD, encoding="utf-8")
+    """Add a line to the log of openings, which begins with a heading. Raises SeedFault where it
+    cannot be written."""
     line = f"| {date} | {seeds.start}-{seeds.stop - 1} | {strategies} | {worlds} | {code} |\n"
-    with path.open("a", encoding="utf-8") as log:
-        log.write(line)
+    try:
+        head = "" if path.exists() else _HEAD
+        with path.open("a", encoding="utf-8") as log:
+            log.write(head + line)
+    except OSError as fault:
+        raise SeedFault(
+            f"--holdout: {path}, where each opening is logged, cannot be written from here: "
+            f"{fault.strerror}; nothing was opened"
+        ) from None

@@ -30,13 +30,21 @@ def markdown(found: Comparison) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def write_into(path: Path, found: Comparison) -> None:
-    """Put the tables between the two markers of a file. Raises ValueError when it has none."""
-    text = path.read_text(encoding="utf-8")
-    before, begin, rest = text.partition(BEGIN)
+def around(path: Path) -> tuple[str, str]:
+    """What stands in a file before the first marker and after the second.
+
+    Raises ValueError when it has none, and OSError when it cannot be read.
+    """
+    before, begin, rest = path.read_text(encoding="utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise ValueError(f"{path}: no {BEGIN} and {END} to put the tables between")
+    return before, after
+
+
+def write_into(path: Path, found: Comparison) -> None:
+    """Put the tables between the two markers of a file. Raises as `around` does."""
+    before, after = around(path)
     path.write_text(f"{before}{BEGIN}\n{markdown(found)}{END}{after}", encoding="utf-8")
 
 

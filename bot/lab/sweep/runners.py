@@ -7,7 +7,6 @@ Source: docs/lab.md, Sweep.
 """
 
 import multiprocessing
-import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ProcessPoolExecutor
@@ -15,6 +14,7 @@ from concurrent.futures.process import BrokenProcessPool
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
+from bot.lab.pool import deaf
 from bot.lab.sweep.lives import Job, OtherCode, Outcome, lived
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Processes:
         """count: how many, at least 1."""
         self._ahead = _AHEAD * count
         self._pool = ProcessPoolExecutor(
-            count, multiprocessing.get_context("spawn"), initializer=_deaf
+            count, multiprocessing.get_context("spawn"), initializer=deaf
         )
 
     def outcomes(
@@ -159,11 +159,6 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         """The cluster stays; we leave it."""
         self._client.close()
-
-
-def _deaf() -> None:
-    """Ctrl-C is for the one who started this process; it is told what to do."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 __all__ = ["Cluster", "Here", "OtherCode", "Processes", "Runner", "RunnerFault"]

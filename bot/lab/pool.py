@@ -1,0 +1,67 @@
+"""Work in several processes of this machine, with the results in the order of what was asked.
+
+Source: strategy, 3, Protocol; docs/lab.md.
+"""
+
+import multiprocessing
+import signal
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+_AHEAD: Final = 4
+"""Results for each process that may wait for one before them."""
+
+
+def in_order(
+    work: Callable[[T], R],
+    items: Iterable[T],
+    jobs: int,
+    wanted: Callable[[], bool] = lambda: True,
+) -> Iterator[tuple[T, R]]:
+    """Each item with what `work` makes of it, in `jobs` processes, until no more is wanted.
+
+    No item is None. One is taken when a process is free for it, so none waits, and what was begun
+    is carried out to its end. The processes are fresh interpreters: nothing of this one comes
+    along. Raises what `work` raises, once every other result that was begun has come, and
+    BrokenProcessPool.
+    """
+    left = iter(items)
+    if jobs <= 1:
+        while wanted() and (one := next(left, None)) is not None:
+            yield one, work(one)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, context, initializer=deaf) as pool:
+        waiting: deque[tuple[T, Future[R]]] = deque()
+        fault: BaseException | None = None
+        is_more = True
+        while True:
+            begun = [future for _, future in waiting if not future.done()]
+            is_more = is_more and fault is None and wanted()
+            if is_more and len(begun) < jobs and len(waiting) < _AHEAD * jobs:
+                if (one := next(left, None)) is None:
+                    is_more = False
+                else:
+                    waiting.append((one, pool.submit(work, one)))
+            elif not waiting:
+                break
+            elif not waiting[0][1].done():
+                wait(begun, return_when=FIRST_COMPLETED)
+            else:
+                item, future = waiting.popleft()
+                raised = future.exception()
+                if raised is None:
+                    yield item, future.result()
+                fault = fault or raised
+    if fault is not None:
+        raise fault
+
+
+def deaf() -> None:
+    """In a process of a pool: Ctrl-C is for the one who started it, and says what to do."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
