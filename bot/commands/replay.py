@@ -21,6 +21,8 @@ from bot.commands.common import (
 from bot.commands.progress import is_watched, progress
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from bot.core import messages as m
     from bot.lab.again import Again, Difference, Happened, Replayed, Until
     from bot.lab.differs import Told
@@ -78,7 +80,7 @@ def replay(
     with faults_told():
         meant = runs_meant(journal, every=every)
         for run in meant:
-            stop = until_of(until, run)
+            stop = until_of(until, run, meant)
             again = _again(run, config, notes=not no_notes)
             entries = entries_of(run) if is_watched() and not quiet else None
             with progress("entries", entries, quiet=quiet) as meter:
@@ -130,8 +132,10 @@ def _explained(run: "Run", config: Path | None, found: "Replayed") -> "tuple[Tol
     return explained(run, found.difference, lambda: Explainer(run, settings, make, Makers(folder)))
 
 
-def until_of(text: str, run: "Run") -> "Until":
-    """Where to stop; ends with 2 for a text that is none of the four."""
+def until_of(text: str, run: "Run", runs: "Sequence[Run]" = ()) -> "Until":
+    """Where to stop; ends with 2 for a text that is none of the four, and for a segment that
+    neither the run nor any of `runs` has."""
+    from bot.io.journal import number_of
     from bot.lab.again import TO_THE_END, Until
     from bot.lab.replay import Place
     from venue.wire import instant
@@ -140,6 +144,10 @@ def until_of(text: str, run: "Run") -> "Until":
         return TO_THE_END
     named = _PLACE.fullmatch(text)
     if named is not None:
+        kept = [path for each in (runs or (run,)) for path in each.paths]
+        if number_of(Path(named[1])) not in [number_of(path) for path in kept]:
+            some = f"{kept[0].name} to {kept[-1].name}"
+            fail(EXIT_CONFIGURATION, f"--until {text}: no such segment; lived again are {some}")
         return Until(place=Place(named[1], int(named[2])))
     if text.isascii() and text.isdecimal():
         return Until(number=int(text))

@@ -26,8 +26,9 @@ from bot.core.observer import Observer
 from bot.core.reconfigure import Remake
 from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
+from bot.io.archive import ARCHIVE_MAGIC
 from bot.io.journal import number_of, read_segment, stands_at, version_in
-from bot.io.records import VERSION, Entry, JournalFault, entry_of
+from bot.io.records import MAGIC, VERSION, Entry, JournalFault, entry_of
 from bot.lab.replay import (
     EVENTS,
     MakeStrategy,
@@ -150,6 +151,12 @@ def _alone(path: Path) -> Run:
     """A run in one segment of any name, away from its state directory."""
     if not path.is_file():
         raise JournalFault(f"{path}: neither a state directory nor a journal")
+    with path.open("rb") as file:
+        if file.read(len(MAGIC)) not in (MAGIC, ARCHIVE_MAGIC):
+            raise JournalFault(
+                f"{path}: not a journal; wanted is the state directory of a run, or a segment in "
+                "it, such as journal-00000001.log"
+            )
     for _, _, payload in _payloads((path,)):
         entry = entry_of(payload, str(path))
         if isinstance(entry.message, m.Started):

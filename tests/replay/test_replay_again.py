@@ -309,6 +309,25 @@ def test_until_takes_a_number_or_a_time_and_nothing_else(entries, tmp_path, unti
     assert invoke(str(path), "--until", until).exit_code == code
 
 
+@pytest.mark.parametrize(
+    ("until", "code"),
+    [("journal-00000001.log:3", 0), ("journal-00000001.arc:3", 0), ("journal-00000009.log:1", 2)],
+)
+def test_until_takes_an_entry_of_a_segment_that_is_there(entries, tmp_path, until, code):
+    path = journal(tmp_path / "journal-00000001.log", entries)
+    done = invoke(str(path), "--until", until)
+    assert done.exit_code == code
+    assert (code == 0) is ("no such segment" not in done.stderr)
+
+
+def test_a_file_that_is_no_journal_says_what_is_wanted(tmp_path):
+    path = tmp_path / "bot.yaml"
+    path.write_text("series: AURELIA\n")
+    done = invoke(str(path))
+    assert done.exit_code == 3
+    assert "not a journal; wanted is the state directory of a run, or a segment" in done.stderr
+
+
 def test_a_difference_ends_with_4_and_shows_both_sides(entries, tmp_path):
     at = sent(entries)
     path = journal(tmp_path / "journal-00000001.log", [*entries[:at], *entries[at + 1 :]])
