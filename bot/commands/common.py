@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Final, NoReturn, TypeVar
 
 import typer
 
@@ -29,6 +29,8 @@ _UNITS_NS: Final = {
     "m": 60 * NS_PER_SECOND,
     "h": 3600 * NS_PER_SECOND,
 }
+
+V = TypeVar("V")
 
 ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="One series' YAML file.")]
 
@@ -87,6 +89,14 @@ def places_for(*paths: Path | None) -> None:
                 path.unlink()
         except OSError as fault:
             fail(EXIT_CONFIGURATION, f"{path}: no place for a file: {fault.strerror}")
+
+
+def option_of(option: str, text: str, read: Callable[[str], V]) -> V:
+    """What an option's text means; ends with 2, naming the option, where `read` raises."""
+    try:
+        return read(text)
+    except ValueError as fault:
+        fail(EXIT_CONFIGURATION, f"{option} {fault}")
 
 
 def duration_ns(option: str, text: str) -> int:

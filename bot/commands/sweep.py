@@ -17,6 +17,7 @@ from bot.commands.common import (
     fail,
     faults_told,
     interruptible,
+    option_of,
     places_for,
 )
 from bot.commands.progress import progress
@@ -213,9 +214,9 @@ def _cases(
     if others:
         raise ValueError(f"--reading {reading}: one of them")
     terms = Terms(
-        latency=round_trip(latency),
-        maker_rate=FeeRate.parse(maker_fee),
-        taker_rate=FeeRate.parse(taker_fee),
+        latency=option_of("--latency", latency, round_trip),
+        maker_rate=option_of("--maker-fee", maker_fee, FeeRate.parse),
+        taker_rate=option_of("--taker-fee", taker_fee, FeeRate.parse),
         with_index=index,
     )
     events, pieces, records = parts

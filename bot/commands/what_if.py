@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from bot.commands.common import EXIT_CONFIGURATION, fail, faults_told, read
+from bot.commands.common import EXIT_CONFIGURATION, fail, faults_told, option_of, read
 from bot.commands.progress import progress
 
 if TYPE_CHECKING:
@@ -73,10 +73,8 @@ def what_if(
     if bound not in _BOUNDS:
         fail(EXIT_CONFIGURATION, f"--bound {bound}: averse, likely or both")
     readings = [Reading(name) for name in _BOUNDS[bound]]
-    try:
-        terms = Terms(read_lag_ns=milliseconds(read_lag), power=power, seed=seed)
-    except ValueError as fault:
-        fail(EXIT_CONFIGURATION, f"--read-lag {fault}")
+    lag_ns = option_of("--read-lag", read_lag, milliseconds)
+    terms = Terms(read_lag_ns=lag_ns, power=power, seed=seed)
     with faults_told():
         (run,) = runs_meant(journal, every=False)
         try:

@@ -18,6 +18,13 @@ _DURATION: Final = re.compile(r"([0-9]{1,6})ms", re.ASCII)
 _SPREAD: Final = re.compile(r"[0-3](?:\.[0-9]{1,4})?", re.ASCII)
 
 
+LATENCIES: Final = (
+    "whole milliseconds, such as 30ms, or lognormal:30ms:0.5 (median in whole milliseconds, sigma "
+    "0 to 3), or empirical:FILE (a text of milliseconds, a state directory or a segment)"
+)
+"""Every form of a latency that is accepted."""
+
+
 class Reading(enum.StrEnum):
     """How a queue is read of which only sizes are seen: who cancelled, those before us or behind.
 
@@ -57,8 +64,11 @@ class Latency(msgspec.Struct, frozen=True):
         elif len(parts) == 1:
             sigma = 0.0
         else:
-            raise ValueError(f"{text}: want 30ms, or lognormal:30ms:0.5 (median, sigma 0 to 3)")
-        return cls(milliseconds(parts[-2 if len(parts) == 3 else 0]), sigma)
+            raise ValueError(f"{text}: want {LATENCIES}")
+        median = parts[-2 if len(parts) == 3 else 0]
+        if _DURATION.fullmatch(median) is None:
+            raise ValueError(f"{text}: want {LATENCIES}")
+        return cls(milliseconds(median), sigma)
 
     def ways_ns(self, chance: random.Random) -> tuple[int, int]:
         """How long a request is under way, and its answer."""
@@ -98,5 +108,5 @@ def milliseconds(text: str) -> int:
     """Nanoseconds of a text such as 30ms. Raises ValueError for anything else."""
     found = _DURATION.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text}: want whole milliseconds, such as 30ms")
+        raise ValueError(f"{text}: want whole milliseconds, 0ms to 999999ms, such as 30ms")
     return int(found[1]) * NS_PER_MS
