@@ -15,6 +15,7 @@ from bot.commands.common import (
     fail,
     faults_told,
     interruptible,
+    option_of,
     places_for,
 )
 from bot.commands.progress import progress
@@ -99,11 +100,11 @@ def backtest(
 
     try:
         terms = Terms(
-            latency=round_trip(latency),
-            feed_ns=milliseconds(feed),
-            read_lag_ns=milliseconds(read_lag),
-            maker_rate=FeeRate.parse(maker_fee),
-            taker_rate=FeeRate.parse(taker_fee),
+            latency=option_of("--latency", latency, round_trip),
+            feed_ns=option_of("--feed", feed, milliseconds),
+            read_lag_ns=option_of("--read-lag", read_lag, milliseconds),
+            maker_rate=option_of("--maker-fee", maker_fee, FeeRate.parse),
+            taker_rate=option_of("--taker-fee", taker_fee, FeeRate.parse),
             power=power,
             with_index=index,
             seed=seed,
@@ -248,6 +249,7 @@ def _played(
                 seen: list[Watch] = []
                 observing = None if sessions is None else _observing(seen)
                 came = played(tape, settings, make, reading, terms, ended, told, observing)
+                came = msgspec.structs.replace(came, asked=records_max)
                 all_same = [msgspec.structs.replace(came, bound=other.value) for other in same]
                 results += all_same
                 if sessions is not None:

@@ -107,8 +107,16 @@ def test_a_strategy_that_opens_the_data_has_no_result(tmp_path, folder):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--latency", "fast"), "fast: want whole milliseconds"),
-        (("--maker-fee", "7%"), "not a fee rate"),
+        (
+            ("--latency", "fast"),
+            "--latency fast: want whole milliseconds, such as 30ms, or",
+        ),
+        (("--latency", "lognormal:x:1"), "--latency lognormal:x:1: want whole milliseconds"),
+        (("--latency", "fast"), "or empirical:FILE"),
+        (("--feed", "1s"), "--feed 1s: want whole milliseconds, 0ms to 999999ms, such as 30ms"),
+        (("--read-lag", "-1ms"), "--read-lag -1ms: want whole milliseconds"),
+        (("--maker-fee", "7%"), "--maker-fee not a fee rate: '7%' (a decimal fraction of 0 to 1"),
+        (("--taker-fee", "2"), "--taker-fee not a fee rate: '2' (a decimal fraction of 0 to 1"),
         (("--readings", "averse,bold"), "averse,bold: want some of averse, likely, kind"),
         (("--html", "nowhere/x.html"), "nowhere/x.html: no place for a file"),
     ],
@@ -144,6 +152,22 @@ class Raises(Strategy):
 
 STRATEGY = Raises
 """
+
+
+def test_the_fees_that_were_taken_are_told(tmp_path, folder):
+    config = configured(tmp_path, "fixed_spread")
+    done = ran(folder, config, "--maker-fee", "0.01", "--readings", "averse")
+    assert "fees as given, not as recorded: maker 0.0100, taker 0.0700" in done.stdout
+    done = ran(folder, config, "--json", "--readings", "averse")
+    (row,) = json.loads(done.stdout)["results"]
+    assert (row["maker_rate"], row["taker_rate"]) == ("0.0000", "0.0700")
+
+
+def test_the_records_that_were_asked_for_are_no_early_end(tmp_path, folder):
+    done = ran(folder, configured(tmp_path, "fixed_spread"), "--records", "10")
+    assert done.exit_code == 0
+    assert "tape: the first 10 records of each event, as asked for" in done.stdout
+    assert "ended early" not in done.stdout
 
 
 def test_a_strategy_that_does_not_come_back_ends_with_2_and_says_where(

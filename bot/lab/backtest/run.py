@@ -67,7 +67,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     could have lost at once, by its own sums. ledger_difference_cents: the trader's account less the
     venue's as read last, None unless both were read. profit: where the trader sees it come from,
     None before quoting. events: what the trader took in; cpu_s: what all of it cost.
-    strategy_fault: the first of `strategy_errors`, empty without one.
+    strategy_fault: the first of `strategy_errors`, empty without one. asked: how many records were
+    asked for, None for all. maker_rate, taker_rate: of fees, as they were given.
     """
 
     tape: str
@@ -97,6 +98,9 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     cpu_s: float
     faults: dict[str, int] = msgspec.field(default_factory=dict)
     strategy_fault: str = ""
+    asked: int | None = None
+    maker_rate: str = ""
+    taker_rate: str = ""
 
 
 def closes_ns(tape: Tape) -> int:
@@ -316,6 +320,8 @@ class Backtest:
             cpu_s=cpu_s,
             faults=dict(self._faults.befallen),
             strategy_fault=self.trader.out.first_fault,
+            maker_rate=str(self._terms.maker_rate),
+            taker_rate=str(self._terms.taker_rate),
         )
 
 

@@ -63,8 +63,15 @@ def notes(results: Sequence[Result]) -> list[str]:
         lines.append(f"{tape}: {LIMITS[Kind(rows[0].recorded)]}")
         if any(row.settled == "mid" for row in rows):
             lines.append(f"{tape}: no known outcome or not played whole: marked at the last middle")
-        if not all(row.whole for row in rows):
+        asked = [row for row in rows if row.asked is not None and row.records >= row.asked]
+        if any(not row.whole for row in asked):
+            lines.append(f"{tape}: the first {asked[0].asked} records of each event, as asked for")
+        if not all(row.whole or row in asked for row in rows):
             lines.append(f"{tape}: ended early, these are the figures up to there")
+        lines.append(
+            f"{tape}: fees as given, not as recorded: maker {rows[0].maker_rate}, "
+            f"taker {rows[0].taker_rate} (--maker-fee, --taker-fee)"
+        )
         for row in rows:
             if row.latched:
                 lines.append(f"{row.event}, {row.bound}: latched: {row.latched}")
