@@ -21,6 +21,8 @@ from bot.lab.evaluate.seeds import SeedFault, admit, log_opening, seeds_named
 from bot.lab.evaluate.worlds import World
 from tests.house.tree import ROOT
 
+pytestmark = pytest.mark.xdist_group("evaluate")
+
 SMALL = World(steps=24, rungs=3)
 PAIR = (
     Entry("narrow", "fixed_spread", {"half_spread_cents": 2}, "max_position_qty", (10, 40)),
