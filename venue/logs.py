@@ -5,6 +5,7 @@ Third-party loggers of the standard library go the same way, so there is one str
 
 import contextlib
 import logging
+import os
 import re
 import sys
 from collections.abc import MutableMapping
@@ -23,14 +24,16 @@ class _Stderr:
 
     def write(self, text: str) -> int:
         """As of any text stream."""
+        rest = memoryview(text.encode("utf-8", "backslashreplace"))
         with contextlib.suppress(OSError, ValueError):
-            sys.stderr.write(text)
+            # Past Python's own buffer: what it could not write would be tried once more at the very
+            # end, and give the process another exit code.
+            while rest:
+                rest = rest[os.write(sys.stderr.fileno(), rest) :]
         return len(text)
 
     def flush(self) -> None:
-        """As of any text stream."""
-        with contextlib.suppress(OSError, ValueError):
-            sys.stderr.flush()
+        """As of any text stream; nothing waits."""
 
 
 def masked(

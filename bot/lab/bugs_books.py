@@ -257,6 +257,7 @@ LIMITS: Final = (
         "A create whose answer is awaited is not counted by the limits.",
         ("B3",),
         (_not_counted(State.SENT),),
+        likely=("delayed", "lost_after"),
     ),
     Bug(
         "limit-forgets-cancelling",

@@ -438,7 +438,7 @@ READS: Final = (
         "A list that could not be read is taken for an empty one.",
         (*FORGOTTEN, "findings"),
         (Patch(Account, "take_answer", _failed_is_empty),),
-        likely=("internal_error_before", "throttled", "outage"),
+        likely=("internal_error_before", "lost_after"),
         shape=(("crowd_per_second", 30.0),),
     ),
 )

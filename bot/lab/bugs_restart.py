@@ -70,6 +70,7 @@ def _left_alone(
     *,
     starting: bool,
     fresh: bool,
+    late: bool,
 ) -> list[model.Order]:
     return []
 
@@ -169,6 +170,7 @@ RESTART: Final = (
         "A stop ends when the orders it knows of are cancelled, and no list is read.",
         FORGOTTEN,
         (Patch(Custody, "drained", _unverified),),
+        likely=("late_commit",),
     ),
 )
 

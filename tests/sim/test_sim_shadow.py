@@ -80,4 +80,4 @@ def test_a_candidate_with_the_live_parameters_follows_the_live_one_through_the_c
             assert shadow.profit.total.fills > 0
             assert shadow.profit.difference_millicents == 0
         else:
-            assert shadow.stopped.startswith("ValueError")
+            assert shadow.stopped.startswith("test_sim_shadow.py:")

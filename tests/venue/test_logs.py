@@ -38,7 +38,7 @@ def test_a_line_into_a_pipe_that_nobody_reads_is_lost_and_nothing_else():
     assert process.returncode == 0
 
 
-def test_what_can_be_written_is(capsys):
+def test_what_can_be_written_is(capfd):
     before = logging.getLogger().handlers[:]
     try:
         configure_logs()
@@ -47,6 +47,6 @@ def test_what_can_be_written_is(capsys):
     finally:
         logging.getLogger().handlers = before
         structlog.reset_defaults()
-    lines = capsys.readouterr().err.splitlines()
+    lines = capfd.readouterr().err.splitlines()
     assert len(lines) == 2
     assert '"place": "here"' in lines[0]
