@@ -48,11 +48,14 @@ class Lag:
         self._excess: int | None = None
         self._window_ns = 0
 
-    def seen(self, ts_ns: int, now_ns: int) -> None:
-        """A print of the venue's `ts_ns` arrived now."""
+    def seen(self, ts_ns: int, now_ns: int, ahead_ns: int | None = None) -> None:
+        """A print of the venue's `ts_ns` arrived now. ahead_ns: how far the venue's clock leads, by
+        what else was stamped there: the first print may be late by that; None where nobody knows.
+        """
         took = now_ns - ts_ns
         if self._earliest is None:
-            self._earliest, self._since_ns = took, now_ns
+            self._since_ns = now_ns
+            self._earliest = took if ahead_ns is None else min(took, -ahead_ns)
         elif now_ns >= self._since_ns + _LAG_WINDOW_NS:
             self._earliest_before, self._earliest = self._earliest, took
             self._since_ns = now_ns
@@ -144,7 +147,7 @@ class Channel:
         """A print arrived that was not seen before."""
         if venue_time.set_backs != self._set_backs:
             self._set_backs, self._lag = venue_time.set_backs, Lag()
-        self._lag.seen(seen.ts_ns, now_ns)
+        self._lag.seen(seen.ts_ns, now_ns, venue_time.ahead_ns)
 
     def paused_for(self, gap_ns: int, now_ns: int) -> None:
         """This process stood still: nothing is sent on a rung before its book is confirmed, and

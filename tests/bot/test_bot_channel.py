@@ -206,6 +206,16 @@ def test_a_drift_beyond_half_a_second_is_late(drift_ns, late):
     assert lag.is_late(500 * MS, now) is late
 
 
+@pytest.mark.parametrize(("ahead_ns", "late"), [(None, False), (0, True), (-5 * S, False)])
+def test_prints_that_are_late_from_the_first_on_are_so_by_what_else_tells_the_venues_time(
+    ahead_ns, late
+):
+    lag = Lag()
+    for second in range(10):
+        lag.seen(second * S, second * S + 1_500 * MS, ahead_ns)
+    assert lag.is_late(500 * MS, 10 * S + 500 * MS) is late
+
+
 def test_one_late_print_among_others_in_time_is_an_accident():
     lag = Lag()
     now = prints(lag, [10 * MS] * 10 + [5 * S, 10 * MS])

@@ -25,6 +25,7 @@ REGRESSIONS = (
     Regression(1648, "swarm", "an event wished for room that another had taken in the meantime"),
     Regression(2039, "swarm", "foreign orders that were gone stood as found to the end of the run"),
     Regression(2149, "swarm", "a refused create was sent again before any list could rule it out"),
+    Regression(2398, "swarm", "prints late from the first on were measured by one another alone"),
     Regression(2506, "swarm", "the first book was older than a print, and was quoted on"),
     Regression(2814, "swarm", "a position was to be closed on a rung that had just resolved"),
     Regression(4110, "swarm", "an order on its way out was taken for one to merge another with"),
