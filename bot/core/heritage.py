@@ -34,6 +34,7 @@ class Heritage:
         self._refused: dict[OrderId, None] = {}
         self._seen: set[OrderId] = set()
         self._newcomers = 0
+        self._listed = False  # whether a fresh list was taken in: only then anything can be new
         self.kept: dict[OrderId, model.Order] = {}
         self.keeping = False
 
@@ -68,7 +69,7 @@ class Heritage:
             known = self._known.get(order.order_id)
             if starting and known is None and order.order_id not in self._seen:
                 self._seen.add(order.order_id)
-                self._newcomers += late and not may_be_lost(order)
+                self._newcomers += late and self._listed and not may_be_lost(order)
                 if self._newcomers >= NEWCOMERS_MAX:
                     self._refused[order.order_id] = None
             if starting and self._policy is Strangers.ADOPT and _is_same(known, order):
@@ -80,6 +81,7 @@ class Heritage:
                     self._refused[order.order_id] = None
             else:
                 gone.append(order)
+        self._listed |= fresh
         return gone
 
     @property

@@ -6,10 +6,12 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
+from bot.core.heritage import Heritage
 from bot.core.report import Phase
 from bot.core.settings import Strangers
 from bot.lab.sim.exchange import CROWD, MAKER, market_id
 from bot.lab.sim.odds import MS, SECOND
+from tests.bot import made
 from tests.io.crash_boundaries import places
 from tests.io.crash_world import RUNG, START_NS, Photograph, World
 from venue.core import messages as v
@@ -217,6 +219,15 @@ def test_a_stranger_stops_a_start_that_refuses_and_is_left_alone_and_named():
     text = world.trader.out.findings["strangers_found"]
     assert all(order_id in text for order_id in strangers)
     assert world.trader.out.requests["create"] == 0
+
+
+def test_what_a_first_list_that_came_late_shows_is_of_an_earlier_run_and_no_newcomer():
+    heritage = Heritage(Strangers.CANCEL)
+    heritage.begin(())
+    found = [made.shown(made.own(), order_id=str(number)) for number in range(5)]
+    options = {"starting": True, "fresh": True, "late": True}
+    assert heritage.to_cancel(found, lambda _: False, **options) == found
+    assert not heritage.refuses
 
 
 @pytest.mark.parametrize("strangers", [Strangers.CANCEL, Strangers.ADOPT])
