@@ -14,8 +14,9 @@ from tests.abuse.good import EMPTY_SET, read
 from tests.abuse.site import Site
 
 HEAD_DEADLINE_S, BODY_DEADLINE_S = 5.0, 10.0
-LATE_S = 3.0
-"""A shared machine may be that late."""
+EARLY_S, LATE_S = 3.0, 15.0
+"""By how much a deadline may be missed: clocks start by turns, and a shared machine may be late.
+What has no deadline at all never ends."""
 
 CUT_WITHIN_S = 25.0
 """Ten seconds from when the buffers are full, and they take a while to fill."""
@@ -59,7 +60,7 @@ async def trickled_headers(site: Site, count: int) -> None:
                 peer.send(letter)
         await asyncio.sleep(1)
     took_s = [end.result() for end in ends]
-    assert min(took_s) > HEAD_DEADLINE_S - LATE_S
+    assert min(took_s) > HEAD_DEADLINE_S - EARLY_S
     assert max(took_s) < HEAD_DEADLINE_S + LATE_S, max(took_s)
 
 
@@ -72,7 +73,7 @@ async def trickled_bodies(site: Site, count: int) -> None:
     said = await asyncio.gather(*(peer.rest(CUT_WITHIN_S) for peer in peers))
     took_s = time.monotonic() - begun_s
     assert all(_code(answer) == "invalid_request_body" for answer in said)
-    assert BODY_DEADLINE_S - LATE_S < took_s < BODY_DEADLINE_S + 2 * LATE_S, took_s
+    assert BODY_DEADLINE_S - EARLY_S < took_s < BODY_DEADLINE_S + LATE_S, took_s
 
 
 async def silent_connections(site: Site, count: int) -> None:
