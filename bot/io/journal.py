@@ -367,6 +367,8 @@ class Journal:
         """In the worker thread: append and sync. head: of the next segment, this one being full."""
         _write_all(self._file, batch)
         os.fdatasync(self._file)
+        if os.fstat(self._file).st_nlink == 0:  # it is written and synced as any other
+            raise OSError(errno.ENOENT, "the journal was deleted while it was written")
         self._bytes += len(batch)
         if head is not None:
             os.close(self._file)

@@ -235,6 +235,20 @@ async def test_a_disk_that_refuses_stops_every_create(tmp_path, monkeypatch):
     await writing.stop()
 
 
+async def test_a_journal_that_was_deleted_stops_every_create(tmp_path):
+    writing = Writing(tmp_path)
+    writing.journal.append(1, sent(create(), 1))
+    assert await writing.journal.durable()
+    for segment in segments(tmp_path):
+        segment.unlink()
+    writing.journal.append(2, sent(create("a-2"), 2))
+    assert not await writing.journal.durable()
+    assert [failure.endswith("deleted while it was written") for failure in writing.failures] == [
+        True
+    ]
+    await writing.stop()
+
+
 async def test_a_journal_whose_task_ended_lets_nobody_wait(tmp_path):
     writing = Writing(tmp_path)
     writing.task.cancel()

@@ -356,6 +356,14 @@ def test_after_a_failed_sync_the_log_takes_nothing_more_and_never_syncs_again(op
     assert len(writes) == 1
 
 
+def test_a_log_that_was_deleted_takes_nothing_more(opened):
+    state, log = opened
+    only_file(state).unlink()
+    for _ in range(2):
+        with pytest.raises(LogBroken, match="was deleted"):
+            log.append(5, deposits(1, 4))
+
+
 def test_a_full_disk_at_the_sync_is_no_clean_refusal(opened, monkeypatch):
     _, log = opened
     refuse(monkeypatch, "fdatasync", errno.ENOSPC)

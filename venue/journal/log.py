@@ -8,6 +8,7 @@ may forget it and call the next sync a success.
 Source: design, law 7; reliability, rows 60, 61, 82.
 """
 
+import errno
 import os
 from collections.abc import Sequence
 from typing import Final
@@ -126,8 +127,11 @@ class CommandLog:
             raise LogFull(self._told("is full", fault)) from None
         try:
             os.fdatasync(self._handle)
+            still_there = os.fstat(self._handle).st_nlink > 0
         except OSError as fault:
             raise self._broken("cannot be synced", fault) from None
+        if not still_there:  # a file without a name is written and synced as any other
+            raise self._broken("was deleted", OSError(errno.ENOENT, os.strerror(errno.ENOENT)))
         self._end += len(data)
         self.next_sequence += len(commands)
         return len(data)
