@@ -18,7 +18,7 @@ EARLY_S, LATE_S = 3.0, 15.0
 """By how much a deadline may be missed: clocks start by turns, and a shared machine may be late.
 What has no deadline at all never ends."""
 
-CUT_WITHIN_S = 25.0
+CUT_WITHIN_S = 60.0
 """Ten seconds from when the buffers are full, and they take a while to fill."""
 
 SMALL_BUFFER_BYTES = 4_096

@@ -147,7 +147,7 @@ class Page:
             raise PageFault(f"{script}: {told['exceptionDetails']}")
         return told["result"].get("value")
 
-    def wait(self, script: str, longest_s: float = 10) -> Any:
+    def wait(self, script: str, longest_s: float = 30) -> Any:
         """The first true value of an expression; PageFault when none comes in time."""
         until_s = time.monotonic() + longest_s
         while True:

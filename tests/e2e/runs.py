@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -14,6 +15,9 @@ import httpx
 
 ROOT = Path(__file__).parents[2]
 LOG_TOLD = 6_000
+TWO_SIDED_S = 90.0
+"""However busy the machine is, both sides rest by then; alone it takes two seconds."""
+
 _STARTED: "list[subprocess.Popen[bytes]]" = []
 BOT = [sys.executable, "-m", "bot"]
 CONFIG = """\
@@ -126,6 +130,17 @@ def summary_of(process: subprocess.Popen[bytes], longest_s: float) -> dict[str, 
     out, _ = process.communicate(timeout=longest_s)
     summary: dict[str, Any] = json.loads(out.splitlines()[-1])
     return summary
+
+
+def summary_once_two_sided(
+    process: subprocess.Popen[bytes], folder: Path, times: int = 1
+) -> dict[str, Any]:
+    """The summary of a run in `folder` that is interrupted as soon as its log has said so many
+    times, once for a series, that both sides rest on every rung."""
+    log = folder / "bot.err"
+    wait_until(lambda: log.read_text().count("two_sided_everywhere") >= times, TWO_SIDED_S)
+    process.send_signal(signal.SIGINT)
+    return summary_of(process, TWO_SIDED_S)
 
 
 def wait_until(

@@ -11,11 +11,13 @@ import pytest
 from tests.e2e.proxy import Proxy
 from tests.e2e.runs import (
     ROOT,
+    TWO_SIDED_S,
     Venue,
     config_for,
     running_venue,
     start_bot,
     summary_of,
+    summary_once_two_sided,
     wait_until,
 )
 
@@ -98,11 +100,12 @@ def test_a_second_interrupt_changes_nothing(tmp_path):
         "run", DEMO, "--json", "--status-port", "0", "--state-dir", str(tmp_path / "state"),
         folder=tmp_path,
     )  # fmt: skip
-    wait_until(lambda: "two_sided_everywhere" in (tmp_path / "bot.err").read_text(), 20)
+    log = tmp_path / "bot.err"
+    wait_until(lambda: "two_sided_everywhere" in log.read_text(), TWO_SIDED_S)
     process.send_signal(signal.SIGINT)
     time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    summary = summary_of(process, 20)
+    summary = summary_of(process, TWO_SIDED_S)
     assert process.returncode == 0
     assert_clean(summary)
     assert summary["first_two_sided_s"] is not None
@@ -114,7 +117,7 @@ def test_a_killed_bot_started_again_leaves_no_order_twice_or_alone(tmp_path, ali
     with running_venue(tmp_path, seed=21) as venue:
         config = str(config_for(venue, tmp_path))
         first = start_bot("run", config, folder=tmp_path)
-        wait_until(lambda: bool(venue.orders("resting")), 20)
+        wait_until(lambda: bool(venue.orders("resting")), TWO_SIDED_S)
         time.sleep(alive_s)
         first.kill()
         first.wait(5)
@@ -124,8 +127,9 @@ def test_a_killed_bot_started_again_leaves_no_order_twice_or_alone(tmp_path, ali
         left = {order["order_id"] for order in venue.orders("resting")}
         assert left, "the plug was pulled while orders rested"
 
-        second = start_bot("run", config, "--for", "6s", "--json", folder=tmp_path)
-        summary = summary_of(second, 30)
+        (tmp_path / "bot.err").unlink()
+        second = start_bot("run", config, "--json", folder=tmp_path)
+        summary = summary_once_two_sided(second, tmp_path)
 
         assert second.returncode == 0, (tmp_path / "bot.err").read_text()[-2000:]
         assert_clean(summary)

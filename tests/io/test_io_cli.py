@@ -27,7 +27,7 @@ from bot.io.secret import SecretFault, from_file
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "configs" / "demo.yaml"
-PATIENCE_S = 40
+PATIENCE_S = 90
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 

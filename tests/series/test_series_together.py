@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.runs import BOT, CONFIG, ROOT, Venue, running_venue, start_bot, summary_of
+from tests.e2e.runs import (
+    BOT,
+    CONFIG,
+    ROOT,
+    Venue,
+    running_venue,
+    start_bot,
+    summary_once_two_sided,
+)
 
 
 def config(venue: Venue, folder: Path, name: str, series: str, **changes: str) -> Path:
@@ -29,8 +37,8 @@ def test_two_series_are_quoted_balanced_and_taken_away_by_one_process(tmp_path):
     with running_venue(tmp_path, seed=3) as venue:
         first = config(venue, tmp_path, "aurelia", "AURELIA-VAL")
         second = config(venue, tmp_path, "quillon", "QUILLON-VAL")
-        bot = start_bot("run", str(first), str(second), "--for", "10s", "--json", folder=tmp_path)
-        summary = summary_of(bot, 90)
+        bot = start_bot("run", str(first), str(second), "--json", folder=tmp_path)
+        summary = summary_once_two_sided(bot, tmp_path, times=2)
         assert bot.returncode == 0, (tmp_path / "bot.err").read_text()[-2000:]
         assert set(summary["series"]) == {"AURELIA-VAL", "QUILLON-VAL"}
         for each in summary["series"].values():
