@@ -56,11 +56,15 @@ class Quarter(msgspec.Struct, frozen=True):
         return Quarter(year, index + 1)
 
     @property
+    def begin_ns(self) -> int:
+        """The first instant of the quarter."""
+        begin = datetime.datetime(self.year, self.number * 3 - 2, 1, tzinfo=datetime.UTC)
+        return int(begin.timestamp()) * NS_PER_SECOND
+
+    @property
     def end_ns(self) -> int:
         """The first instant after the quarter."""
-        following = self.after(1)
-        end = datetime.datetime(following.year, following.number * 3 - 2, 1, tzinfo=datetime.UTC)
-        return int(end.timestamp()) * NS_PER_SECOND
+        return self.after(1).begin_ns
 
     @property
     def resolves_ns(self) -> int:

@@ -143,9 +143,10 @@ def event(company: str, series: str, **more: Any) -> dict[str, Any]:
 
 
 def market(event_ticker: str, label: str, **more: Any) -> dict[str, Any]:
-    """The body of a new market."""
+    """The body of a new market; a rung's strike is its label without the B."""
     rates = {"maker_fee_rate": "0.01", "taker_fee_rate": "0.0175"}
-    return {"event_ticker": event_ticker, "label": label, **rates, **more}
+    strike = {} if label == "YES" else {"strike_value": label.rstrip("B")}
+    return {"event_ticker": event_ticker, "label": label, **rates, **strike, **more}
 
 
 def socket_path(folder: Path) -> str:

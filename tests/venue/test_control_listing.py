@@ -95,6 +95,36 @@ def test_a_binary_market_is_called_as_its_event(control: httpx.Client) -> None:
     assert rung["outcome_label"] == "Yes"
 
 
+@pytest.mark.parametrize("date", ["2026-09-30T23:59:59.999999999Z", "2027-01-01T00:00:00Z"])
+def test_an_event_does_not_resolve_outside_the_quarter_that_names_it(
+    control: httpx.Client, date: str
+) -> None:
+    body = event("LINDEN", "DATED-VAL", resolution_date=date)
+    status, code, why = refused(control, "POST", "events", body)
+    assert (status, code) == (400, "invalid_request")
+    assert why == f"resolution_date: {date}; accepted is an instant of Q4 2026, UTC"
+
+
+@pytest.mark.parametrize("date", ["2026-10-01T00:00:00Z", "2027-01-01T01:59:59.999999999+02:00"])
+def test_an_event_may_resolve_at_any_instant_of_its_quarter(
+    control: httpx.Client, date: str
+) -> None:
+    body = event("LINDEN", f"DATED-{date[:4]}", resolution_date=date)
+    listed = done(control, "POST", "events", body)
+    assert to_ns(listed["resolution_date"]) == to_ns(date)
+
+
+@pytest.mark.parametrize(("label", "strike"), [("5B", None), ("YES", "5")])
+def test_a_rung_has_a_strike_and_a_binary_market_has_none(
+    control: httpx.Client, label: str, strike: str | None
+) -> None:
+    done(control, "POST", "events", event("LINDEN", "STRUCK-VAL"))
+    body = market("STRUCK-VAL-26Q4", label, strike_value=strike)
+    status, code, why = refused(control, "POST", "markets", body)
+    assert (status, code) == (400, "invalid_request")
+    assert why == "strike_value: every rung has one; the binary market, labelled YES, none"
+
+
 def test_what_is_so_already_is_carried_out_again(control: httpx.Client) -> None:
     done(control, "POST", "companies", {"name": "Again", "symbol": "AGAIN"})
     for body, path in [

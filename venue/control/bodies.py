@@ -139,7 +139,7 @@ class ImpliedValueBody(msgspec.Struct, frozen=True):
 
 
 class EventBody(msgspec.Struct, frozen=True):
-    """POST events. company: UUID or symbol. resolution_date: the quarter's end when absent."""
+    """POST events. company: UUID or symbol. resolution_date: of the quarter, else its end."""
 
     company: Words
     series_ticker: Symbol
@@ -161,7 +161,8 @@ class EventStatusBody(msgspec.Struct, frozen=True):
 
 
 class MarketBody(msgspec.Struct, frozen=True):
-    """POST markets. What is absent is derived from the event and the label."""
+    """POST markets. What is absent is derived from the event and the label, but for the strike:
+    every rung has one, and the binary market none."""
 
     event_ticker: Words
     label: Label

@@ -105,7 +105,7 @@ def event_add(
         bool, typer.Option("--mutually-exclusive", help="Only one rung can resolve yes.")
     ] = False,
     resolution_date: Annotated[
-        str | None, typer.Option(help="An RFC3339 instant; the quarter's end otherwise.")
+        str | None, typer.Option(help="An RFC3339 instant in the quarter; its end otherwise.")
     ] = None,
     sub_title: Annotated[str | None, typer.Option(help="A second line.")] = None,
     resolution_source: Annotated[str | None, typer.Option(help="Who says how it ended.")] = None,
@@ -156,7 +156,9 @@ def market_add(
     label: Annotated[str, typer.Argument(help="The rung's label; YES for a binary market.")],
     maker_fee: Annotated[str, typer.Option(help="A decimal fraction of 0 to 1.")],
     taker_fee: Annotated[str, typer.Option(help="A decimal fraction of 0 to 1.")],
-    strike_value: Annotated[str | None, typer.Option(help="A decimal number.")] = None,
+    strike_value: Annotated[
+        str | None, typer.Option(help="A decimal number; every rung needs one.")
+    ] = None,
     strike_unit: Annotated[str | None, typer.Option(help="Such as USD billions.")] = None,
     name: Annotated[str | None, typer.Option(help="Derived otherwise.")] = None,
     outcome_label: Annotated[str | None, typer.Option(help="Derived otherwise.")] = None,

@@ -5,7 +5,7 @@ Source: interface, Ticker structure; Resources (Market, Event); silences S10, S2
 
 from venue import derived
 from venue.control import bodies, replies
-from venue.control.bodies import as_body, instant_of, quarter_of, rate_of, uuid_of
+from venue.control.bodies import BadRequest, as_body, instant_of, quarter_of, rate_of, uuid_of
 from venue.control.desk import Call, EventFacts
 from venue.core.messages import (
     ArchiveCompany,
@@ -71,6 +71,8 @@ async def add_event(call: Call) -> replies.EventReply:
     due_ns = (
         quarter.resolves_ns if given_date is None else instant_of("resolution_date", given_date)
     )
+    if not quarter.begin_ns <= due_ns < quarter.end_ns:
+        raise BadRequest(f"resolution_date: {given_date}; accepted is an instant of {quarter}, UTC")
     listed = ListEvent(
         event_ticker=ticker,
         series_ticker=Ticker(body.series_ticker),
@@ -115,6 +117,8 @@ async def add_market(call: Call) -> replies.MarketReply:
     """POST markets: a rung, or with the label YES the binary market, of an event."""
     body = as_body(bodies.MarketBody, call.fields)
     event = call.event(body.event_ticker)
+    if (body.label == derived.BINARY_LABEL) is not (body.strike_value is None):
+        raise BadRequest("strike_value: every rung has one; the binary market, labelled YES, none")
     ticker = derived.market_ticker(event.event_ticker, body.label)
     given_id = body.market_id
     name, outcome = _market_name(call, event, body.label)
