@@ -3,6 +3,8 @@
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -97,21 +99,37 @@ def test_it_can_be_mounted_on_a_command_line() -> None:
     assert [command.name for command in app.registered_commands] == ["check"]
 
 
-def test_a_venue_with_a_crowd_is_not_judged(tmp_path: Path) -> None:
+@contextmanager
+def _served(folder: Path, control: str, *options: str) -> Iterator[dict[str, str]]:
+    """The ready line of a venue that lives until the block ends."""
+    folder.chmod(0o700)
     config = Path(__file__).parents[2] / "configs" / "venue.yaml"
-    tmp_path.chmod(0o700)
-    control, token_file = f"unix:{tmp_path / 'control'}", tmp_path / "token"
     command = [sys.executable, "-m", "venue", "serve", "--config", str(config), "--port", "0"]
-    command += ["--keys-file", str(tmp_path / "keys.json"), "--json", "--exit-with-stdin"]
-    command += ["--control", control, "--control-token-file", str(token_file)]
+    command += ["--keys-file", str(folder / "keys.json"), "--json", "--exit-with-stdin", *options]
+    command += ["--control", control, "--control-token-file", str(folder / "token")]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        url = json.loads(process.stdout.readline())["base_url"]
-        done = _judge("--url", url, "--control", control, "--token-file", str(token_file))
+        yield json.loads(process.stdout.readline())
         process.stdin.close()
         assert process.wait(20) == 0
+
+
+def _judged(ready: dict[str, str], *options: str) -> subprocess.CompletedProcess[str]:
+    control = ["--control", ready["control"], "--token-file", ready["control_token_file"]]
+    return _judge("--url", ready["base_url"], *control, *options)
+
+
+def test_a_venue_with_a_crowd_is_not_judged(tmp_path: Path) -> None:
+    with _served(tmp_path, f"unix:{tmp_path / 'control'}") as ready:
+        done = _judged(ready)
     assert done.returncode == 2
     assert "--no-crowd" in done.stderr
+
+
+def test_control_is_reached_at_the_address_in_the_ready_line(tmp_path: Path) -> None:
+    with _served(tmp_path, "127.0.0.1:0", "--no-crowd") as ready:
+        done = _judged(ready, "--only", "the_version_is_in_the_path")
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -34,7 +34,7 @@ def mount(app: typer.Typer) -> None:
 def check_command(
     url: Annotated[str, typer.Option(help="Base address of the interface, ending in /v1.")],
     control: Annotated[
-        str, typer.Option(help="Control API: http://127.0.0.1:PORT or unix:PATH.")
+        str, typer.Option(help="Control API: 127.0.0.1:PORT, http://127.0.0.1:PORT or unix:PATH.")
     ] = "",
     token_file: Annotated[Path, typer.Option(help="File with the control API's token.")] = Path(
         "state/venue-control-token"

@@ -19,13 +19,15 @@ class Unreachable(Exception):
 class Operator:
     """The control API at one address.
 
-    address: `http://127.0.0.1:8091` or `unix:PATH`. token: the bearer token; it is never shown.
+    address: `127.0.0.1:8091`, the same as a URL, or `unix:PATH`. token: the bearer token; it is
+    never shown.
     """
 
     def __init__(self, address: str, token: str) -> None:
         self.address = address
         transport = None
-        base_url = f"{address.rstrip('/')}/control/v1"
+        root = address if "://" in address else f"http://{address}"
+        base_url = f"{root.rstrip('/')}/control/v1"
         if address.startswith("unix:"):
             transport = httpx.HTTPTransport(uds=address.removeprefix("unix:"))
             base_url = "http://localhost/control/v1"
