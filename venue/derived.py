@@ -26,6 +26,7 @@ _LAST_DAYS: Final = 7
 """With fewer days left than this, the next quarter counts as the one under way."""
 
 _CENTURY: Final = 2000
+_STRIKE: Final = re.compile(r"[0-9]+(?:\.[0-9]+)?", re.ASCII)
 _QUARTER: Final = re.compile(r"([0-9]{2})Q([1-4])", re.ASCII)
 
 
@@ -99,6 +100,12 @@ def market_id(ticker: str) -> MarketId:
 def event_ticker(series_ticker: str, quarter: Quarter) -> Ticker:
     """The ticker of a series' event in a quarter."""
     return Ticker(f"{series_ticker}-{quarter.ticker_part}")
+
+
+def strike_of(label: str) -> str | None:
+    """The decimal number that a rung's label begins with, 212.5 of 212.5B; None without one."""
+    found = _STRIKE.match(label)
+    return None if found is None else found[0]
 
 
 def market_ticker(event: str, label: str) -> Ticker:

@@ -143,10 +143,9 @@ def event(company: str, series: str, **more: Any) -> dict[str, Any]:
 
 
 def market(event_ticker: str, label: str, **more: Any) -> dict[str, Any]:
-    """The body of a new market; a rung's strike is its label without the B."""
+    """The body of a new market."""
     rates = {"maker_fee_rate": "0.01", "taker_fee_rate": "0.0175"}
-    strike = {} if label == "YES" else {"strike_value": label.rstrip("B")}
-    return {"event_ticker": event_ticker, "label": label, **rates, **strike, **more}
+    return {"event_ticker": event_ticker, "label": label, **rates, **more}
 
 
 def socket_path(folder: Path) -> str:

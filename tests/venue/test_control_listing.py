@@ -114,7 +114,15 @@ def test_an_event_may_resolve_at_any_instant_of_its_quarter(
     assert to_ns(listed["resolution_date"]) == to_ns(date)
 
 
-@pytest.mark.parametrize(("label", "strike"), [("5B", None), ("YES", "5")])
+def test_a_rung_without_a_strike_has_the_number_that_its_label_begins_with(
+    control: httpx.Client,
+) -> None:
+    done(control, "POST", "events", event("LINDEN", "NUMBERED-VAL"))
+    body = market("NUMBERED-VAL-26Q4", "212.5B", strike_value=None)
+    assert done(control, "POST", "markets", body)["strike_value"] == "212.5"
+
+
+@pytest.mark.parametrize(("label", "strike"), [("HIGH", None), ("YES", "5")])
 def test_a_rung_has_a_strike_and_a_binary_market_has_none(
     control: httpx.Client, label: str, strike: str | None
 ) -> None:
@@ -122,7 +130,10 @@ def test_a_rung_has_a_strike_and_a_binary_market_has_none(
     body = market("STRUCK-VAL-26Q4", label, strike_value=strike)
     status, code, why = refused(control, "POST", "markets", body)
     assert (status, code) == (400, "invalid_request")
-    assert why == "strike_value: every rung has one; the binary market, labelled YES, none"
+    assert why == (
+        "strike_value: every rung has one, given or the number that its label begins with; "
+        "the binary market, labelled YES, none"
+    )
 
 
 def test_what_is_so_already_is_carried_out_again(control: httpx.Client) -> None:

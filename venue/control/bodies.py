@@ -161,8 +161,8 @@ class EventStatusBody(msgspec.Struct, frozen=True):
 
 
 class MarketBody(msgspec.Struct, frozen=True):
-    """POST markets. What is absent is derived from the event and the label, but for the strike:
-    every rung has one, and the binary market none."""
+    """POST markets. What is absent is derived from the event and the label: strike_value is the
+    number that a rung's label begins with, and the binary market has none."""
 
     event_ticker: Words
     label: Label

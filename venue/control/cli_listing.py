@@ -157,7 +157,7 @@ def market_add(
     maker_fee: Annotated[str, typer.Option(help="A decimal fraction of 0 to 1.")],
     taker_fee: Annotated[str, typer.Option(help="A decimal fraction of 0 to 1.")],
     strike_value: Annotated[
-        str | None, typer.Option(help="A decimal number; every rung needs one.")
+        str | None, typer.Option(help="A decimal number; else the one the label begins with.")
     ] = None,
     strike_unit: Annotated[str | None, typer.Option(help="Such as USD billions.")] = None,
     name: Annotated[str | None, typer.Option(help="Derived otherwise.")] = None,

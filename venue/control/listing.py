@@ -117,8 +117,12 @@ async def add_market(call: Call) -> replies.MarketReply:
     """POST markets: a rung, or with the label YES the binary market, of an event."""
     body = as_body(bodies.MarketBody, call.fields)
     event = call.event(body.event_ticker)
-    if (body.label == derived.BINARY_LABEL) is not (body.strike_value is None):
-        raise BadRequest("strike_value: every rung has one; the binary market, labelled YES, none")
+    strike_value = body.strike_value or derived.strike_of(body.label)
+    if (body.label == derived.BINARY_LABEL) is not (strike_value is None):
+        raise BadRequest(
+            "strike_value: every rung has one, given or the number that its label begins with; "
+            "the binary market, labelled YES, none"
+        )
     ticker = derived.market_ticker(event.event_ticker, body.label)
     given_id = body.market_id
     name, outcome = _market_name(call, event, body.label)
@@ -134,7 +138,7 @@ async def add_market(call: Call) -> replies.MarketReply:
         outcome_label=body.outcome_label or outcome,
         maker_fee_rate=rate_of("maker_fee_rate", body.maker_fee_rate),
         taker_fee_rate=rate_of("taker_fee_rate", body.taker_fee_rate),
-        strike_value=body.strike_value,
+        strike_value=strike_value,
         strike_unit=body.strike_unit,
         description=body.description,
     )
