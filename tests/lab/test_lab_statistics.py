@@ -197,3 +197,9 @@ def test_the_ratio_of_what_never_varies_is_zero() -> None:
 
 def test_signs_count_seeds_and_leave_ties_out() -> None:
     assert stats.signs(np.array([1.0, 2.0, 3.0]), np.array([0.0, 2.0, 4.0])) == (1, 1)
+
+
+def test_one_value_in_every_case_has_no_deviation_however_its_mean_is_rounded() -> None:
+    values = np.full(7, 0.1)
+    assert values.std(ddof=1) > 0
+    assert (stats.ratio(values), float(stats.sds(values))) == (0.0, 0.0)

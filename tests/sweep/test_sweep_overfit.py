@@ -51,6 +51,13 @@ def test_nothing_is_said_where_nothing_varies_or_of_two_cases(best):
     assert deflated(np.array(best), np.array([1.0, 2.0]), 2) is None
 
 
+def test_gains_that_differ_by_rounding_alone_do_not_vary():
+    base = np.array([1.37, 2.51, 4.03, 0.11, 7.77])
+    gains = base + 0.1 - base
+    assert gains.std() > 0
+    assert deflated(gains, np.array([ratio(gains), 0.5]), 2) is None
+
+
 def test_the_best_of_noise_is_in_the_worse_half_elsewhere_about_as_often_as_not():
     found = [overfitting(noise(20, 10, seed), by_mean).probability for seed in range(12)]
     assert 0.35 < np.mean(found) < 0.75

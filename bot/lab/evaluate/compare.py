@@ -342,10 +342,6 @@ def _claim(champion: _Cell, rival: _Cell, places: stats.Ints) -> tuple[Claim, Fl
     return claim, drawn
 
 
-def _sd(values: Floats) -> float:
-    return float(values.std(ddof=1)) if len(values) > 1 else 0.0
-
-
 def _line(cell: _Cell) -> Line:
     entry = cell.entry
     values: Sequence[float | None] = entry.values or (None,)
@@ -369,9 +365,9 @@ def _point(cell: _Cell, place: int, value: float | None, *, chosen: bool) -> Poi
         seeds=len(lives),
         mean=float(nets.mean()),
         sd=float(cell.sample.sds()[place]),
-        seen_sd=_sd(nets),
+        seen_sd=float(stats.sds(nets)),
         edge=float(edges.mean()),
-        edge_error=_sd(edges) / math.sqrt(len(edges)),
+        edge_error=float(stats.sds(edges)) / math.sqrt(len(edges)),
         ratio=float(cell.sample.ratios()[place]),
         q05=float(np.quantile(nets, 0.05)),
         q01=float(np.quantile(nets, 0.01)),

@@ -33,6 +33,9 @@ CASES_MIN: Final = 5
 
 _SEED: Final = 20_270_101
 
+_ROUNDING: Final = 1e-9
+"""Of the largest value: what varies by less is one number that was rounded in several ways."""
+
 
 class Interval(msgspec.Struct, frozen=True):
     """An estimate with its 95 % interval, and how unlikely it is under no difference at all.
@@ -91,8 +94,7 @@ class Sample(NamedTuple):
         variance = self.nets.var(axis=-1, ddof=1) - luck + known
         # With few seeds what the two shared may seem more than any two things can share.
         least = (self.edges.std(axis=-1, ddof=1) - np.sqrt(known)) ** 2
-        found: Floats = np.sqrt(np.maximum(variance, least))
-        return found
+        return _beyond_rounding(np.sqrt(np.maximum(variance, least)), self.nets)
 
     def ratios(self) -> Floats:
         """Mean by standard deviation, by setting; 0 where nothing varies."""
@@ -102,6 +104,19 @@ class Sample(NamedTuple):
     def drawn(self, places: Ints) -> "Sample":
         """Each setting resampled: a row of it for every row of places."""
         return Sample(*(rows[:, places] for rows in self))
+
+
+def sds(rows: Floats) -> Floats:
+    """The standard deviation of each row; 0 with fewer than two values, and of one value alone."""
+    if rows.shape[-1] < 2:
+        return np.zeros(rows.shape[:-1])
+    return _beyond_rounding(rows.std(axis=-1, ddof=1), rows)
+
+
+def _beyond_rounding(deviations: Floats, rows: Floats) -> Floats:
+    """Deviations of rows, 0 where they are no more than the rounding of their values."""
+    least = _ROUNDING * np.abs(rows).max(axis=-1)
+    return np.where(deviations > least, deviations, 0.0)
 
 
 def resamples(count: int, times: int = RESAMPLES, seed: int = _SEED) -> Ints:

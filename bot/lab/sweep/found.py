@@ -162,7 +162,7 @@ def _row(aim: Aim, trial: Trial, values: Floats, base: Floats, places: Ints) -> 
         settings=trial.settings,
         score=score,
         mean=float(values.mean()),
-        sd=float(values.std(ddof=1)) if len(values) > 1 else 0.0,
+        sd=float(stats.sds(values)),
         least=float(values.min()),
         gain=gain,
         p=gain.p,

@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from bot.lab.evaluate.statistics import Floats, Ints, ratio
+from bot.lab.evaluate.statistics import Floats, Ints, ratio, sds
 
 BLOCKS_MAX: Final = 12
 BLOCKS_MIN: Final = 6
@@ -81,10 +81,9 @@ def deflated(best: Floats, ratios: Floats, trials: int) -> Deflated | None:
     """The deflated ratio of a row of results. ratios: of every trial that has one. trials: how many
     were made in all. None where nothing varies, or of fewer than three cases."""
     count = len(best)
-    spread = float(best.std()) if count > 2 else 0.0
-    if spread == 0.0:
+    if count < 3 or not sds(best):
         return None
-    standard = (best - best.mean()) / spread
+    standard = (best - best.mean()) / best.std()
     skewness, kurtosis = float((standard**3).mean()), float((standard**4).mean())
     shown = ratio(best)
     chance = best_by_chance(float(ratios.std(ddof=1)) if len(ratios) > 1 else 0.0, trials)
