@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.commands.common import EXIT_CONFIGURATION, EXIT_VENUE, ConfigPath, fail, faults_told, read
+from bot.commands.common import (
+    EXIT_CONFIGURATION,
+    EXIT_VENUE,
+    ConfigPath,
+    fail,
+    faults_told,
+    places_for,
+    read,
+)
 
 if TYPE_CHECKING:
     from bot.records.day import Day
@@ -50,6 +58,7 @@ def statement(
     to come is refused with 2.
     """
     date = _date(day)
+    places_for(csv_file, html)
     with faults_told():
         found, others = _gathered(config, date, account, state_dir)
     from bot.records.page import page

@@ -198,6 +198,14 @@ def test_what_cannot_be_stated_is_told(tmp_path, lived, arguments, code, said):
     assert said in done.output
 
 
+def test_where_one_of_two_files_has_no_place_neither_is_written(tmp_path, lived):
+    table = tmp_path / "d.csv"
+    done = stated(tmp_path, "--csv", str(table), "--html", "/nowhere/d.html")
+    assert done.exit_code == 2
+    assert "/nowhere/d.html" in done.output
+    assert not table.exists()
+
+
 def test_where_no_records_are_kept_none_are_made(tmp_path):
     assert stated(tmp_path).exit_code == 3
     assert not (tmp_path / "records.sqlite3").exists()
