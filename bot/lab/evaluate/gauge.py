@@ -130,7 +130,7 @@ class Gauge:
 
     @property
     def drawdown_cents(self) -> float:
-        """The deepest fall of the marked profit below its highest so far."""
+        """The deepest fall of the marked profit below its highest so far, outcome left out."""
         highest, deepest = 0, 0
         for mark in self._marks_mc:
             highest = max(highest, mark)
