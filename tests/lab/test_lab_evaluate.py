@@ -182,6 +182,11 @@ def test_baselines_are_shown_unless_they_are_not_wanted() -> None:
     assert len(entries_named("glft", baselines=False)) == 1
 
 
+def test_a_budget_of_nothing_is_no_entry() -> None:
+    with pytest.raises(StrategyFault, match="no strategy 'glft@0'"):
+        entries_named("glft@0", baselines=False)
+
+
 def test_an_entry_may_be_named_at_one_value_of_its_risk_parameter() -> None:
     (plain, under) = entries_named("lot_30:0.6,lot_30:0.6@30", baselines=False)
     assert (plain.name, plain.values, plain.budget_cents) == ("lot_30_0.6", (0.6,), None)

@@ -143,7 +143,8 @@ ABLATIONS: Final = (
 
 
 _NAMED: Final = re.compile(
-    r"(?P<name>[a-z_0-9]+)(:(?P<value>[0-9.]{1,9}))?(@(?P<dollars>[0-9]{1,9}))?", re.ASCII
+    r"(?P<name>[a-z_0-9]+)(:(?P<value>[0-9.]{1,9}))?(@(?P<dollars>[1-9][0-9]{0,8}))?",
+    re.ASCII,
 )
 
 
