@@ -111,7 +111,7 @@ def backtest(
             faults=faults,
         )
         with faults_told():
-            wanted = read_as(readings)
+            wanted = option_of("--readings", readings, read_as)
             most = (events, records)
             files = (html, save)
             places_for(*files)

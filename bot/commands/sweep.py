@@ -93,7 +93,8 @@ def sweep(
     search_seed: Annotated[int, typer.Option(min=0, help="Of what is drawn by the search.")] = 1,
     objective: _Objective = "net",
     risk: Annotated[
-        float, typer.Option("--lambda", min=0, help="Times the sd is taken off the mean.")
+        float,
+        typer.Option("--lambda", min=0, max=1_000, help="Times the sd is taken off the mean."),
     ] = 0.0,
     splits: _Splits = None,
     reading: _Reading = "averse",
@@ -210,7 +211,7 @@ def _cases(
         cell = sized(cells[0], steps)
         return cell, seeded(cell, seeds_named(seeds))
     reading, latency, maker_fee, taker_fee, index = tape
-    (read, *others) = read_as(reading)
+    (read, *others) = option_of("--reading", reading, read_as)
     if others:
         raise ValueError(f"--reading {reading}: one of them")
     terms = Terms(

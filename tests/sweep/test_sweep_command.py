@@ -161,3 +161,18 @@ def test_a_configuration_that_fails_as_it_stands_ends_with_2(tmp_path):
     result = swept(*WORLD, *arguments)
     assert result.exit_code == 2
     assert "the configuration as it stands: 1: ValueError" in result.stderr
+
+
+@pytest.mark.parametrize("risk", ["inf", "nan", "1e308"])
+def test_a_weight_of_the_deviation_without_bounds_is_refused(risk):
+    over = keys("strategy.params.levels=1,2")
+    result = swept(*SCORED, *over, "--seeds", "1-2", "--lambda", risk)
+    assert result.exit_code == 2
+    assert "--lambda" in result.output
+
+
+def test_a_reading_that_there_is_not_is_told_with_its_option(tmp_path):
+    over = keys("strategy.params.levels=1,2")
+    result = swept("--config", CONFIG, "--data", tmp_path, *over, "--reading", "avers")
+    assert result.exit_code == 2
+    assert "--reading avers: want some of averse, likely, kind" in result.output

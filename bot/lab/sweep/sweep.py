@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from bot.lab.evaluate.results import Lines
-from bot.lab.evaluate.statistics import Floats
+from bot.lab.evaluate.statistics import Floats, sds
 from bot.lab.sweep.cases import Case
 from bot.lab.sweep.configured import Configured, TrialFault
 from bot.lab.sweep.lives import Job, Outcome, code_of
@@ -45,7 +45,7 @@ class Aim(msgspec.Struct, frozen=True):
         means: Floats = rows.mean(axis=-1)
         if not self.risk or rows.shape[-1] < 2:
             return means
-        scored: Floats = means - self.risk * rows.std(axis=-1, ddof=1)
+        scored: Floats = means - self.risk * sds(rows)
         return scored
 
     @property
