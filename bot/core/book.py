@@ -122,7 +122,8 @@ class Book:
         """A book or a print with the stamp that it can have. Where what is held bears one that
         cannot be, anything is newer."""
         if isinstance(seen, BookSeen):
-            meant_ns = venue_time.in_turn(seen.ts_ns, self._ts_ns, now_ns)
+            is_new = (seen.bids, seen.asks) != (self._bids, self._asks)
+            meant_ns = venue_time.in_turn(seen.ts_ns, self._ts_ns, now_ns, is_new=is_new)
             if self._ts_ns is not None and venue_time.is_beyond(self._ts_ns, now_ns):
                 self._ts_ns = meant_ns
         else:

@@ -32,7 +32,8 @@ class ImpliedValues:
         if held is not None and self._venue_time.is_beyond(held.ts_ns, now_ns):
             held = None
         held_ns = None if held is None else held.ts_ns
-        stamp_ns = self._venue_time.in_turn(seen.ts_ns, held_ns, now_ns)
+        is_new = held is None or msgspec.structs.replace(seen, ts_ns=held.ts_ns) != held
+        stamp_ns = self._venue_time.in_turn(seen.ts_ns, held_ns, now_ns, is_new=is_new)
         if held_ns is not None and stamp_ns < held_ns:
             return False
         if stamp_ns != seen.ts_ns:

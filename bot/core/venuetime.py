@@ -123,10 +123,11 @@ class VenueTime:
             return stamp_ns
         return now_ns + ahead_ns
 
-    def in_turn(self, stamp_ns: int, held_ns: int | None, now_ns: int) -> int:
+    def in_turn(self, stamp_ns: int, held_ns: int | None, now_ns: int, *, is_new: bool) -> int:
         """The stamp of what takes the place of something else; where it is beyond, just after that
         of what is held, or 0 where nothing with a stamp that can be is: whatever is new is no
-        older, and what was held, shown twice, is."""
+        older, and what was held, shown twice, is. is_new: whether it is not just what is held; else
+        it bears that one's stamp, so that this may be shown again."""
         if not self.is_beyond(stamp_ns, now_ns):
             return stamp_ns
-        return 0 if held_ns is None or self.is_beyond(held_ns, now_ns) else held_ns + 1
+        return 0 if held_ns is None or self.is_beyond(held_ns, now_ns) else held_ns + is_new

@@ -244,6 +244,26 @@ def test_nothing_is_sent_on_a_book_of_which_nobody_knows_when_it_was():
     assert not world.rung(0).is_suspect
 
 
+def test_a_quiet_book_that_was_stamped_wrong_once_is_confirmed_when_it_is_shown_as_it_was():
+    world = timed()
+    held_ns = world.rung(0).book.ts_ns
+    for stamp_ns in (world.now_ns + HOUR_NS, held_ns):
+        world.now_ns += NS_PER_SECOND // 10
+        world.show(0, stamp_ns)
+    assert world.rung(0).confirmed_ns == world.now_ns
+    assert not world.rung(0).is_suspect
+
+
+def test_a_book_that_was_held_does_not_come_back_after_a_newer_one_that_was_stamped_wrong():
+    world = timed()
+    held_ns = world.rung(0).book.ts_ns
+    moves(world, 0, HOUR_NS)
+    newer = world.rung(0).book.bids
+    world.mids[0] = 50 if world.mids[0] == 60 else 60
+    world.show(0, held_ns)
+    assert world.rung(0).book.bids == newer
+
+
 def test_a_print_stamped_far_ahead_leaves_the_rung_quoted_and_the_channel_in_time():
     world = timed()
     world.give(prints(world, world.now_ns + HOUR_NS, "wrong"))
@@ -294,6 +314,14 @@ def test_an_implied_value_stamped_far_ahead_bars_no_later_one():
     view = quoting._implied.view(PROJECT, world.now_ns)
     assert view is not None
     assert view.value_dollars == 3e11
+
+
+def test_an_implied_value_that_was_stamped_wrong_once_is_shown_again_as_it_was():
+    world = timed()
+    implied = world.trader.quoting._implied
+    right = m.ImpliedValueSeen(PROJECT, world.now_ns, 1e11, 0.9)
+    wrong = msgspec.structs.replace(right, ts_ns=world.now_ns + HOUR_NS)
+    assert [implied.saw(seen, world.now_ns) for seen in (right, wrong, right)] == [True] * 3
 
 
 def test_an_older_implied_value_changes_nothing():
