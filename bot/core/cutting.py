@@ -135,7 +135,8 @@ class _Sheet:
 class Cutter:
     """Cuts the quotes of one event; keeps what it found for those that do not change.
 
-    resting_cents: what all that stood after the last cut would lose, both sides added up.
+    resting_cents: what all that stood after the last cut would lose, both sides added up;
+    worst_cents: the worst case with it, below zero a loss.
     """
 
     def __init__(self, limits: RiskSettings) -> None:
@@ -149,7 +150,7 @@ class Cutter:
         self._known: dict[tuple[MarketId, tuple[Quote, ...]], _Sheet] = {}
         self._kept: dict[MarketId, tuple[Quote, ...]] = {}
         self._is_shared = False
-        self.resting_cents = Cents(0)
+        self.resting_cents = self.worst_cents = Cents(0)
         self._reasons: dict[tuple[int, int], CutReason] = {}
 
     def cut(
@@ -178,6 +179,7 @@ class Cutter:
             self._kept = {key: sheet.kept for key, sheet in self._sheets.items()}
         else:
             self.resting_cents = self._full.resting_cents
+            self.worst_cents = self._full.worst_cents
             self._kept = {key: sheet.full for key, sheet in self._sheets.items()}
         return self._kept
 
@@ -272,7 +274,7 @@ class Cutter:
                     self._reasons[row + (not is_bid), index] = reason
             level.stand(sums_fit=sums_fit)
             sizes += level.sizes
-        self.resting_cents = work.resting_cents
+        self.resting_cents, self.worst_cents = work.resting_cents, work.worst_cents
         columns = list(zip(*sizes, strict=True))
         for sheet in self._sheets.values():
             sheet.stands(columns[sheet.index][: len(sheet.caps)] if columns else ())

@@ -337,11 +337,12 @@ class Quoting:
         self.worst_case_cents = self._series_loss_cents()
         self.worst_case_max_cents = max(self.worst_case_max_cents, self.worst_case_cents)
 
-    def loss_limit_cents(self, ladder: Ladder) -> Cents:
+    def loss_limit_cents(self, ladder: Ladder, *, wanted: bool = False) -> Cents:
         """What this event may lose: its own limit, and what series and account have left beside
-        others."""
+        others. wanted: those of ours count as they are wanted, too, where that is worse."""
+        worst_cents = self._worst_wanted if wanted else self.worst_cents
         others = series_loss_cents(
-            [self.worst_cents(other) for other in self.ladders if other is not ladder]
+            [worst_cents(other) for other in self.ladders if other is not ladder]
         )
         return event_limit_cents(self._limits, others, self.account.others_loss_cents(self._member))
 
@@ -428,7 +429,7 @@ class Quoting:
         ladder.may_quote = may_quote
         ladder.decided_ns = now_ns
         self._out.decisions += 1
-        loss_cents = ladder.loss_limit_cents = self.loss_limit_cents(ladder)
+        loss_cents = ladder.loss_limit_cents = self.loss_limit_cents(ladder, wanted=True)
         view = ladder.view(
             self._implied.view(ladder.event.project_id, now_ns),
             self._desk,
@@ -437,7 +438,7 @@ class Quoting:
         )
         self.scoring.viewed(view, now_ns)
         ladder.learn(view, now_ns)
-        is_news = self._is_news(ladder, now_ns)
+        is_news = ladder.is_news(self._out, now_ns)
         if not (may_quote and ladder.is_open and ladder.is_understood) or (
             is_news or now_ns < ladder.pulled_until_ns
         ):
@@ -464,21 +465,12 @@ class Quoting:
             for fate in dropped:
                 self._out.took(fate)
 
-    def _is_news(self, ladder: Ladder, now_ns: int) -> bool:
-        """Whether news keeps the event's quotes away now; counted and told once when it begins."""
-        news = ladder.news
-        was_pulled = news.was_pulled
-        pulled = news.is_pulled(now_ns)
-        if pulled and not was_pulled:
-            self._out.news_pulls += 1
-            self._out.note("warning", "news", event=ladder.event.event_ticker, why=news.why)
-        return pulled
-
     def _cut(self, ladder: Ladder, quotes: Resting, loss_cents: Cents) -> Resting:
         """What of the wanted quotes the limits admit beside the other events; loss_cents: its own.
 
         Of what rests, the others are counted as they are wanted, not as they stand at the moment:
         else two events that share that limit would follow each other's every cancel, for ever.
+        Of what they may lose it is both: what both want of the same room, both would give back.
         """
         cutter = self._cutters.get(ladder.event.event_ticker)
         if cutter is None:
@@ -494,7 +486,15 @@ class Quoting:
 
     def _resting_wanted(self, ladder: Ladder) -> Cents:
         """What the wanted quotes of an event would lose, both sides; without any, what is live."""
-        cutter = self._cutters.get(ladder.event.event_ticker)
-        if cutter is None or not any(rung.wanted for rung in ladder.rungs):
-            return self.exposure(ladder).resting_cents
-        return cutter.resting_cents
+        wanted = self._wanted(ladder)
+        return (self.exposure(ladder) if wanted is None else wanted).resting_cents
+
+    def _worst_wanted(self, ladder: Ladder) -> Cents:
+        """The worst case of an event now, or once all that is wanted rests, if that is worse."""
+        worst, wanted = self.worst_cents(ladder), self._wanted(ladder)
+        return worst if wanted is None else min(worst, wanted.worst_cents)
+
+    def _wanted(self, ladder: Ladder) -> Cutter | None:
+        """What cut the wanted quotes of an event; None where nothing is wanted."""
+        some = any(rung.wanted for rung in ladder.rungs)
+        return self._cutters.get(ladder.event.event_ticker) if some else None

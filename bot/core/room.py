@@ -19,6 +19,7 @@ from bot.core.learning import Learner
 from bot.core.ledgers import Ledgers
 from bot.core.listed import unlisted
 from bot.core.newsguard import NewsGuard
+from bot.core.outbox import Outbox
 from bot.core.rung import PARK_MIN_NS, Rung
 from bot.core.settings import TraderSettings
 from bot.core.strategy import (
@@ -249,6 +250,14 @@ class Ladder:
         self.learner.printed(None if fair is None else fair.value_cents, seen.price, taker)
         book = (rung.book.bids, rung.book.asks)
         self.news.printed(rung.market.ticker, seen.price, seen.size, taker, book, now_ns)
+
+    def is_news(self, out: Outbox, now_ns: int) -> bool:
+        """Whether news keeps its quotes away now; counted and told once when it begins."""
+        was_pulled, pulled = self.news.was_pulled, self.news.is_pulled(now_ns)
+        if pulled and not was_pulled:
+            out.news_pulls += 1
+            out.note("warning", "news", event=self.event.event_ticker, why=self.news.why)
+        return pulled
 
     def learn(self, view: EventView, now_ns: int) -> None:
         """The event is decided now: learn from what has become of fills, and look for news."""

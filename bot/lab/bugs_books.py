@@ -218,7 +218,7 @@ def _rung_alone(self: Quoting, rung: Rung, wish: WantCreate, now_ns: int) -> Qty
     return Qty(max(0, min(room_qty, held)))
 
 
-def _one_event(self: Quoting, ladder: Ladder) -> Cents:
+def _one_event(self: Quoting, ladder: Ladder, *, wanted: bool = False) -> Cents:
     return self._settings.risk.event_loss_cents
 
 

@@ -110,6 +110,21 @@ def test_a_market_that_is_the_same_again_changes_nothing():
 # --- what a limit denies --------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("pulled", "left"), [(False, 390), (True, 1_000)])
+def test_an_event_is_decided_within_what_others_leave_of_the_series_as_they_are_wanted(
+    pulled, left
+):
+    series, _ = quoting()
+    series.take_series([event(1), event(2)], T0, T0)
+    one, other = series.ladders
+    [rung] = one.rungs
+    rung.blocked = ""
+    quote = Quote(BookSide.BID, Price(60), Qty(10))  # 61 cents a share, the fee included
+    one.want(series._cut(one, {rung.market_id: (quote,)}, Cents(1_000)), pulled=pulled)
+    assert series.loss_limit_cents(other, wanted=True) == left
+    assert series.loss_limit_cents(other) == 1_000
+
+
 def denied() -> tuple[Thin, list[int]]:
     """A rung whose wish a limit has just denied; the list counts the plans made since."""
     thin = Thin([70, 40], lambda: FixedSpread(FixedSpread.Params()))

@@ -34,6 +34,7 @@ REGRESSIONS = (
     Regression(6183, "swarm", "an order that goes another route is two writes on a still book"),
     Regression(6370, "swarm", "an order was given up to come back larger by two routes, for ever"),
     Regression(6864, "swarm", "a lost create found no token until the book was to be still"),
+    Regression(20592, "swarm", "two events took what was left and gave it back, for ever"),
     Regression(20714, "swarm", "a quiet book, stamped wrong once, was older than itself for ever"),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )
