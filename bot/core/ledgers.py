@@ -65,8 +65,9 @@ class Ledgers:
         self.available_cents: Cents | None = None
         self.reserved_cents: Cents | None = None
         self.difference_cents: Cents | None = None
-        # What it was when no payout was awaited last, and since when it had been that.
-        self._stood_cents = Cents(0)
+        # What it was when no payout was awaited last, since when it had been that, and what it had
+        # been for long before that.
+        self._stood_cents = self._stood_before_cents = Cents(0)
         self._stood_since_ns = 0
         self.history_wanted = False
         self.fresh_fills: list[model.Fill] = []
@@ -312,7 +313,8 @@ class Ledgers:
             # What differed long before anything resolved is no payout of it, unless it has passed.
             stood_cents = self._stood_cents
             if self._stood_since_ns + SETTLES_WITHIN_NS > self.settling.waits_since_ns():
-                stood_cents = Cents(0)  # it may be one: cash comes before a read shows why
+                # What came since may be one: cash comes before a read shows why.
+                stood_cents = self._stood_before_cents
             settled = self._settle((beyond_cents - stood_cents, beyond_cents), begun_ns)
             expected = self.book.expected_cash(self._opening_cents)
             difference_cents = Cents(balance.total_cents - expected)
@@ -360,6 +362,8 @@ class Ledgers:
     def _judge_cash(self, difference_cents: Cents, begun_ns: int) -> None:
         before_cents, self.difference_cents = self.difference_cents, difference_cents
         if difference_cents != self._stood_cents and not self.settling.waiting():
+            if begun_ns >= self._stood_since_ns + SETTLES_WITHIN_NS:
+                self._stood_before_cents = self._stood_cents
             self._stood_cents, self._stood_since_ns = difference_cents, begun_ns
         # A difference that is new may be a fill passed over: every fill is read once more.
         self.history_wanted = difference_cents not in (0, before_cents)

@@ -1,9 +1,10 @@
 """Claims about what the simulation found in the books and the limits: each broke once."""
 
 import msgspec
+import pytest
 
 from bot.lab.sim.odds import SECOND
-from tests.bot.made import LAG_NS, MARKET, T0
+from tests.bot.made import EVENT, LAG_NS, MARKET, T0
 from tests.bot.test_bot_ledgers import FILL, Books
 from tests.bot.test_bot_trader import quoting
 from venue.wire import model
@@ -62,3 +63,23 @@ def test_what_parks_a_side_for_another_reason_outlives_a_change_of_funds():
     trader.quoting.funds_changed()
     assert rung.side_parked(BookSide.BID, now_ns + 59 * SECOND)
     assert not rung.side_parked(BookSide.BID, now_ns + 61 * SECOND)
+
+
+@pytest.mark.parametrize("paid_cents", [0, PAID_CENTS])
+def test_cash_that_comes_early_is_told_from_what_differed_long_before_it(paid_cents):
+    books = Books().opened()
+    books.fills(T0 + LAG_NS, FILL)
+    cash_cents = 10_000 - 203 + 70  # of which seventy came from nowhere, an hour ago
+    books.balance(cash_cents, T0 + 5 * LAG_NS)
+    books.fills(T0 + 7 * LAG_NS)
+    resolved_ns = T0 + 3_600 * LAG_NS
+    books.balance(cash_cents + paid_cents, resolved_ns)
+    books.fills(resolved_ns + 2 * LAG_NS)
+    books.of.resolved(MARKET, resolved_ns + 3 * LAG_NS)
+    books.positions({}, resolved_ns + 4 * LAG_NS)
+    books.fills(resolved_ns + 6 * LAG_NS)
+    books.balance(cash_cents + paid_cents, resolved_ns + 8 * LAG_NS)
+    books.fills(resolved_ns + 10 * LAG_NS)
+    assert books.of.holdings(MARKET) == (0, 0)
+    assert books.of.event_cash_cents(EVENT, [MARKET]) == paid_cents - 203
+    assert books.of.difference_cents == 70
