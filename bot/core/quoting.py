@@ -113,7 +113,7 @@ class Quoting:
             except ValueError as fault:
                 unreadable = f"{event.event_ticker}: {fault}"
                 continue
-            if event.event_ticker not in known:
+            if known.setdefault(event.event_ticker, ladder) not in self.ladders:
                 self.ladders.append(ladder)
                 self._out.note("info", "event_found", event=event.event_ticker)
             for rung in listed:

@@ -81,6 +81,15 @@ def test_an_event_that_can_be_read_again_is_a_finding_no_more():
     assert len(series.ladders) == 2
 
 
+def test_an_event_that_a_shifting_page_shows_twice_is_one_event_as_it_was_shown_last():
+    series, _ = quoting()
+    series.take_series([event(1), event(2), event(1, rate="0.9000")], T0, T0)
+    assert [ladder.event.event_ticker[-2:] for ladder in series.ladders] == ["Q1", "Q2"]
+    [rung] = series.ladders[0].rungs
+    assert series._rungs[rung.market_id] is rung
+    assert rung.maker_rate == FeeRate.parse("0.9")
+
+
 def test_an_event_whose_end_cannot_be_read_is_left_out():
     series, _ = quoting()
     series.take_series([event(1, resolution="soon")], T0, T0)
