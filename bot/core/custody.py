@@ -117,7 +117,9 @@ class Custody:
             else:
                 self._desk.missing_from_list(own, begun_ns, now_ns)
         strangers = self._in_our_rungs(
-            order for order in by_id.values() if not self._desk.knows(order.order_id)
+            order
+            for order in by_id.values()
+            if not self._desk.knows(order.order_id) and not self._is_let_be(order.order_id)
         )
         risen = self._rise(by_id.values(), begun_ns, now_ns)
         if phase in (Phase.QUOTING, Phase.PAUSED):
@@ -140,7 +142,7 @@ class Custody:
             order.order_id: order
             for order in shown
             if self._desk.ended_before(order.order_id, from_ns)
-            and self._rises.get(order.order_id, 0) < _RISES_MAX
+            and not self._is_let_be(order.order_id)
         }
         for order_id in risen.keys() & self._risen:
             keep_newest(self._rises, order_id, self._rises.get(order_id, 0) + 1, _TOLD_MAX)
@@ -150,6 +152,11 @@ class Custody:
             self._account.hasten(Kind.RESTING, now_ns + self._trust.read_lag_ns)
         self._risen = frozenset(risen)
         return bool(risen)
+
+    def _is_let_be(self, order_id: OrderId) -> bool:
+        """Whether nothing stands behind the rows of an id: it stays one of ours, though the desk
+        forgets it in time."""
+        return self._rises.get(order_id, 0) >= _RISES_MAX
 
     def _in_our_rungs(self, strangers: Iterable[model.Order]) -> list[model.Order]:
         """Those that are of our business; orders elsewhere on the account are told once."""

@@ -8,6 +8,7 @@ import pytest
 from bot.core import messages as m
 from bot.io.intents import Intents
 from tests.bot.meddled import Held, Meddled, named, over, quoted
+from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Qty
 from venue.wire.requests import Amend
 
@@ -170,6 +171,29 @@ def test_a_row_that_no_order_stands_behind_is_cancelled_twice_and_then_let_be(ve
     venue.go(120)
     assert len(venue.writes()) == writes + 2
     assert venue.stop() == m.Finished((), ())
+
+
+def test_a_row_that_was_let_be_is_nobody_elses_when_its_end_is_forgotten(venue, monkeypatch):
+    monkeypatch.setattr("bot.core.shelf.ENDED_KEPT_NS", 20 * NS_PER_SECOND)
+    ghost = next(iter(venue.orders.values()))
+    venue.give(m.PauseRequested("asked"))
+    venue.go(5)
+    venue.give(m.ResumeRequested(""))
+
+    def haunted(request: m.Request) -> m.Answer | None:
+        if isinstance(request, m.ReadResting):
+            return m.Done(m.OrdersShown((ghost, *venue.orders.values()), ""))
+        if isinstance(request, m.ReadOrder) and request.order_id == ghost.order_id:
+            return m.Done(m.OrderShown(over(ghost)))
+        return None
+
+    venue.meddle = haunted
+    venue.go(50)
+    venue.end_one()
+    venue.go(15)
+    assert not venue.trader.desk.knows(ghost.order_id)
+    assert "foreign_orders" not in venue.trader.out.findings
+    assert len(venue.orders) == 4
 
 
 # --- more filled than was asked for ---------------------------------------------------------------
