@@ -34,7 +34,7 @@ class Heritage:
         self._refused: dict[OrderId, None] = {}
         self._seen: set[OrderId] = set()
         self._newcomers = 0
-        self._listed = False  # whether a fresh list was taken in: only then anything can be new
+        self._listed = False  # whether a late list was taken in: only then anything can be new
         self.kept: dict[OrderId, model.Order] = {}
         self.keeping = False
 
@@ -58,9 +58,10 @@ class Heritage:
         starting: nothing was quoted yet; later everything goes, but for what was left alone.
         fresh: the list began late enough to show all that earlier runs wrote; an older one may show
         an order as it was before an amend, or one that is over. may_be_lost: whether a stranger may
-        be a create of ours that is about to be identified. late: whether it began so late that
-        earlier runs made nothing that it is the first to show: then somebody else is at work here,
-        and to go on cancelling would be a war.
+        be a create of ours that is about to be identified. late: whether it began so late that it
+        shows all that earlier runs made, requests on their way included: what a later one is the
+        first to show is of somebody else who is at work here, and to go on cancelling would be a
+        war.
         """
         if fresh or not starting:
             self.kept = {}
@@ -81,7 +82,7 @@ class Heritage:
                     self._refused[order.order_id] = None
             else:
                 gone.append(order)
-        self._listed |= fresh
+        self._listed |= late
         return gone
 
     @property

@@ -230,6 +230,16 @@ def test_what_a_first_list_that_came_late_shows_is_of_an_earlier_run_and_no_newc
     assert not heritage.refuses
 
 
+@pytest.mark.parametrize("late", [False, True])
+def test_what_lands_after_the_first_list_of_a_start_is_a_newcomer_only_if_that_list_was_late(late):
+    heritage = Heritage(Strangers.CANCEL)
+    heritage.begin(())
+    found = [made.shown(made.own(), order_id=str(number)) for number in range(5)]
+    heritage.to_cancel([], lambda _: False, starting=True, fresh=True, late=late)
+    heritage.to_cancel(found, lambda _: False, starting=True, fresh=True, late=True)
+    assert heritage.refuses is late
+
+
 @pytest.mark.parametrize("strangers", [Strangers.CANCEL, Strangers.ADOPT])
 def test_a_start_beside_somebody_who_goes_on_placing_orders_ends_and_leaves_them(strangers):
     world = World(PAST, strangers=strangers)
