@@ -103,7 +103,8 @@ class Custody:
         self, shown: Iterable[model.Order], begun_ns: int, now_ns: int, phase: Phase
     ) -> None:
         """Merge a whole list of resting orders. While quoting, strangers are foreign orders; at the
-        start the policy decides about them; in every other phase they are cancelled."""
+        start the policy decides about them; in every other phase they are cancelled, but that
+        a run which ends before it quoted leaves alone what the policy does."""
         by_id = {order.order_id: order for order in shown}
         fills_ns = self._account.begun_ns.get(Kind.FILLS, -1)
         for market_id in self._desk.explain_lost(by_id.values(), begun_ns, fills_ns):
@@ -131,7 +132,7 @@ class Custody:
             if not strangers:
                 self._swept_strangers = frozenset()
                 self._out.clear("foreign_orders")
-            self._take_in(strangers, begun_ns, now_ns, starting=phase is Phase.STARTING)
+            self._take_in(strangers, begun_ns, now_ns, phase)
 
     def _rise(self, shown: Iterable[model.Order], begun_ns: int, now_ns: int) -> bool:
         """Orders of ours that are over and rest all the same, in two lists running: a venue that
@@ -174,7 +175,7 @@ class Custody:
         return ours
 
     def _take_in(
-        self, strangers: list[model.Order], begun_ns: int, now_ns: int, *, starting: bool
+        self, strangers: list[model.Order], begun_ns: int, now_ns: int, phase: Phase
     ) -> None:
         """Before the first quote and after the last, what rests in our rungs is ours to cancel, but
         for what the policy keeps or leaves alone.
@@ -186,7 +187,8 @@ class Custody:
         gone = self._heritage.to_cancel(
             strangers,
             self._may_be_lost,
-            starting=starting,
+            starting=phase is Phase.STARTING,
+            stopping=phase is Phase.STOPPING and not self._ledgers.is_open,
             fresh=begun_ns >= self._fresh_from_ns(),
             late=0 < self._earlier_ns < begun_ns - _LANDED_NS - self._trust.read_lag_ns,
         )

@@ -52,10 +52,12 @@ class Heritage:
         starting: bool,
         fresh: bool,
         late: bool,
+        stopping: bool = False,
     ) -> list[model.Order]:
         """Those of a whole list that are to be cancelled now; what the policy spares is noted here.
 
         starting: nothing was quoted yet; later everything goes, but for what was left alone.
+        stopping: a run ends that never quoted; what is to be left alone is left alone by it, too.
         fresh: the list began late enough to show all that earlier runs wrote; an older one may show
         an order as it was before an amend, or one that is over. may_be_lost: whether a stranger may
         be a create of ours that is about to be identified. late: whether it began so late that it
@@ -77,7 +79,9 @@ class Heritage:
                 self.keeping = True
                 if fresh:
                     self.kept[order.order_id] = order
-            elif known is None and (self.refuses or (starting and self._leaves_alone)):
+            elif known is None and (
+                self.refuses or ((starting or stopping) and self._leaves_alone)
+            ):
                 if fresh and not may_be_lost(order) and len(self._refused) < NAMED_MAX:
                     self._refused[order.order_id] = None
             else:

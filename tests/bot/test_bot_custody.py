@@ -230,6 +230,13 @@ def test_what_a_first_list_that_came_late_shows_is_of_an_earlier_run_and_no_newc
     assert not heritage.refuses
 
 
+def test_a_start_that_refuses_and_is_stopped_at_once_leaves_strangers_alone_and_names_them():
+    world = World(after(BLANK, theirs(1), theirs(2)), strangers=Strangers.REFUSE)
+    resting = world.truth.resting()
+    assert sorted(stopped(world).truth.resting()) == sorted(resting)
+    assert sorted(world.finished.left) == sorted(resting)
+
+
 @pytest.mark.parametrize("late", [False, True])
 def test_what_lands_after_the_first_list_of_a_start_is_a_newcomer_only_if_that_list_was_late(late):
     heritage = Heritage(Strangers.CANCEL)
