@@ -210,15 +210,16 @@ class Reconfiguration:
         """The watch over a change that is about to be made; None if it could not be undone."""
         if self._fallback(wanted) == wanted:
             return None
+        news_changed = wanted.settings.news != before.configured.settings.news
         if self.trial is not None:
-            self.trial.begin_anew()
+            self.trial.begin_anew(news_changed=news_changed)
             return self.trial
         return Trial(
             self._quoting.ladders,
             self._desk,
             self._guard.breakers.tripped,
             now_ns,
-            news_changed=wanted.settings.news != before.configured.settings.news,
+            news_changed=news_changed,
         )
 
     def _fallback(self, from_: Configuration) -> Configuration:

@@ -74,9 +74,10 @@ class Trial:
                 return f"{ticker}: {fault}"
         return self._collapse(now_ns)
 
-    def begin_anew(self) -> None:
+    def begin_anew(self, *, news_changed: bool) -> None:
         """Another change came within the minute: it is judged against the same state of before."""
         self.left_ns = TRIAL_NS
+        self._news_changed |= news_changed
 
     def _collapse(self, now_ns: int) -> str:
         """Why the share of two-sided rungs counts as collapsed; empty while it does not."""

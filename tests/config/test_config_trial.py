@@ -10,6 +10,7 @@ from bot.core.risk import limits_in_force
 from bot.core.settings import BreakerSettings, NewsSettings
 from tests.config.changing import Changing, around
 from venue.wire.instant import NS_PER_MS
+from venue.wire.money import Price, Qty
 
 RAISING = m.StrategyChoice("raising", "")
 SILENT = m.StrategyChoice("silent", "")
@@ -107,6 +108,24 @@ def test_a_change_within_the_minute_is_judged_against_what_was_proven(venue):
     venue.run(30)
     venue.change(RAISING)
     venue.run(1)
+    assert digest(venue) == "first"
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_news_that_a_change_finds_everywhere_brings_the_old_back_whatever_came_before_it(
+    venue, earlier
+):
+    if earlier:
+        venue.change(around(3))
+        venue.run(20)
+    venue.change(news=NewsSettings(print_qty=1, print_touch_pct=1))
+
+    def prints() -> None:
+        name = f"trade {venue.now_ns}"
+        market_id = venue.ladder.rungs[0].market_id
+        venue.give(m.TradeSeen(market_id, venue.now_ns, name, Price(40), Qty(3), True))
+
+    venue.run(15, prints, each_ns=1_000 * NS_PER_MS)
     assert digest(venue) == "first"
 
 
