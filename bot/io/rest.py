@@ -315,8 +315,10 @@ def _call_of(request: m.Request) -> _Call:
                 routes.LIST_ORDERS, request.cursor, limits.PAGE_LIMIT_MAX, status="resting"
             )
         case m.ReadFills():
-            # Read every second from the newest on: a long page would be mostly known rows.
-            return _page(routes.FILLS, request.cursor, limits.PAGE_LIMIT_DEFAULT)
+            # Read every second from the newest on: a long page would be mostly known rows. Where it
+            # goes on it is history, of which as much as can be is to fit into a walk (row 37).
+            most = limits.PAGE_LIMIT_MAX if request.cursor else limits.PAGE_LIMIT_DEFAULT
+            return _page(routes.FILLS, request.cursor, most)
         case m.ReadPositions():
             return _page(routes.POSITIONS, request.cursor, limits.PAGE_LIMIT_MAX)
         case m.ReadBalance():

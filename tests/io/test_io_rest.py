@@ -188,7 +188,7 @@ LINES = {
     "CancelResting": b"DELETE /v1/orders/12345678901234567890 HTTP/1.1",
     "ReadOrder": b"GET /v1/orders/12345678901234567890 HTTP/1.1",
     "ReadResting": b"GET /v1/orders?status=resting&limit=1000 HTTP/1.1",
-    "ReadFills": b"GET /v1/portfolio/fills?limit=100&cursor=c HTTP/1.1",
+    "ReadFills": b"GET /v1/portfolio/fills?limit=1000&cursor=c HTTP/1.1",
     "ReadPositions": b"GET /v1/portfolio/positions?limit=1000 HTTP/1.1",
     "ReadBalance": b"GET /v1/portfolio/balance HTTP/1.1",
     "ReadSeries": b"GET /v1/events/X-VAL?limit=1000 HTTP/1.1",
@@ -204,6 +204,12 @@ async def test_a_request_goes_to_its_own_route_with_the_key_in_its_header_alone(
     assert raw.split(b"\r\n")[0] == LINES[type(request_).__name__]
     assert raw.count(KEY.encode()) == 1
     assert f"\r\nx-api-key: {KEY}\r\n".encode() in raw.replace(b"X-API-KEY", b"x-api-key")
+
+
+async def test_only_the_first_page_of_the_fills_is_short():
+    async with hostile(says(404, b"")) as site:
+        await ask(site.base_url, m.ReadFills(""))
+    assert site.requests[0].startswith(b"GET /v1/portfolio/fills?limit=100 HTTP/1.1")
 
 
 async def test_a_create_is_sent_byte_for_byte():
