@@ -113,7 +113,8 @@ class Quoting:
             except ValueError as fault:
                 unreadable = f"{event.event_ticker}: {fault}"
                 continue
-            if known.setdefault(event.event_ticker, ladder) not in self.ladders:
+            if event.event_ticker not in known:
+                known[event.event_ticker] = ladder
                 self.ladders.append(ladder)
                 self._out.note("info", "event_found", event=event.event_ticker)
             for rung in listed:
@@ -340,10 +341,8 @@ class Quoting:
     def loss_limit_cents(self, ladder: Ladder, *, wanted: bool = False) -> Cents:
         """What this event may lose: its own limit, and what series and account have left beside
         others. wanted: those of ours count as they are wanted, too, where that is worse."""
-        worst_cents = self._worst_wanted if wanted else self.worst_cents
-        others = series_loss_cents(
-            [worst_cents(other) for other in self.ladders if other is not ladder]
-        )
+        worst = self._worst_wanted if wanted else self.worst_cents
+        others = series_loss_cents([worst(each) for each in self.ladders if each is not ladder])
         return event_limit_cents(self._limits, others, self.account.others_loss_cents(self._member))
 
     def bounds(self, ladder: Ladder) -> Bounds:
