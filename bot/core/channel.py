@@ -19,6 +19,7 @@ from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import MarketId, ProjectId
 
+_LATE: Final = "channel late"
 _RESUBSCRIBE_NS: Final = NS_PER_SECOND
 _REFUSED_SUBSCRIBE_NS: Final = 5 * NS_PER_SECOND
 _BOOK_READS_PER_BEAT: Final = 2
@@ -28,11 +29,15 @@ _SILENT_NS: Final = 10 * NS_PER_SECOND
 """A target that has shown no book by then is told: its UUID may be a wrong one (row 40)."""
 
 _LAG_WINDOW_NS: Final = 60 * NS_PER_SECOND
+_LAG_MAX_NS: Final = 10 * NS_PER_SECOND
+"""What always comes as late is in time, but not with more than this beside the venue's clock."""
+
 _LATE_WINDOW_NS: Final = NS_PER_SECOND
 
 
 class Lag:
-    """How late prints come, against the earliest they have come of late (row 44).
+    """How late prints come, against the earliest they have come of late, or against the venue's
+    clock where even those came far too late (row 44).
 
     Only prints tell: they are sent once, when they happen, while a book of a quiet market is as
     old as its last change. The clocks of the two ends need not agree, nor run alike. One print
@@ -50,16 +55,18 @@ class Lag:
 
     def seen(self, ts_ns: int, now_ns: int, ahead_ns: int | None = None) -> None:
         """A print of the venue's `ts_ns` arrived now. ahead_ns: how far the venue's clock leads, by
-        what else was stamped there: the first print may be late by that; None where nobody knows.
+        what else was stamped there: the first print may be late by that, and all of them may by far
+        more than any other thing; None where nobody knows.
         """
         took = now_ns - ts_ns
+        likely = took if ahead_ns is None else min(took, _LAG_MAX_NS - ahead_ns)
         if self._earliest is None:
             self._since_ns = now_ns
             self._earliest = took if ahead_ns is None else min(took, -ahead_ns)
         elif now_ns >= self._since_ns + _LAG_WINDOW_NS:
-            self._earliest_before, self._earliest = self._earliest, took
+            self._earliest_before, self._earliest = self._earliest, likely
             self._since_ns = now_ns
-        self._earliest = min(self._earliest, took)
+        self._earliest = min(self._earliest, likely)
         least = self.least_ns
         assert least is not None
         if self._excess is None or now_ns >= self._window_ns + _LATE_WINDOW_NS:
@@ -83,16 +90,19 @@ class Lag:
 
 
 class Channel:
-    """The subscriptions of one series. ladders, rungs: those of `Quoting`, kept up there."""
+    """The subscriptions of one series. ladders, rungs, venue_time: those of `Quoting`, kept up
+    there."""
 
     def __init__(
         self,
         trust: TrustSettings,
         ladders: list[Ladder],
         rungs: Mapping[MarketId, Rung],
+        venue_time: VenueTime,
         out: Outbox,
     ) -> None:
         self._trust = trust
+        self._venue_time = venue_time
         self._ladders = ladders
         self._rungs = rungs
         self._out = out
@@ -103,7 +113,7 @@ class Channel:
         self._set_backs = 0
         self._why = ""
         self._judge_ns = 0
-        self._read_ns = 0
+        self._read_ns = self._telling_read_ns = 0
         self._recheck_ns = 0
         self._subscribe_due_ns = NEVER_NS
         self._subscribed: tuple[tuple[MarketId, ...], tuple[ProjectId, ...]] | None = None
@@ -143,11 +153,11 @@ class Channel:
         """The far end is alive."""
         self.heard_ns = now_ns
 
-    def printed(self, seen: m.TradeSeen, venue_time: VenueTime, now_ns: int) -> None:
+    def printed(self, seen: m.TradeSeen, now_ns: int) -> None:
         """A print arrived that was not seen before."""
-        if venue_time.set_backs != self._set_backs:
-            self._set_backs, self._lag = venue_time.set_backs, Lag()
-        self._lag.seen(seen.ts_ns, now_ns, venue_time.ahead_ns)
+        if self._venue_time.set_backs != self._set_backs:
+            self._set_backs, self._lag = self._venue_time.set_backs, Lag()
+        self._lag.seen(seen.ts_ns, now_ns, self._venue_time.ahead_ns)
 
     def paused_for(self, gap_ns: int, now_ns: int) -> None:
         """This process stood still: nothing is sent on a rung before its book is confirmed, and
@@ -243,7 +253,7 @@ class Channel:
         heard_ns = self.heard_ns
         if not self._is_open or heard_ns is None or now_ns - heard_ns > self._trust.heard_ns:
             return "channel silent"
-        return "channel late" if self._lag.is_late(self._trust.lag_ns, now_ns) else ""
+        return _LATE if self._lag.is_late(self._trust.lag_ns, now_ns) else ""
 
     def _recheck(self, now_ns: int) -> None:
         """Ask anew for books whose last confirmation is getting old; once a second at most."""
@@ -282,11 +292,13 @@ class Channel:
 
     def books_to_read(self, now_ns: int) -> list[MarketId]:
         """Rungs whose book should be confirmed by a read, a few at a time."""
-        if not self._is_open or now_ns < self._read_ns:
+        if not self._is_open:
             return []
+        out = self._telling(now_ns)
+        if now_ns < self._read_ns:
+            return out
         late_ns = 3 * self._trust.recheck_ns // 2
         self._read_ns = NEVER_NS
-        out: list[MarketId] = []
         for rung in self.active_rungs():
             due_ns = max(rung.confirmed_ns + late_ns, rung.read_asked_ns + NS_PER_SECOND)
             if now_ns < due_ns:
@@ -294,11 +306,25 @@ class Channel:
                 continue
             rung.read_asked_ns = now_ns
             out.append(rung.market_id)
-            if len(out) == _BOOK_READS_PER_BEAT:
+            if len(out) >= _BOOK_READS_PER_BEAT:
                 self._read_ns = now_ns
                 break
             self._read_ns = min(self._read_ns, now_ns + NS_PER_SECOND)
         return out
+
+    def _telling(self, now_ns: int) -> list[MarketId]:
+        """The rung that was shown last, once a second while the venue's clock is doubted or prints
+        are late: its book tells a clock that was set back from frames that are old (row 44)."""
+        doubted = self._venue_time.is_doubted or self._why == _LATE
+        if not doubted or now_ns < self._telling_read_ns:
+            return []
+        rungs = [rung for rung in self.active_rungs() if rung.book.known]
+        if not rungs:
+            return []
+        self._telling_read_ns = now_ns + NS_PER_SECOND
+        last = max(rungs, key=lambda rung: rung.confirmed_ns)
+        last.read_asked_ns = now_ns
+        return [last.market_id]
 
     def book_read(self, market_id: MarketId, answer: m.Answer, now_ns: int) -> None:
         """A book read by REST confirms ours when equal; the zero instant says nothing (S28)."""
@@ -314,7 +340,7 @@ class Channel:
             return
         seen = book_seen(shown)
         if seen is not None:
-            rung.ladder.venue_time.upheld(seen.ts_ns, now_ns)
+            self._venue_time.was_read(seen.ts_ns, now_ns)
         if rung.confirms(shown, now_ns):
             return
         # Newer than ours, or ours is missing: the channel owes us a frame. Until it comes this is

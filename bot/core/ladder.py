@@ -99,7 +99,8 @@ class RungInput(msgspec.Struct, frozen=True):
 
 
 class Fair(msgspec.Struct, frozen=True):
-    """A rung's fair value, 0.5..99.5 cents, and its standard deviation in cents."""
+    """A rung's fair value, 0.5..99.5 cents, and its standard deviation in cents: at most 50, as of
+    anything between nothing and the whole payout."""
 
     value_cents: float
     sd_cents: float
@@ -333,7 +334,7 @@ class FairCurve:
             moved = list(range(len(values)))
         for index in moved:
             weight = self._fair_weights[index] = self._weights[index]
-            self._fairs[index] = Fair(shown[index], 1 / math.sqrt(weight))
+            self._fairs[index] = Fair(shown[index], min(1 / math.sqrt(weight), _HALF_PAYOUT))
         self._shown = tuple(self._fairs)
 
     def _nothing(self) -> tuple[Fair | None, ...]:

@@ -71,7 +71,7 @@ class Quoting:
         self._rungs: dict[MarketId, Rung] = {}
         self.venue_time = VenueTime()
         self._implied = ImpliedValues(self.venue_time)
-        self.channel = Channel(settings.trust, self.ladders, self._rungs, out)
+        self.channel = Channel(settings.trust, self.ladders, self._rungs, self.venue_time, out)
         self.scoring = Scoring(desk, ledgers, self.channel, self.ladders, self._rungs, out)
         self._exposures: dict[str, Exposure] = {}
         self._cutters: dict[str, Cutter] = {}
@@ -181,7 +181,7 @@ class Quoting:
         if isinstance(event, m.TradeSeen):
             meant = rung.as_meant(event, now_ns)
             if not self.venue_time.is_doubtful(event.ts_ns, now_ns):
-                self.channel.printed(event, self.venue_time, now_ns)
+                self.channel.printed(event, now_ns)
             event = meant
             likely = rung.saw_trade(event, own, now_ns)
             self.scoring.printed(rung, event, now_ns)

@@ -29,8 +29,8 @@ _BEYOND_NS: Final = 10 * NS_PER_SECOND
 
 _SET_BACK_NS: Final = 60 * NS_PER_SECOND
 _BEHIND_NS: Final = 5 * NS_PER_SECOND
-"""A clock was set back once nothing has been stamped within a minute of the old one for so long: a
-line that is slow by less is a slow line."""
+"""A clock was set back once nothing has been stamped within a minute of the old one for so long,
+not even a read: a line that is slow by less is a slow line."""
 
 
 class VenueTime:
@@ -46,6 +46,7 @@ class VenueTime:
         "_behind_ns",
         "_doubted",
         "_farthest_ns",
+        "_is_read",
         "_since_ns",
         "ahead_ns",
         "set_backs",
@@ -59,6 +60,7 @@ class VenueTime:
         self._doubted: deque[int] = deque(maxlen=_DOUBTED_KEPT)
         self._behind: deque[int] = deque(maxlen=_DOUBTED_KEPT)
         self._behind_ns = 0
+        self._is_read = False
         self.set_backs = 0
 
     def told(self, stamp_ns: int, now_ns: int) -> None:
@@ -71,8 +73,9 @@ class VenueTime:
             return
         if self.is_doubtful(stamp_ns, now_ns) and not self._is_agreed(lead_ns):
             return
-        self.upheld(stamp_ns, now_ns)
-        if lead_ns < self.ahead_ns - _SET_BACK_NS and self._is_set_back(lead_ns, now_ns):
+        if lead_ns >= self.ahead_ns - _SET_BACK_NS:
+            self._behind.clear()
+        elif self._is_set_back(lead_ns, now_ns):
             self.ahead_ns = self._farthest_ns = self._before_ns = max(self._behind)
             self._since_ns = now_ns
             self._behind.clear()
@@ -87,19 +90,36 @@ class VenueTime:
             return
         self.ahead_ns = max(self._farthest_ns, self._before_ns)
 
-    def upheld(self, stamp_ns: int, now_ns: int) -> None:
-        """Whatever this is the stamp of, it was of late: the clock was not set back before it."""
-        if self.ahead_ns is not None and stamp_ns >= now_ns + self.ahead_ns - _SET_BACK_NS:
+    @property
+    def is_doubted(self) -> bool:
+        """Whether what comes looks as if the clock had been set back: a read tells that from a slow
+        line."""
+        return bool(self._behind)
+
+    def was_read(self, stamp_ns: int, now_ns: int) -> None:
+        """A read has just shown this stamp, which may be an old one: it tells only how far ahead
+        the clock is at least, and where that is no less than was known, that none was set back."""
+        self._is_read = True
+        lead_ns = stamp_ns - now_ns
+        if self.ahead_ns is None:
+            return
+        if self.is_doubtful(stamp_ns, now_ns) and not self._is_agreed(lead_ns):
+            return
+        if lead_ns >= self.ahead_ns - _SET_BACK_NS:
             self._behind.clear()
+        if lead_ns > self._farthest_ns:
+            self._farthest_ns = lead_ns
+            self.ahead_ns = max(lead_ns, self._before_ns)
 
     def _is_set_back(self, lead_ns: int, now_ns: int) -> bool:
         """Whether for a while all that has just happened there was stamped as much earlier."""
         if not self._behind:
-            self._behind_ns = now_ns
+            self._behind_ns, self._is_read = now_ns, False
         self._behind.append(lead_ns)
         soonest_ns = max(self._behind)
         agreeing = sum(soonest_ns - other < _JITTER_NS for other in self._behind)
-        return agreeing >= _AGREEING and now_ns >= self._behind_ns + _BEHIND_NS
+        is_long = now_ns >= self._behind_ns + _BEHIND_NS
+        return agreeing >= _AGREEING and is_long and self._is_read
 
     def _is_agreed(self, lead_ns: int) -> bool:
         """Whether others that were doubted lead as far."""

@@ -11,6 +11,7 @@ from tests.bot.thin import Thin
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Price, Qty
+from venue.wire.names import Ticker
 
 S, MS = NS_PER_SECOND, NS_PER_MS
 
@@ -49,9 +50,20 @@ def blocked(thin: Thin, index: int = 0) -> str:
 # --- the venue's clock ----------------------------------------------------------------------------
 
 
-def ahead(thin: Thin, seconds: float, by_ns: int, step_ns: int = 100 * MS) -> None:
-    """Books that change by a share each step, stamped so much ahead."""
+def ahead(
+    thin: Thin, seconds: float, by_ns: int, step_ns: int = 100 * MS, read_ns: int | None = None
+) -> None:
+    """Books that change by a share each step, stamped so much ahead; read_ns: so much if read."""
     end_ns = thin.now_ns + round(seconds * S)
+    answer = thin.answer
+
+    def answered(request: m.Request) -> m.Answer:
+        if not isinstance(request, m.ReadBook):
+            return answer(request)
+        at = instant.from_ns(thin.now_ns + (by_ns if read_ns is None else read_ns))
+        return m.Done(m.BookShown(model.Orderbook(Ticker("T"), request.market_id, at, (), ())))
+
+    thin.answer = answered  # type: ignore[method-assign]
     while thin.now_ns < end_ns:
         thin.now_ns += step_ns
         depth = 100 + thin.now_ns // step_ns % 50
@@ -68,6 +80,19 @@ def test_a_venue_whose_clock_is_an_hour_ahead_for_seconds_is_quoted_again_soon_a
     ahead(thin, 15, 0)
     assert [blocked(thin, index) for index in range(3)] == ["", "", ""]
     assert len(thin.orders) == 6
+
+
+def test_frames_that_come_a_minute_late_are_no_clock_set_back_while_reads_are_of_now():
+    thin = quoting()
+    thin.show = lambda *_: None  # type: ignore[method-assign]
+    ahead(thin, 20, 0)
+    for _ in range(300):
+        ahead(thin, 1, -70 * S, S, read_ns=0)
+        thin.give(trade(thin, thin.now_ns - 70 * S, thin.now_ns))
+    assert thin.trader.quoting.venue_time.set_backs == 0
+    assert blocked(thin) == "channel late"
+    reads = [at for at, request in thin.sent if isinstance(request, m.ReadBook)]
+    assert 290 <= len(reads) <= 301
 
 
 def test_books_that_differ_from_what_was_read_are_asked_for_once_a_second_however_many_they_are():

@@ -29,10 +29,31 @@ def told(of: VenueTime, lead_ns: int, *seconds: float) -> None:
 def test_a_clock_that_was_set_back_is_followed_after_five_seconds_of_stamps_that_agree() -> None:
     of = agreed(HOUR)
     told(of, 0, 1, 2, 3, 4, 5)
+    of.was_read(BEGUN, BEGUN + 5 * S)
     assert of.ahead_ns == HOUR
     told(of, 0, 6)
     assert (of.ahead_ns, of.set_backs) == (0, 1)
     assert of.is_beyond(BEGUN + HOUR, BEGUN + 7 * S)
+
+
+def test_no_clock_was_set_back_before_a_read_has_said_so_too() -> None:
+    of = agreed(HOUR)
+    of.was_read(BEGUN, BEGUN)
+    told(of, 0, *range(1, 60))
+    assert of.is_doubted
+    assert of.set_backs == 0
+    of.was_read(BEGUN, BEGUN + 59 * S)
+    told(of, 0, 60)
+    assert not of.is_doubted
+    assert of.set_backs == 1
+
+
+def test_reads_of_now_keep_the_clock_known_however_old_the_frames_are() -> None:
+    of = agreed(HOUR)
+    for second in range(1, 600):
+        told(of, HOUR - 30 * S, second)
+        of.was_read(BEGUN + second * S + HOUR, BEGUN + second * S)
+    assert of.ahead_ns == HOUR
 
 
 def test_one_stamp_by_the_old_clock_begins_the_five_seconds_anew() -> None:
@@ -40,6 +61,7 @@ def test_one_stamp_by_the_old_clock_begins_the_five_seconds_anew() -> None:
     told(of, 0, 1, 2, 3)
     told(of, HOUR, 4)
     told(of, 0, 5, 6, 7, 8, 9)
+    of.was_read(BEGUN, BEGUN + 9 * S)
     assert of.set_backs == 0
     told(of, 0, 10)
     assert of.set_backs == 1
@@ -51,7 +73,7 @@ def test_a_read_that_is_of_now_by_the_old_clock_shows_that_frames_are_late_and_n
     of = agreed(HOUR)
     for second in range(1, 30):
         told(of, HOUR - 90 * S, second)
-        of.upheld(BEGUN + second * S + HOUR - S, BEGUN + second * S)
+        of.was_read(BEGUN + second * S + HOUR - S, BEGUN + second * S)
     assert (of.ahead_ns, of.set_backs) == (HOUR, 0)
 
 
