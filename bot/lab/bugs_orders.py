@@ -422,7 +422,7 @@ READS: Final = (
         "The filled quantity is the newest read's, though reads lag and it can only grow.",
         ("B3", "B8"),
         (Patch(Known, "join", _newest_word),),
-        likely=("read_lag", "flicker"),
+        likely=("read_lag", "flicker", "result_unknown_after", "lost_after"),
         shape=(("slow_read", 0.3), ("crowd_per_second", 160.0)),
     ),
     Bug(
