@@ -36,5 +36,6 @@ REGRESSIONS = (
     Regression(6864, "swarm", "a lost create found no token until the book was to be still"),
     Regression(20592, "swarm", "two events took what was left and gave it back, for ever"),
     Regression(20714, "swarm", "a quiet book, stamped wrong once, was older than itself for ever"),
+    Regression(20952, "swarm", "small orders topped up were more creates a minute than were drawn"),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )
