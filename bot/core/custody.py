@@ -280,7 +280,11 @@ class Custody:
         return self._kept_can_be_quoted()
 
     def take_over(self, now_ns: int) -> None:
-        """Quoting begins: the orders kept are ours from here on, with the place they have."""
+        """Quoting begins: the books open, and the orders kept are ours from here on, with the place
+        they have."""
+        for market_id in self._ledgers.open_books():
+            # What the event may lose was reckoned by the fills alone until now.
+            self._quoting.fills_booked(market_id)
         taken = self._heritage.take_over(now_ns)
         for own in taken:
             self._desk.add(own)

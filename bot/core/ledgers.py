@@ -233,10 +233,11 @@ class Ledgers:
         if self._positions is None or not self._worth_keeping(self._positions[1]):
             self._positions = (held, begun_ns, now_ns)
 
-    def open_books(self) -> None:
+    def open_books(self) -> list[MarketId]:
         """From here on: what was held and owned before is the opening; called when all is quiet.
 
-        Shares that the history of fills does not explain are taken over at no cost.
+        Shares that the history of fills does not explain are taken over at no cost. Returns the
+        markets of which the venue's lists show other shares than the fills left.
         """
         assert self._balance is not None
         assert self._positions is not None
@@ -245,7 +246,8 @@ class Ledgers:
         self._opening_fills = self.book.own_fills
         held, _, ended_ns = self._positions
         self.settling.positions_read(held, ended_ns)
-        for market_id in self.settling.paid_out(held):
+        changed = self.settling.paid_out(held)
+        for market_id in changed:
             self.book.write_off(market_id)
         self.difference_cents = Cents(0)
         for (market_id, outcome), qty in sorted(self._positions[0].items()):
@@ -253,9 +255,11 @@ class Ledgers:
             booked = yes_qty if outcome is Outcome.YES else no_qty
             if qty != booked and market_id in self._rates:
                 self._inherited[(market_id, outcome)] = qty - booked
+                changed.append(market_id)
                 self._out.note(
                     "warning", "shares_without_fills", market_id=market_id, qty=qty - booked
                 )
+        return changed
 
     @property
     def balance_ended_ns(self) -> int | None:

@@ -480,7 +480,6 @@ class Trader:
             self._stop("orders that the journal does not know rest in our rungs")
         if self.phase is not Phase.STARTING or not self._custody.may_open(self._now_ns):
             return
-        self.ledgers.open_books()
         self._custody.take_over(self._now_ns)
         self._opened = True
         self.phase = self._open_phase()

@@ -282,7 +282,7 @@ def test_shares_held_before_the_first_fill_we_know_are_taken_over():
     books = Books()
     books.balance(10_000, T0)
     books.positions({Outcome.NO: 7}, T0)
-    books.of.open_books()
+    assert books.of.open_books() == [MARKET]
     assert books.of.holdings(MARKET) == (0, 7)
     assert books.of.difference_cents == 0
 
