@@ -138,17 +138,25 @@ class Ledgers:
         return Qty(max(0, yes_qty)), Qty(max(0, no_qty))
 
     def event_cash_cents(self, event_ticker: Ticker, rungs: Iterable[MarketId]) -> Cents:
-        """Net cash of an event's fills; those not booked yet at the worst price that their order
-        may have had, and the fee of single shares."""
-        cash = int(self.book.event_cash_cents(event_ticker))
-        for market_id in rungs:
-            _, rate = self._rates[market_id]
-            for own, ahead in self._unbooked(market_id):
-                price = own.worst_fill_price(self.booked_qty(own))
-                amount = notional(price, Qty(ahead))
-                cash += -amount if own.own_side is Side.BUY else amount
-                cash -= ahead * fee_cents(rate, Qty(1), price)
+        """Net cash of an event's fills, those not booked yet included."""
+        booked = self.book.event_cash_cents(event_ticker)
+        return Cents(booked + sum(map(self.unbooked_cents, rungs)))
+
+    def unbooked_cents(self, market_id: MarketId) -> Cents:
+        """Net cash of a rung's fills not booked yet, at the worst price that their order may have
+        had, and the fee of single shares."""
+        cash, (_, rate) = 0, self._rates[market_id]
+        for own, ahead in self._unbooked(market_id):
+            price = own.worst_fill_price(self.booked_qty(own))
+            amount = notional(price, Qty(ahead))
+            cash += -amount if own.own_side is Side.BUY else amount
+            cash -= ahead * fee_cents(rate, Qty(1), price)
         return Cents(cash)
+
+    def held(self, market_id: MarketId) -> tuple[Qty, Qty, Cents]:
+        """`holdings` and `unbooked_cents`: while nothing is booked, all that what an event may lose
+        hangs on beside what is live there."""
+        return (*self.holdings(market_id), self.unbooked_cents(market_id))
 
     # --- reads ------------------------------------------------------------------------------------
 

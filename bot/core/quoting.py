@@ -306,13 +306,13 @@ class Quoting:
         ladder.worst_cents = None
         stale = [rung for rung in ladder.rungs if not rung.weighed]
         if exposure is None or any(
-            rung.held != self._ledgers.holdings(rung.market_id) for rung in stale
+            rung.held != self._ledgers.held(rung.market_id) for rung in stale
         ):
             exposure = self._held(ladder)
             self._exposures[ticker] = exposure
             stale = ladder.rungs
             for rung in stale:
-                rung.held = self._ledgers.holdings(rung.market_id)
+                rung.held = self._ledgers.held(rung.market_id)
                 rung.counted = ()
         for rung in stale:
             live = self._desk.exposures(rung.market_id)

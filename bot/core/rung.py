@@ -30,7 +30,7 @@ from bot.core.tag import Tag, tag_of
 from bot.core.wishes import FreeShares, WantCreate, Wish
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, FeeRate, Price, Qty, canonical
+from venue.wire.money import BookSide, Cents, FeeRate, Price, Qty, canonical
 
 if TYPE_CHECKING:
     from bot.core.room import Ladder
@@ -90,7 +90,7 @@ class Rung:
         self.denied_some = False
         self.weighed = False
         self.counted: tuple[Live, ...] = ()
-        self.held: tuple[Qty, Qty] = (Qty(0), Qty(0))
+        self.held = (Qty(0), Qty(0), Cents(0))
         self.confirmed_ns = 0
         self.read_asked_ns = 0
         self.suspect_since_ns: int | None = None
