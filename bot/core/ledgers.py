@@ -55,7 +55,6 @@ class Ledgers:
         self.settling = Settling(self.book, trust.read_lag_ns)
         self.series_wanted = False
         self._series_ns = -1
-        self._inherited: dict[tuple[MarketId, Outcome], int] = {}
         self._opening_cents: Cents | None = None
         self._opening_fills = 0
         self.booked_ns = 0
@@ -126,9 +125,6 @@ class Ledgers:
     def holdings(self, market_id: MarketId) -> tuple[Qty, Qty]:
         """YES and NO shares held, fills not booked yet included."""
         yes_qty, no_qty = self.book.holdings(market_id)
-        if self._inherited:
-            yes_qty += self._inherited.get((market_id, Outcome.YES), 0)
-            no_qty += self._inherited.get((market_id, Outcome.NO), 0)
         for own, ahead in self._unbooked(market_id):
             signed = ahead if own.own_side is Side.BUY else -ahead
             if own.outcome is Outcome.YES:
@@ -262,7 +258,7 @@ class Ledgers:
             yes_qty, no_qty = self.book.holdings(market_id)
             booked = yes_qty if outcome is Outcome.YES else no_qty
             if qty != booked and market_id in self._rates:
-                self._inherited[(market_id, outcome)] = qty - booked
+                self.book.take_over(market_id, outcome, qty - booked)
                 changed.append(market_id)
                 self._out.note(
                     "warning", "shares_without_fills", market_id=market_id, qty=qty - booked
@@ -415,8 +411,7 @@ class Ledgers:
         """The outcomes of a rung of which a list does not show what is booked."""
         wrong = []
         for outcome, booked in zip(Outcome, self.book.holdings(market_id), strict=True):
-            mine = booked + self._inherited.get((market_id, outcome), 0)
-            if held.get((market_id, outcome), 0) != mine:
+            if held.get((market_id, outcome), 0) != booked:
                 wrong.append(f"{market_id} {outcome}")
         return wrong
 
@@ -481,8 +476,6 @@ class Ledgers:
         for market in event.markets:
             self._rates.pop(market.market_id, None)
             self._by_ticker.pop(fold_ticker(market.ticker), None)
-            for outcome in Outcome:
-                self._inherited.pop((market.market_id, outcome), None)
 
     def is_beside(self, market_id: MarketId) -> bool:
         """Whether a market is of another series of ours."""

@@ -249,6 +249,11 @@ class Portfolio:
         self._count(market, _Sums(PAYOUT_CENTS * winning))
         return Cents(PAYOUT_CENTS * winning)
 
+    def take_over(self, market_id: MarketId, outcome: Outcome, shares: int) -> None:
+        """So many more shares of a listed market (below zero: fewer) are held than fills tell of,
+        at no cost; they pay as all others do."""
+        self._move_shares(self._markets[market_id], outcome, shares)
+
     def write_off(self, market_id: MarketId) -> None:
         """Shares of a market that paid out before the books were opened are no longer there; what
         they paid is in the opening balance."""

@@ -1,4 +1,4 @@
-"""Claims about the opening of the books: the limits count what is held, not what the fills left."""
+"""Claims about the opening of the books: what is held counts, and not what the fills left."""
 
 import pytest
 
@@ -7,7 +7,9 @@ from bot.core.risk import Exposure
 from bot.lab.sim.exchange import MAKER
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.world import World
+from tests.bot.made import LAG_NS, MARKET, T0
 from tests.bot.test_bot_latch import opened
+from tests.bot.test_bot_ledgers import Books
 from venue.core import messages as v
 from venue.wire.money import Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId
@@ -47,3 +49,19 @@ def test_shares_that_paid_before_the_start_pay_in_no_outcome_again(winner: Outco
     exposure, spent = opens(world)
     assert spent < 0
     assert set(exposure.outcome_cents) == {spent}
+
+
+def test_shares_taken_over_pay_when_their_rung_resolves_and_are_held_no_more():
+    books = Books()
+    books.balance(10_000, T0)
+    books.positions({Outcome.NO: 7}, T0)
+    books.of.open_books()
+    books.fills(T0 + 2 * LAG_NS)
+    assert books.of.holdings(MARKET) == (0, 7)
+    books.of.resolved(MARKET)
+    books.positions({}, T0 + 3 * LAG_NS)
+    books.fills(T0 + 5 * LAG_NS)
+    books.balance(10_700, T0 + 7 * LAG_NS)
+    books.fills(T0 + 9 * LAG_NS)
+    assert books.of.holdings(MARKET) == (0, 0)
+    assert books.out.findings == {}
