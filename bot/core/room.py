@@ -93,6 +93,7 @@ class Ladder:
         self._sane: dict[tuple[MarketId, int], tuple[Quote, ...]] = {}
         self.takes: dict[MarketId, tuple[Take, ...]] = {}
         self.rungs: list[Rung] = []
+        self._repriced: dict[MarketId, Rung] = {}  # not returned by `refresh` yet
         self.resolution_ns = instant.to_ns(event.resolution_date)
         self.dirty = True
         self.may_quote = False
@@ -170,11 +171,11 @@ class Ladder:
     def refresh(self, event: model.Event, believed_from_ns: int) -> list[Rung]:
         """Take in a newer read of the event. Returns rungs that are new or have other fee rates.
 
-        Raises ValueError for what cannot be read; what came before it is taken in.
+        Raises ValueError for what cannot be read; what came before it is taken in, and rungs of it
+        with other fee rates are among those that the next read returns.
         """
         known = {rung.market_id: rung for rung in self.rungs}
         new: list[Rung] = []
-        repriced: list[Rung] = []
         for market in (*event.markets, *unlisted(known, event)):
             rung = known.get(market.market_id)
             if rung is None:
@@ -183,7 +184,7 @@ class Ladder:
             elif rung.market != market:
                 self.dirty |= rung.market.state is not market.state
             if rung.refresh(market, believed_from_ns):
-                repriced.append(rung)
+                self._repriced[rung.market_id] = rung
             known[market.market_id] = rung
         self.event = event
         resolution_ns = instant.to_ns(event.resolution_date)
@@ -197,7 +198,8 @@ class Ladder:
             self.dirty = True
             self.stirred = True
             self.unjudged = True
-        return new + repriced
+        repriced, self._repriced = self._repriced, {}
+        return new + list(repriced.values())
 
     @property
     def implied(self) -> Implied | None:

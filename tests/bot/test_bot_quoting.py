@@ -73,6 +73,32 @@ def test_an_event_whose_fee_cannot_be_read_is_left_out_and_told_and_the_others_a
     assert "ACME-VAL-27Q1" in out.findings["event_unreadable"]
 
 
+def test_fees_that_changed_in_a_read_that_breaks_off_count_in_the_limits_once_it_is_whole():
+    series, _ = quoting()
+    (market,) = event(1).markets
+    rungs = [
+        msgspec.structs.replace(
+            market,
+            ticker=Ticker(f"{market.event_ticker}-{strike}B"),
+            market_id=MarketId(f"aaaaaaaa-0000-4000-8000-000000000{strike}"),
+            strike_value=str(strike),
+        )
+        for strike in (100, 200)
+    ]
+
+    def read(at_ns: int, *markets: model.Market) -> None:
+        series.take_series([msgspec.structs.replace(event(1), markets=markets)], at_ns, at_ns)
+
+    read(T0, *rungs)
+    (ladder,) = series.ladders
+    series.exposure(ladder)
+    dearer = msgspec.structs.replace(rungs[0], taker_fee_rate="0.5000")
+    read(T0 + 1, dearer, msgspec.structs.replace(rungs[1], maker_fee_rate="a lot"))
+    read(T0 + 2, dearer, rungs[1])
+    # 50 cents, and half of a quarter of a dollar
+    assert series.exposure(ladder).share_losses(0, is_bid=True)[50] == 63
+
+
 def test_an_event_that_can_be_read_again_is_a_finding_no_more():
     series, out = quoting()
     series.take_series([event(1, rate="a lot"), event(2)], T0, T0)
