@@ -37,7 +37,7 @@ Reason = Annotated[
 
 class Page(NamedTuple):
     """A running bot. base: the address of its page, no slash at the end. series: the one of the
-    configuration, or the only one it trades."""
+    configuration, or the only one it trades; "" is every one of them."""
 
     base: str
     series: str

@@ -71,7 +71,7 @@ def cancel_all(
     deadline_ns = duration_ns("--deadline", deadline)
     with faults_told():
         draft = read(config)
-        paused = _ask_the_bot(draft, reason, status, state_dir, quiet=json_line)
+        paused = _ask_the_bot(draft, reason, status, state_dir, whole=whole, quiet=json_line)
         from bot.config import EmbeddedSettings
 
         if paused and isinstance(draft.venue, EmbeddedSettings):
@@ -116,10 +116,19 @@ def cancel_all(
 
 
 def _ask_the_bot(
-    draft: "Draft", reason: str, status: str, state_dir: Path | None, *, quiet: bool
+    draft: "Draft",
+    reason: str,
+    status: str,
+    state_dir: Path | None,
+    *,
+    whole: bool,
+    quiet: bool,
 ) -> bool:
     """Whether a bot runs and has been asked to cancel everything and pause. One that cannot be
-    asked, or refuses, stands in the way of nothing: it is told."""
+    asked, or refuses, stands in the way of nothing: it is told.
+
+    whole: every series that it trades, for each would quote again; else this file's alone.
+    """
     from bot.io.secret import SecretFault
 
     try:
@@ -127,7 +136,8 @@ def _ask_the_bot(
         page = None if token is None else running(draft, status)
         if token is None or page is None:
             return False
-        refusal = told(page, "cancel-all", reason, token)
+        asked = page._replace(series="") if whole else page
+        refusal = told(asked, "cancel-all", reason, token)
     except SecretFault as fault:
         typer.echo(f"warning: the running bot cannot be asked: {fault}", err=True)
         return False

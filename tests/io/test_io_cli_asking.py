@@ -230,6 +230,16 @@ def test_cancel_all_on_an_embedded_venue_asks_the_bot_and_is_done(tmp_path):
     assert page.asked[0][0].startswith("/control/cancel-all")
 
 
+@pytest.mark.parametrize(("option", "asked"), [("--all", ""), ("--series", "?series=AURELIA-VAL")])
+def test_cancel_all_pauses_every_series_of_the_bot_unless_one_is_meant(tmp_path, option, asked):
+    with site(body(series=("AURELIA-VAL", "OTHER"))) as page:
+        done = invoke(
+            "cancel-all", str(DEMO), option, "--status", page.url, "--state-dir", state(tmp_path)
+        )
+    assert done.exit_code == 0, done.output
+    assert [path for path, *_ in page.asked] == [f"/control/cancel-all{asked}"]
+
+
 def test_a_bot_that_refuses_does_not_stand_in_the_way_of_cancelling(tmp_path):
     folder = state(tmp_path)
     with site(body(), {"cancel-all": (409, "it is stopping")}) as page:
