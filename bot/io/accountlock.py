@@ -21,7 +21,7 @@ import msgspec
 
 from bot.io.faults import ShellFault
 from bot.io.secret import Secret
-from bot.io.statedir import open_lock, own_folder, try_lock
+from bot.io.statedir import StateFault, open_lock, own_folder, try_lock
 
 TRIES: Final = 5
 TRY_AGAIN_S: Final = 0.1
@@ -102,7 +102,11 @@ def _paths(base_url: str, key: Secret) -> list[Path]:
     text = f"{base_url.rstrip('/').lower()}\n{key.reveal()}"
     name = f"account-{hashlib.sha256(text.encode()).hexdigest()[:_NAME_DIGITS]}.lock"
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    folders = [Path(tempfile.gettempdir()) / f"laddermaker-{os.geteuid()}"]
+    try:
+        temporary = Path(tempfile.gettempdir())
+    except OSError as fault:  # every one of them is full or read-only
+        raise StateFault(f"folder of locks: {fault.strerror}") from None
+    folders = [temporary / f"laddermaker-{os.geteuid()}"]
     if runtime and Path(runtime).is_dir():
         folders.insert(0, Path(runtime) / "laddermaker")
     for folder in folders:

@@ -1,5 +1,6 @@
 """Claims about the account's lock: one bot an account and host, and no key given away."""
 
+import errno
 import os
 import stat
 import subprocess
@@ -104,6 +105,26 @@ def test_a_folder_of_somebody_else_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     with pytest.raises(StateFault, match="belongs to another user"):
         AccountLock.take(URL, KEY, tmp_path)
+
+
+def test_a_folder_of_locks_that_has_become_read_only_is_told(tmp_path, monkeypatch):
+    AccountLock.take(URL, KEY, tmp_path).close()
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr(os, "chmod", refuse)
+    with pytest.raises(StateFault, match="Read-only file system"):
+        holder_of(URL, KEY)
+
+
+def test_a_host_without_any_folder_for_temporary_files_is_told(monkeypatch):
+    def refuse() -> str:
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
+
+    monkeypatch.setattr(tempfile, "gettempdir", refuse)
+    with pytest.raises(StateFault, match="No usable temporary directory found"):
+        holder_of(URL, KEY)
 
 
 def test_who_only_looks_is_told_the_holder_and_takes_nothing(tmp_path):
