@@ -37,11 +37,18 @@ class Latch:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / _NAME
+        self._folder = _identity(folder)
 
     @property
     def path(self) -> Path:
         """Where the file stands when it is there."""
         return self._path
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the folder is still the one that it was at first: moved or unmounted, it took the
+        latch along, and that there is no file is no word of a person's."""
+        return self._folder == _identity(self._path.parent)
 
     def read(self) -> LatchRecord | None:
         """What is latched and why; None when nothing is. Raises nothing."""
@@ -77,3 +84,12 @@ class Latch:
             return remove_file(self._path)
         except OSError as fault:
             raise LatchFault(f"{self._path} cannot be removed: {fault.strerror}") from None
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """What tells a folder from another one of its name; None when there is none."""
+    try:
+        shown = folder.stat()
+    except OSError:
+        return None
+    return shown.st_dev, shown.st_ino

@@ -202,7 +202,7 @@ class Reaper:
         """Whether the bot may quote again: a person took the latch away or, where none could be
         set, the bot beats."""
         if self._latched:
-            return record is None
+            return record is None and self._latch is not None and self._latch.in_place
         return seen.mark is not None and seen.mark != self._mark
 
     def _release(self, seen: Seen) -> None:

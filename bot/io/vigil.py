@@ -50,7 +50,10 @@ class Vigil:
         if self._writing is not None:
             return None
         was = self._latched
-        record = self._took(self._latch.read())
+        record = self._latch.read()
+        if was and record is None and not self._latch.in_place:
+            return None
+        self._took(record)
         if record is not None and not was:
             return m.LatchSet(_why(record))
         return m.LatchCleared() if was and record is None else None

@@ -256,6 +256,19 @@ async def test_a_sweep_under_way_ends_when_a_person_resets_the_latch(tmp_path):
     assert account.resting == ["2"]
 
 
+async def test_a_latch_that_went_with_its_folder_ends_no_sweep(tmp_path):
+    account, folder = Account("1"), tmp_path / "state"
+    folder.mkdir()
+    account.refusal = (409, "venue_halted")
+    async with watching(account, folder, at_once=True) as reaper:
+        await until(lambda: Latch(folder).read() is not None)
+        folder.rename(tmp_path / "moved")
+        await asyncio.sleep(0.1)
+        assert reaper.phase is Phase.REAPING
+        account.refusal = None
+        await until(lambda: account.resting == [])
+
+
 async def test_a_latch_that_cannot_be_written_stops_no_cancel(tmp_path, monkeypatch):
     def full(*_: object) -> None:
         raise LatchFault("no space left on device")

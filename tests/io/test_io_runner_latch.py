@@ -112,6 +112,21 @@ async def test_a_latch_that_is_set_and_cleared_from_outside_is_told_each_time(tm
     assert trader.of(m.LatchCleared) == [m.LatchCleared()]
 
 
+async def test_a_latch_that_went_with_its_folder_is_not_taken_for_cleared(tmp_path, quick):
+    trader, folder = FakeTrader(), tmp_path / "state"
+    folder.mkdir()
+    running = asyncio.ensure_future(run(runner_of(trader, folder, keeps=True), None))
+    await trader.until(m.Beat)
+    Latch(folder).set("no heartbeat", "reaper", 0)
+    await trader.until(m.LatchSet)
+    folder.rename(tmp_path / "moved")
+    folder.mkdir()
+    await asyncio.sleep(0.2)
+    os.kill(os.getpid(), 15)
+    await running
+    assert trader.of(m.LatchCleared) == []
+
+
 async def test_after_a_gap_the_latch_is_looked_at_before_the_next_decision(tmp_path, monkeypatch):
     monkeypatch.setattr(vigil, "LOOK_NS", 3_600_000 * MS)
     monkeypatch.setattr(runner, "GAP_NS", 50 * MS)
