@@ -23,7 +23,7 @@ import msgspec
 import structlog
 
 from bot.core import messages as m
-from bot.core.sweeper import Clean, KeyRefused, Overdue, SweepSettings, Verdict
+from bot.core.sweeper import Clean, KeyRefused, Overdue, Sweeper, SweepSettings, Verdict
 from bot.io.clock import Clock
 from bot.io.faults import ShellFault
 from bot.io.heartbeat import REAPER, Heartbeat, Silence, read_pulse
@@ -105,7 +105,8 @@ class Reaper:
 
     latch: None where no folder is shared; then a bot that beats again is taken for well. heart:
     beats with every look, so that the bot can tell that a reaper is there.
-    clean: whether the last sweep showed that nothing rests, True before the first.
+    clean: whether the last sweep showed that nothing rests, and none since has found anything;
+    True before the first.
     """
 
     def __init__(
@@ -130,6 +131,7 @@ class Reaper:
         self._reset_mark: str | None = None
         self._latched = False
         self._sweeping: asyncio.Task[None] | None = None
+        self._sweeper: Sweeper | None = None
         self._sweep_ns = 0
         self._told_ns = 0
         self._key = "not tried"
@@ -165,6 +167,7 @@ class Reaper:
                 if task is not None:
                     task.cancel()
                     await asyncio.wait([task])
+            self._doubt()
             await self._rest.drain()
             if self._heart is not None:
                 self._heart.end()
@@ -175,6 +178,7 @@ class Reaper:
         """One look, and what follows from it."""
         silent_ns = self._silence.look(seen.mark, now_ns)
         record = None if self._latch is None else self._latch.read()
+        self._doubt()
         if self.phase is Phase.REAPING:
             if self._released(record, seen):
                 self._release(seen)
@@ -212,6 +216,7 @@ class Reaper:
         if self._sweeping is not None:
             self._sweeping.cancel()
             self._sweeping = None
+        self._sweeper = None
         self._silence.forget()
         self._latched = False
         self.clean = True
@@ -250,8 +255,18 @@ class Reaper:
 
     # --- what is done -----------------------------------------------------------------------------
 
+    def _doubt(self) -> None:
+        """Orders that a sweep under way has found are not shown to be gone before its verdict."""
+        if self._sweeper is not None and self._sweeper.found:
+            self.clean = False
+
+    def _begun(self, sweeper: Sweeper) -> None:
+        self._sweeper = sweeper
+
     async def _sweep(self) -> None:
-        verdict = await sweep(self._rest, self._clock, self._sweep_settings)
+        verdict = await sweep(self._rest, self._clock, self._sweep_settings, self._begun)
+        self._doubt()
+        self._sweeper = None
         again_ns = SWEEP_AGAIN_NS
         if isinstance(verdict, Clean):
             if verdict.cancelled or not self.clean:

@@ -291,6 +291,23 @@ async def test_stopped_before_the_proof_it_does_not_claim_that_nothing_rests(tmp
     assert not reaper.clean
 
 
+async def test_what_a_later_sweep_has_found_is_not_claimed_to_be_gone(tmp_path, monkeypatch):
+    monkeypatch.setattr(reaper_module, "SWEEP_AGAIN_NS", 0)
+    account = Account()
+
+    def fail() -> None:
+        raise ConnectionResetError
+
+    async with watching(account, tmp_path, at_once=True) as reaper:
+        await until(lambda: reaper.phase is Phase.REAPING and reaper.clean)
+        account.at_cancel = fail
+        account.resting.append("1")
+        seen = len(account.seen)
+        await until(lambda: len(account.seen) > seen + 1)
+        await asyncio.sleep(0.1)
+    assert not reaper.clean
+
+
 async def test_a_first_list_that_never_ends_keeps_no_order_from_being_cancelled():
     account = Dripping("1", "2")
     async with asyncio.timeout(10), account.served(request_s=0.3) as rest:
