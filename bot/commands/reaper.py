@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from bot.config import ExternalSettings, ReaperSettings
     from bot.core.sweeper import SweepSettings
     from bot.io.secret import Secret
+    from venue.wire.names import Ticker
 
 
 def register(app: typer.Typer) -> None:
@@ -68,7 +69,8 @@ def reaper(
         own = key_of(draft.reaper)
         _refuse_the_bots_key(settings, own)
         folder = state_dir or draft.state.directory
-        phase, clean = _watch(settings, draft.reaper, own, url, folder, at_once=now)
+        series = draft.file.series
+        phase, clean = _watch(settings, draft.reaper, own, url, folder, series, at_once=now)
     code = 0 if clean else EXIT_LEFT_OVER
     if json_line:
         typer.echo(json.dumps({"exit_code": code, "phase": phase, "clean": clean}))
@@ -108,6 +110,7 @@ def _watch(
     own: "Secret",
     url: str | None,
     folder: Path,
+    series: str,
     *,
     at_once: bool,
 ) -> tuple[str, bool]:
@@ -118,6 +121,7 @@ def _watch(
     from bot.io.logs import Masker, configure_logs
     from bot.io.statedir import REAPER_LOCK, StateDirectory
     from venue.wire.instant import NS_PER_SECOND
+    from venue.wire.names import fold_ticker
 
     keep_memory_private()
     masker = Masker()
@@ -129,6 +133,7 @@ def _watch(
         shared = None if held is None else held.path
         return anyio.run(
             _run, settings.base_url, own, url, shared, told.after_ns, wanted, at_once,
+            fold_ticker(series),
             backend_options={"use_uvloop": True},
         )  # fmt: skip
     finally:
@@ -144,6 +149,7 @@ async def _run(
     after_ns: int,
     wanted: "SweepSettings",
     at_once: bool,
+    series: "Ticker",
 ) -> tuple[str, bool]:
     import asyncio
     import signal
@@ -170,7 +176,7 @@ async def _run(
             assert url is not None
             source, latch = page_source(client, url), None
         heart = None if folder is None else heart_in(folder)
-        watching = Reaper(source, rest, Clock(), latch, after_ns, wanted, heart)
+        watching = Reaper(source, rest, Clock(), latch, after_ns, wanted, heart, series)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, watching.stop)

@@ -4,7 +4,8 @@ It has a key of its own and shares nothing with the bot but the state directory,
 host, the bot's status page. A bot that was seen to beat and then is silent for too long, or that
 says it cannot cancel, is latched out first and then swept up after: so a bot that merely slept
 finds the latch before it decides anything. As long as the latch stands nothing may rest, whoever
-set it, and the account is swept again every minute. Reset by a person, the reaper waits for a
+set it, and the account is swept again every minute; of a bot that latched itself and beats, its
+series alone, for others of the same process quote on. Reset by a person, the reaper waits for a
 first beat again.
 
 Source: design, The bot, item 11; reliability, rows 8, 9, 64, 108, D8, B13.
@@ -33,6 +34,13 @@ from bot.io.rest import Rest
 from bot.io.status import BEAT_HEADER, REAPER_HEADER
 from bot.io.sweeping import sweep
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.names import Ticker
+
+BY: Final = "reaper"
+"""Who set a latch of ours, as its record says."""
+
+ACCOUNT: Final = "the account"
+"""What is swept where it is no series alone."""
 
 LOOK_S: Final = 0.25
 PAGE_S: Final = 0.7
@@ -104,7 +112,8 @@ class Reaper:
     """Make it inside the event loop, then `run` it; `stop` ends it.
 
     latch: None where no folder is shared; then a bot that beats again is taken for well. heart:
-    beats with every look, so that the bot can tell that a reaper is there.
+    beats with every look, so that the bot can tell that a reaper is there. series: what the bot's
+    own latch is about; None is the whole account.
     clean: whether the last sweep showed that nothing rests, and none since has found anything;
     True before the first.
     """
@@ -118,6 +127,7 @@ class Reaper:
         after_ns: int,
         sweep_settings: SweepSettings,
         heart: Heartbeat | None = None,
+        series: Ticker | None = None,
     ) -> None:
         self._source = source
         self._rest = rest
@@ -126,6 +136,8 @@ class Reaper:
         self._after_ns = after_ns
         self._sweep_settings = sweep_settings
         self._heart = heart
+        self._series = series
+        self._only: Ticker | None = None
         self._silence = Silence()
         self._mark: str | None = None
         self._reset_mark: str | None = None
@@ -179,9 +191,15 @@ class Reaper:
         silent_ns = self._silence.look(seen.mark, now_ns)
         record = None if self._latch is None else self._latch.read()
         self._doubt()
+        swept, self._only = self._only, None
+        if self._latched_itself(record, seen, silent_ns):
+            self._only = self._series
         if self.phase is Phase.REAPING:
             if self._released(record, seen):
                 self._release(seen)
+            elif self._only != swept:
+                self._break_off()
+                self._reap_from(now_ns)
             elif self._sweeping is None and now_ns >= self._sweep_ns:
                 self._sweeping = asyncio.ensure_future(self._sweep())
         elif record is not None:
@@ -209,14 +227,24 @@ class Reaper:
             return record is None and self._latch is not None and self._latch.in_place
         return seen.mark is not None and seen.mark != self._mark
 
-    def _release(self, seen: Seen) -> None:
-        """Back to watching; a sweep under way would cancel what is quoted from here on. A plea that
-        stands there unchanged is one that was answered."""
-        self._reset_mark = seen.mark
+    def _latched_itself(self, record: LatchRecord | None, seen: Seen, silent_ns: int) -> bool:
+        """Whether a bot that latched itself beats and can cancel: then its latch says nothing of
+        the other series that it trades."""
+        lives = self._silence.heard and silent_ns < self._after_ns and not seen.ended
+        return record is not None and record.by != BY and lives and not seen.plea
+
+    def _break_off(self) -> None:
+        """End the sweep under way, if any, without a verdict."""
         if self._sweeping is not None:
             self._sweeping.cancel()
             self._sweeping = None
         self._sweeper = None
+
+    def _release(self, seen: Seen) -> None:
+        """Back to watching; a sweep under way would cancel what is quoted from here on. A plea that
+        stands there unchanged is one that was answered."""
+        self._reset_mark = seen.mark
+        self._break_off()
         self._silence.forget()
         self._latched = False
         self.clean = True
@@ -227,7 +255,7 @@ class Reaper:
         self._log.error("reaping", why=why, advice="see why the bot stopped; then bot reset CONFIG")
         if self._latch is not None:
             try:
-                self._latch.set(why, "reaper", time.time_ns())
+                self._latch.set(why, BY, time.time_ns())
                 self._latched = True
             except LatchFault as fault:
                 self._log.error("latch_failed", text=str(fault))
@@ -251,6 +279,7 @@ class Reaper:
             silent_ms=silent_ns // NS_PER_MS,
             key_works=self._key,
             nothing_rests="unknown" if self.phase is not Phase.REAPING else str(self.clean),
+            of=self._only or ACCOUNT,
         )
 
     # --- what is done -----------------------------------------------------------------------------
@@ -264,13 +293,15 @@ class Reaper:
         self._sweeper = sweeper
 
     async def _sweep(self) -> None:
-        verdict = await sweep(self._rest, self._clock, self._sweep_settings, self._begun)
+        wanted = msgspec.structs.replace(self._sweep_settings, series_ticker=self._only)
+        verdict = await sweep(self._rest, self._clock, wanted, self._begun)
         self._doubt()
         self._sweeper = None
         again_ns = SWEEP_AGAIN_NS
         if isinstance(verdict, Clean):
             if verdict.cancelled or not self.clean:
-                self._log.error("reaped", cancelled=verdict.cancelled, resting=0)
+                of = wanted.series_ticker or ACCOUNT
+                self._log.error("reaped", cancelled=verdict.cancelled, resting=0, of=of)
             self.clean = True
         else:
             self.clean = False

@@ -31,10 +31,12 @@ from bot.io.sweeping import sweep
 from tests.io.hostile import hostile, says
 from tests.io.pages import app_of
 from tests.io.samples import ORDER_JSON, report
+from venue.wire.names import Ticker
 
 pytestmark = pytest.mark.anyio
 
 AFTER_NS = 150_000_000
+OAK = "77"
 SWEEP = SweepSettings(read_lag_ns=1_000_000)
 
 
@@ -76,7 +78,7 @@ class Account:
             return self.refusal[0], json.dumps({"code": self.refusal[1], "error": ""}).encode()
         if method == "GET":
             self.seen.append("list")
-            rows = [{**json.loads(ORDER_JSON), "order_id": each} for each in self.resting]
+            rows = [self._row(each) for each in self.resting]
             return 200, json.dumps({"orders": rows, "cursor": ""}).encode()
         order_id = target.rpartition("/")[2]
         if order_id not in self.resting:
@@ -86,6 +88,11 @@ class Account:
         self.resting.remove(order_id)
         order = {**json.loads(ORDER_JSON), "order_id": order_id, "status": "canceled"}
         return 200, json.dumps({"order": order, "reduced_by": 10}).encode()
+
+    def _row(self, order_id: str) -> dict[str, object]:
+        """An order as it is listed: OAK's in the series of that name."""
+        series = "OAK" if order_id == OAK else "X"
+        return {**json.loads(ORDER_JSON), "order_id": order_id, "event_ticker": f"{series}-26Q4"}
 
 
 class Dripping(Account):
@@ -126,11 +133,17 @@ class Bot:
 
 @asynccontextmanager
 async def watching(
-    account: Account, folder, *, at_once: bool = False, latch: Latch | None = None
+    account: Account,
+    folder,
+    *,
+    at_once: bool = False,
+    latch: Latch | None = None,
+    series: Ticker | None = None,
 ) -> AsyncIterator[Reaper]:
     """A reaper on that account and folder, running."""
     async with account.served() as rest:
-        made = Reaper(file_source(folder), rest, Clock(), latch or Latch(folder), AFTER_NS, SWEEP)
+        latch = latch or Latch(folder)
+        made = Reaper(file_source(folder), rest, Clock(), latch, AFTER_NS, SWEEP, series=series)
         task = asyncio.ensure_future(made.run(at_once=at_once))
         try:
             yield made
@@ -212,6 +225,35 @@ async def test_a_latch_that_the_bot_set_is_looked_after_too_but_not_at_once(tmp_
         assert reaper.phase is Phase.REAPING
         assert account.resting == ["1"], "the bot cancels by itself first"
         await bot.beats(0.3)
+        assert account.resting == []
+
+
+async def test_a_bot_that_latched_itself_and_beats_loses_the_orders_of_its_series_alone(tmp_path):
+    account, bot = Account(OAK, "1"), Bot(tmp_path)
+    async with watching(account, tmp_path, series=Ticker("OAK")) as reaper:
+        await bot.beats(0.1)
+        Latch(tmp_path).set("loss_cents 5 of 4", "breaker", 0)
+        await bot.beats(0.5)
+        assert reaper.phase is Phase.REAPING
+        assert account.resting == ["1"]
+
+
+async def test_a_bot_that_latched_itself_and_is_silent_loses_every_order(tmp_path):
+    account, bot = Account(OAK, "1"), Bot(tmp_path)
+    async with watching(account, tmp_path, series=Ticker("OAK")):
+        await bot.beats(0.1)
+        Latch(tmp_path).set("loss_cents 5 of 4", "breaker", 0)
+        await bot.beats(0.5)
+        await until(lambda: account.resting == [])
+
+
+async def test_a_bot_that_the_reaper_has_latched_loses_every_order_though_it_beats_again(tmp_path):
+    account, bot = Account(OAK), Bot(tmp_path)
+    async with watching(account, tmp_path, series=Ticker("OAK")) as reaper:
+        await bot.beats(0.1)
+        await until(lambda: reaper.phase is Phase.REAPING)
+        account.resting.append("1")
+        await bot.beats(0.5)
         assert account.resting == []
 
 
