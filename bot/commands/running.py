@@ -77,7 +77,7 @@ def run_all(drafts: "Sequence[Draft]", options: Options) -> "tuple[int, dict[str
             each.report.series_ticker: summary_of(each, clock.process_start_ns()) for each in ended
         }
     code = int(worst(ended))
-    if len(ended) == 1:
+    if len(drafts) == 1:
         return code, next(iter(summaries.values()))
     return code, {"exit_code": code, "series": summaries}
 

@@ -21,6 +21,8 @@ from venue.wire.names import Ticker
 
 _WORST_FIRST: Final = (Exit.LEFT_OVER, Exit.BUG, Exit.VENUE, Exit.CONFIGURATION, Exit.OK)
 
+_WORSE_THAN_A_FAULT: Final = (Exit.LEFT_OVER, Exit.BUG)
+
 Run = Callable[[Runner, tuple[Child, ...]], Awaitable[Ended]]
 """Lets a runner trade with these children, signals left to others."""
 
@@ -72,9 +74,10 @@ class Fleet:
         self._faults: list[ShellFault] = []
 
     async def run(self, run: Run) -> tuple[Ended, ...]:
-        """Trade until all have ended; how each did, in order.
+        """Trade until all have ended; how each did that began, in order.
 
-        Raises the first fault that kept one from beginning, once the others have drained.
+        Raises the first fault that kept one from beginning, once the others have drained; but not
+        where they ended worse than by a fault, for what they left is what must be told.
         """
         async with anyio.create_task_group() as beside:
             for shared in self._shared:
@@ -84,9 +87,12 @@ class Fleet:
                     for ticker, runner in self._runners.items():
                         tasks.start_soon(self._live, ticker, runner, run)
             beside.cancel_scope.cancel()
-        if self._faults:
+        ended = tuple(self._ended[each] for each in self._runners if each in self._ended)
+        if self._faults and not (ended and worst(ended) in _WORSE_THAN_A_FAULT):
             raise self._faults[0]
-        return tuple(self._ended[ticker] for ticker in self._runners)
+        for fault in self._faults:
+            structlog.stdlib.get_logger("bot").error("series_kept_down", text=str(fault))
+        return ended
 
     async def _live(self, ticker: Ticker, runner: Runner, run: Run) -> None:
         # Every line that is logged from here on says whose it is.
