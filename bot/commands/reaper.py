@@ -156,6 +156,7 @@ async def _run(
 
     import httpx
 
+    from bot.core.messages import Refused
     from bot.io.clock import Clock
     from bot.io.latch import Latch
     from bot.io.reaper import Reaper, ReaperFault, file_source, heart_in, key_trouble, page_source
@@ -163,7 +164,7 @@ async def _run(
 
     rest = Rest(base_url, own, wanted.requests_in_flight, sane_only=False)
     trouble = await key_trouble(rest)
-    if trouble is not None and trouble.status:
+    if isinstance(trouble, Refused) and trouble.status:
         await rest.drain()
         raise ReaperFault(
             f"reaper: the venue refuses its key: {trouble.status} {trouble.code}; "

@@ -33,6 +33,7 @@ from bot.io.probe import NO_SUCH_ORDER
 from bot.io.rest import Rest
 from bot.io.status import BEAT_HEADER, REAPER_HEADER
 from bot.io.sweeping import sweep
+from venue.wire.errors import Sequenced, row_for
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.names import Ticker
 
@@ -313,7 +314,12 @@ class Reaper:
         """Try the key now and then: a reaper whose key does not work guards nothing."""
         while True:
             trouble = await key_trouble(self._rest)
-            works = f"no: {trouble.status} {trouble.code or trouble.message}" if trouble else "yes"
+            if isinstance(trouble, m.Unknown):
+                works = self._key  # as far as it is known
+            elif trouble is None:
+                works = "yes"
+            else:
+                works = f"no: {trouble.status} {trouble.code or trouble.message}"
             if works != self._key:
                 self._key = works
                 level = self._log.info if works == "yes" else self._log.error
@@ -323,20 +329,26 @@ class Reaper:
             await asyncio.sleep(TOLD_NS / NS_PER_SECOND)
 
 
-async def key_trouble(rest: Rest) -> m.Refused | None:
+async def key_trouble(rest: Rest) -> m.Refused | m.Unknown | None:
     """Why the key cannot sweep: refused, of too small a scope, or nobody answers (status 0).
 
-    None when it can, or when the venue answers with a trouble of its own.
+    None when it can; Unknown when the venue has a trouble of its own, which tells of no key.
     """
+    unsaid: m.Unknown | None = None
     answers: asyncio.Queue[m.Replied] = asyncio.Queue()
     requests: tuple[m.Request, ...] = (m.ReadResting(""), m.CancelResting(NO_SUCH_ORDER))
     for request in requests:
         # Not asked directly: whoever waits here may be cancelled, a request never is.
         rest.start(m.Send(m.RequestId(0), request, "key"), answers.put_nowait)
         answer = (await answers.get()).answer
-        if isinstance(answer, m.Refused) and answer.status in (0, 401, 403):
-            return answer
-    return None
+        if isinstance(answer, m.Refused):
+            if answer.status in (0, 401, 403):
+                return answer
+            if row_for(answer.status, answer.code).sequenced is Sequenced.NEVER:
+                unsaid = m.Unknown(answer.code)
+        elif isinstance(answer, m.Unknown):
+            unsaid = answer
+    return unsaid
 
 
 def told(verdict: Verdict) -> dict[str, str | int]:

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
+from bot.core import messages as m
 from bot.core.sweeper import Clean, SweepSettings
 from bot.io import heartbeat as heartbeat_module
 from bot.io import reaper as reaper_module
@@ -365,16 +366,41 @@ async def test_a_key_that_is_refused_is_found_out_before_it_is_needed(refusal, s
     account.refusal = refusal
     async with account.served() as rest:
         trouble = await key_trouble(rest)
-    assert trouble is not None
+    assert isinstance(trouble, m.Refused)
     assert trouble.status == status
 
 
-async def test_a_key_with_both_scopes_has_no_trouble_and_a_venue_that_stumbles_is_none():
+async def test_a_key_with_both_scopes_has_no_trouble():
+    async with Account().served() as rest:
+        assert await key_trouble(rest) is None
+
+
+@pytest.mark.parametrize(
+    "stumble", [(503, "engine_unavailable"), (429, "rate_limited"), (500, ""), (302, "")]
+)
+async def test_a_venue_that_stumbles_says_nothing_of_a_key(stumble):
     account = Account()
+    account.refusal = stumble
     async with account.served() as rest:
-        assert await key_trouble(rest) is None
+        assert isinstance(await key_trouble(rest), m.Unknown)
+
+
+async def test_a_key_that_was_refused_is_not_told_to_work_because_the_venue_stumbles(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(reaper_module, "TOLD_NS", 10_000_000)
+    account = Account()
+    account.refusal = (401, "unauthenticated")
+    async with account.served() as rest:
+        heart = heart_in(tmp_path)
+        made = Reaper(file_source(tmp_path), rest, Clock(), Latch(tmp_path), AFTER_NS, SWEEP, heart)
+        task = asyncio.ensure_future(made.run())
+        await until(lambda: (pulse := read_pulse(tmp_path, REAPER)) is not None and pulse.plea)
         account.refusal = (503, "engine_unavailable")
-        assert await key_trouble(rest) is None
+        await asyncio.sleep(0.7)
+        assert read_pulse(tmp_path, REAPER).plea
+        made.stop()
+        await task
 
 
 async def test_a_reaper_beats_beside_its_bot_says_that_its_key_fails_and_when_it_ends(tmp_path):
