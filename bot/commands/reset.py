@@ -68,7 +68,7 @@ def reset(
     elif record is None:
         typer.echo("nothing is latched")
     else:
-        typer.echo("the latch is gone: the bot quotes again")
+        typer.echo("the latch is gone: a bot that runs quotes again, and so does the next start")
 
 
 def _ask() -> None:

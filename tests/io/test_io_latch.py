@@ -47,6 +47,16 @@ def test_what_is_set_is_read_by_another_process_and_by_no_other_user(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["latch.json"]
 
 
+def test_a_reset_does_not_claim_that_a_bot_runs(tmp_path):
+    Latch(tmp_path).set("loss_cents: 501, at most 500", "breaker", WALL_NS)
+    (tmp_path / BOT_LOCK).touch()
+    config = tmp_path / "bot.yaml"
+    config.write_text(CONFIG)
+    done = CliRunner().invoke(app, ["reset", str(config), "--yes", "--state-dir", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    assert "the latch is gone: a bot that runs quotes again" in done.output
+
+
 def test_the_first_reason_stands(tmp_path):
     Latch(tmp_path).set("first", "breaker", WALL_NS)
     assert Latch(tmp_path).set("second", "reaper", WALL_NS).reason == "first"
