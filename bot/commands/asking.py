@@ -140,6 +140,17 @@ def told(page: Page, action: str, reason: str, token: "Secret") -> str:
     return answer.text.strip() or f"it answers {answer.status_code}"
 
 
+def stands_still(page: Page) -> bool:
+    """Whether a bot says that it is paused. Ends with 3 without an answer."""
+    import msgspec
+
+    try:
+        told = msgspec.json.decode(page.get("/status.json"), type=dict[str, msgspec.Raw])
+        return msgspec.json.decode(told["paused"], type=str) != ""
+    except (msgspec.DecodeError, UnicodeDecodeError, KeyError):
+        return False
+
+
 def token_of(draft: "Draft", state: Path | None) -> "Secret | None":
     """The token in the bot's state directory; None when there is none. Raises SecretFault when it
     cannot be read."""

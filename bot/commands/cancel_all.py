@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bot.commands.asking import Reason, StateDir, StatusUrl, running, token_of, told
+from bot.commands.asking import (
+    Reason,
+    StateDir,
+    StatusUrl,
+    running,
+    stands_still,
+    token_of,
+    told,
+)
 from bot.commands.common import (
     EXIT_CONFIGURATION,
     EXIT_LEFT_OVER,
@@ -124,8 +132,8 @@ def _ask_the_bot(
     whole: bool,
     quiet: bool,
 ) -> bool:
-    """Whether a bot runs and has been asked to cancel everything and pause. One that cannot be
-    asked, or refuses, stands in the way of nothing: it is told.
+    """Whether a bot runs and has been asked to cancel everything and pause, or stands still
+    already. One that cannot be asked, or refuses, stands in the way of nothing: it is told.
 
     whole: every series that it trades, for each would quote again; else this file's alone.
     """
@@ -138,6 +146,7 @@ def _ask_the_bot(
             return False
         asked = page._replace(series="") if whole else page
         refusal = told(asked, "cancel-all", reason, token)
+        still = bool(refusal) and stands_still(page)
     except SecretFault as fault:
         typer.echo(f"warning: the running bot cannot be asked: {fault}", err=True)
         return False
@@ -145,7 +154,7 @@ def _ask_the_bot(
         return False
     if refusal:
         typer.echo(f"warning: the running bot at {page.base}: {refusal}", err=True)
-        return False
+        return still
     if not quiet:
         typer.echo(
             f"the bot at {page.base} cancels everything and pauses; bot resume lets it go on"

@@ -248,6 +248,16 @@ def test_a_bot_that_refuses_does_not_stand_in_the_way_of_cancelling(tmp_path):
     assert "it is stopping" in done.stderr
 
 
+def test_a_bot_that_stands_still_already_counts_as_paused(tmp_path):
+    refusal = (409, "nothing rests, and it is paused")
+    with site(body(paused="asked for"), {"cancel-all": refusal}) as page:
+        done = invoke(
+            "cancel-all", str(DEMO), "--status", page.url, "--state-dir", state(tmp_path), "--json"
+        )
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["bot_paused"] is True
+
+
 def test_no_proxy_of_the_environment_is_shown_the_token(tmp_path, monkeypatch):
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
