@@ -15,9 +15,19 @@ _IMPORTING: Final = "<frozen "  # how Python names the files of its own import
 
 def fault_text(fault: BaseException) -> str:
     """Such as `mine.py:12: ValueError: no such rung`; without a place where it was not raised in a
-    file of the strategy."""
+    file of the strategy. It can be written to journal and log, whatever the strategy put into it.
+    """
     where = place_of(fault)
-    return f"{where}{': ' if where else ''}{type(fault).__name__}: {fault}"
+    return f"{where}{': ' if where else ''}{type(fault).__name__}: {_said(fault)}"
+
+
+def _said(fault: BaseException) -> str:
+    """Its own text; half of a surrogate pair, which no file takes, as Python escapes it."""
+    try:
+        said = str(fault)
+    except Exception as other:  # noqa: BLE001 - the plugin boundary: an exception's text is its code
+        said = f"its text cannot be had, {type(other).__name__}"
+    return said.encode(errors="backslashreplace").decode()
 
 
 def place_of(fault: BaseException) -> str:

@@ -76,3 +76,15 @@ def test_an_answer_that_is_no_mapping_says_what_was_wanted_and_what_came(answer,
     with pytest.raises(NonsenseQuotes) as told:
         mapped(answer)
     assert str(told.value) == f"wanted a mapping of market_id to quotes, got {got}"
+
+
+def test_the_text_of_a_fault_can_be_written_whatever_characters_the_strategy_put_into_it():
+    assert fault_text(ValueError("gr\xf6\xdfe \ud800")) == "ValueError: gr\xf6\xdfe \\ud800"
+
+
+def test_a_fault_whose_text_raises_is_told_all_the_same():
+    class Mute(Exception):
+        def __str__(self):
+            return self.missing
+
+    assert fault_text(Mute()) == "Mute: its text cannot be had, AttributeError"
