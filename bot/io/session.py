@@ -13,6 +13,7 @@ Source: design, The bot, in the order a datum flows.
 import secrets
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from socket import socket
 
@@ -64,7 +65,7 @@ class Site(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """A whole run. `live_table`: the terminal is ours to draw on. run_ns: None is until stopped.
+    """A whole run. `live_table`: there is a terminal to draw on. run_ns: None is until stopped.
 
     control: whether the status page may also ask things of the trader, with a token. configured:
     what the trader was made with. live: makes of the way to tell it events the configuration file
@@ -105,8 +106,8 @@ async def run_plans(plans: Sequence[Plan], clock: Clock) -> tuple[Ended, ...]:
     for key in (first.site.key, *first.site.others.values(), *beside):
         masker.learn(key)
     # A live table owns the terminal: what would scroll it away goes to a file.
-    tail = LogTail()
-    configure_logs(masker, first.state / "bot.log" if first.live_table else None, tail=tail)
+    tail, console = LogTail(), drawn_on(plans)
+    configure_logs(masker, None if console is None else first.state / "bot.log", tail=tail)
     runners = await _runners(plans, clock)
     shown = {
         ticker: Shown(
@@ -114,7 +115,7 @@ async def run_plans(plans: Sequence[Plan], clock: Clock) -> tuple[Ended, ...]:
         )
         for plan, (ticker, runner) in zip(plans, runners.items(), strict=True)
     }
-    children = _children(plans, shown, masker, tail)
+    children = _children(plans, shown, masker, tail, console)
 
     async def run(runner: Runner, beside: tuple[Child, ...], *, signals: bool = False) -> Ended:
         new_account = first.site.embedded is not None
@@ -185,11 +186,24 @@ async def _look_first(rest: Rest, plan: Plan) -> None:
         raise SiteFault(f"{found.name}: {found.found}; {found.advice}")
 
 
+def drawn_on(plans: Sequence[Plan]) -> Console | None:
+    """The terminal on which a live table is drawn; None where there is none that can move its
+    cursor, and beside other series: a table shows one. Then the log is what a person sees."""
+    if not plans[0].live_table or len(plans) > 1:
+        return None
+    console = Console(file=sys.stdout)
+    return None if console.is_dumb_terminal else console
+
+
 def _children(
-    plans: Sequence[Plan], shown: Mapping[Ticker, Shown], masker: Masker, tail: LogTail
+    plans: Sequence[Plan],
+    shown: Mapping[Ticker, Shown],
+    masker: Masker,
+    tail: LogTail,
+    console: Console | None,
 ) -> tuple[Child, ...]:
-    """What runs beside the series, once for all of them."""
-    first, (only, *others) = plans[0], shown.values()
+    """What runs beside the series, once for all of them. console: where a table is drawn."""
+    first, only = plans[0], next(iter(shown.values()))
     control = None
     if first.control:
         token = token_in([plan.state for plan in plans])
@@ -197,11 +211,9 @@ def _children(
         control = Control(token, shown)
     app = make_app(shown, first.allowed_hosts, control=control, tail=tail)
     children = [Child("status", lambda: serve(app, first.page))]
-    if first.live_table and not others:
-        console, where = Console(file=sys.stdout), address(first.page)
-        children.append(
-            Child("terminal", lambda: show_table(only.look, only.last_notes, where, console))
-        )
+    if console is not None:
+        table = partial(show_table, only.look, only.last_notes, address(first.page), console)
+        children.append(Child("terminal", table))
     else:
         children.append(Child("lines", lambda: _lines(shown)))
     files = [
