@@ -87,6 +87,13 @@ def test_it_takes_what_is_far_from_its_value():
     assert [(market, each[0].price) for market, each in takes.items()] == [("m0", 52)]
 
 
+@pytest.mark.parametrize(("fair", "net"), [(1.0, 300), (99.0, -300)])
+def test_it_answers_sanely_however_far_what_is_held_moves_it(fair, net):
+    strategy = shown()
+    seen = view(rung(0, fair, net=net))
+    assert checked(strategy(strategy.Params()).quote(seen), seen)[seen.rungs[0].market_id]
+
+
 def test_the_test_that_it_shows_passes():
     names: dict[str, Any] = {}
     for text in blocks():
