@@ -289,8 +289,10 @@ def split(quotes: Quotes, view: EventView) -> Answer:
 def _check_wish(wish: Quote | Take, market_id: MarketId) -> None:
     """Raise NonsenseQuotes unless it is one of the two, of a legal price and size."""
     # Of a tuple, for this is hot: a union would be made anew for every wish.
-    if not isinstance(wish, (Quote, Take)) or not isinstance(wish.side, BookSide):
+    if not isinstance(wish, (Quote, Take)):
         raise NonsenseQuotes(f"neither a quote nor a take on {market_id}: {type(wish).__name__}")
+    if not isinstance(wish.side, BookSide):
+        raise NonsenseQuotes(f"side {wish.side!r} on {market_id}, no BookSide")
     if type(wish.price) is not int or not is_price(wish.price):
         raise NonsenseQuotes(f"price {wish.price!r} on {market_id}")
     if type(wish.qty) is not int or wish.qty < 1:

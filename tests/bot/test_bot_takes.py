@@ -90,6 +90,12 @@ def test_takes_that_cannot_be_and_those_that_would_meet_our_own_wishes_are_nonse
         split({M0: wanted}, SEEN)
 
 
+@pytest.mark.parametrize("kind", [Quote, Take])
+def test_a_wish_whose_side_is_a_word_says_what_is_wrong_with_it(kind):
+    with pytest.raises(NonsenseQuotes, match="side 'bid' on m0, no BookSide"):
+        split({M0: (kind("bid", Price(48), Qty(1)),)}, SEEN)
+
+
 def test_a_quote_may_stand_behind_a_take_of_its_side():
     assert split({M0: (take(BID, 52), Quote(BID, Price(52), Qty(1)))}, SEEN).takes
 
