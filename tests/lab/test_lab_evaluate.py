@@ -159,6 +159,11 @@ def test_seeds_that_are_none_are_told(text: str) -> None:
         seeds_named(text)
 
 
+def test_seeds_before_the_first_are_told_where_they_begin() -> None:
+    with pytest.raises(SeedFault, match="from 1 on"):
+        seeds_named("0-3")
+
+
 def test_each_opening_of_the_holdout_is_a_line(tmp_path: Path) -> None:
     log = tmp_path / "holdout.md"
     for day in ("2027-01-01", "2027-02-01"):

@@ -28,7 +28,7 @@ def seeds_named(text: str) -> range:
         raise SeedFault(f"seeds {text!r}: two numbers, the smaller first, such as 1-999")
     low, high = int(ends[0]), int(ends[1])
     if not 1 <= low <= high:
-        raise SeedFault(f"seeds {text!r}: two numbers, the smaller first, such as 1-999")
+        raise SeedFault(f"seeds {text!r}: two numbers from 1 on, the smaller first, such as 1-999")
     return range(low, high + 1)
 
 
