@@ -28,6 +28,20 @@ REACH_PAUSE_S: Final = 0.5
 """A venue that is being started beside us gets these five seconds."""
 
 
+_PASSING: Final = frozenset(
+    {
+        Code.RATE_LIMITED,
+        Code.ENGINE_OVERLOADED,
+        Code.ENGINE_UNAVAILABLE,
+        Code.RESULT_UNKNOWN,
+        Code.INTERNAL_ERROR,
+        Code.VENUE_HALTED,
+        Code.VENUE_CANCEL_ONLY,
+    }
+)
+_PASSES: Final = "the venue is there and cannot answer this now: check again in a moment"
+
+
 class Finding(msgspec.Struct, frozen=True):
     """One thing that was tried. `advice` is empty when it is well."""
 
@@ -101,6 +115,11 @@ def _said(answer: m.Answer) -> str:
             return "read"
 
 
+def _advice(answer: m.Answer, otherwise: str) -> str:
+    """What to do about an answer that is not well; `otherwise` where it is not one that passes."""
+    return _PASSES if _said(answer).rpartition(" ")[2] in _PASSING else otherwise
+
+
 def _read_scope(rest: Rest, answer: m.Answer) -> Finding:
     """The balance: reached, key known, scope read."""
     key = "the read key" if rest.key_for(m.ReadBalance()) is m.Key.READ else "the key"
@@ -124,7 +143,7 @@ def _trade_scope(answer: m.Answer) -> Finding:
         advice = "the venue does not know this key: make a new one for this environment"
         return Finding("trade scope", False, _said(answer), advice)
     advice = "not the answer of the interface; see whether venue.base_url is the right address"
-    return Finding("trade scope", False, _said(answer), advice)
+    return Finding("trade scope", False, _said(answer), _advice(answer, advice))
 
 
 def _series(answer: m.Answer, ticker: Ticker) -> tuple[Finding, list[MarketId]]:
@@ -135,7 +154,7 @@ def _series(answer: m.Answer, ticker: Ticker) -> tuple[Finding, list[MarketId]]:
             events = len(answer.body.events)
             return Finding("series", True, f"{events} events, {len(rungs)} rungs"), rungs
     advice = f"look up the series ticker of the venue; {ticker} has no rungs there"
-    return Finding("series", False, _said(answer), advice), []
+    return Finding("series", False, _said(answer), _advice(answer, advice)), []
 
 
 async def _account(rest: Rest) -> list[Finding]:
@@ -149,7 +168,9 @@ async def _account(rest: Rest) -> list[Finding]:
     for name, request in lists:
         answer = (await rest.ask(request)).answer
         well = isinstance(answer, m.Done)
-        advice = "" if well else "the venue answers otherwise than its interface says"
+        advice = (
+            "" if well else _advice(answer, "the venue answers otherwise than its interface says")
+        )
         out.append(Finding(name, well, _said(answer), advice))
     return out
 

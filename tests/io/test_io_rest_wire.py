@@ -261,6 +261,24 @@ async def test_a_refused_read_key_is_called_by_its_name():
     assert "the read key" in finding.advice
 
 
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(503, b"result_unknown"), (503, b"engine_unavailable"), (409, b"venue_halted")],
+)
+async def test_an_answer_that_passes_is_not_blamed_on_the_address(status, code):
+    async def talk(writer):
+        if site.requests[-1].startswith(b"DELETE"):
+            await says(status, b'{"code":"%s","error":""}' % code)(writer)
+        else:
+            await says(200, b'{"available_cents":1,"reserved_cents":0,"total_cents":1}')(writer)
+
+    async with hostile(talk) as site:
+        rest = rest_at(site.port)
+        findings = {each.name: each for each in await probe(rest, "ws://x", Ticker("X"))}
+        await rest.drain()
+    assert "check again in a moment" in findings["trade scope"].advice
+
+
 def test_no_key_shows_in_a_client():
     shown = repr(vars(Rest("http://127.0.0.1:1/v1", Secret(KEY), 1, others=OTHERS)))
     assert not any(each in shown for each in (KEY, READ_KEY, SPARE_KEY))
