@@ -101,3 +101,22 @@ def test_a_command_that_a_runbook_gives_is_taken_as_it_is_written(path: Path) ->
             command.make_context(command.name, words)
         except click.UsageError as fault:
             raise AssertionError(f"{command.name} {words}: {fault.message}") from None
+
+
+def commands(group: click.Command, before: str = "") -> list[str]:
+    """Every command of a program by its words, those of its groups included."""
+    if not hasattr(group, "commands"):
+        return [before]
+    return [
+        name
+        for word, command in group.commands.items()
+        if not command.hidden
+        for name in commands(command, f"{before} {word}".strip())
+    ]
+
+
+@pytest.mark.parametrize("command", commands(ROOT_COMMAND))
+def test_every_command_has_a_row_in_the_table_of_exit_codes(command):
+    page = tree.text(PAGES[0]).partition("| command of `bot` |")[2].partition("\n\n")[0]
+    first_cells = " ".join(line.split("|")[1] for line in page.splitlines() if "|" in line[1:])
+    assert f"`{command}`" in first_cells
