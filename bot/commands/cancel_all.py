@@ -152,10 +152,12 @@ def _ask_the_bot(
         return False
     except typer.Exit:  # what is in the way was said, and is none of the venue's business
         return False
-    if refusal:
+    if refusal and not still:
         typer.echo(f"warning: the running bot at {page.base}: {refusal}", err=True)
-        return still
-    if not quiet:
+        return False
+    if refusal and not quiet:
+        typer.echo(f"the bot at {page.base}: {refusal}; bot resume lets it go on")
+    elif not quiet:
         typer.echo(
             f"the bot at {page.base} cancels everything and pauses; bot resume lets it go on"
         )

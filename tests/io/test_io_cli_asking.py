@@ -256,6 +256,7 @@ def test_a_bot_that_stands_still_already_counts_as_paused(tmp_path):
         )
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["bot_paused"] is True
+    assert "warning" not in done.stderr
 
 
 def test_no_proxy_of_the_environment_is_shown_the_token(tmp_path, monkeypatch):
