@@ -37,5 +37,6 @@ REGRESSIONS = (
     Regression(20592, "swarm", "two events took what was left and gave it back, for ever"),
     Regression(20714, "swarm", "a quiet book, stamped wrong once, was older than itself for ever"),
     Regression(20952, "swarm", "small orders topped up were more creates a minute than were drawn"),
+    Regression(30404, "swarm", "a book that nothing confirms was to be quoted on all the same"),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

@@ -17,6 +17,7 @@ from venue.wire.money import BookSide, Outcome, Side
 from venue.wire.names import MarketId
 
 if TYPE_CHECKING:
+    from bot.core.rung import Rung
     from bot.lab.sim.world import World
 
 _PCT = 50
@@ -41,7 +42,11 @@ def differences(world: "World") -> list[str]:
         for rung in ladder.rungs
         if rung.market_id not in world.auditor.truth.resolved
     ]
-    out += [f"{rung.market.ticker}: {rung.blocked}" for rung in rungs if rung.blocked]
+    out += [
+        f"{rung.market.ticker}: {rung.blocked}"
+        for rung in rungs
+        if rung.blocked and not _cannot_be_known(world, rung)
+    ]
     now_ns = process.clock.read(world.now_ns)
     quotes = [(rung.market_id, quote) for rung in rungs for quote in rung.wanted]
     found = out + _but_for_parked(world, quotes, dict(resting), set())
@@ -54,6 +59,12 @@ def differences(world: "World") -> list[str]:
         if each.held_back == REFUSED_BEFORE
     }
     return out + _but_for_parked(world, quotes, resting, refused) if refused else found
+
+
+def _cannot_be_known(world: "World", rung: "Rung") -> bool:
+    """Whether nothing can tell that a quiet book still stands: none is pushed when asked for, and a
+    read of a market that never traded shows the zero instant (S28)."""
+    return not world.odds.acks and rung.market.last_price is None
 
 
 def _but_for_parked(
