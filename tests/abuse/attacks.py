@@ -14,13 +14,13 @@ from tests.abuse.good import EMPTY_SET, read
 from tests.abuse.site import Site
 
 HEAD_DEADLINE_S, BODY_DEADLINE_S = 5.0, 10.0
-EARLY_S, LATE_S = 3.0, 15.0
-"""By how much a deadline may be missed: clocks start by turns, and a shared machine may be late.
-What has no deadline at all never ends."""
+LATE_S = 3.0
+"""A shared machine may be that late."""
 
-CUT_WITHIN_S = 60.0
+CUT_WITHIN_S = 25.0
 """Ten seconds from when the buffers are full, and they take a while to fill."""
 
+_TURN_S = 0.1
 SMALL_BUFFER_BYTES = 4_096
 BODY_BYTES = 200_000_000
 _CHUNK = b"10000\r\n" + b"x" * 65_536 + b"\r\n"
@@ -30,6 +30,30 @@ Attack = Callable[[Site, int], Awaitable[None]]
 
 async def _peers(site: Site, count: int, receive_bytes: int | None = None) -> list[Peer]:
     return [await Peer.of(site.port, receive_bytes) for _ in range(count)]
+
+
+class _Lateness:
+    """By how much this machine came too late for its own clocks while the block lasted; seconds.
+
+    A deadline can be kept no better than that, beside whatever else runs here.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    async def _watch(self) -> None:
+        while True:
+            due_s = time.monotonic() + _TURN_S
+            await asyncio.sleep(_TURN_S)
+            self.seconds += time.monotonic() - due_s
+
+    async def __aenter__(self) -> "_Lateness":
+        self._task = asyncio.create_task(self._watch())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._task.cancel()
+        await asyncio.wait([self._task])
 
 
 async def _leave(peers: list[Peer]) -> None:
@@ -48,20 +72,21 @@ async def _ended_s(peer: Peer) -> float:
 
 async def trickled_headers(site: Site, count: int) -> None:
     """One byte a second of a header that never ends: closed by the header's deadline."""
-    peers, ends = [], []
-    for _ in range(count):
-        peers.append(await Peer.of(site.port))
-        ends.append(asyncio.create_task(_ended_s(peers[-1])))
-    text = iter(b"GET /v1/markets HTTP/1.1\r\nHost: x\r\n")
-    while not all(end.done() for end in ends):
-        letter = bytes([next(text)])
-        for peer, end in zip(peers, ends, strict=True):
-            if not end.done():
-                peer.send(letter)
-        await asyncio.sleep(1)
+    async with _Lateness() as late:
+        peers, ends = [], []
+        for _ in range(count):
+            peers.append(await Peer.of(site.port))
+            ends.append(asyncio.create_task(_ended_s(peers[-1])))
+        text = iter(b"GET /v1/markets HTTP/1.1\r\nHost: x\r\n")
+        while not all(end.done() for end in ends):
+            letter = bytes([next(text)])
+            for peer, end in zip(peers, ends, strict=True):
+                if not end.done():
+                    peer.send(letter)
+            await asyncio.sleep(1)
     took_s = [end.result() for end in ends]
-    assert min(took_s) > HEAD_DEADLINE_S - EARLY_S
-    assert max(took_s) < HEAD_DEADLINE_S + LATE_S, max(took_s)
+    assert min(took_s) > HEAD_DEADLINE_S - LATE_S
+    assert max(took_s) < HEAD_DEADLINE_S + LATE_S + late.seconds, max(took_s)
 
 
 async def trickled_bodies(site: Site, count: int) -> None:
@@ -73,7 +98,7 @@ async def trickled_bodies(site: Site, count: int) -> None:
     said = await asyncio.gather(*(peer.rest(CUT_WITHIN_S) for peer in peers))
     took_s = time.monotonic() - begun_s
     assert all(_code(answer) == "invalid_request_body" for answer in said)
-    assert BODY_DEADLINE_S - EARLY_S < took_s < BODY_DEADLINE_S + LATE_S, took_s
+    assert BODY_DEADLINE_S - LATE_S < took_s < BODY_DEADLINE_S + 2 * LATE_S, took_s
 
 
 async def silent_connections(site: Site, count: int) -> None:
@@ -81,8 +106,9 @@ async def silent_connections(site: Site, count: int) -> None:
     peers = await _peers(site, count)
     for peer in peers[::2]:
         peer.send(handshake()[:-2])
-    took_s = await asyncio.gather(*map(_ended_s, peers))
-    assert max(took_s) < HEAD_DEADLINE_S + LATE_S, max(took_s)
+    async with _Lateness() as late:
+        took_s = await asyncio.gather(*map(_ended_s, peers))
+    assert max(took_s) < HEAD_DEADLINE_S + LATE_S + late.seconds, max(took_s)
 
 
 async def half_closed(site: Site, count: int) -> None:

@@ -10,7 +10,7 @@ from tests.abuse.good import waits_ms
 from tests.abuse.site import Site, served
 
 CALM_S = 2.0
-RECOVERY_S = 30.0
+RECOVERY_S = 5.0
 BEAT_S = 0.5
 
 
@@ -73,7 +73,7 @@ async def _waits_for(site: Site, seconds: float) -> Waits:
 
 
 async def _settled(site: Site, wanted: int) -> int:
-    """Sockets of the venue once as few as before, or RECOVERY_S after the attacks."""
+    """Sockets of the venue once as few as before, or five seconds after the attacks."""
     for _ in range(int(RECOVERY_S / BEAT_S)):
         if site.sockets() <= wanted:
             break

@@ -8,9 +8,8 @@ from tests.abuse.storm import Storm, weathered
 
 pytestmark = pytest.mark.xdist_group("storm")
 
-FLOOR_MS = {0.5: 250.0, 0.99: 2_000.0}
-"""Below this a wait is noise: the machine has few cores, and the attackers and whatever else runs
-need them too."""
+FLOOR_MS = {0.5: 50.0, 0.99: 500.0}
+"""Below this a wait is noise: the machine has few cores, and the attackers need them too."""
 
 MEMORY_GROWTH_KIB_MAX = 128 * 1024
 
