@@ -385,35 +385,35 @@ async def test_a_venue_that_stumbles_says_nothing_of_a_key(stumble):
         assert isinstance(await key_trouble(rest), m.Unknown)
 
 
+@asynccontextmanager
+async def pleading(folder) -> AsyncIterator[Account]:
+    """The account of a reaper that beats and says that its key is refused; it ends with the
+    block."""
+    account = Account()
+    account.refusal = (401, "unauthenticated")
+    async with account.served() as rest:
+        heart = heart_in(folder)
+        made = Reaper(file_source(folder), rest, Clock(), Latch(folder), AFTER_NS, SWEEP, heart)
+        task = asyncio.ensure_future(made.run())
+        await until(lambda: (pulse := read_pulse(folder, REAPER)) is not None and pulse.plea)
+        yield account
+        made.stop()
+        await task
+
+
 async def test_a_key_that_was_refused_is_not_told_to_work_because_the_venue_stumbles(
     tmp_path, monkeypatch
 ):
     monkeypatch.setattr(reaper_module, "TOLD_NS", 10_000_000)
-    account = Account()
-    account.refusal = (401, "unauthenticated")
-    async with account.served() as rest:
-        heart = heart_in(tmp_path)
-        made = Reaper(file_source(tmp_path), rest, Clock(), Latch(tmp_path), AFTER_NS, SWEEP, heart)
-        task = asyncio.ensure_future(made.run())
-        await until(lambda: (pulse := read_pulse(tmp_path, REAPER)) is not None and pulse.plea)
+    async with pleading(tmp_path) as account:
         account.refusal = (503, "engine_unavailable")
         await asyncio.sleep(0.7)
         assert read_pulse(tmp_path, REAPER).plea
-        made.stop()
-        await task
 
 
 async def test_a_reaper_beats_beside_its_bot_says_that_its_key_fails_and_when_it_ends(tmp_path):
-    account = Account()
-    account.refusal = (401, "unauthenticated")
-    async with account.served() as rest:
-        heart = heart_in(tmp_path)
-        made = Reaper(file_source(tmp_path), rest, Clock(), Latch(tmp_path), AFTER_NS, SWEEP, heart)
-        task = asyncio.ensure_future(made.run())
-        await until(lambda: (pulse := read_pulse(tmp_path, REAPER)) is not None and pulse.plea)
+    async with pleading(tmp_path):
         assert not read_pulse(tmp_path, REAPER).ended
-        made.stop()
-        await task
     assert read_pulse(tmp_path, REAPER).ended
 
 
