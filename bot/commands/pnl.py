@@ -105,7 +105,7 @@ def _told_again(
     with faults_told():
         from bot.config import finish
         from bot.ideas import Makers
-        from bot.lab.replay import retell
+        from bot.lab.together import retell
 
         draft = read(config)
         whole = finish(draft)

@@ -63,8 +63,8 @@ def what_if(
     belongs to; it is not touched.
 
     Ends with 2 for a key, value, file or option that cannot be used, and when the strategy does not
-    come back; with 3 when there is no
-    journal, when it is damaged, when its run cannot be lived again, or traded beside other series.
+    come back; with 3 when there is no journal, when it is damaged, or when its run cannot be lived
+    again.
     """
     from bot.lab.again import runs_meant
     from bot.lab.backtest.terms import Reading, Terms, milliseconds

@@ -124,6 +124,11 @@ class Outbox:
         self.wants_look = False
         self._dry: dict[Lane, int] = {}
 
+    @property
+    def user(self) -> int:
+        """Our number among those that spend from `purse`."""
+        return self._trade.user
+
     def purse_of(self, key: Key) -> Purse | None:
         """What is spent on a credential, for another trader to share; None without such a key."""
         credential = self._credentials.get(key)

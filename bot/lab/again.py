@@ -33,12 +33,13 @@ from bot.lab.replay import (
     EVENTS,
     MakeStrategy,
     Place,
-    Relived,
     Run,
     is_recording,
     newest_run,
+    no_strategy,
     runs,
 )
+from bot.lab.together import relived
 from venue.wire.names import MarketId
 
 EVENTS_SHOWN: Final = 5
@@ -180,6 +181,21 @@ def _payloads(paths: Sequence[Path]) -> Iterator[tuple[str, int, bytes]]:
             raise JournalFault(f"{path}: journal damaged at byte {segment.damaged_at}")
 
 
+_BEAT: Final = m.Beat.__name__.encode()
+
+
+def _entry(payload: tuple[str, int, bytes]) -> Entry:
+    return entry_of(payload[2], payload[0])
+
+
+def _beat_ns(payload: tuple[str, int, bytes]) -> int | None:
+    """The instant of a `Beat`, with which a turn of the loop ends; None for any other entry."""
+    if _BEAT not in payload[2]:
+        return None
+    entry = _entry(payload)
+    return entry.at_ns if isinstance(entry.message, m.Beat) else None
+
+
 # --- one run --------------------------------------------------------------------------------------
 
 
@@ -200,7 +216,7 @@ class Again:
         are compared, too, where the journal is of this program's version.
 
         Raises JournalFault when it is not known what the run was made with, when that cannot be
-        made, and when other series drew from the same request bucket.
+        made, and when a journal of the series that it traded beside is missing.
         """
         configured = run.started.configured
         if configured is not None and remake is not None:
@@ -210,20 +226,16 @@ class Again:
                 f"{run.paths[0]}: a journal of version {version_of(run)} that does not say what "
                 "its run was configured with; name the file with --config"
             )
-        if settings.beside:
-            others = ", ".join(settings.beside)
-            raise JournalFault(
-                f"{run.paths[0]}: this run shared its request bucket with {others}; what those "
-                "took is not in its journal, so it cannot be lived again alone"
-            )
         self._run = run
         self._notes = notes and version_of(run) == VERSION
         self._lives: Observer | Trader
+        self._others: Callable[[int], bool] | None = None
         if is_recording(run):
             self._lives = Observer(settings)
         else:
-            again = Relived(run, settings, make_strategy or _no_strategy, remake=remake)
+            again = relived(run, settings, make_strategy or no_strategy, remake=remake)
             self._lives = again.trader
+            self._others = again.others
         self._made: list[m.Effect] = []
         self._at = 0
         self._raised = ""
@@ -272,7 +284,7 @@ class Again:
     def _compare(self, until: Until, told: Callable[[int], None]) -> Difference | None:
         """Every entry, in order; the first difference, or None."""
         encode, at_ns, begun = _ENCODER.encode, 0, False
-        for done, (name, number, whole) in enumerate(_payloads(self._run.paths)):
+        for done, (name, number, whole) in enumerate(self._payloads()):
             if done % TOLD_EVERY == 0:
                 told(done)
             # Compared as bytes: an effect is decoded only where it is another one.
@@ -298,6 +310,25 @@ class Again:
             at_ns = entry.at_ns
             self._receive(Happened(place, self._events + 1, at_ns, cast(m.Event, message)))
         return None
+
+    def _payloads(self) -> Iterator[tuple[str, int, bytes]]:
+        """The entries of the run, each once the other series of its process have done what they did
+        before it; to where the journals of all of them reach."""
+        payloads = _payloads(self._run.paths)
+        if self._others is None:
+            yield from payloads
+            return
+        turn: list[tuple[str, int, bytes]] = []
+        for payload in payloads:
+            turn.append(payload)
+            beat_ns = _beat_ns(payload)
+            if beat_ns is not None:
+                if not self._others(beat_ns):
+                    return
+                yield from turn
+                turn = []
+        if turn and self._others(_entry(turn[-1]).at_ns):
+            yield from turn
 
     def _receive(self, happened: Happened) -> None:
         self._events = happened.number
@@ -354,10 +385,6 @@ class Again:
             frame,
             tuple(self._before),
         )
-
-
-def _no_strategy() -> Any:
-    raise JournalFault("no strategy is known")  # never asked: the journal names its own
 
 
 def _market_of(effect: m.Effect | None) -> MarketId | None:

@@ -36,33 +36,39 @@ from bot.lab.explained import (
     Token,
 )
 from bot.lab.lives import CHANNEL, Deed, Frame, Life
-from bot.lab.replay import MakeStrategy, Placed, Relived, Run, Step, entries_ahead
+from bot.lab.replay import MakeStrategy, Placed, Run, Step, entries_ahead
+from bot.lab.together import relived
 from venue.wire import instant
 from venue.wire.money import Price, Qty, canonical
 from venue.wire.names import MarketId, Ticker
 
 
 class WatchedPurse(Purse):
-    """The purse of one trader, which tells of each token as it is taken."""
+    """A trader's purse, which tells of each token as one user takes it. watched: that user."""
 
     def __init__(self, settings: BudgetSettings) -> None:
         self._joined = 0
+        self.watched = 0
         self.taken: Callable[[Lane, int, int], None] | None = None
         super().__init__(settings, 0)
 
     def join(self) -> int:
-        """The trader is its one user, as it is of a purse of its own."""
+        """The trader that it is made for is its first user, as it is of a purse of its own."""
         self._joined += 1
-        return super().join() if self._joined == 1 else 0
+        return 0 if self._joined == _ITS_OWN else super().join()
 
     def spend(self, lane: Lane, now_ns: int, user: int = 0) -> bool:
         """As of any purse."""
         before = self.tokens(now_ns)
         if not super().spend(lane, now_ns, user):
             return False
-        if self.taken is not None:
+        if self.taken is not None and user == self.watched:
             self.taken(lane, before, now_ns)
         return True
+
+
+_ITS_OWN: Final = 2
+"""A purse joins itself when it is made; the second to join is the one that it is made for."""
 
 
 class _Spent(msgspec.Struct):
@@ -95,10 +101,10 @@ class Explainer:
         make_strategy: MakeStrategy,
         remake: Remake | None = None,
     ) -> None:
-        """As `Relived`. Raises JournalFault as that does."""
+        """As `relived`. Raises JournalFault as that does."""
         self._purses: list[WatchedPurse] = []
         self._askers = Askers()
-        self._again = Relived(
+        self._again = relived(
             run,
             settings,
             make_strategy,
@@ -106,6 +112,8 @@ class Explainer:
             purse_of=self._purse_of,
             around=self._askers.around,
         )
+        for purse in self._purses:
+            purse.watched = self.trader.out.user
         self._rungs: dict[MarketId, Rung] = {}
         self._books: dict[MarketId, Frame] = {}
         self._decided: dict[Ticker, _Decided] = {}

@@ -74,38 +74,10 @@ class Step(msgspec.Struct, frozen=True):
         return self.placed.entry.at_ns
 
 
-class Retelling(msgspec.Struct, frozen=True):
-    """A run lived again, up to `until_ns`."""
-
-    trader: Trader
-    until_ns: int
-    events: int
-
-
 def is_recording(run: Run) -> bool:
     """Whether an observer had the run, which trades nothing, and no trader."""
     configured = run.started.configured
     return configured is not None and configured.strategy.name == RECORDING
-
-
-def retell(
-    state: Path,
-    settings: TraderSettings,
-    make_strategy: MakeStrategy,
-    candidates: Sequence[Candidate] = (),
-    remake: Remake | None = None,
-) -> Retelling:
-    """The newest run in this state directory; the other arguments as those of `Relived`.
-
-    Raises JournalFault when there is none, when its beginning is no longer kept, when the journal
-    cannot be read, and when the run had another configuration or another program.
-    """
-    again = Relived(newest_run(state), settings, make_strategy, candidates, remake=remake)
-    until_ns = events = 0
-    for step in again.steps():
-        until_ns = max(until_ns, step.at_ns)
-        events = step.placed.number
-    return Retelling(again.trader, until_ns, events)
 
 
 class Relived:
@@ -121,13 +93,20 @@ class Relived:
         remake: Remake | None = None,
         purse_of: Callable[[BudgetSettings], Purse] | None = None,
         around: Callable[[Strategy], Strategy] = lambda strategy: strategy,
+        first: Trader | None = None,
+        others: Callable[[int], bool] | None = None,
     ) -> None:
         """settings, make_strategy: what it was made with, where its journal does not say so itself
         or there is no `remake`. remake: makes the strategies that the journal names. purse_of:
         makes one that behaves as the trader's own would. around: what each strategy is wrapped in,
-        which must answer as the strategy does. Raises JournalFault as `steps` does, and when the
-        strategy that it was made with cannot be made."""
+        which must answer as the strategy does. first: the trader whose purses and account this one
+        shares. others: lives the other series of the process up to an instant, and tells whether
+        their journals reach so far (`bot.lab.together`). Raises JournalFault as `steps` does, and
+        when the strategy that it was made with cannot be made."""
         self.run = run
+        self.others = others
+        self._step: Step | None = None
+        self._made: deque[m.Effect] = deque()
         interrupted = interruptions(each.message for each in entries_with(_OVERRAN, run.paths))
         calls: dict[Ticker, int] = {}
 
@@ -142,12 +121,16 @@ class Relived:
             make_strategy = _made_again(remake, configured.strategy)
         series = next(_series_asked_for(run.paths), settings.series_ticker)
         self.settings = msgspec.structs.replace(settings, series_ticker=series)
+        purse = None if purse_of is None else purse_of(settings.budget)
         self.trader = Trader(
             self.settings,
             retold(make_strategy),
-            None if purse_of is None else purse_of(settings.budget),
-            candidates=candidates,
-            remake=None if remake is None else lambda choice: retold(remake(choice)),
+            purse if first is None else first.out.purse_of(m.Key.TRADE),
+            None if first is None else first.out.purse_of(m.Key.READ),
+            None if first is None else first.quoting.account,
+            candidates,
+            None if remake is None else lambda choice: retold(remake(choice)),
+            None if first is None else first.out.purse_of(m.Key.STANDBY),
         )
 
     def steps(self, last: int | None = None) -> Iterator[Step]:
@@ -158,26 +141,46 @@ class Relived:
         Raises JournalFault when the journal cannot be read, and when the run had another
         configuration or another program.
         """
-        step: Step | None = None
-        made: deque[m.Effect] = deque()
-        for placed in placed_entries(self.run.paths):
-            message = placed.entry.message
-            if type(message) in EVENTS:
-                if step is not None:
-                    yield step
-                effects = self._receive(cast(m.Event, message), placed.entry.at_ns)
-                made = deque(each for each in effects if not isinstance(each, _TELLING))
-                step = Step(placed, tuple(effects))
+        for placed in self._entries():
+            if type(placed.entry.message) in EVENTS:
+                if self._step is not None:
+                    yield self._step
+                self.happens(placed)
                 if placed.number == last:
                     break
-            elif not isinstance(message, _TELLING) and (not made or made.popleft() != message):
-                raise JournalFault(
-                    f"{self.run.paths[0].parent}: with this configuration or program the run takes "
-                    f"another course, from event {placed.number} on; name the configuration that "
-                    "it had, or use the program that wrote it"
-                )
-        if step is not None:
-            yield step
+            else:
+                self.follows(placed)
+        if self._step is not None:
+            yield self._step
+
+    def _entries(self) -> Iterator[Placed]:
+        """Those of the run, each once the other series have done what they did before it."""
+        entries = placed_entries(self.run.paths)
+        if self.others is None:
+            yield from entries
+            return
+        for at_ns, turn in turns(entries):
+            if not self.others(at_ns):
+                return
+            yield from turn
+
+    def happens(self, placed: Placed) -> None:
+        """Let the trader take in the next event of the run."""
+        effects = self._receive(cast(m.Event, placed.entry.message), placed.entry.at_ns)
+        self._made = deque(each for each in effects if not isinstance(each, _TELLING))
+        self._step = Step(placed, tuple(effects))
+
+    def follows(self, placed: Placed) -> None:
+        """Compare the next effect of then. Raises JournalFault when it is another one now."""
+        message = placed.entry.message
+        if not isinstance(message, _TELLING) and (
+            not self._made or self._made.popleft() != message
+        ):
+            raise JournalFault(
+                f"{self.run.paths[0].parent}: with this configuration or program the run takes "
+                f"another course, from event {placed.number} on; name the configuration that "
+                "it had, or use the program that wrote it"
+            )
 
     def _receive(self, event: m.Event, at_ns: int) -> list[m.Effect]:
         """The effects of an event. Where the trader raised then, it raises now: of that nothing was
@@ -186,6 +189,11 @@ class Relived:
             return self.trader.receive(event, at_ns)
         except Exception:  # noqa: BLE001 - the boundary that the loop had then
             return []
+
+
+def no_strategy() -> Strategy:
+    """For a run whose journal names its strategy: never asked."""
+    raise JournalFault("no strategy is known")
 
 
 def _made_again(remake: Remake, choice: m.StrategyChoice) -> MakeStrategy:
@@ -282,3 +290,16 @@ def _series_asked_for(paths: Sequence[Path]) -> Iterator[Ticker]:
         message = entry.message
         if isinstance(message, m.Send) and isinstance(message.request, m.ReadSeries):
             yield message.request.series_ticker
+
+
+def turns(entries: Iterator[Placed]) -> Iterator[tuple[int, list[Placed]]]:
+    """Entries by the turns of the loop, each with the instant of the `Beat` that ends it; what
+    stands behind the last one comes with the instant of its last entry."""
+    turn: list[Placed] = []
+    for placed in entries:
+        turn.append(placed)
+        if type(placed.entry.message) is m.Beat:
+            yield placed.entry.at_ns, turn
+            turn = []
+    if turn:
+        yield turn[-1].entry.at_ns, turn

@@ -4,7 +4,7 @@ import pytest
 
 from bot.ideas import Makers
 from bot.io.runner import Exit
-from bot.lab.replay import retell
+from bot.lab.together import retell
 from tests.config.storm import Storm, share
 from tests.e2e.runs import running_venue
 from tests.scale import cases

@@ -326,10 +326,10 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path):
 def test_a_file_nested_without_end_is_refused_at_once(tmp_path, text):
     path = tmp_path / "deep.yaml"
     path.write_text(text)
-    begun = time.monotonic()
+    begun = time.thread_time()
     with pytest.raises(ConfigFault, match="nested deeper than 16"):
         read_draft(path)
-    assert time.monotonic() - begun < 2
+    assert time.thread_time() - begun < 2
 
 
 # --- where the key comes from ---------------------------------------------------------------------

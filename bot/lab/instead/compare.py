@@ -25,6 +25,7 @@ from bot.lab.instead.measure import Measure, Measured
 from bot.lab.instead.play import Play, Setup
 from bot.lab.instead.session import Session, session_of
 from bot.lab.replay import Run, placed_entries
+from bot.lab.together import beside_of
 from venue.wire.names import Ticker
 
 Told = Callable[[str, int, int], None]
@@ -43,9 +44,11 @@ class Played(msgspec.Struct, frozen=True):
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
     """All of it. version: of the journal. cut: why it is told up to there alone, else empty.
     short_qty: shares of ours that books should have shown and did not: 0 where the market without
-    us is known exactly. given_back: prints that filled us then."""
+    us is known exactly. given_back: prints that filled us then. beside: the other series of its
+    process then, of which nothing is there."""
 
     nonce: str
+    beside: tuple[Ticker, ...]
     segments: tuple[str, ...]
     version: int
     begun_ns: int
@@ -101,6 +104,7 @@ def compare(
     writes = sorted(session.round_trips_ns[0]) or [0]
     return Compared(
         nonce=run.started.boot_nonce,
+        beside=beside_of(run),
         segments=tuple(path.name for path in run.paths),
         version=version_of(run),
         begun_ns=run.begun_ns,

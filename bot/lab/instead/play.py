@@ -216,7 +216,9 @@ def _trader(setup: Setup) -> Trader:
     def guarded(make: MakeStrategy) -> MakeStrategy:
         return lambda: Retold(make, {}, calls)
 
-    settings: TraderSettings = setup.configured.settings
+    had: TraderSettings = setup.configured.settings
+    # What stood beside it then is not there: of that only what it did is known.
+    settings = msgspec.structs.replace(had, beside=())
     return Trader(
         settings,
         guarded(setup.remake(setup.configured.strategy)),

@@ -20,12 +20,13 @@ from bot.io.records import JournalFault
 from bot.lab.again import Until
 from bot.lab.instead.own import Change, Own, OwnFill, Resting
 from bot.lab.replay import Run, placed_entries
+from bot.lab.together import beside_of
 from venue.core import messages as v
 from venue.crowd.tape import BookRecord, Record, Tape, TapeRung, TradeRecord
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Price, Qty, canonical
-from venue.wire.names import MarketId, Ticker
+from venue.wire.names import MarketId, Ticker, fold_ticker
 
 GIVEN_BACK_NS: Final = 10 * NS_PER_SECOND
 """What we took then goes on standing for so long at most, where we do not take it."""
@@ -114,6 +115,7 @@ class _Reader:
     def __init__(self, run: Run, gap_ns: int) -> None:
         self.cut = ""
         self._run = run
+        self._beside = beside_of(run)
         self._gap_ns = gap_ns
         self._own = Own()
         self._books: dict[tuple[MarketId, int], tuple[int, m.BookSeen]] = {}
@@ -160,7 +162,9 @@ class _Reader:
         match body:
             case m.SeriesShown():
                 for event in body.events:
-                    self._listed(at_ns, event)
+                    # What is traded beside it tells only what else pays into the cash.
+                    if fold_ticker(event.series_ticker) not in self._beside:
+                        self._listed(at_ns, event)
             case m.BalanceShown() if self._cash_cents is None:
                 self._cash_cents = body.balance.total_cents
             case m.PositionsShown() if not self._held:
@@ -199,8 +203,12 @@ class _Reader:
         shift_ns, feed_ns = self._clocks()
         begun_ns = self._run.begun_ns
         changes = self._own.changes()
-        # A walk of the fills shows those of earlier runs, too.
-        fills = [fill for fill in self._own.fills() if fill.at_ns + shift_ns > begun_ns]
+        # A walk of the fills shows those of earlier runs, too, and those of series beside it.
+        fills = [
+            fill
+            for fill in self._own.fills()
+            if fill.at_ns + shift_ns > begun_ns and fill.market_id in self._markets
+        ]
         others = _Others(changes, fills, shift_ns)
         acts: list[Act] = []
         for at_ns, seen in self._in_order(fills, shift_ns + feed_ns):
@@ -220,7 +228,7 @@ class _Reader:
             world=tuple(self._world),
             states=tuple(self._states),
             cash_cents=self._cash_cents or Cents(0),
-            holdings=tuple(self._holdings),
+            holdings=tuple(held for held in self._holdings if held[0] in self._markets),
             round_trips_ns=(tuple(self._trips[0]), tuple(self._trips[1])),
             feed_ns=feed_ns,
             stalls=tuple(self._stalls),

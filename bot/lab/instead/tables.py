@@ -132,6 +132,11 @@ def notes(told: Compared) -> list[str]:
         f"the middle, the channel {told.feed_ns / NS_PER_MS:.0f} ms",
         "the others do as they did: nobody answers to other quotes, and no request fails",
     ]
+    if told.beside:
+        lines.append(
+            f"{', '.join(told.beside)} traded beside it then: what those take of the request bucket"
+            " and of the common limit of loss is not there, in either row of the model"
+        )
     if told.short_qty:
         lines.append(
             f"{told.short_qty} shares of ours should have stood in books and did not: the market "

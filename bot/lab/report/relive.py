@@ -12,14 +12,14 @@ import msgspec
 from bot.core import messages as m
 from bot.core.configured import StrategyChoice
 from bot.core.reconfigure import Remake
-from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.io.records import JournalFault
+from bot.lab import together
 from bot.lab.again import runs_meant, version_of
 from bot.lab.backtest.market import Kind
 from bot.lab.backtest.run import Result
 from bot.lab.backtest.tables import LIMITS as TAPE_LIMITS
-from bot.lab.replay import MakeStrategy, Relived, Run
+from bot.lab.replay import MakeStrategy, Relived, Run, no_strategy
 from bot.lab.report.session import Answers, Closing, Mode, Saved, Session
 from bot.lab.report.watch import Watch
 
@@ -50,19 +50,15 @@ class ReportFault(Exception):
     """A file that is neither a state directory nor a backtest's result; the text says which."""
 
 
-def _no_strategy() -> Strategy:
-    raise JournalFault("no strategy is known")  # never asked: the journal names its own
-
-
 def relived(run: Run, configured: "BotConfig | None", remake: Remake) -> Relived:
     """A run, ready to be lived again. configured: what it was made with, where its journal does not
     say so; None: not known.
 
-    Raises JournalFault when that is not known, and when other series drew from its request bucket.
+    Raises JournalFault when that is not known, and as `bot.lab.together.relived`.
     """
     said = run.started.configured
     settings = said.settings if said is not None else None
-    make: MakeStrategy = _no_strategy
+    make: MakeStrategy = no_strategy
     if configured is not None:
         settings, make = settings or configured.trader, configured.make_strategy
     if settings is None:
@@ -70,12 +66,7 @@ def relived(run: Run, configured: "BotConfig | None", remake: Remake) -> Relived
             f"{run.paths[0]}: a journal of version {version_of(run)} that does not say what its "
             "run was configured with; name the file with --config"
         )
-    if settings.beside:
-        raise JournalFault(
-            f"{run.paths[0]}: this run shared its request bucket with {', '.join(settings.beside)};"
-            " what those took is not in its journal, so it cannot be lived again alone"
-        )
-    return Relived(run, settings, make, remake=remake)
+    return together.relived(run, settings, make, remake=remake)
 
 
 def session_of(
