@@ -20,17 +20,21 @@ def doubt_about(
     request: m.Request,
     own: OwnOrder,
     find: Callable[[OrderId], OwnOrder | None],
+    knows: Callable[[OrderId], bool],
 ) -> str:
     """Why an answer about an order of ours is not to be believed; empty when it is.
 
-    find: the live order of ours with an id, None when there is none.
+    find: the live order of ours with an id, None when there is none. knows: whether an id is, or
+    was, one of ours.
     """
     if not isinstance(answer, m.Done):
         return ""
     if not isinstance(answer.body, m.OrderShown | m.CancelShown):
         return "it shows no order"
     shown = answer.body.order
-    if not _is_about(own, request, answer.body, shown, find(shown.order_id)):
+    holder = find(shown.order_id)
+    is_over = holder is None and knows(shown.order_id)
+    if not _is_about(own, request, answer.body, shown, holder, is_over):
         return "it shows another order than was asked about"
     # A cancel ends the order whatever it says of fills: asking again could go on for ever.
     if isinstance(answer.body, m.OrderShown) and not own.may_have_filled(shown.filled_qty):
@@ -39,9 +43,14 @@ def doubt_about(
 
 
 def _is_about(
-    own: OwnOrder, request: m.Request, body: m.Body, shown: model.Order, holder: OwnOrder | None
+    own: OwnOrder,
+    request: m.Request,
+    body: m.Body,
+    shown: model.Order,
+    holder: OwnOrder | None,
+    is_over: bool,
 ) -> bool:
-    """holder: the order of ours that has the id shown."""
+    """holder: the order of ours that has the id shown. is_over: it was one of ours, and ended."""
     if isinstance(body, m.CancelShown) is not isinstance(request, m.CancelResting):
         return False
     # One that was found resting may be the very order that the create or amend made.
@@ -50,5 +59,7 @@ def _is_about(
         name = shown.client_order_id
         return name == own.client_order_id if name else may_be_named
     if isinstance(request, m.AmendResting) and shown.order_id != own.order_id:
-        return may_be_named and slot_shown(shown)[:3] == slots_of(own)[0][:3]
+        # An order that is over takes no other's place: what is amended would rest uncounted.
+        is_free = may_be_named and not is_over
+        return is_free and slot_shown(shown)[:3] == slots_of(own)[0][:3]
     return shown.order_id == own.order_id

@@ -156,8 +156,10 @@ class Desk(Shelf):
     def credible(self, pending: Pending, answer: Answer) -> Answer:
         """An answer about an order as it may be believed: Unknown where it cannot be about it."""
         own = pending.own
-        doubt = "" if own is None else doubt_about(answer, pending.request, own, self.find)
-        if own is None or not doubt:
+        if own is None:
+            return answer
+        doubt = doubt_about(answer, pending.request, own, self.find, self.knows)
+        if not doubt:
             return answer
         name = own.order_id or own.client_order_id
         self._out.note("error", "answer_not_credible", order=name, why=doubt)

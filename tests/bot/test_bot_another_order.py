@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
+from bot.core.order import OwnOrder, State
 from bot.io.intents import Intents
 from tests.bot.meddled import Held, Meddled, named, over, quoted
 from venue.wire.instant import NS_PER_SECOND
@@ -90,6 +91,34 @@ def test_an_amend_is_not_carried_on_under_the_id_of_another_order(venue, change)
     assert isinstance(answer, m.Unknown)
     right = m.Done(m.OrderShown(venue.orders[own.order_id]))
     assert desk.credible(pending, right) is right
+
+
+def test_an_amend_is_not_carried_on_under_the_id_of_an_order_that_is_over(venue):
+    desk = venue.trader.desk
+    ended = over(next(iter(venue.orders.values())))
+    venue.end_one()
+
+    def in_its_stead() -> list[OwnOrder]:
+        slot = (ended.market_id, ended.outcome.value)
+        return [
+            each
+            for each in desk.all_live()
+            if (each.market_id, each.outcome.value) == slot and each.state is State.OPEN
+        ]
+
+    venue.go_until(lambda: desk.find(ended.order_id) is None and in_its_stead())
+    [own] = in_its_stead()
+    order_id = own.order_id
+    assert order_id is not None
+    venue.meddle = once(m.AmendResting, lambda _request: m.Done(m.OrderShown(ended)))
+    venue.trader.out.effects = []
+    assert desk.send_amend(own, Amend(price=own.price), "a test", venue.now_ns)
+    venue.ask(venue.trader.out.effects[-1])
+    venue.go(3)
+    assert desk.find(order_id) is own, "it rests at the venue, and is counted"
+    assert "answer_not_credible" in venue.notes
+    assert venue.stop() == m.Finished((), ())
+    assert not venue.orders
 
 
 def test_a_create_that_a_list_showed_before_its_answer_is_counted_once_to_the_end(venue):
