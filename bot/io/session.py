@@ -25,6 +25,7 @@ from rich.console import Console
 from bot.core import messages as m
 from bot.core.messages import Key
 from bot.core.trader import Trader
+from bot.io.address import EMBEDDED, keep_address
 from bot.io.beside import Companion
 from bot.io.clock import Clock
 from bot.io.control import Control, token_in
@@ -37,6 +38,7 @@ from bot.io.livecfg import FileWatch, LiveFile
 from bot.io.logs import Masker, configure_logs
 from bot.io.logtail import LogTail
 from bot.io.probe import obstacles
+from bot.io.records import JournalFault
 from bot.io.rest import Rest
 from bot.io.runner import Child, Ended, Runner
 from bot.io.secret import Secret
@@ -162,7 +164,10 @@ async def _runner(plan: Plan, clock: Clock) -> Runner:
 
 
 def _open_journal(plan: Plan, clock: Clock, failed: Callable[[str], None]) -> Journal:
-    """The journal of this run; what is wrong with that of earlier ones is told by place."""
+    """The journal of this run; what is wrong with that of earlier ones is told by place.
+
+    Raises JournalFault.
+    """
     journal = Journal(
         plan.state,
         clock.now_ns(),
@@ -170,6 +175,12 @@ def _open_journal(plan: Plan, clock: Clock, failed: Callable[[str], None]) -> Jo
         segment_bytes=plan.segment_bytes,
         segments_kept=plan.segments_kept,
     )
+    place = EMBEDDED if plan.site.embedded is not None else plan.site.base_url
+    try:
+        keep_address(plan.state, place, len(journal.memory.open_intents))
+    except JournalFault:
+        journal.close()
+        raise
     if journal.memory.damage:
         structlog.stdlib.get_logger("bot").error(
             "journal_damaged",
