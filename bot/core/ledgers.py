@@ -456,26 +456,35 @@ class Ledgers:
                 self.settling.listed(listed, ours=False)
                 if market.state is model.MarketState.RESOLVED:
                     self.settling.resolved(market.market_id, now_ns)
-            if settled and self.may_forget(event, now_ns):
-                self.forget(event)
+            if settled:
+                for market_id in self.settling.rungs_of(event_ticker):
+                    self.settling.resolved(market_id, now_ns)
+                if self.may_forget(event, now_ns):
+                    self.forget(event)
 
     def may_forget(self, event: model.Event, now_ns: int) -> bool:
         """Whether every rung of an event resolved long enough ago, and everything held was paid."""
-        for market in event.markets:
-            resolved_ns = self.settling.resolved_ns(market.market_id)
+        for market_id in self._rungs_of(event):
+            resolved_ns = self.settling.resolved_ns(market_id)
             if resolved_ns is None or now_ns < resolved_ns + FORGET_AFTER_NS:
                 return False
-            if any(self.holdings(market.market_id)) or self._desk.has_fills(market.market_id):
+            if any(self.holdings(market_id)) or self._desk.has_fills(market_id):
                 return False
         return True
 
+    def _rungs_of(self, event: model.Event) -> set[MarketId]:
+        """The rungs that an event shows, and those that it has shown before."""
+        before = self.settling.rungs_of(fold_ticker(event.event_ticker))
+        return {market.market_id for market in event.markets}.union(before)
+
     def forget(self, event: model.Event) -> None:
         """Drop an event of which nothing is held any more."""
+        gone = self._rungs_of(event)
         self.settling.forget(fold_ticker(event.event_ticker))
         self.book.forget_event(event.event_ticker)
-        for market in event.markets:
-            self._rates.pop(market.market_id, None)
-            self._by_ticker.pop(fold_ticker(market.ticker), None)
+        for market_id in gone:
+            self._rates.pop(market_id, None)
+        self._by_ticker = {key: each for key, each in self._by_ticker.items() if each not in gone}
 
     def is_beside(self, market_id: MarketId) -> bool:
         """Whether a market is of another series of ours."""

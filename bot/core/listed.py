@@ -44,11 +44,16 @@ def refuse_claimed(event: model.Event, rungs: Mapping[MarketId, Rung]) -> None:
 
 
 def unlisted(rungs: Mapping[MarketId, Rung], event: model.Event) -> list[model.Market]:
-    """The active rungs that a newer read of their event does not hold, as halted: nothing new is
-    quoted on them, what rests is pulled, and what is held or may fill stays counted."""
+    """The rungs that a newer read of their event does not hold. The active ones are halted: nothing
+    new is quoted on them, what rests is pulled, and what is held or may fill stays counted. Of an
+    event that has settled every rung has resolved, those that are not shown any more too."""
     shown = {market.market_id for market in event.markets}
+    is_over = event.status is model.EventStatus.SETTLED
+    state = model.MarketState.RESOLVED if is_over else model.MarketState.HALTED
     return [
-        msgspec.structs.replace(rung.market, state=model.MarketState.HALTED)
+        msgspec.structs.replace(rung.market, state=state)
         for market_id, rung in rungs.items()
-        if market_id not in shown and rung.market.state is model.MarketState.ACTIVE
+        if market_id not in shown
+        and (is_over or rung.market.state is model.MarketState.ACTIVE)
+        and rung.market.state is not model.MarketState.RESOLVED
     ]

@@ -150,6 +150,10 @@ class Settling:
         """Whether a market is known, whosever it is."""
         return market_id in self._listed
 
+    def rungs_of(self, event_ticker: Ticker) -> list[MarketId]:
+        """The known markets of an event, whether it still shows them or not."""
+        return [key for key, (event, _, _) in self._listed.items() if event == event_ticker]
+
     def resolved(self, market_id: MarketId, now_ns: int) -> None:
         """A market has resolved; again changes nothing."""
         if market_id not in self._resolved:
@@ -237,8 +241,7 @@ class Settling:
 
     def forget(self, event_ticker: Ticker) -> None:
         """Drop the markets of an event."""
-        gone = [key for key, (event, _, _) in self._listed.items() if event == event_ticker]
-        for market_id in gone:
+        for market_id in self.rungs_of(event_ticker):
             del self._listed[market_id]
             self._resolved.pop(market_id, None)
 

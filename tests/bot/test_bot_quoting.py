@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from bot.core.desk import Desk
-from bot.core.ledgers import Ledgers
+from bot.core.ledgers import FORGET_AFTER_NS, Ledgers
 from bot.core.outbox import Outbox
 from bot.core.quoting import Quoting
 from bot.core.settings import BudgetSettings, RiskSettings, TraderSettings
@@ -13,7 +13,7 @@ from strategies.fixed_spread import FixedSpread
 from tests.bot.made import INSTANT, T0
 from tests.bot.thin import Thin
 from venue.wire import model
-from venue.wire.money import BookSide, Cents, FeeRate, Price, Qty
+from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Price, Qty
 from venue.wire.names import MarketId, ProjectId, Ticker
 
 SERIES = Ticker("ACME-VAL")
@@ -114,6 +114,23 @@ def test_an_event_that_a_shifting_page_shows_twice_is_one_event_as_it_was_shown_
     [rung] = series.ladders[0].rungs
     assert series._rungs[rung.market_id] is rung
     assert rung.maker_rate == FeeRate.parse("0.9")
+
+
+def test_rungs_that_a_settled_event_no_longer_shows_have_resolved_and_are_kept_until_they_paid():
+    series, _ = quoting()
+    ledgers, shown = series._ledgers, event(1)
+    (market,) = shown.markets
+    series.take_series([shown], T0, T0)
+    ledgers.book.take_over(market.market_id, Outcome.YES, 5)
+    over = msgspec.structs.replace(shown, markets=(), status=model.EventStatus.SETTLED)
+    series.take_series([over], T0 + 1, T0 + 1)
+    assert ledgers.holdings(market.market_id) == (5, 0)
+    assert ledgers.settling.is_resolved(market.market_id)
+    ledgers.book.settle(market.market_id, Outcome.YES)
+    series.take_series([over], T0 + 2, T0 + 1 + FORGET_AFTER_NS)
+    assert series.ladders == []
+    assert not ledgers.settling.is_listed(market.market_id)
+    assert not ledgers._rates
 
 
 def test_an_event_whose_end_cannot_be_read_is_left_out():
