@@ -59,7 +59,9 @@ class Trial:
 
         quoting: whether both sides may be quoted now. Looks no oftener than every quarter second.
         """
-        if tripped and not self._tripped_before:
+        # One that is reset within the minute, and trips again, has tripped anew.
+        before, self._tripped_before = self._tripped_before, tripped
+        if tripped and not before:
             return f"a breaker tripped: {tripped}"
         passed_ns = now_ns - self._looked_ns
         if passed_ns < LOOK_NS:

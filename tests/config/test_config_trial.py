@@ -81,6 +81,20 @@ def test_a_breaker_that_trips_brings_the_old_configuration_back_and_the_latch_st
     assert venue.trader.guard.latched
 
 
+def test_a_breaker_that_trips_again_once_it_was_reset_brings_the_old_configuration_back(venue):
+    for _ in range(31):
+        venue.trader.guard.breakers.saw_reject(venue.now_ns)
+    venue.run(1)
+    venue.change(around(3))
+    venue.give(m.LatchCleared())
+    venue.run(1)
+    assert digest(venue) == "c1"
+    for _ in range(31):
+        venue.trader.guard.breakers.saw_reject(venue.now_ns)
+    venue.run(1)
+    assert digest(venue) == "first"
+
+
 def test_after_a_minute_of_quoting_a_change_has_proven_itself(venue):
     venue.change(around(3))
     venue.run(58)
