@@ -18,6 +18,7 @@ from bot.core.messages import TradeSeen
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Levels, OwnQuote, Quote, Take
 from bot.core.tag import Tag, tag_of
+from bot.core.venuetime import SET_BACK_NS
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import (
     PAYOUT_CENTS,
@@ -91,7 +92,13 @@ class HypotheticalRung:
     # --- the market -------------------------------------------------------------------------------
 
     def shown(self, bids: Levels, asks: Levels, ts_ns: int) -> None:
-        """The book of others as of an instant of the venue's."""
+        """The book of others as of an instant of the venue's. One that is older by far than what
+        was shown before tells that the venue's clock was set back: places are reckoned anew."""
+        if ts_ns < self._shown_ns - SET_BACK_NS:
+            self._levels, self._shown_ns = {BookSide.BID: bids, BookSide.ASK: asks}, -1
+            for side, orders in self._orders.items():
+                for order in orders:
+                    order.place = Place(self._others_at(side, order.price), ts_ns, self._bound)
         if ts_ns < self._shown_ns or (
             ts_ns == self._shown_ns
             and bids is self._levels[BookSide.BID]

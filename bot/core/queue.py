@@ -22,6 +22,7 @@ from typing import Final
 
 from bot.core.order import OwnOrder, State
 from bot.core.strategy import Levels
+from bot.core.venuetime import SET_BACK_NS
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side, book_side, canonical
@@ -233,7 +234,7 @@ class Queues:
         self._standing: dict[OrderId, _Standing] = {}
         self._earlier: tuple[Levels, Levels, int] | None = None
         self._newest: tuple[Levels, Levels, int] | None = None
-        self._written_ns = 0
+        self._written_ns = self._seen_ns = 0
         self._prints: deque[tuple[BookSide, Price, int, int]] = deque(maxlen=_PRINTS_KEPT)
 
     def of(self, own: OwnOrder) -> QueueAhead | None:
@@ -323,7 +324,16 @@ class Queues:
     def saw_book(
         self, bids: Levels, asks: Levels, ts_ns: int, orders: Iterable[OwnOrder], now_ns: int
     ) -> bool:
-        """A book was shown. Whether what stands before an order of ours may be another now."""
+        """A book was shown. Whether what stands before an order of ours may be another now.
+
+        One that is older by far than what was seen before tells that the venue's clock was set
+        back: every instant kept is of the old one, and our orders are taken in like found ones.
+        """
+        if ts_ns < max(self._written_ns, self._seen_ns) - SET_BACK_NS:
+            self._standing, self._earlier, self._newest = {}, None, None
+            self._written_ns = 0
+            self._prints.clear()
+        self._seen_ns = ts_ns
         if self._newest is None or self._newest[2] < ts_ns:
             self._earlier = self._newest
         self._newest = (bids, asks, ts_ns)

@@ -27,7 +27,7 @@ _BEYOND_NS: Final = 10 * NS_PER_SECOND
 """A stamp that leads by less is soon overtaken, and may be right where all others were late."""
 
 
-_SET_BACK_NS: Final = 60 * NS_PER_SECOND
+SET_BACK_NS: Final = 60 * NS_PER_SECOND
 _BEHIND_NS: Final = 5 * NS_PER_SECOND
 """A clock was set back once nothing has been stamped within a minute of the old one for so long,
 not even a read: a line that is slow by less is a slow line."""
@@ -73,7 +73,7 @@ class VenueTime:
             return
         if self.is_doubtful(stamp_ns, now_ns) and not self._is_agreed(lead_ns):
             return
-        if lead_ns >= self.ahead_ns - _SET_BACK_NS:
+        if lead_ns >= self.ahead_ns - SET_BACK_NS:
             self._behind.clear()
         elif self._is_set_back(lead_ns, now_ns):
             self.ahead_ns = self._farthest_ns = self._before_ns = max(self._behind)
@@ -105,7 +105,7 @@ class VenueTime:
             return
         if self.is_doubtful(stamp_ns, now_ns) and not self._is_agreed(lead_ns):
             return
-        if lead_ns >= self.ahead_ns - _SET_BACK_NS:
+        if lead_ns >= self.ahead_ns - SET_BACK_NS:
             self._behind.clear()
         if lead_ns > self._farthest_ns:
             self._farthest_ns = lead_ns

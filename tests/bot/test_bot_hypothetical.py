@@ -217,3 +217,15 @@ def test_cash_is_locked_for_what_is_bought_and_not_for_what_is_sold():
     assert bench.rung.locked_cents() == 400 + 5 * 40
     bench.rung.yes_qty = 5
     assert bench.rung.locked_cents() == 400
+
+
+def test_after_the_clock_of_the_venue_was_set_back_books_and_prints_count_as_before():
+    bench = Bench()
+    bench.ts_ns += 3_600 * 10**9
+    bench.book([(45, 20)], [(55, 20)])
+    bench.want((BID, 45, 10))
+    bench.ts_ns = 100
+    bench.book([(45, 4)], [(55, 20)])
+    assert bench.resting == [(45, 10, 4.0)]
+    bench.sold(45, 7)
+    assert bench.fills == [(45, 3)]
