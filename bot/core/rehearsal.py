@@ -238,7 +238,9 @@ class Rehearsal:
                 mine = HypotheticalRung(self.bound, self.candidate.name, self._settings.pace, met)
                 stage.rungs[rung.market_id] = mine
                 stage.held = None
-            mine.rates = (rung.maker_rate, rung.taker_rate)
+            rates = (rung.maker_rate, rung.taker_rate)
+            if mine.rates != rates:
+                mine.rates, stage.held = rates, None  # what it may lose counts the fees, too
         return stage
 
     def _met(self, stage: _Stage, rung: Rung) -> Callable[[Met], None]:

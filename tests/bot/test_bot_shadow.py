@@ -4,6 +4,7 @@ disturb nothing."""
 import itertools
 from collections.abc import Callable
 
+import msgspec
 import pytest
 
 from bot.core import messages as m
@@ -219,6 +220,17 @@ def test_a_candidate_is_held_to_the_limits_of_the_live_one():
     assert 0 < averse.resting <= 1_000
     limits = venue.trader.reconfiguration.settings.risk
     assert 0 < averse.worst_case_max_cents <= limits.event_loss_cents
+
+
+def test_a_candidate_counts_fees_that_have_changed_in_what_it_may_lose():
+    venue = thin(bids((60, 10)))
+    [one, _] = venue.trader.quoting.scoring._shadows._rehearsals
+    [stage] = one._stages.values()
+    rung = venue.rung(0)
+    dearer = msgspec.structs.replace(rung.market, taker_fee_rate="0.9000")
+    rung.refresh(dearer, venue.now_ns)
+    move(venue, 2)
+    assert stage.held.share_losses(0, is_bid=True)[50] == 50 + 23
 
 
 def test_nothing_of_a_candidate_rests_while_the_bot_is_paused():
