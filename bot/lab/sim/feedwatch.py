@@ -41,7 +41,8 @@ Book = tuple[Levels, Levels]
 
 
 class _Shown:
-    """A rung's book as it reached the bot. doubted: in doubt until it is confirmed."""
+    """A rung's book as it reached the bot. doubted: in doubt until it is confirmed. stamp_ns: what
+    its stamp should have been; ts_ns: by a clock that goes on evenly."""
 
     __slots__ = (
         "book",
@@ -54,6 +55,7 @@ class _Shown:
         "looked_ns",
         "ours",
         "print_ns",
+        "stamp_ns",
         "ts_ns",
         "unasked",
     )
@@ -61,6 +63,7 @@ class _Shown:
     def __init__(self) -> None:
         self.book: Book = ((), ())
         self.ts_ns: int | None = None
+        self.stamp_ns = 0
         self.confirmed_ns = 0
         self.crossed = False
         self.doubted = False
@@ -178,11 +181,13 @@ class FeedWatch:
 
     def _book(self, seen: m.BookSeen, now_ns: int) -> None:
         self._heard_ns = now_ns
-        self._newest_ns = max(self._newest_ns, self._right_ns(seen.ts_ns))
+        stamp_ns = self._right_ns(seen.ts_ns)
+        self._newest_ns = max(self._newest_ns, stamp_ns)
         rung, ts_ns = self._rung(seen.market_id), self._steady_ns(seen.ts_ns)
-        if rung.ts_ns is not None and ts_ns < rung.ts_ns:
+        # A clock that steps back a little and then jumps ahead shows what is newer by either.
+        if rung.ts_ns is not None and ts_ns < rung.ts_ns and stamp_ns < rung.stamp_ns:
             return
-        rung.ts_ns = ts_ns
+        rung.ts_ns, rung.stamp_ns = ts_ns, stamp_ns
         self._confirms(rung, now_ns)
         self._shows(seen.market_id, rung, (seen.bids, seen.asks), now_ns)
         rung.crossed = bool(seen.bids and seen.asks and seen.bids[0][0] >= seen.asks[0][0])
@@ -211,7 +216,7 @@ class FeedWatch:
             rung.print_ns = None
         elif rung.ts_ns is None or as_of_ns >= rung.ts_ns:
             # Nothing else has shown it: it waits for a second word.
-            rung.ts_ns = as_of_ns
+            rung.ts_ns, rung.stamp_ns = as_of_ns, instant.to_ns(shown.as_of)
             self._shows(request.market_id, rung, (bids, asks), now_ns)
             rung.doubt(now_ns)
             rung.crossed = False
