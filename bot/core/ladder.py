@@ -242,7 +242,7 @@ class FairCurve:
         if not self._known:
             return self._nothing()
         cents = clipped(self._cents[0])
-        self._weights[0] = self._inverse[0]
+        self._sure(0, self._inverse[0])
         self._show([cents])
         if self._learned_ns is None or now_ns >= self._learned_ns + _LEARN_NS:
             self._learned_ns = now_ns
@@ -289,7 +289,12 @@ class FairCurve:
         allowance = self._lessons.allowances[index]
         rest = self._pull[index] / _HALF_PAYOUT
         unsure = self._fit.steep_squares[index] * line.variance_at(self._us[index])
-        weight = self._weights[index] = 1 / (rest * (allowance + rest * unsure))
+        self._sure(index, 1 / (rest * (allowance + rest * unsure)))
+
+    def _sure(self, index: int, weight: float) -> None:
+        """A rung's value is so sure, one over its variance: it is shown anew where that is far from
+        what was shown."""
+        self._weights[index] = weight
         shown = self._fair_weights[index]
         if weight > shown * _STEADY_WEIGHT or shown > weight * _STEADY_WEIGHT:
             self._fair_cents[index] = math.nan

@@ -219,6 +219,17 @@ def test_a_binary_market_is_worth_what_its_own_data_says() -> None:
     assert printed.value_cents == pytest.approx(30.0)
 
 
+def test_how_sure_a_binary_market_is_follows_its_book_though_the_middle_stands_still() -> None:
+    curve = FairCurve(None)
+    sds = [
+        known(curve.update([around(50.0, half)], None, QUARTER_S, at_ns))[0].sd_cents
+        for at_ns, half in enumerate((1, 20, 1))
+    ]
+    assert sds[0] < 1
+    assert sds[1] > 10
+    assert sds[2] == pytest.approx(sds[0])
+
+
 @pytest.mark.parametrize(
     "strikes",
     [
