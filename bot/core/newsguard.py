@@ -123,6 +123,9 @@ class NewsGuard:
     def follow(self, settings: NewsSettings) -> None:
         """Hold to other settings from here on; what is pulled stays so for its time."""
         self._settings = settings
+        if not settings.jump_cents:
+            # Nobody looks from here on: what was seen says nothing of when a later touch came.
+            self._seen = ()
 
     # --- telling ----------------------------------------------------------------------------------
 

@@ -55,6 +55,15 @@ def test_a_side_that_steps_back_alone_is_a_thin_book_and_no_news(bid: int, ask: 
     assert jumps(guard(), (0, 48, 52), (100, bid, ask)) == [False, False]
 
 
+def test_what_a_touch_did_while_jumps_were_switched_off_is_no_jump() -> None:
+    of = guard()
+    assert jumps(of, (0, 48, 52)) == [False]
+    of.follow(NewsSettings(jump_cents=0))
+    assert jumps(of, (1_000, 50, 54)) == [False]
+    of.follow(NewsSettings())
+    assert jumps(of, (3_600_000, 60, 64), (3_600_500, 66, 70)) == [False, True]
+
+
 def test_a_book_that_was_empty_says_nothing_of_a_jump() -> None:
     assert jumps(guard(), (0, 48, 52), (100, None, 52), (200, 58, 62)) == [False, False, False]
 
