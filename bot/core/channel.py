@@ -247,6 +247,9 @@ class Channel:
                     rung.was_blocked = rung.blocked
                     rung.news = True
                     ladder.dirty = True
+                    if rung.blocked:
+                        # Its quotes do not wait for the next decision, which may be minutes away.
+                        rung.want((), pulled=True)
 
     def _blocks(self, now_ns: int) -> str:
         """Why no rung can be quoted; empty while the channel lives and keeps pace."""

@@ -6,6 +6,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.channel import Lag
+from bot.core.settings import PaceSettings
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
 from venue.wire import instant, model
@@ -45,6 +46,18 @@ def trade(thin: Thin, ts_ns: int, number: int = 1) -> m.TradeSeen:
 
 def blocked(thin: Thin, index: int = 0) -> str:
     return thin.rung(index).blocked
+
+
+def test_a_rung_that_cannot_be_quoted_is_pulled_however_rarely_its_event_is_decided() -> None:
+    slow = PaceSettings(decide_ns=600 * S)
+    thin = Thin([80, 70], lambda: FixedSpread(FixedSpread.Params()), slow)
+    thin.start()
+    thin.run(601)
+    assert len(thin.orders) == 4
+    thin.give(m.FeedClosed("gone"))
+    after(thin, S)
+    assert blocked(thin) == "channel silent"
+    assert not thin.orders
 
 
 # --- the venue's clock ----------------------------------------------------------------------------
