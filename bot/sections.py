@@ -13,6 +13,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from bot.caution import Breakers
+from bot.core.breaker import ORDER_QTY_CAP
 from bot.core.settings import (
     BudgetSettings,
     PaceSettings,
@@ -92,7 +93,7 @@ class Risk(LivePart):
     rung_position_qty: Shares = Field(
         description="shares of YES less NO on one rung, either sign, after every live order filled"
     )
-    order_qty: Shares = Field(description="largest single order")
+    order_qty: Shares = Field(description=f"largest single order; compiled cap {ORDER_QTY_CAP:,}")
     event_net_qty: SharesOrNone = Field(
         _RISK.event_net_qty,
         description="shares of YES less NO of all rungs of an event together, either sign, after "
@@ -128,7 +129,9 @@ class Pace(LivePart):
     """How eagerly quotes follow belief."""
 
     decide_ms: Milliseconds = _ms(
-        _PACE.decide_ns, "shortest time between two decisions of an event"
+        _PACE.decide_ns,
+        "shortest time between two decisions of an event; jumps of news, and that a book was "
+        "emptied, are seen at decisions alone",
     )
     dwell_ms: Milliseconds = _ms(_PACE.dwell_ns, "a younger order is not moved in price")
     tolerance_ticks: int = Field(
