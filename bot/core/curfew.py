@@ -27,7 +27,7 @@ class Stage(enum.StrEnum):
 
     OPEN = "open"  # everything
     HALVED = "halved"  # half of each size, at least a share
-    REDUCING = "reducing"  # half sizes, of what brings YES and NO shares held together
+    REDUCING = "reducing"  # what brings YES and NO shares held together
     ENDED = "ended"  # nothing
 
 
@@ -38,6 +38,11 @@ def stage_of(settings: CurfewSettings, left_ns: int) -> Stage:
     if left_ns <= settings.reduce_ns:
         return Stage.REDUCING
     return Stage.HALVED if left_ns <= settings.halve_ns else Stage.OPEN
+
+
+def part_of(settings: CurfewSettings, left_ns: int) -> int:
+    """What sizes are divided by in an event that resolves in `left_ns`."""
+    return 2 if left_ns <= settings.halve_ns and settings.halve_ns else 1
 
 
 def turns_in_ns(settings: CurfewSettings, left_ns: int) -> int:
@@ -51,18 +56,18 @@ def kept(
     net_qty: Mapping[MarketId, int],
     stage: Stage,
     *,
+    part: int,
     flattening: bool = False,
 ) -> Mapping[MarketId, tuple[_Wish, ...]]:
     """What of the wanted quotes or takes stands in a stage; the very mapping where that is all.
 
-    net_qty: YES less NO shares held of each rung that anything is wanted on. flattening: only what
-    reduces them stands, in any stage.
+    net_qty: YES less NO shares held of each rung that anything is wanted on. part: what sizes are
+    divided by, see `part_of`. flattening: only what reduces them stands, in any stage.
     """
     if stage is Stage.ENDED:
         return {}
     if stage is Stage.OPEN and not flattening:
         return wanted
-    part = 1 if stage is Stage.OPEN else 2
     reduces = flattening or stage is Stage.REDUCING
     return {
         market_id: _within(wishes, part, net_qty[market_id] if reduces else None)

@@ -11,7 +11,7 @@ from bot.core import messages as m
 from bot.core.book import microprice
 from bot.core.bounds import taken
 from bot.core.conduct import Conduct
-from bot.core.curfew import Stage, kept, stage_of, turns_in_ns
+from bot.core.curfew import Stage, kept, part_of, stage_of, turns_in_ns
 from bot.core.desk import NEVER_NS, Desk
 from bot.core.distribution import Alarm, Implied, alarms, implied_distribution
 from bot.core.ladder import Fair, FairCurve, RungInput, is_ladder
@@ -113,6 +113,7 @@ class Ladder:
         self.loss_limit_cents: Cents | None = None
         self._curfew = settings.curfew
         self.stage = Stage.OPEN
+        self._part = 1
         self.stage_until_ns = 0
         self.news = NewsGuard(settings.news)
         self.learner = Learner()
@@ -297,6 +298,7 @@ class Ladder:
         seconds = self.seconds_left(now_ns)
         left_ns = max(0, self.resolution_ns - now_ns)
         self.stage = stage_of(self._curfew, left_ns)
+        self._part = part_of(self._curfew, left_ns)
         self.stage_until_ns = now_ns + turns_in_ns(self._curfew, left_ns)
         rungs, views, inputs = self.rungs, self._views, self._inputs
         looked_at: list[int] = []
@@ -408,9 +410,9 @@ class Ladder:
         if self.stage is Stage.OPEN and not flattening:
             return quotes
         net_qty = {rung.market_id: rung.net_qty for rung in view.rungs}
-        shrinks = bool(flattening)
-        self.takes = dict(kept(self.takes, net_qty, self.stage, flattening=shrinks))
-        return kept(quotes, net_qty, self.stage, flattening=shrinks)
+        part, shrinks = self._part, bool(flattening)
+        self.takes = dict(kept(self.takes, net_qty, self.stage, part=part, flattening=shrinks))
+        return kept(quotes, net_qty, self.stage, part=part, flattening=shrinks)
 
     @property
     def answered(self) -> dict[MarketId, tuple[Quote, ...]]:

@@ -1,5 +1,6 @@
 """Claims about the end of an event: halved sizes, then only what reduces a position."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,12 +43,12 @@ def quotes(*levels: tuple[BookSide, int, int]) -> dict[MarketId, tuple[Quote, ..
 
 
 def sizes(wanted, net: int, stage: Stage) -> list[tuple[BookSide, int, int]]:
-    return [(q.side, q.price, q.qty) for q in kept(wanted, {RUNG: net}, stage)[RUNG]]
+    return [(q.side, q.price, q.qty) for q in kept(wanted, {RUNG: net}, stage, part=2)[RUNG]]
 
 
 def test_before_that_the_very_quotes_stand() -> None:
     wanted = quotes((BID, 48, 10))
-    assert kept(wanted, {}, Stage.OPEN) is wanted
+    assert kept(wanted, {}, Stage.OPEN, part=1) is wanted
 
 
 def test_sizes_are_halved_and_a_share_is_left() -> None:
@@ -62,12 +63,34 @@ def test_only_what_reduces_stands_at_last_the_boldest_first() -> None:
     assert sizes(wanted, 0, Stage.REDUCING) == []
 
 
+@pytest.mark.parametrize(("halve_ns", "shares"), [(HOUR_NS, 5), (HOUR_NS // 4, 10), (0, 10)])
+def test_what_reduces_is_halved_no_sooner_than_halve_ms_says(halve_ns: int, shares: int) -> None:
+    thin = Thin([70], lambda: FixedSpread(FixedSpread.Params()))
+    thin.start()
+    ladder = thin.trader.quoting.ladders[0]
+    ladder.reconfigure(
+        msgspec.structs.replace(
+            thin.trader.reconfiguration.settings, curfew=CurfewSettings(halve_ns=halve_ns)
+        ),
+        None,
+    )
+    thin.ends_ns = thin.now_ns + HOUR_NS // 2
+    thin.run(8)
+    view = ladder.view(None, thin.trader.desk, thin.trader.ledgers, thin.now_ns)
+    held = msgspec.structs.replace(
+        view, rungs=(msgspec.structs.replace(view.rungs[0], yes_qty=Qty(30)),)
+    )
+    wanted = {view.rungs[0].market_id: (Quote(ASK, Price(75), Qty(10), Price(75)),)}
+    assert ladder.stage is Stage.REDUCING
+    assert [q.qty for q in ladder.within_curfew(wanted, held)[view.rungs[0].market_id]] == [shares]
+
+
 def test_takes_are_held_to_the_same() -> None:
     takes = {RUNG: (Take(BID, Price(52), Qty(8), whole=True),)}
-    assert kept(takes, {RUNG: 0}, Stage.HALVED) == {
+    assert kept(takes, {RUNG: 0}, Stage.HALVED, part=2) == {
         RUNG: (Take(BID, Price(52), Qty(4), whole=True),)
     }
-    assert kept(takes, {RUNG: 5}, Stage.REDUCING) == {RUNG: ()}
+    assert kept(takes, {RUNG: 5}, Stage.REDUCING, part=2) == {RUNG: ()}
 
 
 levels = st.lists(
@@ -102,4 +125,4 @@ def test_at_the_stop_nothing_stands_and_0_never_stops() -> None:
     stops = CurfewSettings(stop_ns=HOUR_NS // 4)
     assert stage_of(stops, HOUR_NS // 4) is Stage.ENDED
     assert stage_of(CurfewSettings(), 0) is Stage.REDUCING
-    assert kept(quotes((ASK, 52, 10)), {RUNG: 13}, Stage.ENDED) == {}
+    assert kept(quotes((ASK, 52, 10)), {RUNG: 13}, Stage.ENDED, part=2) == {}
