@@ -16,7 +16,7 @@ from bot.core.desk import Desk
 from bot.core.heritage import Heritage
 from bot.core.ledgers import Ledgers
 from bot.core.order import OwnOrder, State
-from bot.core.outbox import Outbox
+from bot.core.outbox import Outbox, kind_of
 from bot.core.quoting import Quoting
 from bot.core.report import Phase
 from bot.core.settings import StartSettings, TrustSettings
@@ -344,7 +344,8 @@ class Custody:
             if self._ledgers.history_wanted:
                 self._account.hasten(Kind.FILLS, now_ns)
                 return False
-            return not self._out.pending
+            # Reads that come often are always under way; what they say changes nothing any more.
+            return all(kind_of(each.request) == "read" for each in self._out.pending.values())
         if self._ledgers.balance_ended_ns is None:
             self._account.hasten(Kind.BALANCE, now_ns)
             if "position_differs" in self._out.findings:

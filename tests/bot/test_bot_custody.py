@@ -11,7 +11,9 @@ from bot.core.report import Phase
 from bot.core.settings import Strangers
 from bot.lab.sim.exchange import CROWD, MAKER, market_id
 from bot.lab.sim.odds import MS, SECOND
+from strategies.fixed_spread import FixedSpread
 from tests.bot import made
+from tests.bot.thin import Thin
 from tests.io.crash_boundaries import places
 from tests.io.crash_world import RUNG, START_NS, Photograph, World
 from venue.core import messages as v
@@ -343,3 +345,23 @@ def test_orders_in_markets_of_other_series_are_told_once_and_not_touched():
     assert "foreign_orders" not in world.trader.out.findings
     sent = [e.message.request for e in world.disk.entries() if isinstance(e.message, m.Send)]
     assert m.CancelResting(OrderId("999")) not in sent
+
+
+def test_a_read_that_is_always_under_way_does_not_hold_up_a_stop():
+    class NeverTold(Thin):
+        """The series is asked for and never told again."""
+
+        silent = False
+
+        def ask(self, send: m.Send) -> None:
+            if not (self.silent and isinstance(send.request, m.ReadSeries)):
+                super().ask(send)
+
+    thin = NeverTold([50], lambda: FixedSpread(FixedSpread.Params()))
+    thin.start()
+    thin.silent = True
+    thin.run(6)
+    assert any(isinstance(each.request, m.ReadSeries) for each in thin.trader.out.pending.values())
+    thin.give(m.StopRequested("the end"))
+    thin.run(5)
+    assert thin.trader.phase is Phase.STOPPED
