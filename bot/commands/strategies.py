@@ -62,7 +62,7 @@ def _tell_one(name: str, found: "type[Strategy]", *, json_line: bool) -> None:
         told["params"] = [
             {
                 "name": each.name,
-                "default": None if each.is_required else each.default,
+                "default": each.default,
                 "accepted": each.accepted,
                 "unit": each.unit,
                 "about": each.about,

@@ -33,11 +33,11 @@ _BOUNDS: Final = (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<"))
 
 
 class Parameter(msgspec.Struct, frozen=True):
-    """One parameter as a person sets it. default: as text; empty when it must be given. accepted:
+    """One parameter as a person sets it. default: as text; None when it must be given. accepted:
     type and range. unit: empty where it has none."""
 
     name: str
-    default: str
+    default: str | None
     accepted: str
     unit: str
     about: str
@@ -45,7 +45,7 @@ class Parameter(msgspec.Struct, frozen=True):
     @property
     def is_required(self) -> bool:
         """Whether it has no default."""
-        return not self.default
+        return self.default is None
 
 
 def parameters_of(strategy: type[Strategy]) -> list[Parameter]:
@@ -54,8 +54,8 @@ def parameters_of(strategy: type[Strategy]) -> list[Parameter]:
 
 
 def _parameter(name: str, field: FieldInfo) -> Parameter:
-    default = "" if field.is_required() else _text(field.get_default(call_default_factory=True))
-    return Parameter(name, default, _accepted(field), _unit(name), field.description or "")
+    given = None if field.is_required() else _text(field.get_default(call_default_factory=True))
+    return Parameter(name, given, _accepted(field), _unit(name), field.description or "")
 
 
 def _text(value: object) -> str:
@@ -64,7 +64,8 @@ def _text(value: object) -> str:
         return str(value).lower()
     if isinstance(value, pydantic.BaseModel):
         return str(value.model_dump())
-    return "none" if value is None else str(getattr(value, "value", value))
+    # A text of no letters would be read as no default at all.
+    return "none" if value is None else str(getattr(value, "value", value)) or "''"
 
 
 def _unit(name: str) -> str:

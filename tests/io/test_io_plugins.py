@@ -138,6 +138,15 @@ def test_parameters_are_told_with_default_range_unit_and_meaning():
     assert (rows["mode"].default, rows["mode"].accepted) == ("none", "str | none")
 
 
+def test_an_empty_text_is_a_default():
+    class Worded(Strategy):
+        class Params(Strategy.Params):
+            mood: str = ""
+
+    (row,) = parameters_of(Worded)
+    assert (row.default, row.is_required) == ("''", False)
+
+
 def test_a_strategy_in_one_line_is_its_first_paragraph():
     assert about(Told) == "A strategy in one line, and"
 
