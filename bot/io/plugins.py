@@ -159,6 +159,8 @@ def _from_file(path: Path) -> ModuleType:
     if known is not None:
         return known
     name = f"strategy_{path.stem}"
+    while name in sys.modules:
+        name += "_"  # a file of the same name in another folder
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():
         raise StrategyFault(f"{path}: no such Python file")
@@ -171,6 +173,7 @@ def _from_file(path: Path) -> ModuleType:
         return module
     except Exception as fault:  # noqa: BLE001 - a plugin may raise anything while it is imported
         said = fault_text(fault)
+    del sys.modules[name]
     raise StrategyFault(f"{path}: cannot be imported: {said}")
 
 

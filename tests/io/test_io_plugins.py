@@ -1,6 +1,9 @@
 """Claims about finding strategies, by name, path, file or entry point, and their parameters."""
 
+import inspect
 import json
+import sys
+from pathlib import Path
 
 import pytest
 from pydantic import Field
@@ -149,6 +152,32 @@ def test_an_empty_text_is_a_default():
 
 def test_a_strategy_in_one_line_is_its_first_paragraph():
     assert about(Told) == "A strategy in one line, and"
+
+
+def test_two_files_of_one_name_are_two_modules(tmp_path):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "mine.py").write_text(
+            f'"""Of folder {folder}."""\n'
+            "from bot.core.strategy import Strategy\n"
+            "class Mine(Strategy): name = 'mine'\n"
+            "STRATEGY = Mine\n"
+        )
+    found = [find_strategy(f"./{folder}/mine.py", tmp_path) for folder in ("one", "two")]
+    assert [about(each) for each in found] == ["Of folder one.", "Of folder two."]
+    assert [Path(inspect.getfile(each)).parent.name for each in found] == ["one", "two"]
+
+
+def test_a_file_that_could_not_be_imported_is_imported_once_it_can(tmp_path):
+    path = tmp_path / "mended.py"
+    path.write_text("raise ValueError\n")
+    with pytest.raises(StrategyFault):
+        find_strategy("./mended.py", tmp_path)
+    assert "strategy_mended" not in sys.modules
+    path.write_text(
+        "from bot.core.strategy import Strategy\nclass Mended(Strategy): pass\nSTRATEGY = Mended\n"
+    )
+    assert find_strategy("./mended.py", tmp_path).__name__ == "Mended"
 
 
 def test_the_command_lists_them_and_shows_one():

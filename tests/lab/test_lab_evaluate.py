@@ -11,7 +11,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from bot.cli import app
-from bot.io.plugins import StrategyFault
+from bot.io.plugins import StrategyFault, find_strategy
 from bot.lab.evaluate import results, tables
 from bot.lab.evaluate.compare import Comparison, compare
 from bot.lab.evaluate.lineup import ABLATIONS, ENTRIES, Entry, entries_named
@@ -205,6 +205,20 @@ def test_an_entry_may_be_named_at_one_value_of_its_risk_parameter() -> None:
 def test_the_code_of_a_strategy_is_part_of_what_names_a_life() -> None:
     assert code_digest("fixed_spread", ROOT) != code_digest("ladder_joint", ROOT)
     assert code_digest("fixed_spread", ROOT) == code_digest("fixed_spread", ROOT)
+
+
+def test_two_files_of_one_name_have_code_of_their_own(tmp_path: Path) -> None:
+    for cents in ("1", "2"):
+        (tmp_path / cents).mkdir()
+        (tmp_path / cents / "alike.py").write_text(
+            "from bot.core.strategy import Strategy\n"
+            f"class Alike(Strategy):\n    cents = {cents}\n"
+            "STRATEGY = Alike\n"
+        )
+    names = ("./1/alike.py", "./2/alike.py")
+    for name in names:
+        find_strategy(name, tmp_path)  # both are known before either is asked about
+    assert len({code_digest(name, tmp_path) for name in names}) == 2
 
 
 def test_every_file_that_a_life_runs_through_is_part_of_what_names_it() -> None:
