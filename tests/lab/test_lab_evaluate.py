@@ -207,6 +207,20 @@ def test_the_code_of_a_strategy_is_part_of_what_names_a_life() -> None:
     assert code_digest("fixed_spread", ROOT) == code_digest("fixed_spread", ROOT)
 
 
+def test_the_code_of_what_a_strategy_is_made_from_is_part_of_what_names_a_life(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    base, mine = tmp_path / "base_of_mine.py", tmp_path / "mine.py"
+    base.write_text(
+        "from bot.core.strategy import Strategy\nclass Base(Strategy):\n    cents = 1\n"
+    )
+    mine.write_text("from base_of_mine import Base\nclass Mine(Base): pass\nSTRATEGY = Mine\n")
+    before = code_digest("./mine.py", tmp_path)
+    base.write_text(base.read_text().replace("= 1", "= 2"))
+    assert code_digest("./mine.py", tmp_path) != before
+
+
 def test_two_files_of_one_name_have_code_of_their_own(tmp_path: Path) -> None:
     for cents in ("1", "2"):
         (tmp_path / cents).mkdir()

@@ -163,9 +163,13 @@ def _shared_code() -> bytes:
 
 
 def _source(found: type[Strategy]) -> bytes:
+    """The files of its class and of every class that it is made from."""
     import inspect
 
-    return Path(inspect.getfile(found)).read_bytes()
+    # The base of all is of the shared code, and what that is made from comes with Python.
+    classes = found.__mro__[: found.__mro__.index(Strategy)]
+    files = dict.fromkeys(inspect.getfile(each) for each in classes)
+    return b"".join(Path(file).read_bytes() for file in files)
 
 
 def tasks_of(entries: Sequence[Entry], worlds: Sequence[World], seeds: Iterable[int]) -> list[Task]:
