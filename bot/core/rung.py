@@ -110,7 +110,7 @@ class Rung:
         self._planned_ns = 0
         self._others: tuple[Levels, Levels] | None = None
         self._mine: tuple[dict[Price, Qty], dict[Price, Qty]] | None = None
-        self._settled_others: tuple[Levels, Levels] = ((), ())
+        self.shown_others: tuple[Levels, Levels] = ((), ())
         self._own_change_ns = 0
         self._stamp_ns: int | None = None
         self._unsettled_ns: int | None = None
@@ -361,10 +361,10 @@ class Rung:
             self.doubt()
         if self._unsettled_ns is None or now_ns >= self._unsettled_ns + _UNSETTLED_MAX_NS:
             self._unsettled_ns = None
-            self._settled_others = self.others(own)
-            if self._settled_others != ((), ()):
+            self.shown_others = self.others(own)
+            if self.shown_others != ((), ()):
                 self._depth_ns = now_ns
-        return self._settled_others
+        return self.shown_others
 
     # --- our orders -------------------------------------------------------------------------------
 
@@ -471,7 +471,7 @@ class Rung:
         return worth_of(
             None if self.fair is None else self.fair.value_cents,
             flows,
-            self._settled_others,
+            self.shown_others,
             self.queues,
             self.ladder.pace,
             self.ladder.seconds_left(now_ns),

@@ -21,13 +21,13 @@ from bot.core.quoting import Quoting
 from bot.core.rung import Rung
 from bot.core.settings import TraderSettings
 from bot.core.spend import Lane, Pace
-from bot.core.strategy import Take
+from bot.core.strategy import Levels, Take
 from bot.core.taking import TakeFate, barred, routes
 from bot.core.wishes import WantAmend, WantCancel, WantCreate, Wish
 from venue.wire import codec
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Qty, canonical
+from venue.wire.money import BookSide, Price, Qty, canonical
 from venue.wire.names import ClientOrderId
 from venue.wire.requests import Amend, QtyOrder, TimeInForce
 
@@ -170,6 +170,8 @@ class Sending:
             if rung is None or isinstance(candidate, Hint):
                 assert isinstance(candidate, Hint)
                 self._look(candidate, now_ns)
+            elif _meets_unshown(rung, candidate):
+                rung.ladder.dirty = True  # the strategy is asked again, whatever else happens
             elif self._may_write(candidate, now_ns) and self._write(rung, candidate, now_ns):
                 rung.orders_changed()
                 if self._parked_until_ns is not None:
@@ -314,6 +316,8 @@ class Sending:
             return rung.blocked or "the book is to be confirmed first"
         if self._parked(now_ns):
             return "the venue takes no orders at the moment"
+        if _meets_unshown(rung, wish):
+            return "others have come to its price since the strategy was asked"
         if self._out.writes_in_flight >= self._settings.pace.requests_in_flight:
             return f"{self._out.writes_in_flight} requests are under way"
         opens_ns = self._pace.opens_ns(rung.market_id, now_ns)
@@ -353,6 +357,34 @@ def _order(rung: Rung, wish: WantCreate, qty: int, name: str) -> QtyOrder:
         wish.time_in_force,
         ClientOrderId(name),
     )
+
+
+def _meets_unshown(rung: Rung, wish: Wish) -> bool:
+    """Whether a quote would trade at once with what others show by now, and not with what the
+    strategy was shown when it was asked last.
+
+    While a write of ours is under way the view stands still. A quote that fills on arrival would be
+    sent again at each answer meanwhile, at a price that nobody has looked at.
+    """
+    if isinstance(wish, WantCreate):
+        side, price = wish.side, wish.price
+    elif isinstance(wish, WantAmend) and wish.amend.price is not None:
+        side, price = wish.order.side, canonical(wish.order.outcome, wish.amend.price)
+    else:
+        return False
+    now, then = (
+        (rung.book.asks, rung.shown_others[1])
+        if side is BookSide.BID
+        else (rung.book.bids, rung.shown_others[0])
+    )
+    return _reaches(side, price, now) and not _reaches(side, price, then)
+
+
+def _reaches(side: BookSide, price: Price, theirs: Levels) -> bool:
+    """Whether an order at a price would trade with the best of the other side."""
+    if not theirs:
+        return False
+    return price >= theirs[0][0] if side is BookSide.BID else price <= theirs[0][0]
 
 
 def _is_beyond_fair(own: OwnOrder, rung: Rung) -> bool:

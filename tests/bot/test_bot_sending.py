@@ -172,6 +172,40 @@ def test_a_read_leaves_where_nothing_may_be_written():
     assert of.spend(create()) == [m.ReadOrder(own.order_id)]
 
 
+def asked(of: Account, best_bid: int, best_ask: int) -> None:
+    """The strategy was shown these prices of others."""
+    of.rung.shown_others = ((Price(best_bid), Qty(5)),), ((Price(best_ask), Qty(5)),)
+    come(of, best_bid, best_ask)
+
+
+def come(of: Account, best_bid: int, best_ask: int) -> None:
+    """Others show these prices by now."""
+    bids, asks = ((Price(best_bid), Qty(5)),), ((Price(best_ask), Qty(5)),)
+    of.rung.book.replace(bids, asks, T0, T0)
+    of.rung.ladder.dirty = False
+
+
+@pytest.mark.parametrize("quote", [create(55), offer(45)])
+def test_a_quote_to_whose_price_others_have_come_waits_until_the_strategy_was_asked(quote):
+    of = Account()
+    asked(of, 40, 60)
+    come(of, 45, 55)
+    assert of.spend(quote) == []
+    assert of.rung.ladder.dirty
+    assert "since the strategy was asked" in of.sending.held_back(of.rung, quote, T0)
+    asked(of, 45, 55)
+    assert len(of.spend(quote)) == 1
+
+
+def test_an_order_does_not_move_to_where_others_have_come_since_the_strategy_was_asked():
+    of = Account()
+    own = of.rests(30)
+    asked(of, 40, 60)
+    come(of, 40, 50)
+    assert of.spend(move(own, 50)) == []
+    assert len(of.spend(move(own, 49))) == 1
+
+
 def test_a_wish_of_a_rung_that_may_not_send_stays_where_it_is():
     of = Account()
     of.rung.suspect_since_ns = T0
