@@ -84,6 +84,28 @@ class Sending:
         """Whether the venue has told us to keep away; every five seconds one write may probe."""
         return self._parked_until_ns is not None and now_ns < self._parked_until_ns
 
+    def _meets_unshown(self, rung: Rung, wish: Wish) -> bool:
+        """Whether a quote would trade at once with what others show by now, and not with what the
+        strategy was shown when it was asked last.
+
+        While a write of ours is under way the view stands still. A quote that fills on arrival
+        would be sent again at each answer meanwhile, at a price that nobody has looked at.
+        """
+        if isinstance(wish, WantCreate):
+            side, price = wish.side, wish.price
+        elif isinstance(wish, WantAmend) and wish.amend.price is not None:
+            side, price = wish.order.side, canonical(wish.order.outcome, wish.amend.price)
+        else:
+            return False
+        facing = 1 if side is BookSide.BID else 0
+        if not _reaches(side, price, (rung.book.bids, rung.book.asks)[facing]):
+            return False
+        # What it reaches may be an order of ours that is on its way out: that it does not wait for.
+        others = rung.others(self._desk.live(rung.market_id))
+        return _reaches(side, price, others[facing]) and not _reaches(
+            side, price, rung.shown_others[facing]
+        )
+
     # --- cancels ----------------------------------------------------------------------------------
 
     def pull_growth(self) -> None:
@@ -170,7 +192,7 @@ class Sending:
             if rung is None or isinstance(candidate, Hint):
                 assert isinstance(candidate, Hint)
                 self._look(candidate, now_ns)
-            elif _meets_unshown(rung, candidate):
+            elif self._meets_unshown(rung, candidate):
                 rung.ladder.dirty = True  # the strategy is asked again, whatever else happens
             elif self._may_write(candidate, now_ns) and self._write(rung, candidate, now_ns):
                 rung.orders_changed()
@@ -316,7 +338,7 @@ class Sending:
             return rung.blocked or "the book is to be confirmed first"
         if self._parked(now_ns):
             return "the venue takes no orders at the moment"
-        if _meets_unshown(rung, wish):
+        if self._meets_unshown(rung, wish):
             return "others have come to its price since the strategy was asked"
         if self._out.writes_in_flight >= self._settings.pace.requests_in_flight:
             return f"{self._out.writes_in_flight} requests are under way"
@@ -357,27 +379,6 @@ def _order(rung: Rung, wish: WantCreate, qty: int, name: str) -> QtyOrder:
         wish.time_in_force,
         ClientOrderId(name),
     )
-
-
-def _meets_unshown(rung: Rung, wish: Wish) -> bool:
-    """Whether a quote would trade at once with what others show by now, and not with what the
-    strategy was shown when it was asked last.
-
-    While a write of ours is under way the view stands still. A quote that fills on arrival would be
-    sent again at each answer meanwhile, at a price that nobody has looked at.
-    """
-    if isinstance(wish, WantCreate):
-        side, price = wish.side, wish.price
-    elif isinstance(wish, WantAmend) and wish.amend.price is not None:
-        side, price = wish.order.side, canonical(wish.order.outcome, wish.amend.price)
-    else:
-        return False
-    now, then = (
-        (rung.book.asks, rung.shown_others[1])
-        if side is BookSide.BID
-        else (rung.book.bids, rung.shown_others[0])
-    )
-    return _reaches(side, price, now) and not _reaches(side, price, then)
 
 
 def _reaches(side: BookSide, price: Price, theirs: Levels) -> bool:

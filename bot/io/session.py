@@ -177,7 +177,7 @@ def _open_journal(plan: Plan, clock: Clock, failed: Callable[[str], None]) -> Jo
     )
     place = EMBEDDED if plan.site.embedded is not None else plan.site.base_url
     try:
-        keep_address(plan.state, place, len(journal.memory.open_intents))
+        keep_address(plan.state, place, journal.memory)
     except JournalFault:
         journal.close()
         raise

@@ -206,6 +206,16 @@ def test_an_order_does_not_move_to_where_others_have_come_since_the_strategy_was
     assert len(of.spend(move(own, 49))) == 1
 
 
+def test_a_quote_does_not_wait_for_our_own_order_that_its_price_would_meet():
+    of = Account()
+    asked(of, 40, 60)
+    of.rests(50, outcome=Outcome.NO)
+    of.rung.book.replace(
+        ((Price(40), Qty(5)),), ((Price(50), Qty(10)), (Price(60), Qty(5))), T0, T0
+    )
+    assert len(of.spend(create(50))) == 1
+
+
 def test_a_wish_of_a_rung_that_may_not_send_stays_where_it_is():
     of = Account()
     of.rung.suspect_since_ns = T0

@@ -8,7 +8,8 @@ from bot.core import messages as m
 from bot.io import session
 from bot.io.journal import segments
 from bot.io.records import OPENING, Entry, Head, JournalFault, framed
-from tests.io.samples import create, sent
+from tests.io.samples import ORDER_JSON, create, sent
+from venue.wire import codec, model
 
 HERE = "http://127.0.0.1:8080/v1"
 ELSEWHERE = "http://127.0.0.1:9090/v1"
@@ -24,10 +25,21 @@ def begin(folder, base_url=HERE, *, embedded=False):
     return len(journal.memory.open_intents)
 
 
+def answered():
+    """The answer that shows the create resting."""
+    shown = codec.decode(ORDER_JSON, model.Order)
+    return m.Replied(m.RequestId(1), m.Done(m.OrderShown(shown)))
+
+
 def leave_a_create_without_an_answer(folder):
     """What a run leaves behind that was killed while it waited for one."""
+    leave(folder, sent(create()))
+
+
+def leave(folder, *messages):
+    """What a run leaves behind that was killed after these."""
     newest = segments(folder)[-1]
-    entries = (m.Started("ab" * 10, ()), sent(create()))
+    entries = (m.Started("ab" * 10, ()), *messages)
     written = b"".join(framed(Entry(number, each)) for number, each in enumerate(entries))
     newest.write_bytes(OPENING + framed(Head(1, ())) + written)
 
@@ -36,15 +48,29 @@ def leave_a_create_without_an_answer(folder):
 def test_a_run_does_not_begin_elsewhere_while_a_create_has_no_answer(tmp_path, embedded):
     begin(tmp_path)
     leave_a_create_without_an_answer(tmp_path)
-    with pytest.raises(JournalFault, match=f"1 creates .* {HERE} have no answer yet"):
+    with pytest.raises(JournalFault, match=f"sent to {HERE}, 1 creates have no answer"):
         begin(tmp_path, ELSEWHERE, embedded=embedded)
     assert begin(tmp_path) == 1, "where it was sent it is still known"
+
+
+@pytest.mark.parametrize("embedded", [False, True])
+def test_a_run_does_not_begin_elsewhere_while_an_order_may_rest(tmp_path, embedded):
+    begin(tmp_path)
+    leave(tmp_path, sent(create()), answered())
+    with pytest.raises(JournalFault, match="0 creates have no answer yet and 1 orders may rest"):
+        begin(tmp_path, ELSEWHERE, embedded=embedded)
+
+
+def test_what_rested_at_an_embedded_venue_is_gone_with_it(tmp_path):
+    begin(tmp_path, embedded=True)
+    leave(tmp_path, sent(create()), answered())
+    assert begin(tmp_path) == 0
 
 
 def test_a_create_of_an_embedded_venue_is_not_sent_to_another_one(tmp_path):
     begin(tmp_path, embedded=True)
     leave_a_create_without_an_answer(tmp_path)
-    with pytest.raises(JournalFault, match="sent to an embedded venue"):
+    with pytest.raises(JournalFault, match="sent to an embedded venue, 1 creates"):
         begin(tmp_path)
 
 
