@@ -6,6 +6,7 @@ of the bot carries a reason, which the bot writes into its journal.
 Source: docs/operations.md, Asking a running bot; reliability, rows 103, 106.
 """
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
@@ -158,7 +159,10 @@ def token_of(draft: "Draft", state: Path | None) -> "Secret | None":
     from bot.io.secret import from_file
 
     place = (state or draft.state.directory) / TOKEN_NAME
-    return from_file(place) if place.exists() else None
+    with suppress(OSError):  # a place that cannot be looked at, as another user's: told by reading
+        if not place.exists():
+            return None
+    return from_file(place)
 
 
 def _no_token(draft: "Draft", state: Path | None) -> str:

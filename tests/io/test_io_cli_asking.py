@@ -97,6 +97,11 @@ def state(folder: Path, token: str = TOKEN) -> str:
     return str(folder)
 
 
+def hidden(folder: Path) -> str:
+    """A state directory in which nobody can look, as one of another user, for a root too."""
+    return str(folder / ("x" * 300))
+
+
 def test_a_bot_that_is_well_is_shown_and_ends_with_0():
     with site(body()) as page:
         done = invoke("status", str(DEMO), "--status", page.url)
@@ -246,6 +251,22 @@ def test_a_bot_that_refuses_does_not_stand_in_the_way_of_cancelling(tmp_path):
         done = invoke("cancel-all", str(DEMO), "--status", page.url, "--state-dir", folder)
     assert done.exit_code == 2  # as without a bot: on an embedded venue there is nothing else to do
     assert "it is stopping" in done.stderr
+
+
+def test_a_token_that_cannot_be_looked_at_does_not_stand_in_the_way_of_cancelling(tmp_path):
+    folder = hidden(tmp_path)
+    with site(body()) as page:
+        done = invoke("cancel-all", str(DEMO), "--status", page.url, "--state-dir", folder)
+    assert done.exit_code == 2, done.output  # as without a bot
+    assert "the running bot cannot be asked" in done.stderr
+    assert page.asked == []
+
+
+def test_a_token_that_cannot_be_looked_at_is_told_and_ends_with_3(tmp_path):
+    with site(body()) as page:
+        done = invoke("pause", str(DEMO), "--status", page.url, "--state-dir", hidden(tmp_path))
+    assert done.exit_code == 3, done.output
+    assert "control-token: cannot be read" in done.stderr
 
 
 def test_a_bot_that_stands_still_already_counts_as_paused(tmp_path):
