@@ -65,7 +65,11 @@ def existing_store(
     path = records.file or state / SQLITE_NAME
     if not records.keep:
         raise StoreFault("no records are kept (records.keep: false)")
-    if records.address is None and not path.exists():
+    try:
+        there = records.address is not None or path.exists()
+    except OSError as fault:  # such as in the folder of another user
+        raise StoreFault(f"{path}: {fault.strerror}") from None
+    if not there:
         raise StoreFault(f"{path}: no records there; name the state directory of the bot")
     return open_store(records, book, state, password)
 

@@ -56,8 +56,11 @@ def held_by_a_bot(path: Path) -> bool:
 
     Raises StateFault where that cannot be seen.
     """
-    if not (path / BOT_LOCK).exists():
-        return False
+    try:
+        if not (path / BOT_LOCK).exists():
+            return False
+    except OSError as fault:  # such as the folder of another user
+        raise StateFault(f"{path / BOT_LOCK}: {fault.strerror}") from None
     handle = open_lock(path / BOT_LOCK)
     try:
         return not try_lock(handle, path / BOT_LOCK)

@@ -132,11 +132,15 @@ def runs_meant(path: Path, *, every: bool) -> list[Run]:
 
     Raises JournalFault when there is none, and when the journal cannot be read.
     """
-    if path.is_dir():
+    try:
+        is_folder, is_there = path.is_dir(), stands_at(path) is not None
+    except OSError as fault:  # such as in the folder of another user
+        raise JournalFault(f"{path}: {fault.strerror}") from None
+    if is_folder:
         return sorted(runs(path), key=_first) if every else [newest_run(path)]
     if number_of(path) < 0:
         return [_alone(path)]
-    if stands_at(path) is None:
+    if not is_there:
         raise JournalFault(f"{path}: no such journal")
     for run in runs(path.parent):
         if number_of(path) in [number_of(each) for each in run.paths]:

@@ -70,8 +70,12 @@ def segments_meant(path: Path) -> list[Path]:
 
     Raises JournalFault when there is none.
     """
-    found = segments(path) if path.is_dir() else [path]
-    if not found or stands_at(found[0]) is None:
+    try:
+        found = segments(path) if path.is_dir() else [path]
+        there = bool(found) and stands_at(found[0]) is not None
+    except OSError as fault:  # such as in the folder of another user
+        raise JournalFault(f"{path}: {fault.strerror}") from None
+    if not there:
         raise JournalFault(f"{path}: no journal here; name the state directory of a run")
     return found
 

@@ -307,6 +307,23 @@ def test_a_dry_run_beside_a_bot_whose_page_does_not_answer_is_refused(tmp_path):
     assert "a bot runs on it" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("plan", str(DEMO), "--cold", "--state-dir", "{folder}"),
+        ("statement", str(DEMO), "--state-dir", "{folder}"),
+        ("replay", "{folder}/journal-00000001.log"),
+        ("export", "{folder}/journal-00000001.log", "--csv", "{tables}"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_state_directory_that_cannot_be_looked_into_is_told_and_ends_with_3(tmp_path, command):
+    folder, tables = hidden(tmp_path), tmp_path / "tables"
+    done = invoke(*(each.format(folder=folder, tables=tables) for each in command))
+    assert done.exit_code == 3, done.output
+    assert folder in done.stderr
+
+
 # --- version, completion, help --------------------------------------------------------------------
 
 
