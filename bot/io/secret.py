@@ -10,6 +10,8 @@ from bot.io.faults import ShellFault
 
 MASK: Final = "[masked]"
 _KEY_BYTES_MAX: Final = 4_096
+_KEYS_BYTES_MAX: Final = 1024 * 1024
+"""Of a JSON object of keys: those of every account holder of a venue."""
 
 _taken: Final[dict[str, "Secret"]] = {}
 """What came from the environment, by variable: another series, or another part of the
@@ -65,13 +67,15 @@ def from_file(path: Path, name: str | None = None, what: str = "API key") -> Sec
     Raises SecretFault when it cannot be read or holds no such key.
     """
     place = f"{_short(what)} file {path}"
+    bytes_max = _KEY_BYTES_MAX if name is None else _KEYS_BYTES_MAX
     try:
         with path.open("rb") as file:
-            raw = file.read(_KEY_BYTES_MAX + 1)
+            raw = file.read(bytes_max + 1)
     except OSError as fault:
         raise SecretFault(f"{place}: cannot be read: {fault.strerror}") from None
-    if len(raw) > _KEY_BYTES_MAX:
-        raise SecretFault(f"{place}: too long for one {what}")
+    if len(raw) > bytes_max:
+        meant = f"one {what}" if name is None else "a JSON object of keys"
+        raise SecretFault(f"{place}: too long for {meant}")
     if name is None:
         return checked(raw.decode("utf-8", errors="replace"), place, what)
     try:

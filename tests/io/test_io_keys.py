@@ -1,11 +1,13 @@
 """Claims about keys beside the first in a configuration: where they come from, what is refused."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from bot import config as configuration
 from bot.config import ConfigFault, ExternalSettings, finish, read_draft
+from bot.io.secret import from_file
 from bot.keyplaces import KeyPlace
 
 FILE = """
@@ -88,6 +90,12 @@ def test_a_key_that_cannot_be_found_that_way_is_refused_and_not_echoed(tmp_path,
         read(tmp_path, *lines)
     assert any(told in fault for fault in caught.value.faults)
     assert "sEcReT" not in str(caught.value)
+
+
+def test_a_key_is_found_among_those_of_many_account_holders(tmp_path):
+    keys = {f"holder-{number}": f"{number:046d}" for number in range(1_000)}
+    (tmp_path / "keys.json").write_text(json.dumps(keys, indent=1))
+    assert from_file(tmp_path / "keys.json", "holder-999").reveal() == keys["holder-999"]
 
 
 @pytest.mark.parametrize("key", ["read_key_file", "standby_key_file", "read_key_env"])
