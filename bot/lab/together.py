@@ -129,12 +129,15 @@ def _runs_beside(run: Run) -> list[Run]:
     """The runs of the other series of its process. Raises JournalFault naming those not found."""
     state = run.paths[0].absolute().parent
     wanted: dict[Ticker, list[Run]] = {ticker: [] for ticker in beside_of(run)}
-    for folder in sorted(state.parent.iterdir()):
-        if folder != state and folder.is_dir():
-            for each in _together_with(run, folder):
-                configured = each.started.configured
-                assert configured is not None
-                wanted[configured.settings.series_ticker].append(each)
+    try:
+        folders = sorted(each for each in state.parent.iterdir() if each != state)
+    except OSError as fault:
+        raise JournalFault(f"{state.parent}: {fault.strerror}") from None
+    for folder in folders:
+        for each in _together_with(run, folder):
+            configured = each.started.configured
+            assert configured is not None
+            wanted[configured.settings.series_ticker].append(each)
     missing = [ticker for ticker, found in wanted.items() if not found]
     if missing:
         raise JournalFault(
