@@ -268,7 +268,7 @@ OPERATOR: Final = (
         ("B13",),
         (Patch(Trader, "_started", _latch_left_behind),),
         likely=("mad_strategy", "fat_finger", "crash"),
-        shape=(("creates_per_minute", 30),),
+        shape=(("creates_per_minute", 20),),
     ),
     Bug(
         "breakers-off",
