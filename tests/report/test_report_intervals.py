@@ -52,6 +52,14 @@ def test_too_little_time_in_common_gives_no_interval():
     assert found.interval is None
 
 
+def test_runs_too_short_for_two_blocks_still_tell_what_they_differ_by():
+    first = session(seconds=8, moments=[moment(s, 0) for s in range(9)])
+    second = session(seconds=8, moments=[moment(s, 5 * s) for s in range(9)])
+    found = paired(first, second)
+    assert found.difference_dollars == pytest.approx(0.40)
+    assert (found.blocks, found.interval) == (1, None)
+
+
 def test_runs_that_saw_the_same_prints_met_the_same_market():
     seen = {STRETCH + n: 77 * n for n in range(6)}
     assert same_market(session(prints=seen), session(prints=seen, run="cd" * 10)) == ""

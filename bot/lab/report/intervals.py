@@ -136,17 +136,16 @@ def paired(first: Session, second: Session) -> Paired | None:
     if until_ns <= begun_ns or not first.moments or not second.moments:
         return None
     apart_ns = max(_BLOCK_NS, first.every_ns, second.every_ns)
-    blocks = min(_BLOCKS_MAX, (until_ns - begun_ns) // apart_ns)
-    edges = [begun_ns + (until_ns - begun_ns) * n // max(1, blocks) for n in range(blocks + 1)]
-    edges[-1:] = [until_ns]
+    blocks = max(1, min(_BLOCKS_MAX, (until_ns - begun_ns) // apart_ns))
+    edges = [begun_ns + (until_ns - begun_ns) * n // blocks for n in range(blocks + 1)]
     gains = [np.diff([_profit(each.moments, at) for at in edges]) for each in (second, first)]
-    difference = float(gains[0].sum() - gains[1].sum()) if blocks else 0.0
+    difference = float(gains[0].sum() - gains[1].sum())
     interval = None
     if blocks >= _BLOCKS_MIN:
         mean = mean_difference(gains[0], gains[1], resamples(blocks))
         interval = Interval(mean.value * blocks, mean.low * blocks, mean.high * blocks, mean.p)
     seconds = (until_ns - begun_ns) / NS_PER_SECOND
-    return Paired(seconds, blocks, seconds / max(1, blocks), difference, interval)
+    return Paired(seconds, blocks, seconds / blocks, difference, interval)
 
 
 def _profit(moments: Sequence[Moment], at_ns: int) -> float:
