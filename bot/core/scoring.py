@@ -158,9 +158,10 @@ class Scoring:
         """An event leaves, before the ledger forgets it: nothing of it is held any more."""
         event_ticker = ladder.event.event_ticker
         names = {rung.market_id: rung.market.ticker for rung in ladder.rungs}
+        # Ours first: candidates settle what they hold by a winner that they only take to be one.
+        self._attribution.forget(names)
         if self._shadows is not None:
             self._shadows.forget(ladder)
-        self._attribution.forget(names)
         self.marks.forget(event_ticker, names)
         was_cents = self._cash_cents.pop(event_ticker, 0)
         self._gone_cents += self._ledgers.book.event_cash_cents(event_ticker) - was_cents

@@ -9,12 +9,14 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.candidate import Candidate
-from bot.core.report import ShadowReport
+from bot.core.report import ProfitRow, ShadowReport
 from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from strategies.ladder_joint import STRATEGY as LADDER_JOINT
-from tests.bot.thin import Thin
+from tests.bot.thin import EVENT, Thin
+from venue.wire import instant, model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import BookSide, Price, Qty
+from venue.wire.names import OrderId
 
 LATENCY_NS = 50 * NS_PER_MS
 
@@ -265,6 +267,40 @@ def test_quotes_are_written_down_when_they_change_and_at_most_once_a_second():
     assert all(later - at >= NS_PER_SECOND for at, later in itertools.pairwise(times))
     assert told[-1][1].level == "debug"
     assert "@" in str(told[-1][1].fields["quotes"])
+
+
+def traded(venue: Thin) -> list[ProfitRow]:
+    """Ten shares bought and sold again by the live one; then the event leaves, winner unknown."""
+    scoring, at = venue.trader.quoting.scoring, instant.from_ns(venue.now_ns)
+    for side, price in ((model.ShownSide.BUY, 60), (model.ShownSide.SELL, 75)):
+        fill = model.Fill(
+            fill_id=side,
+            trade_id=side,
+            order_id=OrderId("1"),
+            ticker=venue.markets[0].ticker,
+            market_id=venue.markets[0].market_id,
+            event_ticker=EVENT,
+            outcome=model.ShownOutcome.YES,
+            side=side,
+            outcome_price=Price(price),
+            trade_price=Price(price),
+            qty=Qty(10),
+            liquidity=model.Liquidity.MAKER,
+            created_at=at,
+            fee_cents=1,
+        )
+        scoring.filled(venue.rung(0), fill, venue.now_ns)
+    venue.run(15)
+    scoring.forget(venue.trader.quoting.ladders[0])
+    return list(scoring._attribution.report().by["side"])
+
+
+def test_what_a_candidate_held_of_an_event_that_leaves_changes_nothing_of_the_live_account():
+    alone, beside = thin(Fixed), thin(bids((60, 10)))
+    for venue in (alone, beside):
+        printed(venue, 0, 60, 4, 1)
+    assert [each.profit.total.qty for each in shadows(beside)] == [4, 4]
+    assert traded(beside) == traded(alone)
 
 
 def test_the_account_of_a_candidate_agrees_with_its_holdings_and_cash():
