@@ -34,53 +34,57 @@ _LOOK_AGAIN_NS: Final = NS_PER_SECOND
 MILLI: Final = 1_000
 """Thousandths of a cent to a cent."""
 
+OPEN_STRETCHES: Final = 8
+"""So many stretches of time may still grow: of ten seconds and more every one that a value which
+comes a minute late may be of."""
+
 _AGAINST: Final = tuple(Against)
+_Squared = tuple[int, int, int, int]
 
 
 class Moments:
     """The mean of a markout, weighted by shares, and its standard error over clusters."""
 
-    __slots__ = ("_bucket", "_moved", "_shares", "_squared", "fills", "moved", "shares")
+    __slots__ = ("_open", "_squared", "fills", "moved", "shares")
 
     def __init__(self) -> None:
         self.fills = 0
         self.shares = 0
         self.moved = 0  # sum of shares * markout
         # Of the clusters that are over: sums of W * W, S * W and S * S, with W their shares and S
-        # their shares * markout; of the one that goes on, W and S.
-        self._squared = [0, 0, 0, 0]
-        self._bucket = -1
-        self._shares = self._moved = 0
+        # their shares * markout; of those that may still grow W and S, by stretch of time.
+        self._squared = (0, 0, 0, 0)
+        self._open: dict[int, tuple[int, int]] = {}
 
     def add(self, markout: int, qty: int, bucket: int) -> None:
-        """A markout of `qty` shares, in the stretch of time with this number. One that comes late
-        counts with the stretch that goes on: a larger cluster is no less honest."""
+        """A markout of `qty` shares, in the stretch of time with this number. One that comes later
+        than the newest OPEN_STRETCHES were begun counts with the oldest of those."""
         self.fills += 1
         self.shares += qty
         self.moved += qty * markout
-        if bucket > self._bucket:
-            self._close()
-            self._bucket = bucket
-        self._shares += qty
-        self._moved += qty * markout
+        if bucket not in self._open and len(self._open) == OPEN_STRETCHES:
+            oldest = min(self._open)
+            if bucket < oldest:
+                bucket = oldest
+            else:
+                self._squared = _with(self._squared, self._open.pop(oldest))
+        w, s = self._open.get(bucket, (0, 0))
+        self._open[bucket] = (w + qty, s + qty * markout)
 
     def absorb(self, other: "Moments") -> None:
         """Count those of another in; clusters of the two stay apart."""
         self.fills += other.fills
         self.shares += other.shares
         self.moved += other.moved
-        pairs = zip(self._squared, other._with_open(), strict=True)
-        self._squared = [mine + theirs for mine, theirs in pairs]
+        count, ww, sw, ss = other._with_open()
+        mine = self._squared
+        self._squared = (mine[0] + count, mine[1] + ww, mine[2] + sw, mine[3] + ss)
 
-    def _close(self) -> None:
-        if self._shares:
-            self._squared = self._with_open()
-        self._shares = self._moved = 0
-
-    def _with_open(self) -> list[int]:
-        count, ww, sw, ss = self._squared
-        w, s = self._shares, self._moved
-        return [count + (w > 0), ww + w * w, sw + s * w, ss + s * s]
+    def _with_open(self) -> _Squared:
+        squared = self._squared
+        for cluster in self._open.values():
+            squared = _with(squared, cluster)
+        return squared
 
     @property
     def mean(self) -> float | None:
@@ -97,6 +101,12 @@ class Moments:
         # sum over clusters of (S - mean * W) ** 2, times w * w, so that it stays whole
         squares = ss * w * w - 2 * sw * s * w + ww * s * s
         return math.sqrt(max(0, squares) * count / (count - 1)) / (w * w)
+
+
+def _with(squared: _Squared, cluster: tuple[int, int]) -> _Squared:
+    """These sums and those of one more cluster: its shares, and its shares * markout."""
+    (count, ww, sw, ss), (w, s) = squared, cluster
+    return count + 1, ww + w * w, sw + s * w, ss + s * s
 
 
 class Markouts:

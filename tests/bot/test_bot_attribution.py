@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.attribution import DIMENSIONS, Attribution, Entry
-from bot.core.markouts import HORIZONS_S, MILLI, Markouts, Moments
+from bot.core.markouts import HORIZONS_S, MILLI, OPEN_STRETCHES, Markouts, Moments
 from bot.core.marks import Marks
 from bot.core.portfolio import Portfolio
 from bot.core.report import Against, ProfitRow
@@ -335,6 +335,24 @@ def test_fills_of_one_stretch_of_time_are_one_piece_of_evidence():
         together.add(Against.FAIR, 1, 1_000, 1, T0 + second * S)
     (row,) = together.report()
     assert (row.fills, row.mean_cents, row.error_cents) == (5, 1.0, None)
+
+
+def test_a_markout_that_is_known_late_counts_with_the_stretch_of_its_fill():
+    in_order, late = Moments(), Moments()
+    rows = [(5_000, 9, 1), (6_000, 9, 1), (-4_000, 9, 2), (-5_000, 9, 2), (100, 1, 3)]
+    for row in rows:
+        in_order.add(*row)
+    for row in (rows[0], rows[2], rows[4], rows[1], rows[3]):
+        late.add(*row)
+    assert late.error == in_order.error
+
+
+def test_of_stretches_of_time_a_bounded_number_may_still_grow():
+    moments = Moments()
+    for bucket in (*range(OPEN_STRETCHES + 1), 0):
+        moments.add(1_000 * bucket, 1, bucket)
+    assert len(moments._open) == OPEN_STRETCHES
+    assert (moments.fills, moments.mean) == (OPEN_STRETCHES + 2, 3_600)
 
 
 def test_a_markout_against_the_mid_waits_until_others_quote_both_sides():
