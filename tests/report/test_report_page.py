@@ -42,6 +42,24 @@ def test_the_page_of_six_hours_is_bounded_and_says_what_is_thinned(text):
     assert "Sampled: profit" in text
 
 
+def test_the_last_quotes_are_those_of_the_ladder_that_is_shown():
+    quoted = picture(1, rungs=4)
+    gone = [msgspec.structs.replace(each, own_bid=None, own_ask=None) for each in quoted.levels[:3]]
+    resolved = msgspec.structs.replace(quoted, levels=(*gone, quoted.levels[3]))
+    made = session(pictures=[quoted, resolved], moments=[moment(1, rungs=4)], rungs=4)
+    made.rungs[3].event_ticker = "ACME-VAL-27Q2"
+    text = report([made])
+    assert "max='1' value='0'" in text
+    assert "91 x 110" in text
+
+
+def test_a_worst_case_is_told_beside_every_limit_that_there_was():
+    tightened = msgspec.structs.replace(moment(2), limit_cents=5_000)
+    text = report([session(moments=[moment(1), tightened, moment(3)])])
+    assert "At most $0.00 of $50.00 to $400.00 could have been lost" in text
+    assert "At most $0.00 of $400.00 could" in report([session(moments=[moment(1), moment(2)])])
+
+
 def test_the_page_names_no_address(text):
     assert re.findall(r"(?:https?:)?//[\w.]+|url\(|@import|<link|<img|<iframe", text) == [
         "http://www.w3.org"

@@ -87,6 +87,8 @@ def _worst(session: Session, clock: Clock, up: tuple[float, float]) -> str:
          ("worst case", "worst", last.worst_cents / 100, "")]
     )  # fmt: skip
     most = dollars(session.closing.worst_max_cents)
-    limit = dollars(last.limit_cents)
+    limits = sorted({each.limit_cents for each in session.moments})
+    # The limit may have changed on the way: what was at most is not held against the last one.
+    limit = " to ".join(dollars(each) for each in dict.fromkeys((limits[0], limits[-1])))
     said = f"At most {most} of {limit} could have been lost at any decision of the run."
     return figure("worst", title, plot.svg(f"{title}. {said}"), "", f"<p>{said}</p>")

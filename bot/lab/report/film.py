@@ -30,6 +30,7 @@ def _film(session: Session, name: str) -> str:
                       "or totals alone were kept.")  # fmt: skip
     rungs = _one_event(session)
     names = rung_names([session.rungs[place] for place in rungs])
+    last = _last_quoted(pictures, rungs)
     data = {
         "rungs": names,
         "pictures": [_plain(session, each, rungs) for each in pictures],
@@ -40,7 +41,7 @@ def _film(session: Session, name: str) -> str:
         f"<div class='film' data-film='{name}'><div class='stage'></div>"
         f"<p class='turn'><button type='button' class='play'>Play</button>"
         f"<label>Moment <input type='range' min='0' max='{len(pictures) - 1}' "
-        f"value='{_last_quoted(pictures)}' step='1'></label> <output></output></p>"
+        f"value='{last}' step='1'></label> <output></output></p>"
         f"<script type='application/json'>{text}</script>"
         "<noscript><p>The film needs its script; the table beside it has the last quotes.</p>"
         "</noscript></div>"
@@ -52,15 +53,15 @@ def _film(session: Session, name: str) -> str:
         "standard deviation around it; grey is between the others' best prices; our best quotes "
         "are green and red.</p>"
     )
-    return figure(
-        "film", title, drawn, "", note + _last(pictures[_last_quoted(pictures)], rungs, names)
-    )
+    return figure("film", title, drawn, "", note + _last(pictures[last], rungs, names))
 
 
-def _last_quoted(pictures: Sequence[Picture]) -> int:
-    """The place of the last picture in which something of ours rests: at the end nothing does."""
+def _last_quoted(pictures: Sequence[Picture], rungs: Sequence[int]) -> int:
+    """The place of the last picture in which something of ours rests on these rungs: at the end
+    nothing does."""
     for place in reversed(range(len(pictures))):
-        if any(level.own_bid or level.own_ask for level in pictures[place].levels):
+        levels = [level for level in pictures[place].levels if level.rung in rungs]
+        if any(level.own_bid or level.own_ask for level in levels):
             return place
     return len(pictures) - 1
 
