@@ -49,7 +49,7 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         cash_reserved_cents=ledgers.reserved_cents,
         unknown_oldest_ns=desk.oldest_unknown_ns(now_ns),
         pnl_cents=_cents(0 if profit is None else profit.total.profit_millicents),
-        fees_cents=ledgers.book.own_fees_cents,
+        fees_cents=Cents(0 if profit is None else profit.total.fees_cents),
         worst_case_cents=quoting.worst_case_cents,
         worst_case_max_cents=quoting.worst_case_max_cents,
         worst_case_limit_cents=settings.risk.series_loss_cents,

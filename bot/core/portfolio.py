@@ -370,11 +370,6 @@ class Portfolio:
         return Cents(self._own().cash_cents)
 
     @property
-    def own_fees_cents(self) -> Cents:
-        """Fees of the events that were listed here."""
-        return Cents(self._own().fees_cents)
-
-    @property
     def own_fills(self) -> int:
         """Fills booked so far of the events that were listed here."""
         return self._own().fills

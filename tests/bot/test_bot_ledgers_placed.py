@@ -47,7 +47,7 @@ def test_a_fill_read_before_its_rung_is_listed_counts_for_it_from_then_on(told):
     assert books.of.holdings(NEW) == (5, 0)
     assert books.of.event_cash_cents(EVENT, [NEW]) == -203
     assert books.of.book.own_cash_cents == books.of.book.cash_flow_cents == -203
-    assert (books.of.book.own_fees_cents, books.of.book.own_fills) == (3, 1)
+    assert (books.of.book.fees_cents, books.of.book.own_fills) == (3, 1)
 
 
 def test_a_fill_that_was_placed_anew_is_not_booked_again():
