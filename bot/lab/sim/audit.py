@@ -25,7 +25,8 @@ from venue.wire.requests import Amend, QtyOrder, TimeInForce
 
 _RECENT_NS = 5 * SECOND
 _SIBLINGS_MAX = 4
-"""Orders possibly live in one slot: three siblings, and one more that a plan moves there."""
+"""Orders possibly live in one slot by one route (sold or bought): three siblings, and one more
+that a plan moves there."""
 
 
 class Broken(AssertionError):
@@ -377,7 +378,10 @@ class Auditor:
             here = [
                 each
                 for each in self.possible(order.market_id)
-                if each.is_bid is is_bid and level in each.levels and each.rests
+                if each.is_bid is is_bid
+                and each.is_buy is (order.side is Side.BUY)
+                and level in each.levels
+                and each.rests
             ]
             check(
                 not rests or len(here) < _SIBLINGS_MAX,
