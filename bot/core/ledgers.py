@@ -439,13 +439,11 @@ class Ledgers:
         self._series_ns = begun_ns
         self.series_wanted = False
 
-    def resolved(self, market_id: MarketId, now_ns: int = 0) -> None:
-        """A rung has resolved: its positions leave the venue's list, and pay."""
-        self.settling.resolved(market_id, now_ns)
-
-    def list_beside(self, events: Iterable[model.Event], now_ns: int) -> None:
-        """Take in a read of another series of ours on the account: what its rungs pay is told from
-        the same cash."""
+    def list_beside(
+        self, events: Iterable[model.Event], believed_from_ns: int, now_ns: int
+    ) -> None:
+        """Take in a read of another series of ours on the account, which speaks of
+        `believed_from_ns` and before: what its rungs pay is told from the same cash."""
         for event in events:
             settled = event.status is model.EventStatus.SETTLED
             event_ticker = fold_ticker(event.event_ticker)
@@ -454,8 +452,8 @@ class Ledgers:
                     continue
                 listed = msgspec.structs.replace(market, event_ticker=event_ticker)
                 self.settling.listed(listed, ours=False)
-                if market.state is model.MarketState.RESOLVED:
-                    self.settling.resolved(market.market_id, now_ns)
+                if not settled:
+                    self.settling.state_shown(listed, believed_from_ns, now_ns)
             if settled:
                 for market_id in self.settling.rungs_of(event_ticker):
                     self.settling.resolved(market_id, now_ns)

@@ -123,8 +123,7 @@ class Quoting:
                 self._weigh_anew(ladder)
                 self._ledgers.list_market(rung.market, rung.maker_rate, rung.taker_rate)
             for rung in ladder.rungs:
-                if rung.market.state is model.MarketState.RESOLVED:
-                    self._ledgers.resolved(rung.market_id, now_ns)
+                self._ledgers.settling.state_shown(rung.market, believed_from_ns, now_ns)
         self._out.hold("event_unreadable", unreadable)
         self._ledgers.series_read(begun_ns)
         for over in departing(self.ladders, self._desk, self._ledgers, now_ns):

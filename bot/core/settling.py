@@ -154,8 +154,25 @@ class Settling:
         """The known markets of an event, whether it still shows them or not."""
         return [key for key, (event, _, _) in self._listed.items() if event == event_ticker]
 
+    def state_shown(self, market: model.Market, believed_from_ns: int, now_ns: int) -> None:
+        """A read of the series, which speaks of `believed_from_ns` and before, shows a rung.
+
+        A resolution that was taken back is forgotten, unless it has paid: what is bought from then
+        on would be settled by cash that never comes, and its shares compared with no list.
+        """
+        market_id = market.market_id
+        if market.state is model.MarketState.RESOLVED:
+            self.resolved(market_id, now_ns)
+            return
+        found = self._resolved.get(market_id)
+        if found is None or self._book.winner(market_id) is not None:
+            return
+        if found.seen_ns < believed_from_ns:  # else it may only be an older copy
+            del self._resolved[market_id]
+
     def resolved(self, market_id: MarketId, now_ns: int) -> None:
-        """A market has resolved; again changes nothing."""
+        """A market has resolved: its positions leave the venue's list, and pay; again changes
+        nothing."""
         if market_id not in self._resolved:
             self._resolved[market_id] = _Resolved(now_ns)
 

@@ -373,7 +373,7 @@ class Trader:
         """Our series, and those of ours beside it, which tell what else pays into the cash."""
         others = self.reconfiguration.settings.beside
         beside = [row for row in walk.rows if fold_ticker(row.series_ticker) in others]
-        self.ledgers.list_beside(beside, self._now_ns)
+        self.ledgers.list_beside(beside, walk.begun_ns - self._trust.read_lag_ns, self._now_ns)
         ours = [row for row in walk.rows if row not in beside] if beside else walk.rows
         self.quoting.take_series(ours, walk.begun_ns, self._now_ns)
 

@@ -17,7 +17,7 @@ def test_a_rung_settles_where_either_winner_pays_the_same():
     books = Books().opened()
     other = msgspec.structs.replace(FILL, fill_id="the other", outcome=model.ShownOutcome.NO)
     books.fills(T0 + LAG_NS, FILL, other)
-    books.of.resolved(MARKET)
+    books.of.settling.resolved(MARKET, 0)
     books.positions({}, T0 + 3 * LAG_NS)
     books.fills(T0 + 5 * LAG_NS)
     flow_cents = books.of.book.cash_flow_cents
@@ -30,7 +30,7 @@ def test_a_rung_settles_where_either_winner_pays_the_same():
 def test_a_rung_that_settles_is_told_like_one_with_a_new_fill():
     books = Books().opened()
     books.fills(T0 + LAG_NS, FILL)
-    books.of.resolved(MARKET)
+    books.of.settling.resolved(MARKET, 0)
     books.positions({}, T0 + 3 * LAG_NS)
     books.fills(T0 + 5 * LAG_NS)
     books.balance(10_000 - 203 + PAID_CENTS, T0 + 7 * LAG_NS)
@@ -75,7 +75,7 @@ def test_cash_that_comes_early_is_told_from_what_differed_long_before_it(paid_ce
     resolved_ns = T0 + 3_600 * LAG_NS
     books.balance(cash_cents + paid_cents, resolved_ns)
     books.fills(resolved_ns + 2 * LAG_NS)
-    books.of.resolved(MARKET, resolved_ns + 3 * LAG_NS)
+    books.of.settling.resolved(MARKET, resolved_ns + 3 * LAG_NS)
     books.positions({}, resolved_ns + 4 * LAG_NS)
     books.fills(resolved_ns + 6 * LAG_NS)
     books.balance(cash_cents + paid_cents, resolved_ns + 8 * LAG_NS)

@@ -290,7 +290,7 @@ def test_shares_held_before_the_first_fill_we_know_are_taken_over():
 def test_cash_that_one_choice_of_winners_explains_settles_the_rung():
     books = Books().opened()
     books.fills(T0 + LAG_NS, FILL)
-    books.of.resolved(MARKET)
+    books.of.settling.resolved(MARKET, 0)
     books.positions({}, T0 + 3 * LAG_NS)
     books.fills(T0 + 5 * LAG_NS)
     books.balance(10_000 - 203 + 500, T0 + 7 * LAG_NS)
@@ -309,7 +309,7 @@ def test_cash_that_differed_before_a_rung_resolved_is_no_payout_of_it(stands, pa
     books.fills(T0 + 7 * LAG_NS)
     assert books.of.difference_cents == stands
     later_ns = T0 + 3_600 * LAG_NS
-    books.of.resolved(MARKET, later_ns)
+    books.of.settling.resolved(MARKET, later_ns)
     books.positions({}, later_ns + 2 * LAG_NS)
     books.fills(later_ns + 4 * LAG_NS)
     books.balance(10_000 - 203 + stands + pays, later_ns + 6 * LAG_NS)
@@ -326,7 +326,7 @@ def test_a_difference_that_has_passed_by_the_time_of_a_payout_hides_no_winner():
     books.balance(10_000 - 203 + 70, T0 + 5 * LAG_NS)
     books.fills(T0 + 7 * LAG_NS)
     later_ns = T0 + 3_600 * LAG_NS
-    books.of.resolved(MARKET, later_ns)
+    books.of.settling.resolved(MARKET, later_ns)
     books.positions({}, later_ns + 2 * LAG_NS)
     books.fills(later_ns + 4 * LAG_NS)
     books.balance(10_000 - 203 + 500, later_ns + 6 * LAG_NS)
@@ -341,7 +341,7 @@ def test_cash_that_comes_just_before_its_rung_is_seen_resolved_is_the_payout_of_
     books.balance(10_000 - 203 + 500, T0 + 5 * LAG_NS)
     books.fills(T0 + 7 * LAG_NS)
     assert books.of.difference_cents == 500
-    books.of.resolved(MARKET, T0 + 8 * LAG_NS)
+    books.of.settling.resolved(MARKET, T0 + 8 * LAG_NS)
     books.positions({}, T0 + 9 * LAG_NS)
     books.fills(T0 + 11 * LAG_NS)
     books.balance(10_000 - 203 + 500, T0 + 13 * LAG_NS)
@@ -353,7 +353,7 @@ def test_cash_that_comes_just_before_its_rung_is_seen_resolved_is_the_payout_of_
 def test_cash_that_nothing_explains_settles_nothing():
     books = Books().opened()
     books.fills(T0 + LAG_NS, FILL)
-    books.of.resolved(MARKET)
+    books.of.settling.resolved(MARKET, 0)
     books.positions({}, T0 + 3 * LAG_NS)
     books.fills(T0 + 5 * LAG_NS)
     books.balance(10_000 - 203 + 499, T0 + 70 * LAG_NS)

@@ -99,7 +99,7 @@ def test_the_case_of_an_event_ticker_means_nothing():
 
 def test_an_event_in_another_case_is_forgotten_whole():
     books = listed_after(of_new())
-    books.of.resolved(NEW, T0)
+    books.of.settling.resolved(NEW, T0)
     lower = model.Event(
         event_ticker=Ticker(EVENT.lower()),
         series_ticker=Ticker("ACME-VAL"),

@@ -5,14 +5,17 @@ import pytest
 
 from bot.core.desk import Desk
 from bot.core.ledgers import FORGET_AFTER_NS, Ledgers
+from bot.core.order import State
 from bot.core.outbox import Outbox
 from bot.core.quoting import Quoting
 from bot.core.settings import BudgetSettings, RiskSettings, TraderSettings
 from bot.core.strategy import Quote, Strategy
 from strategies.fixed_spread import FixedSpread
+from tests.bot import made
 from tests.bot.made import INSTANT, T0
 from tests.bot.thin import Thin
 from venue.wire import model
+from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Price, Qty
 from venue.wire.names import MarketId, ProjectId, Ticker
 
@@ -114,6 +117,43 @@ def test_an_event_that_a_shifting_page_shows_twice_is_one_event_as_it_was_shown_
     [rung] = series.ladders[0].rungs
     assert series._rungs[rung.market_id] is rung
     assert rung.maker_rate == FeeRate.parse("0.9")
+
+
+def test_shares_of_a_rung_whose_resolution_was_taken_back_are_not_settled_for_no_cash():
+    series, _ = quoting()
+    ledgers, shown = series._ledgers, event(1)
+    (market,) = shown.markets
+    resolved = msgspec.structs.replace(market, state=model.MarketState.RESOLVED)
+    over = msgspec.structs.replace(shown, markets=(resolved,))
+
+    def read(at_s: int, cents: int, *fills: model.Fill) -> None:
+        at_ns = T0 + at_s * NS_PER_SECOND
+        ledgers.balance_read(model.Balance(Cents(cents), Cents(0), Cents(cents)), at_ns, at_ns)
+        ledgers.positions_read((), at_ns, at_ns)
+        ledgers.fills_read(fills, at_ns + 3 * NS_PER_SECOND, at_ns + 3 * NS_PER_SECOND, ())
+
+    series.take_series([shown], T0, T0)
+    read(0, 10_000)
+    ledgers.open_books()
+    series.take_series([over], T0 + NS_PER_SECOND, T0 + NS_PER_SECOND)
+    read(5, 10_000)
+    again_ns = T0 + 10 * NS_PER_SECOND
+    series.take_series([shown], again_ns, again_ns)
+    own = made.own(State.OPEN, price=40)
+    fill = msgspec.structs.replace(made.fill(own, 1, 5), market_id=market.market_id)
+    read(10, 10_000, fill)
+    read(20, 9_800)
+    assert ledgers.holdings(market.market_id) == (5, 0)
+
+
+def test_an_older_read_that_shows_a_rung_active_does_not_take_its_resolution_back():
+    series, _ = quoting()
+    ledgers, shown = series._ledgers, event(1)
+    (market,) = shown.markets
+    resolved = msgspec.structs.replace(market, state=model.MarketState.RESOLVED)
+    series.take_series([msgspec.structs.replace(shown, markets=(resolved,))], T0, T0)
+    series.take_series([shown], T0 + NS_PER_SECOND, T0 + NS_PER_SECOND)
+    assert ledgers.settling.is_resolved(market.market_id)
 
 
 def test_rungs_that_a_settled_event_no_longer_shows_have_resolved_and_are_kept_until_they_paid():

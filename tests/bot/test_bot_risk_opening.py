@@ -62,7 +62,7 @@ def test_shares_taken_over_pay_when_their_rung_resolves_and_are_held_no_more():
     books.of.open_books()
     books.fills(T0 + 2 * LAG_NS)
     assert books.of.holdings(MARKET) == (0, 7)
-    books.of.resolved(MARKET)
+    books.of.settling.resolved(MARKET, 0)
     books.positions({}, T0 + 3 * LAG_NS)
     books.fills(T0 + 5 * LAG_NS)
     books.balance(10_700, T0 + 7 * LAG_NS)
