@@ -1,5 +1,6 @@
 """Claims about where the operator's interface listens and the file that holds its token."""
 
+import errno
 import hashlib
 import os
 import re
@@ -104,6 +105,33 @@ def test_an_absent_token_file_is_made_for_its_owner_only(
     assert re.fullmatch(r"[A-Za-z0-9_-]{43}", token)
     assert digest == hashlib.sha256(token.encode()).digest()
     assert token not in "".join(capfd.readouterr())
+
+
+@pytest.mark.parametrize("refusing", ["fsync", "link"])
+def test_a_token_that_a_disk_refuses_leaves_no_file_that_bars_the_next_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusing: str
+) -> None:
+    path = tmp_path / "token"
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, refusing, full)
+        with pytest.raises(ControlFault, match="No space left"):
+            token_sha256(path)
+    assert list(tmp_path.iterdir()) == []
+    assert token_sha256(path) == token_sha256(path)
+
+
+def test_a_token_file_has_its_name_only_once_all_of_it_is_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "token"
+    named: list[bool] = []
+    monkeypatch.setattr(os, "fsync", lambda _: named.append(path.exists()))
+    token_sha256(path)
+    assert named == [False]
 
 
 def test_a_token_file_is_used_again(tmp_path: Path) -> None:

@@ -171,14 +171,21 @@ def _token_in(path: Path) -> str:
 
 
 def _new_token(path: Path) -> str:
+    """A token, in a file that has its name only once all of it is on disk. Raises ControlFault."""
     token = secrets.token_urlsafe(_TOKEN_BYTES)
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        with os.fdopen(os.open(path, flags, 0o600), "w", encoding="ascii") as file:
-            file.write(f"{token}\n")
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with os.fdopen(os.open(beside, flags, 0o600), "w", encoding="ascii") as file:
+                file.write(f"{token}\n")
+                file.flush()
+                os.fsync(file.fileno())
+            # Not renamed: of two that begin at once one must not take the other's token away.
+            os.link(beside, path)
+        finally:
+            beside.unlink(missing_ok=True)
     except OSError as fault:
         raise ControlFault(f"{path}: cannot be written: {fault.strerror}") from None
     return token
