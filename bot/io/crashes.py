@@ -18,7 +18,7 @@ from typing import Final
 import msgspec
 
 from bot.io.latch import Latch, LatchFault, LatchRecord
-from bot.io.whole import read_file, remove_file, replace_file
+from bot.io.whole import overwrite_file, read_file, remove_file, replace_file
 from venue.wire.instant import NS_PER_SECOND
 
 BY: Final = "crash-loop"
@@ -98,7 +98,16 @@ class CrashLog:
 
     def end(self) -> None:
         """The run ended cleanly. Raises LatchFault when the disk does not take it."""
-        self._write(_File(None, self._read(self._now()).unclean))
+        ended = _File(None, self._read(self._now()).unclean)
+        try:
+            self._write(ended)
+        except LatchFault as fault:
+            # A full disk is no crash, and has room for nothing but what is there already. Written
+            # half-way it reads as an unclean end, which it was until now.
+            try:
+                overwrite_file(self._path, _encoded(ended))
+            except OSError:
+                raise fault from None
 
     def forget(self) -> bool:
         """A person has looked: forget every unclean end. Whether there was anything to forget.
@@ -126,6 +135,10 @@ class CrashLog:
 
     def _write(self, file: _File) -> None:
         try:
-            replace_file(self._path, msgspec.json.encode(file) + b"\n")
+            replace_file(self._path, _encoded(file))
         except OSError as fault:
             raise LatchFault(f"{self._path} cannot be written: {fault.strerror}") from None
+
+
+def _encoded(file: _File) -> bytes:
+    return msgspec.json.encode(file) + b"\n"

@@ -19,6 +19,7 @@ from typing import Final
 
 import msgspec
 
+from bot.io.whole import overwrite_file
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
 BEAT_NS: Final = 500 * NS_PER_MS
@@ -82,10 +83,12 @@ class Heartbeat:
     def end(self) -> None:
         """The run is over and a read has shown that nothing of ours rests: no silence after this is
         a death. Not to be called when anything is left or unknown."""
-        self._write(ended=True)
+        if not self._write(ended=True):
+            # The end that a full disk led to is one too, and the file that is there has its room.
+            with contextlib.suppress(OSError):
+                overwrite_file(self._path, self._content(ended=True))
 
-    def _write(self, *, ended: bool) -> bool:
-        self._count += 1
+    def _content(self, *, ended: bool) -> bytes:
         pulse = Pulse(
             boot=self._boot,
             beat=self._count,
@@ -94,12 +97,17 @@ class Heartbeat:
             ended=ended,
             plea=self._plea,
         )
+        return msgspec.json.encode(pulse) + b"\n"
+
+    def _write(self, *, ended: bool) -> bool:
+        self._count += 1
+        content = self._content(ended=ended)
         fresh = self._path.with_name(f"{self._path.name}.new")
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         try:
             handle = os.open(fresh, flags, 0o600)
             try:
-                os.write(handle, msgspec.json.encode(pulse) + b"\n")
+                os.write(handle, content)
             finally:
                 os.close(handle)
             fresh.replace(self._path)

@@ -35,6 +35,18 @@ def replace_file(path: Path, content: bytes) -> None:
     _sync_folder(path.parent)
 
 
+def overwrite_file(path: Path, content: bytes) -> None:
+    """Make this the content of a file that is there, in its own room: where a full disk has none
+    for another one. Raises OSError; a crash on the way leaves what may not be readable."""
+    handle = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        written = os.pwrite(handle, content, 0)
+        os.ftruncate(handle, written)
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
 def read_file(path: Path) -> bytes | None:
     """The file's content, its first BYTES_MAX; None when there is no such file.
 

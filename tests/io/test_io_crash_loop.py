@@ -1,5 +1,7 @@
 """Claims about the crash loop: three unclean ends in ten minutes stay down, whatever the clock."""
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.io import crashes
 from bot.io.crashes import CrashLog, Moment, now
 from bot.io.latch import Latch, LatchFault
 from venue.wire.instant import NS_PER_SECOND
@@ -34,6 +37,11 @@ class Machine:
     def reboot(self) -> None:
         """The monotonic clock begins anew."""
         self.boot, self.monotonic_ns = self.boot + "b", NS_PER_SECOND
+
+
+def full(*_: object) -> None:
+    """A disk without room."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @pytest.fixture
@@ -134,6 +142,33 @@ def test_a_record_that_cannot_be_read_counts_as_one_unclean_end(tmp_path, machin
 def test_a_disk_that_does_not_take_the_mark_keeps_the_bot_from_starting(tmp_path, machine):
     with pytest.raises(LatchFault, match=r"crashes\.json cannot be written"):
         CrashLog(tmp_path / "not there", machine.now).begin()
+
+
+def test_ends_on_a_disk_without_room_for_a_second_file_are_no_crashes(
+    tmp_path, machine, monkeypatch
+):
+    crash(tmp_path, machine, 1)
+    for _ in range(3):
+        log = CrashLog(tmp_path, machine.now)
+        log.begin()
+        with monkeypatch.context() as patch:
+            patch.setattr(crashes, "replace_file", full)
+            log.end()
+        machine.wait(MINUTE)
+    assert CrashLog(tmp_path, machine.now).begin() is None
+
+
+def test_an_end_that_no_disk_takes_counts_as_a_crash_and_is_told(tmp_path, machine, monkeypatch):
+    log = CrashLog(tmp_path, machine.now)
+    log.begin()
+    with monkeypatch.context() as patch:
+        patch.setattr(crashes, "replace_file", full)
+        patch.setattr(crashes, "overwrite_file", full)
+        with pytest.raises(LatchFault, match="No space left"):
+            log.end()
+    crash(tmp_path, machine, 2)
+    with pytest.raises(LatchFault, match="3 unclean ends"):
+        CrashLog(tmp_path, machine.now).begin()
 
 
 def test_the_record_stays_small(tmp_path, machine):

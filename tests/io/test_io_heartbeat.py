@@ -1,5 +1,6 @@
 """Claims about the heartbeat: whole lines for the owner only, and an age that no clock can fake."""
 
+import errno
 import os
 import stat
 import time
@@ -51,6 +52,22 @@ def test_a_plea_and_an_end_are_told_at_once(tmp_path):
     assert pulse is not None
     assert pulse.plea == "key_refused"
     heart.end()
+    pulse = read_pulse(tmp_path)
+    assert pulse is not None
+    assert pulse.ended
+
+
+def test_an_end_is_told_also_where_the_disk_has_room_for_no_second_file(tmp_path, monkeypatch):
+    heart = Heartbeat(tmp_path, "ab")
+    heart.beat(T0)
+
+    def full(handle: int, content: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        assert not heart.beat(T0 + BEAT_NS)
+        heart.end()
     pulse = read_pulse(tmp_path)
     assert pulse is not None
     assert pulse.ended
