@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core.estimate import from_probit, slope
+from bot.core.pricing import fees
 from bot.core.pricing.costs import (
     PRIOR_FILLS,
     adverse_prior,
@@ -86,6 +87,20 @@ def test_no_smaller_order_than_the_least_wastes_as_little(text: str, price: int)
 
     assert waste(least) <= 0.1 + 1e-9
     assert all(waste(size) > 0.1 - 1e-9 for size in range(1, least))
+
+
+def test_the_least_size_is_found_in_a_few_steps_however_small_the_rate_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+
+    def counted(rate: FeeRate, qty: Qty, price: Price) -> int:
+        asked.append(qty)
+        assert len(asked) < 100
+        return fee_cents(rate, qty, price)
+
+    monkeypatch.setattr(fees, "fee_cents", counted)
+    assert least_size(FeeRate.parse("0.00000001"), 1) == 91_827_365
 
 
 def test_where_there_is_no_fee_one_share_is_enough() -> None:

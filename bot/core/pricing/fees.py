@@ -8,6 +8,7 @@ Source: strategy, 1(c), fbar, and 1(d); silences S16.
 """
 
 import enum
+import math
 from functools import lru_cache
 from typing import Final
 
@@ -79,10 +80,10 @@ def least_size(rate: FeeRate, price: int, waste: float = 0.1) -> int:
     exact = fee_units(rate, Qty(1), Price(price))
     if exact == 0:
         return 1
-    # From here on a whole cent is within the waste allowed, so the search ends.
-    last = int(FEE_UNITS_PER_CENT / (waste * exact)) + 1
-    for size in range(1, last):
-        charged = fee_cents(rate, Qty(size), Price(price)) * FEE_UNITS_PER_CENT
-        if charged <= (1 + waste) * exact * size:
+    cents = 1
+    while True:
+        # By cents charged, not by shares: at a tiny rate millions of them pay one cent.
+        size = math.ceil(cents * FEE_UNITS_PER_CENT / ((1 + waste) * exact))
+        if fee_cents(rate, Qty(size), Price(price)) <= cents:
             return size
-    return last
+        cents += 1
