@@ -32,6 +32,7 @@ def test_a_tape_speed_is_given_as_text():
         ("maker_offset_min_cents", "9"),
         ("feed_lag_min_s", "90"),
         ("feed_noise_min", "0.5"),
+        ("feed_interval_s", "0.09"),
     ],
 )
 def test_a_value_out_of_range_is_refused_by_its_key(key, value):

@@ -69,7 +69,7 @@ class CrowdSettings(BaseModel):
     maker_lag_s: Annotated[float, Field(ge=0, le=600)] = 30.0
     maker_cancel_share: Share = 0.1
     maker_qty_mean: Annotated[float, Field(ge=1, le=10_000)] = 40.0
-    feed_interval_s: Annotated[float, Field(gt=0, le=3_600)] = 5.0
+    feed_interval_s: Annotated[float, Field(ge=0.1, le=3_600)] = 5.0
     feed_lag_min_s: Annotated[float, Field(ge=0, le=600)] = 5.0
     feed_lag_max_s: Annotated[float, Field(ge=0, le=600)] = 60.0
     feed_noise_min: Annotated[float, Field(ge=0, le=1)] = 0.01
