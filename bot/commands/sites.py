@@ -48,11 +48,14 @@ def venue_for_a_moment(draft: "Draft", folder: Path) -> "Iterator[EmbeddedVenue 
 def site_of(
     config: "BotConfig", embedded: "EmbeddedVenue | None"
 ) -> "tuple[Site, tuple[str, ...]]":
-    """Where the venue is and the key to it; waits for an embedded one. The series it named."""
-    from bot.config import ExternalSettings
+    """Where the venue is and the key to it; waits for an embedded one. The series it named.
+
+    Raises ConfigFault where the embedded venue's own file or tape is at fault.
+    """
+    from bot.config import ConfigFault, ExternalSettings
     from bot.core.messages import Key
     from bot.io import secret
-    from bot.io.embedded import KEY_NAME
+    from bot.io.embedded import KEY_NAME, OpeningFault
     from bot.io.session import Site
 
     settings = config.venue
@@ -64,6 +67,9 @@ def site_of(
         }
         return Site(settings.base_url, settings.stream_url, key_of(settings), None, others), ()
     assert embedded is not None
-    ready = embedded.ready()
+    try:
+        ready = embedded.ready()
+    except OpeningFault as fault:
+        raise ConfigFault([str(fault)]) from None
     key = secret.from_file(Path(ready.keys_file), KEY_NAME)
     return Site(ready.base_url, ready.stream_url, key, embedded), ready.series

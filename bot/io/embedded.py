@@ -24,10 +24,17 @@ READY_S: Final = 15.0
 STOP_S: Final = 7.0
 KEY_NAME: Final = "maker"
 _TAIL_BYTES: Final = 2_000
+_AT_FAULT: Final = 2
+"""The exit code of a venue whose configuration or options cannot be used."""
 
 
 class VenueFault(ShellFault):
     """The embedded venue did not start or did not say where it is; the text says what to do."""
+
+
+class OpeningFault(VenueFault):
+    """What the embedded venue was told to open with, file or tape, is at fault; the text is its
+    own, a line for each fault."""
 
 
 class VenueAddress(msgspec.Struct, frozen=True):
@@ -81,7 +88,8 @@ class EmbeddedVenue:
     def ready(self, longest_s: float = READY_S) -> VenueAddress:
         """Wait for the line that says where the venue is; blocks.
 
-        Raises VenueFault, with the end of the venue's own log, when none comes in time.
+        Raises VenueFault, with the end of the venue's own log, when none comes in time; and
+        OpeningFault when the venue says that its file or tape cannot be used.
         """
         stdout = self._process.stdout
         assert stdout is not None
@@ -92,6 +100,7 @@ class EmbeddedVenue:
                 raise VenueFault(self._told(f"not ready after {longest_s:g} s"))
             chunk = os.read(stdout.fileno(), 65_536)
             if not chunk:
+                self._refuse_opening()
                 raise VenueFault(self._told("ended before it was ready"))
             line += chunk
         try:
@@ -99,9 +108,18 @@ class EmbeddedVenue:
         except (ValueError, msgspec.ValidationError):
             raise VenueFault(self._told("said something else than where it is")) from None
 
+    def _refuse_opening(self) -> None:
+        """Raise OpeningFault where the child, whose output has ended, found its file at fault."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            if self._process.wait(STOP_S) == _AT_FAULT:
+                raise OpeningFault(self._tail())
+
+    def _tail(self) -> str:
+        return self._log.read_bytes()[-_TAIL_BYTES:].decode("utf-8", errors="replace").strip()
+
     def _told(self, what: str) -> str:
-        tail = self._log.read_bytes()[-_TAIL_BYTES:].decode("utf-8", errors="replace").strip()
-        return f"the embedded venue {what}; its log {self._log} ends:\n{tail or '(nothing)'}"
+        tail = self._tail() or "(nothing)"
+        return f"the embedded venue {what}; its log {self._log} ends:\n{tail}"
 
     async def gone(self) -> None:
         """Return when the child has ended: its standard output, of which we hold the only other

@@ -2,6 +2,7 @@
 
 ShellFault
   VenueFault    the embedded venue does not start          (embedded)
+    OpeningFault  its file or its tape is at fault         (embedded)
   SiteFault     the venue refuses us or does not answer   (session)
   SecretFault   the key cannot be had                      (secret)
   StateFault    the state directory is taken or not ours   (statedir)

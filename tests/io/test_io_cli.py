@@ -118,6 +118,24 @@ def test_an_embedded_venue_that_cannot_open_tells_the_end_of_its_log(tmp_path):
     venue.stop()
 
 
+@pytest.mark.parametrize("command", ["run", "check"])
+def test_a_fault_in_the_embedded_venue_s_file_is_one_of_the_configuration(tmp_path, command):
+    path = tmp_path / "demo.yaml"
+    path.write_text(DEMO.read_text().replace("port: 8090", "port: 0"))
+    opening = DEMO.with_name("venue.yaml").read_text()
+    (tmp_path / "venue.yaml").write_text(opening.replace("lag_ms: 5 ", "lag_ms: x "))
+    state = ("--state-dir", str(tmp_path / "state")) if command == "run" else ()
+    done = invoke(command, str(path), *state)
+    assert done.exit_code == 2
+    assert done.stderr.startswith(f"{tmp_path}/venue.yaml:5: venue.projection_lag_ms: 'x'")
+
+
+def test_a_tape_that_is_not_there_is_an_option_at_fault(tmp_path):
+    state = str(tmp_path / "state")
+    done = invoke("run", str(DEMO), "--tape", str(tmp_path / "none"), "--state-dir", state)
+    assert done.exit_code == 2
+
+
 def test_a_keys_file_without_the_makers_key_is_told(tmp_path):
     (tmp_path / "keys.json").write_text('{"somebody": "lm_x"}')
     with pytest.raises(SecretFault, match="no JSON object with a key named 'maker'"):
