@@ -104,7 +104,10 @@ def run(
         Path | None, typer.Option(help="Let the embedded venue follow the tape in this folder.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Seed of the embedded venue's crowd, instead of its own.")
+        int | None,
+        typer.Option(
+            min=0, max=2**63 - 1, help="Seed of the embedded venue's crowd, instead of its own."
+        ),
     ] = None,
     status_port: Annotated[
         int | None, typer.Option(min=0, max=65_535, help="Status page's port; 0 takes a free one.")

@@ -98,7 +98,10 @@ def serve(
     control_token_file: Annotated[
         Path, typer.Option(help="Holds the token of the operator's interface; made when absent.")
     ] = DEFAULT_TOKEN_FILE,
-    seed: Annotated[int | None, typer.Option(help="Seed of the crowd, instead of its own.")] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, max=2**63 - 1, help="Seed of the crowd, instead of its own."),
+    ] = None,
     tape: Annotated[
         Path | None, typer.Option(help="Let the crowd follow the recorded tape in this folder.")
     ] = None,

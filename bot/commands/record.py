@@ -39,7 +39,10 @@ def record(
         Path | None, typer.Option(help="Let the embedded venue follow the tape in this folder.")
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Seed of the embedded venue's crowd, instead of its own.")
+        int | None,
+        typer.Option(
+            min=0, max=2**63 - 1, help="Seed of the embedded venue's crowd, instead of its own."
+        ),
     ] = None,
     state_dir: Annotated[
         Path | None,

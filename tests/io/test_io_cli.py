@@ -130,6 +130,16 @@ def test_a_fault_in_the_embedded_venue_s_file_is_one_of_the_configuration(tmp_pa
     assert done.stderr.startswith(f"{tmp_path}/venue.yaml:5: venue.projection_lag_ms: 'x'")
 
 
+@pytest.mark.parametrize("command", ["run", "record"])
+@pytest.mark.parametrize("seed", ["-1", str(2**63)])
+def test_a_seed_that_no_crowd_may_have_is_refused(tmp_path, command, seed):
+    state = str(tmp_path / "state")
+    done = invoke(command, str(DEMO), "--seed", seed, "--for", "1s", "--state-dir", state)
+    assert done.exit_code == 2
+    assert "--seed" in done.stderr
+    assert not (tmp_path / "state").exists()
+
+
 def test_a_tape_that_is_not_there_is_an_option_at_fault(tmp_path):
     state = str(tmp_path / "state")
     done = invoke("run", str(DEMO), "--tape", str(tmp_path / "none"), "--state-dir", state)
