@@ -104,8 +104,9 @@ class LadderJoint(Strategy):
             "stronger, by the root, up to 4 times; 0: always as set"
         )  # fmt: skip
         lot_qty: int = Field(
-            10, ge=1, le=100_000, description="shares of the first level where fair is well known"
-        )
+            10, ge=1, le=100_000, description="shares of the first level where fair is well known; "
+            "more where rounding a fee up to a cent would cost more than a tenth of it"
+        )  # fmt: skip
         levels: int = Field(3, ge=1, le=5, description="quotes a side")
         level_growth: float = Field(
             1.5, ge=1, le=4, description="size of each level to the one before"

@@ -14,6 +14,7 @@ from strategies.ladder_joint import STRATEGY, LadderJoint
 from tests.scale import cases
 from tests.strategies.views import prices, rung, view, views
 from venue.wire.money import BookSide, FeeRate, Price, Qty
+from venue.wire.names import MarketId
 
 BID, ASK = BookSide.BID, BookSide.ASK
 SIDES = (BID, ASK)
@@ -474,3 +475,10 @@ def test_other_rungs_than_before_are_quoted_as_by_a_fresh_strategy() -> None:
     strategy.quote(view(rung(0, 70.0), rung(1, 50.0)))
     seen = view(rung(0, 90.0), rung(1, 70.0), rung(2, 50.0))
     assert strategy.quote(seen) == make().quote(seen)
+
+
+def test_a_lot_grows_where_rounding_its_fee_would_waste_a_tenth_as_its_meaning_says() -> None:
+    asked = LadderJoint(LadderJoint.Params(lot_qty=10, levels=1))
+    quotes = asked.quote(view(rung(0, 3.0, rate=FeeRate.parse("0.01"))))[MarketId("m0")]
+    assert {quote.qty for quote in quotes} == {32}
+    assert "rounding a fee" in str(LadderJoint.Params.model_fields["lot_qty"].description)
