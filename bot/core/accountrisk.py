@@ -1,8 +1,12 @@
-"""What all series of one account may lose together: shared by their traders, as a `Purse` is.
+"""What all series of one account may lose together, and which of them have opened their books:
+shared by their traders, as a `Purse` is.
 
 Losses add up and gains are not set against them. Each trader asks what the others may lose at the
 instant it wants to send something, and is answered from what they have live right then, so that no
 order of two traders can fit into the same room.
+
+Books can be opened only while nothing fills, so none begins to quote before all have opened theirs:
+one that fills often would keep the others from ever doing so.
 
 Source: strategy, 1(g), Budgets; reliability, B3.
 """
@@ -17,6 +21,7 @@ class AccountRisk:
 
     def __init__(self) -> None:
         self._losses: list[Callable[[], Cents]] = []
+        self._opened: set[int] = set()
 
     def join(self, loss_cents: Callable[[], Cents]) -> int:
         """Let one more trader in. Its number.
@@ -33,3 +38,12 @@ class AccountRisk:
     def loss_cents(self) -> Cents:
         """What all of them may lose now, added up."""
         return Cents(sum(loss() for loss in self._losses))
+
+    def opened(self, member: int) -> None:
+        """The books of one are open, or it is not going to quote; again changes nothing."""
+        self._opened.add(member)
+
+    @property
+    def all_opened(self) -> bool:
+        """Whether nobody's books are still to be opened."""
+        return len(self._opened) == len(self._losses)

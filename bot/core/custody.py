@@ -38,6 +38,9 @@ _RISES_MAX = 2
 """An id that came back from its end so often, and was cancelled, is a row that nothing stands
 behind: it is left to be told, and neither written about nor waited for any more."""
 
+TOGETHER_NS = 15 * NS_PER_SECOND
+"""So long a series whose books are open waits for those of the others, and then quotes."""
+
 _NO_JOURNAL = "no journal here: a first start, or one that is lost"
 """What is on disk cannot tell the two apart, and what is cancelled first is the same."""
 
@@ -64,6 +67,7 @@ class Custody:
         self._out = out
         self._earlier_ns = 0  # until when an earlier run may have written; 0 when there was none
         self._keep_until_ns: int | None = None
+        self._opened_ns: int | None = None
         self._swept_strangers: frozenset[str] = frozenset()
         self._adopted_ns = -1  # when the last list of orders began whose strangers were taken over
         self._told: OrderedDict[OrderId, None] = OrderedDict()
@@ -75,6 +79,8 @@ class Custody:
         # An earlier run may have written until just before this one began.
         self._earlier_ns = 0 if started.new_account else now_ns
         self._heritage.begin(started.working)
+        if started.latched:
+            self._quoting.account.opened(self._quoting.member)
         if started.journal is m.JournalFate.DAMAGED:
             self._out.note("error", "journal_damaged")
         elif started.journal is m.JournalFate.LOST and not started.new_account:
@@ -266,7 +272,22 @@ class Custody:
         """Whether the run must end because of orders that the journal does not know."""
         return self._heritage.refuses
 
-    def may_open(self, now_ns: int) -> bool:
+    def has_opened(self, now_ns: int) -> bool:
+        """Open the books as soon as they may be. Whether quoting may begin: they are open, and
+        those of every other series of the process, too, or it has waited for them long enough.
+
+        What rests already is not left waiting: it would be pulled.
+        """
+        if self._opened_ns is None:
+            if not self._may_open(now_ns):
+                return False
+            self._take_over(now_ns)
+            self._opened_ns = now_ns
+            self._quoting.account.opened(self._quoting.member)
+        together = self._quoting.account.all_opened or now_ns >= self._opened_ns + TOGETHER_NS
+        return together or self._desk.live_count() > 0
+
+    def _may_open(self, now_ns: int) -> bool:
         """Whether the account is known and nothing of an earlier run is left but what is kept."""
         if self._keep_until_ns is not None and now_ns >= self._keep_until_ns:
             self._cancel_kept(now_ns)
@@ -279,9 +300,8 @@ class Custody:
             return False
         return self._kept_can_be_quoted()
 
-    def take_over(self, now_ns: int) -> None:
-        """Quoting begins: the books open, and the orders kept are ours from here on, with the place
-        they have."""
+    def _take_over(self, now_ns: int) -> None:
+        """The books open, and the orders kept are ours from here on, with the place they have."""
         for market_id in self._ledgers.open_books():
             # What the event may lose was reckoned by the fills alone until now.
             self._quoting.fills_booked(market_id)

@@ -76,7 +76,7 @@ class Quoting:
         self._exposures: dict[str, Exposure] = {}
         self._cutters: dict[str, Cutter] = {}
         self.account = account or AccountRisk()
-        self._member = self.account.join(self._series_loss_cents)
+        self.member = self.account.join(self._series_loss_cents)
         self._short_of_funds: list[tuple[Rung, BookSide, int, int]] = []
         self._worst: list[Cents] = []  # of each event, and the loss that they come to
         self._loss_cents = self.worst_case_cents = Cents(0)
@@ -342,7 +342,7 @@ class Quoting:
         others. wanted: those of ours count as they are wanted, too, where that is worse."""
         worst = self._worst_wanted if wanted else self.worst_cents
         others = series_loss_cents([worst(each) for each in self.ladders if each is not ladder])
-        return event_limit_cents(self._limits, others, self.account.others_loss_cents(self._member))
+        return event_limit_cents(self._limits, others, self.account.others_loss_cents(self.member))
 
     def bounds(self, ladder: Ladder) -> Bounds:
         """What this event may come to now, beside everything else that may be live."""

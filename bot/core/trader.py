@@ -478,9 +478,8 @@ class Trader:
         """Leave STARTING once the account is known and nothing of an earlier run is left."""
         if self._custody.refuses:
             self._stop("orders that the journal does not know rest in our rungs")
-        if self.phase is not Phase.STARTING or not self._custody.may_open(self._now_ns):
+        if self.phase is not Phase.STARTING or not self._custody.has_opened(self._now_ns):
             return
-        self._custody.take_over(self._now_ns)
         self._opened = True
         self.phase = self._open_phase()
         self.out.note("info", "quoting", rungs=len(self.quoting.active_rungs()))

@@ -1,0 +1,65 @@
+"""Claims about how the series of one account begin: none quotes before all have opened their books.
+
+Books are opened while nothing fills; a series that quoted, and was filled, before the others had
+opened theirs would keep them from it for as long as it is filled often.
+"""
+
+from bot.core import messages as m
+from bot.core.accountrisk import AccountRisk
+from bot.core.custody import TOGETHER_NS
+from bot.core.report import Phase
+from bot.core.trader import Trader
+from strategies.fixed_spread import FixedSpread
+from tests.bot.thin import Thin
+from venue.wire.instant import NS_PER_SECOND
+
+
+def on(account: AccountRisk) -> Thin:
+    """A venue whose trader shares an account."""
+    venue = Thin([50], lambda: FixedSpread(FixedSpread.Params()))
+    settings = venue.trader.reconfiguration.settings
+    venue.trader = Trader(settings, lambda: FixedSpread(FixedSpread.Params()), account_risk=account)
+    return venue
+
+
+def test_a_series_whose_books_are_open_waits_for_those_of_the_other_and_then_both_quote():
+    account = AccountRisk()
+    first, second = on(account), on(account)
+    first.start()
+    assert first.trader.phase is Phase.STARTING
+    assert not first.orders
+    second.start()
+    first.run(1)
+    assert len(first.orders) == len(second.orders) == 2
+
+
+def test_books_are_open_while_a_series_waits_for_another():
+    account = AccountRisk()
+    first, _ = on(account), on(account)
+    first.start()
+    assert first.trader.ledgers.is_open
+
+
+def test_a_series_that_never_opens_is_not_waited_for_for_ever():
+    account = AccountRisk()
+    first, _ = on(account), on(account)
+    first.start()
+    first.run(TOGETHER_NS / NS_PER_SECOND - 6)
+    assert not first.orders
+    first.run(3)
+    assert len(first.orders) == 2
+
+
+def test_a_series_that_begins_latched_is_not_waited_for():
+    account = AccountRisk()
+    first, second = on(account), on(account)
+    second.give(m.Started("0" * 20, (), new_account=True, latched="a breaker"))
+    first.start()
+    assert len(first.orders) == 2
+
+
+def test_a_series_alone_waits_for_nobody():
+    venue = on(AccountRisk())
+    venue.start()
+    assert venue.trader.phase is Phase.QUOTING
+    assert len(venue.orders) == 2
