@@ -36,7 +36,7 @@ def test_a_trader_without_company_has_an_account_of_its_own() -> None:
 def test_what_another_series_may_lose_is_taken_off_what_ours_may_send() -> None:
     account = AccountRisk()
     other_may_lose = [0]
-    account.join(lambda: Cents(other_may_lose[0]))
+    account.opened(account.join(lambda: Cents(other_may_lose[0])))
     world = World(replace(calm(), series_loss_cents=0))
     settings = world.process.settings
     risk = msgspec.structs.replace(settings.risk, account_loss_cents=Cents(25_000))
