@@ -279,7 +279,7 @@ class Custody:
         What rests already is not left waiting: it would be pulled.
         """
         if self._opened_ns is None:
-            if not self._may_open(now_ns):
+            if not self.may_open(now_ns):
                 return False
             self._take_over(now_ns)
             self._opened_ns = now_ns
@@ -287,7 +287,7 @@ class Custody:
         together = self._quoting.account.all_opened or now_ns >= self._opened_ns + TOGETHER_NS
         return together or self._desk.live_count() > 0
 
-    def _may_open(self, now_ns: int) -> bool:
+    def may_open(self, now_ns: int) -> bool:
         """Whether the account is known and nothing of an earlier run is left but what is kept."""
         if self._keep_until_ns is not None and now_ns >= self._keep_until_ns:
             self._cancel_kept(now_ns)
