@@ -40,5 +40,8 @@ REGRESSIONS = (
     Regression(30404, "swarm", "a book that nothing confirms was to be quoted on all the same"),
     Regression(51212, "swarm", "a newer book was held for older after the clock had stepped twice"),
     Regression(80097, "swarm", "orders from shares held and bought were counted as of one route"),
+    Regression(
+        90075, "swarm", "of a book stamped wrong and an older one the bot had to know which"
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

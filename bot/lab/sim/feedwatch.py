@@ -42,7 +42,8 @@ Book = tuple[Levels, Levels]
 
 class _Shown:
     """A rung's book as it reached the bot. doubted: in doubt until it is confirmed. stamp_ns: what
-    its stamp should have been; ts_ns: by a clock that goes on evenly."""
+    its stamp should have been; ts_ns: by a clock that goes on evenly. overtaken: a book that came
+    after one that was stamped wrong and is older: which of the two is newer no bot can tell."""
 
     __slots__ = (
         "book",
@@ -53,7 +54,9 @@ class _Shown:
         "doubted_ns",
         "emptied_ns",
         "looked_ns",
+        "misstamped",
         "ours",
+        "overtaken",
         "print_ns",
         "stamp_ns",
         "ts_ns",
@@ -64,6 +67,8 @@ class _Shown:
         self.book: Book = ((), ())
         self.ts_ns: int | None = None
         self.stamp_ns = 0
+        self.misstamped = False
+        self.overtaken: Book | None = None
         self.confirmed_ns = 0
         self.crossed = False
         self.doubted = False
@@ -139,10 +144,13 @@ class FeedWatch:
         for rung in self._rungs.values():
             rung.unasked = False
 
-    def newest(self, market: MarketId) -> Book:
-        """The newest book of a rung, by the venue's time; empty where none was shown."""
+    def is_newest(self, market: MarketId, book: Book) -> bool:
+        """Whether this is the newest book of a rung, by the venue's time and as far as it can be
+        told; an empty one where none was shown."""
         rung = self._rungs.get(market)
-        return ((), ()) if rung is None else rung.book
+        if rung is None:
+            return book == ((), ())
+        return book in (rung.book, rung.overtaken)
 
     def _rung(self, market: MarketId) -> _Shown:
         rung = self._rungs.get(market)
@@ -186,8 +194,11 @@ class FeedWatch:
         rung, ts_ns = self._rung(seen.market_id), self._steady_ns(seen.ts_ns)
         # A clock that steps back a little and then jumps ahead shows what is newer by either.
         if rung.ts_ns is not None and ts_ns < rung.ts_ns and stamp_ns < rung.stamp_ns:
+            if rung.misstamped:
+                rung.overtaken = (seen.bids, seen.asks)
             return
         rung.ts_ns, rung.stamp_ns = ts_ns, stamp_ns
+        rung.misstamped, rung.overtaken = stamp_ns != seen.ts_ns, None
         self._confirms(rung, now_ns)
         self._shows(seen.market_id, rung, (seen.bids, seen.asks), now_ns)
         rung.crossed = bool(seen.bids and seen.asks and seen.bids[0][0] >= seen.asks[0][0])

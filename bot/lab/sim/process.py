@@ -235,8 +235,8 @@ class Process:
             for rung in ladder.rungs:
                 if rung.market_id == market:
                     believed = (rung.book.bids, rung.book.asks)
-                    newest = self.feed.newest(market)
-                    check(believed == newest, "B4", f"a book of {market} that is not the newest")
+                    is_newest = self.feed.is_newest(market, believed)
+                    check(is_newest, "B4", f"a book of {market} that is not the newest")
 
     def _wants_nothing_stale(self, now_ns: int) -> None:
         """B4: where a rung may not be quoted for long, its quotes are pulled."""
