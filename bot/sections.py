@@ -228,8 +228,8 @@ class Trust(Part):
     )
     gap_ms: Annotated[int, Field(ge=150, le=600_000)] = _ms(
         _TRUST.gap_ns,
-        "a pause of the process after which no book is believed until confirmed; with nothing to "
-        "do it looks up every 100 ms",
+        "a pause of the process after which no book is believed until confirmed; one that is idle "
+        "beats every 100 ms",
     )
     lag_ms: Milliseconds = _ms(
         _TRUST.lag_ns, "how much later than its usual delay the channel may be"
