@@ -3,13 +3,15 @@
 import json
 import shutil
 import signal
-import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 import pytest
+from click.testing import Result
+from typer.testing import CliRunner
 
+from bot.cli import app
 from bot.core import messages as m
 from bot.ideas import Makers
 from bot.io.journal import read_journal
@@ -17,9 +19,7 @@ from bot.io.records import OPENING, Entry, Head, framed
 from bot.lab.replay import newest_run, no_strategy
 from bot.lab.together import relived
 from tests.e2e.runs import (
-    BOT,
     LOG_TOLD,
-    ROOT,
     TWO_SIDED_S,
     Venue,
     running_venue,
@@ -29,6 +29,8 @@ from tests.e2e.runs import (
 )
 from tests.series.test_series_together import config
 from venue.wire.instant import NS_PER_SECOND
+
+pytestmark = pytest.mark.xdist_group("series_again")
 
 SERIES = {"aurelia": "AURELIA-VAL", "quillon": "QUILLON-VAL"}
 STRATEGY = "strategy:\n  name: ladder_joint\n"
@@ -65,16 +67,9 @@ def orders(venue: Venue, series: str) -> int:
     return sum(each["ticker"].startswith(series) for each in venue.orders("resting"))
 
 
-def told(command: str, of: Path, *options: str) -> subprocess.CompletedProcess[str]:
+def told(command: str, of: Path, *options: str) -> Result:
     """What a command makes of a state directory or a configuration."""
-    return subprocess.run(
-        [*BOT, command, str(of), *options],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    return CliRunner().invoke(app, [command, str(of), *options])
 
 
 def journal(state: Path) -> Path:
@@ -101,7 +96,7 @@ def copied(folder: Path, to: Path) -> Path:
 def test_each_series_of_a_process_is_lived_again_without_a_difference(traded, name):
     folder, _ = traded
     done = told("replay", folder / name, "--json", "--quiet")
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.exit_code == 0, done.stdout + done.stderr
     found = json.loads(done.stdout)
     assert found["ended"]
     assert found["difference"] is None
@@ -122,14 +117,14 @@ def test_the_tokens_of_both_are_taken_from_one_bucket_again(traded):
 def test_profit_told_again_is_that_of_the_summary(traded, name, series):
     folder, summaries = traded
     done = told("pnl", folder / f"{name}.yaml", "--json")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["pnl_cents"] == summaries[series]["pnl_cents"]
 
 
 def test_a_report_is_drawn_of_one_of_several_series(traded, tmp_path):
     folder, _ = traded
     done = told("report", folder / "quillon", "--html", str(tmp_path / "page"), "--quiet")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert "QUILLON-VAL" in (tmp_path / "page").read_text()
 
 
@@ -138,7 +133,7 @@ def test_an_order_of_one_of_several_series_is_explained_with_its_token(traded):
     listed = json.loads(told("explain", folder / "aurelia.yaml", "--json").stdout)
     order = listed[-1]["client_order_id"]
     done = told("explain", folder / "aurelia.yaml", order, "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.exit_code == 0, done.stdout + done.stderr
     (first, *_) = json.loads(done.stdout)["decisions"]
     assert first["decision"]["token"]["lane"] == "create"
 
@@ -146,7 +141,7 @@ def test_an_order_of_one_of_several_series_is_explained_with_its_token(traded):
 def test_what_if_plays_the_series_alone_and_says_whom_it_leaves_out(traded):
     folder, _ = traded
     done = told("what-if", folder / "aurelia", "--bound", "averse", "--json", "--quiet")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["beside"] == ["QUILLON-VAL"]
     quotes = found["played"][0]["unchanged"]["quotes"]
@@ -158,7 +153,7 @@ def test_without_the_journal_of_the_other_it_is_refused_by_name(traded, tmp_path
     folder, _ = traded
     shutil.copytree(folder / "aurelia", tmp_path / "aurelia")
     done = told("replay", tmp_path / "aurelia")
-    assert done.returncode == 3
+    assert done.exit_code == 3
     assert "no journal of QUILLON-VAL from then" in done.stderr
 
 
@@ -172,7 +167,7 @@ def test_a_run_of_the_other_from_another_time_is_not_taken_for_it(traded, tmp_pa
         ],
     )
     done = told("replay", tmp_path / "aurelia")
-    assert done.returncode == 3
+    assert done.exit_code == 3
     assert "no journal of QUILLON-VAL from then" in done.stderr
 
 
@@ -182,7 +177,7 @@ def test_where_the_journal_of_the_other_breaks_off_it_ends_without_a_difference(
     rewritten(state, entries[: len(entries) // 2])
     cut_ns = entries[len(entries) // 2].at_ns
     done = told("replay", tmp_path / "aurelia", "--json", "--quiet")
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.exit_code == 0, done.stdout + done.stderr
     found = json.loads(done.stdout)
     assert not found["ended"]
     assert 0 < found["until_ns"] <= cut_ns
@@ -194,5 +189,5 @@ def test_damage_in_the_journal_of_the_other_is_told_by_its_name(traded, tmp_path
     data[len(data) // 2] ^= 0xFF
     journal(state).write_bytes(data)
     done = told("replay", tmp_path / "aurelia", "--quiet")
-    assert done.returncode == 3
+    assert done.exit_code == 3
     assert f"{journal(state)}: journal damaged at byte" in done.stdout
