@@ -15,8 +15,7 @@ help: ## list the targets
 $(STAMP): requirements.lock requirements-dev.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null 2>&1 || { echo "needs Python 3.11: $(PYTHON) is not on the path; name another with PYTHON=..." >&2; exit 2; }
 	$(PYTHON) -m venv --clear $(VENV)
-	@# Not compiled ahead: most of it is never imported, and what is compiles then.
-	$(BIN)/pip install --quiet --no-compile --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(STAMP)
 
