@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.fuzz.rest import fuzz
 from tests.fuzz.site import served
 
-EXAMPLES = 30
+EXAMPLES = 22
 SEQUENCES = 60
 WITHIN_S = 300
 
