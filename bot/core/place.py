@@ -18,6 +18,7 @@ Source: strategy, 1(c), 1(e), 1(f); design, The bot, item 5.
 """
 
 import math
+from collections.abc import Callable
 from typing import Final
 
 from bot.core.order import OwnOrder
@@ -43,6 +44,7 @@ _PRIOR_S: Final = 120.0
 """A side that never traded is taken to trade a share in two minutes (judgement)."""
 
 _HALF_LIFE_S: Final = 600.0
+_HALF_LIFE_NS: Final = _HALF_LIFE_S * NS_PER_SECOND
 _MEAN_LIFE_S: Final = _HALF_LIFE_S / math.log(2)
 
 _MILLICENTS: Final = 1_000.0
@@ -70,32 +72,39 @@ class Flow:
         self._seconds = 0.0
         self._now_ns: int | None = None
 
+    def watched(self, now_ns: int) -> None:
+        """From now on its silence tells something, too; so does a print. Only the first counts."""
+        if self._now_ns is None:
+            self._now_ns = now_ns
+
     def printed(self, size: int, now_ns: int) -> None:
         """A print of `size` shares arrived now."""
-        self._fade(now_ns)
+        self._shares, self._seconds = self._faded(now_ns)
         self._shares += size
+        self._now_ns = now_ns if self._now_ns is None else max(now_ns, self._now_ns)
 
     def per_second(self, now_ns: int) -> float:
-        """The rate now, above 0: what was seen on a prior of a few shares."""
-        self._fade(now_ns)
-        return (self._shares + _PRIOR_SHARES) / (self._seconds + _PRIOR_S)
+        """The rate now, above 0: what was seen on a prior of a few shares. Asking changes
+        nothing."""
+        shares, seconds = self._faded(now_ns)
+        return (shares + _PRIOR_SHARES) / (seconds + _PRIOR_S)
 
-    def _fade(self, now_ns: int) -> None:
-        if self._now_ns is not None:
-            elapsed_s = max(0, now_ns - self._now_ns) / NS_PER_SECOND
-            kept = 0.5 ** (elapsed_s / _HALF_LIFE_S)
-            self._shares *= kept
-            self._seconds = self._seconds * kept + _MEAN_LIFE_S * (1 - kept)
-        self._now_ns = now_ns if self._now_ns is None else max(now_ns, self._now_ns)
+    def _faded(self, now_ns: int) -> tuple[float, float]:
+        """Shares and seconds as they count now."""
+        if self._now_ns is None or now_ns <= self._now_ns:
+            return self._shares, self._seconds
+        kept = 0.5 ** ((now_ns - self._now_ns) / _HALF_LIFE_NS)
+        return self._shares * kept, self._seconds * kept + _MEAN_LIFE_S * (1 - kept)
 
 
 class Worth:
     """What prices and places of one rung are worth, as of one instant.
 
-    fair_cents: its fair value, None while unknown. bid_volume, ask_volume: shares expected to
-    trade against the touch of each side over the horizon. bids, asks: the book without our own.
-    move_cents: what one request about one share must gain. capital_cents: what a share of each
-    outcome, freed from a pair that is locked until the event resolves, is worth.
+    fair_cents: its fair value, None while unknown. volumes: tells, once it is asked, the shares
+    expected to trade over the horizon against the touch of bids and of asks; most plans never ask.
+    bids, asks: the book without our own. move_cents: what one request about one share must gain.
+    capital_cents: what a share of each outcome, freed from a pair that is locked until the event
+    resolves, is worth.
     """
 
     __slots__ = (
@@ -103,6 +112,7 @@ class Worth:
         "_bids",
         "_fair",
         "_queues",
+        "_tell_volumes",
         "_volumes",
         "capital_cents",
         "move_cents",
@@ -111,8 +121,7 @@ class Worth:
     def __init__(
         self,
         fair_cents: float | None,
-        bid_volume: float,
-        ask_volume: float,
+        volumes: Callable[[], tuple[float, float]],
         bids: Levels,
         asks: Levels,
         queues: Queues | None,
@@ -120,7 +129,8 @@ class Worth:
         capital_cents: float,
     ) -> None:
         self._fair = fair_cents
-        self._volumes = (bid_volume, ask_volume)
+        self._tell_volumes = volumes
+        self._volumes: tuple[float, float] | None = None
         self._bids = bids
         self._asks = asks
         self._queues = queues
@@ -136,12 +146,15 @@ class Worth:
 
     def volume(self, side: BookSide, price: Price) -> float:
         """Shares expected to trade at a price over the horizon: fewer behind the others' touch."""
+        volumes = self._volumes
+        if volumes is None:
+            volumes = self._volumes = self._tell_volumes()
         if side is _BID:
             behind = self._bids[0][0] - price if self._bids else 0
-            volume = self._volumes[0]
+            volume = volumes[0]
         else:
             behind = price - self._asks[0][0] if self._asks else 0
-            volume = self._volumes[1]
+            volume = volumes[1]
         return volume * math.exp(-INTENSITY_DECAY * behind) if behind > 0 else volume
 
     def others_at(self, side: BookSide, price: Price) -> int:
@@ -171,7 +184,7 @@ class Worth:
         return self.others_at(own.side, own.level) if queue is None else queue.likely
 
 
-NOTHING_KNOWN: Final = Worth(None, 0.0, 0.0, (), (), None, 0.0, 0.0)
+NOTHING_KNOWN: Final = Worth(None, lambda: (0.0, 0.0), (), (), None, 0.0, 0.0)
 """The worth of a rung of which nothing is known: every place is worth nothing."""
 
 
@@ -186,12 +199,15 @@ def worth_of(
 ) -> Worth:
     """The worth of a rung now. flows, book: bids' first. seconds_left: until the event resolves."""
     horizon_s = pace.place_horizon_ns / NS_PER_SECOND
-    bid_flow, ask_flow = flows
     days = seconds_left / 86_400
+
+    def volumes() -> tuple[float, float]:
+        bids, asks = flows
+        return bids.per_second(now_ns) * horizon_s, asks.per_second(now_ns) * horizon_s
+
     return Worth(
         fair_cents,
-        bid_flow.per_second(now_ns) * horizon_s,
-        ask_flow.per_second(now_ns) * horizon_s,
+        volumes,
         book[0],
         book[1],
         queues,

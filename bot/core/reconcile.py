@@ -27,7 +27,8 @@ from bot.core.assign import assign
 from bot.core.order import OwnOrder, State
 from bot.core.place import NOTHING_KNOWN, RISK_CENTS, Worth
 from bot.core.settings import PaceSettings
-from bot.core.stand import Level, Stand, age, destination, join, size_then_age
+from bot.core.stand import Level, Stand, age, destination, join, levels_of, size_then_age
+from bot.core.steady import by_side
 from bot.core.strategy import Quote
 from bot.core.wishes import (
     FreeShares,
@@ -40,10 +41,11 @@ from bot.core.wishes import (
     crosses,
     free_shares,
 )
-from venue.wire.money import PAYOUT_CENTS, BookSide, Outcome, Price, Qty, Side, canonical
+from venue.wire.money import BookSide, Outcome, Price, Qty, Side, canonical
 from venue.wire.requests import Amend
 
 _BID: Final = BookSide.BID
+_ASK: Final = BookSide.ASK
 _OPEN: Final = State.OPEN
 _BUY: Final = Side.BUY
 
@@ -88,9 +90,14 @@ def plan_rung(
                 again.append(own.due_ns)
         if own.is_live and not own.is_take:
             (bids if own.side is _BID else asks).append(own)
-    for side, mine in ((_BID, bids), (BookSide.ASK, asks)):
-        if mine or wanted:
-            plan = _Side(side, wanted, mine, orders, free, pace, now_ns, worth, side in short)
+    bid_quotes, ask_quotes = by_side(wanted)
+    for side, quotes, facing, mine in (
+        (_BID, bid_quotes, ask_quotes, bids),
+        (_ASK, ask_quotes, bid_quotes, asks),
+    ):
+        if mine or quotes:
+            levels = levels_of(side, quotes, facing, worth)
+            plan = _Side(side, levels, mine, orders, free, pace, now_ns, worth, side in short)
             if not plan.stands_as_wanted():
                 plan.make()
                 wishes.extend(plan.wishes)
@@ -121,7 +128,7 @@ class _Side:
     def __init__(
         self,
         side: BookSide,
-        wanted: Sequence[Quote],
+        levels: dict[Price, Level],
         mine: list[OwnOrder],
         everyone: Sequence[OwnOrder],
         free: FreeShares,
@@ -140,28 +147,10 @@ class _Side:
         self._worth = worth
         self._merges = not is_short
         self._may_lock = not is_short and free.has_some  # a plan only takes from what is free
-        self._levels = self._levels_of(wanted)
+        self._levels = levels
         self._spares: list[OwnOrder] = []
         self.wishes: list[Wish] = []
         self.again: list[int] = []
-
-    def _levels_of(self, wanted: Sequence[Quote]) -> dict[Price, Level]:
-        """The wanted prices. None is bolder than its limit, nor meets the other side's."""
-        side, is_bid, edge_of = self._side, self._is_bid, self._worth.edge
-        others = [quote.price for quote in wanted if quote.side is not side]
-        reach = min(others, default=PAYOUT_CENTS) - 1 if is_bid else max(others, default=0) + 1
-        out: dict[Price, Level] = {}
-        for quote in wanted:
-            if quote.side is side:
-                price, bound = quote.price, quote.limit
-                if bound is None:
-                    bound = price
-                elif is_bid:
-                    bound = Price(max(price, min(bound, reach)))
-                else:
-                    bound = Price(min(price, max(bound, reach)))
-                out[price] = Level(quote, bound, edge_of(side, price))
-        return out
 
     def make(self) -> None:
         """Plan a side that does not stand as wanted: `wishes` and `again` hold what comes of it."""
@@ -194,6 +183,8 @@ class _Side:
             if own.state is not _OPEN or own.doomed:
                 return False
             join(stands, own)
+        if stands.keys() == levels.keys():
+            return all(self._is_served(stands[price], levels[price]) for price in levels)
         if len(stands) != len(levels):
             return False
         by_price = [stands[price] for price in sorted(stands, reverse=self._is_bid)]
@@ -204,14 +195,14 @@ class _Side:
         """Whether a stand may be left as it is for a level."""
         if stand.price != level.price:
             return self._stays_near(stand, level)
-        room = level.wanted
-        for own in sorted(stand.orders, key=age):
-            if room <= 0 or level.is_off(own.remaining - room, self._pace):
+        room, pace, orders = level.wanted, self._pace, stand.orders
+        for own in orders if len(orders) == 1 else sorted(orders, key=age):
+            if room <= 0 or level.is_off(own.remaining - room, pace):
                 return False
-            if self._locks_too_much(own, level):
+            if self._may_lock and self._locks_too_much(own, level):
                 return False
             room -= own.may_fill
-        return not level.is_off(room, self._pace)
+        return not level.is_off(room, pace)
 
     # --- who serves what --------------------------------------------------------------------------
 

@@ -7,7 +7,6 @@ Source: design, The bot, items 2-5; reliability, FEED_OK, rows 32, 38-48; silenc
 """
 
 from collections.abc import Iterable, Sequence
-from copy import copy
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from bot.core import messages as m
@@ -23,7 +22,7 @@ from bot.core.recent import Recent
 from bot.core.reconcile import plan_rung
 from bot.core.risk import Live, RungTerms
 from bot.core.settings import TrustSettings
-from bot.core.steady import Steady
+from bot.core.steady import Steady, by_side
 from bot.core.strategy import Levels, Quote
 from bot.core.strike import strike_dollars
 from bot.core.tag import Tag, tag_of
@@ -78,6 +77,7 @@ class Rung:
         self.news = True
         self.look_ns = 0
         self.wanted: tuple[Quote, ...] = ()
+        self._wanted_by_side = by_side(())
         self.planned: Sequence[Quote] = ()
         self.last_print: m.TradeSeen | None = None
         self.blocked = "not looked at yet"
@@ -426,15 +426,18 @@ class Rung:
                 steady.forget()
         if quotes != self.wanted:
             self.wanted = quotes
+            self._wanted_by_side = by_side(quotes)
             self.touch()
 
     def plan(self, orders: Sequence[OwnOrder], free: FreeShares, now_ns: int) -> None:
         """Plan the changes that turn our orders into what is wanted, flicker left out."""
         pace = self.ladder.pace
+        for flow in self._flows:
+            flow.watched(now_ns)
         again: list[int] = []
         wanted: list[Quote] = []
-        for steady in self._steady:
-            quotes, change_ns = steady.quotes(self.wanted, now_ns)
+        for steady, mine in zip(self._steady, self._wanted_by_side, strict=True):
+            quotes, change_ns = steady.quotes(mine, now_ns)
             wanted.extend(quotes)
             if change_ns is not None:
                 again.append(change_ns)
@@ -455,22 +458,14 @@ class Rung:
     ) -> tuple[Wish, ...]:
         """The changes that would be planned now for what was planned last; changes nothing."""
         short = {side: at for side, at in self._short_until_ns.items() if now_ns < at}
-        worth = self.foreseen_worth(now_ns)
+        worth = self.worth(now_ns)
         return plan_rung(self.planned, orders, free, self.ladder.pace, now_ns, worth, short).wishes
 
-    def foreseen_worth(self, now_ns: int) -> Worth:
-        """As `worth`; changes nothing, not even by rounding what fades."""
-        bids, asks = self._flows
-        return self._worth((copy(bids), copy(asks)), now_ns)
-
     def worth(self, now_ns: int) -> Worth:
-        """What prices and places are worth here now."""
-        return self._worth(self._flows, now_ns)
-
-    def _worth(self, flows: tuple[Flow, Flow], now_ns: int) -> Worth:
+        """What prices and places are worth here now; asking changes nothing."""
         return worth_of(
             None if self.fair is None else self.fair.value_cents,
-            flows,
+            self._flows,
             self.shown_others,
             self.queues,
             self.ladder.pace,

@@ -3,12 +3,14 @@
 Source: design, The bot, item 5; reliability, rows 22, 26, 27.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from bot.core.order import OwnOrder
+from bot.core.place import Worth
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Quote
-from venue.wire.money import BookSide, Price
+from venue.wire.money import PAYOUT_CENTS, BookSide, Price
 
 _BID: Final = BookSide.BID
 
@@ -48,6 +50,27 @@ class Level:
         return self.bound <= price <= self.price + pace.tolerance_ticks
 
 
+def levels_of(
+    side: BookSide, quotes: Sequence[Quote], facing: Sequence[Quote], worth: Worth
+) -> dict[Price, Level]:
+    """The wanted prices of a side. None is bolder than its limit, nor meets one of `facing`, the
+    quotes of the other side."""
+    reach = 0
+    out: dict[Price, Level] = {}
+    for quote in quotes:
+        price, bound = quote.price, quote.limit
+        if bound is None or bound == price:
+            bound = price
+        elif side is _BID:
+            reach = reach or min([each.price for each in facing], default=PAYOUT_CENTS) - 1
+            bound = Price(max(price, min(bound, reach)))
+        else:
+            reach = reach or max([each.price for each in facing], default=0) + 1
+            bound = Price(min(price, max(bound, reach)))
+        out[price] = Level(quote, bound, worth.edge(side, price))
+    return out
+
+
 class Stand:
     """Our orders at one price, none of which has a write under way. qty, largest: shares of all,
     and of the largest."""
@@ -59,7 +82,7 @@ class Stand:
         self.price = own.level
         self.orders = [own]
         self.qty: int = own.remaining
-        self.largest: int = self.qty
+        self.largest = self.qty
 
     def add(self, own: OwnOrder) -> None:
         """One more order of ours at this price."""

@@ -37,24 +37,26 @@ class Suspicion(msgspec.Struct, frozen=True):
 class Standing:
     """The fields of one order of ours, and what follows from them.
 
-    known: the venue's word so far. qty: what its create asked for. intended: shares it is meant to
-    come to, filled ones included; a size amend changes it. amend: the change on its way or without
-    an answer, and before: what was known when that left. doomed: it is to be cancelled as soon as
-    it can be. inherited: an earlier run placed it, and may have amended it. last_write_ns: when
-    our last write about it was answered or given up. refused_since_ns: since when re-sends of it
-    are decided against, None while none was. exists: the venue has said that it is there, without
-    showing it. reading: a read of it by its id is on its way. moved_ns: since when it may rest
-    under another id. carried: fills that its id shows and that an earlier id of it had. earlier:
-    the newest of its earlier ids, each with the fills that were known of it when it went. dear: so
-    many of its first fills may have been at a worse price than its present one, and that price.
-    suspicion: the promise about it that was broken. time_in_force: an order that is not gtc is a
-    take: it trades as its create is carried out, and never rests. unknown_since_ns: since when it
-    is unknown, None while it is not. `level` is its price as canonical YES. tag: what the
-    account of profit remembers of it.
+    known: the venue's word so far. remaining: shares that work, as of the last word that could be
+    believed; it goes with `known`, and is asked far more often than that changes. qty: what its
+    create asked for. intended: shares it is meant to come to, filled ones included; a size amend
+    changes it. amend: the change on its way or without an answer, and before: what was known when
+    that left. doomed: it is to be cancelled as soon as it can be. inherited: an earlier run placed
+    it, and may have amended it. last_write_ns: when our last write about it was answered or given
+    up. refused_since_ns: since when re-sends of it are decided against, None while none was.
+    exists: the venue has said that it is there, without showing it. reading: a read of it by its id
+    is on its way. moved_ns: since when it may rest under another id. carried: fills that its id
+    shows and that an earlier id of it had. earlier: the newest of its earlier ids, each with the
+    fills that were known of it when it went. dear: so many of its first fills may have been at a
+    worse price than its present one, and that price. suspicion: the promise about it that was
+    broken. time_in_force: an order that is not gtc is a take: it trades as its create is carried
+    out, and never rests. unknown_since_ns: since when it is unknown, None while it is not. `level`
+    is its price as canonical YES. tag: what the account of profit remembers of it.
     """
 
     __slots__ = (
         "_confirmed",
+        "_known",
         "amend",
         "before",
         "body",
@@ -67,7 +69,6 @@ class Standing:
         "exists",
         "inherited",
         "intended",
-        "known",
         "last_write_ns",
         "level",
         "market_id",
@@ -80,6 +81,7 @@ class Standing:
         "read_due_ns",
         "reading",
         "refused_since_ns",
+        "remaining",
         "side",
         "state",
         "suspicion",
@@ -125,19 +127,24 @@ class Standing:
         self.why = why
 
     @property
+    def known(self) -> Known:
+        """The venue's word so far."""
+        return self._known
+
+    @known.setter
+    def known(self, known: Known) -> None:
+        self._known = known
+        self.remaining = known.remaining
+
+    @property
     def price(self) -> Price:
         """The limit in cents of its own outcome."""
-        return self.known.price
+        return self._known.price
 
     @property
     def filled(self) -> Qty:
         """Shares that have traded, at least; never falls."""
-        return self.known.filled
-
-    @property
-    def remaining(self) -> Qty:
-        """Shares that work, as of the last word that could be believed."""
-        return self.known.remaining
+        return self._known.filled
 
     @property
     def is_stranger(self) -> bool:
@@ -193,7 +200,7 @@ class Standing:
         """
         if self.state is _DONE:
             return Qty(0)
-        unfilled = self.known.unfilled
+        unfilled = self._known.unfilled
         if self.amend is not None and self.amend.qty is not None:
             return Qty(max(unfilled - 1, 0) + self.amend.qty)
         return unfilled

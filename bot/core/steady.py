@@ -8,7 +8,7 @@ an order which stands there is left there.
 Source: reliability, rows 27 and 38; design, The bot, item 5.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import Final
 
@@ -23,14 +23,26 @@ _Level = tuple[int, int]
 _PRICE = attrgetter("price")
 
 
+def by_side(wanted: Iterable[Quote]) -> tuple[list[Quote], list[Quote]]:
+    """The bids and the asks of these quotes, the best of each side first."""
+    bids: list[Quote] = []
+    asks: list[Quote] = []
+    for quote in wanted:
+        (bids if quote.side is _BID else asks).append(quote)
+    if len(bids) > 1:
+        bids.sort(key=_PRICE, reverse=True)
+    if len(asks) > 1:
+        asks.sort(key=_PRICE)
+    return bids, asks
+
+
 class Steady:
     """The memory of one side of one rung. window_ns: how long a bolder or larger wish must last; it
     comes into force at most twice as long after it began."""
 
-    __slots__ = ("_before", "_last", "_now", "_side", "_sign", "_since_ns", "_window_ns")
+    __slots__ = ("_before", "_last", "_now", "_sign", "_since_ns", "_window_ns")
 
     def __init__(self, side: BookSide, window_ns: int) -> None:
-        self._side = side
         self._sign = 1 if side is _BID else -1
         self._window_ns = window_ns
         self.forget()
@@ -46,15 +58,13 @@ class Steady:
         self._now: list[_Level] = []
         self._since_ns = 0
 
-    def quotes(self, wanted: Sequence[Quote], now_ns: int) -> tuple[list[Quote], int | None]:
-        """The steady quotes of this side, best first; and when they may change by themselves."""
-        mine = [quote for quote in wanted if quote.side is self._side]
-        sign = self._sign
-        if len(mine) > 1:
-            mine.sort(key=_PRICE, reverse=sign > 0)
+    def quotes(self, wanted: Sequence[Quote], now_ns: int) -> tuple[Sequence[Quote], int | None]:
+        """The steady quotes of this side, and when they may change by themselves. wanted: those of
+        this side alone, best first; so is what is returned."""
         if not self._window_ns:
-            return mine, None
-        fresh = [(sign * quote.price, int(quote.qty)) for quote in mine]
+            return wanted, None
+        sign = self._sign
+        fresh = [(sign * quote.price, int(quote.qty)) for quote in wanted]
         if self._last is None:
             self._before = self._now = fresh
             self._since_ns = now_ns
@@ -69,9 +79,9 @@ class Steady:
         self._last = fresh
         steady = _safest(self._before, self._now)
         if steady == fresh:
-            return mine, None
+            return wanted, None
         held_back = [
-            self._held_back(quote, level) for quote, level in zip(mine, steady, strict=False)
+            self._held_back(quote, level) for quote, level in zip(wanted, steady, strict=False)
         ]
         return held_back, self._since_ns + self._window_ns
 

@@ -409,7 +409,7 @@ class Explainer:
         )
         place = None
         if wish is not None and not isinstance(wish, WantCreate):
-            worth = rung.foreseen_worth(step.at_ns)
+            worth = rung.worth(step.at_ns)
             place = worth.place_cents(wish.order, worth.edge(wish.order.side, wish.order.level))
         if wish is None:
             return Choice("take" if "take " in deed.why else "none", deed.why, 0.0, None, None,

@@ -43,6 +43,7 @@ def test_of_a_create_that_leaves_now_nothing_is_known_but_what_it_asks(
     own = OwnOrder.first_sent(order, body, T0, "made")
     assert fields(own) == {
         "_confirmed": None,
+        "_known": Known(0, Price(30), Qty(7)),
         "amend": None,
         "before": None,
         "body": body,
@@ -55,7 +56,6 @@ def test_of_a_create_that_leaves_now_nothing_is_known_but_what_it_asks(
         "exists": False,
         "inherited": False,
         "intended": 7,
-        "known": Known(0, Price(30), Qty(7)),
         "last_write_ns": T0,
         "level": level,
         "market_id": MARKET,
@@ -68,6 +68,7 @@ def test_of_a_create_that_leaves_now_nothing_is_known_but_what_it_asks(
         "read_due_ns": None,
         "reading": False,
         "refused_since_ns": None,
+        "remaining": 7,
         "side": book_side,
         "state": State.SENT,
         "suspicion": None,

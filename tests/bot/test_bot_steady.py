@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.steady import Steady
+from bot.core.steady import Steady, by_side
 from bot.core.strategy import Quote
 from venue.wire.money import BookSide, Price, Qty
 
@@ -75,8 +75,9 @@ def test_without_a_window_everything_is_taken_as_it_is():
     assert steady.quotes([quote(45), quote(44)], 1) == ([quote(45), quote(44)], None)
 
 
-def test_the_other_side_is_none_of_its_business():
-    assert told((0, [quote(40), quote(60, side=ASK)])) == [quote(40)]
+def test_the_sides_are_told_apart_and_the_best_of_each_comes_first():
+    bids, asks = [quote(41), quote(40)], [quote(60, side=ASK), quote(61, side=ASK)]
+    assert by_side([asks[1], bids[1], asks[0], bids[0]]) == (bids, asks)
 
 
 def test_twenty_swings_a_second_leave_the_safer_price():

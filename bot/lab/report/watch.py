@@ -299,7 +299,7 @@ class Watch:
         queue = rung.queues.of(own)
         if own.state is State.OPEN and queue is not None and queue.is_placed and own.remaining:
             horizon_s = rung.ladder.pace.place_horizon_ns / NS_PER_SECOND
-            volume = rung.foreseen_worth(at_ns).volume(own.side, own.level) / horizon_s
+            volume = rung.worth(at_ns).volume(own.side, own.level) / horizon_s
             self._standing[name] = _Standing(own, queue.likely, volume, at_ns)
 
     def _leave(self, stay: _Standing, at_ns: int) -> None:
