@@ -147,6 +147,39 @@ async def test_a_handshake_elsewhere_gets_the_documented_refusal() -> None:
         await peer.leave()
 
 
+async def test_a_refused_handshake_is_no_fault_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async with stream() as (server, _, port):
+        peer = await Peer.of(port)
+        peer.send(handshake("/v1/elsewhere"))
+        await peer.rest()
+        await until(lambda: not server.server_state.connections)
+        await until(lambda: not server.server_state.tasks)
+    assert not [line for line in caplog.records if line.levelname == "ERROR"]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        handshake().replace(b"GET", b"POST"),
+        handshake()
+        .replace(b"GET", b"POST")
+        .replace(b"\r\n\r\n", b"\r\nContent-Length: 2\r\n\r\n{}"),
+        handshake().replace(b"Version: 13", b"Version: 8"),
+        handshake().replace(b"Sec-WebSocket-Key", b"X"),
+        handshake("/v1/portfolio/balance").replace(b"Sec-WebSocket-Key", b"X"),
+    ],
+)
+async def test_what_is_no_handshake_is_refused_in_the_error_shape(raw: bytes) -> None:
+    async with stream() as (_, _, port):
+        peer = await Peer.of(port)
+        peer.send(raw)
+        status, headers, body = await peer.answer()
+        assert (status, headers["content-type"]) == (400, "application/json")
+        assert headers["connection"] == "close"
+        assert json.loads(body)["code"] == "invalid_request_body"
+        assert await peer.rest() == b""
+
+
 @pytest.mark.parametrize(
     "raw",
     [

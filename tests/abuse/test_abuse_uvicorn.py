@@ -27,6 +27,7 @@ STREAM_CALLS = {
     *("connection_made", "connection_lost", "data_received", "pause_writing", "resume_writing"),
     *("run_asgi", "receive", "send", "send_receive_event_to_app", "handle_parser_exception"),
     *("handle_cont", "handle_text", "handle_bytes", "handle_ping", "handle_pong"),
+    *("handle_connect",),
 }
 HTTP_ATTRIBUTES = {
     *("app", "connections", "cycle", "pipeline", "url", "scope", "flow", "loop", "parser"),
@@ -34,7 +35,8 @@ HTTP_ATTRIBUTES = {
 }
 STREAM_ATTRIBUTES = {
     *("scope", "queue", "writable", "frames", "curr_msg_data_type", "close_sent"),
-    *("close_timeout", "handshake_initiated", "handshake_complete", "conn", "loop"),
+    *("close_timeout", "default_headers", "handshake_initiated", "handshake_complete"),
+    *("conn", "loop"),
 }
 CYCLE_ATTRIBUTES = {"scope", "more_body", "response_started"}
 
@@ -123,7 +125,7 @@ def test_the_websocket_parser_says_what_it_holds_and_can_be_failed() -> None:
     protocol = ServerProtocol()
     protocol.receive_data(b"GET")
     assert bytes(protocol.reader.buffer) == b"GET"
-    assert {"fail", "data_to_send", "send_response"} <= set(dir(protocol))
+    assert {"accept", "fail", "data_to_send", "send_response"} <= set(dir(protocol))
     assert CloseCode.INVALID_DATA == 1007
 
 

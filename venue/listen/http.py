@@ -19,20 +19,15 @@ from uvicorn.server import ServerState
 
 from venue.feed.socket import ABORT_EXTENSION
 from venue.listen import limits
+from venue.listen.malformed import CLOSE, malformed_answer
 from venue.listen.transport import PoliteTransport
-from venue.wire import codec
-from venue.wire.errors import CODES, Code
-from venue.wire.model import ErrorBody
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Message, Receive, Send], Awaitable[None]]
 
-_CLOSE: Final = (b"connection", b"close")
-_MALFORMED: Final = codec.encode(
-    ErrorBody(Code.INVALID_REQUEST_BODY.value, "not an HTTP/1.1 request within the size caps")
-)
+_MALFORMED: Final = "not an HTTP/1.1 request within the size caps"
 _VERSIONS: Final = frozenset({"1.0", "1.1"})
 _READS_BODY: Final = frozenset({"POST", "PUT"})
 """Nothing is submitted for these before their whole body is there."""
@@ -190,11 +185,11 @@ class HttpProtocol(HttpToolsProtocol):
         async def send_or_end(message: Message) -> None:
             assert self._door is not None, "only a taken connection is answered"
             if message["type"] == "http.response.start":
-                if _CLOSE in message["headers"]:
+                if CLOSE in message["headers"]:
                     await asyncio.sleep(limits.HOLD_S)
                 if self._is_early(scope):
                     self._door.unread = True
-                    message = {**message, "headers": [*message["headers"], _CLOSE]}
+                    message = {**message, "headers": [*message["headers"], CLOSE]}
                 # The head goes out with the body: one system call, one packet.
                 self._door.hold()
                 await send(message)
@@ -225,15 +220,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._deaf = True
             self.flow.pause_reading()
             return
-        status = CODES[Code.INVALID_REQUEST_BODY].status
-        head = [
-            *self.server_state.default_headers,
-            (b"content-type", b"application/json"),
-            (b"content-length", str(len(_MALFORMED)).encode()),
-            _CLOSE,
-        ]
-        lines = [b"HTTP/1.1 %d Bad Request" % status, *(b"%b: %b" % field for field in head)]
-        self.transport.write(b"\r\n".join([*lines, b"", _MALFORMED]))
+        self.transport.write(malformed_answer(_MALFORMED, self.server_state.default_headers))
         self.transport.close()
 
     def on_response_complete(self) -> None:

@@ -5,14 +5,15 @@ message and the peer reads our answers. What is beyond the pace stays unread, an
 
 Of uvicorn's WebSocketsSansIOProtocol this leans on the asyncio callbacks, `run_asgi`, `receive`,
 `handle_*`, `send_receive_event_to_app`, and the attributes `scope`, `queue`, `writable`, `frames`,
-`curr_msg_data_type`, `close_sent`, `close_timeout`, `handshake_initiated`, `handshake_complete`
-and `conn` (with `reader.buffer`, `fail`, `data_to_send`). A test names them all.
+`curr_msg_data_type`, `close_sent`, `close_timeout`, `default_headers`, `handshake_initiated`,
+`handshake_complete` and `conn` (with `accept`, `reader.buffer`, `fail`). A test names them all.
 
-Source: interface, Events; silences S8.
+Source: interface, Errors, Events; silences S8, S26.
 """
 
 import asyncio
 from asyncio.transports import BaseTransport
+from http import HTTPStatus
 from typing import Any, Final
 
 from uvicorn._types import ASGIReceiveEvent, ASGISendEvent
@@ -20,10 +21,14 @@ from uvicorn.config import Config
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 from websockets.frames import CloseCode, Frame
+from websockets.http11 import Request
 
 from venue.feed.socket import ABORT_EXTENSION
 from venue.listen import limits
+from venue.listen.malformed import malformed_answer
 from venue.listen.transport import PoliteTransport
+
+_NO_HANDSHAKE: Final = "not a handshake of the channel: GET, RFC 6455, version 13"
 
 _PIECE_BYTES_MIN: Final = 256
 _PIECE_BYTES_MAX: Final = 4_096
@@ -78,6 +83,11 @@ class StreamProtocol(WebSocketsSansIOProtocol):
                 timer.cancel()
         super().connection_lost(exc)
 
+    def handle_connect(self, event: Request) -> None:
+        """Go on with a handshake that can succeed; `data_received` refuses any other."""
+        if self.conn.accept(event).status_code == HTTPStatus.SWITCHING_PROTOCOLS:
+            super().handle_connect(event)
+
     async def run_asgi(self) -> None:
         """Let the application cut a connection: a polite close would wait for the peer to read."""
         self.scope["extensions"][ABORT_EXTENSION] = {"abort": self._door.abort}
@@ -92,8 +102,10 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         elif not self.handshake_initiated:
             super().data_received(data)
             if not self.handshake_initiated:
-                # HttpProtocol hands whole headers over, so this one is refused for good.
-                self._door.write(b"".join(self.conn.data_to_send()))
+                # HttpProtocol hands whole headers over, so this one is refused for good; not in
+                # the library's words, which are plain text.
+                self._door.unread = True
+                self._door.write(malformed_answer(_NO_HANDSHAKE, self.default_headers))
                 self._door.close()
         else:
             self._unparsed += data
@@ -143,6 +155,9 @@ class StreamProtocol(WebSocketsSansIOProtocol):
     async def send(self, message: ASGISendEvent) -> None:
         """Send for the application; after its last word nobody asks for messages any more."""
         await super().send(message)
+        if message["type"] == "websocket.http.response.body":
+            # A refusal is an end as good as any; uvicorn would log it as a fault of ours.
+            self.handshake_complete = True
         if self.close_sent and self._turn is None:
             self._take()
 
