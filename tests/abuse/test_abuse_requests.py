@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.abuse.door import Peer, served, shorten, until
+from tests.abuse.frames import handshake
 from venue.listen import limits
 
 pytestmark = pytest.mark.anyio
@@ -215,6 +216,15 @@ async def test_pipelined_requests_are_answered_in_turn() -> None:
         peer.send(SLOW_DELETE + post("/", "Content-Length: 3") + b"abc" + GET)
         assert [(await peer.answer())[2] for _ in range(3)] == [b"answer", b"abc", b"answer"]
         await peer.leave()
+
+
+async def test_a_handshake_behind_a_request_does_not_come_before_its_answer() -> None:
+    async with served(app) as (server, port):
+        peer = await Peer.of(port)
+        peer.send(SLOW_DELETE + GET + handshake())
+        said = await peer.rest()
+        assert said.count(b"HTTP/1.1 200 ") == said.count(b"HTTP/1.1 ") == 2
+        await until(lambda: not server.server_state.connections)
 
 
 async def test_more_pipelined_requests_than_the_cap_are_not_kept() -> None:

@@ -124,7 +124,18 @@ class HttpProtocol(HttpToolsProtocol):
         self._watch()
 
     def handle_websocket_upgrade(self) -> None:
-        """Hand the connection over to the channel."""
+        """Hand the connection over to the channel, unless requests before it wait for answers.
+
+        Their answers would come amid its frames. They are given, and the connection ends then.
+        """
+        if self._unanswered > 1:
+            self._unanswered -= 1  # itself, which gets none
+            self._stop_read_timer()
+            assert self._door is not None, "only a taken connection is parsed"
+            self._door.unread = True
+            self._deaf = True
+            self.flow.pause_reading()
+            return
         self._stop_timers()
         super().handle_websocket_upgrade()
 
