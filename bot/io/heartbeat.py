@@ -41,6 +41,7 @@ class Pulse(msgspec.Struct, frozen=True, kw_only=True):
     boot: of the run, 20 hex digits. beat: counts from 1. monotonic_ns, wall_ns: the writer's
     clocks, for a person only. ended: the run is over and has left nothing. plea: why the bot cannot
     cancel by itself and asks the reaper to, or why the reaper could not; empty when all is well.
+    guards: of a reaper, the boot of the run that it would act for; empty when there is none.
     """
 
     boot: str
@@ -49,19 +50,21 @@ class Pulse(msgspec.Struct, frozen=True, kw_only=True):
     wall_ns: int
     ended: bool = False
     plea: str = ""
+    guards: str = ""
 
 
 class Heartbeat:
     """The writer's side. Call `beat` after every decision, and from nowhere else: a task that runs
     by itself would go on beating beside a dead loop."""
 
-    def __init__(self, folder: Path, boot: str, name: str = BOT) -> None:
-        """name: of the file, which tells whose heart it is."""
+    def __init__(self, folder: Path, boot: str, name: str = BOT, guards: str = "") -> None:
+        """name: of the file, which tells whose heart it is. guards: as in `Pulse`, at first."""
         self._path = folder / name
         self._boot = boot
         self._count = 0
         self._next_ns = 0
         self._plea = ""
+        self.guards = guards
 
     def beat(self, now_ns: int) -> bool:
         """The loop has come round. now_ns: a clock that never steps back.
@@ -80,6 +83,12 @@ class Heartbeat:
             self._plea = why
             self._next_ns = 0
 
+    def guard(self, boot: str) -> None:
+        """From the next beat on say which run would be acted for; "" is none."""
+        if boot != self.guards:
+            self.guards = boot
+            self._next_ns = 0
+
     def end(self) -> None:
         """The run is over and a read has shown that nothing of ours rests: no silence after this is
         a death. Not to be called when anything is left or unknown."""
@@ -96,6 +105,7 @@ class Heartbeat:
             wall_ns=time.time_ns(),
             ended=ended,
             plea=self._plea,
+            guards=self.guards,
         )
         return msgspec.json.encode(pulse) + b"\n"
 

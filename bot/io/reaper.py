@@ -6,7 +6,8 @@ says it cannot cancel, is latched out first and then swept up after: so a bot th
 finds the latch before it decides anything. As long as the latch stands nothing may rest, whoever
 set it, and the account is swept again every minute; of a bot that latched itself and beats, its
 series alone, for others of the same process quote on. Reset by a person, the reaper waits for a
-first beat again.
+first beat again. In its own heartbeat it leaves word of the run that it guards: a reaper that is
+started again in the same folder goes on guarding that one.
 
 Source: design, The bot, item 11; reliability, rows 8, 9, 64, 108, D8, B13.
 """
@@ -57,8 +58,11 @@ class ReaperFault(ShellFault):
 
 
 def heart_in(folder: Path) -> Heartbeat:
-    """A reaper's own heart in the state directory that it shares with its bot."""
-    return Heartbeat(folder, secrets.token_hex(10), REAPER)
+    """A reaper's own heart in the state directory that it shares with its bot; it guards at first
+    what the reaper before it did."""
+    before = read_pulse(folder, REAPER)
+    guards = "" if before is None else before.guards
+    return Heartbeat(folder, secrets.token_hex(10), REAPER, guards)
 
 
 class Phase(enum.StrEnum):
@@ -70,11 +74,13 @@ class Phase(enum.StrEnum):
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """One look at the bot. mark: differs with every beat, None when nothing can be read."""
+    """One look at the bot. mark: differs with every beat, None when nothing can be read. boot: of
+    its run, empty where that is not told."""
 
     mark: str | None
     ended: bool = False
     plea: str = ""
+    boot: str = ""
 
 
 Source = Callable[[], Awaitable[Seen]]
@@ -87,7 +93,7 @@ def file_source(folder: Path) -> Source:
         pulse = read_pulse(folder)
         if pulse is None:
             return Seen(None)
-        return Seen(f"{pulse.boot} {pulse.beat}", pulse.ended, pulse.plea)
+        return Seen(f"{pulse.boot} {pulse.beat}", pulse.ended, pulse.plea, pulse.boot)
 
     return look
 
@@ -140,6 +146,7 @@ class Reaper:
         self._series = series
         self._only: Ticker | None = None
         self._silence = Silence()
+        self._inherited = "" if heart is None else heart.guards
         self._mark: str | None = None
         self._reset_mark: str | None = None
         self._latched = False
@@ -189,6 +196,11 @@ class Reaper:
 
     def _step(self, seen: Seen, now_ns: int) -> None:
         """One look, and what follows from it."""
+        if self._inherited and seen.boot:
+            # A run that the reaper before this one saw beat: were its first beat waited for, one
+            # that died meanwhile would be left with its orders.
+            self._silence.heard = seen.boot == self._inherited
+            self._inherited = ""
         silent_ns = self._silence.look(seen.mark, now_ns)
         record = None if self._latch is None else self._latch.read()
         self._doubt()
@@ -218,8 +230,18 @@ class Reaper:
         else:
             self._change(Phase.WATCHING if self._silence.heard else Phase.WAITING)
         self._mark = seen.mark
+        self._guard(seen)
         if now_ns - self._told_ns >= TOLD_NS:
             self._tell(now_ns, silent_ns)
+
+    def _guard(self, seen: Seen) -> None:
+        """Leave word of the run that is to be acted for, should this reaper end first. A latch is
+        word enough, and once a person has taken it away there must be no other."""
+        if self._heart is None or not seen.boot:
+            return
+        unlatched = self.phase is Phase.REAPING and not self._latched
+        acts = self.phase is Phase.WATCHING or unlatched
+        self._heart.guard(seen.boot if acts else "")
 
     def _released(self, record: LatchRecord | None, seen: Seen) -> bool:
         """Whether the bot may quote again: a person took the latch away or, where none could be

@@ -144,7 +144,8 @@ async def watching(
     """A reaper on that account and folder, running."""
     async with account.served() as rest:
         latch = latch or Latch(folder)
-        made = Reaper(file_source(folder), rest, Clock(), latch, AFTER_NS, SWEEP, series=series)
+        source, heart = file_source(folder), heart_in(folder)
+        made = Reaper(source, rest, Clock(), latch, AFTER_NS, SWEEP, heart, series)
         task = asyncio.ensure_future(made.run(at_once=at_once))
         try:
             yield made
@@ -183,6 +184,32 @@ async def test_a_bot_that_was_never_seen_to_beat_is_no_dead_bot(tmp_path):
         assert reaper.phase is Phase.WAITING
     assert account.resting == ["1"]
     assert Latch(tmp_path).read() is None
+
+
+async def test_a_reaper_started_again_acts_for_a_bot_that_died_while_there_was_none(tmp_path):
+    account = Account("1")
+    async with watching(account, tmp_path) as first:
+        await Bot(tmp_path).beats(0.1)
+        assert first.phase is Phase.WATCHING
+    async with watching(account, tmp_path) as second:
+        await until(lambda: second.phase is Phase.REAPING and second.clean)
+    assert account.resting == []
+    assert Latch(tmp_path).read() is not None
+
+
+async def test_a_reaper_started_again_after_a_reset_waits_for_a_first_beat(tmp_path):
+    account, latch = Account(), Latch(tmp_path)
+    async with watching(account, tmp_path) as first:
+        await Bot(tmp_path).beats(0.1)
+        await until(lambda: first.phase is Phase.REAPING and first.clean)
+        latch.clear()
+        await until(lambda: first.phase is Phase.WAITING)
+    account.resting.append("1")
+    async with watching(account, tmp_path) as second:
+        await asyncio.sleep(3 * AFTER_NS / 1e9)
+        assert second.phase is Phase.WAITING
+    assert account.resting == ["1"]
+    assert latch.read() is None
 
 
 async def test_asked_to_act_at_once_it_waits_for_no_beat(tmp_path):
