@@ -9,11 +9,13 @@ nanoseconds since 1970, `_qty` shares, `net_` YES shares less NO shares.
     fills("state/demo").groupby("ticker")["qty"].sum()
 
 Reliving a run takes as long as the trader took of the processor then; the last few are remembered.
+A frame that ends before its run did comes with a `CutShortWarning`, which says where and why.
 
 Source: docs/lab.md, Dataframes.
 """
 
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -65,6 +67,11 @@ _EVERY_S: Final = 1.0
 
 Source = str | Path
 Row = dict[str, Any]
+
+
+class CutShortWarning(UserWarning):
+    """A frame holds less than its run did: the journal is damaged, or takes another course now, or
+    the backtest was broken off. The text says where and why."""
 
 
 def pandas_library() -> Any:
@@ -236,7 +243,7 @@ def _told(name: str, source: Source) -> "DataFrame":
             rows.append({_CENTS.get(key, key): row.get(key) for key in wanted})
 
     (run,) = runs_meant(path, every=False)
-    tell(run.paths, add)
+    _warn(tell(run.paths, add))
     return _frame(name, rows)
 
 
@@ -246,7 +253,16 @@ def _told(name: str, source: Source) -> "DataFrame":
 def _sessions(source: Source, every_s: float, config: Source | None) -> list[Session]:
     pandas_library()
     path = Path(source)
-    return _remembered(path, _stamp(path), every_s, None if config is None else Path(config))
+    found = _remembered(path, _stamp(path), every_s, None if config is None else Path(config))
+    # Of several readings of one backtest that was broken off, once.
+    _warn(dict.fromkeys(each.damage for each in found if each.damage))
+    return found
+
+
+def _warn(damage: Iterable[str]) -> None:
+    """Say why a frame ends early, at the line of the notebook that asked for it."""
+    for why in damage:
+        warnings.warn(f"{why}; the frame ends there", CutShortWarning, stacklevel=4)
 
 
 def _stamp(path: Path) -> tuple[tuple[str, int, int], ...]:

@@ -67,6 +67,24 @@ def test_requests_and_books_are_those_of_the_journal(state):
     assert (books["source"] == "channel").sum() == seen > 0
 
 
+@pytest.mark.parametrize("name", frames.COLUMNS)
+def test_a_frame_of_a_damaged_journal_warns_that_it_ends_there(state, tmp_path, name):
+    (journal,) = state.glob("journal-*.log")
+    content = bytearray(journal.read_bytes())
+    early = len(content) // 10
+    content[early : early + 64] = bytes(64)
+    (tmp_path / journal.name).write_bytes(content)
+    with pytest.warns(frames.CutShortWarning, match=r"damaged at byte \d+; the frame ends there"):
+        short = getattr(frames, name)(tmp_path)
+    assert len(short) < len(getattr(frames, name)(state))
+
+
+def test_a_frame_of_a_whole_run_comes_without_a_warning(state, recwarn):
+    for name in frames.COLUMNS:
+        getattr(frames, name)(state)
+    assert not [each for each in recwarn if issubclass(each.category, frames.CutShortWarning)]
+
+
 def test_a_backtests_result_says_the_reading_and_has_no_books(tmp_path):
     records = [book(second / 2, [[40, 30]], [[60, 50]]) for second in range(20)]
     tape = written(tmp_path / "tape", [*records, trade(11, 38, 50, "no")])
