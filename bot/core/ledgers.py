@@ -234,6 +234,8 @@ class Ledgers:
             self._wrong_shares(market_id, held) for market_id in self._unresolved()
         ):
             self._shares_agree()
+        if self._opening_cents is not None:
+            self.settling.resolved_read(held, begun_ns, now_ns)
         if self._positions is None or not self._worth_keeping(self._positions[1]):
             self._positions = (held, begun_ns, now_ns)
 

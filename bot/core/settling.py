@@ -197,6 +197,18 @@ class Settling:
             if found.paid_ns is None and not self._is_held(held, market_id):
                 found.paid_ns = ended_ns
 
+    def resolved_read(
+        self, held: Mapping[tuple[MarketId, Outcome], int], begun_ns: int, ended_ns: int
+    ) -> None:
+        """A list of positions, whatever is filled elsewhere meanwhile: of a market that was seen
+        resolved long enough before it shows every fill, for none came since. What it lacks there
+        has been paid."""
+        for market_id, found in self._resolved.items():
+            if found.paid_ns is not None or begun_ns <= found.seen_ns + self._lag_ns:
+                continue
+            if market_id in self._listed and not self._is_held(held, market_id):
+                found.paid_ns = ended_ns
+
     def _is_held(self, held: Mapping[tuple[MarketId, Outcome], int], market_id: MarketId) -> bool:
         return any(held.get((market_id, outcome), 0) for outcome in Outcome)
 

@@ -3,10 +3,13 @@
 import itertools
 from decimal import Decimal
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.settling import Waiting, winners_by_cash
+from bot.core.settling import SETTLES_WITHIN_NS, Waiting, winners_by_cash
+from tests.bot.made import EVENT, LAG_NS, MARKET, T0
+from tests.bot.test_bot_ledgers import FILL, OTHER, Books
 from venue.wire.money import Outcome
 from venue.wire.names import MarketId, Ticker
 
@@ -87,3 +90,36 @@ def test_it_says_what_every_way_that_fits_says_and_nothing_where_two_pay_ours_di
         assert paid([found[each.market_id] for each in waiting]) == paid(truth)
     else:
         assert found == {}
+
+
+def traded_on(books: Books, elsewhere: int, at_ns: int) -> None:
+    """A share of another rung bought at 40 for 2 cents of fee, read at an instant."""
+    other = msgspec.structs.replace(FILL, fill_id=f"o{elsewhere}", order_id="9", qty=1, fee_cents=2)
+    books.fills(at_ns, msgspec.structs.replace(other, market_id=OTHER))
+
+
+def test_a_rung_settles_though_positions_are_only_read_amid_fills_of_other_rungs() -> None:
+    books = Books().opened()
+    books.fills(T0 + LAG_NS, FILL)
+    books.of.settling.resolved(MARKET, T0 + 2 * LAG_NS)
+    for each in range(8):
+        at_ns = T0 + (4 + each) * LAG_NS
+        books.positions({}, at_ns)
+        traded_on(books, each, at_ns + LAG_NS // 2)
+    late_ns = T0 + SETTLES_WITHIN_NS + 80 * LAG_NS
+    books.balance(10_000 - 203 + 500 - 8 * 42, late_ns)
+    books.fills(late_ns + 2 * LAG_NS)
+    assert "cash_differs" not in books.out.findings
+    assert books.of.holdings(MARKET) == (0, 0)
+    assert books.of.event_cash_cents(EVENT, [MARKET]) == 500 - 203 - 8 * 42
+
+
+def test_positions_read_within_a_lag_of_a_resolution_do_not_say_that_it_has_paid() -> None:
+    books = Books().opened()
+    books.fills(T0 + LAG_NS, FILL)
+    books.of.settling.resolved(MARKET, T0 + 2 * LAG_NS)
+    books.positions({}, T0 + 3 * LAG_NS)
+    traded_on(books, 0, T0 + 3 * LAG_NS + 1)
+    books.balance(10_000 - 203 - 42, T0 + 5 * LAG_NS)
+    books.fills(T0 + 7 * LAG_NS)
+    assert books.of.holdings(MARKET) == (5, 0)
