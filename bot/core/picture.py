@@ -17,6 +17,7 @@ from bot.core.risk import Bounds, Exposure, loss_cents
 from bot.core.room import Ladder, Rung
 from bot.core.settings import TraderSettings
 from bot.core.strategy import Levels
+from venue.wire.model import MarketState
 from venue.wire.money import BookSide, Cents
 
 if TYPE_CHECKING:
@@ -121,13 +122,20 @@ def _rung(trader: "Trader", rung: Rung, now_ns: int) -> RungReport:
         last_price=rung.book.last_price,
         yes_qty=yes_qty,
         no_qty=no_qty,
-        book_age_ns=None if not rung.book.known else now_ns - rung.confirmed_ns,
+        book_age_ns=_book_age_ns(rung, now_ns),
         orders=tuple(_order(own, rung, now_ns) for own in orders),
         fee_rate=str(max(rung.maker_rate, rung.taker_rate)),
         wanted_bids=_wanted(rung, BookSide.BID),
         wanted_asks=_wanted(rung, BookSide.ASK),
         on_target=sides_on_target(rung.planned, orders, rung.ladder.pace),
     )
+
+
+def _book_age_ns(rung: Rung, now_ns: int) -> int | None:
+    """Since its book was confirmed; None without one, and where no book will ever come again."""
+    if not rung.book.known or rung.market.state is MarketState.RESOLVED:
+        return None
+    return now_ns - rung.confirmed_ns
 
 
 def _wanted(rung: Rung, side: BookSide) -> Levels:

@@ -52,7 +52,8 @@ class OrderReport(msgspec.Struct, frozen=True):
 
 class RungReport(msgspec.Struct, frozen=True):
     """One rung: the others' book, the belief, the holdings, our orders. `blocked` is empty when
-    the rung can be quoted, else the reason why not. fee_rate: the dearer of maker's and taker's.
+    the rung can be quoted, else the reason why not. book_age_ns: since its book was confirmed, None
+    without one and once the market has resolved. fee_rate: the dearer of maker's and taker's.
     wanted_bids, wanted_asks: what orders are steered to, best first; on_target: the sides where
     that rests, see `bot.core.ontarget`."""
 

@@ -180,7 +180,7 @@ FEED: Final[tuple[Family[Report], ...]] = (
     ),
     Family(
         "rung_book_age_seconds",
-        "Since the rung's book was last confirmed.",
+        "Since the rung's book was last confirmed; absent once its market has resolved.",
         ("rung",),
         per_rung(lambda g: seconds(g.book_age_ns)),
     ),

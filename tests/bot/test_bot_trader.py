@@ -355,3 +355,16 @@ def test_a_page_of_resting_orders_tells_of_fills_though_its_list_goes_on_or_brea
         trader.receive(m.Replied(asked(m.ReadResting).request_id, failed), at_ns)
     assert own.filled == 1
     assert own.remaining == own.qty - 1
+
+
+def test_of_a_rung_that_has_resolved_no_age_of_its_book_is_told_and_of_those_beside_it_one_is():
+    world = quoting()
+    ladder = world.process.trader.report(world.now_ns).events[0]
+    gone = ladder.rungs[0].market_id
+    world.exchange.apply(v.ResolveMarket(gone, Outcome.YES), world.now_ns)
+    world.run_until(world.now_ns + 20 * SECOND)
+    events = world.process.trader.report(world.now_ns).events
+    told = {rung.market_id: rung.book_age_ns for event in events for rung in event.rungs}
+    assert told.pop(gone) is None
+    assert told
+    assert all(age_ns is not None for age_ns in told.values())
