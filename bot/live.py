@@ -23,6 +23,8 @@ from bot.ideas import Makers
 
 _AFTER_ROLLBACK: Final = "limits: the tighter ones that a rollback kept -> those of the file"
 
+_TAKEN_BACK: Final = "nothing: what did not hold was taken back"
+
 
 class LiveConfig:
     """One file and the trader that was made from it; a `bot.io.livecfg.LiveFile`."""
@@ -64,7 +66,8 @@ class LiveConfig:
 
     def check(self, raw: bytes | None) -> m.Event | None:
         """What a content of the file means: `Reconfigured`, `ConfigRefused`, or None where it says
-        what is in force already. raw: None when there is no file."""
+        what is in force already and no change before it was at fault. raw: None when there is no
+        file."""
         if raw is None:
             return m.ConfigRefused(f"{self.path}:1: cannot be read: is it there?")
         try:
@@ -87,9 +90,12 @@ class LiveConfig:
             return _refused([*(self._waits(each) for each in waiting), _NOTHING])
         told = tuple(str(change) for change in found)
         if not told:
-            if not now.digest.endswith(TIGHTER):
+            if now.digest.endswith(TIGHTER):
+                told = (_AFTER_ROLLBACK,)
+            elif self._in_force.is_at_fault:
+                told = (_TAKEN_BACK,)
+            else:
                 return None
-            told = (_AFTER_ROLLBACK,)
         digest = config.digest
         possible = (_plain(now.digest), _plain(self._in_force.proven.digest))
         self._known = {key: self._known[key] for key in possible} | {digest: config.rows}

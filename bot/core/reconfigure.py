@@ -99,6 +99,11 @@ class Reconfiguration:
         return self._in_force.configured
 
     @property
+    def is_at_fault(self) -> bool:
+        """Whether the newest change of the file was refused or rolled back."""
+        return bool(self._fault)
+
+    @property
     def proven(self) -> Configuration:
         """What a rollback would bring back, but for the limits that it keeps tighter."""
         return self._proven.configured

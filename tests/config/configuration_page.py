@@ -42,10 +42,10 @@ each instant, not with that of the file. Of several series in one process each f
 
 **Nothing of a file is applied** when anything in it is wrong, and when it changes a key that takes
 a restart, whatever live keys it changes besides. What was in force stays so; `config_refused` says
-at level error which file, line, key and value it was, and what is accepted. `config_applied` has
-each changed key with its old and new value; values of keys that are or name a secret are not shown.
-Secrets are never in the file: it names files and environment variables, and these keys take a
-restart.
+at level error which file, line, key and value it was, and what is accepted. Once the file is
+mended, or says again what is in force, that is over. `config_applied` has each changed key with its
+old and new value; values of keys that are or name a secret are not shown. Secrets are never in the
+file: it names files and environment variables, and these keys take a restart.
 
 Where the strategy or a parameter of it changes, each event gets a fresh instance; what was learned
 of fair values, flow and fills stays. Orders stay where they are until the next decision moves them,

@@ -75,6 +75,17 @@ def test_a_default_that_is_written_out_changes_nothing(bot):
     assert bot.change("pace:\n", "pace:\n  dwell_ms: 500\n") is None
 
 
+def test_a_change_that_did_not_hold_is_over_once_it_is_taken_back(bot):
+    for old, new in (("order_qty: 100", "order_qty: 0"), ("name: fixed_spread", "name: nobody")):
+        assert isinstance(bot.change(old, new), m.ConfigRefused)
+        assert bot.trader.report(2).config.fault
+        before = bot.trader.reconfiguration.configured
+        assert isinstance(bot.change(old, old), m.Reconfigured)
+        assert bot.trader.report(2).config.fault == ""
+        assert bot.trader.reconfiguration.configured == before
+        assert bot.change(old, old) is None
+
+
 def test_a_fault_is_told_with_file_line_key_value_and_what_is_accepted(bot):
     said = why(bot.change("order_qty: 100", "order_qty: 12.5"))
     assert said == (
