@@ -13,6 +13,7 @@ from bot.commands.common import (
     EXIT_CONFIGURATION,
     EXIT_LEFT_OVER,
     fail,
+    fail_unwritten,
     faults_told,
     interruptible,
     option_of,
@@ -291,4 +292,4 @@ def _keep(
             kept = Saved(whole=whole, results=results, sessions=sessions)
             save.write_bytes(msgspec.json.encode(kept))
     except OSError as fault:
-        fail(EXIT_CONFIGURATION, f"{fault.filename}: {fault.strerror}")
+        fail_unwritten(fault, html, save)

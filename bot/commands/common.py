@@ -55,6 +55,13 @@ def fail(code: int, message: str) -> NoReturn:
     raise typer.Exit(code)
 
 
+def fail_unwritten(fault: OSError, *places: Path | None) -> NoReturn:
+    """End with 2 and say what could not be written: a disk that is full names no file, so then
+    where it was to go."""
+    where = fault.filename or ", ".join(str(each) for each in places if each is not None)
+    fail(EXIT_CONFIGURATION, f"{where}: {fault.strerror}")
+
+
 @contextmanager
 def interruptible(told: str = "") -> Iterator[Callable[[], bool]]:
     """Ctrl-C asks for an early end, and what has begun comes to its own; gives what says whether

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from bot.commands.common import EXIT_CONFIGURATION, EXIT_VENUE, fail, faults_told
+from bot.commands.common import EXIT_CONFIGURATION, EXIT_VENUE, fail, fail_unwritten, faults_told
 from bot.commands.progress import progress
 
 _EXAMPLE: Final = "Example: bot export state/demo --parquet tables"
@@ -58,7 +58,7 @@ def export(
         except LibraryFault as fault:
             fail(EXIT_CONFIGURATION, str(fault))
         except OSError as fault:
-            fail(EXIT_CONFIGURATION, f"{fault.filename}: {fault.strerror}")
+            fail_unwritten(fault, csv, parquet)
     if json_line:
         typer.echo(msgspec.json.encode(found).decode())
     else:

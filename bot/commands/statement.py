@@ -16,6 +16,7 @@ from bot.commands.common import (
     EXIT_VENUE,
     ConfigPath,
     fail,
+    fail_unwritten,
     faults_told,
     places_for,
     read,
@@ -72,7 +73,7 @@ def statement(
         if html is not None:
             html.write_text(page(told, found.profits), encoding="utf-8")
     except OSError as fault:
-        fail(EXIT_CONFIGURATION, f"{fault.filename}: {fault.strerror}")
+        fail_unwritten(fault, csv_file, html)
     typer.echo(json.dumps(plain(told)) if json_line else as_text(told))
     if others and not json_line:
         have = "account has" if others == 1 else "accounts have"

@@ -1,7 +1,9 @@
 """Claims about `bot export`: its tables hold what the journal does, read by hand."""
 
 import csv
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -166,3 +168,15 @@ def test_where_nothing_can_be_exported_it_says_so_and_leaves_nothing_half_writte
     assert invoke(str(tmp_path / "file"), "--csv", str(tmp_path / "out")).exit_code == 3
     assert invoke(str(exported.state), "--csv", str(tmp_path / "file")).exit_code == 2
     assert list(tmp_path.rglob("*.part")) == []
+
+
+def test_on_a_full_disk_it_says_which_folder_could_not_be_written(monkeypatch, tmp_path):
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("bot.lab.export.segments_meant", lambda journal: [journal])
+    monkeypatch.setattr("bot.lab.export.export", full)
+    folder = tmp_path / "tables"
+    ended = CliRunner().invoke(app, ["export", str(tmp_path), "--csv", str(folder)])
+    assert ended.exit_code == 2
+    assert ended.stderr == f"{folder}: No space left on device\n"
