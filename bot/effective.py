@@ -41,8 +41,8 @@ class KeyRow(msgspec.Struct, frozen=True):
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A key whose value is another one. line: where the newer file says it, None where it says
-    nothing and the default holds."""
+    """A key whose value is another one. line: where the newer file says it, None where no file says
+    it."""
 
     key: str
     old: str

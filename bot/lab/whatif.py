@@ -264,8 +264,9 @@ class OutcomeAnswer(msgspec.Struct, frozen=True):
 
 
 class RungAnswer(msgspec.Struct, frozen=True):
-    """One rung. bid_qty, ask_qty: shares live on each side. bid_room_qty, ask_room_qty: the largest
-    order that every limit still admits at the canonical price `at`."""
+    """One rung. bid_qty, ask_qty: shares live on each side. bid_room_qty, ask_room_qty: what
+    every limit of loss, position and money still admits at the canonical price `at`, in orders of
+    at most `risk.order_qty` each."""
 
     label: str
     yes_qty: int

@@ -50,6 +50,19 @@ def faults(then: m.Configuration, *sets: str) -> tuple[str, ...]:
     return raised.value.faults
 
 
+def test_a_key_that_is_set_stands_on_no_line_of_a_file(file):
+    (change,) = tried(had(file), "pace.dwell_ms=200").changed
+    assert (change.key, change.line) == ("pace.dwell_ms", None)
+
+
+def test_a_key_of_a_file_is_told_with_its_line(file, tmp_path):
+    other = tmp_path / "other.yaml"
+    other.write_text(CONFIG.replace("levels: 2", "levels: 3"))
+    (change,) = tried(had(file), file=other).changed
+    line = 1 + CONFIG.split("\n").index("    levels: 2")
+    assert (change.key, change.line) == ("strategy.params.levels", line)
+
+
 def test_what_is_set_changes_and_all_else_stays(file):
     then = had(file)
     wanted = tried(then, "strategy.params.levels=3", "pace.dwell_ms=200", "risk.order_qty=50")

@@ -84,3 +84,14 @@ def test_two_configurations_on_one_tape_are_paired_bound_by_bound(ran):
     pairs = json.loads(done.stdout)["pairs"]
     assert len(pairs) == len(results)
     assert {pair["unpaired"] for pair in pairs} == {""}
+
+
+def test_a_session_of_the_records_that_were_asked_for_did_not_end_early(tmp_path):
+    tape = written(tmp_path / "tape", RECORDS)
+    config, saved = configured(tmp_path, "fixed_spread"), tmp_path / "result.json"
+    arguments = ("--data", tape, "--config", config, "--records", 10, "--save", saved)
+    assert invoke("backtest", *arguments).exit_code == 0
+    sessions = json.loads(invoke("report", saved, "--json").stdout)["sessions"]
+    assert {each["damage"] for each in sessions} == {""}
+    for each in sessions:
+        assert "The first 10 records, as asked for." in each["limits"]

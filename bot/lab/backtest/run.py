@@ -102,6 +102,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     maker_rate: str = ""
     taker_rate: str = ""
 
+    @property
+    def ended_early(self) -> bool:
+        """Whether it was broken off before the end of the tape and of what was asked for."""
+        return not self.whole and (self.asked is None or self.records < self.asked)
+
 
 def closes_ns(tape: Tape) -> int:
     """When a tape's event is said to resolve: as its catalogue says, else the full hour after its

@@ -63,10 +63,10 @@ def notes(results: Sequence[Result]) -> list[str]:
         lines.append(f"{tape}: {LIMITS[Kind(rows[0].recorded)]}")
         if any(row.settled == "mid" for row in rows):
             lines.append(f"{tape}: no known outcome or not played whole: marked at the last middle")
-        asked = [row for row in rows if row.asked is not None and row.records >= row.asked]
-        if any(not row.whole for row in asked):
+        asked = [row for row in rows if not (row.whole or row.ended_early)]
+        if asked:
             lines.append(f"{tape}: the first {asked[0].asked} records of each event, as asked for")
-        if not all(row.whole or row in asked for row in rows):
+        if any(row.ended_early for row in rows):
             lines.append(f"{tape}: ended early, these are the figures up to there")
         lines.append(
             f"{tape}: fees as given, not as recorded: maker {rows[0].maker_rate}, "

@@ -89,7 +89,7 @@ class Trial:
         rows = [row for row in wanted.rows if row.key.split(".")[0] in _SETTABLE]
         before = [row for row in had.rows if row.key.split(".")[0] in _SETTABLE]
         configured = m.Configuration(settings, wanted.choice, wanted.digest)
-        return Wanted(configured, changes(before, rows))
+        return Wanted(configured, tuple(map(_of_a_file, changes(before, rows))))
 
     def _with_sets(self, base: YamlText) -> YamlText:
         """The content with the keys that are set."""
@@ -118,6 +118,13 @@ class Trial:
             return f"--set {what}"
         own = draft.source.path.name == _SESSION
         return f"the session's own configuration: {what}" if own else text
+
+
+def _of_a_file(change: Change) -> Change:
+    """A change with a line only where a file says it."""
+    if change.line is None or change.line < _FIRST_SET_LINE:
+        return change
+    return msgspec.structs.replace(change, line=None)
 
 
 # --- what is set ----------------------------------------------------------------------------------

@@ -172,6 +172,8 @@ def played(watch: Watch, result: Result, strategy: str) -> Session:
     limits = [*_BACKTEST_LIMITS, f"Recorded: {TAPE_LIMITS[Kind(result.recorded)]}."]
     if result.settled == "mid":
         limits.append("No known outcome, or not played whole: marked at the last middle.")
+    if not (result.whole or result.ended_early):
+        limits.append(f"The first {result.asked} records, as asked for.")
     session = watched(
         watch,
         name=f"{result.tape} {result.event}",
@@ -180,7 +182,7 @@ def played(watch: Watch, result: Result, strategy: str) -> Session:
         run="",
         strategy=strategy,
         limits=limits,
-        damage="" if result.whole else "ended early: these are the figures up to there",
+        damage="ended early: these are the figures up to there" if result.ended_early else "",
     )
     session.bound, session.result = result.bound, result
     profit = session.closing.profit
