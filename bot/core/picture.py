@@ -70,8 +70,8 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
 
 
 def _cents(millicents: int) -> Cents:
-    """Thousandths of a cent as whole cents, the nearest; a half is rounded up."""
-    return Cents((millicents + MILLI // 2) // MILLI)
+    """Thousandths of a cent as whole cents, rounded as wherever profit is told."""
+    return Cents(round(millicents / MILLI))
 
 
 def _event(trader: "Trader", ladder: Ladder, now_ns: int) -> EventReport:
