@@ -146,6 +146,11 @@ class Watched(Strategy):
             raise
         except SystemExit:
             raise RuntimeError(_EXITS) from None
+        except KeyboardInterrupt:
+            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+                raise  # a person's, in the middle of the call
+            # A run hears of Ctrl-C between two turns: this one is the strategy's own.
+            raise RuntimeError(_EXITS) from None
         finally:
             if self._tells:
                 self._watch.timed(time.monotonic_ns() - began_ns)

@@ -125,12 +125,31 @@ def test_an_endless_call_is_interrupted_and_a_fresh_strategy_takes_its_place(act
     assert alarm_is_off()
 
 
-def test_a_strategy_that_wants_to_end_the_program_only_fails():
+@pytest.fixture
+def heard_between_turns():
+    """SIGINT is heard as a run hears it: no KeyboardInterrupt comes of it."""
+    before = signal.signal(signal.SIGINT, lambda _number, _frame: None)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard_between_turns")
+@pytest.mark.parametrize("end", [SystemExit, KeyboardInterrupt])
+def test_a_strategy_that_wants_to_end_the_program_only_fails(end):
     def leave() -> None:
-        raise SystemExit
+        raise end
 
     with pytest.raises(RuntimeError, match="end the program"):
         watch().wrapped(lambda: Does(leave))().quote(VIEW)
+
+
+def test_where_ctrl_c_is_not_heard_otherwise_it_comes_through_a_strategy():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            watch().wrapped(lambda: Does(lambda: signal.raise_signal(signal.SIGINT)))().quote(VIEW)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_what_a_strategy_raises_comes_through():
