@@ -18,8 +18,8 @@ from tests.e2e.runs import (
     what_a_bot_says,
 )
 
-BACK_S = 100
-"""News that comes while nothing of ours stands pulls a whole event for half a minute, and again."""
+NO_NEWS = "news:\n  jump_cents: 0\n  print_qty: 0\n"
+"""News would pull a whole event for half a minute, and again, with nothing of ours in the book."""
 
 
 def reset(config: Path) -> dict:
@@ -40,6 +40,7 @@ def resting(venue: Venue) -> int:
 def test_a_latch_from_outside_pulls_every_order_and_a_reset_brings_them_back(tmp_path):
     with running_venue(tmp_path, seed=41) as venue:
         config = config_for(venue, tmp_path)
+        config.write_text(config.read_text() + NO_NEWS)
         bot = start_bot("run", str(config), "--json", folder=tmp_path)
         wait_until(lambda: resting(venue) > 20, 60)
         Latch(tmp_path / "state").set("no heartbeat", "reaper", 0)
@@ -48,7 +49,7 @@ def test_a_latch_from_outside_pulls_every_order_and_a_reset_brings_them_back(tmp
         wait_until(lambda: "latched_flat" in (tmp_path / "bot.err").read_text(), 9)
         assert len(venue.orders("all")) == placed
         assert reset(config)["by"] == "reaper"
-        wait_until(lambda: resting(venue) > 20, BACK_S, lambda: what_a_bot_says(tmp_path))
+        wait_until(lambda: resting(venue) > 20, 60, lambda: what_a_bot_says(tmp_path))
         bot.send_signal(signal.SIGTERM)
         summary = summary_of(bot, 60)
         print((tmp_path / "bot.err").read_text()[-12_000:])
