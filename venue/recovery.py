@@ -84,6 +84,19 @@ def fresh(order_id_key: bytes) -> Exchange:
     return Exchange(Engine(order_id_key), Access(), Views(), 0, 0)
 
 
+def rehearsal(exchange: Exchange) -> Exchange:
+    """A copy of a state to try an opening on: without views, and without the orders that have
+    ended, which no command of an opening can meet."""
+    stands = msgspec.structs.replace(exchange.engine.snapshot(), ended={})
+    return Exchange(
+        Engine.restored(b"rehearsal", stands),
+        Access.restored(exchange.access.snapshot()),
+        Views(),
+        exchange.sequence,
+        exchange.at_ns,
+    )
+
+
 def replay(exchange: Exchange, entries: Iterable[Entry]) -> None:
     """Apply entries that follow on what `exchange` includes."""
     apply_to_views = exchange.views.apply

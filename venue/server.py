@@ -37,7 +37,7 @@ from venue.http.faults import Faults
 from venue.journal.log import LogBroken, LogFull
 from venue.metrics import Readings, VenueMetrics
 from venue.read.projector import Projector, Views
-from venue.recovery import Exchange, fresh
+from venue.recovery import Exchange, rehearsal
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.limits import REPLY_DEADLINE_NS
 from venue.wire.model import VenueState
@@ -142,13 +142,14 @@ class Venue:
     def open_with(self, commands: list[Command | AccessCommand]) -> None:
         """Carry an opening out, visible at once, before anything runs.
 
-        Raises OpeningRefused at the first refusal; LogFull or LogBroken with nothing carried out.
+        Raises OpeningRefused at the first refusal, LogFull or LogBroken; where there is a log,
+        with nothing written and nothing carried out.
         """
         now_ns = self.now_ns()
         if self._log is not None:
-            if self.sequence == 0:
-                # Half an opening on disk would be taken for the whole one at the next start.
-                _rehearse(commands, now_ns)
+            # What is on disk is carried out at the next start: half of a new venue would be taken
+            # for the whole one, and half of what an old one was refused would be listed for ever.
+            _rehearse(self._exchange, commands, now_ns)
             self._log.append(now_ns, commands)
         for command in commands:
             _check(command, self._carry_out(command, now_ns))
@@ -356,11 +357,11 @@ class Venue:
                 observer(visible)
 
 
-def _rehearse(opening: list[Command | AccessCommand], now_ns: int) -> None:
-    """Carry an opening out on a state of its own. Raises OpeningRefused."""
-    exchange: Exchange = fresh(b"rehearsal")
+def _rehearse(exchange: Exchange, opening: list[Command | AccessCommand], now_ns: int) -> None:
+    """Carry an opening out on a copy of the state. Raises OpeningRefused."""
+    copy = rehearsal(exchange)
     for command in opening:
-        answer, _ = exchange.carry_out(command, now_ns)
+        answer, _ = copy.carry_out(command, now_ns)
         _check(command, answer)
 
 

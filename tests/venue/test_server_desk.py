@@ -268,6 +268,19 @@ def test_a_refused_opening_leaves_the_log_empty() -> None:
     in_loop(claim)
 
 
+def test_a_refused_addition_to_an_old_venue_leaves_its_log_and_its_state_as_they_were() -> None:
+    async def claim() -> None:
+        log = SlowLog()
+        venue = logged(log)
+        before = venue.state_hash()
+        log.fails_with = AssertionError("nothing may be written")
+        with pytest.raises(OpeningRefused, match="Deposit was refused"):
+            venue.open_with([AddUser(UserId("new")), Deposit(UserId("nobody"), Cents(1))])
+        assert venue.state_hash() == before
+
+    in_loop(claim)
+
+
 def test_after_its_end_the_venue_is_unavailable() -> None:
     async def claim() -> None:
         async with running() as venue:
