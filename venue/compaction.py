@@ -34,12 +34,19 @@ async def compact_when_sealed(log: CommandLog, path: Path) -> None:
 
 
 async def _compact(path: Path) -> None:
-    child = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "venue", "compact", "--state", str(path)),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-    )
+    log = structlog.get_logger()
+    try:
+        child = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "venue", "compact", "--state", str(path)),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+        )
+    except OSError as fault:
+        # No process, descriptor or memory left for it, or its program has been replaced: nothing
+        # that traders should notice.
+        log.error("not_compacted", state=str(path), why=str(fault))
+        return
     try:
         _, told = await child.communicate()
     finally:
@@ -47,7 +54,6 @@ async def _compact(path: Path) -> None:
             with contextlib.suppress(ProcessLookupError):
                 child.kill()
             await child.wait()
-    log = structlog.get_logger()
     if child.returncode == 0:
         log.info("compacted", state=str(path))
     else:

@@ -1,9 +1,12 @@
 """Claims about compaction beside a venue: it comes after a segment is sealed, and nobody waits."""
 
 import asyncio
+import sys
 from pathlib import Path
 
 import anyio
+import pytest
+import structlog
 
 from tests.venue.small_venue import ANNA, OPENING
 from venue.compaction import compact_when_sealed
@@ -78,6 +81,31 @@ def test_what_an_earlier_process_left_sealed_is_compacted_at_the_start(tmp_path:
         assert log.has_sealed
         anyio.run(until_compacted, log, path)
         log.close()
+
+
+def test_a_compaction_that_cannot_be_started_ends_nothing_and_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "state"
+    with StateDir.open(path, segment_records=20) as state:
+        log = log_of(state)
+        fill(log, 45)
+        log.close()
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "gone"))
+    with StateDir.open(path, segment_records=20) as state, structlog.testing.capture_logs() as told:
+        log = state.log()
+
+        async def claim() -> None:
+            task = asyncio.create_task(compact_when_sealed(log, path))
+            while not told and not task.done():
+                await asyncio.sleep(0)
+            assert not task.done()
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+        anyio.run(claim)
+        log.close()
+    assert [line["event"] for line in told] == ["not_compacted"]
 
 
 def test_without_a_sealed_segment_there_is_nothing_to_compact(tmp_path: Path) -> None:
