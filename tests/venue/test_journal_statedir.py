@@ -306,6 +306,16 @@ def test_pruning_removes_older_damaged_snapshots(tmp_path):
     assert len(list(path.glob("snapshot-*"))) == 2
 
 
+def test_what_a_killed_writer_left_of_a_snapshot_goes_with_the_next_one(tmp_path):
+    path = tmp_path / "state"
+    with StateDir.open(path) as state:
+        left = path / f".snapshot-{7:020d}.snap.new"
+        left.write_bytes(b"half of a snapshot")
+        state.write_snapshot(9, b"nine")
+        assert not left.exists()
+        assert snapshots(state) == [9]
+
+
 def test_pruning_never_takes_the_segment_that_is_written_to(tmp_path):
     path = written(tmp_path / "state", 3)
     with StateDir.open(path) as state:

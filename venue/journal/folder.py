@@ -22,6 +22,13 @@ _OURS: Final = os.O_NOFOLLOW | os.O_CLOEXEC
 _WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 _OPEN_TO_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 _PID_TEXT_MAX: Final = 32
+_UNFINISHED: Final = (".", ".new")
+"""Around the name of a file that is being written whole."""
+
+
+def unfinished_names(prefix: str, suffix: str) -> tuple[str, str]:
+    """Beginning and end of what a crash leaves of writing files of these names whole."""
+    return _UNFINISHED[0] + prefix, suffix + _UNFINISHED[1]
 
 
 def write_at(handle: int, data: bytes, offset: int) -> None:
@@ -130,7 +137,7 @@ class Folder:
 
     def write_whole(self, name: str, data: bytes) -> None:
         """Write a file (0600) whole or not at all, durably. Raises StateFault."""
-        beside = f".{name}.new"
+        beside = f"{_UNFINISHED[0]}{name}{_UNFINISHED[1]}"
         try:
             with contextlib.suppress(FileNotFoundError):
                 # What a crash left of an earlier try.

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Self
 
-from venue.journal.folder import Folder
+from venue.journal.folder import Folder, unfinished_names
 from venue.journal.keys import KEYS_FILE, Keys, make_keys, read_keys
 from venue.journal.log import (
     SEGMENT_BYTES,
@@ -219,8 +219,10 @@ class StateDir:
     def write_snapshot(self, sequence: int, payload: bytes) -> None:
         """Write a snapshot that includes every command up to `sequence`, whole or not at all.
 
-        Raises StateFault when it cannot be written.
+        What writers before it were killed amid is removed first. Raises StateFault when it cannot
+        be written.
         """
+        self._remove(self._folder.names(*unfinished_names(*SNAPSHOT_NAMES)))
         sealed = seal(self._keys.state_id, sequence, payload)
         self._folder.write_whole(snapshot_name(sequence), sealed)
 
@@ -242,9 +244,15 @@ class StateDir:
         ]
         names = self._folder.names(*SNAPSHOT_NAMES)
         gone += [name for name in names if name < snapshot_name(oldest)]
+        self._remove(gone)
+
+    def _remove(self, names: list[str]) -> None:
+        """Remove files, the first one first. Raises StateFault when one cannot be removed."""
+        if not names:
+            return
         try:
             # Oldest first: a crash in between leaves a log without gaps.
-            for name in gone:
+            for name in names:
                 self._folder.remove(name)
             self._folder.sync()
         except OSError as fault:
