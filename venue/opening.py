@@ -77,8 +77,9 @@ def additions(
                 is_new = catalog.company(name) is None
             case ListEvent(event_ticker=name):
                 is_new = catalog.event(name) is None
-            case ListMarket(market_id=name):
-                is_new = catalog.find_market(name) is None
+            case ListMarket(market_id=name, ticker=ticker):
+                # The operator may have listed it under a UUID of their own.
+                is_new = catalog.find_market(name) is None and catalog.find_market(ticker) is None
             case AddUser(user_id=name):
                 is_new = name not in users
             case ArchiveCompany(project_id=name):

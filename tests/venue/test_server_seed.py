@@ -6,6 +6,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from venue.core.messages import (
@@ -19,7 +20,15 @@ from venue.core.messages import (
     SetVenueState,
 )
 from venue.credentials import Credentials
-from venue.opening import Fingerprint, Quarter, listing_commands, state_commands, user_commands
+from venue.opening import (
+    Fingerprint,
+    Quarter,
+    additions,
+    listing_commands,
+    state_commands,
+    user_commands,
+)
+from venue.recovery import fresh
 from venue.seed import Seed, read_seed
 from venue.seedfile import SeedFault
 from venue.wire.instant import NS_PER_SECOND, to_ns
@@ -227,6 +236,21 @@ def test_a_token_ends_its_lifetime_after_the_start(tmp_path: Path) -> None:
     text = f"{GOOD}    tokens:\n      - {token}\n"
     (made,) = of_kind(commands_of(tmp_path, text), AddToken)
     assert made.expires_ns == NOW_NS + 60 * NS_PER_SECOND
+
+
+def test_a_rung_that_stands_under_a_uuid_of_the_operator_s_own_is_not_listed_again(
+    tmp_path: Path,
+) -> None:
+    commands = listing_commands(seed_of(tmp_path, GOOD), NOW_NS)
+    held = fresh(b"key")
+    for command in commands:
+        if isinstance(command, ListMarket):
+            own_id = command.market_id.replace(command.market_id[:8], "0" * 8)
+            command = msgspec.structs.replace(command, market_id=own_id)
+        for event in held.carry_out(command, NOW_NS)[1]:
+            held.views.apply(event)
+    assert held.views.catalog.market_count == 2
+    assert additions(commands, held.views.catalog, ()) == []
 
 
 def test_the_venue_of_the_demo_opens_with_its_ladders() -> None:
