@@ -31,6 +31,8 @@ from venue.wire.routes import KeyScope, TokenScope
 
 # The patterns of pydantic are those of Rust: `$` matches at the very end only.
 _WHOLE: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+_LIFETIME_S_MAX: Final = 100 * 366 * 86_400
+"""A hundred years: its end is still an instant of 63 bits in nanoseconds, as the log keeps it."""
 
 
 def _whole_number(value: object) -> object:
@@ -143,11 +145,12 @@ class KeySeed(_Credential):
 
 
 class TokenSeed(_Credential):
-    """One bearer token of an application, for `lifetime_s` seconds after the start."""
+    """One bearer token of an application, for `lifetime_s` seconds after the start, at most a
+    hundred years."""
 
     application: Name
     scopes: tuple[TokenScope, ...]
-    lifetime_s: Annotated[Whole, Field(ge=0)] = 86_400
+    lifetime_s: Annotated[Whole, Field(ge=0, le=_LIFETIME_S_MAX)] = 86_400
 
 
 class UserSeed(_Part):

@@ -253,6 +253,13 @@ def test_a_rung_that_stands_under_a_uuid_of_the_operator_s_own_is_not_listed_aga
     assert additions(commands, held.views.catalog, ()) == []
 
 
+def test_a_token_whose_end_no_log_could_hold_is_a_fault(tmp_path: Path) -> None:
+    token = "{name: t, application: a, scopes: [], lifetime_s: 99999999999, generate: true}"
+    (told,) = faults_of(tmp_path, f"{GOOD}    tokens:\n      - {token}\n")
+    assert ":21: users.0.tokens.0.lifetime_s: '99999999999'" in told
+    assert str(100 * 366 * 86_400) in told
+
+
 def test_the_venue_of_the_demo_opens_with_its_ladders() -> None:
     seed, _ = read_seed(CONFIGS / "venue.yaml")
     rungs: dict[str, int] = {}
