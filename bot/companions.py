@@ -12,7 +12,7 @@ from bot.io.notices import Notices, Target, What
 from bot.io.secret import Secret
 from bot.keeping import SQLITE_NAME, NoticeSettings, RecordsSettings
 from bot.keyplaces import KeyPlace, Wrong, check_address
-from bot.records.database import StoreFault
+from bot.records.database import Sqlite, StoreFault, takes_no_writes
 from bot.records.recorder import Recorder
 from bot.records.store import Store
 from bot.records.telling import Place, Teller, store_at
@@ -61,16 +61,23 @@ def _place(records: RecordsSettings, book: str, state: Path) -> Place:
 def existing_store(
     records: RecordsSettings, book: str, state: Path, password: Secret | None
 ) -> Store:
-    """The same, but none is made: raises StoreFault when there is no file yet."""
+    """The same to read from, but none is made: raises StoreFault when there is no file yet.
+
+    On a file system that is mounted read-only it is read as it stands.
+    """
     path = records.file or state / SQLITE_NAME
     if not records.keep:
         raise StoreFault("no records are kept (records.keep: false)")
+    unwritten = False
     try:
         there = records.address is not None or path.exists()
+        unwritten = records.address is None and there and takes_no_writes(path)
     except OSError as fault:  # such as in the folder of another user
         raise StoreFault(f"{path}: {fault.strerror}") from None
     if not there:
         raise StoreFault(f"{path}: no records there; name the state directory of the bot")
+    if unwritten:
+        return Store(lambda: Sqlite(path.absolute(), is_read_only=True), book)
     return open_store(records, book, state, password)
 
 

@@ -49,7 +49,9 @@ class Address(msgspec.Struct, frozen=True):
 
 
 class Database(Protocol):
-    """What the store needs of either."""
+    """What the store needs of either. is_read_only: nothing can be written to it."""
+
+    is_read_only: bool
 
     def run(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
         """Carry out one statement; the rows that it gives. Raises StoreFault."""
@@ -83,18 +85,28 @@ class Database(Protocol):
 class Sqlite:
     """A SQLite file of ours, mode 0600, in WAL: readers never wait for the writer."""
 
-    def __init__(self, path: Path) -> None:
-        """Open the file, made if need be. Raises StoreFault."""
+    def __init__(self, path: Path, *, is_read_only: bool = False) -> None:
+        """Open the file, made if need be; read-only, nothing is made or written. Raises StoreFault.
+
+        is_read_only: for a file that nobody can write to, as on a backup that is mounted so.
+        """
         self._path = path
+        self.is_read_only = is_read_only
+        access = os.O_RDONLY if is_read_only else os.O_RDWR | os.O_CREAT
         try:
-            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            os.close(os.open(path, flags, 0o600))
+            os.close(os.open(path, access | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600))
             # Opened and used by one thread at a time, not always the one that opened it.
             self._connection = sqlite3.connect(
-                path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+                _unwritten(path) if is_read_only else path,
+                timeout=_BUSY_S,
+                isolation_level=None,
+                check_same_thread=False,
+                uri=is_read_only,
             )
         except (OSError, sqlite3.Error) as fault:
             raise StoreFault(f"{path}: {_reason(fault)}") from None
+        if is_read_only:
+            return
         try:
             self.run("PRAGMA journal_mode = WAL")
             self.run("PRAGMA synchronous = NORMAL")
@@ -151,9 +163,24 @@ class Sqlite:
             self._connection.close()
 
 
+def takes_no_writes(path: Path) -> bool:
+    """Whether the file system of a file is mounted read-only. Raises OSError."""
+    return bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+
+
+def _unwritten(path: Path) -> str:
+    """The address by which SQLite reads a file and makes none beside it."""
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    # A log beside it is left by a writer that was killed, or belongs to one that sees this place
+    # mounted otherwise; it holds the newest rows. Without one SQLite would have to make one.
+    return uri if path.with_name(f"{path.name}-wal").exists() else f"{uri}&immutable=1"
+
+
 class Postgres:
     """A database of a PostgreSQL server, over psycopg. Waits are bounded, so that a server that
     hangs is a fault like any other."""
+
+    is_read_only = False
 
     def __init__(self, address: Address, password: Secret | None) -> None:
         """Connect. Raises StoreFault when psycopg is missing or the server does not let us in."""

@@ -20,6 +20,10 @@ def version_of(database: Database) -> int:
 
 def _version(database: Database) -> int:
     database.define("CREATE TABLE IF NOT EXISTS schema_version (version BIGINT NOT NULL)")
+    return _read(database)
+
+
+def _read(database: Database) -> int:
     rows = database.run("SELECT version FROM schema_version")
     return int(rows[0][0]) if rows else 0
 
@@ -27,13 +31,19 @@ def _version(database: Database) -> int:
 def migrate(database: Database, steps: Sequence[Step] = STEPS) -> int:
     """Take every step that is missing; the version before.
 
-    Raises StoreFault when a step cannot be taken, and when the tables are newer than the program.
+    Raises StoreFault when a step cannot be taken, when the tables are newer than the program, and
+    when they are older and nothing can be written.
     """
-    found = version_of(database)
+    found = _read(database) if database.is_read_only else version_of(database)
     if found > len(steps):
         raise StoreFault(
             f"the records are of schema {found}, and this program knows schemas up to "
             f"{len(steps)}: run the newer program, or give this one a store of its own"
+        )
+    if found < len(steps) and database.is_read_only:
+        raise StoreFault(
+            f"the records are of schema {found}, this program reads schema {len(steps)}, and "
+            "nothing can be written there: copy them to where it may bring them up"
         )
     for number in range(found, len(steps)):
         with database.migrating():

@@ -2,9 +2,12 @@
 
 import csv
 import datetime
+import errno
 import json
+import os
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
@@ -170,6 +173,33 @@ def test_a_day_is_stated_as_text_json_csv_and_a_page(tmp_path, lived):
     page = (tmp_path / "d.html").read_text()
     assert page.count("<svg") == 3
     assert re.findall(r"https?://(?!www\.w3\.org/2000/svg)", page) == []
+
+
+@pytest.fixture
+def mounted_read_only(monkeypatch) -> None:
+    """Nothing can be opened to be written to, as on a file system that is mounted read-only."""
+    real_open, real_statvfs = os.open, os.statvfs
+
+    def opened(path: object, flags: int, mode: int = 0o777) -> int:
+        if flags & (os.O_RDWR | os.O_WRONLY | os.O_CREAT):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+        return real_open(path, flags, mode)
+
+    def told(path: object) -> SimpleNamespace:
+        return SimpleNamespace(f_flag=real_statvfs(path).f_flag | os.ST_RDONLY)
+
+    monkeypatch.setattr(os, "open", opened)
+    monkeypatch.setattr(os, "statvfs", told)
+
+
+def test_a_day_is_stated_from_a_read_only_place_and_nothing_is_made_there(
+    tmp_path, lived, mounted_read_only
+):
+    there = sorted(path.name for path in tmp_path.iterdir())
+    done = stated(tmp_path, "--day", "2026-11-20")
+    assert done.exit_code == 0, done.output
+    assert "the statement closes" in done.stdout
+    assert sorted({path.name for path in tmp_path.iterdir()} - {"acme.yaml"}) == there
 
 
 def test_a_day_that_does_not_close_ends_with_3_and_says_why(tmp_path, lived):

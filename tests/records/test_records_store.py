@@ -309,3 +309,25 @@ def test_a_file_that_is_no_database_is_told(tmp_path):
     path.write_bytes(b"something else" * 100)
     with pytest.raises(StoreFault, match="not a database"):
         Sqlite(path)
+
+
+def test_what_a_killed_writer_left_in_its_log_is_read_where_nothing_can_be_written(tmp_path):
+    path = tmp_path / "records.sqlite3"
+    writer = Store(lambda: Sqlite(path), BOOK)
+    writer.write([whole()], CURSOR)
+    assert (tmp_path / "records.sqlite3-wal").stat().st_size > 0
+    reader = Store(lambda: Sqlite(path, is_read_only=True), BOOK)
+    assert reader.fills(ACCOUNT.account, 0, 10) == writer.fills(ACCOUNT.account, 0, 10)
+    with pytest.raises(StoreFault, match="readonly"):
+        reader.write([Batch(ACCOUNT, fills=[fill(3)])], None)
+    reader.close()
+    writer.close()
+
+
+def test_older_tables_where_nothing_can_be_written_are_told_and_left(tmp_path):
+    path = tmp_path / "records.sqlite3"
+    Store(lambda: Sqlite(path), BOOK, STEPS[:1]).close()
+    before = path.read_bytes()
+    with pytest.raises(StoreFault, match=f"schema 1, this program reads schema {len(STEPS)}"):
+        Store(lambda: Sqlite(path, is_read_only=True), BOOK)
+    assert path.read_bytes() == before
