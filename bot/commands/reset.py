@@ -33,6 +33,7 @@ def reset(
     """Show why nothing is quoted, ask, and let the bot quote again; forget its crashes too.
 
     A bot that runs takes notice within two seconds; one that does not starts normally next time.
+    One that was paused too, as `bot cancel-all` does, stays so until `bot resume`.
     Ends with 0 when nothing is latched any more, with 3 when the latch stays, and for a folder that
     is named and in which no bot has run.
     """
@@ -68,7 +69,10 @@ def reset(
     elif record is None:
         typer.echo("nothing is latched")
     else:
-        typer.echo("the latch is gone: a bot that runs quotes again, and so does the next start")
+        typer.echo(
+            "the latch is gone: a bot that runs quotes again, one that was paused after "
+            "bot resume, and so does the next start"
+        )
 
 
 def _ask() -> None:
