@@ -70,8 +70,8 @@ def reset(
         typer.echo("nothing is latched")
     else:
         typer.echo(
-            "the latch is gone: a bot that runs quotes again, one that was paused after "
-            "bot resume, and so does the next start"
+            "the latch is gone: a bot that runs quotes again (one that was paused, after "
+            "bot resume), and so does the next start"
         )
 
 

@@ -145,7 +145,7 @@ def test_reset_shows_the_reason_and_takes_the_latch_away(tmp_path):
 
 def test_a_reset_says_that_a_bot_which_was_paused_too_wants_a_resume(tmp_path):
     latched(tmp_path)
-    assert "one that was paused after bot resume" in reset(tmp_path, "--yes").stdout
+    assert "(one that was paused, after bot resume)" in reset(tmp_path, "--yes").stdout
 
 
 def test_reset_with_nobody_to_ask_changes_nothing_and_ends_with_2(tmp_path):
