@@ -220,10 +220,11 @@ class Guard:
         if ours:
             self._out.effects.append(Latched(reason))
 
-    def unlatch(self) -> None:
-        """A person has looked: count anew."""
+    def unlatch(self, *, looked: bool) -> None:
+        """The latch is gone. looked: a person has taken it away, so that all is counted anew."""
         self.latched = ""
-        self.breakers.rearm()
+        if looked:
+            self.breakers.rearm()
         for name in ("latched", "latched_not_flat"):
             self._out.clear(name)
 

@@ -123,9 +123,11 @@ class LatchSet(msgspec.Struct, frozen=True, tag=True):
 
 
 class LatchCleared(msgspec.Struct, frozen=True, tag=True):
-    """A person has looked and taken the latch away: quote again. reason: what they say of it."""
+    """The latch is gone: quote again. reason: what the person says of it who took it away. looked:
+    whether one did; False where it only had not been known for a while whether there is one."""
 
     reason: str = ""
+    looked: bool = True
 
 
 class JournalFailed(msgspec.Struct, frozen=True, tag=True):

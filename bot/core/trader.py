@@ -218,7 +218,7 @@ class Trader:
             case m.LatchSet():
                 self._latch(event.reason, ours=False)
             case m.LatchCleared():
-                self._unlatch()
+                self._unlatch(looked=event.looked)
             case m.Reconfigured():
                 self.reconfiguration.apply(event, now_ns)
             case m.ConfigRefused():
@@ -255,8 +255,8 @@ class Trader:
         if self.phase not in (Phase.STOPPING, Phase.STOPPED):
             self.phase = Phase.LATCHED
 
-    def _unlatch(self) -> None:
-        self.guard.unlatch()
+    def _unlatch(self, *, looked: bool) -> None:
+        self.guard.unlatch(looked=looked)
         if self.phase is Phase.LATCHED:
             self.phase = self._open_phase() if self._opened else Phase.STARTING
 

@@ -84,7 +84,7 @@ class CrashLog:
         stays_down = loops or (standing is not None and standing.by == BY)
         # Down already: the next start must not find an unclean end of a run that never was.
         self._write(_File(None if stays_down else at, unclean))
-        if loops and standing is None:
+        if loops and (standing is None or standing.is_doubt):
             text = f"{len(late)} unclean ends within {WITHIN_NS // (60 * NS_PER_SECOND)} minutes"
             standing = self._latch.set(text, BY, at.wall_ns)
         if stays_down:

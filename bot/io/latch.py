@@ -2,7 +2,8 @@
 
 `<state>/latch.json` is set by a breaker, by a crash loop and by the reaper; it outlives the process
 that set it, and only `bot reset` takes it away. The first reason stands: what follows from it must
-not hide it. A latch that cannot be read is a latch that is set.
+not hide it. A latch that cannot be read is a latch that is set; whether one is there at all is
+asked twice, and where neither answer tells, that is no latch of anybody's: it ends by itself.
 
 Source: design, law 8; reliability, rows 64, 66, 76, B13.
 """
@@ -15,6 +16,9 @@ import msgspec
 from bot.io.faults import ShellFault
 from bot.io.whole import read_file, remove_file, replace_file
 from venue.wire import instant
+
+UNSEEN: Final = "unseen"
+"""Who set a latch of which the disk does not even say whether it is there."""
 
 _NAME: Final = "latch.json"
 _REASON_MAX: Final = 2_000
@@ -30,6 +34,12 @@ class LatchRecord(msgspec.Struct, frozen=True):
     reason: str
     at: str
     by: str
+
+    @property
+    def is_doubt(self) -> bool:
+        """Whether it only stands for a file that may be there or not: that it is gone again is no
+        word of a person's."""
+        return self.by == UNSEEN
 
 
 class Latch:
@@ -58,9 +68,19 @@ class Latch:
                 return None
             return msgspec.json.decode(content, type=LatchRecord)
         except OSError as fault:
-            return LatchRecord(f"{self._path} cannot be read: {fault.strerror}", "", "nobody")
+            return self._unread(f"{self._path} cannot be read: {fault.strerror}")
         except msgspec.DecodeError:
             return LatchRecord(f"{self._path} holds no latch that can be read", "", "nobody")
+
+    def _unread(self, why: str) -> LatchRecord | None:
+        """Ask once more, in a way that needs no file to be opened, whether there is one."""
+        try:
+            self._path.lstat()
+        except FileNotFoundError:
+            return None
+        except OSError:
+            return LatchRecord(why, "", UNSEEN)
+        return LatchRecord(why, "", "nobody")
 
     def set(self, reason: str, by: str, wall_ns: int) -> LatchRecord:
         """Latch, durably, before this returns; the record that now stands, an earlier one if any.
@@ -69,7 +89,7 @@ class Latch:
         Raises LatchFault when the disk does not take it.
         """
         standing = self.read()
-        if standing is not None:
+        if standing is not None and not standing.is_doubt:
             return standing
         record = LatchRecord(reason[:_REASON_MAX], instant.from_ns(wall_ns), by)
         try:

@@ -203,10 +203,15 @@ class Reaper:
             self._inherited = ""
         silent_ns = self._silence.look(seen.mark, now_ns)
         record = None if self._latch is None else self._latch.read()
+        if record is not None and record.is_doubt and self.phase is not Phase.REAPING:
+            # No latch to look after: taken for one, its end would be taken for a person's word,
+            # and a bot that had fallen silent be forgotten.
+            record = None
         self._doubt()
-        swept, self._only = self._only, None
-        if self._latched_itself(record, seen, silent_ns):
-            self._only = self._series
+        swept = self._only
+        if record is None or not record.is_doubt:
+            itself = self._latched_itself(record, seen, silent_ns)
+            self._only = self._series if itself else None
         if self.phase is Phase.REAPING:
             if self._released(record, seen):
                 self._release(seen)

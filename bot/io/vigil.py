@@ -30,7 +30,7 @@ class Vigil:
         self._latch = Latch(folder)
         self._crashes = CrashLog(folder)
         self._heartbeat = Heartbeat(folder, boot_nonce)
-        self._latched = False
+        self._latched = self._doubted = False
         self._look_ns = 0
         self._writing: asyncio.Task[None] | None = None
 
@@ -51,20 +51,22 @@ class Vigil:
             return None
         was = self._latched
         record = self._latch.read()
-        if was and record is None and not self._latch.in_place:
+        if was and (record.is_doubt if record is not None else not self._latch.in_place):
             return None
+        doubted = self._doubted
         self._took(record)
         if record is not None and not was:
             return m.LatchSet(_why(record))
-        return m.LatchCleared() if was and record is None else None
+        return m.LatchCleared(looked=not doubted) if was and record is None else None
 
     def _took(self, record: LatchRecord | None) -> LatchRecord | None:
         self._latched = record is not None
+        self._doubted = record is not None and record.is_doubt
         return record
 
     def latch(self, reason: str, failed: Callable[[str], None]) -> None:
         """Have the disk keep a breaker's reason. failed: called with a text when it does not."""
-        self._latched = True
+        self._latched, self._doubted = True, False
         self._writing = asyncio.ensure_future(self._keep(reason, failed))
 
     async def _keep(self, reason: str, failed: Callable[[str], None]) -> None:

@@ -214,7 +214,7 @@ def _never_judges(
 
 def _latch_told_only(self: Trader, reason: str, *, ours: bool) -> None:
     _latch(self, reason, ours=ours)
-    self.guard.unlatch()
+    self.guard.unlatch(looked=True)
     if self.phase is Phase.LATCHED:
         self.phase = Phase.QUOTING
 

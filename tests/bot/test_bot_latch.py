@@ -178,6 +178,21 @@ def test_a_loss_beyond_its_limit_latches_once_and_the_reason_is_kept(monkeypatch
     assert trader.phase is Phase.LATCHED
 
 
+@pytest.mark.parametrize(("looked", "used"), [(True, 0), (False, 700)])
+def test_a_loss_is_forgotten_when_a_person_has_looked_and_not_because_a_latch_was_feared(
+    monkeypatch, looked, used
+):
+    world = quoting()
+    guard = world.process.trader.guard
+    guard.breakers.rearm()
+    guard.breakers.judge(0, 0, world.now_ns)
+    world.deliver(world.process, m.LatchSet("unseen: latch.json cannot be read"))
+    world.deliver(world.process, m.LatchCleared(looked=looked))
+    guard.breakers.judge(-700, 0, world.now_ns)
+    levels = {level.name: level.used for level in guard.breakers.levels(world.now_ns)}
+    assert levels["loss_cents"] == used
+
+
 def test_a_belief_that_goes_missing_is_no_loss():
     world = quoting()
     guard = world.process.trader.guard

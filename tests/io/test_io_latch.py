@@ -78,6 +78,45 @@ def test_a_link_in_the_place_of_the_latch_counts_as_set_and_is_not_followed(tmp_
     assert record.reason != "secret"
 
 
+def failing(monkeypatch: pytest.MonkeyPatch, *, blind: bool = False) -> None:
+    """From here on no latch can be read; nor, `blind`, whether there is one."""
+
+    def refused(*_arguments: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr("bot.io.latch.read_file", refused)
+    if blind:
+        monkeypatch.setattr(Path, "lstat", refused)
+
+
+def test_a_read_that_fails_where_there_is_no_latch_finds_none(tmp_path, monkeypatch):
+    failing(monkeypatch)
+    assert Latch(tmp_path).read() is None
+
+
+def test_a_read_that_fails_where_there_is_a_latch_finds_one(tmp_path, monkeypatch):
+    Latch(tmp_path).set("x", "breaker", WALL_NS)
+    failing(monkeypatch)
+    record = Latch(tmp_path).read()
+    assert "cannot be read: Input/output error" in record.reason
+    assert not record.is_doubt
+
+
+def test_a_disk_that_tells_nothing_at_all_is_a_latch_that_nobody_set(tmp_path, monkeypatch):
+    failing(monkeypatch, blind=True)
+    assert Latch(tmp_path).read().is_doubt
+
+
+@pytest.mark.parametrize("blind", [False, True])
+def test_a_latch_is_written_though_it_cannot_be_read_whether_one_stands(
+    tmp_path, monkeypatch, blind
+):
+    with monkeypatch.context() as broken:
+        failing(broken, blind=blind)
+        Latch(tmp_path).set("loss_cents: 501, at most 500", "breaker", WALL_NS)
+    assert Latch(tmp_path).read().reason == "loss_cents: 501, at most 500"
+
+
 def test_clearing_says_whether_there_was_a_latch(tmp_path):
     latch = Latch(tmp_path)
     latch.set("x", "breaker", WALL_NS)

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import httpx
 import pytest
@@ -14,7 +15,7 @@ from bot.io import heartbeat as heartbeat_module
 from bot.io import reaper as reaper_module
 from bot.io.clock import Clock
 from bot.io.heartbeat import REAPER, Heartbeat, read_pulse
-from bot.io.latch import Latch, LatchFault
+from bot.io.latch import Latch, LatchFault, LatchRecord
 from bot.io.reaper import (
     Phase,
     Reaper,
@@ -337,6 +338,29 @@ async def test_a_latch_that_went_with_its_folder_ends_no_sweep(tmp_path):
         assert reaper.phase is Phase.REAPING
         account.refusal = None
         await until(lambda: account.resting == [])
+
+
+async def test_a_latch_that_was_only_feared_makes_it_forget_no_silent_bot(tmp_path, monkeypatch):
+    def refused(*_arguments: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    account, latch = Account("1"), Latch(tmp_path)
+    feared = asyncio.Event()
+
+    def read() -> LatchRecord | None:
+        feared.set()
+        return Latch.read(latch)
+
+    async with watching(account, tmp_path, latch=latch) as reaper:
+        await Bot(tmp_path).beats(0.1)
+        with monkeypatch.context() as broken:
+            broken.setattr("bot.io.latch.read_file", refused)
+            broken.setattr(Path, "lstat", refused)
+            broken.setattr(latch, "read", read)
+            await feared.wait()
+        await until(lambda: account.resting == [])
+        assert reaper.phase is Phase.REAPING
+    assert latch.read().by == "reaper"
 
 
 async def test_a_latch_that_cannot_be_written_stops_no_cancel(tmp_path, monkeypatch):

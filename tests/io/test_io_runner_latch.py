@@ -127,6 +127,25 @@ async def test_a_latch_that_went_with_its_folder_is_not_taken_for_cleared(tmp_pa
     assert trader.of(m.LatchCleared) == []
 
 
+async def test_a_latch_that_was_only_feared_is_not_said_to_be_taken_away_by_a_person(
+    tmp_path, quick, monkeypatch
+):
+    def refused(*_arguments: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    trader = FakeTrader()
+    running = asyncio.ensure_future(run(runner_of(trader, tmp_path, keeps=True), None))
+    await trader.until(m.Beat)
+    with monkeypatch.context() as broken:
+        broken.setattr("bot.io.latch.read_file", refused)
+        broken.setattr(Path, "lstat", refused)
+        await trader.until(m.LatchSet)
+    await trader.until(m.LatchCleared)
+    os.kill(os.getpid(), 15)
+    await running
+    assert trader.of(m.LatchCleared) == [m.LatchCleared(looked=False)]
+
+
 async def test_after_a_gap_the_latch_is_looked_at_before_the_next_decision(tmp_path, monkeypatch):
     monkeypatch.setattr(vigil, "LOOK_NS", 3_600_000 * MS)
     monkeypatch.setattr(runner, "GAP_NS", 50 * MS)
