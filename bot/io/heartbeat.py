@@ -12,12 +12,14 @@ Source: design, The bot, item 11; reliability, rows 9, 10, 64, 108, D8.
 """
 
 import contextlib
+import errno
 import os
 import time
 from pathlib import Path
 from typing import Final
 
 import msgspec
+import structlog
 
 from bot.io.whole import overwrite_file
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -64,18 +66,24 @@ class Heartbeat:
         self._count = 0
         self._next_ns = 0
         self._plea = ""
+        self._fault = ""
         self.guards = guards
 
     def beat(self, now_ns: int) -> bool:
         """The loop has come round. now_ns: a clock that never steps back.
 
-        Writes at most every BEAT_NS. False when the file could not be written: to the reaper that
-        is silence, and rightly so, for a disk that takes nothing takes no journal either.
+        Writes at most every BEAT_NS. False when the file could not be written: to whoever watches
+        that is silence, so the log tells of it, once until it is written again.
         """
         if now_ns < self._next_ns:
             return True
         self._next_ns = now_ns + BEAT_NS
         return self._write(ended=False)
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the newest beat could not be written."""
+        return bool(self._fault)
 
     def plead(self, why: str) -> None:
         """From the next beat on say that somebody else must cancel; "" takes it back."""
@@ -117,13 +125,26 @@ class Heartbeat:
         try:
             handle = os.open(fresh, flags, 0o600)
             try:
-                os.write(handle, content)
+                if os.write(handle, content) < len(content):  # the last room there was
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             finally:
                 os.close(handle)
             fresh.replace(self._path)
-        except OSError:
-            return False
-        return True
+        except OSError as fault:
+            self._went(fault.strerror or type(fault).__name__)
+        else:
+            self._went("")
+        return not self._fault
+
+    def _went(self, fault: str) -> None:
+        """A beat could not be written, or was: tell where that is news."""
+        log = structlog.stdlib.get_logger("bot")
+        if fault and not self._fault:
+            advice = "whoever watches it takes this for silence: see what the disk has"
+            log.error("heartbeat_not_written", file=str(self._path), text=fault, advice=advice)
+        elif self._fault and not fault:
+            log.info("heartbeat_written_again", file=str(self._path))
+        self._fault = fault
 
 
 def read_pulse(folder: Path, name: str = BOT) -> Pulse | None:

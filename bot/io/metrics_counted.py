@@ -129,6 +129,12 @@ COUNTED: Final[tuple[Family[Tally], ...]] = (
         lambda t: one(_disk_bytes(t, free=False)),
     ),
     Family(
+        "heartbeat_failing",
+        "1 while the heartbeat cannot be written, which a reaper takes for silence.",
+        (),
+        lambda t: one(None if t.around.unheard is None else float(t.around.unheard())),
+    ),
+    Family(
         "reaper_watching",
         "1 while a reaper is heard beside this bot; absent where none can be.",
         (),

@@ -104,7 +104,8 @@ class Surroundings(msgspec.Struct, frozen=True):
     """What stands around a trader on its host; None is not there, and has no metric.
 
     asked: how often a strategy was asked. state: the state directory. reaper: whether one is
-    expected to watch. now_ns: the bot's clock. dropped: `Inbox.dropped`.
+    expected to watch. unheard: whether the heartbeat cannot be written. now_ns: the bot's clock.
+    dropped: `Inbox.dropped`.
     """
 
     now_ns: Callable[[], int]
@@ -112,6 +113,7 @@ class Surroundings(msgspec.Struct, frozen=True):
     asked: Callable[[], int] | None = None
     state: Path | None = None
     reaper: bool = False
+    unheard: Callable[[], bool] | None = None
     dropped: Callable[[], Mapping[str, int]] | None = None
 
 

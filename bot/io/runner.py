@@ -144,6 +144,7 @@ class Runner:
                 None if watch is None else lambda: watch.asked,
                 state,
                 reaper=reaper,
+                unheard=lambda: self._vigil is not None and self._vigil.is_unheard,
                 dropped=lambda: self._inbox.dropped,
             ),
         )

@@ -82,6 +82,11 @@ class Vigil:
         """A decision has been made."""
         self._heartbeat.beat(now_ns)
 
+    @property
+    def is_unheard(self) -> bool:
+        """Whether the newest beat could not be written."""
+        return self._heartbeat.is_failing
+
     def plead(self, why: str) -> None:
         """Say in the heartbeat why we cannot cancel; "" takes it back."""
         self._heartbeat.plead(why)

@@ -6,6 +6,7 @@ import stat
 import time
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.io.heartbeat import BEAT_NS, Heartbeat, Silence, read_pulse
 
@@ -77,6 +78,35 @@ def test_a_heartbeat_that_cannot_be_written_is_told_and_breaks_nothing(tmp_path)
     heart = Heartbeat(tmp_path / "gone", "ab")
     assert not heart.beat(T0)
     heart.end()
+
+
+def test_a_beat_that_cannot_be_written_is_logged_once_until_it_is_written_again(tmp_path):
+    heart = Heartbeat(tmp_path, "ab")
+    (tmp_path / "heartbeat.new").mkdir()
+    with capture_logs() as log:
+        for beat in range(3):
+            heart.beat(T0 + beat * BEAT_NS)
+        assert heart.is_failing
+        (tmp_path / "heartbeat.new").rmdir()
+        heart.beat(T0 + 3 * BEAT_NS)
+    assert [(line["log_level"], line["event"]) for line in log] == [
+        ("error", "heartbeat_not_written"),
+        ("info", "heartbeat_written_again"),
+    ]
+    assert log[0]["text"] == "Is a directory"
+    assert not heart.is_failing
+
+
+def test_a_disk_that_takes_half_a_beat_leaves_the_one_before(tmp_path, monkeypatch):
+    heart = Heartbeat(tmp_path, "ab")
+    heart.beat(T0)
+    write = os.write
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda handle, content: write(handle, content[:9]))
+        assert not heart.beat(T0 + BEAT_NS)
+    pulse = read_pulse(tmp_path)
+    assert pulse is not None
+    assert pulse.beat == 1
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b'{"boot": 1}', b"\xff" * 9_000])

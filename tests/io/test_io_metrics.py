@@ -368,7 +368,7 @@ COUNTED_THINGS = {
     "strategy_at_fault",
     "requests_in_flight", "tokens", "tokens_reserve", "tokens_burst",
     "foreign_requests_per_second", "event_limit_used", "event_limit", "shadow_stopped",
-    "reaper_watching", "reaper_key_works",
+    "reaper_watching", "reaper_key_works", "heartbeat_failing",
 }  # fmt: skip
 
 
