@@ -110,9 +110,18 @@ class Sqlite:
         try:
             self.run("PRAGMA journal_mode = WAL")
             self.run("PRAGMA synchronous = NORMAL")
+            self._opened = self._stands()
         except StoreFault:
             self._connection.close()
             raise
+
+    def _stands(self) -> tuple[int, int]:
+        """What tells the file of that name from any other. Raises StoreFault."""
+        try:
+            shown = self._path.stat()
+        except OSError as fault:
+            raise StoreFault(f"{self._path}: {_reason(fault)}") from None
+        return shown.st_dev, shown.st_ino
 
     def run(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
         """See Database."""
@@ -147,9 +156,14 @@ class Sqlite:
             with contextlib.suppress(StoreFault):
                 self.run("ROLLBACK")
 
-    def writing(self) -> AbstractContextManager[None]:
-        """See Database."""
-        return self._within("BEGIN IMMEDIATE")
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """See Database. A file that was deleted or replaced under us would still take everything,
+        for nobody to read."""
+        with self._within("BEGIN IMMEDIATE"):
+            if self._stands() != self._opened:
+                raise StoreFault(f"{self._path}: another file has taken its place")
+            yield
 
     migrating = writing
 

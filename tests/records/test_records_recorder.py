@@ -145,6 +145,23 @@ async def test_a_store_that_fails_in_the_middle_is_opened_anew(tmp_path):
     assert site.kept() == ["f1", "f2"]
 
 
+@pytest.mark.parametrize("becomes", ["deleted", "replaced"])
+async def test_a_file_that_is_taken_away_is_told_and_made_anew_from_the_journal(tmp_path, becomes):
+    site = Site(tmp_path)
+    with capture_logs() as log:
+        async with going(site.recorder):
+            site.traded(1)
+            await until(lambda: site.recorder.progress.fills == 1)
+            site.path.rename(tmp_path / "moved")
+            if becomes == "replaced":
+                Store(lambda: Sqlite(site.path), BOOK).close()
+            site.traded(2)
+            await until(lambda: site.recorder.progress.failures == 1)
+            await until(lambda: not site.recorder.progress.fault)
+    assert site.kept() == ["f1", "f2"]
+    assert [line["event"] for line in log if line["log_level"] == "error"] == ["records_failed"]
+
+
 async def test_the_loop_goes_on_while_a_store_hangs_and_its_end_is_not_waited_for(
     tmp_path, monkeypatch
 ):
