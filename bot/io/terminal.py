@@ -8,6 +8,7 @@ Source: design, The bot, item 10; reliability, row 99.
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import structlog
@@ -54,17 +55,24 @@ async def show_lines(look: Look, every_s: float = LINES_S) -> None:
 async def show_table(
     look: Look, notes: Callable[[], list[str]], address: str, console: Console
 ) -> None:
-    """Keep a live table on the terminal, until cancelled."""
+    """Keep a live table on the terminal, until cancelled. A terminal that has gone, as with the
+    connection that it was on, ends nothing."""
     board = _Board(address)
-    with Live(
+    live = Live(
         get_renderable=board.drawn,
         console=console,
         refresh_per_second=REFRESH_PER_SECOND,
         transient=True,
-    ):
+    )
+    try:
+        with suppress(OSError):
+            live.start()
         while True:
             board.update(look(), notes())
             await asyncio.sleep(1 / REFRESH_PER_SECOND)
+    finally:
+        with suppress(OSError):
+            live.stop()
 
 
 class _Board:
