@@ -4,8 +4,9 @@ A segment begins with four magic bytes, one version byte, and a head frame: what
 leave open. Then one frame per entry, in order. A frame is its payload's length and CRC32, four
 bytes each, little endian, and the payload, msgpack. Version 2 added the working orders to the head
 and the kinds of entries that go with them; version 3 the configuration of a run, its changes, and
-what an operator asks of a running trader. Older versions are still read. A new kind of entry, or a
-field that an older program would misread, is a new version.
+what an operator asks of a running trader; version 4 whether a person took a latch away. Older
+versions are still read. A new kind of entry, or a field that an older program would misread, is a
+new version.
 
 A segment may end in the middle of a frame: a crash tore it off, and the last record alone is lost.
 A frame whose bytes are not what was written, with whole frames after it, is damage: the entries
@@ -25,8 +26,8 @@ from bot.core import messages as m
 from bot.io.faults import ShellFault
 
 MAGIC: Final = b"LMKJ"
-VERSION: Final = 3
-READABLE: Final = (1, 2, 3)
+VERSION: Final = 4
+READABLE: Final = (1, 2, 3, 4)
 _T = TypeVar("_T")
 _B = TypeVar("_B", bytes, memoryview)
 

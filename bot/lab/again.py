@@ -28,7 +28,7 @@ from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
 from bot.io.archive import ARCHIVE_MAGIC
 from bot.io.journal import number_of, read_segment, stands_at, version_in
-from bot.io.records import MAGIC, VERSION, Entry, JournalFault, entry_of
+from bot.io.records import MAGIC, Entry, JournalFault, entry_of
 from bot.lab.replay import (
     EVENTS,
     MakeStrategy,
@@ -43,6 +43,9 @@ from bot.lab.together import relived
 from venue.wire.names import MarketId
 
 EVENTS_SHOWN: Final = 5
+_NOTES_VERSION: Final = 3
+"""Notes in journals of versions before this one are those of other programs."""
+
 TOLD_EVERY: Final = 2_000
 """Entries between two words of how far it is."""
 
@@ -231,7 +234,7 @@ class Again:
                 "its run was configured with; name the file with --config"
             )
         self._run = run
-        self._notes = notes and version_of(run) == VERSION
+        self._notes = notes and version_of(run) >= _NOTES_VERSION
         self._lives: Observer | Trader
         self._others: Callable[[int], bool] | None = None
         if is_recording(run):

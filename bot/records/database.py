@@ -105,12 +105,11 @@ class Sqlite:
             )
         except (OSError, sqlite3.Error) as fault:
             raise StoreFault(f"{path}: {_reason(fault)}") from None
-        if is_read_only:
-            return
         try:
-            self.run("PRAGMA journal_mode = WAL")
-            self.run("PRAGMA synchronous = NORMAL")
             self._opened = self._stands()
+            if not is_read_only:
+                self.run("PRAGMA journal_mode = WAL")
+                self.run("PRAGMA synchronous = NORMAL")
         except StoreFault:
             self._connection.close()
             raise

@@ -165,7 +165,7 @@ def test_every_entry_of_a_journal_of_version_1_is_read():
     assert sum(1 for _ in read_journal(path)) == 399
 
 
-@pytest.mark.parametrize("version", [0, 4, 77, 255])
+@pytest.mark.parametrize("version", [0, 5, 77, 255])
 def test_an_unknown_version_is_refused_before_anything_is_written(tmp_path, version):
     path = tmp_path / "journal-00000001.log"
     path.write_bytes(MAGIC + bytes([version]) + head()[len(OPENING) :])
