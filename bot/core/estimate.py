@@ -90,6 +90,11 @@ class Volatility:
         self._value = value
         self._now_ns = max(now_ns, self._now_ns)
 
+    def restart(self, value: float, now_ns: int) -> None:
+        """The value is now this because more is known of it, not because it moved."""
+        self._value = value
+        self._now_ns = max(now_ns, self._now_ns)
+
     @property
     def cents_per_sqrt_s(self) -> float:
         """The volatility, 0 until a minute has been seen: a few moves say nothing yet."""

@@ -131,6 +131,9 @@ class FairCurve:
         self._cents = [0.0] * count
         self._inverse = [0.0] * count
         self._known = 0
+        # Which rungs have spoken, and whether one did for the first time since the last lesson.
+        self._heard = [False] * count
+        self._is_news = False
         # A rung's value is `_base` + `_pull` * erfc of its place on the line.
         self._base = [0.0] * count
         self._pull = [_HALF_PAYOUT] * count
@@ -228,6 +231,8 @@ class FairCurve:
             self._again_ns[index] = now_ns + _LOOK_MAX_NS
             return
         self._known += 1
+        if not self._heard[index]:
+            self._heard[index] = self._is_news = True
         self._cents[index] = own.cents
         self._inverse[index] = 1 / own.variance
         self._blend(index)
@@ -359,6 +364,7 @@ class FairCurve:
             return
         self._learned_ns = now_ns
         elapsed_s = 0.0 if learned_ns is None else (now_ns - learned_ns) / NS_PER_SECOND
+        is_news, self._is_news = self._is_news, False
         residuals: list[tuple[float, float] | None] = []
         for index, (u, fair) in enumerate(zip(self._us, self._fairs, strict=True)):
             deviations = line.at(u)
@@ -367,6 +373,8 @@ class FairCurve:
             residuals.append((residual, 1 / inverse) if inverse > 0 else None)
             if fair is not None:
                 steep = slope(deviations)
+                if is_news:  # the whole line is another one now, and no price has moved
+                    self._realised[index].restart(fair.value_cents, now_ns)
                 self._learn_volatility(index, fair.value_cents, steep, left_s, now_ns)
         if elapsed_s > 0:
             self._lessons.learn(residuals, elapsed_s)

@@ -117,6 +117,17 @@ def test_books_that_all_jump_take_the_curve_along_at_once() -> None:
         assert fair.value_cents == pytest.approx(value, abs=1.0)
 
 
+def test_a_ladder_that_is_heard_rung_by_rung_has_not_moved() -> None:
+    curve = FairCurve(STRIKES)
+    values = survival_cents(LOGNORMAL, math.log(80.0))
+    inputs = [RungInput((), (), 0, None)] * len(STRIKES)
+    for tenth in range(1_200):
+        if tenth % 7 == 0 and tenth // 7 < len(STRIKES):
+            inputs[tenth // 7] = book(values[tenth // 7])
+        curve.update(inputs, None, LEFT_S, tenth * S // 10)
+    assert max(curve.volatilities) < 0.1
+
+
 def test_one_book_that_jumps_alone_moves_its_own_rung_most_and_by_a_part() -> None:
     curve = FairCurve(STRIKES)
     settled(curve, math.log(100.0), 600)

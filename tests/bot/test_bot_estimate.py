@@ -79,6 +79,15 @@ def test_volatility_fades_by_half_of_its_square_in_a_half_life_of_calm() -> None
     assert volatility.cents_per_sqrt_s**2 == pytest.approx(stormy**2 / 2, rel=0.02)
 
 
+def test_a_value_that_is_another_one_for_more_is_known_has_not_moved() -> None:
+    volatility = Volatility()
+    for second in range(120):
+        volatility.update(20.0 if second < 10 else 45.0, second * S)
+        if second == 9:
+            volatility.restart(45.0, second * S)
+    assert volatility.cents_per_sqrt_s == 0
+
+
 def test_time_that_stepped_back_counts_as_none() -> None:
     volatility = Volatility()
     for second in (0, 100, 50, 100):
