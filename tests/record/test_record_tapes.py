@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from bot.cli import app
 from bot.core import messages as m
 from bot.io.archive import archive
-from bot.io.journal import segments
+from bot.io.journal import read_segment, segments
 from bot.io.records import Entry
 from bot.lab.backtest.run import closes_ns
 from bot.lab.backtest.tapes import TapeFault, read_tapes, tape_folders, warnings, winners
@@ -37,6 +37,9 @@ from venue.wire.names import OrderId, Ticker
 pytestmark = pytest.mark.xdist_group("record")
 
 T0 = 1_800_000_000 * NS_PER_SECOND
+WAY_NS = NS_PER_SECOND // 1000
+"""A frame made by hand arrives so long after its instant, and never before the one before it."""
+
 Book = dict[tuple[BookSide, Price], int]
 
 
@@ -226,7 +229,12 @@ def by_hand(folder, *messages: m.Event, nonce: str = "a" * 20):
         m.Started(nonce, (), journal=m.JournalFate.LOST),
         replied(m.SeriesShown((event(*shown),), "")),
     ]
-    journal(folder, [Entry(T0 + number, each) for number, each in enumerate([*first, *messages])])
+    entries, at_ns = [Entry(T0, each) for each in first], T0
+    for each in messages:
+        if isinstance(each, m.BookSeen | m.TradeSeen):
+            at_ns = max(at_ns, each.ts_ns + WAY_NS)
+        entries.append(Entry(at_ns, each))
+    journal(folder, entries)
     return folder
 
 
@@ -237,11 +245,33 @@ def printed(number: int, at_s: float) -> m.TradeSeen:
 
 def test_frames_are_played_in_the_order_of_the_venues_time_and_each_print_once(tmp_path):
     state = by_hand(
-        tmp_path / "s", frame(3, 5), frame(1, 6, rung=2), printed(5, 2), printed(5, 2), frame(2, 7)
-    )
+        tmp_path / "s", frame(0, 4), frame(3, 5), frame(1, 6, rung=2), printed(5, 2), printed(5, 2),
+        frame(2, 7),
+    )  # fmt: skip
     (tape,) = read_tapes(tape_folders(state)[0])
     times = [decode_record(line).ts - T0 for line in tape.lines]
-    assert times == [each * NS_PER_SECOND for each in (1, 2, 2, 3)]
+    assert times == [each * NS_PER_SECOND for each in (0, 1, 2, 2, 3)]
+
+
+def test_books_that_stood_when_the_recording_began_all_stand_from_then_on(tmp_path):
+    state = by_hand(tmp_path / "s", frame(0, 4), frame(-86_400, 6, rung=2), frame(1, 5))
+    (tape,) = read_tapes(tape_folders(state)[0])
+    told = [(record.ticker, record.ts - T0) for record in map(decode_record, tape.lines)]
+    one, two = market(1).ticker, market(2).ticker
+    assert told == [(one, 0), (two, 0), (one, NS_PER_SECOND)]
+
+
+def test_where_the_clocks_differ_the_recording_begins_by_the_venues(tmp_path):
+    state = by_hand(tmp_path / "s", frame(0, 4), frame(-9, 6, rung=2), frame(1, 5))
+    ahead_ns = 3_600 * NS_PER_SECOND
+    (path,) = segments(state)
+    entries = [
+        msgspec.structs.replace(each, at_ns=each.at_ns + ahead_ns)
+        for each in read_segment(path).entries()
+    ]
+    journal(tmp_path / "ahead", entries)
+    made = [tape_folders(each)[0] for each in (state, tmp_path / "ahead")]
+    assert lines(made[0]) == lines(made[1])
 
 
 def test_a_print_that_we_made_as_taker_is_left_out_and_one_that_came_to_us_stays(tmp_path):

@@ -6,6 +6,9 @@ every book our own orders are taken off (`bot.lab.mine`), and prints that we mad
 out, for without us they would not have been. A print that came to us as maker stays: somebody
 wanted those shares. What others would have done without us is not to be had from any recording.
 
+A book that stood when the recording began stands in the tape from then on, however long before
+that it had changed last: so all rungs begin together, as they did for whoever subscribed.
+
 What a reader has to know of that is in the catalogue's `warnings`. Source: docs/lab.md, Backtest.
 """
 
@@ -60,7 +63,7 @@ class _Taker:
     def _begin(self, run: str) -> None:
         self._run = run
         self._rungs: dict[str, Row] = {}
-        self._lines: list[tuple[tuple[int, int, bool], bytes]] = []
+        self._lines: list[tuple[_Order, bytes]] = []
         self._books = self._ours = self._unfit = 0
         self._prints = self._made = self._met = 0
         self._seen: set[str] = set()
@@ -114,7 +117,9 @@ class _Taker:
         if not self._lines:
             raise TapeFault(f"{folder}: no frame of a listed rung was recorded in its newest run")
         into.mkdir(parents=True)
-        lines = sorted(self._lines, key=lambda line: line[0])
+        begun_ns = _begun_ns([order for order, _ in self._lines])
+        lines = [_not_before(begun_ns, *line) for line in self._lines]
+        lines.sort(key=lambda line: line[0])
         with (
             (into / "tape.jsonl.gz").open("wb") as file,
             gzip.GzipFile("", "wb", 1, file, mtime=0) as packed,
@@ -153,6 +158,26 @@ class _Taker:
             yield f"{self._made} prints that we made as taker were left out; what they took is gone"
         if self._met:
             yield f"{self._met} prints came to orders of ours; they stay in it"
+
+
+_Order = tuple[int, int, bool]
+"""The venue's instant of a frame, when it arrived, and whether it is a book."""
+
+
+def _begun_ns(orders: list[_Order]) -> int:
+    """When the first frame to arrive set out, by the venue's clock: the least delay of any, but for
+    a hundredth of them, is the way itself and what the two clocks differ by."""
+    delays = sorted(at_ns - ts_ns for ts_ns, at_ns, _ in orders)
+    return min(at_ns for _, at_ns, _ in orders) - delays[len(delays) // 100]
+
+
+def _not_before(begun_ns: int, order: _Order, line: bytes) -> tuple[_Order, bytes]:
+    """A line of the tape, of this instant at the earliest."""
+    ts_ns, at_ns, is_book = order
+    if ts_ns >= begun_ns:
+        return order, line
+    told = msgspec.json.decode(line) | {"ts": begun_ns}
+    return (begun_ns, at_ns, is_book), msgspec.json.encode(told) + b"\n"
 
 
 def _others(levels: Any, own: Any) -> list[list[int]]:
