@@ -65,6 +65,22 @@ def test_every_change_of_a_recording_has_an_instant_of_its_own():
     assert len(times) == len(set(times))
 
 
+def test_a_book_on_the_channel_is_not_older_than_the_prints_that_it_has_in_it():
+    ticking = clock(3, 30)
+    venue = Crowded(ticking, BUSY, TERMS)
+    prints = 0
+    for record in beats(ticking):
+        venue.play(record)
+        newest: dict[str, int] = {}
+        for event in venue.frames(record.ts):
+            if isinstance(event, m.TradeSeen):
+                newest[event.market_id] = max(newest.get(event.market_id, 0), event.ts_ns)
+                prints += 1
+            elif isinstance(event, m.BookSeen):
+                assert event.ts_ns >= newest.get(event.market_id, 0)
+    assert prints > 10
+
+
 def test_the_truth_lies_between_the_bounds_for_orders_on_the_feed_that_they_stood_in(session):
     averse, kind = (
         played(session.tape, session.probes, reading) for reading in (Reading.AVERSE, Reading.KIND)

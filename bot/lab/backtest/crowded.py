@@ -75,6 +75,7 @@ class Crowded(Exchange):
         self.heard: Callable[[list[v.Event], int], None] = lambda _events, _now_ns: None
         self._tapes = {rung.market_id: Levelled(START_NS) for rung in ticking.rungs}
         self._unseen: list[v.Event] = []
+        self._moved_ns: dict[MarketId, int] = {}
         super().__init__(ticking, terms, Reading.AVERSE, RESOLUTION_NS, START_NS)
         catalogue = tape_catalogue(ticking, RESOLUTION_NS, terms.maker_rate, terms.taker_rate)
         plan = SeededPlan(crowd, tuple(catalogue))
@@ -95,11 +96,18 @@ class Crowded(Exchange):
         for event in events:
             if isinstance(event, v.LevelChanged):
                 self._tapes[event.market_id].change(event)
+                moved_ns = self._moved_ns.get(event.market_id, now_ns)
+                self._moved_ns[event.market_id] = max(moved_ns, now_ns)
                 self._changed[event.market_id] = None
                 bids, asks = self._tapes[event.market_id].levels()
                 if bids and asks:
                     self.marks[event.market_id] = bids[0][0] + asks[0][0]
         self.heard(events, now_ns)
+
+    def book_frame(self, market: MarketId, now_ns: int) -> m.BookSeen:
+        """The channel's whole book of a rung, of the instant of the last change that it shows."""
+        seen = super().book_frame(market, now_ns)
+        return msgspec.structs.replace(seen, ts_ns=max(now_ns, self._moved_ns.get(market, now_ns)))
 
     def _book(self, market: MarketId) -> tuple[Levels, Levels]:
         return self._tapes[market].levels()
