@@ -30,8 +30,8 @@ class Breakers(LivePart):
 
     writes_per_second: Rate = Field(
         _DEFAULT.writes_per_second,
-        description="creates, amends and cancels in any second; 0: three times "
-        "risk.resting_orders, at least 60",
+        description="creates, amends and cancels in any second, but for cancels of what earlier "
+        "runs or others left; 0: three times risk.resting_orders, at least 60",
     )
     creates_per_minute: Rate = Field(
         _DEFAULT.creates_per_minute,

@@ -33,6 +33,7 @@ _LANDED_NS = 2 * NS_PER_SECOND
 """So long after its end a request of an earlier run may still have been on its way."""
 
 _TOLD_MAX = 1_000
+_UNREADABLE_NAMED = 5
 
 _RISES_MAX = 2
 """An id that came back from its end so often, and was cancelled, is a row that nothing stands
@@ -46,7 +47,11 @@ _NO_JOURNAL = "no journal here: a first start, or one that is lost"
 
 
 class Custody:
-    """Lists of resting orders against the desk, and whether the account may be opened or closed."""
+    """Lists of resting orders against the desk, and whether the account may be opened or closed.
+
+    unreadable: what the last list showed and was to be cancelled, if its outcome or side is none
+    that this version knows: it is told, and left.
+    """
 
     def __init__(
         self,
@@ -73,6 +78,7 @@ class Custody:
         self._told: OrderedDict[OrderId, None] = OrderedDict()
         self._risen: frozenset[OrderId] = frozenset()  # over, and yet in the last list
         self._rises: OrderedDict[OrderId, int] = OrderedDict()  # how often one was cancelled for it
+        self.unreadable: tuple[OrderId, ...] = ()
 
     def begin(self, started: m.Started, now_ns: int) -> None:
         """The run begins with what the journal tells of earlier ones."""
@@ -128,6 +134,7 @@ class Custody:
             for order in by_id.values()
             if not self._desk.knows(order.order_id) and not self._is_let_be(order.order_id)
         )
+        self.unreadable = ()
         risen = self._rise(by_id.values(), begun_ns, now_ns)
         if phase in (Phase.QUOTING, Phase.PAUSED):
             self._suspect(strangers, begun_ns, now_ns)
@@ -139,6 +146,8 @@ class Custody:
                 self._swept_strangers = frozenset()
                 self._out.clear("foreign_orders")
             self._take_in(strangers, begun_ns, now_ns, phase)
+        named = ", ".join(self.unreadable[:_UNREADABLE_NAMED])
+        self._out.hold("order_unreadable", f"orders that cannot be read: {named}" if named else "")
 
     def _rise(self, shown: Iterable[model.Order], begun_ns: int, now_ns: int) -> bool:
         """Orders of ours that are over and rest all the same, in two lists running: a venue that
@@ -229,7 +238,7 @@ class Custody:
             self._desk.add(OwnOrder.found_resting(order, now_ns))
             self._quoting.orders_changed(order.market_id)
         except ValueError:
-            self._out.find("order_unreadable", f"order {order.order_id} cannot be read")
+            self.unreadable = (*self.unreadable, order.order_id)
 
     def _suspect(self, strangers: list[model.Order], begun_ns: int, now_ns: int) -> None:
         """Foreign orders seen in two lists running: somebody else trades this account (row 63).
@@ -395,7 +404,7 @@ class Custody:
 
     def drained_to(self) -> m.Finished:
         """What a whole drain ends with: nothing, but for the strangers that were left alone."""
-        return m.Finished(self._heritage.refused, ())
+        return m.Finished((*self._heritage.refused, *self.unreadable), ())
 
     def left_over(self) -> m.Finished:
         """What a drain that ran out of time leaves behind, for the operator."""
@@ -403,4 +412,4 @@ class Custody:
         unknown = tuple(
             own.client_order_id for own in self._desk.all_live() if own.order_id is None
         )
-        return m.Finished((*resting, *self._heritage.refused), unknown)
+        return m.Finished((*resting, *self._heritage.refused, *self.unreadable), unknown)

@@ -17,6 +17,7 @@ from bot.core.desk import Desk
 from bot.core.ledgers import Ledgers
 from bot.core.messages import (
     AmendResting,
+    CancelResting,
     Create,
     Finished,
     Latched,
@@ -57,7 +58,9 @@ class Gate(Outbox):
             return False
         if not super().send(request, lane, why, now_ns, own):
             return False
-        if kind_of(request) != "read":
+        # However much an earlier run or a person left here, no strategy of ours is mad for it.
+        clears = isinstance(request, CancelResting) and own is not None and own.inherited
+        if kind_of(request) != "read" and not clears:
             self.guard.breakers.saw_send(request, now_ns)
         return True
 
@@ -234,7 +237,7 @@ class Guard:
             self._seen_flat = False
         if self._seen_flat:
             return
-        if custody.drained(now_ns):
+        if custody.drained(now_ns) and not custody.unreadable:
             self._seen_flat = True
             self._out.clear("latched_not_flat")
             self._out.note("info", "latched_flat")

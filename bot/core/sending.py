@@ -75,8 +75,11 @@ class Sending:
         self._cancels_parked = code == Code.VENUE_HALTED
         self._out.note("warning", "venue_parked", code=code)
 
-    def venue_takes(self) -> None:
-        """The venue carried a write out: it is open again."""
+    def venue_takes(self, *, by_cancel: bool = False) -> None:
+        """The venue carried a write out: it is open again. by_cancel: that was a cancel, of which
+        nothing follows for the rest where cancels were taken all the time."""
+        if by_cancel and not self._cancels_parked:
+            return
         self._parked_until_ns = None
         self._cancels_parked = False
 

@@ -125,11 +125,12 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What stops everything until a person resets it, and what one create may be at most.
 
     None of it can be switched off; 0 stands for what follows from the other limits, see
-    `bot.core.breaker.limits_of`. writes_per_second: creates, amends and cancels. creates_per_minute
-    and notional_cents_per_minute: of first creates, re-sends not counted. fills_per_minute and
-    filled_qty_per_minute: fills booked, and their shares. loss_cents: below the profit at the
-    opening. drawdown_cents: below the highest profit since. rejects_per_minute: writes that the
-    venue found wrong. unknown_age_ns: age of the oldest write without an answer.
+    `bot.core.breaker.limits_of`. writes_per_second: creates, amends and cancels, but for cancels of
+    what earlier runs or others left. creates_per_minute and notional_cents_per_minute: of first
+    creates, re-sends not counted. fills_per_minute and filled_qty_per_minute: fills booked, and
+    their shares. loss_cents: below the profit at the opening. drawdown_cents: below the highest
+    profit since. rejects_per_minute: writes that the venue found wrong. unknown_age_ns: age of the
+    oldest write without an answer.
     order_notional_cents: price times size of one create. ticks_through: how far beyond the others'
     best price on the far side a create or a new price may reach.
     """

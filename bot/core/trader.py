@@ -52,7 +52,7 @@ _BLOCKING = ("account_unread", "foreign_orders", "journal_failed", *_KEYS_REFUSE
 _STARTING, _QUOTING = Phase.STARTING, Phase.QUOTING
 _LATCHED, _STOPPING, _STOPPED = Phase.LATCHED, Phase.STOPPING, Phase.STOPPED
 _OPEN = (_QUOTING, Phase.PAUSED)
-_CLOSED = (_STOPPING, _LATCHED)
+_CLEARING = (_STARTING, _STOPPING, _LATCHED)
 
 
 class Trader:
@@ -296,8 +296,9 @@ class Trader:
         self.quoting.orders_changed(own.market_id)
         if own.suspicion is not None and own.suspicion.finding is Finding.UNREADABLE:
             self.quoting.park_market(own.market_id, Finding.UNREADABLE, self._now_ns)
+        is_cancel = isinstance(pending.request, m.CancelResting)
         if isinstance(answer, m.Done) and not isinstance(pending.request, m.ReadOrder):
-            self._sending.venue_takes()
+            self._sending.venue_takes(by_cancel=is_cancel)
             if isinstance(answer.body, m.OrderShown | m.CancelShown):
                 self.quoting.own_shown(answer.body.order, self._now_ns)
         if isinstance(pending.request, m.ReadOrder) and isinstance(answer, m.Done):
@@ -309,8 +310,9 @@ class Trader:
         if row is None or isinstance(pending.request, m.ReadOrder):
             return
         assert isinstance(answer, m.Refused)
-        if row.advice is Advice.ENDED and isinstance(pending.request, m.CancelResting):
-            self._sending.venue_takes()  # a halted venue says that it is halted, before that
+        if row.advice is Advice.ENDED and is_cancel:
+            # A halted venue says that it is halted, before that.
+            self._sending.venue_takes(by_cancel=True)
         create = pending.request if isinstance(pending.request, m.Create) else None
         if row.advice is Advice.PARK_VENUE:
             self._sending.venue_refuses(answer.code, self._now_ns)
@@ -398,7 +400,7 @@ class Trader:
         self._custody.watch(now_ns)
         may_quote = self.phase is _QUOTING and not (self.out.findings and self._blocking())
         self.reconfiguration.judge(now_ns, quoting=may_quote and not self.quoting.flattening)
-        if self.phase in _CLOSED:
+        if self.phase in _CLEARING:
             self._sending.cancel_all(now_ns)
         wishes, again_ns = self._decided(may_quote=may_quote)
         self.out.probe_key(now_ns)
