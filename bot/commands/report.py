@@ -137,7 +137,7 @@ def _tell(
 
 
 def _text(session: "Session") -> str:
-    from bot.lab.report.shown import dollars, final_cents, span_text
+    from bot.lab.report.shown import dollars, filled, final_cents, span_text
 
     totals = final_cents(session)
     bound = f", queue {session.bound}" if session.bound else ""
@@ -146,9 +146,10 @@ def _text(session: "Session") -> str:
     ]
     if totals:
         parts = ", ".join(f"{name} {dollars(cents)}" for name, cents in totals.items())
-        lines.append(f"  {parts}; {len(session.fills)} fills")
+        lines.append(f"  {parts}; {filled(session)[0]} fills")
     else:
-        lines.append(f"  profit {dollars(session.closing.pnl_cents)}")
+        profit = dollars(session.closing.pnl_cents)
+        lines.append(f"  profit {profit}; {filled(session)[0]} fills")
     sent = ", ".join(f"{row.sent} {kind}s" for kind, row in session.answers.items())
     refused = sum(session.refused.values())
     lines.append(f"  {sent or 'no request'}; {refused} refused")

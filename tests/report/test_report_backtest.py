@@ -95,3 +95,37 @@ def test_a_session_of_the_records_that_were_asked_for_did_not_end_early(tmp_path
     assert {each["damage"] for each in sessions} == {""}
     for each in sessions:
         assert "The first 10 records, as asked for." in each["limits"]
+
+
+def test_of_totals_alone_the_fills_are_those_of_the_result(ran, tmp_path):
+    folder, results, _ = ran
+    bare, page = folder / "bare.json", tmp_path / "both.html"
+    sessions = json.loads(invoke("report", bare, "--json").stdout)["sessions"]
+    assert [each["fills"] for each in sessions] == [each["fills"] for each in results]
+    done = invoke("report", "--compare", bare, bare, "--html", page)
+    assert f"; {results[0]['fills']} fills" in done.stdout
+    for name, told in (
+        ("fills", results[0]["fills"]),
+        ("shares", results[0]["maker_qty"] + results[0]["taker_qty"]),
+    ):
+        assert f"<th scope='row'>{name}</th><td>{told}</td><td>{told}</td>" in page.read_text()
+
+
+def test_what_totals_alone_do_not_hold_is_told_as_not_known_and_not_as_none(ran):
+    bare = ran[0] / "bare.json"
+    sessions = json.loads(invoke("report", bare, "--json").stdout)["sessions"]
+    assert {each["amends"]["kept_place"] for each in sessions} == {None}
+    assert "of one totals alone were kept" in invoke("report", "--compare", bare, bare).stdout
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3])
+def test_the_page_says_whether_faults_were_injected(tmp_path, rate):
+    tape, page = written(tmp_path / "tape", RECORDS), tmp_path / "page.html"
+    config = configured(tmp_path, "fixed_spread")
+    arguments = ("--data", tape, "--config", config, "--readings", "averse", "--faults", rate)
+    done = invoke("backtest", *arguments, "--json", "--html", page)
+    (result,) = json.loads(done.stdout)["results"]
+    befallen = sum(result["faults"].values())
+    assert (befallen > 0) is (rate > 0)
+    said = f"Faults befell {befallen} requests." if rate else "No faults were injected."
+    assert f"<li>{said}</li>" in page.read_text()

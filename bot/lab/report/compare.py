@@ -6,7 +6,7 @@ Source: strategy, 3, Protocol 2; docs/lab.md, Report.
 from bot.lab.report.draw import table
 from bot.lab.report.intervals import Paired, paired, same_market
 from bot.lab.report.session import Session
-from bot.lab.report.shown import dollars, final_cents, plain, span_text
+from bot.lab.report.shown import dollars, filled, final_cents, plain, span_text
 
 
 def differences(first: Session, second: Session) -> str:
@@ -15,8 +15,8 @@ def differences(first: Session, second: Session) -> str:
         ("profit", *_cents("profit", first, second)),
         *((name, *_cents(name, first, second))
           for name in ("spread", "adverse", "drift", "settlement", "fees")),
-        ("fills", *_counts(len(first.fills), len(second.fills))),
-        ("shares", *_counts(_qty(first), _qty(second))),
+        ("fills", *_counts(filled(first)[0], filled(second)[0])),
+        ("shares", *_counts(filled(first)[1], filled(second)[1])),
         ("worst case at most", *_dollars(first.closing.worst_max_cents,
                                          second.closing.worst_max_cents)),
         *(("requests: " + kind, *_counts(_sent(first, kind), _sent(second, kind)))
@@ -33,6 +33,8 @@ def said(first: Session, second: Session) -> str:
     why = same_market(first, second)
     if why:
         return f"No paired interval: {why}. The differences above are of two different worlds."
+    if not first.moments or not second.moments:
+        return "No paired interval: it needs samples over time, and of one totals alone were kept."
     found = paired(first, second)
     if found is None:
         return "No paired interval: the two have no time in common."
@@ -98,10 +100,6 @@ def _dollars(one: int, other: int) -> tuple[str, str, str]:
 
 def _counts(one: int, other: int) -> tuple[str, str, str]:
     return f"{one:,}", f"{other:,}", f"{other - one:+,}"
-
-
-def _qty(session: Session) -> int:
-    return sum(fill.qty for fill in session.fills)
 
 
 def _sent(session: Session, kind: str) -> int:

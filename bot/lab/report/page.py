@@ -17,7 +17,7 @@ from bot.lab.report.compare import differences
 from bot.lab.report.draw import folded, table
 from bot.lab.report.film import film
 from bot.lab.report.session import Mode, Session
-from bot.lab.report.shown import dollars, final_cents, span_text, when
+from bot.lab.report.shown import dollars, filled, final_cents, span_text, when
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
@@ -115,7 +115,7 @@ def _figures(label: str, session: Session) -> str:
     rows = [
         ("profit after fees", dollars(profit)),
         ("fees", dollars(closing.fees_cents)),
-        ("fills", f"{_fills(session):,}"),
+        ("fills", f"{filled(session)[0]:,}"),
         ("worst case at most", dollars(closing.worst_max_cents)),
         ("requests", f"{sum(each.sent for each in session.answers.values()):,}"),
         ("refused", f"{sum(session.refused.values()):,}"),
@@ -144,10 +144,6 @@ def _strategy(session: Session) -> str:
         return ""
     told = f"<p class='soft'>{escaped(params)}</p>"
     return folded(f"strategy {name} and its parameters", told)
-
-
-def _fills(session: Session) -> int:
-    return len(session.fills) if session.result is None else session.result.fills
 
 
 def _latched(session: Session) -> str:

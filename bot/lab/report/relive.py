@@ -42,7 +42,7 @@ _BACKTEST_LIMITS: Final = (
     "Recorded history does not react to us: nothing here is said of larger sizes.",
     "Between `averse` and `kind`, the bounds of the queue, lies what cannot be known; `likely` is "
     "a guess between them, and a profit under it alone is none.",
-    "Time between records is made up of turns of the trader; no faults are injected.",
+    "Time between records is made up of turns of the trader.",
 )
 
 
@@ -169,7 +169,7 @@ def watched_played(
 def played(watch: Watch, result: Result, strategy: str) -> Session:
     """The session of a backtest that was watched, with what its end brought beyond the trader's
     last belief."""
-    limits = [*_BACKTEST_LIMITS, f"Recorded: {TAPE_LIMITS[Kind(result.recorded)]}."]
+    limits = [*_limits(result), f"Recorded: {TAPE_LIMITS[Kind(result.recorded)]}."]
     if result.settled == "mid":
         limits.append("No known outcome, or not played whole: marked at the last middle.")
     if not (result.whole or result.ended_early):
@@ -191,6 +191,13 @@ def played(watch: Watch, result: Result, strategy: str) -> Session:
         session.closing, unsettled_millicents=result.net_millicents - believed
     )
     return session
+
+
+def _limits(result: Result) -> list[str]:
+    """What no backtest can show, and what befell the requests of this one."""
+    befallen = sum(result.faults.values())
+    faults = f"Faults befell {befallen:,} requests." if befallen else "No faults were injected."
+    return [*_BACKTEST_LIMITS, faults]
 
 
 def bare(result: Result) -> Session:
@@ -229,7 +236,7 @@ def bare(result: Result) -> Session:
             latched=result.latched,
             profit=None,
         ),
-        limits=[*_BACKTEST_LIMITS, "Totals alone: `bot backtest --save FILE` keeps the rest."],
+        limits=[*_limits(result), "Totals alone: `bot backtest --save FILE` keeps the rest."],
         result=result,
     )
 

@@ -52,6 +52,15 @@ def final_cents(session: Session) -> dict[str, int]:
     }
 
 
+def filled(session: Session) -> tuple[int, int]:
+    """How many fills there were, and of how many shares. A backtest's are those of its result:
+    where totals alone were kept, no fill is."""
+    result = session.result
+    if result is not None:
+        return result.fills, result.maker_qty + result.taker_qty
+    return len(session.fills), sum(fill.qty for fill in session.fills)
+
+
 def moment_dollars(moment: Moment) -> dict[str, float]:
     """The same at a moment, dollars."""
     scale = 100 * MILLI
@@ -136,7 +145,7 @@ def plain(session: Session) -> dict[str, object]:
         "run": session.run,
         "seconds": round(session.seconds, 3),
         "events": session.events,
-        "fills": len(session.fills),
+        "fills": filled(session)[0],
         "pnl_cents": closing.pnl_cents,
         "sources_cents": final_cents(session),
         "profit": None if profit is None else plain_profit(profit, ("side", "rung")),
@@ -145,8 +154,8 @@ def plain(session: Session) -> dict[str, object]:
         "requests": {kind: row.sent for kind, row in session.answers.items()},
         "refused": session.refused,
         "amends": {
-            "kept_place": session.moments[-1].kept if session.moments else 0,
-            "lost_place": session.moments[-1].lost if session.moments else 0,
+            "kept_place": session.moments[-1].kept if session.moments else None,
+            "lost_place": session.moments[-1].lost if session.moments else None,
         },
         "uptime": {
             rung.ticker: {
