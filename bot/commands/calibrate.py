@@ -72,7 +72,9 @@ def _text(found: "Calibration") -> str:
         f"{'way':<12} {'Brier':>8} {'more than the curve, 95 %':>32}",
     ]
     for score in found.scores:
-        interval = f"{score.worse_by:+.4f} [{score.low:+.4f}, {score.high:+.4f}]"
+        interval = f"{score.worse_by:+.4f} too few events"
+        if score.low is not None:
+            interval = f"{score.worse_by:+.4f} [{score.low:+.4f}, {score.high:+.4f}]"
         lines.append(f"{score.way:<12} {score.brier:8.4f} {interval:>32}")
     if found.next_prints:
         lines += ["", f"{'next trade':<12} {'rms, cents':>11} {'mean error':>11} {'trades':>8}"]

@@ -22,6 +22,7 @@ from bot.core.estimate import TradedPrice
 from bot.core.ladder import FairCurve, RungInput
 from bot.core.strategy import ImpliedView, Levels
 from bot.lab.counted import Counted, Told, untold
+from bot.lab.evaluate.statistics import interval
 from venue.crowd.tape import (
     BookRecord,
     Tape,
@@ -97,13 +98,13 @@ class Bin(msgspec.Struct, frozen=True):
 class Score(msgspec.Struct, frozen=True):
     """How one way of forecasting did. brier: mean squared error of the chance, the less the
     better. worse_by: its Brier score less the fair curve's, with the 95 % interval of a bootstrap
-    over events; above zero the curve is better."""
+    over events, None of too few of them; above zero the curve is better."""
 
     way: str
     brier: float
     worse_by: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     bins: tuple[Bin, ...]
 
 
@@ -333,15 +334,16 @@ def scores(forecasts: Sequence[Forecast]) -> tuple[Score, ...]:
     briers = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)[:, None]
     out = []
     for way, name in enumerate(WAYS):
-        low, high = np.percentile(briers[:, way] - briers[:, 0], [2.5, 97.5])
         brier = float(squares[:, way].mean())
+        worse_by = brier - float(squares[:, 0].mean())
+        found = interval(worse_by, briers[:, way] - briers[:, 0], count)
         out.append(
             Score(
                 name,
                 brier,
-                brier - float(squares[:, 0].mean()),
-                float(low),
-                float(high),
+                worse_by,
+                found.least,
+                found.most,
                 reliability(chances[:, way].tolist(), won.tolist()),
             )
         )

@@ -59,9 +59,12 @@ def test_a_brier_score_is_the_mean_squared_error_of_the_chance():
     assert last.worse_by == pytest.approx(0.25 - 0.1)
 
 
-def test_one_event_is_one_draw_so_its_interval_has_no_width():
-    _, last, _ = scores([forecast(0, 0.8, 0.5, 0.5, True)] * 50)
-    assert last.low == pytest.approx(last.high)
+@pytest.mark.parametrize(("events", "is_told"), [(1, False), (4, False), (5, True)])
+def test_one_event_is_one_draw_and_of_fewer_than_five_no_interval_is_told(events, is_told):
+    every = [forecast(event, 0.8, 0.5 + event / 50, 0.5, True) for event in range(events)]
+    _, last, _ = scores(every * 10)
+    assert (last.low is not None, last.high is not None) == (is_told, is_told)
+    assert not is_told or last.low < last.worse_by < last.high
 
 
 def test_a_reliability_table_counts_each_forecast_in_its_tenth_the_last_one_closed():

@@ -30,7 +30,22 @@ def test_the_interval_of_a_constant_difference_is_a_point() -> None:
     first = np.array([3.0, 5.0, 9.0, 1.0, 6.0])
     found = stats.mean_difference(first, first - 2, stats.resamples(5))
     assert (found.value, found.low, found.high) == (2.0, 2.0, 2.0)
+    assert found.p == 1 / 16
+
+
+def test_no_interval_of_a_constant_difference_proves_more_than_the_bootstrap_can() -> None:
+    found = stats.mean_difference(np.full(40, 2.0), np.zeros(40), stats.resamples(40))
     assert found.p == pytest.approx(2 / 2001)
+
+
+@pytest.mark.parametrize("cases", [5, 8, 20])
+def test_intervals_of_few_cases_hold_the_truth_as_often_as_they_say(cases: int) -> None:
+    rng, places = np.random.default_rng(cases), stats.resamples(cases)
+    zeros = np.zeros(cases)
+    found = [stats.mean_difference(rng.normal(size=cases), zeros, places) for _ in range(2_000)]
+    holding = sum(each.low <= 0 <= each.high for each in found) / 2_000
+    assert holding == pytest.approx(0.95, abs=0.02)
+    assert sum(each.p <= 0.01 for each in found) / 2_000 <= 0.025
 
 
 def test_of_fewer_than_five_cases_no_interval_is_told_and_nothing_is_unlikely() -> None:

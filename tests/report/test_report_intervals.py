@@ -27,6 +27,13 @@ def test_fills_of_one_stretch_are_no_evidence_of_their_own():
     assert point.low_cents is None
 
 
+@pytest.mark.parametrize(("count", "is_told"), [(2, False), (4, False), (5, True)])
+def test_of_fewer_than_five_stretches_no_interval_is_told(count, is_told):
+    (point,) = markouts([fill(2 * n, [(1, 50_000 + 100 * n)]) for n in range(count)], Against.FAIR)
+    assert point.stretches == count
+    assert (point.low_cents is not None, point.high_cents is not None) == (is_told, is_told)
+
+
 def test_a_sale_gains_by_a_falling_value():
     (point,) = markouts([fill(2, [(1, 48_000)])], Against.FAIR)
     assert point.mean_cents == 2.0

@@ -10,11 +10,13 @@ of the whole profit; of it, the part that what holdings gained varied by is repl
 known to vary by beforehand, of the same mean too (the same again, of its square).
 
 Source: strategy, 3, Protocol 2, 3, 5 and 7; Glasserman, Monte Carlo Methods in Financial
-Engineering (2003), 4.1.
+Engineering (2003), 4.1; Hesterberg, What teachers should know about the bootstrap (2015), of few
+cases; Abramowitz, Stegun, Handbook of Mathematical Functions (1964), 26.7.5, for the quantile of t.
 """
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import NormalDist
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
@@ -31,6 +33,7 @@ RESAMPLES: Final = 2_000
 CASES_MIN: Final = 5
 """Of fewer cases no interval is told: drawing so few of them again says nothing of others."""
 
+_NORMAL: Final = NormalDist()
 _SEED: Final = 20_270_101
 
 _ROUNDING: Final = 1e-9
@@ -129,13 +132,27 @@ def interval(value: float, drawn: Floats, cases: int) -> Interval:
     """The percentile interval of an estimate, and the two-sided share beyond zero.
 
     cases: what was drawn from. Of fewer than CASES_MIN the interval has no ends and the share is 1.
-    The share is at least one of the resamples plus one: no bootstrap proves more.
+    Few cases that are drawn again lie too close together: what is drawn is moved away from the
+    estimate by as much as Student's interval of a mean is wider. The share is at least one of the
+    resamples plus one, for no bootstrap proves more, and at least the chance that without any
+    difference all cases lie on one side.
     """
     if cases < CASES_MIN:
         return Interval(value, None, None, 1.0)
-    low, high = np.quantile(drawn, (0.025, 0.975)).tolist()
-    tail = min(int((drawn <= 0).sum()), int((drawn >= 0).sum()))
-    return Interval(value, low, high, min(1.0, 2 * (tail + 1) / (len(drawn) + 1)))
+    apart: Floats = value + _wider(cases) * (drawn - value)
+    low, high = np.quantile(apart, (0.025, 0.975)).tolist()
+    tail = min(int((apart <= 0).sum()), int((apart >= 0).sum()))
+    share = max(2 * (tail + 1) / (len(drawn) + 1), 2.0 ** (1 - cases))
+    return Interval(value, low, high, min(1.0, share))
+
+
+def _wider(cases: int) -> float:
+    """How much wider Student's 95 % interval of a mean is than what drawing so many cases again
+    gives: the quantile of t by its expansion in the normal one, and the deviation of a sample."""
+    z, free = _NORMAL.inv_cdf(0.975), cases - 1
+    t = z + (z**3 + z) / (4 * free) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * free**2)
+    t += (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * free**3)
+    return t / z * math.sqrt(cases / free)
 
 
 def mean_difference(first: Floats, second: Floats, places: Ints) -> Interval:

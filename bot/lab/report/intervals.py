@@ -16,7 +16,14 @@ import numpy as np
 
 from bot.core.markouts import HORIZONS_S, MILLI
 from bot.core.report import Against
-from bot.lab.evaluate.statistics import Floats, Interval, mean_difference, resamples
+from bot.lab.evaluate.statistics import (
+    CASES_MIN,
+    Floats,
+    Interval,
+    interval,
+    mean_difference,
+    resamples,
+)
 from bot.lab.report.session import Fill, Mode, Moment, Session
 from venue.wire.instant import NS_PER_SECOND
 
@@ -34,7 +41,8 @@ _STRETCHES_MIN: Final = 3
 
 class Point(msgspec.Struct, frozen=True):
     """The mean markout after `horizon_s`, cents a share weighted by shares; low, high: its 95 %
-    interval, None with fewer than two stretches. fills, qty, stretches: what it is the mean of."""
+    interval, None with fewer than CASES_MIN stretches. fills, qty, stretches: what it is the mean
+    of."""
 
     horizon_s: int
     against: Against
@@ -75,20 +83,21 @@ def _point(fills: Sequence[Fill], against: Against, horizon_s: int) -> Point | N
         return None
     table = np.array(list(stretches.values()), dtype=np.float64)
     moved, qty = table[:, 0], table[:, 1]
-    low, high = _ends(moved, qty) if len(table) > 1 else (None, None)
     total = int(qty.sum())
     mean = float(moved.sum()) / total / MILLI
-    return Point(horizon_s, against, count, total, len(table), mean, low, high)
+    found = interval(mean, _drawn(moved, qty), len(table))
+    return Point(horizon_s, against, count, total, len(table), mean, found.least, found.most)
 
 
-def _ends(moved: Floats, qty: Floats) -> tuple[float, float]:
-    """The 95 % interval of moved by qty, stretches drawn again."""
+def _drawn(moved: Floats, qty: Floats) -> Floats:
+    """What moved by qty is where stretches are drawn again; nothing of too few of them."""
     drawn: list[float] = []
+    if len(qty) < CASES_MIN:
+        return np.array(drawn)
     for at in range(DRAWN // _AT_ONCE):
         places = resamples(len(qty), _AT_ONCE, seed=at)
         drawn += (moved[places].sum(axis=1) / qty[places].sum(axis=1) / MILLI).tolist()
-    low, high = np.quantile(drawn, (0.025, 0.975)).tolist()
-    return low, high
+    return np.array(drawn)
 
 
 # --- two runs -------------------------------------------------------------------------------------
