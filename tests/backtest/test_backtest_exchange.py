@@ -124,6 +124,16 @@ def test_others_that_come_to_rest_through_our_price_fill_us_once_until_their_siz
     assert counter.fills == [(40, 4, 0), (40, 5, 0)]
 
 
+def test_a_tape_of_books_that_begins_with_many_prints_is_none_of_prints_alone(tmp_path):
+    prints = [trade(second / 100, 50, 1, "yes") for second in range(150)]
+    books = [book(2, [[40, 30]], [[60, 50]]), book(4, [[40, 30]], [[45, 8]])]
+    counter = Counter(written(tmp_path / "t", [*prints, *books]))
+    counter.play(2)
+    counter.buys(50, 12, at=3)
+    counter.play(4)
+    assert counter.fills == [(50, 8, 0)]
+
+
 def test_what_we_take_is_gone_until_it_is_shown_anew_and_costs_the_takers_fee(tmp_path):
     records = [
         book(0, [[40, 30]], [[45, 5], [46, 10]]),

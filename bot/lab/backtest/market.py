@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from bot.core.strategy import Levels
 from venue.crowd.picture import picture_of
-from venue.crowd.tape import BookRecord, Record, Tape, TradeRecord, decode_record
+from venue.crowd.tape import BookRecord, Record, Tape, TradeRecord
 from venue.wire.limits import QTY_MAX
 from venue.wire.money import PAYOUT_CENTS, BookSide, Outcome, Price, Qty, canonical
 
@@ -93,8 +93,8 @@ def kind_of(tape: Tape) -> Kind:
     """What was recorded of a tape's markets."""
     if tape.partition:
         return Kind.TOPS
-    only_trades = all(isinstance(decode_record(line), TradeRecord) for line in tape.lines[:100])
-    return Kind.TRADES if only_trades else Kind.BOOKS
+    # As `picture_of` tells them apart: a tape may begin with any number of executions.
+    return Kind.BOOKS if any(b'"book"' in line for line in tape.lines) else Kind.TRADES
 
 
 class Recorded:
