@@ -1,5 +1,6 @@
 """A world with a best point planted in it, as cheap as can be: a number instead of a life."""
 
+import errno
 import hashlib
 import signal
 
@@ -21,6 +22,7 @@ SMALL = World(steps=24, rungs=3)
 SCORE = "tests.sweep.planted:score"
 DIMENSIONS = space(OVER)
 INTERRUPTED: list[Job] = []
+GIVEN: list[bool] = []
 
 
 def chance(*parts):
@@ -42,6 +44,13 @@ def sometimes(job: Job) -> float:
     if job.settings.get(LOT) == "3":
         raise ZeroDivisionError("lots of three")
     return float("nan") if job.settings.get(LOT) == "4" else score(job)
+
+
+def exhausted(job: Job) -> float:
+    """The same hill, where the host has no file to give until `GIVEN` says so."""
+    if LOT in job.settings and not GIVEN:
+        raise OSError(errno.EMFILE, "Too many open files")
+    return score(job)
 
 
 def interrupted(job: Job) -> float:

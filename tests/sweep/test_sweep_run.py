@@ -24,6 +24,7 @@ from tests.sweep.planted import (
     told,
 )
 
+PLANTED = "tests.sweep.planted"
 MOST = 24
 """Trials of the sweep that most of this is said of."""
 
@@ -132,6 +133,17 @@ def test_a_trial_that_fails_is_told_with_its_settings_and_ends_nothing():
     reasons = ("1: ZeroDivisionError: lots of three (and 1 more)", "no finite number", "at least 1")
     for each, reason in zip(report.failed, reasons, strict=True):
         assert reason in each.fault
+
+
+def test_what_the_host_could_not_give_is_no_fault_that_is_kept(monkeypatch, tmp_path):
+    kept = {"seeds": "1-2", "results": tmp_path / "kept.jsonl", "function": f"{PLANTED}:exhausted"}
+    sweep = planted(**kept)
+    assert run(sweep, Here(), how="grid", over=(f"{LOT}=2,5",))
+    assert ["Too many open files" in trial.fault for trial in sweep.trials] == [False, True, True]
+    monkeypatch.setattr(f"{PLANTED}.GIVEN", [True])
+    again = planted(**kept)
+    assert run(again, Here(), how="grid", over=(f"{LOT}=2,5",))
+    assert [trial.fault for trial in again.trials] == ["", "", ""]
 
 
 def test_no_search_learns_anything_of_what_follows():

@@ -31,7 +31,7 @@ from bot.lab.evaluate.worlds import World
 from bot.lab.sweep.cases import Case, Recorded, Seeded, cut
 from bot.lab.sweep.setup import Setup
 from bot.lab.sweep.space import Settings
-from venue.crowd.tape import read_tape
+from venue.crowd.tape import TapeFault, read_tape
 
 SCORE: Final = "score"
 """What a function's number is called."""
@@ -113,6 +113,8 @@ def lived(job: Job) -> Outcome:
         # How long it took hangs on the host: another time it may come back.
         fault, lasting = str(stalled), False
     except Exception as raised:  # noqa: BLE001 - a trial's fault ends that trial, never the sweep
+        # What the host could not give now (a file, memory) it may give another time.
+        lasting = not isinstance(raised, OSError | MemoryError | TapeFault)
         fault = f"{type(raised).__name__}: {raised}"
     errors = values.pop("errors", 0)
     if errors:
