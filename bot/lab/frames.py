@@ -253,7 +253,9 @@ def _told(name: str, source: Source) -> "DataFrame":
 def _sessions(source: Source, every_s: float, config: Source | None) -> list[Session]:
     pandas_library()
     path = Path(source)
-    found = _remembered(path, _stamp(path), every_s, None if config is None else Path(config))
+    file = None if config is None else Path(config)
+    stamped = _stamp(path), None if file is None else _stamp(file)
+    found = _remembered(path, stamped, every_s, file)
     # Of several readings of one backtest that was broken off, once.
     _warn(dict.fromkeys(each.damage for each in found if each.damage))
     return found

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.config import ConfigFault
 from bot.core import messages as m
 from bot.io.journal import read_journal
 from bot.lab import frames
@@ -83,6 +84,15 @@ def test_a_frame_of_a_whole_run_comes_without_a_warning(state, recwarn):
     for name in frames.COLUMNS:
         getattr(frames, name)(state)
     assert not [each for each in recwarn if issubclass(each.category, frames.CutShortWarning)]
+
+
+def test_a_configuration_that_was_edited_is_read_again(state, tmp_path):
+    config = tmp_path / "bot.yaml"
+    config.write_text(CONFIG)
+    assert len(frames.fills(state, config=config)) > 0
+    config.write_text(f"{CONFIG}\nunknown: 1\n")
+    with pytest.raises(ConfigFault, match="unknown"):
+        frames.fills(state, config=config)
 
 
 def test_a_backtests_result_says_the_reading_and_has_no_books(tmp_path):
