@@ -13,6 +13,7 @@ from bot.commands.common import (
     EXIT_CONFIGURATION,
     EXIT_LEFT_OVER,
     fail,
+    fail_unwritten,
     interruptible,
     places_for,
 )
@@ -151,6 +152,7 @@ def _live_through(
     from concurrent.futures.process import BrokenProcessPool
 
     from bot.io.plugins import StrategyFault
+    from bot.lab.evaluate.results import NotKept
 
     kept = wanted - len(missing)
     typer.echo(f"{wanted} lives, {kept} of them kept from before", err=True)
@@ -160,7 +162,7 @@ def _live_through(
         try:
             for done, task in enumerate(lives.live_through(missing, jobs, is_more), 1):
                 meter.told(done, f"{task.world.name} seed {task.seed}")
-        except StrategyFault as fault:
+        except (StrategyFault, NotKept) as fault:
             fail(EXIT_CONFIGURATION, str(fault))
         except BrokenProcessPool:
             why = "a process died; is there enough memory for so many?"
@@ -192,13 +194,16 @@ def _tell(
     from bot.lab.evaluate import tables
     from bot.lab.evaluate.page import page
 
-    if json_file == Path("-"):
-        typer.echo(msgspec.json.encode(found).decode())
-    else:
-        typer.echo(tables.markdown(found))
-        if json_file is not None:
-            json_file.write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
-    if html is not None:
-        html.write_text(page(found), encoding="utf-8")
-    if markdown is not None:
-        tables.write_into(markdown, found)
+    as_json = msgspec.json.encode(found)
+    is_on_stdout = json_file == Path("-")
+    typer.echo(as_json.decode() if is_on_stdout else tables.markdown(found))
+    file = None if is_on_stdout else json_file
+    try:
+        if file is not None:
+            file.write_bytes(msgspec.json.format(as_json) + b"\n")
+        if html is not None:
+            html.write_text(page(found), encoding="utf-8")
+        if markdown is not None:
+            tables.write_into(markdown, found)
+    except OSError as fault:
+        fail_unwritten(fault, file, html, markdown)

@@ -15,6 +15,7 @@ from bot.commands.common import (
     EXIT_LEFT_OVER,
     EXIT_VENUE,
     fail,
+    fail_unwritten,
     faults_told,
     interruptible,
     option_of,
@@ -157,6 +158,7 @@ def _options_told() -> Iterator[None]:
 @contextmanager
 def _ends_told() -> Iterator[None]:
     """What keeps a sweep from going on, likewise."""
+    from bot.lab.evaluate.results import NotKept
     from bot.lab.sweep.configured import TrialFault
     from bot.lab.sweep.lives import OtherCode
     from bot.lab.sweep.runners import RunnerFault
@@ -164,7 +166,7 @@ def _ends_told() -> Iterator[None]:
     try:
         with _libraries_told():
             yield
-    except TrialFault as fault:
+    except (TrialFault, NotKept) as fault:
         fail(EXIT_CONFIGURATION, str(fault))
     except (OtherCode, RunnerFault) as fault:
         fail(EXIT_VENUE, str(fault))
@@ -329,4 +331,7 @@ def _tell(found: "Found", html: Path | None, *, json_line: bool) -> None:
 
     typer.echo(msgspec.json.encode(found).decode() if json_line else tables.markdown(found))
     if html is not None:
-        html.write_text(page(found), encoding="utf-8")
+        try:
+            html.write_text(page(found), encoding="utf-8")
+        except OSError as fault:
+            fail_unwritten(fault, html)

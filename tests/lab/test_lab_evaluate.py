@@ -16,7 +16,15 @@ from bot.lab.evaluate import results, tables
 from bot.lab.evaluate.compare import Comparison, compare
 from bot.lab.evaluate.lineup import ABLATIONS, ENTRIES, Entry, entries_named
 from bot.lab.evaluate.page import page
-from bot.lab.evaluate.results import Results, code_digest, tasks_of
+from bot.lab.evaluate.results import (
+    NOTHING,
+    Kept,
+    Lines,
+    NotKept,
+    Results,
+    code_digest,
+    tasks_of,
+)
 from bot.lab.evaluate.seeds import SeedFault, admit, log_opening, seeds_named
 from bot.lab.evaluate.worlds import World
 from tests.house.tree import ROOT
@@ -317,6 +325,31 @@ def test_a_file_that_cannot_be_written_ends_with_two_before_anything_is_lived(
     assert came.exit_code == 2
     assert path in came.stderr
     assert " lives" not in came.stderr
+
+
+@pytest.mark.parametrize("option", ["--json", "--html"])
+def test_a_disk_that_is_full_in_the_end_is_told_with_the_file_and_ends_with_two(
+    tmp_path: Path, option: str
+) -> None:
+    came = evaluated(tmp_path, "return {}", option, "/dev/full")
+    assert came.exit_code == 2
+    assert came.stderr.endswith("/dev/full: No space left on device\n")
+
+
+def test_a_life_that_cannot_be_kept_ends_with_two_and_names_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = Lines(tmp_path / "gone" / "lives.jsonl", Kept)
+    with pytest.raises(NotKept, match=r"lives\.jsonl: No such file"):
+        lines.put(Kept("a life", NOTHING))
+
+    def full(*_: object) -> None:
+        raise NotKept("lives.jsonl: No space left on device")
+
+    monkeypatch.setattr("bot.lab.evaluate.results.Lines.put", full)
+    came = evaluated(tmp_path, "return {}")
+    assert came.exit_code == 2
+    assert came.stderr.endswith("lives.jsonl: No space left on device\n")
 
 
 def test_a_document_without_the_markers_ends_with_two_before_anything_is_lived(

@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
+from bot.lab.evaluate.results import NotKept
 from tests.backtest.made import book, configured, trade, written
 from tests.sweep.planted import CONFIG, INTERRUPTED, LOT, OVER, SCORE
 
@@ -127,6 +128,19 @@ def test_without_its_library_a_way_ends_with_2_and_says_what_to_install(
     result = swept(*SCORED, *keys(LOT + "=1,2"), *arguments)
     assert result.exit_code == 2
     assert "pip install laddermaker[lab]" in result.stderr
+
+
+def test_a_full_disk_is_told_with_the_file_and_ends_with_2(monkeypatch):
+    over = keys("strategy.params.levels=1,2")
+    page = swept(*SCORED, *over, "--seeds", "1-2", "--html", "/dev/full")
+    assert (page.exit_code, page.stderr) == (2, "/dev/full: No space left on device\n")
+
+    def full(*_: object) -> None:
+        raise NotKept("lives.jsonl: No space left on device")
+
+    monkeypatch.setattr("bot.lab.evaluate.results.Lines.put", full)
+    kept = swept(*SCORED, *over, "--seeds", "1-2")
+    assert (kept.exit_code, kept.stderr) == (2, "lives.jsonl: No space left on device\n")
 
 
 def test_ctrl_c_ends_with_4_and_the_trials_so_far_and_the_file_goes_on(tmp_path):

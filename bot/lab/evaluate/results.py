@@ -66,6 +66,10 @@ class Kept(msgspec.Struct, frozen=True):
     lived: Lived
 
 
+class NotKept(Exception):
+    """A result could not be written to its file; the text says which file, and why."""
+
+
 class Keyed(Protocol):
     """Something that has a name."""
 
@@ -100,11 +104,14 @@ class Lines(Generic[T]):
                 self.kept[one.key] = one
 
     def put(self, one: T) -> None:
-        """Keep one more, or another one of a name."""
+        """Keep one more, or another one of a name. Raises NotKept where the file takes no more."""
         self.kept[one.key] = one
         if self._path is not None:
-            with self._path.open("ab") as file:
-                file.write(b"\n" * self._is_torn + msgspec.json.encode(one) + b"\n")
+            try:
+                with self._path.open("ab") as file:
+                    file.write(b"\n" * self._is_torn + msgspec.json.encode(one) + b"\n")
+            except OSError as fault:
+                raise NotKept(f"{self._path}: {fault.strerror}") from None
             self._is_torn = False
 
 
@@ -221,7 +228,7 @@ class Results:
         """Live the lives that are missing, in `jobs` processes, until no more is wanted; each task
         is told once its life is kept. What has begun is lived to its end.
 
-        Raises as `lived` does, and BrokenProcessPool.
+        Raises as `lived` does, NotKept, and BrokenProcessPool.
         """
         for task, came in in_order(partial(lived, folder=self._folder), tasks, jobs, wanted):
             self.put(task, came)
