@@ -229,6 +229,33 @@ def test_the_code_of_what_a_strategy_is_made_from_is_part_of_what_names_a_life(
     assert code_digest("./mine.py", tmp_path) != before
 
 
+def test_the_code_that_a_strategy_imports_is_part_of_what_names_a_life(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    package = tmp_path / "kit_of_mine"
+    package.mkdir()
+    for name, text in (
+        ("__init__", "PART = 1\n"),
+        ("lots", "from . import sizes\ndef lot():\n    return sizes.LOT\n"),
+        ("sizes", "LOT = 1\n"),
+        ("unused", "LOT = 1\n"),
+    ):
+        (package / f"{name}.py").write_text(text)
+    (tmp_path / "mine.py").write_text(
+        "import json, numpy\nfrom bot.core.strategy import Strategy\n"
+        "from kit_of_mine.lots import lot\nclass Mine(Strategy): pass\nSTRATEGY = Mine\n"
+    )
+    names = {code_digest("./mine.py", tmp_path)}
+    for name in ("__init__", "lots", "sizes"):
+        with (package / f"{name}.py").open("a") as file:
+            file.write("# another line\n")
+        names.add(code_digest("./mine.py", tmp_path))
+    assert len(names) == 4
+    (package / "unused.py").write_text("LOT = 2\n")
+    assert code_digest("./mine.py", tmp_path) in names
+
+
 def test_two_files_of_one_name_have_code_of_their_own(tmp_path: Path) -> None:
     for cents in ("1", "2"):
         (tmp_path / cents).mkdir()

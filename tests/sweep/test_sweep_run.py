@@ -2,16 +2,19 @@
 
 import json
 import math
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from bot.lab.sweep import lives
 from bot.lab.sweep.cases import seeded
 from bot.lab.sweep.configured import Configured
 from bot.lab.sweep.found import Found, found
 from bot.lab.sweep.lives import IN_WORLDS, Job, OtherCode, code_of, lived
 from bot.lab.sweep.runners import Here
 from bot.lab.sweep.sweep import Split, splits_of
+from tests.house.tree import ROOT
 from tests.sweep.planted import (
     BEST,
     CONFIG,
@@ -101,6 +104,29 @@ def test_what_was_kept_is_not_taken_for_other_code_or_another_configuration(tmp_
     again = Counting()
     run(planted(results=path, seeds="1-2"), again, most=2)
     assert len(again.jobs) == 6
+
+
+def test_what_a_function_imports_is_of_its_code(monkeypatch, tmp_path):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "part_of_score.py").write_text("FACTOR = 1\n")
+    (tmp_path / "mine.py").write_text(
+        "from part_of_score import FACTOR\ndef score(job):\n    return FACTOR\n"
+    )
+    setup = msgspec.structs.replace(planted()._configured.base, folder=str(tmp_path))
+    code = lives._code.__wrapped__
+    before = code(setup.choice.name, setup.folder, "./mine.py:score")
+    (tmp_path / "part_of_score.py").write_text("FACTOR = 2\n")
+    assert code(setup.choice.name, setup.folder, "./mine.py:score") != before
+
+
+def test_how_the_rungs_of_a_tape_ended_is_read_by_code_that_names_a_life(monkeypatch):
+    before, read = lives._lab.__wrapped__(), Path.read_bytes
+
+    def edited(path):
+        return read(path) + b"#" * (path == ROOT / "bot/lab/calibrate.py")
+
+    monkeypatch.setattr(Path, "read_bytes", edited)
+    assert lives._lab.__wrapped__() != before
 
 
 def test_the_program_that_lives_a_job_must_be_the_one_that_made_it():

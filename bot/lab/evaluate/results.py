@@ -7,6 +7,7 @@ Source: strategy, 3, Protocol.
 """
 
 import hashlib
+import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
@@ -21,6 +22,7 @@ from bot.lab.evaluate.draws import Draws, draw
 from bot.lab.evaluate.life import Lived, live
 from bot.lab.evaluate.lineup import Entry, short_hash
 from bot.lab.evaluate.patience import Stalled
+from bot.lab.evaluate.sources import sources_of
 from bot.lab.evaluate.worlds import World
 from bot.lab.pool import in_order
 
@@ -42,6 +44,7 @@ _NOT_LIVED: Final = (
     "seeds.py",
     "results.py",
     "compare.py",
+    "sources.py",
 )
 
 
@@ -170,13 +173,14 @@ def _shared_code() -> bytes:
 
 
 def _source(found: type[Strategy]) -> bytes:
-    """The files of its class and of every class that it is made from."""
+    """The files of its class and of every class that it is made from, and what those import."""
     import inspect
 
     # The base of all is of the shared code, and what that is made from comes with Python.
     classes = found.__mro__[: found.__mro__.index(Strategy)]
-    files = dict.fromkeys(inspect.getfile(each) for each in classes)
-    return b"".join(Path(file).read_bytes() for file in files)
+    made_of = [sources_of(each.__module__, Path(inspect.getfile(each))) for each in classes]
+    files = dict.fromkeys(itertools.chain.from_iterable(made_of))
+    return b"".join(file.read_bytes() for file in files)
 
 
 def tasks_of(entries: Sequence[Entry], worlds: Sequence[World], seeds: Iterable[int]) -> list[Task]:

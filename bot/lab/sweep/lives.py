@@ -27,6 +27,7 @@ from bot.lab.evaluate.draws import Draws, draw
 from bot.lab.evaluate.life import live
 from bot.lab.evaluate.patience import Stalled
 from bot.lab.evaluate.results import code_digest
+from bot.lab.evaluate.sources import sources_of
 from bot.lab.evaluate.worlds import World
 from bot.lab.sweep.cases import Case, Recorded, Seeded, cut
 from bot.lab.sweep.setup import Setup
@@ -44,6 +45,9 @@ ON_TAPES: Final = (
 
 _ROOT: Final = Path(__file__).parents[3]
 _PARTS: Final = ("bot/lab/backtest", "venue/crowd")
+_ENDS: Final = "bot/lab/calibrate.py"
+"""Where how a tape's rungs ended is read."""
+
 _OWN: Final = ("lives.py", "setup.py", "cases.py", "configured.py")
 _ONE: Final = threading.Lock()
 """A worker of a cluster may have several threads; who opens a tape is watched for all of them."""
@@ -254,7 +258,8 @@ def _code(strategy: str, folder: str, function: str) -> str:
     digest.update(_lab())
     if function:
         found = function_named(function, Path(folder))
-        digest.update(Path(inspect.getfile(found)).read_bytes())
+        for file in sources_of(found.__module__, Path(inspect.getfile(found))):
+            digest.update(file.read_bytes())
     return digest.hexdigest()
 
 
@@ -262,7 +267,11 @@ def _code(strategy: str, folder: str, function: str) -> str:
 def _lab() -> bytes:
     digest = hashlib.blake2b(digest_size=16)
     own = [Path(__file__).with_name(name) for name in _OWN]
-    for path in [*own, *(path for part in _PARTS for path in sorted((_ROOT / part).rglob("*.py")))]:
+    for path in [
+        _ROOT / _ENDS,
+        *own,
+        *(path for part in _PARTS for path in sorted((_ROOT / part).rglob("*.py"))),
+    ]:
         digest.update(path.read_bytes())
     return digest.digest()
 

@@ -1,0 +1,79 @@
+"""The files that code of somebody's own is made of: its own, and those that it imports.
+
+Found in the source, by its imports at any place: what a module has loaded in one process it need
+not have loaded in another. What is imported by a name that is made up while it runs is not found.
+The program itself and installed libraries are left out, but for the package that the code is of.
+
+Source: docs/lab.md, Going on.
+"""
+
+import ast
+import importlib.util
+import sys
+import sysconfig
+from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Final
+
+_OURS: Final = frozenset(("bot", "venue"))
+"""Packages of the program: what of them is lived through is named otherwise."""
+
+_LIBRARIES: Final = tuple(
+    Path(sysconfig.get_path(name)).resolve()
+    for name in ("stdlib", "platstdlib", "purelib", "platlib")
+)
+
+
+def sources_of(module: str, file: Path) -> list[Path]:
+    """The files of a module, its own first, in an order that hangs on them alone. module: its name
+    as it was loaded; file: its own."""
+    loaded = sys.modules.get(module)
+    package = "" if loaded is None else loaded.__package__ or ""
+    own = (package or module).partition(".")[0]
+    found = {file.resolve(): package}
+    left = [file.resolve()]
+    while left:
+        path = left.pop(0)
+        for name in _imported(path, found[path]):
+            spec = None if name.partition(".")[0] in _OURS else _spec(name)
+            origin = Path(spec.origin).resolve() if spec is not None and spec.origin else None
+            if spec is None or origin is None or origin.suffix != ".py" or origin in found:
+                continue
+            if name.partition(".")[0] == own or not _is_library(origin):
+                found[origin] = spec.parent or ""
+                left.append(origin)
+    return [*found]
+
+
+def _imported(path: Path, package: str) -> Iterator[str]:
+    """Names that may be of modules, as a file imports them."""
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            for each in node.names:
+                yield from _with_packages(each.name)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, base] if base else above)
+            yield from _with_packages(base)
+            yield from (f"{base}.{each.name}" for each in node.names)
+
+
+def _with_packages(name: str) -> Iterator[str]:
+    """A name and those of the packages that it is in, which are run before it."""
+    parts = name.split(".")
+    return (".".join(parts[: place + 1]) for place in range(len(parts)))
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    """Where a module is; None where it is none, such as a name that a module defines."""
+    try:
+        return importlib.util.find_spec(name)
+    except (ImportError, ValueError, AttributeError):
+        return None
+
+
+def _is_library(path: Path) -> bool:
+    return any(path.is_relative_to(folder) for folder in _LIBRARIES)
