@@ -256,6 +256,14 @@ def test_the_code_that_a_strategy_imports_is_part_of_what_names_a_life(
     assert code_digest("./mine.py", tmp_path) in names
 
 
+def test_a_life_drawn_by_another_release_of_the_library_has_another_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = results._shared_code.__wrapped__()
+    monkeypatch.setattr("numpy.__version__", "99.0")
+    assert results._shared_code.__wrapped__() != before
+
+
 def test_two_files_of_one_name_have_code_of_their_own(tmp_path: Path) -> None:
     for cents in ("1", "2"):
         (tmp_path / cents).mkdir()

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
+import numpy as np
 
 from bot.core.strategy import Strategy
 from bot.io.plugins import StrategyFault, find_strategy
@@ -164,6 +165,8 @@ def code_digest(plugin: str = "", folder: Path = _ROOT) -> str:
 @lru_cache(maxsize=1)
 def _shared_code() -> bytes:
     digest = hashlib.blake2b(digest_size=16)
+    # Another release may draw otherwise from the same seed: NEP 19 of the library.
+    digest.update(np.__version__.encode())
     for part in CODE:
         for path in sorted((_ROOT / part).rglob("*.py")):
             if path.name not in _NOT_LIVED or path.parent.name != "evaluate":
