@@ -8,7 +8,7 @@ not match look like cancels. Fills are followed up against the fair value and th
 Source: strategy, 3, Metrics, and 4; the notes of the recorded data.
 """
 
-from bisect import bisect_left
+from bisect import bisect_right
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +32,9 @@ from venue.wire.names import MarketId
 QTY: Final = Qty(10)
 _DECIDE_NS: Final = NS_PER_SECOND
 _HOUR_NS: Final = 3600 * NS_PER_SECOND
+_LATE_NS: Final = 60 * NS_PER_SECOND
+"""A value that was not known at its instant is looked for so long, as the trader does."""
+
 _NAME: Final = "at touch"
 
 
@@ -74,9 +77,10 @@ class _Run:
         self._now_ns = 0
         self._decided_ns = 0
         self._fills: list[tuple[int, Met]] = []
-        # What the values were from which instant on, in thousandths of a cent.
+        # What the values were from which instant on, in thousandths of a cent; None: not known.
         self._times: list[int] = []
-        self._values: dict[Against, list[int]] = {Against.FAIR: [], Against.MID: []}
+        self._values: list[dict[Against, int] | None] = []
+        self._valued = 0
 
     def score(self, records_max: int | None, counted: Counted) -> TouchScore:
         """Play the tape, then follow the fills up."""
@@ -108,32 +112,55 @@ class _Run:
         asks: Levels = tuple((complement(Price(price)), Qty(size)) for price, size in record.no)
         now_ns = record.ts
         self._rung.shown(bids, asks, now_ns)
-        if now_ns < self._decided_ns + _DECIDE_NS or not bids or not asks:
+        if not bids or not asks:
+            self._value(now_ns, None)
             return
-        self._decided_ns = now_ns
+        is_due = now_ns >= self._decided_ns + _DECIDE_NS
+        # The first book after a fill is valued at once: a second later its value stands.
+        if not is_due and self._valued == len(self._fills):
+            return
         seen = RungInput(bids, asks, now_ns, self._traded.read())
         left_s = (self._close_ns - now_ns) / NS_PER_SECOND
         (fair,) = self._curve.update([seen], None, left_s, now_ns)
         self._traded.follow(self._curve.volatilities[0])
         if fair is not None:
-            self._times.append(now_ns)
-            self._values[Against.FAIR].append(round(MILLI * fair.value_cents))
-            self._values[Against.MID].append(MILLI * (bids[0][0] + asks[0][0]) // 2)
+            mid = MILLI * (bids[0][0] + asks[0][0]) // 2
+            found = {Against.FAIR: round(MILLI * fair.value_cents), Against.MID: mid}
+            self._value(now_ns, found)
+        if not is_due:
+            return
+        self._decided_ns = now_ns
         quotes = (
             Quote(BookSide.BID, bids[0][0], QTY),
             Quote(BookSide.ASK, asks[0][0], QTY),
         )
         self._rung.want(quotes, (), now_ns)
 
+    def _value(self, now_ns: int, found: dict[Against, int] | None) -> None:
+        self._times.append(now_ns)
+        self._values.append(found)
+        self._valued = len(self._fills)
+
     def _met(self, met: Met) -> None:
         self._fills.append((self._now_ns, met))
 
     def _follow(self, markouts: Markouts, filled_ns: int, met: Met) -> None:
-        """What the values were at each horizon after a fill; none past the end of the tape."""
+        """What stood at each horizon after a fill, else the first known in the minute after it;
+        none past the end of the tape."""
         sign = 1 if met.side is BookSide.BID else -1
         for place, horizon_s in enumerate(HORIZONS_S):
-            found = bisect_left(self._times, filled_ns + horizon_s * NS_PER_SECOND)
-            if found < len(self._times):
-                for against, values in self._values.items():
-                    moved = sign * (values[found] - MILLI * met.price)
-                    markouts.add(against, place, moved, met.qty, filled_ns)
+            at_ns = filled_ns + horizon_s * NS_PER_SECOND
+            if at_ns > self._now_ns:
+                return
+            for against, value in self._known(at_ns).items():
+                moved = sign * (value - MILLI * met.price)
+                markouts.add(against, place, moved, met.qty, filled_ns)
+
+    def _known(self, at_ns: int) -> dict[Against, int]:
+        first = max(0, bisect_right(self._times, at_ns) - 1)
+        for place in range(first, len(self._times)):
+            if self._times[place] > at_ns + _LATE_NS:
+                break
+            if (found := self._values[place]) is not None:
+                return found
+        return {}

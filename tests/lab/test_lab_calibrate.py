@@ -10,6 +10,9 @@ from typer.testing import CliRunner
 from bot.cli import app
 from bot.lab.at_touch import at_touch
 from bot.lab.calibrate import Forecast, calibrate, reliability, scores
+from tests.backtest.made import book
+from tests.backtest.made import trade as trade_of
+from tests.backtest.made import written as written_of
 from tests.scale import cases
 from venue.wire.instant import NS_PER_SECOND
 
@@ -138,3 +141,22 @@ def test_on_recorded_depth_no_more_fills_come_by_the_averse_bound_than_by_the_li
     assert told == list(range(1_000, 2 * records + 1, 1_000))  # each record by either bound
     assert 0 < averse.fills <= likely.fills
     assert {row.horizon_s for row in averse.markouts} == {1, 10, 60, 300}
+
+
+def test_a_markout_is_to_what_stood_at_its_horizon_and_not_to_what_came_after_a_gap(tmp_path):
+    calm = [book(second, [[40, 30]], [[60, 30]]) for second in range(4)]
+    after = [trade_of(4, 40, 200, "no"), book(4.1, [[38, 30]], [[60, 30]])]
+    much_later = [book(second, [[30, 30]], [[60, 30]]) for second in (3_600, 3_602)]
+    for score in at_touch(written_of(tmp_path / "tape", [*calm, *after, *much_later])):
+        assert (score.fills, score.qty) == (1, 10)
+        mids = {row.horizon_s: row.mean_cents for row in score.markouts if row.against == "mid"}
+        assert mids == dict.fromkeys((1, 10, 60, 300), 9.0)
+
+
+def test_a_markout_whose_value_is_not_known_within_a_minute_is_left_out(tmp_path):
+    calm = [book(second, [[40, 30]], [[60, 30]]) for second in range(4)]
+    after = [trade_of(4, 40, 200, "no"), book(4.1, [], [[60, 30]])]
+    back = [book(second, [[38, 30]], [[60, 30]]) for second in (90, 400)]
+    for score in at_touch(written_of(tmp_path / "tape", [*calm, *after, *back])):
+        mids = {row.horizon_s: row.mean_cents for row in score.markouts if row.against == "mid"}
+        assert mids == {60: 9.0, 300: 9.0}
