@@ -202,7 +202,7 @@ class FairCurve:
 
     @property
     def drawn_cents(self) -> tuple[float, ...]:
-        """The values before they were made non-increasing; empty before the first."""
+        """The values before they were made non-increasing; empty while nothing is known."""
         return tuple(self._drawn)
 
     # --- a rung's own data ------------------------------------------------------------------------
@@ -247,6 +247,7 @@ class FairCurve:
         if not self._known:
             return self._nothing()
         cents = clipped(self._cents[0])
+        self._looked_at.clear()
         self._sure(0, self._inverse[0])
         self._show([cents])
         if self._learned_ns is None or now_ns >= self._learned_ns + _LEARN_NS:
@@ -351,6 +352,10 @@ class FairCurve:
         """Nothing is known of any rung."""
         count = len(self._us)
         self._fairs, self._fair_cents = [None] * count, [math.nan] * count
+        self._drawn = []
+        # Whatever is known next weighs every rung anew, whichever were looked at before.
+        self._weighed = (0, 0)
+        self._looked_at.clear()
         self._shown = (None,) * count
         return self._shown
 

@@ -4,6 +4,7 @@ import itertools
 import math
 import random
 
+import msgspec
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -217,6 +218,42 @@ def test_a_binary_market_is_worth_what_its_own_data_says() -> None:
     (printed,) = curve.update([RungInput((), (), 0, (30.0, 0))], None, QUARTER_S, 2)
     assert printed is not None
     assert printed.value_cents == pytest.approx(30.0)
+
+
+@pytest.mark.parametrize(
+    ("strikes", "rung"),
+    [(None, book(40, 44)), (STRIKES, book(None, 99)), (STRIKES, book(40, 44))],
+)
+def test_a_curve_keeps_no_more_however_long_it_is_looked_at(
+    strikes: list[float] | None, rung: RungInput
+) -> None:
+    curve, count = FairCurve(strikes), 1 if strikes is None else len(strikes)
+    for second in range(50):
+        seen = msgspec.structs.replace(rung, confirmed_ns=second * NS_PER_SECOND)
+        curve.update([seen] * count, None, 86_400.0, second * NS_PER_SECOND)
+    kept = {name: len(each) for name, each in vars(curve).items() if isinstance(each, list)}
+    assert max(kept.values()) <= count, kept
+
+
+def test_while_nothing_is_known_nothing_is_said_to_rise() -> None:
+    curve = FairCurve(STRIKES)
+    curve.update([book(40, 44), *[book(60, 64)] * (len(STRIKES) - 1)], None, 86_400.0, 0)
+    assert min(bucket_masses(curve.drawn_cents)) < 0
+    curve.update([book(None, None)] * len(STRIKES), None, 86_400.0, NS_PER_SECOND)
+    assert curve.drawn_cents == ()
+
+
+def test_a_rung_that_is_known_again_alone_is_weighed_with_those_that_are_not() -> None:
+    empty, first = book(None, None), book(60, 64)
+    rest = [empty] * (len(STRIKES) - 2)
+    anew, again = FairCurve(STRIKES), FairCurve(STRIKES)
+    again.update([first, empty, *rest], None, 86_400.0, 0)
+    again.update([empty, empty, *rest], None, 86_400.0, 0)
+    sds = [
+        [fair.sd_cents for fair in known(curve.update([empty, first, *rest], None, 86_400.0, 0))]
+        for curve in (anew, again)
+    ]
+    assert sds[1] == pytest.approx(sds[0], rel=0.1)
 
 
 def test_how_sure_a_binary_market_is_follows_its_book_though_the_middle_stands_still() -> None:
