@@ -339,6 +339,11 @@ class Portfolio:
         tally = self._tallies.get(order_id)
         return Cents(0) if tally is None else Cents(tally.cash_cents)
 
+    def cash_of_market(self, market_id: MarketId) -> Cents:
+        """Net cash flow of a market's fills and payouts, fees included; 0 when unheard of."""
+        market = self._markets.get(market_id)
+        return Cents(0 if market is None else market.sums.cash_cents)
+
     def unlisted_holdings(self) -> list[MarketId]:
         """Markets of other series in which shares are held, in first-seen order."""
         return [

@@ -129,6 +129,7 @@ class Quoting:
         for over in departing(self.ladders, self._desk, self._ledgers, now_ns):
             self._let_go(over)
         self.ladders.sort(key=lambda ladder: ladder.event.event_ticker)
+        self.scoring.take_in()
         self.channel.series_changed(now_ns)
 
     def _let_go(self, ladder: Ladder) -> None:

@@ -25,7 +25,7 @@ from bot.core.strategy import EventView
 from bot.core.tag import UNTAGGED
 from venue.wire import instant, model
 from venue.wire.money import PAYOUT_CENTS, Outcome, Side, book_side, canonical
-from venue.wire.names import MarketId, Ticker
+from venue.wire.names import MarketId
 
 
 class Scoring:
@@ -51,10 +51,9 @@ class Scoring:
         self._view: EventView | None = None
         self._attribution = Attribution(self.marks, self._tell_marked)
         self._sure_cents = 0
-        self._cash_cents: dict[Ticker, int] = {}
         self._gone_cents = 0
         self._opened = False
-        self._known: dict[MarketId, None] = {}
+        self._known: dict[MarketId, int] = {}  # what its cash had come to when it was taken in
         self._moved: dict[MarketId, None] = {}
         self._lag_ns: int | None = None
 
@@ -72,8 +71,7 @@ class Scoring:
 
     def beat(self, now_ns: int) -> None:
         """Take what is due; compare with the ledger what fills have changed."""
-        if len(self._known) < len(self._rungs) and self._ledgers.is_open:
-            self._take_in()
+        self.take_in()
         self._attribution.sample(now_ns)
         if self._shadows is not None:
             self._shadows.beat(now_ns)
@@ -163,10 +161,10 @@ class Scoring:
         if self._shadows is not None:
             self._shadows.forget(ladder)
         self.marks.forget(event_ticker, names)
-        was_cents = self._cash_cents.pop(event_ticker, 0)
-        self._gone_cents += self._ledgers.book.event_cash_cents(event_ticker) - was_cents
         for market_id in names:
-            self._known.pop(market_id, None)
+            if market_id in self._known:
+                cash_cents = self._ledgers.book.cash_of_market(market_id)
+                self._gone_cents += cash_cents - self._known.pop(market_id)
             self._moved.pop(market_id, None)
 
     def _owner(self, fill: model.Fill) -> OwnOrder | None:
@@ -189,17 +187,17 @@ class Scoring:
 
     # --- the ledger -------------------------------------------------------------------------------
 
-    def _take_in(self) -> None:
-        """What is held of rungs that are new here was held before: it counts from now on."""
+    def take_in(self) -> None:
+        """Once the books are open: what is held of rungs that are new here was held before, and
+        was paid before, be it by fills read before their rung was. It counts from now on."""
+        if len(self._known) == len(self._rungs) or not self._ledgers.is_open:
+            return
         self._opened = True
         book = self._ledgers.book
         for ladder in self._ladders:
-            ticker = ladder.event.event_ticker
-            if ticker not in self._cash_cents:
-                self._cash_cents[ticker] = book.event_cash_cents(ticker)
             for rung in ladder.rungs:
                 if rung.market_id not in self._known:
-                    self._known[rung.market_id] = None
+                    self._known[rung.market_id] = book.cash_of_market(rung.market_id)
                     yes_qty, no_qty = book.holdings(rung.market_id)
                     self._sure_cents += PAYOUT_CENTS * no_qty
                     net_qty = yes_qty - no_qty
@@ -208,7 +206,7 @@ class Scoring:
     def _difference(self) -> int:
         """What the ledger's account and ours differ by, in thousandths of a cent."""
         book = self._ledgers.book
-        cash = sum(book.event_cash_cents(key) - was for key, was in self._cash_cents.items())
+        cash = sum(book.cash_of_market(key) - was for key, was in self._known.items())
         holdings = {market_id: book.holdings(market_id) for market_id in self._known}
         cash += self._gone_cents - self._sure_cents
         return self._attribution.difference(cash, holdings)

@@ -243,19 +243,6 @@ def test_while_nothing_is_known_nothing_is_said_to_rise() -> None:
     assert curve.drawn_cents == ()
 
 
-def test_a_rung_that_is_known_again_alone_is_weighed_with_those_that_are_not() -> None:
-    empty, first = book(None, None), book(60, 64)
-    rest = [empty] * (len(STRIKES) - 2)
-    anew, again = FairCurve(STRIKES), FairCurve(STRIKES)
-    again.update([first, empty, *rest], None, 86_400.0, 0)
-    again.update([empty, empty, *rest], None, 86_400.0, 0)
-    sds = [
-        [fair.sd_cents for fair in known(curve.update([empty, first, *rest], None, 86_400.0, 0))]
-        for curve in (anew, again)
-    ]
-    assert sds[1] == pytest.approx(sds[0], rel=0.1)
-
-
 def test_how_sure_a_binary_market_is_follows_its_book_though_the_middle_stands_still() -> None:
     curve = FairCurve(None)
     sds = [
