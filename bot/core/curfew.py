@@ -75,6 +75,18 @@ def kept(
     }
 
 
+def left_by(
+    net_qty: Mapping[MarketId, int], takes: Mapping[MarketId, tuple[Take, ...]]
+) -> dict[MarketId, int]:
+    """YES less NO shares of each rung once these takes have traded: what quotes beside them may
+    still reduce."""
+    left = dict(net_qty)
+    for market_id, wished in takes.items():
+        for take in wished:
+            left[market_id] += take.qty if take.side is BookSide.BID else -take.qty
+    return left
+
+
 def _within(wishes: tuple[_Wish, ...], part: int, net: int | None) -> tuple[_Wish, ...]:
     """One part of each size, at least a share; with `net` given, no more of all than reduces it,
     the boldest first."""

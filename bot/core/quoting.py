@@ -425,7 +425,7 @@ class Quoting:
 
     def _decide_ladder(self, ladder: Ladder, may_quote: bool, now_ns: int) -> None:
         ladder.dirty = False
-        ladder.may_quote = may_quote
+        ladder.may_quote, ladder.flattening = may_quote, self.flattening
         ladder.decided_ns = now_ns
         self._out.decisions += 1
         loss_cents = ladder.loss_limit_cents = self.loss_limit_cents(ladder, wanted=True)
@@ -445,7 +445,7 @@ class Quoting:
             return
         self.scoring.asked(view)
         try:
-            quotes = ladder.within_curfew(ladder.quotes(view), view, self.flattening)
+            quotes = ladder.within_curfew(ladder.quotes(view), view)
         except Exception as fault:  # noqa: BLE001 - the plugin boundary: its fault pulls one event
             self.supervision.raised(ladder, fault, now_ns)
             ladder.want({}, pulled=True)

@@ -2,7 +2,8 @@
 
 It is asked whenever the live strategy is, with the same view; only its own shares, fills, resting
 quotes and cash are those of the orders that it would have had. What it wants is held to the limits
-of the live one and reaches its hypothetical orders after its latency. Nothing of it is ever sent.
+and the curfew of the live one, on its own holdings, and reaches its hypothetical orders after its
+latency. Nothing of it is ever sent.
 
 Source: strategy, 4, Backtest realism; design, The bot, items 3 and 4.
 """
@@ -33,7 +34,17 @@ from bot.core.risk import (
 )
 from bot.core.room import Ladder, Rung
 from bot.core.settings import TraderSettings
-from bot.core.strategy import EventView, OwnFill, Quote, RungView, Strategy, Take, mapped, split
+from bot.core.strategy import (
+    EventView,
+    OwnFill,
+    Quote,
+    Resting,
+    RungView,
+    Strategy,
+    Take,
+    mapped,
+    split,
+)
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS, Cents, Outcome, Qty
 from venue.wire.names import MarketId, Ticker
@@ -199,7 +210,9 @@ class Rehearsal:
             answered, takes = self._ask(stage, view)
             self._decisions += 1
             self._same += live is not None and _same(answered, live)
-            wanted = self._admitted(stage, ladder, answered)
+            net_qty = {key: mine.yes_qty - mine.no_qty for key, mine in stage.rungs.items()}
+            standing, takes = ladder.curfewed(answered, takes, net_qty)
+            wanted = self._admitted(stage, ladder, standing)
             takes = _passed(takes, ladder)
         self._send(stage, wanted, takes)
 
@@ -298,16 +311,16 @@ class Rehearsal:
             self._free = self._gone_cents + free
         return self._cash_cents + self._free
 
-    def _admitted(self, stage: _Stage, ladder: Ladder, answered: Wanted) -> Wanted:
+    def _admitted(self, stage: _Stage, ladder: Ladder, standing: Resting) -> Wanted:
         """What the limits of the live one admit, as its markets take it."""
         held = self._held(stage, ladder)
         others = series_loss_cents(
             [Cents(each.worst_cents) for each in self._stages.values() if each is not stage]
         )
         sendable = {
-            rung.market_id: answered[rung.market_id]
+            rung.market_id: standing[rung.market_id]
             for rung in ladder.rungs
-            if rung.market_id in answered and not rung.blocked
+            if rung.market_id in standing and not rung.blocked
         }
         limit = event_limit_cents(self._limits, others)
         cut = stage.cutter.cut(sendable, held, bounds_of(self._limits, limit))

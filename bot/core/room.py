@@ -11,7 +11,7 @@ from bot.core import messages as m
 from bot.core.book import microprice
 from bot.core.bounds import taken
 from bot.core.conduct import Conduct
-from bot.core.curfew import Stage, kept, part_of, stage_of, turns_in_ns
+from bot.core.curfew import Stage, kept, left_by, part_of, stage_of, turns_in_ns
 from bot.core.desk import NEVER_NS, Desk
 from bot.core.distribution import Alarm, Implied, alarms, implied_distribution
 from bot.core.ladder import Fair, FairCurve, RungInput, is_ladder
@@ -80,7 +80,8 @@ class Ladder:
     take on a rung, where it has refused a larger one. began_ns: when the run began, and
     loss_limit_cents: what it may lose at worst, both for the strategy to know. venue_time: that of
     the series, as its stamps tell. stage: how near to
-    its end it was decided last; another stage comes at stage_until_ns.
+    its end it was decided last; another stage comes at stage_until_ns. flattening: why only what
+    shrinks a position is wanted, however far that end is; empty where everything is.
     """
 
     def __init__(self, event: model.Event, settings: TraderSettings, strategy: Strategy) -> None:
@@ -115,6 +116,7 @@ class Ladder:
         self.stage = Stage.OPEN
         self._part = 1
         self.stage_until_ns = 0
+        self.flattening = ""
         self.news = NewsGuard(settings.news)
         self.learner = Learner()
         self._forget_views()
@@ -402,17 +404,23 @@ class Ladder:
         self.takes = answer.takes
         return self._proven
 
-    def within_curfew(self, quotes: Resting, view: EventView, flattening: str = "") -> Resting:
-        """What of the wanted quotes stands so near to the end of the event; takes likewise.
-
-        flattening: why only what shrinks a position is wanted, however far that end is.
-        """
-        if self.stage is Stage.OPEN and not flattening:
-            return quotes
+    def within_curfew(self, quotes: Resting, view: EventView) -> Resting:
+        """What of the wanted quotes stands so near to the end of the event; takes likewise."""
         net_qty = {rung.market_id: rung.net_qty for rung in view.rungs}
-        part, shrinks = self._part, bool(flattening)
-        self.takes = dict(kept(self.takes, net_qty, self.stage, part=part, flattening=shrinks))
-        return kept(quotes, net_qty, self.stage, part=part, flattening=shrinks)
+        quotes, self.takes = self.curfewed(quotes, self.takes, net_qty)
+        return quotes
+
+    def curfewed(
+        self, quotes: Resting, takes: dict[MarketId, tuple[Take, ...]], net_qty: dict[MarketId, int]
+    ) -> tuple[Resting, dict[MarketId, tuple[Take, ...]]]:
+        """What of these stands now, quotes and takes together. net_qty: YES less NO shares held of
+        every rung, by whoever wants them."""
+        if self.stage is Stage.OPEN and not self.flattening:
+            return quotes, takes
+        part, shrinks = self._part, bool(self.flattening)
+        takes = dict(kept(takes, net_qty, self.stage, part=part, flattening=shrinks))
+        left = left_by(net_qty, takes)
+        return kept(quotes, left, self.stage, part=part, flattening=shrinks), takes
 
     @property
     def answered(self) -> dict[MarketId, tuple[Quote, ...]]:

@@ -93,6 +93,19 @@ def test_takes_are_held_to_the_same() -> None:
     assert kept(takes, {RUNG: 5}, Stage.REDUCING, part=2) == {RUNG: ()}
 
 
+@pytest.mark.parametrize(("net", "resting"), [(30, 22), (8, 0), (5, 0)])
+def test_what_a_take_shrinks_is_not_shrunk_by_a_quote_beside_it_too(net: int, resting: int) -> None:
+    thin = Thin([70], lambda: FixedSpread(FixedSpread.Params()))
+    thin.start()
+    ladder = thin.trader.quoting.ladders[0]
+    ladder.flattening = "asked for"
+    wanted = quotes((ASK, 75, 100))
+    takes = {RUNG: (Take(ASK, Price(70), Qty(8)),)}
+    resting_on, taken = ladder.curfewed(wanted, takes, {RUNG: net})
+    assert sum(quote.qty for quote in resting_on[RUNG]) == resting
+    assert sum(take.qty for take in taken[RUNG]) == min(8, net)
+
+
 levels = st.lists(
     st.tuples(st.sampled_from([BID, ASK]), st.integers(1, 99), st.integers(1, 100)),
     max_size=6,

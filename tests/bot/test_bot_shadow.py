@@ -19,6 +19,7 @@ from venue.wire.money import BookSide, Price, Qty
 from venue.wire.names import OrderId
 
 LATENCY_NS = 50 * NS_PER_MS
+HOUR_NS = 3_600 * NS_PER_SECOND
 
 
 def live() -> Strategy:
@@ -43,6 +44,12 @@ def bids(*levels: tuple[int, int]) -> type[Fixed]:
     """A strategy that wants these bids, (price, shares)."""
     quotes = tuple(Quote(BookSide.BID, Price(price), Qty(qty)) for price, qty in levels)
     return type("Bids", (Fixed,), {"wanted": quotes})
+
+
+def asks(*levels: tuple[int, int]) -> type[Fixed]:
+    """A strategy that wants these asks, (price, shares)."""
+    quotes = tuple(Quote(BookSide.ASK, Price(price), Qty(qty)) for price, qty in levels)
+    return type("Asks", (Fixed,), {"wanted": quotes})
 
 
 class Raises(Strategy):
@@ -222,6 +229,31 @@ def test_a_candidate_is_held_to_the_limits_of_the_live_one():
     assert 0 < averse.resting <= 1_000
     limits = venue.trader.reconfiguration.settings.risk
     assert 0 < averse.worst_case_max_cents <= limits.event_loss_cents
+
+
+def test_near_the_end_a_candidate_wants_half_and_then_what_reduces_what_it_holds():
+    venue = thin(bids((60, 10), (58, 10)), asks((80, 10)))
+    printed(venue, 0, 60, 4)
+    move(venue, 2)
+    assert [each.resting for each in shadows(venue)] == [20, 20, 10, 10]
+    venue.ends_ns = venue.now_ns + 12 * HOUR_NS
+    venue.run(8)
+    assert [each.resting for each in shadows(venue)] == [10, 10, 5, 5]
+    venue.ends_ns = venue.now_ns + HOUR_NS // 2
+    venue.run(8)
+    assert [each.resting for each in shadows(venue)] == [0, 0, 0, 0]
+
+
+def test_a_candidate_flattens_with_the_live_one_by_what_it_holds_itself():
+    both = (*bids((60, 10)).wanted, *asks((80, 10)).wanted)
+    venue = thin(type("Both", (Fixed,), {"wanted": both}))
+    printed(venue, 0, 60, 4)
+    venue.give(m.FlattenRequested("x"))
+    assert not venue.trader.ledgers.holdings(venue.markets[0].market_id)[0]
+    venue.give(m.Beat())
+    venue.now_ns += LATENCY_NS
+    venue.give(m.Beat())
+    assert [each.resting for each in shadows(venue)] == [4, 4]
 
 
 def test_a_candidate_counts_fees_that_have_changed_in_what_it_may_lose():
