@@ -42,9 +42,11 @@ class ImpliedValues:
         return True
 
     def view(self, project_id: ProjectId, now_ns: int) -> ImpliedView | None:
-        """The one of a company as the strategy is told of it; None before the first."""
+        """The one of a company as the strategy is told of it; None before the first. Its age is by
+        the venue's clock, as far as that is known: ours may be hours away from it."""
         seen = self._newest.get(project_id)
         if seen is None:
             return None
-        age_s = max(0, now_ns - seen.ts_ns) / NS_PER_SECOND
+        venue_now_ns = now_ns + (self._venue_time.ahead_ns or 0)
+        age_s = max(0, venue_now_ns - seen.ts_ns) / NS_PER_SECOND
         return ImpliedView(seen.value_dollars, seen.confidence, age_s)

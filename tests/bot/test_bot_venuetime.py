@@ -2,8 +2,11 @@
 
 import pytest
 
+from bot.core.implied import ImpliedValues
+from bot.core.messages import ImpliedValueSeen
 from bot.core.venuetime import VenueTime
 from venue.wire.instant import NS_PER_SECOND
+from venue.wire.names import ProjectId
 
 S = NS_PER_SECOND
 HOUR = 3_600 * S
@@ -89,3 +92,12 @@ def test_what_is_late_by_less_than_a_minute_sets_no_clock_back(late_s: int) -> N
     of = agreed(HOUR)
     told(of, HOUR - late_s * S, *range(1, 60))
     assert of.set_backs == 0
+
+
+@pytest.mark.parametrize("lead_ns", [-HOUR, 0, HOUR])
+def test_an_implied_value_is_as_old_as_the_venues_own_clock_says(lead_ns: int) -> None:
+    of, company = agreed(lead_ns), ProjectId("c")
+    values = ImpliedValues(of)
+    values.saw(ImpliedValueSeen(company, BEGUN + lead_ns, 1e9, 0.5), BEGUN)
+    ages = [values.view(company, BEGUN + seconds * S) for seconds in (0, 60)]
+    assert [round(each.age_s, 3) for each in ages if each is not None] == [0.0, 60.0]
