@@ -182,10 +182,11 @@ class _Pool:
         step = params.delta_cents
         first_buy = math.floor(value - params.spread_cents)
         first_sell = math.ceil(value + params.spread_cents)
-        # Out of its range a pool has only one of the two left to do.
+        # Out of its range a pool has only one of the two left to do, and does it inside.
         lowest, highest = math.ceil(self._low), math.floor(self._high)
-        self.buys = list(range(first_buy, lowest - 1, -step)) if value > self._low else []
-        self.sells = list(range(first_sell, highest + 1, step)) if value < self._high else []
+        most, least = params.p_max_cents, params.p_min_cents
+        self.buys = [price for price in range(first_buy, lowest - 1, -step) if price <= most]
+        self.sells = [price for price in range(first_sell, highest + 1, step) if price >= least]
 
     def bought(self, cash_cents: float, prices: list[int]) -> list[float]:
         """Shares bought at each of the falling prices; [0] for no price at all."""

@@ -86,6 +86,14 @@ def test_out_of_its_range_a_pool_only_works_back_into_it(
     assert (bool(levels[0]), bool(levels[1])) == (bids, asks)
 
 
+@pytest.mark.parametrize("value", [0.5, 1.0, 3.0, 4.5, 5.0, 50.0, 94.5, 95.0, 97.0, 99.5])
+def test_no_level_of_either_outcome_lies_out_of_the_range(value: float) -> None:
+    levels = make(p_min_cents=5, p_max_cents=95).levels(value, 100, 100, 20_000)
+    at = [price for side in levels for price, _ in side]
+    assert at
+    assert 5 <= min(at) <= max(at) <= 95
+
+
 def test_little_cash_is_shared_by_the_rungs() -> None:
     alone = make().quote(changed(view(rung(0, 50.0)), cash_cents=10_000))
     shared = make().quote(changed(view(rung(0, 50.0), rung(1, 50.0)), cash_cents=10_000))
