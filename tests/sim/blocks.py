@@ -12,7 +12,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from bot.lab.sim.odds import Odds, draw
+from bot.lab.sim.odds import Odds, draw, often
 from bot.lab.simulate import Summary, lived
 
 SWARM_SEEDS = 380
@@ -21,6 +21,10 @@ LOOKALIKE = draw(84)
 """A world in which lost creates often have an equal beside them (row 21): rare in others."""
 
 LOOKALIKE_SEEDS = range(10_000, 10_020)
+
+HALTED_SEEDS = range(11_000, 11_020)
+"""Worlds whose venue halts often (row 31): who asks a halted one rarely is rarely refused."""
+
 BLOCK = 10
 WAIT_S = 900.0
 
@@ -29,10 +33,12 @@ def odds_of_all() -> list[Odds]:
     """Everything that is lived through, in order."""
     swarm = [draw(seed) for seed in range(SWARM_SEEDS)]
     brutal = [draw(seed, "brutal") for seed in range(BRUTAL_SEEDS)]
-    return swarm + brutal + [replace(LOOKALIKE, seed=s) for s in LOOKALIKE_SEEDS]
+    alike = [replace(LOOKALIKE, seed=seed) for seed in LOOKALIKE_SEEDS]
+    halted = [often(draw(seed), ("venue_halted",)) for seed in HALTED_SEEDS]
+    return swarm + brutal + alike + halted
 
 
-BLOCKS = -(-(SWARM_SEEDS + BRUTAL_SEEDS + len(LOOKALIKE_SEEDS)) // BLOCK)
+BLOCKS = -(-(SWARM_SEEDS + BRUTAL_SEEDS + len(LOOKALIKE_SEEDS) + len(HALTED_SEEDS)) // BLOCK)
 
 
 def shared_folder(base: Path, worker: str) -> Path:

@@ -120,6 +120,21 @@ def test_a_book_taken_late_is_not_said_twice(room: Room) -> None:
     assert [level["price"] for level in second["yes"]] == [11, 10]
 
 
+def test_a_change_before_a_subscription_is_in_its_first_book_and_not_said_again(
+    room: Room,
+) -> None:
+    gone = room.connect(RUNG)
+    taken(gone)
+    room.buy(ANNA, Outcome.YES, 40, 1, 2)
+    room.hub.disconnect(gone)
+    room.buy(ANNA, Outcome.YES, 39, 1, 2)
+    late = room.connect(RUNG)
+    _, book = taken(late)
+    assert [level["price"] for level in book["yes"]] == [40, 39]
+    room.hub.flush(3)
+    assert taken(late) == []
+
+
 def test_a_book_carries_the_instant_of_its_last_change(room: Room) -> None:
     listener = room.connect(RUNG)
     assert taken(listener)[1]["ts"] == 1

@@ -122,8 +122,7 @@ class Hub:
         for event in events:
             match event:
                 case LevelChanged():
-                    self._dirty[event.market_id] = None
-                    self._dirtied.set()
+                    self._changed(event.market_id)
                 case TradePrinted():
                     if event.market_id in self._rungs:
                         for update in self._print_updates(event):
@@ -135,10 +134,19 @@ class Hub:
                         self._send(listening, self._implied_value(event), now_ns)
                 case MarketListed():
                     # Somebody may have subscribed to the UUID before the market existed.
-                    self._dirty[event.market.market_id] = None
-                    self._dirtied.set()
+                    self._changed(event.market.market_id)
                 case _:
                     pass
+
+    def _changed(self, market_id: MarketId) -> None:
+        """A book is another one: whoever listens is told at the next flush. Whoever comes later is
+        told it at once, and must not be told the same again by that flush."""
+        if market_id in self._rungs:
+            self._dirty[market_id] = None
+            self._dirtied.set()
+        else:
+            self._dirty.pop(market_id, None)
+            self._encoded.pop(market_id, None)
 
     def flush(self, now_ns: int) -> None:
         """Let the book of every market that changed since the last flush go out."""
