@@ -71,6 +71,7 @@ class Custody:
         self._account = account
         self._out = out
         self._earlier_ns = 0  # until when an earlier run may have written; 0 when there was none
+        self._live_ns = 0  # when an order that we found was last seen to be live
         self._keep_until_ns: int | None = None
         self._opened_ns: int | None = None
         self._swept_strangers: frozenset[str] = frozenset()
@@ -300,9 +301,14 @@ class Custody:
         """Whether the account is known and nothing of an earlier run is left but what is kept."""
         if self._keep_until_ns is not None and now_ns >= self._keep_until_ns:
             self._cancel_kept(now_ns)
-        if any(kind not in self._account.done_ns for kind in Kind) or self._desk.live_count():
+        if self._desk.live_count():
+            # It may fill until it is over, whoever ends it: what was read before tells too little.
+            self._live_ns = now_ns
             return False
-        if not self._read_since(max(self._earlier_ns, self._desk.last_write_ns), now_ns):
+        if any(kind not in self._account.done_ns for kind in Kind):
+            return False
+        quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._live_ns)
+        if not self._read_since(quiet_ns, now_ns):
             return False
         fills_may_come = self._heritage.keeping or self._account.is_shared
         if fills_may_come and not self._books_are_quiet(now_ns):

@@ -43,5 +43,8 @@ REGRESSIONS = (
     Regression(
         90075, "swarm", "of a book stamped wrong and an older one the bot had to know which"
     ),
+    Regression(
+        141256, "swarm", "what was left filled after the balance was read that opened the books"
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )
