@@ -27,7 +27,7 @@ ADVERSE: Final = 1
 OPEN_MAX: Final = 20_000
 """Horizons waited for at once; a fill beyond that is left out of the markouts, and counted."""
 
-_LATE_MAX_NS: Final = 60 * NS_PER_SECOND
+LATE_MAX_NS: Final = 60 * NS_PER_SECOND
 _LOOK_AGAIN_NS: Final = NS_PER_SECOND
 """A value that is not known at its horizon is looked for so often, and for so long."""
 
@@ -194,7 +194,7 @@ class Horizons(Generic[_Fill]):
             found = value(fill, against, at_ns)
             if found is not None:
                 known(fill, against, place, found)
-            elif now_ns < at_ns + _LATE_MAX_NS:
+            elif now_ns < at_ns + LATE_MAX_NS:
                 self._push(now_ns + _LOOK_AGAIN_NS, at_ns, place, fill, against)
             else:
                 self.missed += 1

@@ -18,7 +18,7 @@ from bot.core.estimate import TradedPrice
 from bot.core.hypothetical import HypotheticalRung, Met
 from bot.core.imagined import Bound
 from bot.core.ladder import FairCurve, RungInput
-from bot.core.markouts import HORIZONS_S, MILLI, Markouts
+from bot.core.markouts import HORIZONS_S, LATE_MAX_NS, MILLI, Markouts
 from bot.core.messages import TradeSeen
 from bot.core.report import Against, MarkoutReport
 from bot.core.settings import PaceSettings
@@ -32,9 +32,6 @@ from venue.wire.names import MarketId
 QTY: Final = Qty(10)
 _DECIDE_NS: Final = NS_PER_SECOND
 _HOUR_NS: Final = 3600 * NS_PER_SECOND
-_LATE_NS: Final = 60 * NS_PER_SECOND
-"""A value that was not known at its instant is looked for so long, as the trader does."""
-
 _NAME: Final = "at touch"
 
 
@@ -159,7 +156,7 @@ class _Run:
     def _known(self, at_ns: int) -> dict[Against, int]:
         first = max(0, bisect_right(self._times, at_ns) - 1)
         for place in range(first, len(self._times)):
-            if self._times[place] > at_ns + _LATE_NS:
+            if self._times[place] > at_ns + LATE_MAX_NS:
                 break
             if (found := self._values[place]) is not None:
                 return found
