@@ -5,11 +5,13 @@ Source: design, The bot, item 10; reliability, rows 106, 111.
 
 import asyncio
 import contextlib
+import functools
 import socket
 from collections.abc import Iterator
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from bot.io.asgi import Message, Receive, Send
 from bot.io.faults import ShellFault
@@ -17,6 +19,9 @@ from bot.io.faults import ShellFault
 _CONNECTIONS_MAX: Final = 64
 _STUCK_MS: Final = 10_000
 """A peer that takes nothing of what is sent for so long is cut off by the kernel."""
+
+_SILENT_MS: Final = 10_000
+"""A connection that owes the whole of a request for so long ends."""
 
 
 class StatusFault(ShellFault):
@@ -77,12 +82,50 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def serve(app: App, listener: socket.socket) -> None:
+class _Impatient(HttpToolsProtocol):
+    """Uvicorn's connection, which would wait for ever for a request, and keep others' place."""
+
+    def __init__(self, *args: Any, silent_ms: int, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._silent_s = silent_ms / 1_000
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """A connection begins by owing a request."""
+        super().connection_made(transport)
+        self._await_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing is owed any more."""
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        """The first bytes of a request: the rest is owed."""
+        super().on_message_begin()
+        self._await_request()
+
+    def on_message_complete(self) -> None:
+        """A whole request is here. Between two of them uvicorn has a clock of its own."""
+        self._stop_waiting()
+        super().on_message_complete()
+
+    def _await_request(self) -> None:
+        self._stop_waiting()
+        self._deadline = self.loop.call_later(self._silent_s, self.transport.abort)
+
+    def _stop_waiting(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+async def serve(app: App, listener: socket.socket, silent_ms: int = _SILENT_MS) -> None:
     """Serve until cancelled, or until what the app does beside has failed."""
     config = uvicorn.Config(
         app,
         loop="none",
-        http="httptools",
+        http=functools.partial(_Impatient, silent_ms=silent_ms),  # type: ignore[arg-type]
         ws="none",
         lifespan="off",
         log_config=None,

@@ -69,10 +69,12 @@ def client_of(app: StatusApp) -> httpx.AsyncClient:
 
 
 @asynccontextmanager
-async def served(app: StatusApp, stuck_ms: int = 10_000) -> AsyncIterator[str]:
+async def served(
+    app: StatusApp, stuck_ms: int = 10_000, silent_ms: int = 10_000
+) -> AsyncIterator[str]:
     """The app on a socket of loopback; its address."""
     listener = listen("127.0.0.1", 0, stuck_ms)
-    serving = asyncio.ensure_future(serve(app, listener))
+    serving = asyncio.ensure_future(serve(app, listener, silent_ms))
     try:
         yield address(listener)
     finally:

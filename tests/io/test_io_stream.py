@@ -116,6 +116,28 @@ async def test_a_reader_that_takes_nothing_is_dropped():
             await until(lambda: streams.readers == 0)
 
 
+@pytest.mark.parametrize("said", [b"", b"GET /health HTTP/1.1\r\nHost: loc"])
+async def test_connections_that_ask_nothing_whole_keep_nobody_out_for_long(said):
+    async with served(app_of(seen), silent_ms=2_000) as url, httpx.AsyncClient() as client:
+        silent = [socket.create_connection(("127.0.0.1", httpx.URL(url).port)) for _ in range(70)]
+        for each in silent:
+            each.sendall(said)
+        assert (await client.get(f"{url}healthz")).status_code == 503
+        await asyncio.sleep(2.5)
+        assert (await client.get(f"{url}healthz")).status_code == 200
+        for each in silent:
+            each.close()
+
+
+async def test_a_reader_that_listens_for_longer_than_a_request_may_take_is_not_cut_off():
+    app = app_of(seen, streams=Streams(tick_s=0.1))
+    async with served(app, silent_ms=200) as url, reading(url) as (_, events):
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + 0.8
+        while loop.time() < until_s:
+            await anext(events)
+
+
 async def test_one_reader_too_many_is_turned_away_and_the_others_read_on():
     app = app_of(seen, streams=Streams(tick_s=0.02, readers_max=1))
     async with served(app) as url, reading(url) as (_, events):
