@@ -41,6 +41,7 @@ def companions_of(config: "BotConfig", state: Path) -> tuple[Companion, ...]:
                 state,
                 label,
                 keep_days=records.keep_days,
+                series=config.trader.series_ticker,
                 password=password,
                 teller=Teller(place, password) if is_wanted else None,
                 told=lambda text, at_ns: notices.tell(What.DAILY_SUMMARY, text, at_ns),

@@ -79,12 +79,16 @@ class Follower:
         cursor: CursorRow | None = None,
         accounts: Iterable[AccountRow] = (),
         rungs: Iterable[RungRow] = (),
+        *,
+        series: str = "",
     ) -> None:
         """label: of what the bot trades on, where that outlives its runs. accounts, rungs: those
-        that the store knows, the rungs of the cursor's account."""
+        that the store knows, the rungs of the cursor's account. series: the ticker of the bot's
+        own; a bot beside other series reads theirs too. Empty: whatever is read is its own."""
         self._folder = folder
         self._book = book
         self._label = label
+        self._series = fold_ticker(series)
         self._cursor = cursor
         known = {row.account: row for row in accounts}
         self._batch: Batch | None = None
@@ -222,7 +226,7 @@ class Follower:
             case m.Replied(answer=m.Done(body=m.SeriesShown(events=events))):
                 for event in events:
                     for market in event.markets:
-                        self._listed(batch, market, at_ns)
+                        self._listed(batch, event, market, at_ns)
             case m.Replied(answer=m.Done(body=m.FillsShown(fills=fills))):
                 for fill in reversed(fills):
                     self._filled(batch, fill)
@@ -240,7 +244,7 @@ class Follower:
         self._by_ticker.clear()
         self._fills.clear()
 
-    def _listed(self, batch: Batch, market: model.Market, at_ns: int) -> None:
+    def _listed(self, batch: Batch, event: model.Event, market: model.Market, at_ns: int) -> None:
         resolved = market.state is model.MarketState.RESOLVED
         known = self._rungs.get(market.market_id)
         row = RungRow(
@@ -263,7 +267,9 @@ class Follower:
             if same and at_ns - known.seen_ns < _SEEN_NS:
                 return
         self._remember(row)
-        batch.rungs.append(row)
+        # Of rungs of other series only fees are wanted: nobody looks at what is held of them.
+        if self._series in ("", fold_ticker(event.series_ticker)):
+            batch.rungs.append(row)
 
     def _filled(self, batch: Batch, fill: model.Fill) -> None:
         if fill.fill_id in self._fills:

@@ -133,6 +133,7 @@ class Recorder:
         label: str,
         *,
         keep_days: int,
+        series: str = "",
         password: Secret | None = None,
         look_s: float = LOOK_S,
         hang_s: float = HANG_S,
@@ -140,11 +141,13 @@ class Recorder:
         told: Callable[[str, int], None] = lambda _text, _at_ns: None,
     ) -> None:
         """folder: where the journal stands. label: of what is traded, see `rows.AccountRow`.
+        series: its own, see `Follower`.
         keep_days: what is older is forgotten. teller: sums up each day that ends, and `told` is
         told; None: nobody wants to know."""
         self._open_store = open_store
         self._folder = folder
         self._label = label
+        self._series = series
         self._keep_ns = keep_days * DAY_NS
         self._look_s = look_s
         self._hang_s = hang_s
@@ -343,7 +346,7 @@ class Recorder:
         if self._store is None:
             self._store = self._open_store()
         if self._follower is None:
-            self._follower = follower_of(self._store, self._folder, self._label)
+            self._follower = follower_of(self._store, self._folder, self._label, self._series)
         return self._store, self._follower
 
     def _prune(self, store: Store) -> None:
@@ -360,8 +363,8 @@ class Recorder:
             store.close()
 
 
-def follower_of(store: Store, folder: Path, label: str) -> Follower:
-    """A follower that goes on where the store says it got to."""
+def follower_of(store: Store, folder: Path, label: str, series: str = "") -> Follower:
+    """A follower that goes on where the store says it got to. series: as of `Follower`."""
     cursor = store.cursor()
     rungs = [] if cursor is None else store.rungs(cursor.account)
-    return Follower(folder, store.book, label, cursor, store.accounts(), rungs)
+    return Follower(folder, store.book, label, cursor, store.accounts(), rungs, series=series)

@@ -55,6 +55,7 @@ def test_fills_are_kept_in_the_state_directory_and_nobody_is_told_unless_it_is_a
     assert (config.records.keep, config.records.file, config.records.address) == (True, None, None)
     (recorder,) = companions_of(config, tmp_path)
     assert isinstance(recorder, Recorder)
+    assert recorder._series == "ACME-VAL"
 
 
 @pytest.mark.parametrize(("events", "sums_up"), [("[stop]", False), ("[daily_summary]", True)])

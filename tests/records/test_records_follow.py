@@ -2,6 +2,7 @@
 
 import random
 
+import msgspec
 import pytest
 
 from bot.core import messages as m
@@ -10,7 +11,7 @@ from bot.records.follow import Follower
 from bot.records.recorder import follower_of
 from bot.records.rows import MarkedRow, ValuedRow
 from bot.records.store import Store
-from tests.records.lived import NOON_NS, Journalled, fill, market
+from tests.records.lived import NOON_NS, Journalled, event, fill, market
 from venue.wire.instant import NS_PER_SECOND
 
 BOOK, LABEL = "acme", "https://venue.example/v1"
@@ -185,8 +186,6 @@ def test_each_run_of_an_embedded_venue_has_an_account_of_its_own(store, journal)
 def test_a_fill_without_its_market_or_its_fee_is_of_its_ticker_and_charged_by_the_formula(
     store, journal
 ):
-    import msgspec
-
     journal.started(NOON_NS)
     bare = msgspec.structs.replace(fill(1, NOON_NS + 1, fee_cents=None), market_id="")
     journal.fills(NOON_NS, bare)
@@ -200,6 +199,21 @@ def test_a_fill_without_its_market_or_its_fee_is_of_its_ticker_and_charged_by_th
     (row,) = store.fills(store.accounts()[0].account, 0, END)
     # 0.0175 * 3 * 0.4 * 0.6 dollars = 1.26 cents
     assert (row.market_id, row.fee_cents, follower.unreadable) == (market(1).market_id, 2, 0)
+
+
+def test_rungs_of_a_series_beside_it_are_none_of_its_own(store, journal):
+    """The series of one process read each other's; only fees of such fills are reckoned by it."""
+    journal.started(NOON_NS)
+    journal.series(NOON_NS, market(1))
+    theirs = msgspec.structs.replace(event(market(2)), series_ticker="OTHER-VAL")
+    journal.told(NOON_NS + 1, m.SeriesShown((theirs,), ""))
+    journal.fills(NOON_NS + 2, fill(1, NOON_NS + 1, rung=2, fee_cents=None))
+    found = follower_of(store, journal.folder, LABEL, "acme-val").look()
+    store.write(found.batches, found.cursor)
+    account = store.accounts()[0].account
+    assert [rung.market_id for rung in store.rungs(account)] == [market(1).market_id]
+    (row,) = store.fills(account, 0, END)
+    assert (row.market_id, row.fee_cents) == (market(2).market_id, 2)
 
 
 def test_when_a_rung_was_first_seen_resolved_stands_although_it_is_seen_again(store, journal):
