@@ -141,8 +141,12 @@ class Relived:
         Raises JournalFault when the journal cannot be read, and when the run had another
         configuration or another program.
         """
+        finished = False
         for placed in self._entries():
-            if type(placed.entry.message) in EVENTS:
+            message = placed.entry.message
+            if type(message) in EVENTS:
+                if finished:
+                    break  # answers after the end are kept by the loop and not given to the trader
                 if self._step is not None:
                     yield self._step
                 self.happens(placed)
@@ -150,6 +154,7 @@ class Relived:
                     break
             else:
                 self.follows(placed)
+                finished = finished or isinstance(message, m.Finished)
         if self._step is not None:
             yield self._step
 

@@ -2,14 +2,18 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
+from bot.core import messages as m
 from bot.io.journal import read_journal
+from bot.io.records import Entry, framed
 from bot.lab.report.shown import dollars
 from bot.lab.sim.world import World
 from tests.report.lived import CONFIG, invoke, venue_millicents
+from venue.wire.instant import NS_PER_SECOND
 
 pytestmark = pytest.mark.xdist_group("report")
 
@@ -42,6 +46,23 @@ def test_the_totals_are_those_of_pnl(told):
     for key in ("total", "realised_cents", "settled_cents", "open_cents", "difference_millicents"):
         assert told.said["profit"][key] == told.pnl["profit"][key]
     assert told.said["profit"]["by"]["rung"] == told.pnl["profit"]["by"]["rung"]
+
+
+def test_what_comes_after_the_end_is_none_of_the_run(told, tmp_path):
+    """The loop keeps answers that come after it; the trader never had them."""
+    state = tmp_path / "late"
+    shutil.copytree(told.state, state)
+    *_, newest = sorted(state.glob("journal-*.log"))
+    *_, last = read_journal(newest)
+    late_ns = last.at_ns + 60 * NS_PER_SECOND
+    late = Entry(late_ns, m.Replied(m.RequestId(999_999), m.Unknown("late")))
+    with newest.open("ab") as file:
+        file.write(framed(late))
+    (said,) = json.loads(invoke("report", state, "--json").stdout)["sessions"]
+    assert said == told.said | {"name": "late"}
+    (tmp_path / "bot.yaml").write_text(CONFIG)
+    asked = ("pnl", tmp_path / "bot.yaml", "--state-dir", state, "--by", "rung", "--json")
+    assert json.loads(invoke(*asked).stdout) == told.pnl
 
 
 def test_the_profit_is_the_venues_own_to_the_cent(told):
