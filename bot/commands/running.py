@@ -201,8 +201,20 @@ def _trade(
             config.trader, series_ticker=series[place], beside=beside
         )
         plans.append(_plan(config, settings, trader, site, state, page, options))
+    ended: list[tuple[Ended, ...]] = []
+
+    async def traded() -> None:
+        ended.append(await run_plans(plans, clock))
+
     with _account_held(site, states[0]):
-        return anyio.run(run_plans, plans, clock, backend_options={"use_uvloop": True})
+        try:
+            anyio.run(traded, backend_options={"use_uvloop": True})
+        except RuntimeError:
+            # The loop closes with a thread of its own, which a machine out of memory or threads
+            # refuses. What the run came to is known by then, and how it ended is to be told.
+            if not ended:
+                raise
+    return ended[0]
 
 
 def _plan(

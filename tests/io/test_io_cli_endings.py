@@ -1,5 +1,6 @@
 """Claims about the end of a program that nobody reads, that cannot write, or that Ctrl-C meets."""
 
+import json
 import os
 import socket
 import subprocess
@@ -79,6 +80,34 @@ def test_that_orders_are_left_is_told_though_the_summary_cannot_be(monkeypatch):
     monkeypatch.setattr(bot.cli.typer, "echo", refuses)
     done = CliRunner().invoke(bot.cli.app, ["run", str(ROOT / "configs/demo.yaml")])
     assert done.exit_code == 4
+
+
+NO_LAST_THREAD = """
+import sys, threading
+start = threading.Thread.start
+def refuses(thread):
+    if "shutdown" in getattr(thread._target, "__name__", ""):
+        raise RuntimeError("can't start new thread")
+    start(thread)
+threading.Thread.start = refuses
+import bot.cli
+sys.argv[0] = "bot"
+bot.cli.main()
+"""
+
+
+def test_how_a_run_ended_is_told_though_no_thread_can_be_begun_to_close_its_loop(tmp_path):
+    words = ("run", "configs/demo.yaml", "--for", "1s", "--json", "--status-port", "0")
+    done = subprocess.run(
+        [sys.executable, "-c", NO_LAST_THREAD, *words, "--state-dir", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout.splitlines()[-1])["exit_code"] == 0
 
 
 @pytest.mark.parametrize("program", [bot.__main__, venue.__main__], ids=["bot", "venue"])
