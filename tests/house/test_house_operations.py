@@ -4,10 +4,11 @@ import json
 import re
 from pathlib import Path
 
-import click
 import msgspec
 import pytest
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.exceptions import TyperException
 
 from bot.cli import app
 from bot.core.settings import TraderSettings
@@ -95,17 +96,17 @@ ROOT_COMMAND = typer.main.get_command(app)
 def test_a_command_that_a_runbook_gives_is_taken_as_it_is_written(path: Path) -> None:
     for words in (found.split() for found in COMMAND.findall(tree.text(path))):
         command = ROOT_COMMAND
-        while isinstance(command, click.Group):
+        while isinstance(command, TyperGroup):
             command = command.commands[words.pop(0)]
         try:
             command.make_context(command.name, words)
-        except click.UsageError as fault:
+        except TyperException as fault:
             raise AssertionError(f"{command.name} {words}: {fault.message}") from None
 
 
-def commands(group: click.Command, before: str = "") -> list[str]:
+def commands(group: TyperCommand | TyperGroup, before: str = "") -> list[str]:
     """Every command of a program by its words, those of its groups included."""
-    if not hasattr(group, "commands"):
+    if not isinstance(group, TyperGroup):
         return [before]
     return [
         name

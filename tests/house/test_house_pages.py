@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from bot.cli import app as bot
 from tests.house import tree
@@ -26,10 +26,12 @@ def test_a_link_within_the_project_leads_to_a_file(path: Path) -> None:
         assert ":" in target or (path.parent / target).exists(), target
 
 
-def every(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+def every(
+    command: TyperCommand | TyperGroup, name: str
+) -> Iterator[tuple[str, TyperCommand | TyperGroup]]:
     """A command and all below it, by the words that call it."""
     yield name, command
-    if isinstance(command, click.Group):
+    if isinstance(command, TyperGroup):
         for word, below in command.commands.items():
             yield from every(below, f"{name} {word}")
 
