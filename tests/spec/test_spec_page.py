@@ -1,14 +1,24 @@
 """Claims about docs/venue.md: it is whole, current, and every proof that it names exists."""
 
 import ast
+import json
 import re
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from tests.spec.venue_page import ELSEWHERE, HEADINGS, page, rows
+from tests.spec.venue_page import (
+    CLIENT_FRAMES,
+    ELSEWHERE,
+    HEADINGS,
+    SERVER_FRAMES,
+    page,
+    rows,
+)
 from venue.check.judge import CODES
 from venue.check.runner import suite
+from venue.wire import codec, frames
 
 ROOT = Path(__file__).resolve().parents[2]
 # Every refusal that a trader can meet has a more specific code.
@@ -28,6 +38,20 @@ def _table() -> list[list[str]]:
 def test_the_page_is_current() -> None:
     text = (ROOT / "docs/venue.md").read_text(encoding="utf-8")
     assert text == page(), "run: python -m tests.spec.venue_page > docs/venue.md"
+
+
+@pytest.mark.parametrize("shown", CLIENT_FRAMES)
+def test_a_client_frame_that_the_page_shows_is_taken_by_the_venue(shown: str) -> None:
+    assert codec.parse_subscribe(shown.encode())
+
+
+def test_every_kind_of_frame_that_the_venue_sends_is_shown_in_the_page_as_it_is_sent() -> None:
+    read = [codec.decode_frame(shown) for shown in SERVER_FRAMES]
+    sent = [json.loads(codec.encode(frame)) for frame in read]
+    assert sent == [json.loads(shown) for shown in SERVER_FRAMES]
+    updates = {type(each.data) for each in read if isinstance(each, frames.MarketUpdate)}
+    assert updates == set(get_args(frames.Update))
+    assert {type(each) for each in read} == set(get_args(frames.ServerFrame))
 
 
 def test_every_row_has_its_four_cells_and_a_proof() -> None:

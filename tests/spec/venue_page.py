@@ -182,6 +182,52 @@ venue check --url http://127.0.0.1:8080/v1 --control http://127.0.0.1:8091
 A reading (S-number, see [assumptions.md](assumptions.md)) is our choice where the interface leaves
 something open; `--no-readings` judges a venue without them. The page is made by
 `python -m tests.spec.venue_page > docs/venue.md`.
+
+## For a client
+
+A key of `state/venue-keys.json` goes into the header `X-API-KEY`. `GET /v1/openapi.yaml` describes
+every path, query, body and answer. The channel, at `/v1/stream`, wants no credential and speaks
+JSON: the one frame that a client may send, then all kinds that it is sent (S9, S10), for a ticker
+that `GET /v1/markets` shows. After a subscribe the whole books come first.
+
+```json
+"""
+
+CLIENT_FRAMES = (
+    '{"type": "subscribe", "data": {"targets": ['
+    '{"target": "event-market", "data": {"ticker": "AURELIA-VAL-26Q4-200B"}}, '
+    '{"target": "market", "data": {"symbol": "AURELIA"}}]}}',
+)
+_RUNG = (
+    '"ticker": "AURELIA-VAL-26Q4-200B", "eventMarketId": "535f8cf1-d563-51af-981a-daa189d3129d", '
+)
+SERVER_FRAMES = (
+    '{"type": "subscribed", "data": {"targets": 2}}',
+    '{"type": "error", "message": "NOPE is not in the directory", "code": "unknown_target"}',
+    '{"type": "market-update", "data": {"type": "prediction-orderbook", '
+    + _RUNG
+    + '"ts": 1795450972143358016, "yes": [{"price": 69, "size": 110}], '
+    '"no": [{"price": 26, "size": 36}]}}',
+    '{"type": "market-update", "data": {"type": "prediction-trade", '
+    + _RUNG
+    + '"ts": 1795450980092468001, "tradeId": "b11f51ddd86cc345", "price": 69, "size": 5, '
+    '"maker": {"outcome": "yes", "side": "buy"}, "taker": {"outcome": "no", "side": "buy"}}}',
+    '{"type": "market-update", "data": {"type": "prediction-ticker", '
+    + _RUNG
+    + '"ts": 1795450980092468001, "price": 69, "size": 5}}',
+    '{"type": "market-update", "data": {"type": "prediction-implied-value", "symbol": "AURELIA", '
+    '"marketId": "5f2bcff6-061d-5aff-9126-70a1ecc17910", "ts": 1795450976907234108, '
+    '"impliedValue": "214224512711.83", "confidence": "1.000"}}',
+)
+"""Frames as the page shows them; a test has the codec read each."""
+
+AFTERWARDS = """\
+```
+
+`eventMarketId` and `marketId` may stand for `ticker` and `symbol` in a subscribe. Prices are whole
+cents, sizes whole shares, `ts` nanoseconds since 1970; `no` holds bids for NO, at prices of NO.
+
+## Every statement
 """
 
 
@@ -208,7 +254,8 @@ def rows() -> list[tuple[str, str, str, str]]:
 def page() -> str:
     """The whole page."""
     table = rows()
-    lines = [INTRODUCTION, f"{len(table)} statements, {len(suite())} checks.", ""]
+    lines = [INTRODUCTION + "\n".join((*CLIENT_FRAMES, *SERVER_FRAMES)), AFTERWARDS]
+    lines += [f"{len(table)} statements, {len(suite())} checks.", ""]
     lines += ["| statement | where | proved by | reading |", "|---|---|---|---|"]
     lines += [
         f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in table
