@@ -318,23 +318,15 @@ class Ledgers:
             balance, begun_ns, _ = self._balance
             self._balance = None
             self._compared_ns = begun_ns
-            expected = self.book.expected_cash(self._opening_cents)
-            beyond_cents = balance.total_cents - expected
-            # What differed long before anything resolved is no payout of it, unless it has passed.
-            stood_cents = self._stood_cents
-            if self._stood_since_ns + SETTLES_WITHIN_NS > self.settling.waits_since_ns():
-                # What came since may be one: cash comes before a read shows why.
-                stood_cents = self._stood_before_cents
-            settled = self._settle((beyond_cents - stood_cents, beyond_cents), begun_ns)
-            expected = self.book.expected_cash(self._opening_cents)
-            difference_cents = Cents(balance.total_cents - expected)
+            settled = self._settle(self._beyond_cents(balance), begun_ns)
+            difference_cents = self._beyond_cents(balance)
             self._trail.settle()
             if not difference_cents or not self.settling.may_yet_pay(fills_begun_ns):
                 self._judge_cash(difference_cents, begun_ns)
         elif self._balance is not None and self._is_late_enough(self._balance[2], fills_begun_ns):
             balance, begun_ns, _ = self._balance
             self._balance = None
-            self._compare_amid(balance, begun_ns)
+            settled = self._compare_amid(balance, begun_ns, fills_begun_ns)
         if self._positions is not None and self._quiet_around(*self._positions[1:], fills_begun_ns):
             held, self._shares_compared_ns, ended_ns = self._positions
             self._positions = None
@@ -344,25 +336,37 @@ class Ledgers:
             self.history_wanted |= self._differing not in (None, before)
         return settled
 
-    def _compare_amid(self, balance: model.Balance, begun_ns: int) -> None:
-        """Compare a balance that was read among fills, as far as that goes; while a payout is
-        awaited it says nothing."""
-        if self.settling.waiting():
-            return
+    def _beyond_cents(self, balance: model.Balance) -> Cents:
         assert self._opening_cents is not None
+        return Cents(balance.total_cents - self.book.expected_cash(self._opening_cents))
+
+    def _compare_amid(self, balance: model.Balance, begun_ns: int, now_ns: int) -> list[MarketId]:
+        """Compare a balance that was read among fills, as far as that goes; while a payout is
+        awaited several have to agree on what came. The rungs that have settled by it."""
+        beyond_cents, lag_ns = self._beyond_cents(balance), self._trust.read_lag_ns
+        if self.settling.waiting():
+            paid_ns = self.settling.paid_by_ns()
+            came_cents = self._trail.agreed(beyond_cents, begun_ns, lag_ns, paid_ns)
+            if came_cents is None:
+                return []
+            settled = self._settle(came_cents, begun_ns)
+            if not settled and not self.settling.may_yet_pay(now_ns):
+                self._judge_cash(came_cents, begun_ns)
+            return settled
         before_cents = self.difference_cents or Cents(0)
-        found_cents = self._trail.amid(
-            balance.total_cents - self.book.expected_cash(self._opening_cents),
-            before_cents,
-            begun_ns,
-            self._trust.read_lag_ns,
-        )
+        found_cents = self._trail.amid(beyond_cents, before_cents, begun_ns, lag_ns)
         if found_cents is not None and found_cents != before_cents:
             self._judge_cash(found_cents, begun_ns)
+        return []
 
-    def _settle(self, received_cents: tuple[int, int], begun_ns: int) -> list[MarketId]:
-        """Settle the resolved rungs whose winners this cash tells (see `Settling.winners`)."""
-        winners = self.settling.winners(received_cents, begun_ns)
+    def _settle(self, beyond_cents: Cents, begun_ns: int) -> list[MarketId]:
+        """Settle the resolved rungs whose winners so much more cash tells (`Settling.winners`)."""
+        # What differed long before anything resolved is no payout of it, unless it has passed.
+        stood_cents = self._stood_cents
+        if self._stood_since_ns + SETTLES_WITHIN_NS > self.settling.waits_since_ns():
+            # What came since may be one: cash comes before a read shows why.
+            stood_cents = self._stood_before_cents
+        winners = self.settling.winners((beyond_cents - stood_cents, beyond_cents), begun_ns)
         for market_id, winner in winners.items():
             self.book.settle(market_id, winner)
             level = "debug" if self.is_beside(market_id) else "info"

@@ -240,6 +240,14 @@ class Settling:
             for rung in self.waiting()
         )
 
+    def paid_by_ns(self) -> int | None:
+        """Balance reads begun later show what every rung that waits was paid; None while there is
+        one of which that is not known."""
+        paid_ns = [self._resolved[rung.market_id].paid_ns for rung in self.waiting()]
+        if None in paid_ns:
+            return None
+        return max((each for each in paid_ns if each is not None), default=0) + self._lag_ns
+
     def winners(self, received_cents: tuple[int, ...], begun_ns: int) -> dict[MarketId, Outcome]:
         """The winners that a balance read begun at `begun_ns` tells, if it tells any.
 

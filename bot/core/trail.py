@@ -31,6 +31,7 @@ class CashTrail:
         self._dropped_ns = -1
         self._common: frozenset[int] | None = None
         self._reads = 0
+        self._first_ns = 0
 
     def booked(self, cash_cents: int, now_ns: int) -> None:
         """A fill was booked now, and did this to our cash; in the order in which they happened."""
@@ -53,6 +54,47 @@ class CashTrail:
         before that may be missing in it. Returns `known_cents` if that explains the read; another
         difference once it is sure, or, after many reads, likely; else None.
         """
+        told = self._possible(difference_cents, begun_ns, lag_ns)
+        if told is None:
+            return None
+        may_be, likely = told
+        if known_cents in may_be:
+            self.settle()
+            return Cents(known_cents)
+        common = self._join(may_be, begun_ns)
+        enough = READS_NEEDED if len(common) == 1 else READS_MAX
+        if self._reads < enough:
+            return None
+        found = min(common or may_be, key=lambda cents: abs(cents - difference_cents - likely))
+        self.settle()
+        return Cents(found)
+
+    def agreed(
+        self, difference_cents: int, begun_ns: int, lag_ns: int, after_ns: int | None
+    ) -> Cents | None:
+        """The one difference that enough reads in a row have in common, all of them begun after
+        `after_ns` (None: not yet), be it known or not; None while there is none. For what must be
+        certain: nothing is guessed, however many reads there were.
+
+        difference_cents, begun_ns, lag_ns: as of `amid`.
+        """
+        told = self._possible(difference_cents, begun_ns, lag_ns)
+        if told is None or after_ns is None or begun_ns <= after_ns:
+            return None
+        common = self._join(told[0], begun_ns)
+        if self._first_ns <= after_ns or not common:  # this read is the first of others
+            self.settle()
+            common = self._join(told[0], begun_ns)
+        if self._reads < READS_NEEDED or len(common) > 1:
+            return None
+        self.settle()
+        return Cents(*common)
+
+    def _possible(
+        self, difference_cents: int, begun_ns: int, lag_ns: int
+    ) -> tuple[frozenset[int], int] | None:
+        """What the cash may differ by, and the likeliest of that; None when a fill that the read
+        may lack is not remembered."""
         since_ns = begun_ns - lag_ns
         while self._fills and self._fills[0][0] < since_ns:
             self._fills.popleft()
@@ -65,16 +107,11 @@ class CashTrail:
             may_be.add(difference_cents + missing)
             if booked_ns > begun_ns:
                 likely = difference_cents + missing
-        if known_cents in may_be:
-            self.settle()
-            return Cents(known_cents)
+        return frozenset(may_be), likely
+
+    def _join(self, may_be: frozenset[int], begun_ns: int) -> frozenset[int]:
+        if not self._reads:
+            self._first_ns = begun_ns
         self._reads += 1
-        self._common = frozenset(may_be) if self._common is None else self._common & may_be
-        enough = READS_NEEDED if len(self._common) == 1 else READS_MAX
-        if self._reads < enough:
-            return None
-        found = min(
-            self._common or may_be, key=lambda cents: abs(cents - difference_cents - likely)
-        )
-        self.settle()
-        return Cents(found)
+        self._common = may_be if self._common is None else self._common & may_be
+        return self._common

@@ -12,7 +12,6 @@ from bot.core.ledgers import Ledgers
 from bot.core.order import State
 from bot.core.outbox import Outbox
 from bot.core.settings import BudgetSettings, TrustSettings
-from bot.core.trail import READS_MAX, CashTrail
 from tests.bot import made
 from tests.bot.made import EVENT, LAG_NS, MARKET, T0
 from venue.wire import model
@@ -141,89 +140,6 @@ def test_a_balance_around_which_a_fill_was_booked_says_nothing():
     books.balance(10_000, T0 + 6 * LAG_NS)
     books.fills(T0 + 8 * LAG_NS)
     assert "cash_differs" not in books.out.findings
-
-
-# --- a market that never pauses -------------------------------------------------------------------
-
-
-class Busy:
-    """Books on which a share is bought at 40 twice in each lag, and walks of the fills that show
-    every one of them. Fees are 0 to 40 cents. untold_cents: what the venue charges beyond them."""
-
-    def __init__(self, untold_cents: int = 0) -> None:
-        self.books = Books().opened()
-        self._untold_cents = untold_cents
-        self._fills: list[tuple[int, model.Fill]] = []
-        self._at_ns = T0 + 5 * LAG_NS
-
-    def read(self, lag_ns: int, paid_in_cents: int = 0) -> None:
-        """Read the balance as it was so long ago, and the fills a lag and a half later."""
-        self._go(LAG_NS // 2)
-        shown = [fill for at_ns, fill in self._fills if at_ns <= self._at_ns - lag_ns]
-        paid = sum(40 * fill.qty + fill.fee_cents + self._untold_cents for fill in shown)
-        self.books.balance(10_000 + paid_in_cents - paid, self._at_ns)
-        for _ in range(3):
-            self._go(LAG_NS // 2)
-        self.books.fills(self._at_ns, *(fill for _, fill in self._fills))
-
-    def _go(self, ns: int) -> None:
-        number = len(self._fills) + 1
-        fill = made.fill(made.own(State.OPEN), number, 1, fee_cents=7 * number % 41)
-        self._fills.append((self._at_ns + ns // 2, fill))
-        self._at_ns += ns
-
-
-@given(lags=st.lists(st.integers(0, LAG_NS), min_size=9, max_size=14))
-def test_reads_among_fills_that_the_fills_explain_are_no_difference(lags):
-    busy = Busy()
-    for lag_ns in lags:
-        busy.read(lag_ns)
-        assert busy.books.of.difference_cents == 0
-    assert busy.books.out.findings == {}
-
-
-@given(
-    lags=st.lists(st.integers(0, LAG_NS), min_size=12, max_size=12),
-    cents=st.sampled_from([-700, -1, 1, 25_000]),
-)
-def test_cash_that_nobody_explains_is_found_to_the_cent_though_fills_never_pause(lags, cents):
-    busy = Busy()
-    for lag_ns in lags[:3]:
-        busy.read(lag_ns)
-    for lag_ns in lags[3:]:
-        busy.read(lag_ns, cents)
-    assert busy.books.of.difference_cents == cents
-    assert list(busy.books.out.findings) == ["cash_differs"]
-
-
-def test_a_difference_found_among_fills_is_cleared_among_fills():
-    busy = Busy()
-    for _ in range(4):
-        busy.read(0, 500)
-    assert busy.books.of.difference_cents == 500
-    for _ in range(4):
-        busy.read(0)
-    assert busy.books.out.findings == {}
-
-
-def test_a_venue_that_charges_more_than_it_says_is_found_though_the_difference_always_grows():
-    busy = Busy(untold_cents=2)
-    busy.read(0)  # before the first fill
-    for _ in range(READS_MAX):
-        assert busy.books.out.findings == {}
-        busy.read(0)
-    assert list(busy.books.out.findings) == ["cash_differs"]
-
-
-def test_more_fills_than_are_remembered_leave_a_read_among_them_undecided():
-    trail = CashTrail()
-    for at_ns in range(1_001):
-        trail.booked(-40, at_ns)
-    assert trail.amid(7, 0, 10, 10) is None
-    assert trail.amid(0, 0, 11, 10) == 0
-
-
-# --------------------------------------------------------------------------------------------------
 
 
 def test_balances_read_oftener_than_reads_lag_are_compared_all_the_same():
