@@ -57,6 +57,10 @@ def check_key(name: str, place: KeyPlace, wrong: Wrong, prefix: str = "") -> Non
 def check_address(place: Place, text: str, schemes: tuple[str, str], wrong: Wrong) -> None:
     """An address without user, query or fragment; the plain scheme to loopback only."""
     plain, secure = schemes
+    if not text.isprintable() or any(sign.isspace() or sign == "\\" for sign in text):
+        # A reader may drop some of these, and so see another address than the next one does.
+        wrong(place, "no white space, backslash or invisible sign in an address")
+        return
     try:
         address = urllib.parse.urlsplit(text)
         host, _ = address.hostname, address.port
@@ -67,6 +71,8 @@ def check_address(place: Place, text: str, schemes: tuple[str, str], wrong: Wron
         near = difflib.get_close_matches(address.scheme, schemes, n=1)
         meant = f"; did you mean {near[0]}://?" if near and address.scheme not in schemes else ""
         wrong(place, f"begins with {secure}:// and names a host{meant}")
+    elif not text.startswith(f"{address.scheme}://"):
+        wrong(place, f"begins with {address.scheme}:// in small letters")
     elif address.username is not None or address.query or address.fragment:
         # What stands there may be a secret: it is not shown.
         wrong(place, "no user, query or fragment in an address")

@@ -95,6 +95,16 @@ def test_the_channels_address_follows_from_the_base_url(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    "url",
+    ["HTTPS://venue.example/v1", '" https://venue.example/v1"', '"https://ven\\tue.example/v1"'],
+)
+def test_an_address_that_readers_take_differently_is_refused(tmp_path, url):
+    # The channel's address was made of it as ws://, and the key went in the clear.
+    (told,) = faults(tmp_path, OUTSIDE.replace("https://venue.example/v1", url))
+    assert "demo.yaml:3: venue.base_url: " in told
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda p: p.name)
 def test_every_configuration_that_is_shipped_can_be_used(path):
     if path.name != "venue.yaml":
