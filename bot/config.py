@@ -38,7 +38,7 @@ from bot.keeping import (
     notice_settings,
     records_settings,
 )
-from bot.keyplaces import KeyPlace, Wrong, check_address, check_key, is_loopback
+from bot.keyplaces import KeyPlace, Wrong, check_address, check_key, file_in, is_loopback
 from bot.part import Part
 from bot.sections import File, Status, Venue
 from venue.wire.instant import NS_PER_MS
@@ -168,7 +168,7 @@ class Draft:
         if part is None:
             return None
         folder = self.source.path.parent
-        key_file = None if part.key_file is None else folder / Path(part.key_file).expanduser()
+        key_file = None if part.key_file is None else file_in(folder, part.key_file)
         return ReaperSettings(key_file, part.key_name, part.key_env, part.after_ms * NS_PER_MS)
 
 

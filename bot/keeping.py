@@ -14,7 +14,7 @@ import msgspec
 from pydantic import Field
 
 from bot.io.notices import Form, What
-from bot.keyplaces import VARIABLE, KeyPlace, Wrong, is_loopback
+from bot.keyplaces import VARIABLE, KeyPlace, Wrong, file_in, is_loopback
 from bot.part import Part
 from bot.records.database import Address
 
@@ -93,7 +93,7 @@ class NoticeSettings(msgspec.Struct, frozen=True):
 
 def records_settings(part: Records, folder: Path) -> RecordsSettings:
     """A checked part; files are taken from `folder`."""
-    file = None if part.file is None else folder / Path(part.file).expanduser()
+    file = None if part.file is None else file_in(folder, part.file)
     place = KeyPlace.of(folder, part.postgres_password_file, None, part.postgres_password_env)
     named = place.key_file is not None or place.key_env is not None
     address = None
@@ -106,7 +106,7 @@ def records_settings(part: Records, folder: Path) -> RecordsSettings:
             urllib.parse.unquote(url.username or ""),
             urllib.parse.unquote(url.path[1:]),
             tls=ca_file is not None or not is_loopback(url.hostname or ""),
-            ca_file=None if ca_file is None else folder / Path(ca_file).expanduser(),
+            ca_file=None if ca_file is None else file_in(folder, ca_file),
         )
     return RecordsSettings(part.keep, file, address, place if named else None, part.keep_days)
 

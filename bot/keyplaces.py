@@ -5,6 +5,7 @@ Source: docs/operations.md, Secrets; reliability, rows 104, 107.
 
 import difflib
 import ipaddress
+import os
 import re
 import urllib.parse
 from collections.abc import Callable
@@ -37,7 +38,15 @@ class KeyPlace(msgspec.Struct, frozen=True):
         cls, folder: Path, file: str | None, name: str | None = None, variable: str | None = None
     ) -> "KeyPlace":
         """As a configuration says it, a file being taken from this folder."""
-        return cls(None if file is None else folder / Path(file).expanduser(), name, variable)
+        return cls(None if file is None else file_in(folder, file), name, variable)
+
+
+def file_in(folder: Path, text: str) -> Path:
+    """A file as a configuration names it, taken from this folder; ~ and ~user are their homes.
+
+    Of a user that nobody knows the name stays as written, and reading it tells that.
+    """
+    return folder / os.path.expanduser(text)  # noqa: PTH111 - pathlib's raises for such a user
 
 
 def check_key(name: str, place: KeyPlace, wrong: Wrong, prefix: str = "") -> None:

@@ -162,7 +162,11 @@ def _from_file(path: Path) -> ModuleType:
     while name in sys.modules:
         name += "_"  # a file of the same name in another folder
     spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None or not path.is_file():
+    try:
+        is_there = path.is_file()
+    except OSError as fault:  # such as in the folder of another user, or a name that is too long
+        raise StrategyFault(f"{path}: cannot be read: {fault.strerror}") from None
+    if spec is None or spec.loader is None or not is_there:
         raise StrategyFault(f"{path}: no such Python file")
     module = importlib.util.module_from_spec(spec)
     # Known by name before it runs: what it defines looks its own module up there.

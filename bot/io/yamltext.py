@@ -133,7 +133,18 @@ def _plain(node: yaml.Node, place: Place, lines: dict[Place, int], faults: list[
         ]
     if isinstance(node, yaml.MappingNode):
         return _mapping(node, place, lines, faults)
-    return str(node.value)
+    return _text(node, faults)
+
+
+def _text(node: yaml.ScalarNode, faults: list[Fault]) -> str:
+    """The text of a value or a key. A sign that YAML refuses in the open is refused escaped too: it
+    is no part of a file's name, of an address or of anything that is printed."""
+    text = str(node.value)
+    refused = yaml.reader.Reader.NON_PRINTABLE.search(text)
+    if refused is not None:
+        sign = f"the sign U+{ord(refused[0]):04X} has no place in it"
+        faults.append(Fault(node.start_mark.line + 1, f"not YAML: {sign}"))
+    return text
 
 
 def _mapping(
@@ -146,7 +157,7 @@ def _mapping(
         if not isinstance(key_node, yaml.ScalarNode):
             faults.append(Fault(line, "a key is plain text"))
             continue
-        key = str(key_node.value)
+        key = _text(key_node, faults)
         if key == "<<":
             faults.append(Fault(line, "merge key << is refused; write the values out"))
         elif key in fields:

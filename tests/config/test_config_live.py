@@ -167,6 +167,19 @@ def test_the_code_of_a_strategy_is_that_of_its_first_use(tmp_path):
     assert (made.params.size, made.version) == (2, 1)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("name: fixed_spread", f"name: ./{'a' * 300}.py", "cannot be read: File name too long"),
+        ("series: ", 'name: "a\\0b"\nseries: ', "the sign U+0000 has no place in it"),
+        ("series: ", '"\\ud800": x\nseries: ', "the sign U+D800 has no place in it"),
+        ("series: ", "notices: [{url_file: ~nosuchuser/x}]\nseries: ", "takes a restart"),
+    ],
+)
+def test_what_no_file_can_be_called_is_refused_and_the_bot_goes_on(bot, old, new, said):
+    assert said in why(bot.change(old, new))
+
+
 def test_a_file_that_is_gone_is_refused(bot):
     assert why(bot.live.check(None)) == f"{bot.path}:1: cannot be read: is it there?"
 
