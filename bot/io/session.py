@@ -43,6 +43,7 @@ from bot.io.rest import Rest
 from bot.io.runner import Child, Ended, Runner
 from bot.io.secret import Secret
 from bot.io.shown import Shown
+from bot.io.statedir import StateFault
 from bot.io.status import address, make_app, serve
 from bot.io.terminal import show_lines, show_table
 from bot.io.watched import Watch
@@ -109,7 +110,11 @@ async def run_plans(plans: Sequence[Plan], clock: Clock) -> tuple[Ended, ...]:
         masker.learn(key)
     # A live table owns the terminal: what would scroll it away goes to a file.
     tail, console = LogTail(), drawn_on(plans)
-    configure_logs(masker, None if console is None else first.state / "bot.log", tail=tail)
+    log = None if console is None else first.state / "bot.log"
+    try:
+        configure_logs(masker, log, tail=tail)
+    except OSError as fault:
+        raise StateFault(f"{log}: cannot be written: {fault.strerror}; is it a file?") from None
     runners = await _runners(plans, clock)
     shown = {
         ticker: Shown(

@@ -1,11 +1,14 @@
 """Claims about what a person at the terminal sees of a run."""
 
+import asyncio
 import sys
 from types import SimpleNamespace
 
 import pytest
 
-from bot.io.session import drawn_on
+from bot.io.secret import Secret
+from bot.io.session import drawn_on, run_plans
+from bot.io.statedir import StateFault
 
 
 @pytest.fixture
@@ -41,3 +44,12 @@ def test_a_terminal_that_cannot_move_its_cursor_shows_the_log_and_no_table(term,
 
 def test_without_a_terminal_no_table_is_drawn():
     assert drawn_on([plan(live_table=False)]) is None
+
+
+@pytest.mark.usefixtures("terminal")
+def test_a_log_that_cannot_be_written_is_told_with_its_file(tmp_path):
+    (tmp_path / "bot.log").mkdir()
+    site = SimpleNamespace(key=Secret("k" * 20), others={})
+    begun = SimpleNamespace(live_table=True, companions=(), site=site, state=tmp_path)
+    with pytest.raises(StateFault, match=r"bot\.log: cannot be written: Is a directory"):
+        asyncio.run(run_plans([begun], None))
