@@ -259,10 +259,11 @@ def _reason(body: bytes | None) -> str | None:
 def _same_origin(scope: Message) -> bool:
     """Whether no browser says that a page of another origin has sent this."""
     origin = header(scope, b"origin")
-    if (
-        origin is not None
-        and urlsplit(origin).netloc.lower() != (header(scope, b"host") or "").lower()
-    ):
+    try:
+        place = None if origin is None else urlsplit(origin).netloc.lower()
+    except ValueError:  # no address at all, such as http://[
+        return False
+    if place is not None and place != (header(scope, b"host") or "").lower():
         return False
     return header(scope, b"sec-fetch-site") in (None, "same-origin", "none")
 

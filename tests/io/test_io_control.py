@@ -144,6 +144,7 @@ async def test_without_the_token_nothing_is_done(headers):
         {"Origin": "http://evil.example"},
         {"Origin": "http://localhost:1"},
         {"Origin": "null"},
+        {"Origin": "http://["},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site"},
     ],
