@@ -184,5 +184,7 @@ class Courier:
         if 200 <= status < 300:
             return "", 0.0
         if status in _AGAIN or status >= 500:
-            return f"status {status}", float(patience) if patience.isdigit() else 0.0
+            # Of other scripts there are signs that pass for digits and are no number.
+            is_number = patience.isascii() and patience.isdigit()
+            return f"status {status}", float(patience) if is_number else 0.0
         return f"status {status}", None

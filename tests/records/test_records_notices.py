@@ -154,7 +154,10 @@ async def test_no_more_leave_in_a_minute_than_are_wanted_and_none_is_lost_for_it
     assert len(receiver.got) == 4
 
 
-@pytest.mark.parametrize("refusal", [(503, {}), (500, {}), (429, {"Retry-After": "0"}), None])
+@pytest.mark.parametrize(
+    "refusal",
+    [(503, {}), (500, {}), (429, {"Retry-After": "0"}), (429, {"Retry-After": "²"}), None],
+)
 async def test_a_receiver_that_refuses_or_hangs_is_tried_again_until_it_takes(refusal):
     async with Receiver().listening() as receiver:
         receiver.script = [refusal, refusal]
