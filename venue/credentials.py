@@ -5,6 +5,7 @@ Source: interface, Authentication.
 """
 
 import contextlib
+import errno
 import json
 import os
 import re
@@ -57,6 +58,9 @@ class Credentials:
         beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            if path.exists() and not (path.is_file() or path.is_dir()):
+                # Put in the place of a device, as root, it would be none any more for anybody.
+                raise OSError(errno.EINVAL, "not a file")
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             with os.fdopen(os.open(beside, flags, 0o600), "w", encoding="utf-8") as file:
                 json.dump(generated, file, indent=1)

@@ -293,6 +293,16 @@ def test_keys_that_cannot_be_written_are_a_fault(tmp_path: Path) -> None:
         Credentials(seed_of(tmp_path, GOOD)).write_generated(tmp_path / "file" / "keys.json")
 
 
+def test_keys_take_the_place_of_a_file_alone(tmp_path: Path) -> None:
+    device = tmp_path / "dev" / "null"
+    device.parent.mkdir()
+    os.mkfifo(device)
+    with pytest.raises(SeedFault, match="keys cannot be written: not a file"):
+        Credentials(seed_of(tmp_path, GOOD)).write_generated(device)
+    assert device.is_fifo()
+    assert os.listdir(device.parent) == ["null"]
+
+
 def test_a_key_comes_from_a_file_or_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
