@@ -27,7 +27,10 @@ def register(app: typer.Typer) -> None:
 def calibrate(
     tape: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of a recorded tape.")],
     every: Annotated[
-        float, typer.Option(min=1, metavar="SECONDS", help="Between two forecasts of a ladder.")
+        float,
+        typer.Option(
+            min=1, max=31_536_000, metavar="SECONDS", help="Between two forecasts of a ladder."
+        ),
     ] = 60.0,
     index: Annotated[
         bool,

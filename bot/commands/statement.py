@@ -25,6 +25,7 @@ from bot.commands.common import (
 if TYPE_CHECKING:
     from bot.records.day import Day
 
+_FIRST_DAY = datetime.date(1970, 1, 1)
 _EXAMPLE = "Example: bot statement configs/demo.yaml --day 2026-11-20 --csv day.csv --html day.html"
 
 
@@ -92,6 +93,8 @@ def _date(text: str) -> datetime.date:
         fail(EXIT_CONFIGURATION, f"--day {text}: a day such as 2026-11-20")
     if day > today:
         fail(EXIT_CONFIGURATION, f"--day {text}: still to come; accepted: up to {today}, today")
+    if day < _FIRST_DAY:
+        fail(EXIT_CONFIGURATION, f"--day {text}: accepted: {_FIRST_DAY} up to {today}, today")
     return day
 
 

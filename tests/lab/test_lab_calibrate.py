@@ -118,6 +118,13 @@ def test_the_command_says_what_is_wrong_with_a_folder_that_is_no_tape(tmp_path):
     assert "catalog.json" in done.output
 
 
+@pytest.mark.parametrize("seconds", ["inf", "nan", "0"])
+def test_a_time_between_forecasts_that_none_can_be_is_refused(tmp_path, seconds):
+    done = CliRunner().invoke(app, ["calibrate", str(tmp_path), "--every", seconds])
+    assert done.exit_code == 2
+    assert "--every" in done.output
+
+
 # --- what was recorded ----------------------------------------------------------------------------
 
 

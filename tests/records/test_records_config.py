@@ -218,6 +218,8 @@ def test_a_day_that_does_not_close_ends_with_3_and_says_why(tmp_path, lived):
     [
         (("--day", "yesterday"), 2, "a day such as 2026-11-20"),
         (("--day", "2026-11-22"), 2, "still to come; accepted: up to 2026-11-21, today"),
+        (("--day", "0001-01-01"), 2, "accepted: 1970-01-01 up to 2026-11-21, today"),
+        (("--day", "1970-01-01"), 3, "no records"),
         (("--day", "2020-01-01"), 3, "no records"),
         (("--day", "2026-11-20", "--account", "elsewhere"), 3, "no records of 'elsewhere'"),
         (("--day", "2026-11-20", "--csv", "/nowhere/x"), 2, "No such file"),

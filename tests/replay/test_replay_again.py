@@ -303,7 +303,9 @@ def test_it_stops_after_the_event_that_is_asked_for(entries, tmp_path):
     assert by_place.unwritten == 0
 
 
-@pytest.mark.parametrize(("until", "code"), [("7", 0), ("1s", 0), ("soon", 2), ("0s", 2)])
+@pytest.mark.parametrize(
+    ("until", "code"), [("7", 0), ("1s", 0), ("soon", 2), ("0s", 2), ("9" * 5_000, 2)]
+)
 def test_until_takes_a_number_or_a_time_and_nothing_else(entries, tmp_path, until, code):
     path = journal(tmp_path / "journal-00000001.log", entries)
     assert invoke(str(path), "--until", until).exit_code == code

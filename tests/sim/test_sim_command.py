@@ -82,6 +82,7 @@ def test_a_world_goes_on_until_it_has_seen_the_events_asked_for():
         (("--without", "rain"), "there are "),
         (("--without", "rain"), ", market_halt, "),
         (("--seeds", "9-3"), "0-99"),
+        (("--seeds", "9" * 5_000), "accepted: a whole number"),
         (("--seed", "1", "--seeds", "1-2"), "one of them"),
         (("--events", "many"), "--events 'many': accepted: a whole number, such as 1_000_000"),
         (("--until", "soon"), "--until"),
