@@ -87,10 +87,12 @@ def interruptible(told: str = "") -> Iterator[Callable[[], bool]]:
 def places_for(*paths: Path | None) -> None:
     """End with 2 when one of these files could not be written; before any work is done for it."""
     for path in paths:
-        if path is None or (path.exists() and not path.is_file() and not path.is_dir()):
-            continue  # a pipe or a terminal takes what comes
-        was_there = path.exists()
+        if path is None:
+            continue
         try:
+            was_there = path.exists()
+            if was_there and not path.is_file() and not path.is_dir():
+                continue  # a pipe or a terminal takes what comes
             path.open("ab").close()
             if not was_there:
                 path.unlink()

@@ -136,7 +136,7 @@ def _plain(node: yaml.Node, place: Place, lines: dict[Place, int], faults: list[
     return _text(node, faults)
 
 
-def _text(node: yaml.ScalarNode, faults: list[Fault]) -> str:
+def _text(node: yaml.Node, faults: list[Fault]) -> str:
     """The text of a value or a key. A sign that YAML refuses in the open is refused escaped too: it
     is no part of a file's name, of an address or of anything that is printed."""
     text = str(node.value)

@@ -119,12 +119,19 @@ def test_a_strategy_that_opens_the_data_has_no_result(tmp_path, folder):
         (("--taker-fee", "2"), "--taker-fee not a fee rate: '2' (a decimal fraction of 0 to 1"),
         (("--readings", "averse,bold"), "averse,bold: want some of averse, likely, kind"),
         (("--html", "nowhere/x.html"), "nowhere/x.html: no place for a file"),
+        (("--html", "x" * 300), "x: no place for a file: File name too long"),
     ],
 )
 def test_an_option_that_cannot_be_ends_with_2(tmp_path, folder, options, said):
     done = ran(folder, configured(tmp_path, "fixed_spread"), *options)
     assert done.exit_code == 2
     assert said in done.stderr
+
+
+def test_a_folder_that_cannot_be_looked_at_ends_with_2(tmp_path):
+    done = ran(tmp_path / ("x" * 300), configured(tmp_path, "fixed_spread"))
+    assert done.exit_code == 2
+    assert "x: File name too long" in done.stderr
 
 
 def test_a_folder_without_tapes_ends_with_2(tmp_path):

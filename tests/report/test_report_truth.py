@@ -121,6 +121,13 @@ def test_without_a_journal_it_ends_with_3_and_with_a_strange_file_with_2(tmp_pat
     assert "result.json" in done.stderr
 
 
+def test_a_file_that_cannot_be_looked_at_ends_with_2(run, tmp_path):
+    for arguments in ((tmp_path / ("x" * 300),), (run[0], "--sweep", tmp_path / ("x" * 300))):
+        done = invoke("report", *arguments)
+        assert done.exit_code == 2
+        assert "x: File name too long" in done.stderr
+
+
 @pytest.mark.parametrize("arguments", [(), ("x", "--compare", "a", "b")])
 def test_a_source_or_a_comparison_is_asked_for_and_not_both(arguments):
     done = invoke("report", *arguments)

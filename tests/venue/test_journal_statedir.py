@@ -43,6 +43,11 @@ def test_the_directory_and_everything_in_it_is_for_the_owner_alone(tmp_path):
     assert set(names.values()) == {0o600}
 
 
+def test_a_name_that_no_directory_can_have_is_refused(tmp_path):
+    with pytest.raises(StateFault, match="cannot be opened: File name too long"):
+        StateDir.open(tmp_path / ("x" * 300))
+
+
 def test_a_symbolic_link_to_a_directory_is_refused(tmp_path):
     written(tmp_path / "real")
     (tmp_path / "link").symlink_to(tmp_path / "real")

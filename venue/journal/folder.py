@@ -56,9 +56,9 @@ class Folder:
         Raises StateFault for a link, something else than a directory, a directory of another
         user or one that others may write to.
         """
-        if path.is_symlink():
-            raise StateFault(f"{path}: is a symbolic link; name the directory itself")
         try:
+            if path.is_symlink():
+                raise StateFault(f"{path}: is a symbolic link; name the directory itself")
             if create and not path.exists():
                 path.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
                 _sync_directory(path.parent)

@@ -34,11 +34,15 @@ def tape_folders(folder: Path) -> tuple[Path, ...]:
     """The folder itself where it is a tape, else the tapes in it, by name. Of a journal, or of its
     exported tables, a tape is made, which stands until this process ends. Raises TapeFault when
     there are none."""
-    if (folder / _CATALOG).exists():
-        return (folder,)
-    if is_own(folder):
+    try:
+        if (folder / _CATALOG).exists():
+            return (folder,)
+        own = is_own(folder)
+        found = () if own else tuple(sorted(path.parent for path in folder.glob(f"*/{_CATALOG}")))
+    except OSError as fault:  # such as in the folder of another user
+        raise TapeFault(f"{folder}: {fault.strerror}") from None
+    if own:
         return (_made_of(folder.resolve()),)
-    found = tuple(sorted(path.parent for path in folder.glob(f"*/{_CATALOG}")))
     if not found:
         raise TapeFault(
             f"{folder}: no tape here: neither a {_CATALOG} nor folders with one, nor a journal or "

@@ -42,7 +42,11 @@ def sessions_of(
     Raises JournalFault as `session_of` does, and ReportFault as `saved` does, or when a result is
     empty.
     """
-    if source.is_dir() or source.suffix in _SEGMENTS or number_of(source) >= 0:
+    try:
+        is_folder = source.is_dir()
+    except OSError as fault:  # such as in the folder of another user
+        raise ReportFault(f"{source}: {fault.strerror}") from None
+    if is_folder or source.suffix in _SEGMENTS or number_of(source) >= 0:
         watching = Watch if every_s is None else partial(Watch, most=None, every_s=every_s)
         return [session_of(source, configured, remake, watching, told)]
     found = saved(source)

@@ -47,9 +47,9 @@ def sensitivity_of(path: Path) -> Sensitivity:
 
     Raises ReportFault when it cannot be read, or holds no trial.
     """
-    if not path.is_file():
-        raise ReportFault(f"{path}: no such file; `bot sweep --results FILE` makes one")
     try:
+        if not path.is_file():
+            raise ReportFault(f"{path}: no such file; `bot sweep --results FILE` makes one")
         kept = Lines(path, Kept).kept
     except OSError as fault:
         raise ReportFault(f"{path}: {fault.strerror}") from None
