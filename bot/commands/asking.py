@@ -211,7 +211,7 @@ def _answered(
                 headers=headers,
                 json=body,
             )
-    except (httpx.HTTPError, httpx.InvalidURL) as fault:
+    except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as fault:  # the last of a host's name
         raise Unanswered(f"{url}: no bot answers there ({fault})") from None
 
 

@@ -208,7 +208,7 @@ def order(events: Sequence[GivenEvent], text: str, told: str = "") -> None:
     does."""
     parts = text.rsplit(":", 3)
     sides = {side.value: side for side in BookSide}
-    digits = all(part.isascii() and part.isdecimal() for part in parts[2:])
+    digits = all(part.isascii() and part.isdecimal() and len(part) <= 18 for part in parts[2:])
     if len(parts) != 4 or parts[1] not in sides or not digits:
         raise WhatIfFault(f"--order {text}: want {_ORDER}")
     event, rung = _found(events, parts[0], f"--order {text}", told)

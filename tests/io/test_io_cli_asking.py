@@ -139,9 +139,10 @@ def test_what_is_no_bot_of_this_version_ends_with_3(said):
     assert "of this version" in done.stderr
 
 
+@pytest.mark.parametrize("page", ["http://127.0.0.1:9", "http://a..b", "http://["])
 @pytest.mark.parametrize("command", ["status", "pause", "resume", "flatten"])
-def test_where_nobody_answers_it_ends_with_3(command):
-    done = invoke(command, str(DEMO), "--status", "http://127.0.0.1:9")
+def test_where_nobody_answers_it_ends_with_3(command, page):
+    done = invoke(command, str(DEMO), "--status", page)
     assert done.exit_code == 3
     assert "no bot answers there" in done.stderr
 

@@ -147,6 +147,7 @@ def test_a_fault_of_a_file_is_told_with_its_place(tmp_path, what, by, says):
 # (options, what the fault must say)
 FAULTS = [
     (("--order", "200B:bid:45"), "--order 200B:bid:45: want RUNG:bid:45:10"),
+    (("--order", "200B:bid:45:" + "9" * 5_000), "want RUNG:bid:45:10"),
     (("--order", "200B:buy:45:10"), "want RUNG:bid:45:10"),
     (("--order", "200B:bid:0:10"), "price 0; accepted: 1 to 99 cents"),
     (("--order", "200B:bid:45:0"), "size 0; accepted: 1 to 1000000 shares"),
