@@ -83,8 +83,10 @@ def _recorded(
     tape, seed = embedded_on
     draft = read(path)
     folder = draft.state.directory
+    if not folder.name:  # as of `state.dir: .`
+        folder = folder.absolute()
     with ExitStack() as held:
-        state = StateDirectory.open(to or folder.with_name(f"{folder.name}-record"))
+        state = StateDirectory.open(to or folder.parent / f"{folder.name}-record")
         held.callback(state.close)
         embedded = start_venue(draft, state.path, seed, tape)
         if embedded is not None:

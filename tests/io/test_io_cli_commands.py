@@ -139,3 +139,14 @@ def test_an_embedded_venue_with_a_reaper_is_told(tmp_path):
     config.write_text(f"{DEMO.read_text()}\nreaper: {{key_file: a}}\n")
     faults = [each.text for each in read_draft(config).faults]
     assert any("not with an embedded venue" in text for text in faults), faults
+
+
+def test_a_record_beside_a_state_directory_without_a_name_has_the_name_of_that_folder(
+    tmp_path, monkeypatch
+):
+    config = paper(tmp_path)
+    config.write_text(f"{config.read_text()}\nstate: {{dir: .}}\n")
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert invoke("record", str(config), "--for", "1s").exit_code == 3, "nobody answers there"
+    assert (tmp_path / "here-record").is_dir()
