@@ -256,6 +256,35 @@ def test_the_code_that_a_strategy_imports_is_part_of_what_names_a_life(
     assert code_digest("./mine.py", tmp_path) in names
 
 
+def test_naming_a_life_runs_nothing_that_its_strategy_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "parts_of_mine" / "deep").mkdir(parents=True)
+    (tmp_path / "parts_of_mine" / "deep" / "sizes.py").write_text("LOT = 1\n")
+    kit = tmp_path / "absent_kit"
+    kit.mkdir()
+    (kit / "__init__.py").write_text("raise RuntimeError('no such device')\n")
+    (kit / "fast.py").write_text("LOT = 1\n")
+    (tmp_path / "torn_of_mine.py").write_text("def (\n")
+    (tmp_path / "script_of_mine.py").write_text("raise SystemExit(7)\n")
+    (tmp_path / "mine.py").write_text(
+        "from bot.core.strategy import Strategy\n"
+        "try:\n    from absent_kit.fast import LOT\nexcept RuntimeError:\n    LOT = 2\n"
+        "try:\n    import torn_of_mine\nexcept SyntaxError:\n    pass\n"
+        "class Mine(Strategy):\n"
+        "    def later(self):\n        from parts_of_mine.deep import sizes\n"
+        "STRATEGY = Mine\n"
+        "if __name__ == '__main__':\n    from script_of_mine import main\n"
+    )
+    names = {code_digest("./mine.py", tmp_path)}
+    for changed in ("absent_kit/fast.py", "torn_of_mine.py", "parts_of_mine/deep/sizes.py"):
+        with (tmp_path / changed).open("a") as file:
+            file.write("# another line\n")
+        names.add(code_digest("./mine.py", tmp_path))
+    assert len(names) == 4
+
+
 def test_a_life_drawn_by_another_release_of_the_library_has_another_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

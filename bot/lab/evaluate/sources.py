@@ -1,14 +1,15 @@
 """The files that code of somebody's own is made of: its own, and those that it imports.
 
 Found in the source, by its imports at any place: what a module has loaded in one process it need
-not have loaded in another. What is imported by a name that is made up while it runs is not found.
-The program itself and installed libraries are left out, but for the package that the code is of.
+not have loaded in another. Nothing is run for it: what a strategy tries to import, or imports in
+some cases only, may fail or act when it is. What is imported by a name that is made up while it
+runs is not found. The program itself and installed libraries are left out, but for the package that
+the code is of.
 
 Source: docs/lab.md, Going on.
 """
 
 import ast
-import importlib.util
 import sys
 import sysconfig
 from collections.abc import Iterator
@@ -38,7 +39,9 @@ def sources_of(module: str, file: Path) -> list[Path]:
         for name in _imported(path, found[path]):
             spec = None if name.partition(".")[0] in _OURS else _spec(name)
             origin = Path(spec.origin).resolve() if spec is not None and spec.origin else None
-            if spec is None or origin is None or origin.suffix != ".py" or origin in found:
+            if spec is None or origin is None or origin in found:
+                continue
+            if origin.suffix != ".py" or not origin.is_file():
                 continue
             if name.partition(".")[0] == own or not _is_library(origin):
                 found[origin] = spec.parent or ""
@@ -47,8 +50,12 @@ def sources_of(module: str, file: Path) -> list[Path]:
 
 
 def _imported(path: Path, package: str) -> Iterator[str]:
-    """Names that may be of modules, as a file imports them."""
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    """Names that may be of modules, as a file imports them; none where it is no Python."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for each in node.names:
                 yield from _with_packages(each.name)
@@ -69,10 +76,35 @@ def _with_packages(name: str) -> Iterator[str]:
 
 def _spec(name: str) -> ModuleSpec | None:
     """Where a module is; None where it is none, such as a name that a module defines."""
-    try:
-        return importlib.util.find_spec(name)
-    except (ImportError, ValueError, AttributeError):
+    spec: ModuleSpec | None = None
+    places: list[str] | None = None
+    for part in _with_packages(name):
+        if spec is not None and places is None:
+            return None  # a module, of which nothing is a part
+        spec = _looked_up(part, places)
+        if spec is None:
+            return None
+        within = spec.submodule_search_locations
+        places = None if within is None else [*within]
+    return spec
+
+
+def _looked_up(name: str, places: list[str] | None) -> ModuleSpec | None:
+    """A module in these folders, those of its package; None: where all modules are."""
+    for finder in sys.meta_path:
+        try:
+            spec = finder.find_spec(name, places)
+        except (ImportError, KeyError, ValueError, AttributeError):
+            continue  # KeyError: a folder without __init__.py in one that was not imported
+        if spec is not None:
+            return spec
+    leaf = name.rpartition(".")[2]
+    folders = [str(each) for place in places or () if (each := Path(place, leaf)).is_dir()]
+    if not (folders and leaf):
         return None
+    spec = ModuleSpec(name, None, is_package=True)
+    spec.submodule_search_locations = folders
+    return spec
 
 
 def _is_library(path: Path) -> bool:
