@@ -100,6 +100,14 @@ class _Impatient(HttpToolsProtocol):
         self._stop_waiting()
         super().connection_lost(exc)
 
+    def data_received(self, data: bytes) -> None:
+        """Bytes between two requests that begin none, such as an empty line, stop uvicorn's clock:
+        from the first of them on a request is owed."""
+        super().data_received(data)
+        is_idle = self.cycle is None or self.cycle.response_complete
+        if is_idle and self._deadline is None:
+            self._await_request()
+
     def on_message_begin(self) -> None:
         """The first bytes of a request: the rest is owed."""
         super().on_message_begin()

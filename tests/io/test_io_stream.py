@@ -129,6 +129,17 @@ async def test_connections_that_ask_nothing_whole_keep_nobody_out_for_long(said)
             each.close()
 
 
+async def test_a_connection_that_says_an_empty_line_after_an_answer_and_no_more_ends():
+    async with served(app_of(seen), silent_ms=300) as url:
+        reader, writer = await asyncio.open_connection("127.0.0.1", httpx.URL(url).port)
+        writer.write(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert (await reader.readline()).startswith(b"HTTP/1.1 200")
+        writer.write(b"\r\n")
+        async with asyncio.timeout(3):  # uvicorn's own clock is of 5 s
+            await reader.read()
+        writer.close()
+
+
 async def test_a_reader_that_listens_for_longer_than_a_request_may_take_is_not_cut_off():
     app = app_of(seen, streams=Streams(tick_s=0.1))
     async with served(app, silent_ms=200) as url, reading(url) as (_, events):
