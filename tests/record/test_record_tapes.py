@@ -274,6 +274,20 @@ def test_where_the_clocks_differ_the_recording_begins_by_the_venues(tmp_path):
     assert lines(made[0]) == lines(made[1])
 
 
+def test_a_recording_amid_which_the_venues_clock_jumps_ahead_keeps_what_was_before(tmp_path):
+    jump_s = 3_600
+    state = by_hand(tmp_path / "s", *(frame(at_s, 4 + at_s) for at_s in (0, 1, 2, 900 + jump_s)))
+    (path,) = segments(state)
+    *before, last = read_segment(path).entries()
+    last = msgspec.structs.replace(last, at_ns=last.at_ns - jump_s * NS_PER_SECOND)
+    times = []
+    for number, entries in enumerate(([*before], [*before, last])):
+        journal(tmp_path / f"jumped{number}", entries)
+        (tape,) = read_tapes(tape_folders(tmp_path / f"jumped{number}")[0])
+        times.append([(decode_record(line).ts - T0) // NS_PER_SECOND for line in tape.lines])
+    assert times == [[0, 1, 2], [0, 1, 2, 900 + jump_s]]
+
+
 def test_a_print_that_we_made_as_taker_is_left_out_and_one_that_came_to_us_stays(tmp_path):
     made = fill(1, T0)
     made = msgspec.structs.replace(made, liquidity=model.Liquidity.TAKER)

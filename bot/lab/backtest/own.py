@@ -24,6 +24,7 @@ from bot.io.journal import segments
 from bot.lab.export import tell
 from bot.lab.sheets import LibraryFault, Row, arrow_library
 from venue.crowd.tape import TapeFault
+from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Outcome, Price, canonical
 
 _BOOKS: Final = "books.parquet"
@@ -160,15 +161,20 @@ class _Taker:
             yield f"{self._met} prints came to orders of ours; they stay in it"
 
 
+_BEGINNING_NS: Final = 600 * NS_PER_SECOND
+
 _Order = tuple[int, int, bool]
 """The venue's instant of a frame, when it arrived, and whether it is a book."""
 
 
 def _begun_ns(orders: list[_Order]) -> int:
-    """When the first frame to arrive set out, by the venue's clock: the least delay of any, but for
-    a hundredth of them, is the way itself and what the two clocks differ by."""
-    delays = sorted(at_ns - ts_ns for ts_ns, at_ns, _ in orders)
-    return min(at_ns for _, at_ns, _ in orders) - delays[len(delays) // 100]
+    """When the first frame to arrive set out, by the venue's clock: the least delay of any at the
+    beginning, but for a hundredth of them, is the way itself and what the two clocks differ by."""
+    first_ns = min(at_ns for _, at_ns, _ in orders)
+    # Later the venue's clock may be set otherwise, and say nothing of the beginning any more.
+    early = [(ts_ns, at_ns) for ts_ns, at_ns, _ in orders if at_ns <= first_ns + _BEGINNING_NS]
+    delays = sorted(at_ns - ts_ns for ts_ns, at_ns in early)
+    return first_ns - delays[len(delays) // 100]
 
 
 def _not_before(begun_ns: int, order: _Order, line: bytes) -> tuple[_Order, bytes]:
