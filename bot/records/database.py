@@ -186,7 +186,15 @@ def _unwritten(path: Path) -> str:
     uri = f"{path.absolute().as_uri()}?mode=ro"
     # A log beside it is left by a writer that was killed, or belongs to one that sees this place
     # mounted otherwise; it holds the newest rows. Without one SQLite would have to make one.
-    return uri if path.with_name(f"{path.name}-wal").exists() else f"{uri}&immutable=1"
+    log, index = (path.with_name(f"{path.name}-{part}") for part in ("wal", "shm"))
+    if not log.exists() or not (log.stat().st_size or index.exists()):
+        return f"{uri}&immutable=1"
+    if not index.exists() and takes_no_writes(path):
+        raise StoreFault(
+            f"{log}: holds the newest rows, and is read only with {index.name} beside it, which is "
+            "not there and cannot be made: copy the folder to where something can be written"
+        )
+    return uri
 
 
 class Postgres:

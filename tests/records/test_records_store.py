@@ -1,6 +1,7 @@
 """Claims about the stores: the same in both, whole or not at all, and nothing written twice."""
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -322,6 +323,34 @@ def test_what_a_killed_writer_left_in_its_log_is_read_where_nothing_can_be_writt
         reader.write([Batch(ACCOUNT, fills=[fill(3)])], None)
     reader.close()
     writer.close()
+
+
+def test_an_empty_log_beside_records_keeps_nobody_from_reading_and_nothing_is_made(tmp_path):
+    path = tmp_path / "records.sqlite3"
+    writer = Store(lambda: Sqlite(path), BOOK)
+    writer.write([whole()], CURSOR)
+    fills = writer.fills(ACCOUNT.account, 0, 10)
+    writer.close()
+    (tmp_path / "records.sqlite3-wal").touch()
+    reader = Store(lambda: Sqlite(path, is_read_only=True), BOOK)
+    assert reader.fills(ACCOUNT.account, 0, 10) == fills
+    names = {each.name for each in tmp_path.iterdir()}
+    reader.close()
+    assert names == {"records.sqlite3", "records.sqlite3-wal"}
+
+
+def test_a_log_that_cannot_be_read_for_want_of_its_index_says_what_to_do(tmp_path, monkeypatch):
+    path = tmp_path / "records.sqlite3"
+    writer = Store(lambda: Sqlite(path), BOOK)
+    writer.write([whole()], CURSOR)
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for each in (path, tmp_path / "records.sqlite3-wal"):
+        shutil.copy(each, copy / each.name)
+    writer.close()
+    monkeypatch.setattr("bot.records.database.takes_no_writes", lambda _path: True)
+    with pytest.raises(StoreFault, match=r"records\.sqlite3-wal: holds the newest rows.*-shm"):
+        Store(lambda: Sqlite(copy / "records.sqlite3", is_read_only=True), BOOK)
 
 
 def test_older_tables_where_nothing_can_be_written_are_told_and_left(tmp_path):
