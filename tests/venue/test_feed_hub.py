@@ -234,3 +234,13 @@ def test_ten_thousand_changes_leave_one_frame_for_a_reader_that_sleeps(room: Roo
         room.buy(ANNA, Outcome.YES, 1 + step % 40, 1, step)
         room.hub.flush(step)
     assert listener.channel.backlog == 1
+
+
+def test_a_change_before_a_first_book_is_taken_is_said_once(room: Room) -> None:
+    slow = room.connect(RUNG)
+    room.buy(ANNA, Outcome.YES, 40, 1, 2)
+    told = []
+    for _ in range(2):
+        told += [frame["yes"] for frame in taken(slow) if "yes" in frame]
+        room.hub.flush(3)
+    assert [[level["price"] for level in levels] for levels in told] == [[], [40]]
