@@ -43,6 +43,7 @@ REGRESSIONS = (
     Regression(
         90075, "swarm", "of a book stamped wrong and an older one the bot had to know which"
     ),
+    Regression(120183, "swarm", "reads that agree on a clock that had jumped confirmed no book"),
     Regression(
         141256, "swarm", "what was left filled after the balance was read that opened the books"
     ),

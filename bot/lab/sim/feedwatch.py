@@ -33,6 +33,8 @@ _OTHERS_MIN: Final = 2
 """Prices at which nothing of ours ever rested: then somebody else was there."""
 
 _JUMP_NS: Final = 1_800 * SECOND
+_AGREEING: Final = 3
+"""So many reads whose stamps lead alike show a clock that has jumped, where no frame does."""
 
 _PRINTS_NS: Final = 60 * SECOND
 
@@ -102,6 +104,7 @@ class FeedWatch:
         self._right_ns = right_ns
         self._steady_ns = steady_ns
         self._newest_ns = 0
+        self._leads: deque[int] = deque(maxlen=16)  # of reads, by far more than any frame's
         self._prints: deque[tuple[int, int]] = deque()  # when they came, and how long they took
         self._closed_ns = 0
         self._open = False
@@ -214,9 +217,9 @@ class FeedWatch:
         bids = tuple((level.price, level.size) for level in shown.bids)
         asks = tuple((level.price, level.size) for level in shown.asks)
         as_of_ns = self._steady_ns(instant.to_ns(shown.as_of))
-        if 0 < self._newest_ns < instant.to_ns(shown.as_of) - _JUMP_NS:
-            # The venue's clock has jumped, and no frame has shown it: for all the bot can know it
-            # was captured at any time, and any frame is newer.
+        if not self._is_timed(instant.to_ns(shown.as_of), now_ns):
+            # The venue's clock has jumped, and nothing else has shown it: for all the bot can know
+            # it was captured at any time, and any frame is newer.
             if rung.ts_ns is None:
                 rung.ts_ns = 0
                 self._shows(request.market_id, rung, (bids, asks), now_ns)
@@ -231,6 +234,17 @@ class FeedWatch:
             self._shows(request.market_id, rung, (bids, asks), now_ns)
             rung.doubt(now_ns)
             rung.crossed = False
+
+    def _is_timed(self, stamp_ns: int, now_ns: int) -> bool:
+        """Whether the bot can know when a read was captured: by frames, or by other reads."""
+        if not 0 < self._newest_ns < stamp_ns - _JUMP_NS:
+            return True
+        lead_ns = stamp_ns - now_ns
+        self._leads.append(lead_ns)
+        if sum(abs(other - lead_ns) < SECOND for other in self._leads) < _AGREEING:
+            return False
+        self._newest_ns = stamp_ns
+        return True
 
     def may_quote(self, market: MarketId, now_ns: int) -> None:
         """B4: new exposure leaves now for this rung. Raises `Broken` when it may not."""
