@@ -44,8 +44,10 @@ REGRESSIONS = (
         90075, "swarm", "of a book stamped wrong and an older one the bot had to know which"
     ),
     Regression(120183, "swarm", "reads that agree on a clock that had jumped confirmed no book"),
+    Regression(120331, "swarm", "reads took every token of a small budget on a still book"),
     Regression(
         141256, "swarm", "what was left filled after the balance was read that opened the books"
     ),
+    Regression(141355, "swarm", "siblings that go another route are more writes on a still book"),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

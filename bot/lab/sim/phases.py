@@ -10,10 +10,16 @@ from bot.core.report import Phase
 from bot.lab.sim.audit import check
 from bot.lab.sim.desired import differences, why_not
 from bot.lab.sim.odds import SECOND
-from venue.wire.money import Outcome
+from bot.lab.sim.possible import level_of
+from venue.core.messages import OrderState
+from venue.wire.money import Outcome, Side
+from venue.wire.names import MarketId, OrderId
 
 if TYPE_CHECKING:
     from bot.lab.sim.world import World
+
+_Place = tuple[MarketId, bool, int, bool]
+"""Where an order stands: the market, whether it is a bid, its canonical price, whether it buys."""
 
 _CONVERGE_NS: Final = 3 * SECOND
 _LEARNS_NS: Final = 12 * SECOND
@@ -21,6 +27,9 @@ _LEARNS_NS: Final = 12 * SECOND
 
 _UNPARK_NS: Final = 8 * SECOND
 _STILL_NS: Final = 6 * SECOND
+_DRY_MAX_NS: Final = 10 * SECOND
+"""Longer than reads of what may have filled take every token of a small budget."""
+
 _PULLED_MAX_NS: Final = 65 * SECOND
 """Longer than faults of a strategy, or one piece of news, keep the quotes of an event away."""
 
@@ -147,18 +156,52 @@ def _stay_still(world: "World") -> None:
     Where quotes follow the fitted curve, which believes books and prints less as they age,
     they drift on a still book: there the bound is two writes a second and rung (row 38). Elsewhere
     an order may go another route once, ten seconds after a limit had cut its side: a cancel and a
-    create.
+    create; where several stand at one price, each of them.
     """
+    if _is_dry(world):
+        # What no token was left for comes when there is one.
+        world.run_until(world.now_ns + _DRY_MAX_NS, lambda: not _is_dry(world))
     world.run_until(world.now_ns + SECOND)
-    before = _writes(world)
+    before, routes = _writes(world), _routes(world)
     world.run_until(world.now_ns + _STILL_NS)
     writes = _writes(world) - before
     trader = world.process.trader
     rungs = [rung for ladder in trader.quoting.ladders for rung in ladder.rungs]
     two_sided = all(all(rung.others(trader.desk.live(rung.market_id))) for rung in rungs)
     follows_curve = world.odds.strategy != "fixed_spread" or not two_sided
-    bound = 12 * len(rungs) if follows_curve else len(rungs) + 1
+    bound = 12 * len(rungs) if follows_curve else len(rungs) + 1 + _rerouted(routes, world)
     check(writes <= bound, "B2", f"{writes} writes in {_STILL_NS} ns on a still book")
+
+
+def _is_dry(world: "World") -> bool:
+    process = world.process
+    return process.traffic.is_dry(process.clock.read(world.now_ns))
+
+
+def _routes(world: "World") -> dict[OrderId, _Place]:
+    """Where each order of the bot rests."""
+    return {order.order_id: _place(order) for order in world.auditor.truth.ours()}
+
+
+def _place(order: OrderState) -> _Place:
+    is_bought = order.side is Side.BUY
+    is_bid = (order.outcome is Outcome.YES) == is_bought
+    return order.market_id, is_bid, level_of(order.outcome, order.price), is_bought
+
+
+def _rerouted(before: dict[OrderId, _Place], world: "World") -> int:
+    """Orders that were bought, and are gone, where shares held are sold now that were not before.
+
+    Each such change of route is one write more than the bound of a rung.
+    """
+    now = _routes(world)
+    fresh = [place for order_id, place in now.items() if order_id not in before]
+    count = 0
+    for order_id, (market, is_bid, level, is_bought) in before.items():
+        if is_bought and order_id not in now and (market, is_bid, level, False) in fresh:
+            fresh.remove((market, is_bid, level, False))
+            count += 1
+    return count
 
 
 def _stop(world: "World") -> None:

@@ -179,6 +179,11 @@ class Traffic:
                 self._blurred.pop(request.order_id, None)
             self._refusal(side, row.advice, answer, now_ns, False)
 
+    def is_dry(self, now_ns: int) -> bool:
+        """Whether tokens are spent as they come: two creates now would take a reserved one."""
+        level = self._level_e9 + (now_ns - self._at_ns) * self._rate
+        return min(self._burst_e9, level) - 2 * SECOND < self._reserve * SECOND
+
     def is_unknown(self, name: ClientOrderId) -> bool:
         """Whether a create has had no definite answer."""
         return name in self._unknown
