@@ -3,12 +3,13 @@
 Source: reliability, rows 59-76, B4, B6, B13.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
 
 from bot.core import messages as m
+from bot.core import trader
 from bot.core.breaker import Breakers
 from bot.core.custody import Custody
 from bot.core.cutting import Cutter
@@ -19,9 +20,10 @@ from bot.core.quoting import Quoting
 from bot.core.report import Phase
 from bot.core.risk import Bounds, Exposure
 from bot.core.room import Rung
+from bot.core.shelf import NEVER_NS
 from bot.core.strategy import Quote, Resting
 from bot.core.trader import Trader
-from bot.core.wishes import WantCreate
+from bot.core.wishes import WantCreate, Wish
 from bot.io.intents import Intents, _is_against
 from bot.io.records import Entry, Segment
 from bot.lab.bug import FORGOTTEN, Bug
@@ -38,6 +40,7 @@ _intents_answered = Intents._answered
 _drained = Custody.drained
 _dispatch = Trader._dispatch
 _blocking = Trader._blocking
+_decided = Trader._decided
 
 
 def _after_the_answer(self: Intents, request_id: m.RequestId, create: m.Create) -> None:
@@ -219,6 +222,14 @@ def _latch_told_only(self: Trader, reason: str, *, ours: bool) -> None:
         self.phase = Phase.QUOTING
 
 
+def _nothing_while_latched(
+    self: Trader, *, may_quote: bool
+) -> tuple[Sequence[tuple[Rung, Wish]], int]:
+    if self.phase is Phase.LATCHED:
+        return (), NEVER_NS
+    return _decided(self, may_quote=may_quote)
+
+
 def _latch_left_behind(self: Trader, event: m.Started) -> None:
     _started(self, msgspec.structs.replace(event, latched=""))
 
@@ -258,6 +269,18 @@ OPERATOR: Final = (
         "A breaker trips, says so, is armed anew at once, and quoting goes on.",
         ("B13",),
         (Patch(Trader, "_latch", _latch_told_only),),
+        likely=("mad_strategy", "fat_finger"),
+        shape=(("creates_per_minute", 30),),
+    ),
+    Bug(
+        "latch-keeps-orders",
+        (76,),
+        "A breaker trips and nothing new is sent, but what rests is left to rest.",
+        ("B13",),
+        (
+            Patch(trader, "_CLEARING", (Phase.STARTING, Phase.STOPPING)),
+            Patch(Trader, "_decided", _nothing_while_latched),
+        ),
         likely=("mad_strategy", "fat_finger"),
         shape=(("creates_per_minute", 30),),
     ),

@@ -4,11 +4,13 @@ Source: reliability, rows 1-19.
 """
 
 import random
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from bot.core import messages as m
+from bot.core import outbox
 from bot.core.book import Book
 from bot.core.channel import Channel
 from bot.core.desk import NEVER_NS, Desk
@@ -16,9 +18,11 @@ from bot.core.order import Fact, OwnOrder, State
 from bot.core.quoting import Quoting
 from bot.core.refusals import Refusals
 from bot.core.rung import Rung
+from bot.core.sending import Sending
 from bot.core.settings import BudgetSettings
 from bot.core.spend import Lane, Purse
 from bot.core.strategy import Levels
+from bot.core.wishes import Wish
 from bot.lab.bug import FORGOTTEN, Bug, forgets, misread
 from bot.lab.sim.run import Patch
 from venue.wire import codec
@@ -38,6 +42,11 @@ def _resend_as_new(self: Desk, own: OwnOrder, now_ns: int) -> None:
 
 
 _blocks = Channel._blocks
+_cancel = Sending.cancel
+
+
+def _where_quoted(self: Sending, wishes: Sequence[tuple[Rung, Wish]], now_ns: int) -> None:
+    _cancel(self, [each for each in wishes if not each[0].blocked], now_ns)
 
 
 def _never_silent(self: Channel, now_ns: int) -> str:
@@ -102,6 +111,14 @@ TRANSPORT: Final = (
         ("B4",),
         (Patch(Channel, "_blocks", _never_silent),),
         likely=("feed_stall", "half_open", "mad_strategy"),
+    ),
+    Bug(
+        "silent-feed-cancels-nothing",
+        (7, 45),
+        "Where a book may not be quoted on nothing new is sent, and what rests stays.",
+        ("B4",),
+        (Patch(Sending, "cancel", _where_quoted),),
+        likely=("feed_stall", "half_open", "feed_close"),
     ),
     Bug(
         "outage-drops-orders",
@@ -212,6 +229,14 @@ PACE: Final = (
         "Retry-After is read as milliseconds.",
         ("B5",),
         (Patch(Purse, "_wait", _in_milliseconds),),
+    ),
+    Bug(
+        "bare-429-is-short",
+        (16, 12),
+        "A 429 that does not say how long is waited for no longer than the first backoff.",
+        ("B5",),
+        (Patch(outbox, "WAIT_DEFAULT_NS", 0),),
+        likely=("rate_limited_bare",),
     ),
     Bug(
         "jitter-from-chance",

@@ -150,6 +150,11 @@ class Manners:
             check(age_ns >= self._pace.dwell_ns, "B2", f"moved toward the touch, {moved}")
         told.wrote_ns = now_ns
 
+    @property
+    def is_kept_away(self) -> bool:
+        """Whether the venue has said that it takes no writes, or cancels alone, and none since."""
+        return self._halted_ns is not None
+
     def _keeps_away(self, now_ns: int, *, is_cancel: bool) -> None:
         """A venue that takes no writes is asked with one every five seconds."""
         since_ns = self._halted_ns

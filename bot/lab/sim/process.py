@@ -103,6 +103,7 @@ class Process:
         self._lookalikes: dict[ClientOrderId, m.Create] = {}
         self._manners = Manners(settings, seen, auditor.truth.foreign)
         self._stale_ns: dict[MarketId, int] = {}
+        self._left_ns: dict[int, int] = {}  # since when an order that is to go had no cancel
         self._before: dict[int, tuple[OwnOrder, State, int]] = {}
         self._unknowns = False
         self._quiet = 0
@@ -155,6 +156,7 @@ class Process:
                 self.feed.asked()
         if isinstance(event, m.Beat):
             self._wants_nothing_stale(now_ns)
+            self._cancels_what_must_go(now_ns)
         self._quiet += 1
         if sent or isinstance(event, m.Replied) or self._unknowns or self._quiet >= _EVERY:
             self._quiet = 0
@@ -249,6 +251,26 @@ class Process:
                     continue
                 since_ns = self._stale_ns.setdefault(market, now_ns)
                 check(now_ns - since_ns < _PULL_NS, "B4", f"{market} is still quoted: {why}")
+
+    def _cancels_what_must_go(self, now_ns: int) -> None:
+        """B13, B4: after a stop, a pause or a breaker, and where a book may not be quoted on, the
+        cancel of each order leaves as soon as one can."""
+        trader, left_ns = self.trader, self._left_ns
+        purse = trader.out.purse
+        kept_away = self._manners.is_kept_away or "key_refused" in trader.out.findings
+        if kept_away or now_ns < purse.opens_ns() or purse.tokens(now_ns) < 1:
+            left_ns.clear()
+            return
+        why = "stopped" if self._stopping else self.latched or ("paused" if self._standing else "")
+        waiting: dict[int, int] = {}
+        for own in trader.desk.all_live():
+            if own.state is State.OPEN and own.due_ns <= now_ns:
+                reason = why or self.feed.long_stale(own.market_id, now_ns)
+                if reason:
+                    since_ns = waiting[id(own)] = left_ns.get(id(own), now_ns)
+                    text = f"{own.order_id} rests and is not cancelled: {reason}"
+                    check(now_ns - since_ns < _PULL_NS, "B13" if why else "B4", text)
+        self._left_ns = waiting
 
     def _lives_are_monotone(self, event: m.Event) -> None:
         """B7, B8: filled never falls, the ended stay ended, only an answer ends an unknown."""

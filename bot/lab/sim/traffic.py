@@ -21,6 +21,9 @@ PARK_NS: Final = 60 * SECOND
 
 _PROBE_NS: Final = 5 * SECOND
 _READS_MAX: Final = 64
+_BARE_NS: Final = SECOND
+"""So long a 429 holds everything back that does not say how long (row 16)."""
+
 Side_ = tuple[MarketId, bool]
 
 
@@ -113,6 +116,9 @@ class Traffic:
         if replied.retry_after_ns is not None:
             self._closed_until_ns = max(self._closed_until_ns, now_ns + replied.retry_after_ns)
         answer = replied.answer
+        told_ns = replied.retry_after_ns
+        if told_ns is None and isinstance(answer, m.Refused) and answer.status == 429:
+            self._closed_until_ns = max(self._closed_until_ns, now_ns + _BARE_NS)
         if isinstance(request, m.Create):
             self._writes.pop(request.order.client_order_id, None)
             self._create_answered(request, answer, now_ns)
