@@ -1,4 +1,4 @@
-"""Claims about budget orders: how much is bought, what is spent, and when nothing is (S35, S44)."""
+"""Claims about budgets: how much is bought, spent, and when nothing is (S35, S44, S56)."""
 
 import pytest
 from hypothesis import given

@@ -1,6 +1,6 @@
 """How many shares an amount of cash buys from what rests, fees included; changes nothing.
 
-Source: interface, POST /orders, rule 3; silences S16, S35, S44.
+Source: interface, POST /orders, rule 3; silences S16, S35, S44, S56.
 """
 
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ def size_for_budget(
 
     The purchase ends before an own offer (S44), at the end of the offers, or where one more share
     would not fit. A fok wants the last of these, at the price of the next offer or, where nothing
-    more rests, at the last price it took: then more cash could not have been spent.
+    more rests, at the last price it took (S56): then more cash could not have been spent.
 
     Returns no_executable_liquidity when there is no offer, or the first is the buyer's own and
     the order is no fok; budget_not_fillable when not one share fits (S35) or a fok does not fill.

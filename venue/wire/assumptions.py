@@ -386,4 +386,11 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
         "",
         "venue.wire.jsonnumber",
     ),
+    "S56": Assumption(
+        "the full affordable size of a fok budget where the book ends before its cash does",
+        "filled when no more cash could have been spent: what is left buys no further share at the "
+        "last price taken; budget_not_fillable when it does",
+        "",
+        "venue.core.budget",
+    ),
 }
