@@ -5,6 +5,7 @@ Source: design, The bot, item 11; reliability, rows 64, 108, D8.
 
 import contextlib
 import json
+import urllib.parse
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -58,6 +59,8 @@ def reaper(
     Uses the key under `reaper` in CONFIG. Runs until it is told to stop (Ctrl-C). Ends with 0, or
     with 4 when it was stopped before it had shown that nothing rests.
     """
+    if url is not None:
+        _is_address(url)
     with faults_told():
         draft = read(config)
         settings = external(draft)
@@ -77,6 +80,19 @@ def reaper(
     elif not clean:
         typer.echo("stopped before it was shown that nothing rests: bot cancel-all --verify")
     raise typer.Exit(code)
+
+
+def _is_address(url: str) -> None:
+    """End with 2 for what can be no status page: it would never be heard, and so never guarded."""
+    try:
+        address = urllib.parse.urlsplit(url)
+        host = (address.hostname or "").encode("idna")
+        is_one = address.scheme in ("http", "https") and host != b"" and address.port != 0
+    except ValueError:  # of a name or a port that can be none
+        is_one = False
+    if not is_one:
+        such = "http://127.0.0.1:8090/healthz"
+        fail(EXIT_CONFIGURATION, f"--url {url}: accepted: an address such as {such}")
 
 
 def _refuse_the_bots_key(settings: "ExternalSettings", own: "Secret") -> None:

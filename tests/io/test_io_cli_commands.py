@@ -67,6 +67,13 @@ def test_a_reaper_that_the_file_does_not_describe_is_refused(tmp_path):
     assert "name a key of its own there" in done.stderr
 
 
+@pytest.mark.parametrize("url", ["foo", "http://", "http://[", "http://a..b", "http://a:99999"])
+def test_a_reaper_refuses_a_status_page_that_can_be_none(tmp_path, url):
+    done = invoke("reaper", str(paper(tmp_path)), "--url", url)
+    assert done.exit_code == 2
+    assert f"--url {url}: accepted: an address such as http://" in done.stderr
+
+
 def test_a_reaper_with_the_bots_own_secret_is_refused_however_it_is_named(tmp_path):
     config = paper(tmp_path)
     (tmp_path / "reaper.key").write_text("lm_canary_maker\n")
