@@ -322,6 +322,9 @@ def _cross_checked(file: File, source: YamlText) -> list[Fault]:
         wrong(("name",), "missing, and the file's own name cannot stand for it")
     if not is_path_segment(file.series):
         wrong(("series",), f"{file.series[:60]!r}; accepted: letters, digits, dots and hyphens")
+    if file.state.dir is not None and not file.state.dir.strip():
+        # The folder that the program was started in would be meant, and closed to all others.
+        wrong(("state", "dir"), "blank; accepted: a folder of the bot's own")
     _check_venue(file.venue, wrong)
     _check_reaper(file, wrong)
     _check_numbers(file, wrong)

@@ -71,8 +71,8 @@ def held_by_a_bot(path: Path) -> bool:
 def own_folder(path: Path, what: str) -> None:
     """Make a folder of mode 0700 if need be. what: its name in a fault.
 
-    Raises StateFault when it is a link or no folder, belongs to somebody else, or cannot be made
-    or written.
+    Raises StateFault when it is a link or no folder, belongs to somebody else or to all, or cannot
+    be made or written.
     """
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -83,6 +83,9 @@ def own_folder(path: Path, what: str) -> None:
         raise StateFault(f"{what} {path}: a link or a file; name the folder itself")
     if shown.st_uid != os.geteuid():
         raise StateFault(f"{what} {path}: belongs to another user; choose your own")
+    if shown.st_mode & stat.S_ISVTX or path.resolve() == Path("/"):
+        # Such as /tmp, or /: closed to the others it would be of no use to them any more.
+        raise StateFault(f"{what} {path}: is there for all; name a folder of its own")
     try:
         path.chmod(0o700)
     except OSError as fault:  # such as on a file system that has become read-only

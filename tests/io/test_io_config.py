@@ -105,6 +105,13 @@ def test_an_address_that_readers_take_differently_is_refused(tmp_path, url):
     assert "demo.yaml:3: venue.base_url: " in told
 
 
+@pytest.mark.parametrize("written", ["", "''", "'  '"])
+def test_a_state_directory_of_no_name_is_refused(tmp_path, written):
+    # The folder that the program was started in would be closed to everybody else.
+    (told,) = faults(tmp_path, f"{OUTSIDE}\nstate:\n  dir: {written}\n")
+    assert "state.dir: blank; accepted: a folder of the bot's own" in told
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda p: p.name)
 def test_every_configuration_that_is_shipped_can_be_used(path):
     if path.name != "venue.yaml":

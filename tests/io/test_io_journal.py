@@ -292,3 +292,12 @@ def test_a_state_directory_or_lock_that_is_a_link_is_refused(tmp_path):
     with pytest.raises(StateFault):
         StateDirectory.open(tmp_path / "t")
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_a_folder_that_is_there_for_all_is_not_taken_from_them(tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    with pytest.raises(StateFault, match="is there for all"):
+        StateDirectory.open(shared)
+    assert stat.S_IMODE(shared.stat().st_mode) == 0o1777
