@@ -86,6 +86,7 @@ def test_a_world_goes_on_until_it_has_seen_the_events_asked_for():
         (("--seed", "1", "--seeds", "1-2"), "one of them"),
         (("--events", "many"), "--events 'many': accepted: a whole number, such as 1_000_000"),
         (("--until", "soon"), "--until"),
+        (("--rungs", "3,0"), "rungs of an event: accepted: 1 to 100"),
     ],
 )
 def test_a_wrong_option_ends_with_2_and_says_what_is_right(words, said):

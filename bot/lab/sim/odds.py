@@ -17,6 +17,8 @@ MS: Final = NS_PER_MS
 SECOND: Final = NS_PER_SECOND
 HOUR: Final = 3600 * NS_PER_SECOND
 
+_RUNGS_MAX: Final = 100
+
 REQUEST_FAULTS: Final = (
     "not_connected",  # it never left: refused with status 0
     "lost_before",  # the request is lost on its way: no answer in time
@@ -312,9 +314,11 @@ def narrowed(
 ) -> Odds:
     """The same seed with faults left out, a shorter safety phase, or other rungs.
 
-    Raises ValueError for a fault that there is not.
+    Raises ValueError for a fault that there is not, and for an event of no rung or too many.
     """
     _known(without)
+    if rungs is not None and not all(1 <= each <= _RUNGS_MAX for each in rungs):
+        raise ValueError(f"rungs of an event: accepted: 1 to {_RUNGS_MAX}")
     return replace(
         odds,
         without=tuple(dict.fromkeys((*odds.without, *without))),
