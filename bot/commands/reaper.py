@@ -60,7 +60,7 @@ def reaper(
     with 4 when it was stopped before it had shown that nothing rests.
     """
     if url is not None:
-        _is_address(url)
+        _refuse_no_address(url)
     with faults_told():
         draft = read(config)
         settings = external(draft)
@@ -82,7 +82,7 @@ def reaper(
     raise typer.Exit(code)
 
 
-def _is_address(url: str) -> None:
+def _refuse_no_address(url: str) -> None:
     """End with 2 for what can be no status page: it would never be heard, and so never guarded."""
     try:
         address = urllib.parse.urlsplit(url)

@@ -37,7 +37,6 @@ _CONFIG_HELP: Final = (
     "The file that the run had: for a journal that does not say what it was configured with, and "
     "for strategies in files of its folder."
 )
-_DIGITS_MAX: Final = 18
 _PLACE: Final = re.compile(r"(journal-[0-9]{8,18}\.(?:log|arc)):([0-9]{1,12})", re.ASCII)
 
 
@@ -138,6 +137,7 @@ def until_of(text: str, run: "Run", runs: "Sequence[Run]" = ()) -> "Until":
     neither the run nor any of `runs` has."""
     from bot.io.journal import number_of
     from bot.lab.again import TO_THE_END, Until
+    from bot.lab.digits import is_whole
     from bot.lab.replay import Place
     from venue.wire import instant
 
@@ -150,7 +150,7 @@ def until_of(text: str, run: "Run", runs: "Sequence[Run]" = ()) -> "Until":
             some = f"{kept[0].name} to {kept[-1].name}"
             fail(EXIT_CONFIGURATION, f"--until {text}: no such segment; lived again are {some}")
         return Until(place=Place(named[1], int(named[2])))
-    if text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX:
+    if is_whole(text):
         return Until(number=int(text))
     if text[-1:] in "smh" and "T" not in text:
         return Until(at_ns=run.begun_ns + duration_ns("--until", text))

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from bot.lab.simulate import Outcome
 
 _EXAMPLE = "Example: bot simulate --seed 7 --events 1_000_000 --profile brutal"
-_DIGITS_MAX = 18
 _ENDING = "ending: seeds that have begun are lived to their end"
 
 
@@ -192,8 +191,10 @@ def _range(text: str) -> tuple[int, int]:
 
 def _count(text: str, option: str) -> int:
     """The number that an option was given; ends with 2, naming the option, for anything else."""
+    from bot.lab.digits import is_whole
+
     digits = text.replace("_", "").strip()
-    if not (digits.isascii() and digits.isdigit() and len(digits) <= _DIGITS_MAX):
+    if not is_whole(digits):
         such = "1_000_000" if option == "--events" else "10"
         fail(EXIT_CONFIGURATION, f"{option} {text!r}: accepted: a whole number, such as {such}")
     return int(digits)

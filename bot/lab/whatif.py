@@ -26,6 +26,7 @@ from bot.core.risk import (
     series_loss_cents,
 )
 from bot.core.settings import RiskSettings
+from bot.lab.digits import is_whole
 from venue.wire.limits import QTY_MAX
 from venue.wire.money import (
     PAYOUT_CENTS,
@@ -208,7 +209,7 @@ def order(events: Sequence[GivenEvent], text: str, told: str = "") -> None:
     does."""
     parts = text.rsplit(":", 3)
     sides = {side.value: side for side in BookSide}
-    digits = all(part.isascii() and part.isdecimal() and len(part) <= 18 for part in parts[2:])
+    digits = all(map(is_whole, parts[2:]))
     if len(parts) != 4 or parts[1] not in sides or not digits:
         raise WhatIfFault(f"--order {text}: want {_ORDER}")
     event, rung = _found(events, parts[0], f"--order {text}", told)

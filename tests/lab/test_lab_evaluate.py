@@ -161,7 +161,7 @@ def test_the_holdout_is_refused_without_its_flag() -> None:
     admit(seeds_named("1-1999"), holdout=False)
 
 
-@pytest.mark.parametrize("text", ["", "5-1", "0-3", "a-b", "1-2-3", "-4"])
+@pytest.mark.parametrize("text", ["", "5-1", "0-3", "a-b", "1-2-3", "-4", "9" * 5_000])
 def test_seeds_that_are_none_are_told(text: str) -> None:
     with pytest.raises(SeedFault):
         seeds_named(text)

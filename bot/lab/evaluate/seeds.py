@@ -6,6 +6,8 @@ Source: strategy, 3, Protocol 1.
 from pathlib import Path
 from typing import Final
 
+from bot.lab.digits import is_whole
+
 HOLDOUT: Final = range(9001, 10_000)
 
 _HEAD: Final = (
@@ -24,7 +26,7 @@ def seeds_named(text: str) -> range:
     """The seeds of a text such as `1-999` or `7`. Raises SeedFault when it is none."""
     first, dash, last = text.strip().partition("-")
     ends = (first, last) if dash else (first, first)
-    if not all(end.isascii() and end.isdigit() for end in ends):
+    if not all(map(is_whole, ends)):
         raise SeedFault(f"seeds {text!r}: two numbers, the smaller first, such as 1-999")
     low, high = int(ends[0]), int(ends[1])
     if not 1 <= low <= high:
