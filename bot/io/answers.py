@@ -42,6 +42,10 @@ def answer_of(request: m.Request, status: int, body: bytes, *, sane_only: bool =
     result_unknown, any 3xx, an unreadable 5xx) is Unknown, the rest Refused with the code, "" when
     the body gives none. A read has no effect, but is answered by the same rule.
 
+    A refusal of a write without a code is not the venue's word, for every failure of its own has
+    one: whoever stands between may have let the write through before it said so. Only 429 needs
+    none: it is a limiter's, and a limiter stands before everything.
+
     sane_only: a body with a value that cannot be meant (`bot.core.sane`) is of no kind either, and
     of a list nothing is believed. False is for who reckons with nothing and only cancels whatever a
     list names: one absurd row must not keep the others from it.
@@ -55,8 +59,11 @@ def answer_of(request: m.Request, status: int, body: bytes, *, sane_only: bool =
         except codec.Garbled as fault:
             return m.Unknown(f"{status} with an unreadable body: {str(fault)[:_TEXT_MAX]}")
     code, text = _error_of(body)
-    if row_for(status, code).sequenced is Sequenced.UNKNOWN:
+    sequenced = row_for(status, code).sequenced
+    if sequenced is Sequenced.UNKNOWN:
         return m.Unknown(f"{status} {code}".rstrip())
+    if sequenced is Sequenced.DECIDED and not code and is_write(request):
+        return m.Unknown(f"{status} without a code")
     return m.Refused(status, code, text)
 
 

@@ -45,6 +45,7 @@ class Proxy:
             (0.02, self._unavailable),
             (0.01, self._limited),
             (0.01, self._page_after),
+            (0.01, self._timeout_page_after),
             (0.06, self._late),
         ]
 
@@ -133,6 +134,11 @@ class Proxy:
     async def _page_after(self, request, writer, up_reader, up_writer) -> None:
         await self._forward(request, up_reader, up_writer)
         writer.write(_answer("502 Bad Gateway", PAGE))
+        raise Cut
+
+    async def _timeout_page_after(self, request, writer, up_reader, up_writer) -> None:
+        await self._forward(request, up_reader, up_writer)
+        writer.write(_answer("408 Request Timeout", PAGE))
         raise Cut
 
     async def _late(self, request, writer, up_reader, up_writer) -> None:

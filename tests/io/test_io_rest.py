@@ -126,11 +126,14 @@ HTML = b"<html><body>bad gateway</body></html>"
         (503, b'{"code":"result_unknown","error":"x"}', m.Unknown),
         (503, b'{"code":"engine_unavailable","error":"x"}', m.Refused),
         (503, b'{"code":"engine_unav', m.Unknown),
-        (404, HTML, m.Refused),
+        (404, HTML, m.Unknown),
+        (408, b"", m.Unknown),
+        (403, b'{"code":"","error":"x"}', m.Unknown),
+        (404, b'{"code":"order_not_found"}', m.Refused),
         (418, b'{"code":"brand_new_code","error":"x"}', m.Refused),
         (429, b"", m.Refused),
-        (401, b"{}", m.Refused),
-        (422, b'{"code":7}', m.Refused),
+        (401, b"{}", m.Unknown),
+        (422, b'{"code":7}', m.Unknown),
         (300, b"", m.Unknown),
     ],
 )
@@ -140,6 +143,11 @@ async def test_an_answer_is_judged_by_the_errors_table(status, body, kind):
     assert type(answer) is kind
     if isinstance(answer, m.Refused):
         assert answer.status == status
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 408, 422])
+def test_a_read_refused_without_a_code_is_refused(status):
+    assert answer_of(m.ReadOrder(ORDER_ID), status, HTML) == m.Refused(status, "", "")
 
 
 @pytest.mark.parametrize("code", list(Code))
