@@ -47,8 +47,9 @@ def part_of(settings: CurfewSettings, left_ns: int) -> int:
 
 def turns_in_ns(settings: CurfewSettings, left_ns: int) -> int:
     """How long until the next stage of an event that resolves in `left_ns`; NEVER_NS after all."""
-    ahead = (settings.halve_ns, settings.reduce_ns, settings.stop_ns)
-    return min((left_ns - each for each in ahead if 0 < each < left_ns), default=NEVER_NS)
+    # The very end is one, too: from there on only what reduces is quoted, whatever the settings.
+    ahead = (0, settings.halve_ns, settings.reduce_ns, settings.stop_ns)
+    return min((left_ns - each for each in ahead if each < left_ns), default=NEVER_NS)
 
 
 def kept(

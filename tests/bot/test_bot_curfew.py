@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from bot.core.curfew import Stage, kept, stage_of
 from bot.core.settings import CurfewSettings
 from bot.core.strategy import Quote, Take
+from bot.core.trader import Trader
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
 from venue.wire.instant import NS_PER_SECOND
@@ -131,6 +132,21 @@ def test_in_the_last_hour_the_trader_keeps_only_what_reduces_what_it_holds() -> 
     assert len(thin.orders) == 4
     thin.ends_ns = thin.now_ns + HOUR_NS // 2
     thin.run(8)
+    assert not thin.orders
+
+
+def test_past_the_very_end_only_what_reduces_stands_though_no_curfew_is_set_and_nothing_moves() -> (
+    None
+):
+    thin = Thin([70, 40], lambda: FixedSpread(FixedSpread.Params()))
+    thin.ends_ns = thin.now_ns + 30 * NS_PER_SECOND
+    off = CurfewSettings(halve_ns=0, reduce_ns=0)
+    settings = msgspec.structs.replace(thin.trader.reconfiguration.settings, curfew=off)
+    thin.trader = Trader(settings, lambda: FixedSpread(FixedSpread.Params()))
+    thin.start()
+    thin.run(24)
+    assert len(thin.orders) == 4
+    thin.run(2)
     assert not thin.orders
 
 
