@@ -14,9 +14,14 @@ from venue.wire.money import PRICE_MAX, PRICE_MIN, TICK_CENTS, BookSide, Price, 
 _USUAL = (PRICE_MIN, PRICE_MAX, TICK_CENTS)
 
 
+def grid_of(market: Market) -> tuple[int, int, int]:
+    """Least and greatest price, and tick, in cents: what a market's prices hang on."""
+    return market.min_price, market.max_price, market.tick_size
+
+
 def takes_any(market: Market) -> bool:
     """Whether every price of 1..99 is one of this market's."""
-    return (market.min_price, market.max_price, market.tick_size) == _USUAL
+    return grid_of(market) == _USUAL
 
 
 def taken(quotes: tuple[Quote, ...], market: Market, ceiling: Qty | None) -> tuple[Quote, ...]:
@@ -55,15 +60,17 @@ def takable(take: Take, market: Market, ceiling: Qty | None) -> Take | None:
 
 
 def _on_grid(side: BookSide, price: Price, market: Market) -> Price | None:
-    """The next price that the market takes, on the safe side; None where there is none."""
+    """The next price of 1..99 that the market takes, on the safe side; None where there is none."""
     low, tick = market.min_price, max(1, market.tick_size)
+    # In ticks from its least price, which may lie outside what any order can have.
+    least = max(0, -(-(PRICE_MIN - low) // tick))
+    most = (min(market.max_price, PRICE_MAX) - low) // tick
     steps, rest = divmod(price - low, tick)
     if side is BookSide.ASK:
-        steps += rest > 0
-        shown = max(low, low + steps * tick)
-        return Price(shown) if shown <= market.max_price else None
-    top = (market.max_price - low) // tick
-    return Price(low + min(steps, top) * tick) if steps >= 0 <= top else None
+        steps = max(least, steps + (rest > 0))
+        return Price(low + steps * tick) if steps <= most else None
+    steps = min(steps, most)
+    return Price(low + steps * tick) if steps >= least else None
 
 
 def lowered(ceiling: Qty | None, refused: Qty) -> Qty:

@@ -9,7 +9,7 @@ from typing import cast
 
 from bot.core import messages as m
 from bot.core.book import microprice
-from bot.core.bounds import taken
+from bot.core.bounds import grid_of, taken
 from bot.core.conduct import Conduct
 from bot.core.curfew import Stage, kept, left_by, part_of, stage_of, turns_in_ns
 from bot.core.desk import NEVER_NS, Desk
@@ -186,6 +186,7 @@ class Ladder:
                 new.append(rung)
             elif rung.market != market:
                 self.dirty |= rung.market.state is not market.state
+                self.dirty |= grid_of(rung.market) != grid_of(market)
             if rung.refresh(market, believed_from_ns):
                 self._repriced[rung.market_id] = rung
             known[market.market_id] = rung

@@ -1,17 +1,20 @@
 """Claims about what a venue takes: quotes on its grid, never bolder; sizes under its ceiling."""
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core.bounds import lowered, taken
 from bot.core.strategy import Quote
+from strategies.fixed_spread import FixedSpread
+from tests.bot.thin import Thin
 from venue.wire.model import Market, MarketState
-from venue.wire.money import BookSide
+from venue.wire.money import BookSide, canonical
 
 ANY = st.tuples(
     st.sampled_from(list(BookSide)), st.integers(1, 99), st.integers(1, 50), st.booleans()
 ).map(lambda drawn: Quote(drawn[0], drawn[1], drawn[2], drawn[1] if drawn[3] else None))
-GRIDS = st.tuples(st.integers(1, 40), st.integers(41, 99), st.integers(1, 10))
+GRIDS = st.tuples(st.integers(-20, 40), st.integers(41, 120), st.integers(1, 10))
 
 
 def with_grid(low: int, high: int, tick: int):
@@ -40,7 +43,7 @@ def test_every_quote_is_on_the_grid_within_the_ceiling_and_never_bolder(quotes, 
     low, high, tick = grid
     for quote in taken(tuple(quotes), with_grid(*grid), ceiling):
         same_side = [each.price for each in quotes if each.side is quote.side]
-        assert low <= quote.price <= high
+        assert max(low, 1) <= quote.price <= min(high, 99)
         assert (quote.price - low) % tick == 0
         assert ceiling is None or quote.qty <= ceiling
         if quote.side is BookSide.BID:
@@ -62,6 +65,30 @@ def test_quotes_that_meet_on_one_price_become_one_with_both_sizes():
 def test_a_quote_without_a_price_within_the_bounds_is_left_out():
     quotes = (Quote(BookSide.BID, 3, 4), Quote(BookSide.ASK, 97, 5))
     assert taken(quotes, with_grid(5, 95, 5), None) == ()
+
+
+def resting(thin: Thin, grid: tuple[int, int, int]) -> list[int]:
+    """Prices of what rests once the markets have had this grid for some seconds, as YES."""
+    names = ("min_price", "max_price", "tick_size")
+    thin.markets = [
+        msgspec.structs.replace(each, **dict(zip(names, grid, strict=True)))
+        for each in thin.markets
+    ]
+    thin.run(10)
+    return sorted(canonical(own.outcome, own.price) for own in thin.trader.desk.all_live())
+
+
+def test_bounds_beyond_what_an_order_can_have_leave_the_prices_that_it_can():
+    thin = Thin([97, 3], lambda: FixedSpread(FixedSpread.Params()))
+    thin.start()
+    assert resting(thin, (0, 100, 5)) == [5, 95]
+
+
+def test_orders_move_to_another_grid_though_no_book_moves():
+    thin = Thin([48], lambda: FixedSpread(FixedSpread.Params()))
+    thin.start()
+    assert resting(thin, (1, 99, 1)) == [46, 50]
+    assert resting(thin, (5, 95, 5)) == [45, 50]
 
 
 def test_a_ceiling_falls_by_half_and_never_rises():
