@@ -190,6 +190,7 @@ class Ladder:
             if rung.refresh(market, believed_from_ns):
                 self._repriced[rung.market_id] = rung
             known[market.market_id] = rung
+        self.dirty |= event.status is not self.event.status
         self.event = event
         resolution_ns = instant.to_ns(event.resolution_date)
         if resolution_ns != self.resolution_ns:

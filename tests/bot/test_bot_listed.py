@@ -50,6 +50,13 @@ def test_orders_on_a_rung_that_is_listed_no_more_are_pulled_though_another_one_c
     assert (resting_on(venue, 0), resting_on(venue, 1)) == (2, 0)
 
 
+def test_an_event_that_is_open_no_more_is_pulled_as_soon_as_it_is_read(venue):
+    open_event = venue.event(venue.markets)
+    venue.listed = (msgspec.structs.replace(open_event, status=model.EventStatus.UNOPENED),)
+    venue.go(6)
+    assert not venue.orders
+
+
 def test_orders_on_a_rung_that_is_listed_no_more_are_counted_while_they_rest(venue):
     venue.listed = (venue.event([venue.markets[0], market(5)]),)
     quoting = venue.trader.quoting
