@@ -274,7 +274,8 @@ class Quoting:
             before_ns = rung.side_parked_until_ns[own.side]
             self.park_side(own, code, _FUNDS_PARK_NS, now_ns)
             until_ns = rung.side_parked_until_ns[own.side]
-            self._short_of_funds.append((rung, own.side, until_ns, before_ns))
+            kept = [row for row in self._short_of_funds if row[2] > now_ns]  # the others are over
+            self._short_of_funds = [*kept, (rung, own.side, until_ns, before_ns)]
 
     def funds_changed(self) -> None:
         """Fills were booked, or an order of ours let its reserve go: what was refused for want of

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from bot.core import messages as m
 from bot.core.desk import Desk
 from bot.core.ledgers import FORGET_AFTER_NS, Ledgers
 from bot.core.order import State
@@ -15,7 +16,7 @@ from tests.bot import made
 from tests.bot.made import INSTANT, T0
 from tests.bot.thin import Thin
 from venue.wire import model
-from venue.wire.instant import NS_PER_SECOND
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Price, Qty
 from venue.wire.names import MarketId, ProjectId, Ticker
 
@@ -283,3 +284,19 @@ def test_a_wish_that_was_not_denied_is_there_at_the_next_beat_as_it_is():
     decide(thin, 1)
     again, _ = thin.trader.quoting.decide(True, thin.now_ns + 2)
     assert [wish for _, wish in again] == [wish for _, wish in first] != []
+
+
+def test_funds_that_stay_short_leave_no_trail_that_grows():
+    class Poor(Thin):
+        """A venue on which there is no cash."""
+
+        def answer(self, request: m.Request) -> m.Answer:
+            if isinstance(request, m.Create):
+                return m.Refused(422, "insufficient_balance", "")
+            return super().answer(request)
+
+    venue = Poor([50, 40], lambda: FixedSpread(FixedSpread.Params()))
+    venue.start()
+    venue.run(310, least_ns=100 * NS_PER_MS)
+    assert len(venue.writes()) > 5 * 4
+    assert len(venue.trader.quoting._short_of_funds) <= 4
