@@ -9,12 +9,13 @@ Source: reliability, B9; silences S5, S22.
 """
 
 from collections.abc import Iterable, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Final
 
 import msgspec
 
 from bot.core.portfolio import Portfolio
+from bot.core.strike import strike_value
 from venue.wire import model
 from venue.wire.money import PAYOUT_CENTS, Outcome
 from venue.wire.names import MarketId, Ticker
@@ -29,7 +30,7 @@ _SUMS_MAX: Final = 50_000
 class Waiting(msgspec.Struct, frozen=True):
     """A resolved rung whose shares wait for their winner. ours: its profit is ours to account for.
 
-    strike: its place on the ladder; None on a binary market, and where it is not known.
+    strike: its place on the ladder, dollars; None on a binary market, and where it is not known.
     """
 
     market_id: MarketId
@@ -143,7 +144,7 @@ class Settling:
 
     def listed(self, market: model.Market, *, ours: bool) -> None:
         """A market of ours, or of another series on the account, is known."""
-        strike = _decimal(market.strike_value)
+        strike = strike_value(market.strike_value, market.strike_unit)
         self._listed[market.market_id] = (market.event_ticker, strike, ours)
 
     def is_listed(self, market_id: MarketId) -> bool:
@@ -281,13 +282,3 @@ class Settling:
         for market_id in self.rungs_of(event_ticker):
             del self._listed[market_id]
             self._resolved.pop(market_id, None)
-
-
-def _decimal(text: str | None) -> Decimal | None:
-    if text is None:
-        return None
-    try:
-        found = Decimal(text)
-    except InvalidOperation:
-        return None
-    return found if found.is_finite() else None

@@ -10,18 +10,27 @@ from typing import Final
 _UNITS: Final = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 
 
-def strike_dollars(text: str | None, unit: str | None) -> float | None:
-    """A strike in the unit of the implied value, for fitting a curve only; finite and above zero.
+def strike_value(text: str | None, unit: str | None) -> Decimal | None:
+    """A strike in dollars, the unit of the implied value; finite and above zero.
 
-    text: a decimal. unit: a free text such as `USD billions`; a size word in it scales the strike.
-    None without a strike, and for one that no value can be: its ladder is then not understood.
+    text: a decimal. unit: a free text such as `USD billions`; a size word in it scales the strike:
+    rungs of one ladder need not be written in the same. None without a strike, and for one that no
+    value can be.
     """
     if text is None:
         return None
     words = (unit or "").lower()
     scale = next((factor for word, factor in _UNITS.items() if word in words), 1)
     try:
-        strike = float(Decimal(text) * scale)
+        strike = Decimal(text) * scale
     except (ArithmeticError, ValueError):
         return None
-    return strike if math.isfinite(strike) and strike > 0 else None
+    return strike if strike.is_finite() and strike > 0 else None
+
+
+def strike_dollars(text: str | None, unit: str | None) -> float | None:
+    """`strike_value` as a float above zero, for fitting a curve; None as well where no float is
+    near it: its ladder is then not understood."""
+    strike = strike_value(text, unit)
+    dollars = 0.0 if strike is None else float(strike)
+    return dollars if 0 < dollars < math.inf else None

@@ -7,13 +7,16 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.settling import SETTLES_WITHIN_NS, Waiting, winners_by_cash
+from bot.core.portfolio import Portfolio
+from bot.core.settling import SETTLES_WITHIN_NS, Settling, Waiting, winners_by_cash
 from tests.bot.made import EVENT, LAG_NS, MARKET, T0
 from tests.bot.test_bot_ledgers import FILL, OTHER, Books
-from venue.wire.money import Outcome
+from tests.bot.thin import market
+from venue.wire.money import FeeRate, Outcome, Qty
 from venue.wire.names import MarketId, Ticker
 
 YES, NO = Outcome.YES, Outcome.NO
+FREE = FeeRate.parse("0")
 
 
 def rung(event: str, strike: int, yes: int, no: int, *, ours: bool = True) -> Waiting:
@@ -51,6 +54,24 @@ def test_how_another_series_was_paid_need_not_be_known() -> None:
     found = winners_by_cash(1_200, waiting, {})
     assert found is not None
     assert found[MarketId("A-1")] is YES
+
+
+def test_rungs_of_one_ladder_stand_in_order_whatever_their_strikes_are_written_in() -> None:
+    book = Portfolio()
+    settling = Settling(book, LAG_NS)
+    ids = []
+    for index, (strike, unit, qty) in enumerate(
+        [("500", "USD millions", 10), ("1", "USD billions", 20), ("2", "USD billions", 5)]
+    ):
+        listed = msgspec.structs.replace(market(index), strike_value=strike, strike_unit=unit)
+        book.list_market(listed.market_id, listed.event_ticker, FREE, FREE)
+        book.take_over(listed.market_id, YES, Qty(qty))
+        settling.listed(listed, ours=True)
+        settling.resolved(listed.market_id, T0)
+        ids.append(listed.market_id)
+    settling.positions_read({}, T0 + LAG_NS)
+    won = settling.winners((1_000,), T0 + 3 * LAG_NS)
+    assert won == dict(zip(ids, (YES, NO, NO), strict=True))
 
 
 ladders = st.lists(
