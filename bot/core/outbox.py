@@ -77,7 +77,8 @@ class _Credential:
 class Outbox:
     """Collects effects; the one place that makes request ids and takes tokens.
 
-    wants_look: whether one more cheap read would tell whether somebody else spends on our key.
+    wants_look: whether one more cheap read would tell whether somebody else spends on the key that
+    reads go on; what is written on another one says nothing of it.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class Outbox:
         if keys.standby:
             self._credentials[Key.STANDBY] = _joined(standby_purse, budget)
         self._trade = self._credentials[Key.TRADE]
+        self._reads_on = Key.READ if keys.read else Key.TRADE
         self.purse = self._trade.purse
         self.pending: dict[RequestId, Pending] = {}
         self.writes_in_flight = 0
@@ -174,7 +176,7 @@ class Outbox:
 
     def _key_for(self, request: Request) -> Key:
         if kind_of(request) == "read":
-            return Key.READ if Key.READ in self._credentials else Key.TRADE
+            return self._reads_on
         is_refused = self._trade.stopped_until_ns is not None
         takes_over = Key.STANDBY in self._credentials and is_refused
         return Key.STANDBY if takes_over and isinstance(request, CancelResting) else Key.TRADE
@@ -263,7 +265,8 @@ class Outbox:
 
     def _watch_sharing(self, key: Key, now_ns: int) -> None:
         sharing = self._credentials[key].purse.sharing
-        self.wants_look = sharing.wants_look(now_ns)
+        if key is self._reads_on:
+            self.wants_look = sharing.wants_look(now_ns)
         if sharing.is_found(now_ns):
             rate = sharing.per_second(now_ns)
             self.find("foreign_spend", f"{rate} requests a second of others on the {key} key")

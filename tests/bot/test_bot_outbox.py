@@ -353,3 +353,24 @@ def test_a_request_that_could_have_left_and_did_not_is_waited_for(request_):
     refuse(out, 0, "", request=request_)
     assert send(out) is None
     assert out.refused == {"not_connected": 1}
+
+
+def answered(out: Outbox, request: m.Request, tokens_left: int, now_ns: int) -> None:
+    """Send a request, and have it answered with so many tokens left."""
+    request_id = send(out, now_ns, request)
+    assert request_id is not None
+    out.answered(m.Replied(request_id, DONE, tokens_left), now_ns + SECOND // 100)
+
+
+@pytest.mark.parametrize(
+    ("short", "other", "is_wanted"), [(READ, CANCEL, True), (CANCEL, READ, False)]
+)
+def test_a_look_is_wanted_for_what_is_missing_on_the_key_of_reads_and_on_no_other(
+    short: m.Request, other: m.Request, is_wanted: bool
+) -> None:
+    out = outbox(read=True)
+    answered(out, short, 499, 0)
+    answered(out, short, 400, SECOND // 10)
+    assert out.wants_look is is_wanted
+    answered(out, other, 499, SECOND // 5)
+    assert out.wants_look is is_wanted
