@@ -105,7 +105,8 @@ class LadderJoint(Strategy):
         )  # fmt: skip
         lot_qty: int = Field(
             10, ge=1, le=100_000, description="shares of the first level where fair is well known; "
-            "more where rounding a fee up to a cent would cost more than a tenth of it"
+            "more, up to a hundred, where rounding a fee up to a cent would cost more than a tenth "
+            "of it"
         )  # fmt: skip
         levels: int = Field(3, ge=1, le=5, description="quotes a side")
         level_growth: float = Field(

@@ -58,6 +58,15 @@ def test_a_lone_even_rung_is_quoted_as_worked_out_by_hand() -> None:
     ]
 
 
+@pytest.mark.parametrize("rate", ["0.0005", "0.0001", "0.00000001"])
+def test_a_fee_that_hardly_costs_anything_makes_no_lot_that_drives_the_quotes_away(
+    rate: str,
+) -> None:
+    quotes = plain().quote(view(rung(0, 50.0, rate=FeeRate.parse(rate))))["m0"]
+    assert max(q.price for q in quotes if q.side is BID) >= 43
+    assert all(q.qty <= 100 * 1.5**2 for q in quotes)
+
+
 def test_a_level_whose_price_is_taken_stands_a_tick_behind() -> None:
     # c = 2 / (0.8 * 10 * 7) = 0.0357. Worth to the bid of 10: 49.82, to that of 15: 49.375, which
     # would rather stand at 48 as well. The third stands behind both.

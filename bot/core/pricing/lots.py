@@ -13,6 +13,10 @@ from venue.wire.money import PRICE_MAX, PRICE_MIN, FeeRate
 _KNOWN_MAX: Final = 4_096
 """States of rungs whose lots are kept."""
 
+_LEAST_MAX: Final = 100
+"""Rounding up wastes a cent an order at most: of so many shares a hundredth of a cent each, however
+small the fee is, and no larger lot is worth what it risks (judgement)."""
+
 
 class Lots(NamedTuple):
     """shares: of each level, the first one first. bid_fees, ask_fees: of each level, cents per
@@ -66,7 +70,7 @@ class LotsOf:
     def _made(self, rate: FeeRate, fair: float, sd_cents: float) -> Lots:
         # A lot no smaller than its fee's rounding allows, at the price about which it will stand.
         least = fees.least_size(rate, inside(round(fair), PRICE_MIN, PRICE_MAX))
-        lot = max(self._lot_qty, least)
+        lot = max(self._lot_qty, min(least, _LEAST_MAX))
         shares = sizes.level_sizes(lot, self._levels, self._growth, sd_cents)
         bid, ask = near_price(1, fair, self._decay), near_price(-1, fair, self._decay)
         return Lots(
