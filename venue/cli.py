@@ -182,6 +182,7 @@ def _serve(told: _Serving) -> None:
 
     from venue.journal.log import LogBroken, LogFull
     from venue.journal.record import StateFault
+    from venue.listen import AddressTaken
     from venue.logs import configure_logs
     from venue.plan import Options, make_plan
     from venue.process import Ready, serve
@@ -213,6 +214,8 @@ def _serve(told: _Serving) -> None:
             runner.run(serve(plan, announce))
     except (SeedFault, OpeningRefused) as fault:
         _fail(EXIT_CONFIGURATION, str(fault))
+    except AddressTaken as fault:
+        _fail(EXIT_ADDRESS, f"{fault}; try another port")
     except (StateFault, LogFull, LogBroken) as fault:
         _fail(EXIT_STATE, str(fault))
 

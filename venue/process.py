@@ -25,7 +25,7 @@ from venue.core.messages import AccessCommand, Command
 from venue.feed.socket import make_stream
 from venue.hold import Held
 from venue.http.app import make_app
-from venue.listen import make_server
+from venue.listen import listen, make_server
 from venue.server import Venue
 from venue.wire.names import Ticker
 from venue.wire.routes import API_PREFIX, STREAM_PATH
@@ -74,7 +74,8 @@ class Ready(msgspec.Struct, frozen=True):
 async def serve(plan: ServePlan, announce: Callable[[Ready], None]) -> None:
     """Serve until SIGTERM, SIGINT or, if the plan says so, the end of stdin.
 
-    announce: called once, when requests are answered. Raises OpeningRefused before listening.
+    announce: called once, when requests are answered. Raises OpeningRefused before listening,
+    AddressTaken where another process has begun to listen on an address since it was bound.
     """
     log = structlog.get_logger()
     for notice in plan.held.notices:
@@ -82,6 +83,9 @@ async def serve(plan: ServePlan, announce: Callable[[Ready], None]) -> None:
     venue = Venue(plan.projection_lag_ms, plan.feed_flush_ms, plan.held)
     if plan.opening:
         venue.open_with(plan.opening)
+    listen(plan.listener, _address(plan.listener))
+    if plan.control is not None:
+        listen(plan.control.listener, f"control {control_address(plan.control.listener)}")
     server = make_server(_both(venue), DRAIN_S)
     venue.connections_open = lambda: len(server.server_state.connections)
     stop = asyncio.Event()

@@ -1,6 +1,7 @@
 """The process as a parent sees it: ready line, exit codes, a calm end, no secret in any stream."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -150,6 +151,35 @@ def test_a_taken_port_exits_3(tmp_path: Path) -> None:
         result = ended(*command(tmp_path / "keys.json", "--port", port))
     assert result.returncode == 3
     assert f"127.0.0.1:{port} cannot be bound" in result.stderr
+
+
+@pytest.mark.parametrize("option", ["--port", "--control"])
+def test_a_port_taken_while_the_venue_opens_exits_3(tmp_path: Path, option: str) -> None:
+    config = tmp_path / "venue.yaml"
+    os.mkfifo(config)
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(("127.0.0.1", 0))
+        port = str(other.getsockname()[1])
+        address = port if option == "--port" else f"127.0.0.1:{port}"
+        more = (option, address, "--control-token-file", str(tmp_path / "token"), "--no-crowd")
+        process = subprocess.Popen(
+            command(tmp_path / "keys.json", *more, config=config),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        with process:
+            try:
+                # The venue has bound the port when it asks for its configuration.
+                with config.open("w") as told:
+                    other.listen()
+                    told.write(CONFIG.read_text())
+                said, why = process.communicate(timeout=20)
+            finally:
+                process.kill()
+    assert process.returncode == 3
+    assert f"127.0.0.1:{port} cannot be bound: Address already in use" in why
+    assert "Traceback" not in why
+    assert said == ""
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])

@@ -18,6 +18,10 @@ _FILES_BESIDE: Final = 256
 """Descriptors for everything that is not a connection."""
 
 
+class AddressTaken(Exception):
+    """Another process listens on a bound address already; `str()` names it."""
+
+
 class Server(uvicorn.Server):
     """Uvicorn that says when it listens and leaves the signals to the process."""
 
@@ -39,6 +43,18 @@ class Server(uvicorn.Server):
         more = range(limits.ACCEPTS_IN_A_TURN - 1)
         await super().startup(sockets and sockets + [each.dup() for each in sockets for _ in more])
         self.listening.set()
+
+
+def listen(listener: socket.socket, address: str) -> None:
+    """Let a bound socket take connections. Raises AddressTaken, which names it by `address`.
+
+    Until one of them listens, several processes may bind an address. Of the one that comes too
+    late the event loop would close the socket and raise nothing.
+    """
+    try:
+        listener.listen(limits.ACCEPT_BACKLOG)
+    except OSError as fault:
+        raise AddressTaken(f"{address} cannot be bound: {fault.strerror}") from None
 
 
 def _prepare(listener: socket.socket) -> None:
