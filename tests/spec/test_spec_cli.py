@@ -81,6 +81,7 @@ def test_with_a_key_alone_what_needs_control_is_skipped_with_the_reason(
         (["--url", "http://127.0.0.1:9/v1", "--key-file", "FILE", "--only", "zzz"], 2),
         (["--url", "http://127.0.0.1:9/v1", "--key-file", "FILE"], 3),
         (["--url", "not an address", "--key-file", "FILE"], 3),
+        (["--url", "http://127.0.0.1:9/\udcff", "--key-file", "FILE"], 3),
     ],
 )
 def test_bad_options_end_with_2_and_an_absent_venue_with_3(
@@ -91,6 +92,36 @@ def test_bad_options_end_with_2_and_an_absent_venue_with_3(
     done = _judge(*(str(key_file) if option == "FILE" else option for option in options))
     assert done.returncode == code, done.stdout + done.stderr
     assert done.stderr.strip()
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:x", "http://[::", "127.0.0.1\udcff:8091"])
+def test_a_control_address_that_can_be_none_ends_with_3(site: Site, address: str) -> None:
+    control = ["--control", address, "--token-file", str(site.token_file)]
+    done = _judge("--url", site.base_url, *control)
+    assert done.returncode == 3, done.stdout + done.stderr
+    assert "no address that can be asked" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--key-file", "--token-file"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b'{\n "maker": "lm_raw_key_of_a_test"\n}\n', b"lm_raw_key_of_a_test\nlm_another\n",
+        b"lm_raw key_of_a_test", "lm_raw_k\u00e9y_of_a_test".encode(), b"\xfflm_raw", b" \n",
+    ],
+)  # fmt: skip
+def test_a_file_that_holds_no_single_key_is_refused_and_not_shown(
+    site: Site, tmp_path: Path, option: str, content: bytes
+) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    control = ["--control", site.control] if option == "--token-file" else []
+    only = ["--only", "tickers_are_case_insensitive"]
+    done = _judge("--url", site.base_url, *control, option, str(path), *only)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "lm_raw" not in done.stdout + done.stderr
+    assert f"{path}: holds no single key" in done.stderr
 
 
 def test_it_can_be_mounted_on_a_command_line() -> None:

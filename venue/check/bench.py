@@ -359,5 +359,5 @@ def reach(base_url: str) -> None:
             http.get(f"{base_url.rstrip('/')}/openapi.yaml")
     except httpx.HTTPError as fault:
         raise Unreachable(f"{base_url}: {type(fault).__name__}; is the venue up?") from None
-    except httpx.InvalidURL:
-        raise Unreachable(f"{base_url}: no address that can be asked") from None
+    except (httpx.InvalidURL, UnicodeError):
+        raise Unreachable(f"{base_url!r}: no address that can be asked") from None

@@ -177,12 +177,15 @@ def _stream_of(url: str) -> str:
 
 def _secret(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8").strip()
+        raw = path.read_bytes().strip()
     except OSError as fault:
         _fail(EXIT_OPTIONS, f"{path}: {fault.strerror}")
-    if not text:
-        _fail(EXIT_OPTIONS, f"{path}: empty")
-    return text
+    # What no header can hold, such as a whole file of keys, would be shown as the reason of a
+    # failed check.
+    if not raw or not all(0x21 <= byte <= 0x7E for byte in raw):
+        accepted = "printable ASCII characters without a space"
+        _fail(EXIT_OPTIONS, f"{path}: holds no single key or token; accepted: {accepted}")
+    return raw.decode("ascii")
 
 
 def _fail(code: int, message: str) -> NoReturn:

@@ -20,7 +20,7 @@ class Operator:
     """The control API at one address.
 
     address: `127.0.0.1:8091`, the same as a URL, or `unix:PATH`. token: the bearer token; it is
-    never shown.
+    never shown. Raises Unreachable for what is no address.
     """
 
     def __init__(self, address: str, token: str) -> None:
@@ -31,13 +31,16 @@ class Operator:
         if address.startswith("unix:"):
             transport = httpx.HTTPTransport(uds=address.removeprefix("unix:"))
             base_url = "http://localhost/control/v1"
-        self._http = httpx.Client(
-            base_url=base_url,
-            headers={"Authorization": f"Bearer {token}"},
-            trust_env=False,
-            timeout=10,
-            transport=transport,
-        )
+        try:
+            self._http = httpx.Client(
+                base_url=base_url,
+                headers={"Authorization": f"Bearer {token}"},
+                trust_env=False,
+                timeout=10,
+                transport=transport,
+            )
+        except (httpx.InvalidURL, UnicodeError):
+            raise Unreachable(f"control {address!r}: no address that can be asked") from None
 
     def close(self) -> None:
         """Close the connections."""
