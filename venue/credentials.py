@@ -55,6 +55,9 @@ class Credentials:
         Whole or not at all: the file is replaced in one step. Raises SeedFault when it cannot be.
         """
         generated = {name: self._raw[name] for name in self._generated}
+        if not path.name:
+            wanted = "a file is wanted, like state/venue-keys.json"
+            raise SeedFault([f"{path}: keys cannot be written: {wanted}"])
         beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

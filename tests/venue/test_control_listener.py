@@ -72,7 +72,8 @@ def test_a_loopback_address_is_bound(text: str) -> None:
     [
         "0.0.0.0:8091", "[::]:8091", "10.0.0.1:8091", "venue.example:8091", ":8091", "8091", "",
         "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:-1", "127.0.0.1:65536",
-        "127.0.0.1:99999999999", "127.0.0.1:\u0661", "unix:", "unix:/", "localhost.evil.example:1",
+        "127.0.0.1:99999999999", "127.0.0.1:0065536", "127.0.0.1:" + "0" * 5000,
+        "127.0.0.1:\u0661", "unix:", "unix:/", "localhost.evil.example:1",
     ],
 )  # fmt: skip
 def test_nothing_but_this_machine_is_listened_to(text: str) -> None:

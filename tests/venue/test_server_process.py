@@ -143,6 +143,14 @@ def test_a_missing_tape_exits_2(tmp_path: Path) -> None:
     assert "Traceback" not in result.stderr
 
 
+@pytest.mark.parametrize("keys", ["", ".", "/"])
+def test_a_keys_file_without_a_name_exits_2(keys: str) -> None:
+    result = ended(*command(Path(), "--no-crowd", "--keys-file", keys))
+    assert result.returncode == 2
+    assert "a file is wanted" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
 def test_a_taken_port_exits_3(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

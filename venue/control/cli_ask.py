@@ -88,7 +88,10 @@ def parts(text: str) -> list[str]:
 
 
 def quoted(name: str) -> str:
-    """A name as one segment of a path."""
+    """A name as one segment of a path. Ends the process for one that no path can hold."""
     from urllib.parse import quote
 
-    return quote(name, safe="")
+    try:
+        return quote(name, safe="")
+    except UnicodeEncodeError:
+        end(EXIT_OPTIONS, f"{name!a}: accepted is a name in UTF-8")

@@ -19,6 +19,7 @@ UNIX: Final = "unix:"
 _TOKEN_BYTES: Final = 32
 _TOKEN_LENGTH_MIN: Final = 16
 _TOKEN_LENGTH_MAX: Final = 256
+_PORT_DIGITS: Final = 5
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -139,7 +140,8 @@ def _loopback(text: str) -> tuple[str, int]:
     if not colon or not is_loopback or not (port.isascii() and port.isdigit()):
         accepted = f"{UNIX}PATH, or a loopback address like 127.0.0.1:8091"
         raise ControlFault(f"control {text!r}: accepted is {accepted}")
-    if int(port[:6]) > 65_535:
+    # So many digits are no port whatever they come to, and too many are not even read.
+    if len(port) > _PORT_DIGITS or int(port) > 65_535:
         raise ControlFault(f"control {text!r}: a port is 0 to 65535")
     return host, int(port)
 
