@@ -89,8 +89,8 @@ def _raw_key(entry: KeySeed | TokenSeed) -> tuple[str, str | None]:
     if entry.file is not None:
         try:
             raw = entry.file.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError):
-            return "", f"{entry.file} cannot be read"
+        except (OSError, ValueError):  # no UTF-8, or a path with a null character
+            return "", f"{str(entry.file)!r} cannot be read"
         source = str(entry.file)
     elif entry.env is not None:
         raw = os.environ.get(entry.env, "")

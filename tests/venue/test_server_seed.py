@@ -325,3 +325,10 @@ def test_an_unusable_key_is_a_fault_that_does_not_show_it(
     with pytest.raises(SeedFault, match="VENUE_TEST_KEY holds no key") as caught:
         Credentials(seed_of(tmp_path, text))
     assert raw == "" or raw not in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["missing", "a\\0b"])
+def test_a_key_file_that_cannot_be_read_is_a_fault(tmp_path: Path, path: str) -> None:
+    text = GOOD.replace("generate: true", f'file: "{tmp_path}/{path}"')
+    with pytest.raises(SeedFault, match="cannot be read"):
+        Credentials(seed_of(tmp_path, text))

@@ -56,19 +56,19 @@ Label = Annotated[
 QuarterText = Annotated[str, Meta(description="two digits of the year, Q and 1 to 4, like 26Q4")]
 Uuid = Annotated[str, Meta(description="a UUID")]
 InstantText = Annotated[str, Meta(description="an RFC3339 instant")]
-Rate = Annotated[str, Meta(description="a decimal fraction of 0 to 1, like 0.0175")]
+Rate = Annotated[str, Meta(description="a decimal fraction of 0 to 1, 8 places at most")]
 Decimal = Annotated[
     str,
     Meta(
         pattern=r"\A[0-9]{1,15}(?:\.[0-9]{1,8})?\Z",
-        description="a decimal number as text, not negative",
+        description="a decimal as text, not negative, 15 digits and 8 places at most",
     ),
 ]
 Probability = Annotated[
     str,
     Meta(
         pattern=r"\A(?:0(?:\.[0-9]{1,8})?|1(?:\.0{1,8})?)\Z",
-        description="a decimal number of 0 to 1 as text",
+        description="a decimal number of 0 to 1 as text, 8 places at most",
     ),
 ]
 ShareText = Annotated[
@@ -85,7 +85,7 @@ UserName = Annotated[
         description="letters, digits and . _ : @ - inside, 64 at most",
     ),
 ]
-Amount = Annotated[int, Meta(ge=1, le=_CENTS_MAX, description="whole cents, at least 1")]
+Amount = Annotated[int, Meta(ge=1, le=_CENTS_MAX, description=f"whole cents, 1 to {_CENTS_MAX}")]
 LagMs = Annotated[int, Meta(ge=0, le=LAG_MS_MAX, description=f"0 to {LAG_MS_MAX}")]
 DelayMs = Annotated[int, Meta(ge=1, le=DELAY_MS_MAX, description=f"1 to {DELAY_MS_MAX}")]
 Lifetime = Annotated[int, Meta(ge=1, le=LIFETIME_S_MAX, description=f"1 to {LIFETIME_S_MAX}")]
