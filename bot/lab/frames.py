@@ -24,8 +24,8 @@ from bot.lab.report.gathered import sessions_of
 from bot.lab.report.intervals import markout_cents
 from bot.lab.report.relive import ReportFault
 from bot.lab.report.session import Session
+from bot.lab.sheets import BIG_MAX, LibraryFault, within
 from bot.lab.sheets import COLUMNS as SHEET_COLUMNS
-from bot.lab.sheets import LibraryFault
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -49,7 +49,7 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {
     "markouts": {"session": _TEXT, "bound": _TEXT, "fill_id": _TEXT, "at_ns": _TIME}
     | {"ticker": _TEXT, "side": _TEXT, "qty": _COUNT, "against": _TEXT, "horizon_s": _COUNT}
     | {"value_cents": _REAL, "markout_cents": _REAL},
-    "books": {"run": _TEXT, "at_ns": _TIME, "ts_ns": _TIME, "source": _TEXT, "market_id": _TEXT}
+    "books": {"run": _TEXT, "at_ns": _TIME, "ts_ns": _MAYBE, "source": _TEXT, "market_id": _TEXT}
     | {"ticker": _TEXT, "bid_cents": _MAYBE, "bid_qty": _MAYBE, "ask_cents": _MAYBE}
     | {"ask_qty": _MAYBE, "bids": _ANY, "asks": _ANY},
     "requests": {"run": _TEXT, "request_id": _COUNT, "at_ns": _TIME, "answered_ns": _MAYBE}
@@ -59,7 +59,8 @@ COLUMNS: Final[dict[str, dict[str, str]]] = {
     | {"tokens_left": _MAYBE},
 }
 """The frames: columns in order, and the pandas type of each; `Int64` and `string` may be missing,
-`float64` then is NaN. `bids` and `asks` are whole sides of a book: tuples of (price, size)."""
+`float64` then is NaN. A number that 64 bits cannot hold is missing, too, such as the time of a book
+that never traded (S28). `bids` and `asks` are whole sides of a book: tuples of (price, size)."""
 
 _CENTS: Final = {"bid": "bid_cents", "ask": "ask_cents", "price": "price_cents"}
 _REMEMBERED: Final = 4
@@ -204,11 +205,16 @@ def _frame(name: str, rows: list[Row]) -> "DataFrame":
     pandas = pandas_library()
     columns = COLUMNS[name]
     made: dict[str, Any] = {
-        key: pandas.Series([row.get(key) for row in rows], dtype=kind)
+        key: pandas.Series([_held(kind, row.get(key)) for row in rows], dtype=kind)
         for key, kind in columns.items()
     }
     frame: DataFrame = pandas.DataFrame(made)
     return frame
+
+
+def _held(kind: str, value: Any) -> Any:
+    """A value as its column has it: missing where it is no number of 64 bits."""
+    return within(BIG_MAX, value) if kind == _MAYBE and value is not None else value
 
 
 # --- what the journal holds -----------------------------------------------------------------------

@@ -43,11 +43,13 @@ FLAGS: Final = frozenset(("taker_bought_yes", "again", "own_fits"))
 SMALL: Final = frozenset(("status", "tokens_left"))
 _PRICE_MAX: Final = 2**15 - 1
 _SMALL_MAX: Final = 2**31 - 1
-_BIG_MAX: Final = 2**63 - 1
 _UNIQUE: Final = frozenset(
     ("trade_id", "order_id", "client_order_id", "fill_id", "reason", "strike", "why")
 )
 """Texts that hardly ever come twice, or say anything."""
+
+BIG_MAX: Final = 2**63 - 1
+"""The largest number of a column of 64 bits."""
 
 ROWS_AT_ONCE: Final = 20_000
 """Rows of a group of a Parquet file, which are kept in memory until it is written."""
@@ -143,7 +145,7 @@ def _typed(key: str, value: Any) -> Any:
     """A value as its column has it; None for an empty one, and for a number out of its range."""
     if key in LEVELS:
         return [
-            {"price": _within(_PRICE_MAX, price), "qty": _within(_BIG_MAX, qty)}
+            {"price": within(_PRICE_MAX, price), "qty": within(BIG_MAX, qty)}
             for price, qty in value or ()
         ]
     if value is None or value == "":
@@ -151,12 +153,13 @@ def _typed(key: str, value: Any) -> Any:
     if key in FLAGS:
         return bool(value)
     if isinstance(value, int):
-        most = _PRICE_MAX if key in PRICES else _SMALL_MAX if key in SMALL else _BIG_MAX
-        return _within(most, value)
+        most = _PRICE_MAX if key in PRICES else _SMALL_MAX if key in SMALL else BIG_MAX
+        return within(most, value)
     return value
 
 
-def _within(most: int, value: int) -> int | None:
+def within(most: int, value: int) -> int | None:
+    """A number, or None for one that is further from 0 than `most`."""
     return value if -most <= value <= most else None
 
 

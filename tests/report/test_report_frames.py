@@ -9,10 +9,13 @@ import pytest
 from bot.config import ConfigFault
 from bot.core import messages as m
 from bot.io.journal import read_journal
+from bot.io.records import Entry, framed
 from bot.lab import frames
 from bot.lab.report.relive import ReportFault
 from tests.backtest.made import book, configured, trade, written
 from tests.report.lived import CONFIG, invoke
+from venue.wire import model
+from venue.wire.names import MarketId, Ticker
 
 pytest.importorskip("pandas")
 pytestmark = pytest.mark.xdist_group("report")
@@ -66,6 +69,18 @@ def test_requests_and_books_are_those_of_the_journal(state):
     books = frames.books(state)
     seen = sum(isinstance(each, m.BookSeen) for each in said)
     assert (books["source"] == "channel").sum() == seen > 0
+
+
+def test_a_book_that_never_traded_has_no_time_of_the_venue(state, tmp_path):
+    (journal,) = state.glob("journal-*.log")
+    shown = model.Orderbook(Ticker("T"), MarketId("m"), "0001-01-01T00:00:00Z", (), ())
+    replied = m.Replied(m.RequestId(1), m.Done(m.BookShown(shown)))
+    read = framed(Entry(1_800_000_000_000_000_000, replied))
+    (tmp_path / journal.name).write_bytes(journal.read_bytes() + read)
+    books = frames.books(tmp_path)
+    assert len(books) == len(frames.books(state)) + 1
+    assert books["ts_ns"].isna().tolist() == [False] * (len(books) - 1) + [True]
+    assert books["ts_ns"].iloc[0] == frames.books(state)["ts_ns"].iloc[0]
 
 
 @pytest.mark.parametrize("name", frames.COLUMNS)
