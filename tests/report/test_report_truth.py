@@ -11,7 +11,9 @@ from bot.core import messages as m
 from bot.io.journal import read_journal
 from bot.io.records import Entry, framed
 from bot.lab.report.shown import dollars
+from bot.lab.sim.odds import draw, narrowed, often
 from bot.lab.sim.world import World
+from tests.replay.recorded import MOODS, recorded
 from tests.report.lived import CONFIG, invoke, venue_millicents
 from venue.wire.instant import NS_PER_SECOND
 
@@ -98,7 +100,7 @@ def test_the_markouts_on_the_page_are_those_of_pnl(told):
 
 def test_requests_and_refusals_are_those_of_the_journal(told):
     sent: dict[str, int] = {}
-    refused = 0
+    refused: dict[str, int] = {}
     for entry in read_journal(next(told.state.glob("journal-*.log"))):
         message = entry.message
         kind = type(message).__name__
@@ -107,9 +109,20 @@ def test_requests_and_refusals_are_those_of_the_journal(told):
             short = name.removesuffix("Resting").lower() if "Read" not in name else "read"
             sent[short] = sent.get(short, 0) + 1
         elif kind == "Replied" and type(message.answer).__name__ == "Refused":
-            refused += 1
+            status, code = message.answer.status, message.answer.code
+            name = code or (f"http_{status}" if status else "not_connected")
+            refused[name] = refused.get(name, 0) + 1
     assert told.said["requests"] == sent
-    assert sum(told.said["refused"].values()) == refused
+    assert told.said["refused"] == refused
+
+
+def test_a_refusal_without_a_code_has_the_name_that_the_summary_gives_it(tmp_path):
+    calm = narrowed(draw(39, "calm"), without=MOODS, until_ns=2 * NS_PER_SECOND)
+    world = recorded(often(calm, ("not_connected",)), tmp_path / "state")
+    summed = world.lives[-1].trader.out.counters(0).refused
+    assert summed["not_connected"] > 0
+    (said,) = json.loads(invoke("report", tmp_path / "state", "--json").stdout)["sessions"]
+    assert said["refused"] == summed
 
 
 def test_without_a_journal_it_ends_with_3_and_with_a_strange_file_with_2(tmp_path):

@@ -127,7 +127,7 @@ class Watch:
         self.uptime: list[tuple[Uptime, Uptime]] = []
         self.stays = [Stay() for _ in AHEAD_FROM]
         self.answers: dict[str, Answers] = {}
-        self.refused: Counter[str] = Counter()
+        self.refused: dict[str, int] = {}
         self.prints: dict[int, int] = {}
         self.events = 0
         self.begun_ns = self.until_ns = 0
@@ -175,7 +175,6 @@ class Watch:
                 row.done += 1
             elif isinstance(answer, m.Refused):
                 row.refused += 1
-                self.refused[answer.code or "not sent"] += 1
             else:
                 row.unknown += 1
         if isinstance(answer, m.Done) and isinstance(answer.body, m.FillsShown):
@@ -350,7 +349,7 @@ class Watch:
             kept=report.counters.amends_kept_place,
             lost=report.counters.amends_lost_place,
             requests=(sent[0], sent[1], sent[2], sent[3]),
-            refused=self.refused.total(),
+            refused=sum(report.counters.refused.values()),
             fills=len(self.fills),
         )
 
@@ -365,6 +364,7 @@ class Watch:
         self._standing.clear()
         self._sample(at_ns)
         report = self._trader.report(at_ns)
+        self.refused = dict(report.counters.refused)
         return Closing(
             phase=str(report.phase),
             pnl_cents=report.pnl_cents,
