@@ -1,8 +1,9 @@
 """Reading the account and the series page by page, each list on its own beat.
 
 A walk is a list read from its first page to its empty cursor. A failed page throws the walk away: a
-failed read is never an empty one. What a walk shows is as of its first page's sending (`begun_ns`),
-and the reader decides what that can say about writes made meanwhile.
+failed read is never an empty one. Of the series beside ours the one that cannot be read is left out
+and named: ours need not wait for a sick one. What a walk shows is as of its first page's sending
+(`begun_ns`), and the reader decides what that can say about writes made meanwhile.
 
 Source: interface, Pagination; silences S3, S4, S5, S37; reliability, rows 36, 37, 54.
 """
@@ -63,9 +64,15 @@ _TURNS: Final = (Kind.BALANCE, Kind.POSITIONS, Kind.SERIES, Kind.FILLS, Kind.RES
 
 
 class Walk:
-    """One list on its way: rows so far, and the cursors already seen."""
+    """One list on its way: rows so far, and the cursors already seen.
 
-    __slots__ = ("begun_ns", "cursor", "cursors", "kind", "pages", "rows", "series", "waiting")
+    missed: series beside ours that could not be read to their end; no row is of theirs.
+    """
+
+    __slots__ = (
+        *("begun_ns", "cursor", "cursors", "kind", "missed", "pages", "rows", "series"),
+        *("waiting", "whole_rows"),
+    )
 
     def __init__(self, kind: Kind, begun_ns: int) -> None:
         self.kind = kind
@@ -75,6 +82,8 @@ class Walk:
         self.rows: list[Any] = []
         self.pages = 0
         self.series = 0  # which of the series is being read
+        self.whole_rows = 0  # so many are of the series before it
+        self.missed: tuple[Ticker, ...] = ()
         self.waiting = False
 
 
@@ -201,25 +210,29 @@ class Account:
             return None
         walk.waiting = False
         if not isinstance(answer, Done):
-            if self._begins_anew(walk, answer):
-                del self._walks[walk.kind]
-                self._plan(walk.kind, now_ns)
-            else:
-                self._fail(walk, now_ns)
+            if not self._begins_anew(walk, answer):
+                return self._give_up(walk, now_ns)
+            del self._walks[walk.kind]
+            self._plan(walk.kind, now_ns)
             return None
         rows, cursor = _page(answer)
         walk.rows.extend(rows)
         walk.pages += 1
         repeated = cursor in walk.cursors
         if repeated or walk.pages > _PAGES_MAX:
-            self._fail(walk, now_ns)
-            return None
+            return self._give_up(walk, now_ns)
         if cursor and not self._enough(walk.kind, rows):
             walk.cursors.add(cursor)
             walk.cursor = cursor
             return None
+        return self._read_to_end(walk, now_ns)
+
+    def _read_to_end(self, walk: Walk, now_ns: int) -> Walk | None:
+        """A list is at its end, or a series: the walk, unless there is a series to come."""
         if walk.kind is Kind.SERIES and walk.series + 1 < len(self._series):
             walk.series += 1
+            walk.whole_rows = len(walk.rows)
+            walk.pages = 0
             walk.cursor = ""
             walk.cursors.clear()
             return None
@@ -230,6 +243,16 @@ class Account:
         self.begun_ns[walk.kind] = walk.begun_ns
         self._plan(walk.kind, self._next_turn_ns(walk.kind, now_ns))
         return walk
+
+    def _give_up(self, walk: Walk, now_ns: int) -> Walk | None:
+        """A list cannot be read to its end: the walk has failed, unless it is in a series beside
+        ours, which is left out."""
+        if not walk.series:
+            self._fail(walk, now_ns)
+            return None
+        del walk.rows[walk.whole_rows :]
+        walk.missed += (self._series[walk.series],)
+        return self._read_to_end(walk, now_ns)
 
     def _fail(self, walk: Walk, now_ns: int) -> None:
         """A walk came to nothing. The next one is due in a second; hastened, it comes sooner, but

@@ -19,11 +19,11 @@ from bot.core.order import OwnOrder, State
 from bot.core.outbox import Outbox, kind_of
 from bot.core.quoting import Quoting
 from bot.core.report import Phase
-from bot.core.settings import StartSettings, TrustSettings
+from bot.core.settings import TraderSettings
 from bot.core.shelf import keep_newest
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.names import OrderId
+from venue.wire.names import OrderId, Ticker
 
 _KEEP_WITHIN_NS = 5 * NS_PER_SECOND
 """So long, and four read lags, orders to be kept may wait for their books and the account; longer
@@ -55,16 +55,15 @@ class Custody:
 
     def __init__(
         self,
-        trust: TrustSettings,
-        start: StartSettings,
+        settings: TraderSettings,
         desk: Desk,
         ledgers: Ledgers,
         quoting: Quoting,
         account: Account,
         out: Outbox,
     ) -> None:
-        self._trust = trust
-        self._heritage = Heritage(start.strangers)
+        self._trust = settings.trust
+        self._heritage = Heritage(settings.start.strangers)
         self._desk = desk
         self._ledgers = ledgers
         self._quoting = quoting
@@ -80,6 +79,7 @@ class Custody:
         self._risen: frozenset[OrderId] = frozenset()  # over, and yet in the last list
         self._rises: OrderedDict[OrderId, int] = OrderedDict()  # how often one was cancelled for it
         self.unreadable: tuple[OrderId, ...] = ()
+        self._missed: tuple[Ticker, ...] = ()  # series beside ours that the last read had to miss
 
     def begin(self, started: m.Started, now_ns: int) -> None:
         """The run begins with what the journal tells of earlier ones."""
@@ -184,6 +184,7 @@ class Custody:
             elif (
                 Kind.SERIES in self._account.done_ns
                 and order.order_id not in self._told
+                and not self._missed  # whose order it may be
                 and not self._ledgers.is_beside(order.market_id)
             ):
                 self._out.note("warning", "order_of_another_series", ticker=order.ticker)
@@ -260,6 +261,12 @@ class Custody:
         if foreign - self._swept_strangers:
             self._account.hasten(Kind.RESTING, now_ns + self._trust.read_lag_ns)
         self._swept_strangers = foreign
+
+    def series_walked(self, missed: tuple[Ticker, ...]) -> None:
+        """The series was read, but for these beside it, whose rungs need not be known."""
+        if missed and missed != self._missed:
+            self._out.note("warning", "series_beside_unread", series=", ".join(missed))
+        self._missed = missed
 
     def watch(self, now_ns: int) -> None:
         """What is ours and was not read for long is a limit that cannot be checked (law 8); and

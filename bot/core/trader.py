@@ -88,8 +88,7 @@ class Trader:
             settings, self.desk, self.ledgers, self.quoting, self._hints, self.out
         )
         self._custody = Custody(
-            settings.trust,
-            settings.start,
+            settings,
             self.desk,
             self.ledgers,
             self.quoting,
@@ -373,6 +372,7 @@ class Trader:
 
     def _series_read(self, walk: Walk) -> None:
         """Our series, and those of ours beside it, which tell what else pays into the cash."""
+        self._custody.series_walked(walk.missed)
         others = self.reconfiguration.settings.beside
         beside = [row for row in walk.rows if fold_ticker(row.series_ticker) in others]
         self.ledgers.list_beside(beside, walk.begun_ns - self._trust.read_lag_ns, self._now_ns)

@@ -6,8 +6,10 @@ from bot.core import messages as m
 from bot.core.account import Account, Kind
 from bot.core.settings import TrustSettings
 from tests.bot import made
+from tests.bot.test_bot_quoting import event
 from venue.wire import model
 from venue.wire.money import Cents
+from venue.wire.names import Ticker
 
 SECOND = 1_000_000_000
 BALANCE = m.Done(m.BalanceShown(model.Balance(Cents(1), Cents(2), Cents(3))))
@@ -16,6 +18,12 @@ BALANCE = m.Done(m.BalanceShown(model.Balance(Cents(1), Cents(2), Cents(3))))
 def account(enough=lambda kind, rows: False) -> Account:
     """An account reader for which nothing is known yet."""
     return Account(made.EVENT, TrustSettings(), enough)
+
+
+def beside() -> Account:
+    """The same beside two other series."""
+    others = (Ticker("BETA-VAL"), Ticker("GAMMA-VAL"))
+    return Account(Ticker("ALPHA-VAL"), TrustSettings(), lambda kind, rows: False, others)
 
 
 def ask(of: Account, kind: Kind, now_ns: int) -> m.Read:
@@ -219,3 +227,41 @@ def test_a_list_that_is_read_again_is_unread_so_much_later():
     assert of.unread(late_ns + 30 * SECOND)[-1] is Kind.RESTING
     of.woke(late_ns + 30 * SECOND)
     assert of.unread(late_ns + 31 * SECOND) == ()
+
+
+def events(cursor: str, quarter: int) -> m.Done:
+    """A page of a series with the event of a quarter."""
+    return m.Done(m.SeriesShown((event(quarter),), cursor))
+
+
+def test_a_series_beside_ours_that_cannot_be_read_to_its_end_is_left_out_and_named():
+    of = beside()
+    of.take_answer(ask(of, Kind.SERIES, 0), events("", 1), 1)
+    assert ask(of, Kind.SERIES, 2) == m.ReadSeries(Ticker("BETA-VAL"), "")
+    of.take_answer(m.ReadSeries(Ticker("BETA-VAL"), ""), events("a", 2), 3)
+    of.take_answer(ask(of, Kind.SERIES, 4), m.Unknown(""), 5)
+    gamma = ask(of, Kind.SERIES, 6)
+    assert gamma == m.ReadSeries(Ticker("GAMMA-VAL"), "")
+    walk = of.take_answer(gamma, events("", 3), 7)
+    assert walk is not None
+    assert walk.missed == ("BETA-VAL",)
+    assert walk.rows == [event(1), event(3)]
+    assert of.done_ns[Kind.SERIES] == 7
+
+
+def test_our_own_series_that_cannot_be_read_is_a_failed_walk_whatever_stands_beside_it():
+    of = beside()
+    assert of.take_answer(ask(of, Kind.SERIES, 0), m.Unknown(""), 1) is None
+    assert Kind.SERIES not in of.done_ns
+    assert ask(of, Kind.SERIES, 1 + SECOND) == m.ReadSeries(Ticker("ALPHA-VAL"), "")
+
+
+def test_the_pages_of_one_series_are_not_counted_for_the_next():
+    of, now_ns = beside(), 0
+    for pages in (600, 600, 1):
+        for number in range(1, pages + 1):
+            cursor = str(number) if number < pages else ""
+            now_ns += 1
+            walk = of.take_answer(ask(of, Kind.SERIES, now_ns), events(cursor, 1), now_ns)
+    assert walk is not None
+    assert (walk.missed, len(walk.rows)) == ((), 1_201)

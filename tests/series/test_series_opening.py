@@ -4,6 +4,8 @@ Books are opened while nothing fills; a series that quoted, and was filled, befo
 opened theirs would keep them from it for as long as it is filled often.
 """
 
+import msgspec
+
 from bot.core import messages as m
 from bot.core.accountrisk import AccountRisk
 from bot.core.custody import TOGETHER_NS
@@ -12,6 +14,7 @@ from bot.core.trader import Trader
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
 from venue.wire.instant import NS_PER_SECOND
+from venue.wire.names import Ticker
 
 
 def on(account: AccountRisk) -> Thin:
@@ -63,3 +66,29 @@ def test_a_series_alone_waits_for_nobody():
     venue.start()
     assert venue.trader.phase is Phase.QUOTING
     assert len(venue.orders) == 2
+
+
+def test_a_sound_series_quotes_beside_one_that_cannot_be_read_and_says_so_once():
+    sick = Ticker("SICK-VAL")
+    notes: list[str] = []
+
+    class Venue(Thin):
+        """It knows nothing of one of the series."""
+
+        def answer(self, request: m.Request) -> m.Answer:
+            if isinstance(request, m.ReadSeries) and request.series_ticker == sick:
+                return m.Refused(404, "market_not_found", "")
+            return super().answer(request)
+
+        def told(self, effect: m.Effect) -> None:
+            notes.extend([effect.name] if isinstance(effect, m.Noted) else [])
+
+    venue = Venue([50], lambda: FixedSpread(FixedSpread.Params()))
+    settings = venue.trader.reconfiguration.settings
+    beside = msgspec.structs.replace(settings, beside=(sick,))
+    venue.trader = Trader(beside, lambda: FixedSpread(FixedSpread.Params()))
+    venue.start()
+    venue.run(30)
+    assert venue.trader.phase is Phase.QUOTING
+    assert len(venue.orders) == 2
+    assert notes.count("series_beside_unread") == 1
