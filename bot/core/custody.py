@@ -353,8 +353,9 @@ class Custody:
         if late or begun_ns[Kind.FILLS] >= again_ns:
             return not late
         for kind in (Kind.BALANCE, Kind.POSITIONS):
-            # A newer one would put the fills off once more, for ever where reads lag much.
-            self._account.put_off(kind, again_ns)
+            # A newer one would put the fills off once more, for ever where reads lag much: so none
+            # is begun together with the fills either, whose pages take longer.
+            self._account.put_off(kind, max(now_ns, again_ns) + lag_ns)
         self._account.hasten(Kind.FILLS, max(now_ns, again_ns))
         return False
 
