@@ -20,6 +20,7 @@ from bot.core.outbox import Outbox, kind_of
 from bot.core.quoting import Quoting
 from bot.core.report import Phase
 from bot.core.settings import TraderSettings
+from bot.core.shedding import pull_beyond
 from bot.core.shelf import keep_newest
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
@@ -333,6 +334,8 @@ class Custody:
             self._quoting.orders_changed(own.market_id)
         if taken:
             self._out.note("info", "orders_kept", count=len(taken))
+            # This run may hold to tighter limits than the one that placed them.
+            pull_beyond(self._quoting, self._desk)
         ids = tuple(own.order_id for own in taken if own.order_id is not None)
         self._out.effects.append(m.TakenOver(ids))
 

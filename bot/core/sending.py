@@ -20,6 +20,7 @@ from bot.core.outbox import Outbox
 from bot.core.quoting import Quoting
 from bot.core.rung import Rung
 from bot.core.settings import TraderSettings
+from bot.core.shedding import pull_beyond
 from bot.core.spend import Lane, Pace
 from bot.core.strategy import Levels, Take
 from bot.core.taking import TakeFate, barred, routes
@@ -63,8 +64,11 @@ class Sending:
         self._cancels_parked = False
 
     def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
-        """Hold to other settings from here on."""
+        """Hold to other settings from here on; what the limits would not admit any more goes."""
+        lowered = settings.risk != self._settings.risk
         self._settings = settings
+        if lowered and (count := pull_beyond(self._quoting, self._desk)):
+            self._out.note("warning", "orders_beyond_limits", count=count)
         self._pace.reconfigure(settings.pace, now_ns)
 
     # --- a venue that takes no writes -------------------------------------------------------------

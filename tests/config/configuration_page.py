@@ -49,9 +49,10 @@ file: it names files and environment variables, and these keys take a restart.
 
 Where the strategy or a parameter of it changes, each event gets a fresh instance; what was learned
 of fair values, flow and fills stays. Orders stay where they are until the next decision moves them,
-each by an amend where that is possible, so no quote is missing meanwhile. The code of a strategy is
-loaded once: a changed .py file takes a restart. What is over a breaker's limit when that is lifted
-trips it first.
+each by an amend where that is possible, so no quote is missing meanwhile; but what a lowered limit
+of `risk` would not admit beside older orders is cancelled at once. The code of a strategy is loaded
+once: a changed .py file takes a restart. What is over a breaker's limit when that is lifted trips
+it first.
 
 **The first minute of quoting is a trial.** The configuration that was in force before comes back by
 itself, told as `config_rolled_back` at level error, when within it

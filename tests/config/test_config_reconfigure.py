@@ -242,3 +242,34 @@ def test_an_overrun_of_the_strategy_before_is_not_held_against_the_new_one(venue
     call = venue.ladder.conduct.calls
     venue.give(m.StrategyOverran(ticker, "around", call, 10**9, 5 * 10**7, True))
     assert "interrupted" in venue.ladder.conduct.fault
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+def resting(venue: Changing) -> dict[object, int]:
+    """Shares that rest, by rung and side."""
+    out: dict[object, int] = {}
+    for own in venue.trader.desk.all_live():
+        place = (own.market_id, own.side)
+        out[place] = out.get(place, 0) + own.remaining
+    return out
+
+
+def test_what_rests_beyond_a_lowered_limit_goes_though_no_resize_would_touch_it(venue):
+    assert set(resting(venue).values()) == {10}
+    risk = msgspec.structs.replace(venue.settings.risk, rung_position_qty=8)
+    venue.change(risk=risk)
+    venue.run(3)
+    assert venue.told("orders_beyond_limits")
+    assert len(resting(venue)) == 4
+    assert set(resting(venue).values()) == {8}
+
+
+def test_a_lowered_limit_that_all_that_rests_fits_moves_nothing(venue):
+    before = {own.order_id for own in venue.trader.desk.all_live()}
+    risk = msgspec.structs.replace(venue.settings.risk, rung_position_qty=10)
+    venue.change(risk=risk)
+    venue.run(3)
+    assert {own.order_id for own in venue.trader.desk.all_live()} == before
+    assert not venue.told("orders_beyond_limits")
