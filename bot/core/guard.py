@@ -58,9 +58,10 @@ class Gate(Outbox):
             return False
         if not super().send(request, lane, why, now_ns, own):
             return False
-        # However much an earlier run or a person left here, no strategy of ours is mad for it.
-        clears = isinstance(request, CancelResting) and own is not None and own.inherited
-        if kind_of(request) != "read" and not clears:
+        # However much an earlier run or a person left here, or the operator wants no more: no
+        # strategy of ours is mad for it.
+        left = own is not None and (own.inherited or own.beyond)
+        if kind_of(request) != "read" and not (left and isinstance(request, CancelResting)):
             self.guard.breakers.saw_send(request, now_ns)
         return True
 

@@ -85,6 +85,7 @@ class OwnOrder(Standing):
         own = OwnOrder(self.intent(), self.body, now_ns, self.why)
         own.inherited = self.inherited
         own.doomed = self.doomed
+        own.beyond = self.beyond
         own.placed_ns = self.placed_ns
         own.tag = self.tag
         so_far = Qty(self.carried + self.filled)

@@ -61,7 +61,7 @@ class Quoting:
         account: AccountRisk | None = None,
     ) -> None:
         """account: shared with the traders of other series on it; None: ours is the only one."""
-        self._settings = settings
+        self.settings = settings
         self._limits = limits_in_force(settings.risk)
         self._make_strategy = make_strategy
         self._desk = desk
@@ -89,7 +89,7 @@ class Quoting:
 
     def reconfigure(self, settings: TraderSettings, make_strategy: Callable[[], Strategy]) -> None:
         """Hold to other settings from the next decision on; each of `ladders` is told by itself."""
-        self._settings = settings
+        self.settings = settings
         self._limits = limits_in_force(settings.risk)
         self._make_strategy = make_strategy
         self._cutters.clear()
@@ -99,7 +99,7 @@ class Quoting:
     def take_series(self, events: Iterable[model.Event], begun_ns: int, now_ns: int) -> None:
         """Merge a read of the series: new events and rungs come in, states change."""
         known = {ladder.event.event_ticker: ladder for ladder in self.ladders}
-        believed_from_ns, unreadable = begun_ns - self._settings.trust.read_lag_ns, ""
+        believed_from_ns, unreadable = begun_ns - self.settings.trust.read_lag_ns, ""
         for event in map(spelled, events):
             ladder = known.get(event.event_ticker)
             if ladder is None and event.status is model.EventStatus.SETTLED:
@@ -107,7 +107,7 @@ class Quoting:
             try:
                 refuse_claimed(event, self._rungs)
                 if ladder is None:
-                    ladder = Ladder(event, self._settings, self._make_strategy())
+                    ladder = Ladder(event, self.settings, self._make_strategy())
                     ladder.began_ns, ladder.venue_time = self.began_ns, self.venue_time
                 listed = ladder.refresh(event, believed_from_ns)
             except ValueError as fault:
@@ -186,7 +186,7 @@ class Quoting:
             likely = rung.saw_trade(event, own, now_ns)
             self.scoring.printed(rung, event, now_ns)
             return likely
-        return rung.saw_book(event, own, self._settings.trust, now_ns)
+        return rung.saw_book(event, own, self.settings.trust, now_ns)
 
     # --- orders and limits ------------------------------------------------------------------------
 
@@ -357,7 +357,7 @@ class Quoting:
         """Shares of a wanted order that every limit admits now; 0 when none."""
         if rung.side_parked(wish.side, now_ns):
             return Qty(0)
-        candidate = rung.live(wish, min(wish.qty, self._settings.risk.order_qty))
+        candidate = rung.live(wish, min(wish.qty, self.settings.risk.order_qty))
         return self.exposure(rung.ladder).largest(candidate, self.bounds(rung.ladder))
 
     def admits_amend(self, own: OwnOrder, amend: Amend) -> bool:
@@ -399,11 +399,11 @@ class Quoting:
                 again_ns = min(again_ns, max(now_ns, ladder.pulled_until_ns))
             if ladder.dirty or turned:
                 # Pulling everything does not wait for the pace, nor does what follows a resume.
-                if turned or now_ns >= ladder.decided_ns + self._settings.pace.decide_ns:
+                if turned or now_ns >= ladder.decided_ns + self.settings.pace.decide_ns:
                     self._decide_ladder(ladder, may_quote, now_ns)
                     self.scoring.decided(ladder, now_ns)
                 else:
-                    again_ns = min(again_ns, ladder.decided_ns + self._settings.pace.decide_ns)
+                    again_ns = min(again_ns, ladder.decided_ns + self.settings.pace.decide_ns)
             if ladder.stirred or now_ns >= ladder.again_ns:
                 self._plan_ladder(ladder, now_ns)
             again_ns = min(again_ns, ladder.again_ns)

@@ -2,24 +2,48 @@
 
 An amend to a smaller size may come after fills and then adds to them, so what is beyond a limit
 cannot be amended back below it; and a size that is a little too large is no reason for a request
-otherwise, while a limit is one in any case.
+otherwise, while a limit is one in any case. Their cancels count for no breaker: it is the operator
+who wants so many of them.
 
 Source: design, law 8; docs/configuration.md; reliability, B3.
 """
 
 from bot.core.desk import Desk
+from bot.core.order import OwnOrder
 from bot.core.quoting import Quoting
-
-_WHY = "beyond a limit that was lowered"
+from bot.core.settings import TraderSettings
 
 
 def pull_beyond(quoting: Quoting, desk: Desk) -> int:
     """Doom what the limits in force would not admit beside all that is older. How many orders.
 
-    What only shrinks what is held is admitted by every limit, so it stays. Events are looked at one
-    by one, each beside all that the others have live.
+    What only shrinks what is held is admitted by every limit of loss and position, so it stays, but
+    for the number and the size of orders, which hold for all. Events are looked at one by one, each
+    beside all that the others have live.
     """
-    pulled = 0
+    pulled = kept = 0
+    beyond = _beyond_loss_and_position(quoting, desk)
+    for own in desk.all_live():
+        if own.doomed:
+            continue
+        too_many = kept >= quoting.settings.risk.resting_orders
+        if too_many or own in beyond or _is_too_large(own, quoting.settings):
+            own.doomed, own.beyond, own.why = True, True, "beyond a limit that was lowered"
+            quoting.orders_changed(own.market_id)
+            pulled += 1
+        else:
+            kept += 1
+    return pulled
+
+
+def _is_too_large(own: OwnOrder, settings: TraderSettings) -> bool:
+    """Whether an order is above the largest size by so little that no resize would shrink it."""
+    order_qty, pct = settings.risk.order_qty, settings.pace.resize_pct
+    return 0 < 100 * (own.remaining - order_qty) < pct * order_qty
+
+
+def _beyond_loss_and_position(quoting: Quoting, desk: Desk) -> set[OwnOrder]:
+    out: set[OwnOrder] = set()
     for ladder in quoting.ladders:
         bounds = quoting.bounds(ladder)
         left = quoting.exposure(ladder).bare()
@@ -30,8 +54,6 @@ def pull_beyond(quoting: Quoting, desk: Desk) -> int:
             live = own.exposure()
             if left.largest(live, bounds) >= live.qty_max:
                 left.add(live)
-            elif not own.doomed:
-                own.doomed, own.why = True, _WHY
-                quoting.orders_changed(own.market_id)
-                pulled += 1
-    return pulled
+            else:
+                out.add(own)
+    return out

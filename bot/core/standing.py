@@ -42,16 +42,17 @@ class Standing:
     create asked for. intended: shares it is meant to come to, filled ones included; a size amend
     changes it. amend: the change on its way or without an answer, and before: what was known when
     that left. doomed: it is to be cancelled as soon as it can be. inherited: an earlier run placed
-    it, and may have amended it. last_write_ns: when our last write about it was answered or given
-    up. refused_since_ns: since when re-sends of it are decided against, None while none was.
-    exists: the venue has said that it is there, without showing it. reading: a read of it by its id
-    is on its way. moved_ns: since when it may rest under another id. carried: fills that its id
-    shows and that an earlier id of it had. earlier: the newest of its earlier ids, each with the
-    fills that were known of it when it went. dear: so many of its first fills may have been at a
-    worse price than its present one, and that price. suspicion: the promise about it that was
-    broken. time_in_force: an order that is not gtc is a take: it trades as its create is carried
-    out, and never rests. unknown_since_ns: since when it is unknown, None while it is not. `level`
-    is its price as canonical YES. tag: what the account of profit remembers of it.
+    it, and may have amended it. beyond: limits that were lowered do not admit it. last_write_ns:
+    when our last write about it was answered or given up. refused_since_ns: since when re-sends of
+    it are decided against, None while none was. exists: the venue has said that it is there,
+    without showing it. reading: a read of it by its id is on its way. moved_ns: since when it may
+    rest under another id. carried: fills that its id shows and that an earlier id of it had.
+    earlier: the newest of its earlier ids, each with the fills that were known of it when it went.
+    dear: so many of its first fills may have been at a worse price than its present one, and that
+    price. suspicion: the promise about it that was broken. time_in_force: an order that is not gtc
+    is a take: it trades as its create is carried out, and never rests. unknown_since_ns: since when
+    it is unknown, None while it is not. `level` is its price as canonical YES. tag: what the
+    account of profit remembers of it.
     """
 
     __slots__ = (
@@ -59,6 +60,7 @@ class Standing:
         "_known",
         "amend",
         "before",
+        "beyond",
         "body",
         "carried",
         "client_order_id",
@@ -108,6 +110,7 @@ class Standing:
         self.amend: Amend | None = None
         self.before: Known | None = None
         self.doomed = False
+        self.beyond = False
         self.inherited = False
         self.placed_ns = now_ns
         self.last_write_ns = now_ns

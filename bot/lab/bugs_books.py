@@ -205,7 +205,7 @@ def _netted_of(self: Exposure, index: int, limit_qty: int, *, is_bid: bool) -> i
 def _rung_alone(self: Quoting, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
     if rung.side_parked(wish.side, now_ns):
         return Qty(0)
-    risk = self._settings.risk
+    risk = self.settings.risk
     alone = Exposure(
         [rung.terms],
         Cents(0),
@@ -219,7 +219,7 @@ def _rung_alone(self: Quoting, rung: Rung, wish: WantCreate, now_ns: int) -> Qty
 
 
 def _one_event(self: Quoting, ladder: Ladder, *, wanted: bool = False) -> Cents:
-    return self._settings.risk.event_loss_cents
+    return self.settings.risk.event_loss_cents
 
 
 def _unproven(quotes: Quotes, view: EventView) -> Answer:

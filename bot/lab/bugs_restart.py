@@ -190,7 +190,7 @@ def _fat(self: Quoting, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
     candidate = rung.live(wish, wish.qty)
     fits = min(
         exposure.room(candidate, self.loss_limit_cents(rung.ladder)),
-        exposure.position_room(candidate, self._settings.risk.rung_position_qty),
+        exposure.position_room(candidate, self.settings.risk.rung_position_qty),
     )
     return Qty(max(0, fits))
 

@@ -86,7 +86,7 @@ def numbers(trader: Trader) -> set[int]:
     quoting = trader.quoting
     found = {
         trader.reconfiguration.settings.risk.rung_position_qty,
-        quoting._settings.risk.rung_position_qty,
+        quoting.settings.risk.rung_position_qty,
         quoting._limits.rung_position_qty,
         quoting._make_strategy().params.max_position_qty,
         trader._sending._settings.risk.rung_position_qty,

@@ -6,6 +6,7 @@ import pytest
 from bot.core import messages as m
 from bot.core.candidate import Candidate
 from bot.core.order import State
+from bot.core.report import Phase
 from bot.core.settings import (
     BreakerSettings,
     BudgetSettings,
@@ -118,10 +119,11 @@ def test_a_change_that_leaves_the_strategy_alone_leaves_its_instances_and_what_t
     assert venue.ladder.strategy is not strategy
 
 
-def test_a_smaller_order_size_holds_for_everything_that_rests_before_long(venue):
-    venue.change(risk=msgspec.structs.replace(venue.settings.risk, order_qty=4))
+@pytest.mark.parametrize("order_qty", [4, 8])
+def test_a_smaller_order_size_holds_for_everything_that_rests_before_long(venue, order_qty):
+    venue.change(risk=msgspec.structs.replace(venue.settings.risk, order_qty=order_qty))
     venue.run(5)
-    assert {own.remaining for own in venue.trader.desk.all_live()} == {4}
+    assert [own.remaining for own in venue.trader.desk.all_live()] == [order_qty] * 4
 
 
 def test_a_shorter_dwell_moves_an_order_that_was_too_young(venue):
@@ -273,3 +275,21 @@ def test_a_lowered_limit_that_all_that_rests_fits_moves_nothing(venue):
     venue.run(3)
     assert {own.order_id for own in venue.trader.desk.all_live()} == before
     assert not venue.told("orders_beyond_limits")
+
+
+def test_an_order_that_a_resize_shrinks_to_the_smaller_size_keeps_its_place(venue):
+    before = {own.order_id for own in venue.trader.desk.all_live()}
+    venue.change(risk=msgspec.structs.replace(venue.settings.risk, order_qty=4))
+    venue.run(5)
+    assert {own.order_id for own in venue.trader.desk.all_live()} == before
+
+
+def test_of_more_orders_than_are_allowed_any_more_the_oldest_stay_and_no_breaker_trips(venue):
+    before = [own.order_id for own in venue.trader.desk.all_live()]
+    assert len(before) == 4
+    tight = msgspec.structs.replace(venue.settings.breakers, writes_per_second=2)
+    fewer = msgspec.structs.replace(venue.settings.risk, resting_orders=1)
+    venue.change(risk=fewer, breakers=tight)
+    venue.run(5)
+    assert [own.order_id for own in venue.trader.desk.all_live()] == before[:1]
+    assert venue.trader.phase is Phase.QUOTING
