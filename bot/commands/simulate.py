@@ -158,7 +158,7 @@ def _check_strategy(odds: "Odds") -> None:
     import pydantic
 
     from bot.io.plugins import StrategyFault
-    from bot.lab.sim.world import make_strategy
+    from bot.lab.sim.configured import make_strategy
 
     try:
         make_strategy(odds)

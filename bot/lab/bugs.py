@@ -21,6 +21,7 @@ from bot.core.room import Rung
 from bot.core.wishes import WantCreate
 from bot.lab.bug import Bug
 from bot.lab.bugs_books import ACCOUNTS, LIMITS
+from bot.lab.bugs_changes import CHANGES
 from bot.lab.bugs_market import MARKET
 from bot.lab.bugs_orders import ORDERS
 from bot.lab.bugs_restart import OPERATOR, RESTART
@@ -28,7 +29,7 @@ from bot.lab.bugs_takes import TAKES
 from bot.lab.bugs_transport import PACE, TRANSPORT
 from bot.lab.pool import in_order
 from bot.lab.sim.audit import Broken
-from bot.lab.sim.odds import Odds, draw, often
+from bot.lab.sim.odds import LATER, Odds, draw, narrowed, often
 from bot.lab.sim.run import Patch, run
 from bot.lab.sim.shrink import invariant_of
 from bot.lab.sim.world import World
@@ -40,11 +41,9 @@ EVENTS_MAX: Final = 200_000
 ROTATING: Final = 10
 """How many are hunted in the run that belongs to the tests; which ones, the core's text decides."""
 
+_GROUPS = (TRANSPORT, PACE, ORDERS, MARKET, ACCOUNTS, RESTART, OPERATOR, LIMITS, TAKES, CHANGES)
 BUGS: Final[tuple[Bug, ...]] = tuple(
-    sorted(
-        (*TRANSPORT, *PACE, *ORDERS, *MARKET, *ACCOUNTS, *RESTART, *OPERATOR, *LIMITS, *TAKES),
-        key=lambda bug: (bug.group, bug.rows[0]),
-    )
+    sorted((bug for group in _GROUPS for bug in group), key=lambda bug: (bug.group, bug.rows[0]))
 )
 
 
@@ -110,9 +109,16 @@ class Found(msgspec.Struct, frozen=True):
 
 
 def odds_of(bug: Bug, seed: int, profile: str = "") -> Odds:
-    """The odds of a seed in which a bug is hunted: what it needs is drawn, at its highest."""
+    """The odds of a seed in which a bug is hunted: what it needs is drawn, at its highest; of what
+    was drawn later than the rest that alone which it needs."""
+    shape = dict(bug.shape)
+    needed = (*bug.likely, *shape.get("variants", ()))
     drawn = often(draw(seed, profile or bug.profile), bug.likely)
-    return replace(drawn, **dict(bug.shape))
+    return replace(narrowed(drawn, without=_without(needed)), **shape)
+
+
+def _without(needed: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name for name in LATER if name not in needed)
 
 
 def hunt(bug: Bug, events_max: int = EVENTS_MAX) -> Found:

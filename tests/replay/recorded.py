@@ -10,11 +10,12 @@ import bot.lab.sim.world
 from bot.core import messages as m
 from bot.io.records import OPENING, Entry, Head, framed
 from bot.lab.sim.audit import Broken
-from bot.lab.sim.odds import Odds, draw, narrowed
+from bot.lab.sim.configured import make_strategy
+from bot.lab.sim.odds import LATER, Odds, draw, narrowed
 from bot.lab.sim.phases import live_through
 from bot.lab.sim.process import Process
 from bot.lab.sim.run import Patch, planted
-from bot.lab.sim.world import World, make_strategy
+from bot.lab.sim.world import World
 
 MOODS = ("tantrum", "fat_finger", "mad_strategy", "greed")
 """What befalls a strategy from outside: no journal says it."""
@@ -37,7 +38,7 @@ class Recorded(World):
 def brutal(seed: int, until_ns: int, crowd: int = 80) -> Odds:
     """A world with every fault that a journal can tell of, quoted by the whole curve. crowd: its
     acts a second; 0: as many as drawn."""
-    odds = narrowed(draw(seed, "brutal"), without=MOODS, until_ns=until_ns)
+    odds = narrowed(draw(seed, "brutal"), without=(*MOODS, *LATER), until_ns=until_ns)
     pace = float(crowd) or odds.crowd_per_second
     return replace(odds, strategy="ladder_joint", crowd_per_second=pace)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from bot.lab.sim.odds import Odds, draw, often
 from bot.lab.simulate import Summary, lived
 
-SWARM_SEEDS = 380
+SWARM_SEEDS = 350
 BRUTAL_SEEDS = 20
 LOOKALIKE = draw(84)
 """A world in which lost creates often have an equal beside them (row 21): rare in others."""

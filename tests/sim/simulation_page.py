@@ -16,9 +16,11 @@ a test keeps them equal.
 real one, with the real journal format under it; the venue is the real engine with its real read
 side. Between them is a made-up world, all of it drawn from a seed: a network that delays, loses
 (before and after the venue has acted), duplicates and garbles; reads that lag; a channel that
-stalls, closes and lies; a disk that tears; clocks that are off; a venue that halts and throttles;
-an operator; somebody else on the same account; a strategy that loses its mind; and a crowd to trade
-with. The same seed gives the same world, to the byte, in any process and under any hash seed.
+stalls, closes and lies; a disk that tears; clocks that are off; a venue that halts and throttles,
+lists rungs late, and charges makers as it likes; an operator, who changes the configuration in the
+midst of a life and has a start keep or refuse what rests; somebody else on the same account; a
+strategy that loses its mind; and a crowd to trade with. The same seed gives the same world, to the
+byte, in any process and under any hash seed.
 
 Two auditors judge every step with arithmetic of their own: one the venue's books (V1-V7, V10), one
 the bot (B1-B14). A phase with faults is followed by one without, in which what rests must become
@@ -39,6 +41,12 @@ others, so that none always hides behind another; `brutal` has them all. Exit co
 every invariant held, 1 that one broke. A failure prints its seed and draw, the last 200 events and
 effects, the invariant, and a command that repeats it; then it is made smaller: faults go one by
 one, then time, then rungs.
+
+`--without` leaves out faults, and the variants `maker_fee` and `strangers` too. Without those two,
+`reload` and `rung_listed` a seed is the world that it was before these were drawn. Where the
+configuration changes, another change comes once all is quiet, and where a start keeps or refuses
+what rests, a crash does: after either all must become what is wanted once more. A limit that was
+lowered may be passed by what is held, which can only shrink; nothing may rest beyond it for long.
 
 ## What the coverage table means
 

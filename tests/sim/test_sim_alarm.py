@@ -86,4 +86,4 @@ def test_an_unknown_fault_cannot_be_left_out():
 
 @pytest.mark.parametrize("found", REGRESSIONS, ids=lambda each: f"{each.profile}-{each.seed}")
 def test_what_once_broke_holds(found):
-    run(narrowed(draw(found.seed, found.profile), without=found.without))
+    run(narrowed(draw(found.seed, found.profile), without=found.left_out))

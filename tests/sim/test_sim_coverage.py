@@ -7,8 +7,10 @@ from bot.lab.sim.odds import (
     PROFILES,
     READ_FAULTS,
     REQUEST_FAULTS,
+    VARIANTS,
     WRITE_FAULTS,
     draw,
+    narrowed,
 )
 
 GROUPS = (REQUEST_FAULTS, WRITE_FAULTS, READ_FAULTS, FRAME_FAULTS, EPISODES)
@@ -53,3 +55,19 @@ def test_the_calm_profile_has_no_fault_and_the_brutal_one_every_fault():
     assert PROFILES == ("calm", "swarm", "brutal")
     assert not draw(3, "calm").has_faults()
     assert sorted(draw(3, "brutal").faults()) == sorted(name for group in GROUPS for name in group)
+
+
+def test_the_seeds_draw_every_value_of_every_variant_and_some_draw_none():
+    drawn = [draw(seed) for seed in range(150)]
+    for name, values in VARIANTS.items():
+        assert {odds.variants[name] for odds in drawn if name in odds.variants} == set(values)
+    assert any(not odds.variants for odds in drawn)
+
+
+def test_a_variant_that_is_left_out_leaves_what_is_usual():
+    odds = next(odds for odds in map(draw, range(150)) if set(odds.variants) == set(VARIANTS))
+    usual = narrowed(odds, without=tuple(VARIANTS))
+    assert (odds.strangers, odds.maker_fee_rate) == tuple(
+        odds.variants[name] for name in ("strangers", "maker_fee")
+    )
+    assert (usual.strangers, usual.maker_fee_rate) == ("cancel", odds.fee_rate)

@@ -11,9 +11,10 @@ from bot.core.candidate import Candidate
 from bot.core.trader import Trader
 from bot.io.plugins import find_strategy
 from bot.lab.sim import process
+from bot.lab.sim.configured import make_strategy
 from bot.lab.sim.odds import Odds, draw
 from bot.lab.sim.run import Patch, run
-from bot.lab.sim.world import World, make_strategy
+from bot.lab.sim.world import World
 
 FIXED_SPREAD = find_strategy("fixed_spread", Path())
 

@@ -9,19 +9,22 @@ Source: reliability, section 2 (b).
 """
 
 from collections import deque
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection
 
 from bot.core import messages as m
+from bot.core.settings import RiskSettings
+from bot.lab.sim.ceilings import LIMITS, Ceilings
+from bot.lab.sim.configured import settings_of
 from bot.lab.sim.exchange import MAKER, Exchange
 from bot.lab.sim.odds import SECOND, Odds
 from bot.lab.sim.possible import DOLLAR, Fees, Possible, Sums, level_of, sums_of
 from bot.lab.sim.seen import Seen
+from bot.lab.sim.truth import Truth, may_rest, place_of
 from venue.core import messages as v
 from venue.wire.model import RESTING, Liquidity
 from venue.wire.money import Outcome, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
-from venue.wire.requests import Amend, QtyOrder, TimeInForce
+from venue.wire.requests import Amend, QtyOrder
 
 _RECENT_NS = 5 * SECOND
 _SIBLINGS_MAX = 4
@@ -41,61 +44,19 @@ def check(holds: bool, invariant: str, text: object) -> None:
         raise Broken(f"{invariant}: {text}")
 
 
-@dataclass
-class Truth:
-    """The maker's account as the engine's events make it. foreign: orders the bot did not place."""
-
-    cash: dict[Ticker, int] = field(default_factory=dict)
-    held: dict[tuple[MarketId, Outcome], int] = field(default_factory=dict)
-    working: dict[OrderId, v.OrderState] = field(default_factory=dict)
-    working_in: dict[MarketId, dict[OrderId, v.OrderState]] = field(default_factory=dict)
-    foreign: dict[OrderId, None] = field(default_factory=dict)
-    resolved: dict[MarketId, Outcome] = field(default_factory=dict)
-    filled: dict[OrderId, int] = field(default_factory=dict)
-    flow_cents: int = 0
-    total_cents: int = 0
-
-    def take(self, order: v.OrderState) -> None:
-        """An order is now this."""
-        self.filled[order.order_id] = order.filled_qty
-        here = self.working_in.setdefault(order.market_id, {})
-        if order.status in RESTING:
-            self.working[order.order_id] = here[order.order_id] = order
-        else:
-            self.working.pop(order.order_id, None)
-            here.pop(order.order_id, None)
-
-    def resting(self) -> list[v.OrderState]:
-        """Orders that stand in the book."""
-        return list(self.working.values())
-
-    def ours(self) -> Iterator[v.OrderState]:
-        """Orders that stand in the book and that the bot has placed."""
-        return (order for key, order in self.working.items() if key not in self.foreign)
-
-
-def _place(order: v.OrderState) -> tuple[MarketId, Outcome, Side, int]:
-    """Where an order rests."""
-    return order.market_id, order.outcome, order.side, order.price
-
-
-def _may_rest(order: QtyOrder | v.OrderState) -> bool:
-    """Whether what of it does not trade stays in the book."""
-    return order.time_in_force is TimeInForce.GTC
-
-
 class Auditor:
     """Watches the engine and the traffic of every life of the bot."""
 
     def __init__(self, odds: Odds, exchange: Exchange, seen: Seen) -> None:
         self.truth = Truth()
-        self._odds = odds
         self._seen = seen
         self._markets = exchange.markets
         self._event_of = {
             market: event for event, markets in exchange.markets.items() for market in markets
         }
-        self._fees = Fees(odds.fee_rate)
+        # An order that is meant to rest may take, so that the dearer of both rates counts.
+        self._fees = Fees(max(odds.fee_rate, odds.maker_fee_rate, key=float))
+        self.ceilings = Ceilings(settings_of(odds).risk)
         self.bodies: dict[ClientOrderId, bytes] = {}
         self.order_of: dict[ClientOrderId, OrderId] = {}
         self._landing: dict[MarketId, dict[ClientOrderId, QtyOrder]] = {
@@ -166,6 +127,7 @@ class Auditor:
             known = self.order_of.setdefault(name, order_id)
             check(known == order_id, "B1", "two orders for one client_order_id")
             self.market_of[order_id] = command.order.market_id
+            self.truth.names[order_id] = name
             self._landing[command.order.market_id].pop(name, None)
             if name not in self.bodies:
                 self.truth.foreign[order_id] = None
@@ -215,8 +177,13 @@ class Auditor:
                 other = event.order.order_id
                 met = met or other in foreign
                 check(other == own.order_id or other in foreign, "B11", f"self-trade with {own}")
-        if isinstance(answer, v.Placed) and answer.fresh and not met and _may_rest(own):
+        if isinstance(answer, v.Placed) and answer.fresh and not met and may_rest(own):
             check(own.filled_qty + own.remaining_qty == own.qty, "B11", f"shrunk: {own}")
+
+    def listed(self, event: Ticker, market: MarketId) -> None:
+        """An event is about to have one more rung."""
+        self._event_of[market] = event
+        self._landing[market] = {}
 
     # --- what may be live -------------------------------------------------------------------------
 
@@ -231,7 +198,7 @@ class Auditor:
                     each.may_become(amend)
                 out.append(each)
         for wanted in self._landing[market].values():
-            rests = _may_rest(wanted)
+            rests = may_rest(wanted)
             out.append(Possible(wanted.outcome, wanted.side, wanted.price, wanted.qty, rests=rests))
         return out
 
@@ -242,14 +209,15 @@ class Auditor:
     def _held(self, market: MarketId, outcome: Outcome) -> int:
         return self.truth.held.get((market, outcome), 0)
 
-    def worst(self, event: Ticker) -> int:
-        """The least over n + 1 outcomes of what is left if everything that hurts fills."""
+    def worst(self, event: Ticker, *, bare: bool = False) -> int:
+        """The least over n + 1 outcomes of what is left if everything that hurts fills. bare: if
+        nothing does."""
         above = self.truth.cash.get(event, 0)
         rungs = []
         for market in self._markets[event]:
             if_yes = DOLLAR * self._held(market, Outcome.YES)
             if_no = DOLLAR * self._held(market, Outcome.NO)
-            for each in self.possible(market):
+            for each in () if bare else self.possible(market):
                 fee = self._fees.of(each.price, each.qty)
                 pays_yes, pays_no = (DOLLAR, 0) if each.outcome is Outcome.YES else (0, DOLLAR)
                 sign = 1 if each.is_buy else -1
@@ -276,58 +244,39 @@ class Auditor:
 
         A trader may count the fee of each share for itself, rounded up: a cent more a share.
         """
-        event = self._event_of[market]
+        event, limit = self._event_of[market], self.ceilings.limit
         live_qty = sum(each.qty for every in self._event_of for each in self.possible(every))
         dear = DOLLAR * more + live_qty + more
-        room = self._odds.event_loss_cents + self.worst(event)
-        if self._odds.series_loss_cents:
-            total = sum(min(0, self.worst(each)) for each in self._markets)
-            room = min(room, self._odds.series_loss_cents + total)
-        odds, sums = self._odds, self._sums(event)
+        total = sum(min(0, self.worst(each)) for each in self._markets)
+        room = min(limit("loss") + self.worst(event), limit("series") + total)
+        sums = self._sums(event)
         return (
             room < dear
-            or 0 < odds.event_net_qty < max(sums.up, sums.down) + more
-            or 0 < odds.event_gross_qty < sums.gross + more
-            or 0 < odds.event_gross_cents < sums.apart + dear
-            or 0 < odds.resting_cents < sums.resting + dear
+            or 0 < limit("net") < max(sums.up, sums.down) + more
+            or 0 < limit("gross") < sums.gross + more
+            or 0 < limit("gross cents") < sums.apart + dear
+            or 0 < limit("resting") < sums.resting + dear
         )
 
-    def _within_loss(self, event: Ticker) -> None:
-        """B3: no subset of fills of what may be live loses more than the limits."""
-        worst = self.worst(event)
-        self.worst_seen = max(self.worst_seen, -worst)
-        limit = self._odds.event_loss_cents
-        check(worst >= -limit, "B3", f"{event} may lose {-worst}, limit {limit}")
-        series = self._odds.series_loss_cents
-        if series and len(self._markets) > 1:
-            total = sum(min(0, self.worst(each)) for each in self._markets)
-            check(total >= -series, "B3", f"the series may lose {-total}, limit {series}")
-        self._within_sums(event)
+    def _used(self, event: Ticker, *, bare: bool = False) -> dict[str, int]:
+        """What is in use of the limits of an event, and of the series. bare: by what is held."""
+        sums = self._sums(event, bare=bare)
+        used = {
+            "loss": -self.worst(event, bare=bare),
+            "net": max(sums.up, sums.down) - self._gone.get(event, 0),
+            "gross": sums.gross,
+            "gross cents": sums.apart,
+            "resting": sums.resting,
+        }
+        if len(self._markets) > 1:
+            losses = (min(0, self.worst(each, bare=bare)) for each in self._markets)
+            used["series"] = -sum(losses)
+        return used
 
-    def _within_sums(self, event: Ticker) -> None:
-        """B3: the limits that do not hang on the outcome: net, gross, and what rests."""
-        odds, sums = self._odds, self._sums(event)
-        for name, used, limit in (
-            ("net", max(sums.up, sums.down) - self._gone.get(event, 0), odds.event_net_qty),
-            ("gross", sums.gross, odds.event_gross_qty),
-            ("gross cents", sums.apart, odds.event_gross_cents),
-            ("resting", sums.resting, odds.resting_cents),
-        ):
-            check(not limit or used <= limit, "B3", f"{name} of {event}: {used}, limit {limit}")
-
-    def _sums(self, event: Ticker) -> Sums:
-        rungs = [
-            (self._held(market, Outcome.YES), self._held(market, Outcome.NO), self.possible(market))
-            for market in self._markets[event]
-        ]
-        everything = (each for market in self._event_of for each in self.possible(market))
-        return sums_of(self.truth.cash.get(event, 0), rungs, everything, self._fees)
-
-    def _within_position(self, market: MarketId) -> None:
-        """B3: no position can pass its limit; on a rung that has resolved nothing fills any more,
-        and what was held has been paid."""
+    def _positions(self, market: MarketId) -> tuple[tuple[str, int], ...]:
+        """How far a position may come, long and short, by orders that may be live."""
         if market in self.truth.resolved:
-            return
+            return ()
         net = self._held(market, Outcome.YES) - self._held(market, Outcome.NO)
         bids = asks = 0
         for each in self.possible(market):
@@ -335,12 +284,75 @@ class Auditor:
                 bids += each.qty
             else:
                 asks += each.qty
-        limit = self._odds.rung_position_qty
-        check(
-            (not bids or net + bids <= limit) and (not asks or asks - net <= limit),
-            "B3",
-            f"position {net} of {market} with {bids} bid and {asks} asked, limit {limit}",
-        )
+        long = net + bids if bids else 0
+        return (("long", long), ("short", asks - net if asks else 0))
+
+    def _in_use(self) -> dict[tuple[str, str], int]:
+        """What is in use of every limit, by its name and its place."""
+        used: dict[tuple[str, str], int] = {}
+        for event, markets in self._markets.items():
+            for name, amount in self._used(event).items():
+                used[name, "" if name == "series" else event] = amount
+            for market in markets:
+                for way, amount in self._positions(market):
+                    used["position", f"{market} {way}"] = amount
+        return used
+
+    def most_in_use(self) -> dict[str, int]:
+        """The most that is in use of each limit, by the name of its setting."""
+        most: dict[str, int] = {}
+        for (name, _), amount in self._in_use().items():
+            most[LIMITS[name]] = max(amount, most.get(LIMITS[name], 0))
+        return most
+
+    def limits_are(self, risk: RiskSettings) -> None:
+        """These limits hold from here on; what is above one of them may only shrink."""
+        if self.ceilings.change(risk, self._in_use()):
+            self._seen.hit("limit_lowered_below_use")
+
+    def overhangs(self) -> list[str]:
+        """Limits that orders alone stand above: they were lowered, and the orders were left."""
+        out = []
+        for event, markets in self._markets.items():
+            bare = self._used(event, bare=True)
+            for name, amount in self._used(event).items():
+                if 0 < self.ceilings.limit(name) < amount and amount > bare[name]:
+                    out.append(f"{name} of {event}: {amount}, {bare[name]} by what is held")
+            for market in markets:
+                for way, amount in self._positions(market):
+                    if amount > self.ceilings.limit("position"):
+                        out.append(f"position of {market}, {way}: {amount}")
+        return out
+
+    def _within_loss(self, event: Ticker, *, sent: bool = False) -> None:
+        """B3: no subset of fills of what may be live loses more than the limits, and those hold
+        that do not hang on the outcome: net, gross, and what rests."""
+        used = self._used(event)
+        self.worst_seen = max(self.worst_seen, used["loss"])
+        slack = sum(len(self.possible(market)) + 1 for market in self._event_of)
+        for name, amount in used.items():
+            place = "" if name == "series" else event
+            holds = self.ceilings.admits(name, place, amount, sent=sent, slack=slack)
+            check(holds, "B3", f"{name} of {event}: {amount}, limit {self.ceilings.limit(name)}")
+
+    def _sums(self, event: Ticker, *, bare: bool = False) -> Sums:
+        def live(market: MarketId) -> list[Possible]:
+            return [] if bare else self.possible(market)
+
+        rungs = [
+            (self._held(market, Outcome.YES), self._held(market, Outcome.NO), live(market))
+            for market in self._markets[event]
+        ]
+        everything = (each for market in self._event_of for each in live(market))
+        return sums_of(self.truth.cash.get(event, 0), rungs, everything, self._fees)
+
+    def _within_position(self, market: MarketId) -> None:
+        """B3: no position can pass its limit; on a rung that has resolved nothing fills any more,
+        and what was held has been paid."""
+        for way, amount in self._positions(market):
+            holds = self.ceilings.admits("position", f"{market} {way}", amount, sent=True)
+            text = f"position of {market}, {way}: {amount}"
+            check(holds, "B3", f"{text}, limit {self.ceilings.limit('position')}")
 
     # --- the traffic ------------------------------------------------------------------------------
 
@@ -368,11 +380,13 @@ class Auditor:
         self._copies[name] = self._copies.get(name, 0) + 1
         self._over.pop(name, None)
         check(type(order.price) is int and 1 <= order.price <= 99, "B12", order)
-        check(type(order.qty) is int and 1 <= order.qty <= self._odds.order_qty, "B12", order)
+        check(type(order.qty) is int and order.qty >= 1, "B12", order)
+        # One that is sent again is what it was, whatever the limits have become since.
+        check(request.again or order.qty <= self.ceilings.limit("order"), "B12", order)
         if name in self.order_of:
             return
         if not request.again:
-            level, rests = level_of(order.outcome, order.price), _may_rest(order)
+            level, rests = level_of(order.outcome, order.price), may_rest(order)
             is_bid = (order.outcome is Outcome.YES) == (order.side is Side.BUY)
             self._crosses_nothing(order.market_id, order.outcome, order.side, order.price)
             here = [
@@ -417,7 +431,7 @@ class Auditor:
         if len(self._markets[self._event_of[market]]) > 1:
             self._seen.hit("limit_on_ladder")
         self._within_position(market)
-        self._within_loss(self._event_of[market])
+        self._within_loss(self._event_of[market], sent=True)
 
     def copy_ends(self, request: m.Request) -> None:
         """A copy of a write has arrived at the engine, or can no more."""
@@ -460,7 +474,7 @@ class Auditor:
         rests = None if made is None else self.truth.working.get(made)
         if rests is not None:
             named = None if order_id is None else self.truth.working.get(order_id)
-            equal = named is not None and _place(named) == _place(rests)
+            equal = named is not None and place_of(named) == place_of(rests)
             check(equal or order_id == made, "B6", f"{name} rests as {made}, not as {order_id}")
         for landing in self._landing.values():
             order = landing.get(name)

@@ -104,10 +104,10 @@ ROWS: Final = (
     Row(57, "order_id as a number", ("order_id_beyond_2_53",)),
     Row(58, "profit misses fees or payout", ("books_compared",)),
     # F. Restart and crash
-    Row(59, "killed around a send", ("crash", "crashed_at_effect")),
+    Row(59, "killed around a send", ("crash", "crashed_at_effect", "quiet_restart")),
     Row(60, "torn tail", ("torn_tail",)),
     Row(61, "disk full", ("disk_fault",)),
-    Row(62, "state directory lost", ("lost_journal",)),
+    Row(62, "state directory lost", ("lost_journal", "stranger_refused")),
     Row(63, "two bots on one account", ("twin_orders",)),
     Row(64, "host dies", elsewhere="the reaper's; tests/io and tests/e2e"),
     Row(65, "stopped by the operator", ("operator_restart", "books_compared")),
@@ -120,7 +120,7 @@ ROWS: Final = (
     Row(71, "fat finger", ("fat_finger_quote",)),
     Row(72, "wrong environment", elsewhere="the probe's; tests/io"),
     Row(73, "old code, reused flag", elsewhere="the house's; tests/house"),
-    Row(74, "reload half applied", elsewhere="the configuration's; tests/config"),
+    Row(74, "reload half applied", ("config_applied", "reload_fixed", "reload_absent")),
     # H. Strategy and risk
     Row(75, "limits on settled position only", ("limit_with_flight",)),
     Row(76, "mad strategy", ("mad_quote",)),

@@ -53,6 +53,19 @@ class Crowd:
             else:
                 self._floor(market, now_ns)
 
+    def comes_to(self, market: MarketId, ladder: list[MarketId], now_ns: int) -> None:
+        """A market is listed: the crowd trades there, at a value between those of its neighbours.
+
+        ladder: the rungs of its event, the new one among them, lowest strike first.
+        """
+        place = ladder.index(market)
+        low = self.value[ladder[place + 1]] if place + 1 < len(ladder) else 6.0
+        high = self.value[ladder[place - 1]] if place else 94.0
+        self.value[market] = self._rng.uniform(min(low, high), max(low, high))
+        self._patient[market] = deque()
+        self._markets.append(market)
+        self._floor(market, now_ns)
+
     def refloor(self, resolved: Container[MarketId], now_ns: int) -> None:
         """Put a fresh floor under every rung that still trades: no book is left empty."""
         for market in self._markets:

@@ -36,6 +36,10 @@ def differences(world: "World") -> list[str]:
         level = order.price if is_yes else DOLLAR - order.price
         key = (order.market_id, BookSide.BID if is_bid else BookSide.ASK, level)
         resting[key] = resting.get(key, 0) + order.remaining_qty
+    out += world.auditor.overhangs()
+    known = {rung.market_id for ladder in trader.quoting.ladders for rung in ladder.rungs}
+    listed = (each for each in world.crowd.value if each not in world.auditor.truth.resolved)
+    out += [f"{market} is listed and not known" for market in listed if market not in known]
     rungs = [
         rung
         for ladder in trader.quoting.ladders
@@ -94,7 +98,7 @@ def _differences(
 ) -> list[str]:
     """Total size of each side, and the place of each order."""
     out: list[str] = []
-    slack = world.odds.tolerance_ticks
+    slack = world.process.settings.pace.tolerance_ticks
     # However eagerly sizes are mended, full levels wait until their orders can be merged cheaply.
     pct = max(_PCT, world.process.settings.pace.resize_pct)
     wanted: dict[tuple[MarketId, BookSide], int] = {}

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
-from bot.lab.sim.exchange import MAKER
+from bot.lab.sim.exchange import MAKER, market_id
 from bot.lab.sim.moods import Mood
 from bot.lab.sim.odds import HOUR, MS, SECOND
 from bot.lab.sim.process import Process
@@ -36,6 +36,9 @@ _SILENT_TIMES: Final = 2
 """A rung is silent for longer than a book is believed, some of the time."""
 
 _PULLED_NS: Final = 5 * SECOND
+_UP_NS: Final = 300 * MS
+_LISTED_MAX: Final = 6
+_LEARNED_NS: Final = 12 * SECOND
 
 
 class Episodes:
@@ -169,6 +172,18 @@ class Episodes:
         self.over_ns = max(self.over_ns, self._world.now_ns + 10 * SECOND)
         self._world.drain_deadline(process)
 
+    def _reload(self, for_ns: int, rng: random.Random) -> None:
+        """The operator changes the file; half the time it is what it was again after a while."""
+        world = self._world
+        if not world.process.log:
+            # Nobody reads the file of a bot that is down; once it is up it is changed.
+            self.over_ns = max(self.over_ns, world.now_ns + for_ns + 2 * SECOND)
+            world.after(_UP_NS, lambda: self._reload(for_ns, rng))
+            return
+        world.reload_one(rng)
+        if rng.random() < 0.5:
+            self._later(for_ns, lambda: world.reload(world.first_file, "back"))
+
     # --- the venue --------------------------------------------------------------------------------
 
     def _venue_halted(self, for_ns: int, _: random.Random) -> None:
@@ -210,6 +225,22 @@ class Episodes:
         self._resolved[market] = None
         self._world.auditor.pays(market, winner)
         self._apply(v.ResolveMarket(market, winner))
+
+    def _rung_listed(self, _: int, rng: random.Random) -> None:
+        """The venue lists one more rung of the first event, unless it is decided how that ends."""
+        world = self._world
+        event, rungs = next(iter(world.exchange.markets.items()))
+        place = rng.randint(0, len(rungs))
+        if len(rungs) > _LISTED_MAX or any(each in self._resolved for each in rungs):
+            return
+        # It is quoted as the others are once the series has been read anew.
+        self.over_ns = max(self.over_ns, world.now_ns + _LEARNED_NS)
+        market = market_id(0, len(rungs))
+        world.auditor.listed(event, market)
+        world.exchange.list_rung(event, market, world.now_ns, place)
+        world.crowd.comes_to(market, world.exchange.markets[event], world.now_ns)
+        for each in world.exchange.markets[event]:
+            self._ends.pop(each, None)
 
     def _throttled(self, for_ns: int, _: random.Random) -> None:
         network = self._world.network
@@ -328,7 +359,7 @@ class Episodes:
             self._apply(v.CancelOrder(MAKER, order_id))
         self._lag_ends()
         world.process.effects_left = None
-        if world.odds.creates_per_minute:
+        if world.process.settings.breakers.creates_per_minute:
             # A person who has looked lets everything be counted anew.
             world.latch = ""
             world.deliver(world.process, m.LatchCleared())

@@ -27,6 +27,7 @@ SERIES = Ticker("ACME-VAL")
 PROJECT = ProjectId("aaaaaaaa-0000-4000-8000-000000000001")
 MAKER = UserId("maker")
 CROWD = tuple(UserId(f"crowd-{index}") for index in range(5))
+_LOWEST, _STEP = 100, 25
 RESOLUTION_NS = 90 * 24 * 3600 * SECOND
 
 _PRIVATE = (v.FillBooked, v.PositionChanged, v.BalanceChanged)
@@ -85,11 +86,12 @@ class Exchange:
         self.markets: dict[Ticker, list[MarketId]] = {}
         self.tapes: dict[MarketId, Tape] = {}
         self.frames: deque[tuple[int, list[v.Event]]] = deque()
+        self._strikes: dict[Ticker, list[int]] = {}
         self._lag_ns = odds.fast_lag_ns
         self._list(odds, start_ns)
 
     def _list(self, odds: Odds, start_ns: int) -> None:
-        rate = FeeRate.parse(odds.fee_rate)
+        self._rates = FeeRate.parse(odds.maker_fee_rate), FeeRate.parse(odds.fee_rate)
         self.apply(v.ListCompany(PROJECT, "Acme", "ACME"), start_ns)
         for event, rungs in enumerate(odds.rungs):
             ticker = Ticker(f"{SERIES}-27Q{event + 1}")
@@ -109,23 +111,35 @@ class Exchange:
             )
             self.markets[ticker] = []
             for rung in range(rungs):
-                market = market_id(event, rung)
-                self.markets[ticker].append(market)
-                self.tapes[market] = Tape(start_ns)
-                self.apply(
-                    v.ListMarket(
-                        market_id=market,
-                        ticker=Ticker(f"{ticker}-{100 + 25 * rung}B"),
-                        event_ticker=ticker,
-                        name=f"above {100 + 25 * rung}",
-                        outcome_label="above",
-                        maker_fee_rate=rate,
-                        taker_fee_rate=rate,
-                        strike_value=str(100 + 25 * rung),
-                        strike_unit="USD billions",
-                    ),
-                    start_ns,
-                )
+                self.list_rung(ticker, market_id(event, rung), start_ns)
+
+    def list_rung(self, event: Ticker, market: MarketId, now_ns: int, place: int = -1) -> None:
+        """List one more rung of an event: above so many of those that it has, all of them at -1."""
+        strikes = self._strikes.setdefault(event, [])
+        place = len(strikes) if place < 0 else place
+        if place == len(strikes):
+            strike = strikes[-1] + _STEP if strikes else _LOWEST
+        else:
+            below = strikes[place - 1] if place else strikes[0] - _STEP
+            strike = (below + strikes[place]) // 2
+        strikes.insert(place, strike)
+        self.markets[event].insert(place, market)
+        self.tapes[market] = Tape(now_ns)
+        maker_rate, taker_rate = self._rates
+        self.apply(
+            v.ListMarket(
+                market_id=market,
+                ticker=Ticker(f"{event}-{strike}B"),
+                event_ticker=event,
+                name=f"above {strike}",
+                outcome_label="above",
+                maker_fee_rate=maker_rate,
+                taker_fee_rate=taker_rate,
+                strike_value=str(strike),
+                strike_unit="USD billions",
+            ),
+            now_ns,
+        )
 
     def open_accounts(self, odds: Odds, now_ns: int) -> None:
         """Add the maker and the crowd, and pay them in."""
@@ -204,7 +218,11 @@ class Exchange:
                 )
                 return m.Done(m.SeriesShown(events, _cursor(last)))
             case m.ReadBook():
-                return m.Done(m.BookShown(views.market.orderbook(request.market_id)))
+                try:
+                    return m.Done(m.BookShown(views.market.orderbook(request.market_id)))
+                except KeyError:
+                    # Listed a moment ago, and not known to this copy yet.
+                    return refusal(Code.MARKET_NOT_FOUND)
             case _:
                 raise AssertionError(request)
 

@@ -73,6 +73,16 @@ class Manners:
         self._ramp: tuple[int, int] | None = None  # since when, and creates since
         self._minute: deque[int] = deque()
 
+    def follow(self, settings: TraderSettings, now_ns: int) -> None:
+        """Another pace and other breakers are in force. What a market has used stays used."""
+        before, pace = self._pace, settings.pace
+        for market, (level, at_ns) in self._levels.items():
+            flowed = (now_ns - at_ns) * before.market_writes_per_second
+            used = max(0, before.market_writes_burst * SECOND - level - flowed)
+            self._levels[market] = (max(0, pace.market_writes_burst * SECOND - used), now_ns)
+        self._pace = pace
+        self._creates_max = settings.breakers.creates_per_minute
+
     # --- events -----------------------------------------------------------------------------------
 
     def saw(self, event: m.Event, now_ns: int) -> None:

@@ -100,7 +100,19 @@ EPISODES: Final = (
     "mad_strategy",  # the strategy wants something else at every turn
     "feed_late",  # every frame comes a second or two after its time
     "greed",  # the strategy takes what others offer, on every rung and in every answer
+    "reload",  # the operator changes the configuration of the running bot
+    "rung_listed",  # the venue lists one more rung of an event
 )
+VARIANTS: Final[dict[str, tuple[str, ...]]] = {
+    "maker_fee": ("0", "0.0007", "0.0175", "0.0700"),  # its rate, whatever the taker's is
+    "strangers": ("adopt", "adopt", "refuse"),  # what a start does with what rests already
+}
+"""Shapes of a world that are no fault, with the values that they take; each in a part of the seeds,
+from a stream of its own."""
+
+LATER: Final = ("reload", "rung_listed", *VARIANTS)
+"""What seeds have drawn since later than the rest: without these a world is what it was before."""
+
 NEAR: Final = ("net", "gross", "apart", "resting")
 """Limits that do not hang on the outcome: shares of all rungs, without their signs, cents lost if
 every rung went the worse way by itself, cents at risk in orders."""
@@ -113,17 +125,21 @@ _FRAME_HIGH: Final = 0.1
 _EPISODE_HIGH: Final = 2.5
 """The highest odds of any seed."""
 
+_VARIANT: Final = 0.35
+"""The part of the seeds that has a variant."""
+
 
 @dataclass(frozen=True)
 class Odds:
     """Everything drawn for a seed. Times in ns; faults in chances of 0..1 per request or frame,
     episodes in expected numbers per safety phase.
 
-    without: faults and episodes left out though drawn. turn_ns: a turn of the process's loop.
-    sync_ns: until a record is on disk. skew_ns, drift_ppm: the host's clock against the world's.
-    acks: whether a subscribe is answered and followed by books. creates_per_minute: at which a
-    breaker trips; 0 for its own measure. events: go on until so many events. near: limits of `NEAR`
-    that are as near as those of one rung and one outcome; the others follow from these.
+    without: faults, episodes and variants left out though drawn. turn_ns: a turn of the process's
+    loop. sync_ns: until a record is on disk. skew_ns, drift_ppm: the host's clock against the
+    world's. acks: whether a subscribe is answered and followed by books. creates_per_minute: at
+    which a breaker trips; 0 for its own measure. events: go on until so many events. near: limits
+    of `NEAR` that are as near as those of one rung and one outcome; the others follow from these.
+    variants: of `VARIANTS`, the values drawn.
     """
 
     seed: int
@@ -166,12 +182,26 @@ class Odds:
     creates_per_minute: int = 0
     resize_pct: int = 50
     near: tuple[str, ...] = ()
+    variants: dict[str, str] = field(default_factory=dict)
     without: tuple[str, ...] = ()
     events: int = 0
 
     def lines(self) -> str:
         """The draw as a person wants to read it."""
         return "\n".join(f"  {name} = {value}" for name, value in asdict(self).items())
+
+    @property
+    def maker_fee_rate(self) -> str:
+        """What the maker of a trade pays by; the takers' rate unless another one is drawn."""
+        return self._variant("maker_fee", self.fee_rate)
+
+    @property
+    def strangers(self) -> str:
+        """What a start does with orders that rest already, by the name that its setting has."""
+        return self._variant("strangers", "cancel")
+
+    def _variant(self, name: str, usual: str) -> str:
+        return usual if name in self.without else self.variants.get(name, usual)
 
     @property
     def event_net_qty(self) -> int:
@@ -221,6 +251,8 @@ def draw(seed: int, profile: str = "swarm") -> Odds:
     if profile not in PROFILES:
         raise ValueError(f"profile {profile!r}: one of {', '.join(PROFILES)}")
     shape = replace(_shape(seed, profile), near=_near(seed))
+    if profile != "calm":
+        shape = replace(shape, variants=_variants(seed))
     if profile == "calm" or (profile == "swarm" and random.Random(f"calm {seed}").random() < 0.05):
         return shape
     often = profile == "brutal"
@@ -305,6 +337,17 @@ def _near(seed: int) -> tuple[str, ...]:
     return tuple(name for name in NEAR if rng.random() < 0.3)
 
 
+def _variants(seed: int) -> dict[str, str]:
+    """Variants of a seed; each in a part of the seeds."""
+    drawn = {}
+    for name, values in VARIANTS.items():
+        rng = random.Random(f"{name} {seed}")
+        there, value = rng.random() < _VARIANT, rng.choice(values)
+        if there:
+            drawn[name] = value
+    return drawn
+
+
 def narrowed(
     odds: Odds,
     *,
@@ -348,7 +391,8 @@ def often(odds: Odds, names: tuple[str, ...]) -> Odds:
 
 
 def _known(names: tuple[str, ...]) -> None:
-    known = (*REQUEST_FAULTS, *WRITE_FAULTS, *READ_FAULTS, *FRAME_FAULTS, *EPISODES)
+    groups = (REQUEST_FAULTS, WRITE_FAULTS, READ_FAULTS, FRAME_FAULTS, EPISODES, VARIANTS)
+    known = [name for group in groups for name in group]
     for name in names:
         if name not in known:
             there = ", ".join(dict.fromkeys(known))

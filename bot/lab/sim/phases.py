@@ -3,6 +3,7 @@
 Source: reliability, section 3 (TigerBeetle), B2, B9, B13.
 """
 
+import random
 from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
@@ -55,10 +56,15 @@ def live_through(world: "World") -> None:
     while True:
         _safety(world)
         _heal(world)
-        if odds.cash_cents >= 10 * odds.event_loss_cents * len(odds.rungs):
+        loss_cents = max(odds.event_loss_cents, world.file.settings.risk.event_loss_cents)
+        if odds.cash_cents >= 10 * loss_cents * len(odds.rungs):
             # Quotes that the cash does not reach for are refused and cannot rest.
             _converge(world)
             _stay_still(world)
+            if odds.has("reload"):
+                _reload(world)
+            if odds.strangers != "cancel":
+                _restart(world)
         if world.steps >= odds.events:
             break
     _stop(world)
@@ -85,6 +91,11 @@ def _heal(world: "World") -> None:
             world.now_ns + _SPEND_CLEARS_NS,
             lambda: "foreign_spend" not in world.process.trader.out.findings,
         )
+    _settle(world)
+
+
+def _settle(world: "World") -> None:
+    """It quotes, what is news is over, and every write has its answer."""
     within_ns = 10 * SECOND + 3 * world.odds.trust_lag_ns
     quoting = world.run_until(world.now_ns + within_ns, lambda: _is_quoting(world))
     check(quoting, "B2", f"not quoting: {why_not(world)}")
@@ -134,10 +145,43 @@ def _converge(world: "World") -> None:
         # A rung parked by a refusal, or by an answer that cannot be read, waits for a read of the
         # series that began late enough after it.
         within_ns += _UNPARK_NS + world.odds.trust_lag_ns
-    if world.odds.strategy != "fixed_spread":
+    if _follows_curve(world):
         within_ns += _LEARNS_NS
     done = world.run_until(start_ns + within_ns, lambda: not differences(world))
     check(done, "B2", f"resting is not what is wanted: {why_not(world)}")
+
+
+def _follows_curve(world: "World") -> bool:
+    in_force = world.process.in_force
+    return any(each.strategy.name != "fixed_spread" for each in (in_force.now, in_force.proven))
+
+
+def _reload(world: "World") -> None:
+    """B2 once more: the operator changes something while everything is quiet."""
+    world.reload_one(random.Random(f"quiet reload {world.odds.seed} {world.steps}"))
+    world.run_until(world.now_ns + SECOND)
+    world.run_until(world.now_ns + _PULLED_MAX_NS, lambda: not _is_pulled(world))
+    _converge(world)
+    _stay_still(world)
+
+
+def _restart(world: "World") -> None:
+    """B2, B6 once more: killed while all it wants rests, half the time amid trades or without its
+    journal, and begun anew; what it may not touch a person takes away."""
+    rng = random.Random(f"quiet restart {world.odds.seed} {world.steps}")
+    down_ns = rng.choice((SECOND // 20, 2 * SECOND))
+    lost = rng.random() < 0.3
+    if rng.random() < 0.5:
+        until_ns = world.now_ns + 3 * SECOND
+        world.after(0, lambda: world.crowd_acts(until_ns))
+    if lost:
+        down_ns += world.odds.timeout_ns + world.odds.late_ns
+    world.seen.fault("quiet_restart")
+    world.replace(world.process, down_ns, rng, lost=lost)
+    world.run_until(world.now_ns + down_ns + 4 * SECOND + 3 * world.odds.trust_lag_ns)
+    _settle(world)
+    _converge(world)
+    _stay_still(world)
 
 
 def _parked(world: "World") -> bool:
@@ -168,7 +212,7 @@ def _stay_still(world: "World") -> None:
     trader = world.process.trader
     rungs = [rung for ladder in trader.quoting.ladders for rung in ladder.rungs]
     two_sided = all(all(rung.others(trader.desk.live(rung.market_id))) for rung in rungs)
-    follows_curve = world.odds.strategy != "fixed_spread" or not two_sided
+    follows_curve = _follows_curve(world) or not two_sided
     bound = 12 * len(rungs) if follows_curve else len(rungs) + 1 + _rerouted(routes, world)
     check(writes <= bound, "B2", f"{writes} writes in {_STILL_NS} ns on a still book")
 

@@ -11,12 +11,14 @@ import msgspec
 from bot.core import messages as m
 from bot.core.life import State
 from bot.core.order import OwnOrder
-from bot.core.settings import TraderSettings
-from bot.core.strategy import Strategy
+from bot.core.reconfigure import Remake
 from bot.core.trader import Trader
 from bot.lab.sim.audit import Auditor, Broken, check
+from bot.lab.sim.ceilings import CHANGES, InForce
+from bot.lab.sim.configured import takes
 from bot.lab.sim.disk import Logged, entries_of
 from bot.lab.sim.feedwatch import FeedWatch
+from bot.lab.sim.inheritance import Inheritance
 from bot.lab.sim.manners import Manners
 from bot.lab.sim.odds import MS
 from bot.lab.sim.seen import Seen
@@ -66,8 +68,8 @@ class Process:
 
     def __init__(
         self,
-        settings: TraderSettings,
-        make_strategy: Callable[[], Strategy],
+        configured: m.Configuration,
+        remake: Remake,
         auditor: Auditor,
         seen: Seen,
         clock: HostClock,
@@ -76,9 +78,11 @@ class Process:
         *,
         keeps_effects: bool = False,
     ) -> None:
-        self.settings = settings
-        self._make_strategy = make_strategy
-        self.trader = Trader(settings, make_strategy)
+        self.configured, self.settings = configured, configured.settings
+        self.in_force = InForce(configured)
+        self._inheritance: Inheritance | None = None
+        self._remake = remake
+        self.trader = self._fresh()
         self.clock = clock
         self.alive = True
         self.is_successor = False
@@ -98,10 +102,10 @@ class Process:
         self._effects: list[bytes] | None = [] if keeps_effects else None
         self._auditor = auditor
         self._seen = seen
-        self.traffic = Traffic(settings, seen, clock.read(now_ns))
+        self.traffic = Traffic(self.settings, seen, clock.read(now_ns))
         self.feed = FeedWatch(auditor.own_levels, stamps.right_ns, stamps.steady_ns)
         self._lookalikes: dict[ClientOrderId, m.Create] = {}
-        self._manners = Manners(settings, seen, auditor.truth.foreign)
+        self._manners = Manners(self.settings, seen, auditor.truth.foreign)
         self._stale_ns: dict[MarketId, int] = {}
         self._left_ns: dict[int, int] = {}  # since when an order that is to go had no cancel
         self._before: dict[int, tuple[OwnOrder, State, int]] = {}
@@ -109,6 +113,10 @@ class Process:
         self._quiet = 0
         self._stopping = False
         self._standing = False
+
+    def _fresh(self) -> Trader:
+        choice = self.configured.strategy
+        return Trader(self.configured.settings, self._remake(choice), remake=self._remake)
 
     def receive(self, event: m.Event, world_ns: int) -> list[m.Effect]:
         """Feed one event, check what must hold, and return the effects."""
@@ -127,10 +135,15 @@ class Process:
             self.latched = ""
         elif isinstance(event, m.Started):
             self.latched = event.latched
+            self._auditor.limits_are(self.settings.risk)
+            self._inheritance = Inheritance(event, self._auditor.truth, self.settings.start)
         try:
             effects = self.trader.receive(event, now_ns)
         except _ANY_FAULT as fault:
             raise Broken(f"raises: {type(fault).__name__}: {fault} at {event!r:.200}") from fault
+        if isinstance(event, m.Reconfigured) and takes(event.changed[0]):
+            applied = any(isinstance(e, m.Noted) and e.name == "config_applied" for e in effects)
+            check(applied, "B3", "a changed file is not in force")
         self.log.append((event, now_ns, effects))
         self.entries += entries_of(effects)
         encoded = _ENCODER.encode(effects) if effects else b""
@@ -154,6 +167,11 @@ class Process:
                 self.latched = effect.reason
             elif isinstance(effect, m.SubscribeTo):
                 self.feed.asked()
+            elif isinstance(effect, m.TakenOver) and self._inheritance is not None:
+                self._inheritance.taken_over(effect)
+                self._seen.hit("order_kept", len(effect.order_ids))
+            elif isinstance(effect, m.Noted) and effect.name in CHANGES:
+                self._configured_anew(effect, event, now_ns)
         if isinstance(event, m.Beat):
             self._wants_nothing_stale(now_ns)
             self._cancels_what_must_go(now_ns)
@@ -162,6 +180,17 @@ class Process:
             self._quiet = 0
             self._lives_are_monotone(event)
         return effects
+
+    def _configured_anew(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
+        """Another configuration is in force, or has proven itself."""
+        self._seen.hit(note.name)
+        if isinstance(event, m.Reconfigured) and note.name == "config_applied":
+            check(takes(event.changed[0]), "B3", "a wrong file is in force")
+        self.in_force.noted(note, event)
+        if note.name != "config_proven":
+            self.settings = self.in_force.now.settings
+            self._manners.follow(self.settings, now_ns)
+            self._auditor.limits_are(self.settings.risk)
 
     def _answered(self, replied: m.Replied, now_ns: int) -> None:
         request = self.traffic.answered(replied, now_ns)
@@ -213,6 +242,8 @@ class Process:
         request = effect.request
         self.traffic.sent(effect, now_ns)
         self._manners.sent(request, now_ns)
+        if self._inheritance is not None:
+            self._inheritance.sent(request)
         first = isinstance(request, m.Create) and not request.again
         if first or isinstance(request, m.AmendResting):
             check(not self._stopping, "B13", "new exposure after a stop")
@@ -317,7 +348,7 @@ class Process:
         """B10: the same events into a fresh trader give the same effects, to the byte."""
         assert self._effects is not None
         self.uncount()
-        fresh = Trader(self.settings, self._make_strategy)
+        fresh = self._fresh()
         for (event, now_ns, _), expected in zip(self.log, self._effects, strict=True):
             effects = fresh.receive(event, now_ns)
             again = _ENCODER.encode(effects) if effects else b""

@@ -11,26 +11,17 @@ import heapq
 import random
 from collections import deque
 from collections.abc import Callable
-from pathlib import Path
 from typing import Final
 
 from bot.core import messages as m
-from bot.core.settings import (
-    BreakerSettings,
-    BudgetSettings,
-    PaceSettings,
-    RiskSettings,
-    TraderSettings,
-    TrustSettings,
-)
 from bot.core.strategy import Strategy
-from bot.io.plugins import find_strategy, made
 from bot.lab.sim.audit import Auditor
 from bot.lab.sim.channel import Channel
+from bot.lab.sim.configured import KINDS, changed, configured, holds, strategy_of
 from bot.lab.sim.crowd import Crowd
 from bot.lab.sim.disk import Disk
 from bot.lab.sim.episodes import Episodes
-from bot.lab.sim.exchange import SERIES, Exchange
+from bot.lab.sim.exchange import MAKER, Exchange
 from bot.lab.sim.moods import Mood, Moody
 from bot.lab.sim.network import Network
 from bot.lab.sim.odds import MS, SECOND, Odds
@@ -38,7 +29,6 @@ from bot.lab.sim.process import HostClock, Process
 from bot.lab.sim.seen import Seen
 from bot.lab.sim.venue_audit import VenueAudit
 from venue.core import messages as v
-from venue.wire.money import Cents, Qty
 from venue.wire.names import ClientOrderId
 
 START_NS: Final = 1_800_000_000 * SECOND
@@ -79,6 +69,8 @@ class World:
         self.moods: list[Mood] = []
         self.stopping = False
         self.latch = ""
+        self.file = self.first_file = configured(odds)
+        self._reloads = 0
         self._replays = replays
         self._publish_ns = 0
         self.lives: list[Process] = []
@@ -114,44 +106,20 @@ class World:
     def born(self) -> Process:
         """A new life of the bot; it does not run yet."""
         odds = self.odds
-        budget, burst, reserve = odds.budget
-        settings = TraderSettings(
-            series_ticker=SERIES,
-            risk=RiskSettings(
-                event_loss_cents=Cents(odds.event_loss_cents),
-                series_loss_cents=Cents(
-                    odds.series_loss_cents or odds.event_loss_cents * len(odds.rungs)
-                ),
-                rung_position_qty=Qty(odds.rung_position_qty),
-                order_qty=Qty(odds.order_qty),
-                event_net_qty=Qty(odds.event_net_qty),
-                event_gross_qty=Qty(odds.event_gross_qty),
-                event_gross_cents=Cents(odds.event_gross_cents),
-                resting_cents=Cents(odds.resting_cents),
-            ),
-            pace=PaceSettings(
-                dwell_ns=odds.dwell_ns,
-                tolerance_ticks=odds.tolerance_ticks,
-                resize_pct=odds.resize_pct,
-            ),
-            budget=BudgetSettings(rate_per_second=budget, burst=burst, reserve=reserve),
-            trust=TrustSettings(read_lag_ns=odds.trust_lag_ns),
-            breakers=BreakerSettings(creates_per_minute=odds.creates_per_minute),
-        )
         skew_ns = odds.skew_ns + (self._rng.randint(-SECOND, SECOND) if odds.skew_ns else 0)
         clock = HostClock(self.now_ns, skew_ns, odds.drift_ppm)
         if skew_ns or odds.drift_ppm:
             self.seen.fault("clock_skew")
         seen = [self.seen]
 
-        def make() -> Strategy:
+        def remake(choice: m.StrategyChoice) -> Callable[[], Strategy]:
+            make = strategy_of(choice)
             # A replay makes its strategies anew: what they do then is not counted again.
-            counted = seen[0]
-            return Moody(make_strategy(odds), self.moods, START_NS, skew_ns, counted)
+            return lambda: Moody(make(), self.moods, START_NS, skew_ns, seen[0])
 
         process = Process(
-            settings,
-            make,
+            self.file,
+            remake,
             self.auditor,
             self.seen,
             clock,
@@ -270,12 +238,15 @@ class World:
         """A process begins, with what the journal tells."""
         nonce = f"{self.odds.seed:012x}{len(self.lives):08x}"
         memory = self.disk.begin(process.clock.read(self.now_ns))
+        # A file that never changes need not be named; what names it is journalled.
+        named = process.configured if self.odds.has("reload") else None
         started = m.Started(
             nonce,
             memory.open_intents,
             working=memory.working,
             journal=memory.fate,
             latched=self.latch,
+            configured=named,
         )
         known = [intent.order.client_order_id for intent in memory.open_intents]
         self.auditor.remembered(known, lost=memory.fate is m.JournalFate.LOST)
@@ -289,6 +260,11 @@ class World:
         """A life ends in good order; outside the end of the world another one follows."""
         if self.stopping or process is not self.process:
             return
+        if self.odds.strangers == "refuse" and process.finished is not None:
+            # A person looks at what the bot would not touch, and takes it away.
+            for order_id in process.finished.left:
+                self.seen.hit("stranger_refused")
+                self.exchange.apply(v.CancelOrder(MAKER, order_id), self.now_ns)
         self.after(0, lambda: self.replace(process, _RESTART_NS, None))
 
     def replace(
@@ -319,6 +295,20 @@ class World:
                 self.start(successor)
 
         self.after(down_ns, up)
+
+    def reload_one(self, rng: random.Random) -> None:
+        """The operator changes the file of the bot that runs, in some way."""
+        kind = rng.choice(KINDS)
+        in_use = self.auditor.most_in_use()
+        self.reload(changed(kind, self.file, self.first_file, in_use, rng), kind)
+
+    def reload(self, wanted: m.Configuration, kind: str) -> None:
+        """The operator makes this of the file of the bot that runs."""
+        if holds(kind):
+            self.file = wanted
+        self._reloads += 1
+        self.seen.fault(f"reload_{kind}")
+        self.deliver(self.process, m.Reconfigured(self._reloads, wanted, (kind,)))
 
     def pause(self, process: Process, for_ns: int) -> None:
         """A process stands still for a while; what reaches it waits."""
@@ -374,19 +364,3 @@ class World:
         for life in self.lives:
             whole.update(life.digest.digest())
         return whole.hexdigest()
-
-
-def make_strategy(odds: Odds) -> Strategy:
-    """A fresh strategy, as the odds have it; of what is drawn it is told what it can be told.
-
-    Raises StrategyFault when there is none or it cannot be made, and pydantic's ValidationError
-    when it needs more.
-    """
-    kind = find_strategy(odds.strategy, Path())
-    drawn = {
-        "lot_qty": odds.lot_qty,
-        "max_position_qty": max(1, odds.rung_position_qty - 2),
-    }
-    known = kind.Params.model_fields
-    params = kind.Params(**{name: value for name, value in drawn.items() if name in known})
-    return made(kind, params)

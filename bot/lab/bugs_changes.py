@@ -1,0 +1,269 @@
+"""Planted bugs that need a world that changes or differs: another configuration in the midst of a
+life, a rung that is listed late, fees of the maker, and starts that keep or refuse what rests.
+
+Source: reliability, rows 53, 59, 62, 63, 71, 74, 77; docs/configuration.md.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core import reconfigure, sending
+from bot.core.account import Account
+from bot.core.custody import Custody
+from bot.core.desk import Desk
+from bot.core.heritage import Heritage
+from bot.core.ledgers import Ledgers
+from bot.core.order import OwnOrder
+from bot.core.outbox import Outbox
+from bot.core.quoting import Quoting
+from bot.core.reconfigure import Reconfiguration
+from bot.core.risk import RungTerms
+from bot.core.room import Ladder, Rung
+from bot.core.settings import (
+    PaceSettings,
+    StartSettings,
+    Strangers,
+    TraderSettings,
+    TrustSettings,
+)
+from bot.core.spend import Pace
+from bot.core.strategy import Strategy
+from bot.core.trial import Trial
+from bot.lab.bug import Bug
+from bot.lab.sim.run import Patch
+from venue.wire import model
+from venue.wire.money import FeeRate
+from venue.wire.names import MarketId
+
+_terms_of = RungTerms.__dict__["of"].__func__
+_reconfigure = Quoting.reconfigure
+_custody_begins = Custody.__init__
+_refresh = Ladder.refresh
+_apply = Reconfiguration.apply
+_to_cancel = Heritage.to_cancel
+
+
+# --- fees -----------------------------------------------------------------------------------------
+
+
+def _takers_alone(
+    cls: type[RungTerms], market_id: MarketId, maker: FeeRate, taker: FeeRate
+) -> RungTerms:
+    terms: RungTerms = _terms_of(cls, market_id, taker, taker)
+    return terms
+
+
+# --- another configuration ------------------------------------------------------------------------
+
+
+def _old_limits(
+    self: Quoting, settings: TraderSettings, make_strategy: Callable[[], Strategy]
+) -> None:
+    limits = self._limits
+    _reconfigure(self, settings, make_strategy)
+    self._limits = limits
+
+
+def _none_goes(quoting: Quoting, desk: Desk) -> int:
+    return 0
+
+
+def _anything_goes(old: TraderSettings, new: TraderSettings) -> str:
+    return ""
+
+
+def _limits_first(self: Reconfiguration, event: m.Reconfigured, now_ns: int) -> None:
+    # The limits are those of the file, whatever becomes of the rest of it.
+    self._quoting.reconfigure(event.configured.settings, self._in_force.make_strategy)
+    _apply(self, event, now_ns)
+
+
+def _as_it_was(wanted: TraderSettings, than: TraderSettings) -> TraderSettings:
+    return wanted
+
+
+def _sound(self: Trial, tripped: str, now_ns: int, *, quoting: bool) -> str:
+    return ""
+
+
+def _same_pace(self: Pace, settings: PaceSettings, now_ns: int) -> None:
+    pass
+
+
+# --- a rung that is listed late -------------------------------------------------------------------
+
+
+def _rungs_of_the_first_read(
+    self: Ladder, event: model.Event, believed_from_ns: int
+) -> Sequence[Rung]:
+    if self.rungs:
+        known = {rung.market_id for rung in self.rungs}
+        kept = tuple(each for each in event.markets if each.market_id in known)
+        event = msgspec.structs.replace(event, markets=kept)
+    return _refresh(self, event, believed_from_ns)
+
+
+# --- what rests at a start ------------------------------------------------------------------------
+
+
+def _any_stranger(
+    self: Heritage,
+    strangers: list[model.Order],
+    may_be_lost: Callable[[model.Order], bool],
+    *,
+    starting: bool,
+    fresh: bool,
+    late: bool,
+    stopping: bool = False,
+) -> list[model.Order]:
+    for order in strangers:
+        if starting and order.order_id not in self._known:
+            own = OwnOrder.found_resting(order, 0)
+            self._known[order.order_id] = m.KnownOrder(
+                own.client_order_id,
+                order.order_id,
+                order.market_id,
+                own.outcome,
+                own.own_side,
+                order.price,
+                order.remaining_qty,
+                order.filled_qty,
+                0,
+            )
+    return _to_cancel(
+        self,
+        strangers,
+        may_be_lost,
+        starting=starting,
+        fresh=fresh,
+        late=late,
+        stopping=stopping,
+    )
+
+
+def _at_once(self: Custody, now_ns: int) -> bool:
+    return True
+
+
+def _cancels_all_the_same(
+    self: Custody,
+    trust: TrustSettings,
+    start: StartSettings,
+    desk: Desk,
+    ledgers: Ledgers,
+    quoting: Quoting,
+    account: Account,
+    out: Outbox,
+) -> None:
+    start = StartSettings(strangers=Strangers.CANCEL)
+    _custody_begins(self, trust, start, desk, ledgers, quoting, account, out)
+
+
+_RELOADS: Final = ("reload",)
+
+CHANGES: Final = (
+    Bug(
+        "limit-by-the-takers-fee",
+        (53,),
+        "What an order may lose counts the fee of a taker, though a maker pays more here.",
+        ("B3",),
+        (Patch(RungTerms, "of", classmethod(_takers_alone)),),
+        shape=(("variants", {"maker_fee": "0.0700"}), ("fee_rate", "0"), ("order_qty", 25)),
+    ),
+    Bug(
+        "limits-of-the-first-file",
+        (74,),
+        "Limits that are changed while the bot runs are told as in force, and the old ones hold.",
+        ("B3", "B2", "B12"),
+        (Patch(Quoting, "reconfigure", _old_limits),),
+        likely=_RELOADS,
+    ),
+    Bug(
+        "lowered-limit-cancels-nothing",
+        (74, 75),
+        "A lowered limit holds for new orders, and what rests beyond it is left to rest.",
+        ("B2",),
+        (Patch(sending, "pull_beyond", _none_goes),),
+        likely=_RELOADS,
+        shape=(("resize_pct", 50), ("strategy", "ladder_joint"), ("order_qty", 4)),
+    ),
+    Bug(
+        "wrong-file-half-applied",
+        (74,),
+        "A file that changes what only a restart can is applied in all else that it changes.",
+        ("B3",),
+        (Patch(reconfigure, "barred", _anything_goes),),
+        likely=_RELOADS,
+    ),
+    Bug(
+        "limits-before-the-check",
+        (74,),
+        "Limits are taken from a file before the rest of it has been found to hold.",
+        ("B3", "B2"),
+        (Patch(Reconfiguration, "apply", _limits_first),),
+        likely=_RELOADS,
+        shape=(("event_loss_cents", 600), ("series_loss_cents", 0), ("lot_qty", 10)),
+    ),
+    Bug(
+        "rollback-loosens",
+        (74, 77),
+        "What a strategy that fails is rolled back to has the looser limits of before.",
+        ("B3", "B12", "B2"),
+        (Patch(reconfigure, "no_looser", _as_it_was),),
+        likely=_RELOADS,
+    ),
+    Bug(
+        "failing-strategy-stays",
+        (74, 77),
+        "A strategy that fails in its first minute is left in force, and nothing is quoted.",
+        ("findings", "B2"),
+        (Patch(Trial, "judge", _sound),),
+        likely=_RELOADS,
+    ),
+    Bug(
+        "pace-of-the-first-file",
+        (74, 38),
+        "Another pace is told as in force, and writes go on at the old one.",
+        ("B5",),
+        (Patch(Pace, "reconfigure", _same_pace),),
+        likely=(*_RELOADS, "flicker", "mad_strategy"),
+    ),
+    Bug(
+        "late-rung-ignored",
+        (37,),
+        "Of an event that is known already no further rung is taken in.",
+        ("B2",),
+        (Patch(Ladder, "refresh", _rungs_of_the_first_read),),
+        likely=("rung_listed",),
+    ),
+    Bug(
+        "keeps-what-it-does-not-know",
+        (59, 63),
+        "A start that keeps its own orders keeps every other order in its rungs, too.",
+        ("B6",),
+        (Patch(Heritage, "to_cancel", _any_stranger),),
+        likely=("twin_orders", "crash", "lost_journal"),
+        shape=(("variants", {"strangers": "adopt"}),),
+    ),
+    Bug(
+        "opens-while-kept-orders-fill",
+        (59, 58),
+        "Books are opened at once beside orders that are kept, and may be filling.",
+        ("B9", "findings", "B3", "B2"),
+        (Patch(Custody, "_books_are_quiet", _at_once),),
+        likely=("crash",),
+        shape=(("variants", {"strangers": "adopt"}),),
+    ),
+    Bug(
+        "strangers-cancelled-all-the-same",
+        (62,),
+        "A start that is to leave alone what no journal knows cancels it.",
+        ("B6",),
+        (Patch(Custody, "__init__", _cancels_all_the_same),),
+        likely=("lost_journal",),
+        shape=(("variants", {"strangers": "refuse"}),),
+    ),
+)

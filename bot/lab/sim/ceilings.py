@@ -1,0 +1,102 @@
+"""The limits that hold by the judge's account, and what stands above one that was lowered.
+
+A limit that is lowered under what is held or live already is not broken by that: what stands above
+it may only shrink from then on, until it is below. Which limits hold is read off the effects: that
+a configuration was applied, has proven itself, or was rolled back.
+
+Source: reliability, B3, row 74; docs/configuration.md.
+"""
+
+from typing import Final, TypeVar
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core.settings import BreakerSettings, RiskSettings
+
+LIMITS: Final = {
+    "loss": "event_loss_cents",
+    "series": "series_loss_cents",
+    "position": "rung_position_qty",
+    "order": "order_qty",
+    "net": "event_net_qty",
+    "gross": "event_gross_qty",
+    "gross cents": "event_gross_cents",
+    "resting": "resting_cents",
+}
+"""What the judge calls a limit, and the setting that it is."""
+
+CHANGES: Final = ("config_applied", "config_proven", "config_rolled_back")
+"""Notes after which another configuration holds, or would be brought back."""
+
+_Part = TypeVar("_Part", RiskSettings, BreakerSettings)
+_CENTS: Final = ("loss", "series", "gross cents", "resting")
+
+
+class InForce:
+    """The configuration of one life, by what it notes. now: what holds. proven: what comes
+    back when that is rolled back."""
+
+    def __init__(self, configured: m.Configuration) -> None:
+        self.now = self.proven = configured
+
+    def noted(self, note: m.Noted, event: m.Event) -> None:
+        """One of `CHANGES` was noted when this event was taken in."""
+        if note.name == "config_rolled_back":
+            risk = _tighter(self.proven.settings.risk, self.now.settings.risk)
+            breakers = _tighter(self.proven.settings.breakers, self.now.settings.breakers)
+            settings = msgspec.structs.replace(self.proven.settings, risk=risk, breakers=breakers)
+            self.now = msgspec.structs.replace(self.proven, settings=settings)
+        elif note.name == "config_applied":
+            assert isinstance(event, m.Reconfigured)
+            self.now = event.configured
+            if note.fields["on_trial"]:
+                return
+        self.proven = self.now
+
+
+def _tighter(one: _Part, other: _Part) -> _Part:
+    """The lesser of each two; 0 is none that the judge knows."""
+    least = {}
+    for name in one.__struct_fields__:
+        both = (getattr(one, name), getattr(other, name))
+        least[name] = min((each for each in both if each), default=0)
+    return msgspec.structs.replace(one, **least)
+
+
+class Ceilings:
+    """The limits in force, and what stood above them when they came. Keys: a limit and a place."""
+
+    def __init__(self, risk: RiskSettings) -> None:
+        self._risk = risk
+        self.above: dict[tuple[str, str], int] = {}
+
+    def limit(self, name: str) -> int:
+        """A limit of `LIMITS`; 0 for one that the judge does not know."""
+        value: int = getattr(self._risk, LIMITS[name])
+        return value
+
+    def change(self, risk: RiskSettings, used: dict[tuple[str, str], int]) -> bool:
+        """Other limits hold from here on. used: what is in use of each. Whether any is above."""
+        self._risk = risk
+        self.above = {
+            key: amount for key, amount in used.items() if 0 < self.limit(key[0]) < amount
+        }
+        return bool(self.above)
+
+    def admits(self, name: str, place: str, used: int, *, sent: bool, slack: int = 0) -> bool:
+        """Whether so much may be in use, now that something was sent, or filled.
+
+        slack: cents by which fees of fills in parts, each rounded up, may come to more.
+        """
+        limit = self.limit(name)
+        if not limit:
+            return True
+        above = self.above.get((name, place))
+        if above is None:
+            return used <= limit
+        if used <= limit:
+            del self.above[name, place]
+            return True
+        self.above[name, place] = used
+        return used <= above + (0 if sent or name not in _CENTS else slack)

@@ -1,0 +1,57 @@
+"""The maker's account as the engine's events make it: cash, shares, orders, and whose they are.
+
+Source: reliability, section 2 (b).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from venue.core import messages as v
+from venue.wire.model import RESTING
+from venue.wire.money import Outcome, Side
+from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
+from venue.wire.requests import QtyOrder, TimeInForce
+
+
+@dataclass
+class Truth:
+    """The maker's account as the engine's events make it. foreign: orders the bot did not place."""
+
+    cash: dict[Ticker, int] = field(default_factory=dict)
+    held: dict[tuple[MarketId, Outcome], int] = field(default_factory=dict)
+    working: dict[OrderId, v.OrderState] = field(default_factory=dict)
+    working_in: dict[MarketId, dict[OrderId, v.OrderState]] = field(default_factory=dict)
+    foreign: dict[OrderId, None] = field(default_factory=dict)
+    resolved: dict[MarketId, Outcome] = field(default_factory=dict)
+    filled: dict[OrderId, int] = field(default_factory=dict)
+    names: dict[OrderId, ClientOrderId] = field(default_factory=dict)
+    flow_cents: int = 0
+    total_cents: int = 0
+
+    def take(self, order: v.OrderState) -> None:
+        """An order is now this."""
+        self.filled[order.order_id] = order.filled_qty
+        here = self.working_in.setdefault(order.market_id, {})
+        if order.status in RESTING:
+            self.working[order.order_id] = here[order.order_id] = order
+        else:
+            self.working.pop(order.order_id, None)
+            here.pop(order.order_id, None)
+
+    def resting(self) -> list[v.OrderState]:
+        """Orders that stand in the book."""
+        return list(self.working.values())
+
+    def ours(self) -> Iterator[v.OrderState]:
+        """Orders that stand in the book and that the bot has placed."""
+        return (order for key, order in self.working.items() if key not in self.foreign)
+
+
+def place_of(order: v.OrderState) -> tuple[MarketId, Outcome, Side, int]:
+    """Where an order rests."""
+    return order.market_id, order.outcome, order.side, order.price
+
+
+def may_rest(order: QtyOrder | v.OrderState) -> bool:
+    """Whether what of it does not trade stays in the book."""
+    return order.time_in_force is TimeInForce.GTC
