@@ -19,7 +19,6 @@ from bot.core.ledgers import Ledgers
 from bot.core.order import OwnOrder
 from bot.core.outbox import Outbox
 from bot.core.quoting import Quoting
-from bot.core.reconfigure import Reconfiguration
 from bot.core.risk import RungTerms
 from bot.core.room import Ladder, Rung
 from bot.core.settings import (
@@ -42,7 +41,6 @@ _terms_of = RungTerms.__dict__["of"].__func__
 _reconfigure = Quoting.reconfigure
 _custody_begins = Custody.__init__
 _refresh = Ladder.refresh
-_apply = Reconfiguration.apply
 _to_cancel = Heritage.to_cancel
 
 
@@ -73,12 +71,6 @@ def _none_goes(quoting: Quoting, desk: Desk) -> int:
 
 def _anything_goes(old: TraderSettings, new: TraderSettings) -> str:
     return ""
-
-
-def _limits_first(self: Reconfiguration, event: m.Reconfigured, now_ns: int) -> None:
-    # The limits are those of the file, whatever becomes of the rest of it.
-    self._quoting.reconfigure(event.configured.settings, self._in_force.make_strategy)
-    _apply(self, event, now_ns)
 
 
 def _as_it_was(wanted: TraderSettings, than: TraderSettings) -> TraderSettings:
@@ -197,15 +189,6 @@ CHANGES: Final = (
         ("B3",),
         (Patch(reconfigure, "barred", _anything_goes),),
         likely=_RELOADS,
-    ),
-    Bug(
-        "limits-before-the-check",
-        (74,),
-        "Limits are taken from a file before the rest of it has been found to hold.",
-        ("B3", "B2"),
-        (Patch(Reconfiguration, "apply", _limits_first),),
-        likely=_RELOADS,
-        shape=(("event_loss_cents", 600), ("series_loss_cents", 0), ("lot_qty", 10)),
     ),
     Bug(
         "rollback-loosens",

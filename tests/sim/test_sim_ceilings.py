@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from bot.core.settings import RiskSettings
-from bot.lab.sim.ceilings import Ceilings
+from bot.lab.sim.ceilings import LEARNS_NS, Ceilings
 
 LIMITS = RiskSettings(series_loss_cents=900, rung_position_qty=10, order_qty=5)
 LOWER = msgspec.structs.replace(LIMITS, rung_position_qty=6)
@@ -15,38 +15,47 @@ PLACE = ("position", "a rung")
 def lowered() -> Ceilings:
     """The limit is 6 where 9 are in use."""
     ceilings = Ceilings(LIMITS)
-    assert ceilings.change(LOWER, {PLACE: 9})
+    assert ceilings.change(LOWER, {PLACE: 9}, 0)
     return ceilings
 
 
 def test_a_limit_is_reached_and_not_passed():
     ceilings = Ceilings(LIMITS)
-    assert ceilings.admits(*PLACE, 10, sent=True)
-    assert not ceilings.admits(*PLACE, 11, sent=True)
+    assert ceilings.admits(*PLACE, 10, 0, sent=True)
+    assert not ceilings.admits(*PLACE, 11, 0, sent=True)
 
 
-def test_what_stands_above_a_lowered_limit_may_shrink_and_never_grow(lowered):
-    assert lowered.admits(*PLACE, 9, sent=True)
-    assert lowered.admits(*PLACE, 8, sent=True)
-    assert not lowered.admits(*PLACE, 9, sent=True)
+def test_what_stands_above_a_lowered_limit_never_grows(lowered):
+    assert lowered.admits(*PLACE, 9, 0, sent=True)
+    assert not lowered.admits(*PLACE, 10, 0, sent=True)
 
 
-def test_what_has_come_below_a_lowered_limit_stays_below(lowered):
-    assert lowered.admits(*PLACE, 6, sent=True)
-    assert not lowered.admits(*PLACE, 7, sent=True)
+def test_what_is_less_stays_less_once_the_bot_must_have_learned_of_it(lowered):
+    assert lowered.admits(*PLACE, 7, 0, sent=True)
+    assert lowered.admits(*PLACE, 8, LEARNS_NS, sent=True)
+    assert not lowered.admits(*PLACE, 9, LEARNS_NS, sent=True)
+    assert lowered.admits(*PLACE, 5, 2 * LEARNS_NS, sent=True)
+    assert lowered.admits(*PLACE, 5, 3 * LEARNS_NS, sent=True)
+    assert not lowered.admits(*PLACE, 7, 3 * LEARNS_NS, sent=True)
 
 
 def test_another_place_is_held_to_the_lowered_limit_at_once(lowered):
-    assert not lowered.admits("position", "another rung", 7, sent=True)
+    assert not lowered.admits("position", "another rung", 7, 0, sent=True)
 
 
 def test_a_limit_that_is_raised_again_holds_as_it_did(lowered):
-    assert not lowered.change(LIMITS, {PLACE: 9})
-    assert lowered.admits(*PLACE, 10, sent=True)
+    assert not lowered.change(LIMITS, {PLACE: 9}, 0)
+    assert lowered.admits(*PLACE, 10, 0, sent=True)
+
+
+def test_what_is_sent_again_counts_again_and_breaks_nothing(lowered):
+    lowered.lift({PLACE: 12})
+    assert lowered.admits(*PLACE, 12, 0, sent=True)
 
 
 def test_fees_rounded_up_fill_by_fill_may_add_cents_and_nothing_that_is_sent_may():
     ceilings = Ceilings(LIMITS)
-    ceilings.change(msgspec.structs.replace(LIMITS, event_loss_cents=100), {("loss", "e"): 200})
-    assert ceilings.admits("loss", "e", 202, sent=False, slack=2)
-    assert not ceilings.admits("loss", "e", 203, sent=True, slack=2)
+    lower = msgspec.structs.replace(LIMITS, event_loss_cents=100)
+    ceilings.change(lower, {("loss", "e"): 200}, 0)
+    assert ceilings.admits("loss", "e", 202, 0, sent=False, slack=2)
+    assert not ceilings.admits("loss", "e", 203, 0, sent=True, slack=2)

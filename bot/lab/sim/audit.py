@@ -307,7 +307,7 @@ class Auditor:
 
     def limits_are(self, risk: RiskSettings) -> None:
         """These limits hold from here on; what is above one of them may only shrink."""
-        if self.ceilings.change(risk, self._in_use()):
+        if self.ceilings.change(risk, self._in_use(), self._now_ns):
             self._seen.hit("limit_lowered_below_use")
 
     def overhangs(self) -> list[str]:
@@ -332,7 +332,7 @@ class Auditor:
         slack = sum(len(self.possible(market)) + 1 for market in self._event_of)
         for name, amount in used.items():
             place = "" if name == "series" else event
-            holds = self.ceilings.admits(name, place, amount, sent=sent, slack=slack)
+            holds = self.ceilings.admits(name, place, amount, self._now_ns, sent=sent, slack=slack)
             check(holds, "B3", f"{name} of {event}: {amount}, limit {self.ceilings.limit(name)}")
 
     def _sums(self, event: Ticker, *, bare: bool = False) -> Sums:
@@ -350,7 +350,9 @@ class Auditor:
         """B3: no position can pass its limit; on a rung that has resolved nothing fills any more,
         and what was held has been paid."""
         for way, amount in self._positions(market):
-            holds = self.ceilings.admits("position", f"{market} {way}", amount, sent=True)
+            holds = self.ceilings.admits(
+                "position", f"{market} {way}", amount, self._now_ns, sent=True
+            )
             text = f"position of {market}, {way}: {amount}"
             check(holds, "B3", f"{text}, limit {self.ceilings.limit('position')}")
 
@@ -405,6 +407,8 @@ class Auditor:
         self._landing[order.market_id][name] = order
         if not request.again:
             self._counted(order.market_id)
+        else:
+            self.ceilings.lift(self._in_use())
 
     def _crosses_nothing(self, market: MarketId, outcome: Outcome, side: Side, price: int) -> None:
         """B11: a price of ours meets nothing of ours that may be live."""

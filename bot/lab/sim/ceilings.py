@@ -1,8 +1,8 @@
 """The limits that hold by the judge's account, and what stands above one that was lowered.
 
 A limit that is lowered under what is held or live already is not broken by that: what stands above
-it may only shrink from then on, until it is below. Which limits hold is read off the effects: that
-a configuration was applied, has proven itself, or was rolled back.
+it may only shrink from then on, as the bot learns of it, until it is below. Which limits hold is
+read off the effects: that a configuration was applied, has proven itself, or was rolled back.
 
 Source: reliability, B3, row 74; docs/configuration.md.
 """
@@ -13,6 +13,7 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.settings import BreakerSettings, RiskSettings
+from bot.lab.sim.odds import SECOND
 
 LIMITS: Final = {
     "loss": "event_loss_cents",
@@ -28,6 +29,9 @@ LIMITS: Final = {
 
 CHANGES: Final = ("config_applied", "config_proven", "config_rolled_back")
 """Notes after which another configuration holds, or would be brought back."""
+
+LEARNS_NS: Final = 5 * SECOND
+"""What is in use falls where the venue ends an order, and for the bot only with an answer."""
 
 _Part = TypeVar("_Part", RiskSettings, BreakerSettings)
 _CENTS: Final = ("loss", "series", "gross cents", "resting")
@@ -64,39 +68,60 @@ def _tighter(one: _Part, other: _Part) -> _Part:
     return msgspec.structs.replace(one, **least)
 
 
+class _Above:
+    """What was in use of a limit when it was lowered under that. most: so much may be in use still;
+    recent: what has been in use since `until_ns` less the time that a bot may take to learn."""
+
+    __slots__ = ("most", "recent", "until_ns")
+
+    def __init__(self, used: int, now_ns: int) -> None:
+        self.most, self.recent, self.until_ns = used, 0, now_ns + LEARNS_NS
+
+
 class Ceilings:
     """The limits in force, and what stood above them when they came. Keys: a limit and a place."""
 
     def __init__(self, risk: RiskSettings) -> None:
         self._risk = risk
-        self.above: dict[tuple[str, str], int] = {}
+        self._above: dict[tuple[str, str], _Above] = {}
 
     def limit(self, name: str) -> int:
         """A limit of `LIMITS`; 0 for one that the judge does not know."""
         value: int = getattr(self._risk, LIMITS[name])
         return value
 
-    def change(self, risk: RiskSettings, used: dict[tuple[str, str], int]) -> bool:
+    def change(self, risk: RiskSettings, used: dict[tuple[str, str], int], now_ns: int) -> bool:
         """Other limits hold from here on. used: what is in use of each. Whether any is above."""
         self._risk = risk
-        self.above = {
-            key: amount for key, amount in used.items() if 0 < self.limit(key[0]) < amount
+        self._above = {
+            key: _Above(amount, now_ns)
+            for key, amount in used.items()
+            if 0 < self.limit(key[0]) < amount
         }
-        return bool(self.above)
+        return bool(self._above)
 
-    def admits(self, name: str, place: str, used: int, *, sent: bool, slack: int = 0) -> bool:
+    def lift(self, used: dict[tuple[str, str], int]) -> None:
+        """A create without an answer was sent again: what could land no more can once more."""
+        for key, above in self._above.items():
+            above.most = max(above.most, used.get(key, 0))
+
+    def admits(
+        self, name: str, place: str, used: int, now_ns: int, *, sent: bool, slack: int = 0
+    ) -> bool:
         """Whether so much may be in use, now that something was sent, or filled.
 
         slack: cents by which fees of fills in parts, each rounded up, may come to more.
         """
         limit = self.limit(name)
-        if not limit:
-            return True
-        above = self.above.get((name, place))
-        if above is None:
-            return used <= limit
-        if used <= limit:
-            del self.above[name, place]
-            return True
-        self.above[name, place] = used
-        return used <= above + (0 if sent or name not in _CENTS else slack)
+        above = self._above.get((name, place))
+        if not limit or above is None:
+            return not limit or used <= limit
+        holds = used <= max(limit, above.most) + (0 if sent or name not in _CENTS else slack)
+        above.recent = max(above.recent, used)
+        if now_ns >= above.until_ns:
+            # What went at the venue is gone for the bot once it has been told.
+            above.most, above.recent = above.recent, used
+            above.until_ns = now_ns + LEARNS_NS
+            if above.most <= limit:
+                del self._above[name, place]
+        return holds

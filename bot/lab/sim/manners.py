@@ -57,6 +57,7 @@ class Manners:
     def __init__(self, settings: TraderSettings, seen: Seen, foreign: Container[OrderId]) -> None:
         """foreign: orders on the account that the bot did not place."""
         self._foreign = foreign
+        self._rungs: set[MarketId] = set()  # that the bot has been shown
         self._walk: list[OrderId] | None = None
         self._listed: frozenset[OrderId] = frozenset()
         self._beside_foreign = False
@@ -185,6 +186,9 @@ class Manners:
             self._wrote(request, answer, now_ns)
         elif isinstance(answer, m.Done):
             body = answer.body
+            if isinstance(body, m.SeriesShown):
+                shown = (each.markets for each in body.events)
+                self._rungs.update(market.market_id for rungs in shown for market in rungs)
             rows = body.orders if isinstance(body, m.OrdersShown) else ()
             if isinstance(body, m.OrderShown):
                 rows = (body.order,)
@@ -204,7 +208,11 @@ class Manners:
             self._walk = []
         if self._walk is None:
             return
-        self._walk += [row.order_id for row in body.orders if row.order_id in self._foreign]
+        self._walk += [
+            row.order_id
+            for row in body.orders
+            if row.order_id in self._foreign and row.market_id in self._rungs
+        ]
         if body.cursor:
             return
         shown, self._walk = frozenset(self._walk), None
