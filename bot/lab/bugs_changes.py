@@ -26,7 +26,6 @@ from bot.core.settings import (
     StartSettings,
     Strangers,
     TraderSettings,
-    TrustSettings,
 )
 from bot.core.spend import Pace
 from bot.core.strategy import Strategy
@@ -142,8 +141,7 @@ def _at_once(self: Custody, now_ns: int) -> bool:
 
 def _cancels_all_the_same(
     self: Custody,
-    trust: TrustSettings,
-    start: StartSettings,
+    settings: TraderSettings,
     desk: Desk,
     ledgers: Ledgers,
     quoting: Quoting,
@@ -151,7 +149,8 @@ def _cancels_all_the_same(
     out: Outbox,
 ) -> None:
     start = StartSettings(strangers=Strangers.CANCEL)
-    _custody_begins(self, trust, start, desk, ledgers, quoting, account, out)
+    cancels = msgspec.structs.replace(settings, start=start)
+    _custody_begins(self, cancels, desk, ledgers, quoting, account, out)
 
 
 _RELOADS: Final = ("reload",)
