@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from venue.control.listener import (
+    AddressFault,
     ControlFault,
     control_address,
     control_listener,
@@ -49,6 +50,29 @@ def test_a_socket_that_answers_is_left_alone(tmp_path: Path) -> None:
             control_listener(f"unix:{path}")
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(path))
+
+
+def test_a_socket_that_does_not_listen_yet_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "control.sock"
+    with control_listener(f"unix:{path}") as listener:
+        bound = path.stat().st_ino
+        with pytest.raises(AddressFault, match="another process listens"):
+            control_listener(f"unix:{path}")
+        assert path.stat().st_ino == bound
+        listener.listen()
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(path))
+
+
+def test_the_lock_of_a_socket_is_its_owner_s_alone_and_ends_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "control.sock"
+    before = os.umask(0)
+    try:
+        control_listener(f"unix:{path}").close()
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / ".control.sock.lock").stat().st_mode) == 0o600
+    control_listener(f"unix:{path}").close()
 
 
 def test_a_file_that_is_no_socket_is_left_alone(tmp_path: Path) -> None:

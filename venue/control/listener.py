@@ -6,6 +6,7 @@ token goes from the file to its hash and nowhere else.
 Source: the failure catalogue, K (admin on an outside address; raw keys stored).
 """
 
+import fcntl
 import hashlib
 import ipaddress
 import os
@@ -20,6 +21,7 @@ _TOKEN_BYTES: Final = 32
 _TOKEN_LENGTH_MIN: Final = 16
 _TOKEN_LENGTH_MAX: Final = 256
 _PORT_DIGITS: Final = 5
+_TAKEN: Final = "another process listens there"
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -34,8 +36,9 @@ class AddressFault(ControlFault):
 def control_listener(text: str) -> socket.socket:
     """A bound socket for `unix:PATH` or `HOST:PORT` (port 0 takes a free one).
 
-    A unix socket is made for its owner only (0600); one that a dead process left is replaced, one
-    that answers is not. Raises ControlFault, AddressFault where it is taken.
+    A unix socket is made for its owner only (0600), and its path is this socket's until that is
+    closed: one that a dead process left is replaced, one that lives is not, whether it listens yet
+    or not. Raises ControlFault, AddressFault where it is taken.
     """
     where = parsed_address(text)
     if isinstance(where, Path):
@@ -93,9 +96,27 @@ def read_token(path: Path) -> str:
         raise ControlFault(f"{path}: no token file; `venue serve --control` makes one") from None
 
 
+class _OwnSocket(socket.socket):
+    """A unix socket that keeps a lock on its path for as long as it is open."""
+
+    _lock: int | None = None
+
+    def keep(self, lock: int) -> None:
+        """Keep this descriptor until the socket is closed."""
+        self._lock = lock
+
+    def close(self) -> None:
+        """Close it and let go of its path."""
+        super().close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
 def _unix_listener(path: Path) -> socket.socket:
-    listener = socket.socket(socket.AF_UNIX)
+    listener = _OwnSocket(socket.AF_UNIX)
     try:
+        listener.keep(_locked(path))
         _remove_dead(path)
         # The mode counts from the first instant: nobody slips in between bind and chmod.
         before = os.umask(0o177)
@@ -112,6 +133,23 @@ def _unix_listener(path: Path) -> socket.socket:
     return listener
 
 
+def _locked(path: Path) -> int:
+    """A descriptor that holds the lock beside a path. Raises OSError when another holds it.
+
+    By trying to reach it nobody could tell a socket that does not listen yet, as while a venue
+    reads its log, from a dead one. The lock ends with its process, and its empty file stays.
+    """
+    beside = path.with_name(f".{path.name}.lock")
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    lock = os.open(beside, flags, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(lock)
+        raise OSError(0, _TAKEN) from None
+    return lock
+
+
 def _remove_dead(path: Path) -> None:
     """Remove the socket that a dead process left. Raises OSError when it may not be removed."""
     try:
@@ -126,7 +164,7 @@ def _remove_dead(path: Path) -> None:
         except ConnectionRefusedError:
             path.unlink()
             return
-    raise OSError(0, "another process listens there")
+    raise OSError(0, _TAKEN)
 
 
 def _loopback(text: str) -> tuple[str, int]:
