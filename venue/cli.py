@@ -79,7 +79,11 @@ def serve(
         int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 takes a free one.")
     ] = 8080,
     keys_file: Annotated[
-        Path, typer.Option(help="Where generated keys are written, for the owner only.")
+        Path,
+        typer.Option(
+            help="Where generated keys are written, for the owner only; by the first start on a "
+            "state, no later one."
+        ),
     ] = Path("state/venue-keys.json"),
     state: Annotated[
         Path | None,
@@ -228,7 +232,7 @@ def _ready_line(ready: "Ready", told: _Serving) -> str:
             "base_url": ready.base_url,
             "stream_url": ready.stream_url,
             "series": ready.series,
-            "keys_file": str(told.keys_file),
+            "keys_file": str(told.keys_file) if ready.wrote_keys else None,
             "pid": os.getpid(),
         }
         if ready.control is not None:
@@ -236,7 +240,8 @@ def _ready_line(ready: "Ready", told: _Serving) -> str:
             said |= {"control": ready.control, "control_token_file": token_file}
         return json.dumps(said)
     lines = [f"venue ready at {ready.base_url}, channel {ready.stream_url}"]
-    lines.append(f"keys in {told.keys_file}")
+    if ready.wrote_keys:
+        lines.append(f"keys in {told.keys_file}")
     if told.state is None:
         lines.append("in memory: nothing outlives this process; --state DIR keeps it")
     else:

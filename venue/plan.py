@@ -5,6 +5,7 @@ Everything that can be wrong with a configuration is found here, before anything
 
 import socket
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,7 +56,7 @@ class _Flow(msgspec.Struct, frozen=True):
 
 
 def make_plan(options: Options, listener: socket.socket) -> ServePlan:
-    """The plan; generated keys are written to their file when the venue opens for the first time.
+    """The plan; where the venue opens for the first time, keys are made, and written by `serve`.
 
     A state that was opened before wins over the configuration: of that only companies, events,
     markets and crowd accounts that the state does not know are added. Raises SeedFault with every
@@ -76,16 +77,18 @@ def make_plan(options: Options, listener: socket.socket) -> ServePlan:
     else:
         flow = _seeded(settings, tuple(listing_commands(seed, start_ns)), held.is_new)
     opening = [*flow.catalogue, *flow.accounts]
+    write_keys = None
     if held.is_new:
         credentials = Credentials(seed)
         opening += user_commands(seed, start_ns, credentials.fingerprints())
         opening += state_commands(seed)
-        credentials.write_generated(options.keys_file)
+        write_keys = partial(credentials.write_generated, options.keys_file)
     else:
         opening = additions(opening, held.exchange.views.catalog, held.exchange.engine.users)
     return ServePlan(
         held=held,
         opening=opening,
+        write_keys=write_keys,
         projection_lag_ms=seed.venue.projection_lag_ms,
         feed_flush_ms=seed.venue.feed_flush_ms,
         listener=listener,

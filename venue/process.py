@@ -1,7 +1,7 @@
 """The venue's process: one address for REST and channel, the crowd beside it, a calm end.
 
-Starts in this order: opening, sequencer, listening, ready, crowd. Ends the other way round: no
-more crowd, no new connections, answers under way finished, then the sequencer.
+Starts in this order: listening, keys, opening, sequencer, answering, ready, crowd. Ends the other
+way round: no more crowd, no new connections, answers under way finished, then the sequencer.
 
 Source: design, The venue, in the order a datum flows; silences S8.
 """
@@ -49,11 +49,13 @@ class ControlPlan(msgspec.Struct, frozen=True):
 class ServePlan(msgspec.Struct, frozen=True):
     """What to serve and where. `listener` is bound already; `crowd` runs once all is ready.
 
-    opening: what is still to be carried out on the state that is held.
+    opening: what is still to be carried out on the state that is held. write_keys: puts the keys
+    that were made into their file; None where none were.
     """
 
     held: Held
     opening: list[Command | AccessCommand]
+    write_keys: Callable[[], None] | None
     projection_lag_ms: int
     feed_flush_ms: int
     listener: socket.socket
@@ -63,29 +65,38 @@ class ServePlan(msgspec.Struct, frozen=True):
 
 
 class Ready(msgspec.Struct, frozen=True):
-    """Where the venue answers, once it does. control: None when it is not offered."""
+    """Where the venue answers, once it does. control: None when it is not offered.
+
+    wrote_keys: whether keys that it made were written to their file at this start.
+    """
 
     base_url: str
     stream_url: str
     control: str | None
     series: list[Ticker]
+    wrote_keys: bool
 
 
 async def serve(plan: ServePlan, announce: Callable[[Ready], None]) -> None:
     """Serve until SIGTERM, SIGINT or, if the plan says so, the end of stdin.
 
-    announce: called once, when requests are answered. Raises OpeningRefused before listening,
-    AddressTaken where another process has begun to listen on an address since it was bound.
+    announce: called once, when requests are answered. Raises AddressTaken, with nothing written,
+    where another process has begun to listen on an address since it was bound; SeedFault where the
+    keys cannot be written; OpeningRefused before anything is answered.
     """
     log = structlog.get_logger()
     for notice in plan.held.notices:
         log.warning("state", notice=notice)
     venue = Venue(plan.projection_lag_ms, plan.feed_flush_ms, plan.held)
-    if plan.opening:
-        venue.open_with(plan.opening)
+    # Of several that opened at once one listens first: the others may not have replaced its keys.
     listen(plan.listener, _address(plan.listener))
     if plan.control is not None:
         listen(plan.control.listener, f"control {control_address(plan.control.listener)}")
+    if plan.write_keys is not None:
+        # Before the opening is on disk: a state that is open already makes no keys any more.
+        plan.write_keys()
+    if plan.opening:
+        venue.open_with(plan.opening)
     server = make_server(_both(venue), DRAIN_S)
     venue.connections_open = lambda: len(server.server_state.connections)
     stop = asyncio.Event()
@@ -117,7 +128,8 @@ def _ready(venue: Venue, plan: ServePlan, control: str | None) -> Ready:
     address = _address(plan.listener)
     stream = f"ws://{address}{API_PREFIX}{STREAM_PATH}"
     series = list(venue.views.catalog.series_tickers())
-    return Ready(f"http://{address}{API_PREFIX}", stream, control, series)
+    wrote_keys = plan.write_keys is not None
+    return Ready(f"http://{address}{API_PREFIX}", stream, control, series, wrote_keys)
 
 
 @contextlib.asynccontextmanager

@@ -43,6 +43,7 @@ async def served() -> AsyncIterator[tuple[Venue, Ready]]:
     plan = ServePlan(
         held=in_memory(),
         opening=OPENING,
+        write_keys=None,
         projection_lag_ms=0,
         feed_flush_ms=5,
         listener=listener,

@@ -188,6 +188,29 @@ def test_a_port_taken_while_the_venue_opens_exits_3(tmp_path: Path, option: str)
     assert f"127.0.0.1:{port} cannot be bound: Address already in use" in why
     assert "Traceback" not in why
     assert said == ""
+    # The one that was faster may have written its own there by then.
+    assert not (tmp_path / "keys.json").exists()
+
+
+def test_a_state_opened_before_has_no_keys_file_to_name(tmp_path: Path) -> None:
+    options = ("--no-crowd", "--state", str(tmp_path / "state"))
+    with served(tmp_path / "keys.json", *options) as (process, ready):
+        assert ready["keys_file"] == str(tmp_path / "keys.json")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=8) == 0
+    with served(tmp_path / "other.json", *options) as (process, ready):
+        assert ready["keys_file"] is None
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=8) == 0
+    assert not (tmp_path / "other.json").exists()
+    told = command(tmp_path / "other.json", "--exit-with-stdin", *options)
+    pipe = subprocess.PIPE
+    with subprocess.Popen(told, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as people:
+        assert people.stdout is not None
+        lines = [people.stdout.readline() for _ in range(2)]
+        people.communicate(timeout=20)
+    assert lines[0].startswith("venue ready at ")
+    assert lines[1] == f"state in {tmp_path / 'state'}\n"
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
