@@ -23,6 +23,7 @@ from pydantic import (
     model_validator,
 )
 
+from venue import words
 from venue.seedfile import Place, SeedFault, SeedText, read_seed_text
 from venue.wire.limits import ACTIVE_KEYS_PER_USER_MAX
 from venue.wire.model import EventStatus, VenueState
@@ -30,6 +31,7 @@ from venue.wire.money import FeeRate, Outcome
 from venue.wire.routes import KeyScope, TokenScope
 
 # The patterns of pydantic are those of Rust: `$` matches at the very end only.
+_WORDS: Final = re.compile(words.PATTERN)
 _WHOLE: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 _LIFETIME_S_MAX: Final = 100 * 366 * 86_400
 """A hundred years: its end is still an instant of 63 bits in nanoseconds, as the log keeps it."""
@@ -47,6 +49,12 @@ def _truth(value: object) -> object:
     return value == "true"
 
 
+def _words(value: object) -> object:
+    if isinstance(value, str) and _WORDS.fullmatch(value) is None:
+        raise ValueError(words.ACCEPTED)
+    return value
+
+
 def _fee_rate(value: object) -> object:
     try:
         FeeRate.parse(str(value))
@@ -62,7 +70,7 @@ Handle = Annotated[str, Field(pattern=r"^[A-Z0-9](?:[A-Z0-9.-]*[A-Z0-9])?$", max
 StrikeLabel = Annotated[str, Field(pattern=r"^[A-Z0-9](?:[A-Z0-9.]*[A-Z0-9])?$", max_length=20)]
 DecimalText = Annotated[str, Field(pattern=r"^[0-9]{1,15}(?:\.[0-9]{1,8})?$")]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$", max_length=40)]
-Words = Annotated[str, Field(min_length=1, max_length=200)]
+Words = Annotated[str, BeforeValidator(_words)]
 
 
 class _Part(BaseModel):

@@ -48,6 +48,7 @@ MAY_IMPORT = {
         "venue.derived",
         "venue.metrics",
         "venue.rawkeys",
+        "venue.words",
         "venue.wire",
     ),
     "venue.listen": ("venue.listen", "venue.http", "venue.feed", "venue.wire"),

@@ -183,6 +183,8 @@ def test_a_key_that_is_refused_leaves_no_file(run: Run, tmp_path: Path) -> None:
         (["user", "deposit", "ann\udcff", "1"], "accepted is a name in UTF-8"),
         (["key", "list", "--user", "ann\udcff"], "accepted is a name in UTF-8"),
         (["key", "revoke", "\udcff"], "accepted is a name in UTF-8"),
+        (["user", "add", "\udcff"], 'user_id: "\\udcff"; accepted is text in UTF-8'),
+        (["key", "create", "a\udcff"], 'user_id: "a\\udcff"; accepted is text in UTF-8'),
     ],
 )
 def test_bad_options_end_with_2_and_say_what_is_accepted(

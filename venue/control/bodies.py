@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, TypeVar, Union, get_args, get_origin
 import msgspec
 from msgspec import Meta
 
+from venue import words
 from venue.derived import Quarter
 from venue.http.faults import SHARE_SCALE, Replies, Verb
 from venue.wire import instant
@@ -34,10 +35,7 @@ class BadRequest(Exception):
 
 Words = Annotated[
     str,
-    Meta(
-        pattern=r"\A[^\x00-\x1f\x7f-\x9f]{1,200}\Z",
-        description="1 to 200 printable characters",
-    ),
+    Meta(pattern=rf"\A{words.PATTERN}\Z", description=words.ACCEPTED),
 ]
 Symbol = Annotated[
     str,
@@ -251,13 +249,23 @@ def read_fields(raw: bytes) -> dict[str, object]:
         fields = json.loads(
             raw.decode(), object_pairs_hook=_unique_pairs, parse_constant=_refuse_constant
         )
-        # Half a surrogate pair can be escaped in JSON and could not be sent back.
-        json.dumps(fields, ensure_ascii=False).encode()
+        if not isinstance(fields, dict):
+            raise ValueError("not a JSON object")
+        for name, value in fields.items():
+            if not _is_utf8((name, value)):
+                raise bad(ascii(name)[1:-1], value, "text in UTF-8")
     except (ValueError, RecursionError) as fault:
         raise BadRequest(f"request body: {fault}") from None
-    if not isinstance(fields, dict):
-        raise BadRequest("request body: not a JSON object")
     return fields
+
+
+def _is_utf8(value: object) -> bool:
+    """Whether it could be sent back: in JSON half a surrogate pair can be escaped."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
