@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -134,6 +135,39 @@ def test_a_rung_has_a_strike_and_a_binary_market_has_none(
         "strike_value: every rung has one, given or the number that its label begins with; "
         "the binary market, labelled YES, none"
     )
+
+
+@pytest.mark.parametrize("lag_ms", [0, 60_000])
+def test_a_ladder_has_one_rung_at_a_strike_however_it_is_written(lag_ms: int) -> None:
+    with served() as house, house.client() as control:
+        done(control, "PUT", "projection", {"lag_ms": lag_ms})
+        done(control, "POST", "events", event("LINDEN", "TWICE"))
+        first = market("TWICE-26Q4", "2.5B", strike_value=None)
+        listed = done(control, "POST", "markets", first)
+        assert (listed["ticker"], listed["strike_value"]) == ("TWICE-26Q4-2.5B", "2.5")
+        second = market("TWICE-26Q4", "XB", strike_value="2.50")
+        assert refused(control, "POST", "markets", second) == (
+            400,
+            "invalid_request",
+            'strike_value: "2.50"; accepted is one that no other rung of the event has; '
+            "TWICE-26Q4-2.5B has it",
+        )
+        other = market("TWICE-26Q4", "2.5M", strike_value=None, strike_unit="USD millions")
+        assert done(control, "POST", "markets", other)["strike_value"] == "2.5"
+        assert done(control, "POST", "markets", first) == listed
+
+
+def test_of_two_rungs_of_one_strike_asked_for_at_once_one_is_listed(house: Served) -> None:
+    with house.client() as one, house.client() as other, ThreadPoolExecutor(2) as both:
+        for number in range(20):
+            done(one, "POST", "events", event("LINDEN", f"AT-ONCE-{number}"))
+            wanted = [market(f"AT-ONCE-{number}-26Q4", label) for label in ("AB", "BB")]
+            bodies = [{**body, "strike_value": "2.5"} for body in wanted]
+            asked = [
+                both.submit(client.post, "/control/v1/markets", json=body)
+                for client, body in zip((one, other), bodies, strict=True)
+            ]
+            assert sorted(each.result().status_code for each in asked) == [200, 400]
 
 
 def test_what_is_so_already_is_carried_out_again(control: httpx.Client) -> None:

@@ -4,6 +4,9 @@ Reads lag behind the engine, by up to a minute if the operator wants it so. What
 this interface is therefore remembered here, so that the next request can already name it.
 """
 
+import asyncio
+from decimal import Decimal
+
 import msgspec
 
 from venue.control.operator import Operator
@@ -50,8 +53,10 @@ class Recent:
     def __init__(self) -> None:
         self.companies: dict[ProjectId, CompanyReply] = {}
         self.events: dict[Ticker, EventFacts] = {}
-        self.markets: dict[Ticker, MarketId] = {}
+        self.markets: dict[Ticker, ListMarket] = {}
         self.users: dict[UserId, None] = {}
+        self.listing = asyncio.Lock()
+        """Held from looking whether a strike is free to the end of listing a rung with it."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -78,7 +83,7 @@ class Call(msgspec.Struct, frozen=True):
                     command.event_ticker, command.series_ticker, command.project_id, command.title
                 )
             case ListMarket():
-                self.recent.markets[command.ticker] = command.market_id
+                self.recent.markets[command.ticker] = command
             case _:
                 pass
 
@@ -127,13 +132,30 @@ class Call(msgspec.Struct, frozen=True):
         """The market with this ticker or UUID, any case. Raises NotFound."""
         if is_market_path(name):
             market_id = self.operator.views.catalog.find_market(name)
-            if market_id is None:
-                market_id = self.recent.markets.get(fold_ticker(name))
-            if market_id is None and fold_uuid(name) in self.recent.markets.values():
-                market_id = MarketId(fold_uuid(name))
             if market_id is not None:
                 return market_id
+            folded = (fold_ticker(name), fold_uuid(name))
+            for listed in self.recent.markets.values():
+                if listed.ticker == folded[0] or listed.market_id == folded[1]:
+                    return listed.market_id
         raise NotFound(f"no such market: {name!r}")
+
+    def rung_at(self, event_ticker: Ticker, value: str, unit: str | None) -> Ticker | None:
+        """The rung of an event that stands at a strike, however its number is written."""
+        event = self.operator.views.catalog.event(event_ticker)
+        shown = () if event is None else event.markets
+        rungs = [(rung.ticker, rung.strike_value, rung.strike_unit) for rung in shown]
+        rungs += [
+            (rung.ticker, rung.strike_value, rung.strike_unit)
+            for rung in self.recent.markets.values()
+            if rung.event_ticker == event_ticker
+        ]
+        for ticker, its_value, its_unit in rungs:
+            if its_value is None or its_unit != unit:
+                continue
+            if Decimal(its_value) == Decimal(value):
+                return ticker
+        return None
 
     def check_user(self, user_id: UserId) -> None:
         """Nothing for an account holder. Raises NotFound for anybody else."""

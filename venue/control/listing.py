@@ -5,7 +5,15 @@ Source: interface, Ticker structure; Resources (Market, Event); silences S10, S2
 
 from venue import derived
 from venue.control import bodies, replies
-from venue.control.bodies import BadRequest, as_body, instant_of, quarter_of, rate_of, uuid_of
+from venue.control.bodies import (
+    BadRequest,
+    as_body,
+    bad,
+    instant_of,
+    quarter_of,
+    rate_of,
+    uuid_of,
+)
 from venue.control.desk import Call, EventFacts
 from venue.core.messages import (
     ArchiveCompany,
@@ -142,7 +150,9 @@ async def add_market(call: Call) -> replies.MarketReply:
         strike_unit=body.strike_unit,
         description=body.description,
     )
-    await call.submit(listed)
+    async with call.recent.listing:
+        _check_strike(call, listed)
+        await call.submit(listed)
     return replies.MarketReply(
         market_id=listed.market_id,
         ticker=ticker,
@@ -155,6 +165,17 @@ async def add_market(call: Call) -> replies.MarketReply:
         strike_unit=listed.strike_unit,
         description=listed.description,
     )
+
+
+def _check_strike(call: Call, listed: ListMarket) -> None:
+    """Nothing for a strike of its own. Raises BadRequest for one that another rung has."""
+    if listed.strike_value is None:
+        return
+    # Asked here and not of the engine, which lists again what a log of before says.
+    taken = call.rung_at(listed.event_ticker, listed.strike_value, listed.strike_unit)
+    if taken not in (None, listed.ticker):
+        accepted = f"one that no other rung of the event has; {taken} has it"
+        raise bad("strike_value", listed.strike_value, accepted)
 
 
 def _market_name(call: Call, event: EventFacts, label: str) -> tuple[str, str]:
