@@ -1,8 +1,12 @@
 """Claims about the operator's command line, against a served venue."""
 
+import errno
 import json
+import os
 import re
 import stat
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -145,6 +149,53 @@ def test_out_takes_the_raw_secret_and_stdout_does_not_see_it(
 def test_without_out_the_raw_key_is_printed_once(run: Run) -> None:
     result = run("key", "create", "anna")
     assert len(re.findall(r"lm_[A-Za-z0-9_-]{43}", result.stdout)) == 1
+
+
+def test_a_key_that_reaches_nobody_is_revoked(house: Served, run: Run, token_file: Path) -> None:
+    done(run, "user", "add", "carla")
+    command = [sys.executable, "-m", "venue", "key", "create", "carla"]
+    command += ["--control", house.address, "--token-file", str(token_file)]
+    with Path("/dev/full").open("w") as full:
+        ended_badly = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=20, check=False
+        )
+    (key,) = done(run, "key", "list", "--user", "carla")["keys"]
+    assert key["revoked"] is True
+    assert ended_badly.returncode == 74
+    assert ended_badly.stderr.splitlines() == [
+        f"nobody has key {key['key_id']}, which is revoked; make another",
+        "the output cannot be written: No space left on device",
+    ]
+
+
+def test_a_token_that_reaches_nobody_is_told(house: Served, run: Run, token_file: Path) -> None:
+    done(run, "user", "add", "dora")
+    command = [sys.executable, "-m", "venue", "token", "create", "dora", "--application", "desk"]
+    command += ["--scopes", "svc:markets:read", "--control", house.address]
+    with Path("/dev/full").open("w") as full:
+        ended_badly = subprocess.run(
+            [*command, "--token-file", str(token_file)],
+            stdout=full, stderr=subprocess.PIPE, text=True, timeout=20, check=False,
+        )  # fmt: skip
+    assert ended_badly.returncode == 74
+    assert ended_badly.stderr.startswith("nobody has the token, which ends at 20")
+
+
+def test_a_key_that_its_file_refuses_is_revoked(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    done(run, "user", "add", "edda")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        result = run("key", "create", "edda", "--out", str(tmp_path / "edda.key"))
+    (key,) = done(run, "key", "list", "--user", "edda")["keys"]
+    assert key["revoked"] is True
+    assert result.exit_code == EXIT_OPTIONS
+    assert f"No space left on device; nobody has key {key['key_id']}" in result.output
+    assert not (tmp_path / "edda.key").exists()
 
 
 def test_an_out_file_that_is_there_is_kept_and_no_key_is_made(run: Run, tmp_path: Path) -> None:

@@ -155,7 +155,13 @@ def token_create(
 def _create(asked: Asked, path: str, body: dict[str, Any], secret: str, out: Path | None) -> None:
     """Ask for a credential and put the raw one, the field `secret`, where it belongs."""
     if out is None:
-        asked.run("POST", path, body)
+        reply = asked.reply("POST", path, body)
+        try:
+            asked.tell(reply)
+        except OSError:
+            # On a full disk, or where nobody reads any more.
+            typer.echo(_given_up(asked, reply), err=True)
+            raise
         return
     # The file first: no credential is made that there is no place for.
     with _new_file(out) as descriptor:
@@ -165,9 +171,16 @@ def _create(asked: Asked, path: str, body: dict[str, Any], secret: str, out: Pat
             os.write(descriptor, f"{raw}\n".encode())
             os.fsync(descriptor)
         except OSError as fault:
-            made = reply.get("key_id", "the token")
-            end(EXIT_OPTIONS, f"--out {out}: {fault.strerror}; nobody has {made} now, make another")
+            end(EXIT_OPTIONS, f"--out {out}: {fault.strerror}; {_given_up(asked, reply)}")
     asked.tell({**reply, f"{secret}_file": str(out)})
+
+
+def _given_up(asked: Asked, made: dict[str, Any]) -> str:
+    """What became of a credential that reached nobody: a key is revoked, for it would count."""
+    if "key_id" not in made:
+        return f"nobody has the token, which ends at {made['expires_at']}; make another"
+    asked.reply("POST", f"keys/{made['key_id']}/revoke")
+    return f"nobody has key {made['key_id']}, which is revoked; make another"
 
 
 @contextlib.contextmanager
