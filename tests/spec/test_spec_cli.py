@@ -61,6 +61,7 @@ def test_with_a_key_alone_what_needs_control_is_skipped_with_the_reason(
     options = ["--url", site.base_url, "--only", "user", "--json"]
     for name in ("--key-file", "--other-key-file"):
         path = tmp_path / name
+        path.touch(0o600)
         path.write_text(bench.key(bench.user())["key"])
         options += [name, str(path)]
     for _ in range(2):  # with the same keys: nothing may hang on names used before
@@ -88,6 +89,7 @@ def test_bad_options_end_with_2_and_an_absent_venue_with_3(
     tmp_path: Path, options: list[str], code: int
 ) -> None:
     key_file = tmp_path / "key"
+    key_file.touch(0o600)
     key_file.write_text("nobody")
     done = _judge(*(str(key_file) if option == "FILE" else option for option in options))
     assert done.returncode == code, done.stdout + done.stderr
@@ -103,6 +105,33 @@ def test_a_control_address_that_can_be_none_ends_with_3(site: Site, address: str
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    "address",
+    ["192.0.2.1:8091", "http://venue.example:8091", "http://localhost.example", "[2001:db8::1]:1"],
+)
+def test_the_token_goes_to_no_other_machine_in_the_clear(site: Site, address: str) -> None:
+    control = ["--control", address, "--token-file", str(site.token_file)]
+    done = _judge("--url", site.base_url, *control)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert "goes to no other machine in the clear" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--key-file", "--token-file"])
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o601])
+def test_a_file_that_others_can_touch_is_not_used(
+    site: Site, tmp_path: Path, option: str, mode: int
+) -> None:
+    path = tmp_path / "file"
+    path.write_text("lm_raw_key_of_a_test")
+    path.chmod(mode)
+    control = ["--control", site.control] if option == "--token-file" else []
+    only = ["--only", "tickers_are_case_insensitive"]
+    done = _judge("--url", site.base_url, *control, option, str(path), *only)
+    assert done.returncode == 2, done.stdout + done.stderr
+    assert done.stderr == f"{path}: others can read it; run chmod 600 {path}\n"
+
+
 @pytest.mark.parametrize("option", ["--key-file", "--token-file"])
 @pytest.mark.parametrize(
     "content",
@@ -115,6 +144,7 @@ def test_a_file_that_holds_no_single_key_is_refused_and_not_shown(
     site: Site, tmp_path: Path, option: str, content: bytes
 ) -> None:
     path = tmp_path / "file"
+    path.touch(0o600)
     path.write_bytes(content)
     control = ["--control", site.control] if option == "--token-file" else []
     only = ["--only", "tickers_are_case_insensitive"]

@@ -5,6 +5,8 @@ Keys and tokens come from files and never from the command line.
 """
 
 import json
+import os
+import stat
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NoReturn
@@ -34,7 +36,7 @@ def mount(app: typer.Typer) -> None:
 def check_command(
     url: Annotated[str, typer.Option(help="Base address of the interface, ending in /v1.")],
     control: Annotated[
-        str, typer.Option(help="Control API: 127.0.0.1:PORT, http://127.0.0.1:PORT or unix:PATH.")
+        str, typer.Option(help="Control API: 127.0.0.1:PORT, unix:PATH or https://.")
     ] = "",
     token_file: Annotated[Path, typer.Option(help="File with the control API's token.")] = Path(
         "state/venue-control-token"
@@ -63,7 +65,7 @@ def check_command(
     # Imported here so that the help of the whole command line stays instant.
     from venue.check.bench import Bench, reach
     from venue.check.judge import Broken
-    from venue.check.operator import Operator, Unreachable
+    from venue.check.operator import InTheClear, Operator, Unreachable
     from venue.check.runner import Verdict, Wanted, suite
 
     keys = [_secret(path) for path in (key_file, other_key_file) if path is not None]
@@ -81,6 +83,8 @@ def check_command(
         bench = Bench(url, stream or _stream_of(url), operator, keys)
         wanted = Wanted(operator is not None, len(keys), not no_readings)
         results = _judge(checks, bench, wanted, quiet=json_lines)
+    except InTheClear as fault:
+        _fail(EXIT_OPTIONS, str(fault))
     except (Unreachable, Broken) as fault:
         _fail(EXIT_UNREACHABLE, str(fault))
     finally:
@@ -176,10 +180,16 @@ def _stream_of(url: str) -> str:
 
 
 def _secret(path: Path) -> str:
+    """The key or token in a file that its owner alone can touch; ends the process otherwise."""
     try:
-        raw = path.read_bytes().strip()
+        # Without waiting: a pipe would block for ever.
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            raw = file.read().strip() if stat.S_ISREG(mode) else b""
     except OSError as fault:
         _fail(EXIT_OPTIONS, f"{path}: {fault.strerror}")
+    if stat.S_ISREG(mode) and mode & (stat.S_IRWXG | stat.S_IRWXO):
+        _fail(EXIT_OPTIONS, f"{path}: others can read it; run chmod 600 {path}")
     # What no header can hold, such as a whole file of keys, would be shown as the reason of a
     # failed check.
     if not raw or not all(0x21 <= byte <= 0x7E for byte in raw):

@@ -3,6 +3,7 @@
 The control API is ours, not the interface's; a venue without it is judged with keys alone.
 """
 
+import ipaddress
 from typing import Any, Final
 
 import httpx
@@ -16,11 +17,16 @@ class Unreachable(Exception):
     """The venue or its control API does not answer, or does not take the token."""
 
 
+class InTheClear(Exception):
+    """The token would go to another machine for everybody on the way to read."""
+
+
 class Operator:
     """The control API at one address.
 
     address: `127.0.0.1:8091`, the same as a URL, or `unix:PATH`. token: the bearer token; it is
-    never shown. Raises Unreachable for what is no address.
+    never shown. Raises Unreachable for what is no address, InTheClear for one that is neither on
+    this machine nor https.
     """
 
     def __init__(self, address: str, token: str) -> None:
@@ -41,6 +47,13 @@ class Operator:
             )
         except (httpx.InvalidURL, UnicodeError):
             raise Unreachable(f"control {address!r}: no address that can be asked") from None
+        url = self._http.base_url
+        if url.scheme != "https" and not _is_this_machine(url.host):
+            self.close()
+            raise InTheClear(
+                f"control {address}: accepted is unix:PATH, a loopback address like "
+                "127.0.0.1:8091, or https://; the token goes to no other machine in the clear"
+            )
 
     def close(self) -> None:
         """Close the connections."""
@@ -72,3 +85,10 @@ class Operator:
             )
         done: Json = reply.json()
         return done
+
+
+def _is_this_machine(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
