@@ -30,6 +30,10 @@ _KEEP_WITHIN_NS = 5 * NS_PER_SECOND
 """So long, and four read lags, orders to be kept may wait for their books and the account; longer
 they would rest unwatched, and are cancelled."""
 
+_READABLE_WITHIN_NS = 3 * NS_PER_SECOND
+"""So long the books are not opened for a fill that was shown unreadably: a later walk may show it
+readably, and what is booked after the opening would count twice."""
+
 _LANDED_NS = 2 * NS_PER_SECOND
 """So long after its end a request of an earlier run may still have been on its way."""
 
@@ -73,6 +77,7 @@ class Custody:
         self._earlier_ns = 0  # until when an earlier run may have written; 0 when there was none
         self._live_ns = 0  # when an order that we found was last seen to be live
         self._keep_until_ns: int | None = None
+        self._unbooked_ns: int | None = None  # since when only an unreadable fill is in the way
         self._opened_ns: int | None = None
         self._swept_strangers: frozenset[str] = frozenset()
         self._adopted_ns = -1  # when the last list of orders began whose strangers were taken over
@@ -321,7 +326,17 @@ class Custody:
         fills_may_come = self._heritage.keeping or self._account.is_shared
         if fills_may_come and not self._books_are_quiet(now_ns):
             return False
-        return self._kept_can_be_quoted()
+        return self._kept_can_be_quoted() and self._fills_are_booked(now_ns)
+
+    def _fills_are_booked(self, now_ns: int) -> bool:
+        """Whether every fill shown is booked, or was waited for long enough. Asks for the walk."""
+        if not self._ledgers.unbooked.has_any:
+            return True
+        if self._unbooked_ns is None:
+            self._unbooked_ns = now_ns
+        again_ns = self._account.begun_ns[Kind.FILLS] + READ_AGAIN_NS
+        self._account.hasten(Kind.FILLS, max(now_ns, again_ns))
+        return now_ns >= self._unbooked_ns + _READABLE_WITHIN_NS
 
     def _take_over(self, now_ns: int) -> None:
         """The books open, and the orders kept are ours from here on, with the place they have."""

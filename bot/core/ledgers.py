@@ -20,18 +20,10 @@ from bot.core.portfolio import Portfolio, UnbookableFill
 from bot.core.settings import TrustSettings
 from bot.core.settling import SETTLES_WITHIN_NS, Settling
 from bot.core.trail import CashTrail
+from bot.core.unbooked import UnbookedFills
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import (
-    BookSide,
-    Cents,
-    FeeRate,
-    Outcome,
-    Qty,
-    Side,
-    fee_cents,
-    notional,
-)
+from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Qty, Side, fee_cents, notional
 from venue.wire.names import MarketId, OrderId, Ticker, fold_ticker
 
 FORGET_AFTER_NS: Final = 600 * NS_PER_SECOND
@@ -50,6 +42,7 @@ class Ledgers:
         self._desk = desk
         self._out = out
         self.book = Portfolio()
+        self.unbooked = UnbookedFills(out)
         self._by_ticker: dict[Ticker, MarketId] = {}
         self._rates: dict[MarketId, tuple[Ticker, FeeRate]] = {}
         self.settling = Settling(self.book, trust.read_lag_ns)
@@ -178,7 +171,9 @@ class Ledgers:
     ) -> list[MarketId]:
         """Book what a walk showed. Returns the rungs with new fills, in first-seen order, and those
         that have settled by the cash it explained. Once the books are open `fresh_fills` are those
-        of this walk that were not booked before, oldest first, each with the fee charged."""
+        of this walk that were not booked before, oldest first, each with the fee charged.
+
+        A fill that cannot be booked is a finding, until a walk shows it readably."""
         changed: dict[MarketId, None] = {}
         self.fresh_fills = []
         self.history_wanted = False
@@ -186,7 +181,7 @@ class Ledgers:
         for row in reversed(rows):
             fill = row if row.market_id else self._placed(row)
             try:
-                if self.book.book_fill(fill):
+                if not self.unbooked.is_in_opening(row.fill_id) and self.book.book_fill(fill):
                     fee_cents = Cents(self.book.fees_cents - fees_cents)
                     changed[fill.market_id] = None
                     self.booked_ns = now_ns
@@ -194,8 +189,11 @@ class Ledgers:
                     fees_cents, flow_cents = self.book.fees_cents, self.book.cash_flow_cents
                     if self._opening_cents is not None:
                         self.fresh_fills.append(msgspec.structs.replace(fill, fee_cents=fee_cents))
+                self.unbooked.readable(row.fill_id)
             except UnbookableFill as fault:
-                self._out.find("fill_unreadable", str(fault))
+                # Every fill is read once more, for this one may lie deep in the list.
+                self.history_wanted |= self.unbooked.refused(row.fill_id, str(fault))
+        self.unbooked.tell()
         self.book.trim(frozenset(live_orders))
         # What a rung settles by is a fill of its own kind: shares went, and cash came.
         changed.update((key, None) for key in self._compare(begun_ns))
@@ -250,6 +248,7 @@ class Ledgers:
         flow = self.book.cash_flow_cents
         self._opening_cents = Cents(self._balance[0].total_cents - flow)
         self._opening_fills = self.book.own_fills
+        self.history_wanted = self.unbooked.opened()
         held, _, ended_ns = self._positions
         self.settling.positions_read(held, ended_ns)
         changed = self.settling.paid_out(held)
@@ -380,7 +379,7 @@ class Ledgers:
                 self._stood_before_cents = self._stood_cents
             self._stood_cents, self._stood_since_ns = difference_cents, begun_ns
         # A difference that is new may be a fill passed over: every fill is read once more.
-        self.history_wanted = difference_cents not in (0, before_cents)
+        self.history_wanted |= difference_cents not in (0, before_cents)
         if difference_cents:
             self._out.find("cash_differs", f"{difference_cents} cents at the venue")
         else:

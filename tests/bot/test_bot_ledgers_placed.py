@@ -168,3 +168,50 @@ def test_a_mark_that_is_no_finite_number_is_none(mark):
     book.book_fill(fill("b", 4, 50, outcome="no"))
     assert book.value_cents({M1: mark}) == book.value_cents({}) == 400
     assert book.pnl_cents({M1: mark}) == -200
+
+
+UNREADABLE = msgspec.structs.replace(FILL, outcome=model.ShownOutcome.UNKNOWN)
+
+
+def test_a_fill_that_a_later_walk_shows_readably_is_booked_and_its_finding_is_over():
+    books = Books().opened()
+    books.fills(T0 + LAG_NS, UNREADABLE)
+    assert "fill_unreadable" in books.out.findings
+    assert books.fills(T0 + 2 * LAG_NS, FILL) == [MARKET]
+    assert "fill_unreadable" not in books.out.findings
+    assert books.of.holdings(MARKET) == (5, 0)
+
+
+def test_an_unreadable_fill_stays_a_finding_for_as_long_as_no_walk_shows_it_readably():
+    books = Books().opened()
+    other = msgspec.structs.replace(UNREADABLE, fill_id="other")
+    books.fills(T0 + LAG_NS, UNREADABLE, other)
+    assert books.out.findings["fill_unreadable"].endswith(", and 1 more")
+    books.fills(T0 + 2 * LAG_NS, FILL)
+    assert books.out.findings["fill_unreadable"].startswith("fill other: ")
+    books.fills(T0 + 3 * LAG_NS)
+    assert "fill_unreadable" in books.out.findings
+
+
+def test_a_fill_that_is_unreadable_for_the_first_time_has_every_fill_read_once_more():
+    books = Books().opened()
+    books.fills(T0 + LAG_NS, FILL, UNREADABLE)
+    books.fills(T0 + 2 * LAG_NS, FILL, msgspec.structs.replace(UNREADABLE, fill_id="other"))
+    assert not books.of.all_booked_before((FILL,))
+    books.fills(T0 + 3 * LAG_NS, FILL, msgspec.structs.replace(UNREADABLE, fill_id="other"))
+    assert books.of.all_booked_before((FILL,))
+
+
+def test_a_fill_that_was_unreadable_when_the_books_were_opened_does_not_count_twice():
+    books = Books()
+    books.fills(T0, UNREADABLE)
+    books.balance(9_797, T0)
+    books.positions({Outcome.YES: 5}, T0)
+    books.of.open_books()
+    assert books.fills(T0 + 2 * LAG_NS, FILL) == []
+    assert books.of.holdings(MARKET) == (5, 0)
+    assert (books.of.fills, books.of.fresh_fills) == (0, [])
+    books.balance(9_797, T0 + 4 * LAG_NS)
+    books.positions({Outcome.YES: 5}, T0 + 4 * LAG_NS)
+    books.fills(T0 + 6 * LAG_NS, FILL)
+    assert books.out.findings == {}
