@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from bot.core.pricing.arbitrage import arbitrages
-from venue.wire.money import PAYOUT_CENTS, Price
+from venue.wire.money import PAYOUT_CENTS, Outcome, Price
 
 _THIN: Final = 0.3
 _THICK: Final = 3.0
@@ -64,6 +64,19 @@ class Implied(msgspec.Struct, frozen=True):
     low: float | None
     median: float | None
     high: float | None
+
+
+def decided(values_cents: Sequence[float], won: Sequence[Outcome | None]) -> list[float]:
+    """The curve with what is certain of it: a rung that YES has won, and every lower one, pays; one
+    that NO has won, and every higher one, does not. won: None where it is not known."""
+    values = list(values_cents)
+    for index, outcome in enumerate(won):
+        if outcome is Outcome.YES:
+            values[: index + 1] = [float(PAYOUT_CENTS)] * (index + 1)
+        elif outcome is Outcome.NO:
+            values[index:] = [0.0] * (len(values) - index)
+            break
+    return values
 
 
 def implied_distribution(strikes: Sequence[float], values_cents: Sequence[float]) -> Implied:

@@ -196,7 +196,9 @@ class Guard:
                 fair = rung.fair
                 if fair is not None:
                     marks[rung.market_id] = fair.value_cents
-                elif rung.book.last_price is not None:
+                elif rung.book.last_price is not None and not (
+                    rung.is_over and rung.market_id in marks  # the last belief stands
+                ):
                     marks[rung.market_id] = float(rung.book.last_price)
         now_cents = self._ledgers.book.pnl_cents(marks)
         if len(marks) > known:

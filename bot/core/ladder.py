@@ -74,6 +74,9 @@ than this."""
 _ROUGHER: Final = 1.1
 """And when its volatility is more than this many times what it was, or less than one over it."""
 
+_WEIGHTLESS: Final = 1e-12
+"""The weight of a rung that is over: it moves no other, whatever the line says of it."""
+
 _TOLD_MIN: Final = 0.5
 """A steepness is learned from only where the market has told at least this part of it: what the
 prior said must not come back as what was learned."""
@@ -90,12 +93,16 @@ _HALF_PAYOUT: Final = PAYOUT_CENTS / 2
 
 class RungInput(msgspec.Struct, frozen=True):
     """What is known of one rung: the book of others (`Book.others`), when it was last confirmed,
-    and the faded traded price with the mean instant of its prints (`TradedPrice.read`)."""
+    and the faded traded price with the mean instant of its prints (`TradedPrice.read`).
+
+    is_over: it has resolved. What was known of it is of before; it has no fair value any more.
+    """
 
     bids: Levels
     asks: Levels
     confirmed_ns: int
     traded: tuple[float, int] | None
+    is_over: bool = False
 
 
 class Fair(msgspec.Struct, frozen=True):
@@ -171,8 +178,8 @@ class FairCurve:
 
         rungs: one per strike; one that did not change is best passed as the same object. now_ns:
         on the clock of the inputs' instants. On a ladder all are known as soon as one source of
-        any rung, or the implied value, is. A single binary market has only its own data; `implied`
-        tells it nothing.
+        any rung, or the implied value, is, but for those that are over. A single binary market has
+        only its own data; `implied` tells it nothing.
         """
         left_s = seconds_to_resolution if seconds_to_resolution > 1.0 else 1.0
         seen, again_ns = self._inputs, self._again_ns
@@ -199,6 +206,12 @@ class FairCurve:
         """What the line alone says of each rung, its learned shape left out; empty before it."""
         line = self._fit.line
         return () if line is None else tuple(from_probit(line.at(u)) for u in self._us)
+
+    @property
+    def all_cents(self) -> tuple[float, ...]:
+        """The values shown, and of rungs that are over what the others imply; each is not a number
+        while nothing is known."""
+        return tuple(self._fair_cents)
 
     @property
     def drawn_cents(self) -> tuple[float, ...]:
@@ -292,10 +305,17 @@ class FairCurve:
 
     def _weigh(self, index: int, line: Line) -> None:
         """How sure a rung's value is: by its own data, the allowance, and the line."""
+        if self._is_over(index):
+            self._sure(index, _WEIGHTLESS)
+            return
         allowance = self._lessons.allowances[index]
         rest = self._pull[index] / _HALF_PAYOUT
         unsure = self._fit.steep_squares[index] * line.variance_at(self._us[index])
         self._sure(index, 1 / (rest * (allowance + rest * unsure)))
+
+    def _is_over(self, index: int) -> bool:
+        seen = self._inputs[index]
+        return seen is not None and seen.is_over
 
     def _sure(self, index: int, weight: float) -> None:
         """A rung's value is so sure, one over its variance: it is shown anew where that is far from
@@ -345,7 +365,8 @@ class FairCurve:
             moved = list(range(len(values)))
         for index in moved:
             weight = self._fair_weights[index] = self._weights[index]
-            self._fairs[index] = Fair(shown[index], min(1 / math.sqrt(weight), _HALF_PAYOUT))
+            sd_cents = min(1 / math.sqrt(weight), _HALF_PAYOUT)
+            self._fairs[index] = None if self._is_over(index) else Fair(shown[index], sd_cents)
         self._shown = tuple(self._fairs)
 
     def _nothing(self) -> tuple[Fair | None, ...]:

@@ -17,7 +17,6 @@ from bot.core.risk import Bounds, Exposure, loss_cents
 from bot.core.room import Ladder, Rung
 from bot.core.settings import TraderSettings
 from bot.core.strategy import Levels
-from venue.wire.model import MarketState
 from venue.wire.money import BookSide, Cents
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ def _event(trader: "Trader", ladder: Ladder, now_ns: int) -> EventReport:
         outcome_cents=exposure.outcome_cents,
         worst_case_cents=loss_cents(exposure.worst_cents),
         strategy_fault=ladder.conduct.fault,
-        implied=ladder.implied,
+        implied=ladder.implied(trader.ledgers.book.told_winner),
         alarms=ladder.alarms,
         limits=limits_used(exposure, trader.quoting.bounds(ladder)),
         cuts=dict(Counter(cut.reason.value for cut in trader.quoting.cuts(ladder))),
@@ -133,7 +132,7 @@ def _rung(trader: "Trader", rung: Rung, now_ns: int) -> RungReport:
 
 def _book_age_ns(rung: Rung, now_ns: int) -> int | None:
     """Since its book was confirmed; None without one, and where no book will ever come again."""
-    if not rung.book.known or rung.market.state is MarketState.RESOLVED:
+    if not rung.book.known or rung.is_over:
         return None
     return now_ns - rung.confirmed_ns
 

@@ -86,7 +86,8 @@ class _Market(msgspec.Struct):
     """One market: its fee rates once listed, shares by outcome, and `winner` once it settled.
 
     event_ticker: folded, as in every key here, for case means nothing. sums: its part of those of
-    its event, so that it can be found to belong to another one.
+    its event, so that it can be found to belong to another one. is_told: it held more of one
+    outcome as it settled, so that what was paid tells the winner.
     """
 
     event_ticker: Ticker
@@ -94,6 +95,7 @@ class _Market(msgspec.Struct):
     yes: int = 0
     no: int = 0
     winner: Outcome | None = None
+    is_told: bool = False
     sums: _Sums = msgspec.field(default_factory=_Sums)
 
 
@@ -244,6 +246,7 @@ class Portfolio:
         if market is None or market.winner is not None:
             return Cents(0)
         winning = market.yes if winner is Outcome.YES else market.no
+        market.is_told = market.yes != market.no
         market.yes = market.no = 0
         market.winner = winner
         self._count(market, _Sums(PAYOUT_CENTS * winning))
@@ -328,6 +331,12 @@ class Portfolio:
         """The outcome that won, once settled."""
         market = self._markets.get(market_id)
         return None if market is None else market.winner
+
+    def told_winner(self, market_id: MarketId) -> Outcome | None:
+        """The outcome that won, where what was paid tells it: pairs of YES and NO pay the same by
+        either."""
+        market = self._markets.get(market_id)
+        return market.winner if market is not None and market.is_told else None
 
     def filled_qty(self, order_id: OrderId) -> Qty:
         """Booked shares of an order, 0 when there are none or it was forgotten."""

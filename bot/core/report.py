@@ -53,9 +53,9 @@ class OrderReport(msgspec.Struct, frozen=True):
 class RungReport(msgspec.Struct, frozen=True):
     """One rung: the others' book, the belief, the holdings, our orders. `blocked` is empty when
     the rung can be quoted, else the reason why not. book_age_ns: since its book was confirmed, None
-    without one and once the market has resolved. fee_rate: the dearer of maker's and taker's.
-    wanted_bids, wanted_asks: what orders are steered to, best first; on_target: the sides where
-    that rests, see `bot.core.ontarget`."""
+    without one and once the market has resolved; nor has it a fair value then. fee_rate: the
+    dearer of maker's and taker's. wanted_bids, wanted_asks: what orders are steered to, best first;
+    on_target: the sides where that rests, see `bot.core.ontarget`."""
 
     market_id: MarketId
     ticker: Ticker
@@ -83,9 +83,10 @@ class EventReport(msgspec.Struct, frozen=True):
     of what may be live. limits: how much of each limit of the event is used up, and the limit as
     it stands beside the other events. cuts: wanted quotes that each limit makes smaller now, those
     that it leaves out included. strategy_fault: what its strategy did wrong last, empty once
-    it has behaved since. implied: what the fair curve of a ladder says of the value, None while it
-    says nothing. alarms: what cannot be right, or is unlikely, in the prices of others and in the
-    curve. stage: how much may be quoted so near to its end, see `bot.core.curfew`."""
+    it has behaved since. implied: what the fair curve of a ladder, and the rungs whose winners are
+    certain, say of the value; None while they say nothing. alarms: what cannot be right, or is
+    unlikely, in the prices of others and in the curve. stage: how much may be quoted so near to
+    its end, see `bot.core.curfew`."""
 
     event_ticker: Ticker
     title: str

@@ -4,7 +4,8 @@ Source: design, The bot, items 2-4; reliability, rows 32, 77; silences S23, S33.
 """
 
 import itertools
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from typing import cast
 
 from bot.core import messages as m
@@ -13,7 +14,7 @@ from bot.core.bounds import grid_of, taken
 from bot.core.conduct import Conduct
 from bot.core.curfew import Stage, kept, left_by, part_of, stage_of, turns_in_ns
 from bot.core.desk import NEVER_NS, Desk
-from bot.core.distribution import Alarm, Implied, alarms, implied_distribution
+from bot.core.distribution import Alarm, Implied, alarms, decided, implied_distribution
 from bot.core.ladder import Fair, FairCurve, RungInput, is_ladder
 from bot.core.learning import Learner
 from bot.core.ledgers import Ledgers
@@ -37,7 +38,7 @@ from bot.core.strategy import (
 from bot.core.venuetime import VenueTime
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Cents, FeeRate, Qty, is_price
+from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Qty, is_price
 from venue.wire.names import MarketId, Ticker
 
 __all__ = ["PARK_MIN_NS", "Ladder", "Rung", "book_seen"]
@@ -52,6 +53,7 @@ _SANE_MAX = 1_024
 
 _FREE = FeeRate.parse("0")
 _NOTHING_SEEN = RungInput((), (), 0, None)
+_OVER = RungInput((), (), 0, None, is_over=True)
 _NOTHING_TOLD = RungView(
     MarketId(""),
     Ticker(""),
@@ -206,27 +208,34 @@ class Ladder:
         repriced, self._repriced = self._repriced, {}
         return new + list(repriced.values())
 
-    @property
-    def implied(self) -> Implied | None:
-        """What the fair curve says of the value; None on a binary market, and while it is not
-        known."""
-        fairs = [rung.fair.value_cents for rung in self.rungs if rung.fair is not None]
-        strikes = [rung.strike for rung in self.rungs if rung.strike is not None]
-        if not fairs or not len(fairs) == len(strikes) == len(self.rungs):
+    def implied(self, winner: Callable[[MarketId], Outcome | None]) -> Implied | None:
+        """What the fair curve, and the rungs that have resolved, say of the value; None on a binary
+        market, and while it is not known. winner: of a rung, None while it is not certain."""
+        if self.curve is None or not self.is_ladder:
             return None
-        return implied_distribution(strikes, fairs)
+        if any(rung.fair is None and not rung.is_over for rung in self.rungs):
+            return None
+        won = [winner(rung.market_id) if rung.is_over else None for rung in self.rungs]
+        values = decided(self.curve.all_cents, won)
+        if any(map(math.isnan, values)):
+            return None
+        strikes = [rung.strike for rung in self.rungs if rung.strike is not None]
+        return implied_distribution(strikes, values)
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
-        """What stands out in the prices of others as they were decided on last, and in the curve;
-        nothing on a binary market."""
+        """What stands out in the prices of others as they were decided on last, and in the curve,
+        on the rungs that have not resolved; nothing on a binary market."""
         if self.curve is None or not self.is_ladder:
             return ()
+        drawn, line = self.curve.drawn_cents, self.curve.line_cents
+        live = [index for index, rung in enumerate(self.rungs) if not rung.is_over]
+        markets = [self.rungs[index].market for index in live]
         return alarms(
-            [rung.market.strike_value or rung.market.ticker for rung in self.rungs],
-            [(view.best_bid, view.best_ask) for view in self._views],
-            self.curve.drawn_cents,
-            self.curve.line_cents,
+            [market.strike_value or market.ticker for market in markets],
+            [(self._views[index].best_bid, self._views[index].best_ask) for index in live],
+            [drawn[index] for index in live] if drawn else (),
+            [line[index] for index in live] if line else (),
         )
 
     def _forget_views(self) -> None:
@@ -269,8 +278,8 @@ class Ladder:
     def learn(self, view: EventView, now_ns: int) -> None:
         """The event is decided now: learn from what has become of fills, and look for news."""
         self.news.looked(view.rungs, now_ns)
-        known = view.rungs and view.rungs[0].fair_cents is not None
-        self.learner.looked(len(view.rungs) if known else 0, now_ns)
+        known = sum(rung.fair_cents is not None for rung in view.rungs)
+        self.learner.looked(known, now_ns)
         if self.learner.is_due(now_ns):
             fairs = {rung.market_id: rung.fair_cents for rung in view.rungs}
             judged = self.learner.judge(fairs, now_ns)
@@ -312,7 +321,8 @@ class Ladder:
                 if rung.news or now_ns >= self._due_ns[index] or book is not self._books[index]:
                     self._books[index] = book
                     traded = rung.traded.read()
-                    inputs[index] = RungInput(book[0], book[1], rung.confirmed_ns, traded)
+                    seen = RungInput(book[0], book[1], rung.confirmed_ns, traded)
+                    inputs[index] = _OVER if rung.is_over else seen
                     looked_at.append(index)
         fairs: tuple[Fair | None, ...] = self._fairs
         if self.curve is not None:

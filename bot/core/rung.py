@@ -123,6 +123,11 @@ class Rung:
         return self.market.state is model.MarketState.ACTIVE
 
     @property
+    def is_over(self) -> bool:
+        """Whether it has resolved: it is worth its payout, and never trades again."""
+        return self.market.state is model.MarketState.RESOLVED
+
+    @property
     def is_suspect(self) -> bool:
         """Whether its book wants a confirmation before anything new is sent."""
         return self.suspect_since_ns is not None

@@ -192,7 +192,12 @@ FEED: Final[tuple[Family[Report], ...]] = (
         lambda r: one(r.counters.frames_garbled),
         True,
     ),
-    Family("rung_fair_cents", "Fair value.", ("rung",), per_rung(lambda g: g.fair_cents)),
+    Family(
+        "rung_fair_cents",
+        "Fair value; absent once its market has resolved.",
+        ("rung",),
+        per_rung(lambda g: g.fair_cents),
+    ),
     Family(
         "event_implied_median_dollars",
         "The value that the fair curve takes to be as likely passed as not.",
