@@ -193,7 +193,8 @@ def _choice(choice: "Choice | None") -> str:
     if choice.keeps_place is not None:
         text += ", its place is kept" if choice.keeps_place else ", its place is lost"
     if choice.place_cents is not None:
-        text += f" (worth {choice.place_cents:.3f})"
+        worth = f"worth {choice.place_cents:.3f}"
+        text += f", its place {worth}" if choice.keeps_place is None else f" ({worth})"
     beside = ", ".join(
         f"{each.price} x {each.qty} {each.state}" + (f" ({each.wish})" if each.wish else "")
         for each in choice.beside

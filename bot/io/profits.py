@@ -46,15 +46,16 @@ def plain_row(row: ProfitRow) -> dict[str, object]:
 
 
 def plain_markout(each: MarkoutReport) -> dict[str, object]:
-    """A markout as plain values; cents a share, to the thousandth."""
+    """A markout as plain values; cents a share, to the millionth: whoever shows hundredths rounds
+    them once."""
     error = each.error_cents
     return {
         "horizon_s": each.horizon_s,
         "against": each.against.value,
         "fills": each.fills,
         "qty": each.qty,
-        "mean_cents": round(each.mean_cents, 3),
-        "error_cents": None if error is None else round(error, 3),
+        "mean_cents": round(each.mean_cents, 6),
+        "error_cents": None if error is None else round(error, 6),
     }
 
 

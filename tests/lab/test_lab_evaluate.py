@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 from bot.cli import app
 from bot.io.plugins import StrategyFault, find_strategy
 from bot.lab.evaluate import results, tables
-from bot.lab.evaluate.compare import Comparison, compare
+from bot.lab.evaluate.compare import Comparison, _markouts, compare
+from bot.lab.evaluate.gauge import Markout
 from bot.lab.evaluate.lineup import ABLATIONS, ENTRIES, Entry, entries_named
 from bot.lab.evaluate.page import page
 from bot.lab.evaluate.results import (
@@ -328,6 +329,13 @@ def test_a_budget_of_an_entry_that_earns_nothing_keeps_nothing_of_it(tmp_path: P
     (line,) = compare(kept, pair, (SMALL,), range(1, 6), None, "code").budgets
     kept_share = line.edge_kept
     assert (line.edge_before, kept_share.value, kept_share.low, kept_share.high) == (0, 0, 0, 0)
+
+
+def test_fills_of_which_not_one_share_was_sampled_have_no_markout() -> None:
+    sampled = Markout("informed", "mid", 10, -1.5, 0.5, 4)
+    lost = msgspec.structs.replace(sampled, horizon_s=60, cents=0.0, error=0.0, qty=0)
+    life = msgspec.structs.replace(NOTHING, markouts=[sampled, lost])
+    assert _markouts([life, life]) == {"informed": {"mid_10s": -1.5}}
 
 
 def test_the_command_evaluates_and_tells_it_as_json(tmp_path: Path) -> None:

@@ -386,7 +386,8 @@ def _average(lives: Sequence[Lived], name: str) -> float:
 
 
 def _markouts(lives: Sequence[Lived]) -> dict[str, dict[str, float]]:
-    """Markouts of all fills of all lives, weighted by shares, by group and horizon."""
+    """Markouts of all fills of all lives, weighted by shares, by group and horizon; without a
+    share there is none."""
     sums: dict[str, dict[str, tuple[float, int]]] = {}
     for life in lives:
         for each in life.markouts:
@@ -395,7 +396,7 @@ def _markouts(lives: Sequence[Lived]) -> dict[str, dict[str, float]]:
             cents, qty = row.get(name, (0.0, 0))
             row[name] = (cents + each.cents * each.qty, qty + each.qty)
     return {
-        group: {name: cents / max(1, qty) for name, (cents, qty) in row.items()}
+        group: {name: cents / qty for name, (cents, qty) in row.items() if qty}
         for group, row in sums.items()
     }
 
