@@ -192,8 +192,14 @@ def test_a_port_taken_while_the_venue_opens_exits_3(tmp_path: Path, option: str)
     assert not (tmp_path / "keys.json").exists()
 
 
-def test_a_state_opened_before_has_no_keys_file_to_name(tmp_path: Path) -> None:
+def test_a_state_opened_before_names_its_keys_file_only_where_that_is_there(
+    tmp_path: Path,
+) -> None:
     options = ("--no-crowd", "--state", str(tmp_path / "state"))
+    with served(tmp_path / "keys.json", *options) as (process, ready):
+        assert ready["keys_file"] == str(tmp_path / "keys.json")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=8) == 0
     with served(tmp_path / "keys.json", *options) as (process, ready):
         assert ready["keys_file"] == str(tmp_path / "keys.json")
         process.send_signal(signal.SIGTERM)
