@@ -1,5 +1,6 @@
 """Claims about the latched trader: what trips it, what it still does, and how it comes back."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import msgspec
@@ -79,7 +80,7 @@ def opened(strategy: type[Strategy] | None = None, **other: object) -> World:
         world.process.settings = settings
         world.process._manners = Manners(settings, world.seen, world.auditor.truth.foreign)
         world.process.trader = Trader(settings, lambda: strategy(None))
-        world.process._make_strategy = lambda: strategy(None)
+        world.process._remake = lambda _choice: lambda: strategy(None)
     return world
 
 
@@ -102,9 +103,14 @@ def resting(world: World) -> int:
     return len(world.auditor.truth.working)
 
 
+def make_of(world: World) -> Callable[[], Strategy]:
+    """What makes the strategies that the world's trader began with."""
+    return world.process._remake(world.process.configured.strategy)
+
+
 def assert_replayed(world: World) -> None:
     """The same events into a fresh trader give the same effects, to the byte (B10)."""
-    fresh = Trader(world.process.settings, world.process._make_strategy)
+    fresh = Trader(world.process.settings, make_of(world))
     for event, now_ns, effects in world.process.log:
         again = msgspec.msgpack.encode(fresh.receive(event, now_ns))
         assert again == msgspec.msgpack.encode(list(effects))

@@ -46,6 +46,7 @@ def test_of_a_create_that_leaves_now_nothing_is_known_but_what_it_asks(
         "_known": Known(0, Price(30), Qty(7)),
         "amend": None,
         "before": None,
+        "beyond": False,
         "body": body,
         "carried": 0,
         "client_order_id": order.client_order_id,

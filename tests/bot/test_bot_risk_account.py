@@ -10,7 +10,7 @@ from bot.core.settings import BreakerSettings
 from bot.core.trader import Trader
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.world import World
-from tests.bot.test_bot_latch import calm, quoting
+from tests.bot.test_bot_latch import calm, make_of, quoting
 from venue.wire.money import Cents
 
 
@@ -42,7 +42,7 @@ def test_what_another_series_may_lose_is_taken_off_what_ours_may_send() -> None:
     risk = msgspec.structs.replace(settings.risk, account_loss_cents=Cents(25_000))
     settings = msgspec.structs.replace(settings, risk=risk)
     world.process.settings = settings
-    make = world.process._make_strategy
+    make = make_of(world)
     world.process.trader = Trader(settings, make, account_risk=account)
     trader = world.process.trader
 
@@ -77,7 +77,7 @@ def test_two_traders_never_fill_the_room_of_their_account_twice() -> None:
         risk = msgspec.structs.replace(settings.risk, account_loss_cents=Cents(limit))
         settings = msgspec.structs.replace(settings, risk=risk)
         world.process.settings = settings
-        world.process.trader = Trader(settings, world.process._make_strategy, account_risk=account)
+        world.process.trader = Trader(settings, make_of(world), account_risk=account)
         world.crowd.open(world.now_ns)
         world.run_until(world.now_ns + SECOND)
         world.start(world.process)

@@ -20,7 +20,7 @@ def unlimited(self, rung, wish, now_ns):
     """Every limit but the size of one order forgotten."""
     if rung.side_parked(wish.side, now_ns):
         return Qty(0)
-    return Qty(min(wish.qty, self._settings.risk.order_qty))
+    return Qty(min(wish.qty, self.settings.risk.order_qty))
 
 
 NO_LIMIT = Patch(Quoting, "admits_create", unlimited)
