@@ -176,8 +176,7 @@ class HypotheticalRung:
                 left -= order.qty
                 if order.qty:
                     kept.append(order)
-            # A little more is not worth a request (`resize_pct` of PaceSettings).
-            if left and (not here or 100 * left >= self._pace.resize_pct * quote.qty):
+            if left and (not here or self._pace.resizes(left, quote.qty)):
                 missing.append((quote, left))
         self._orders[side] = kept
         for quote, qty in missing:

@@ -70,6 +70,11 @@ class PaceSettings(msgspec.Struct, frozen=True, kw_only=True):
     move_millicents: int = 50
     capital_millicents: int = 2
 
+    def resizes(self, off_qty: int, wanted_qty: int) -> bool:
+        """Whether a level of `wanted_qty` shares that is off by so many, >= 0, is worth a request
+        (`resize_pct`)."""
+        return 100 * off_qty >= self.resize_pct * wanted_qty
+
 
 class BudgetSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The client's own bucket, below the venue's 250/s and 500; the reserve is for cancels and

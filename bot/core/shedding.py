@@ -38,8 +38,9 @@ def pull_beyond(quoting: Quoting, desk: Desk) -> int:
 
 def _is_too_large(own: OwnOrder, settings: TraderSettings) -> bool:
     """Whether an order is above the largest size by so little that no resize would shrink it."""
-    order_qty, pct = settings.risk.order_qty, settings.pace.resize_pct
-    return 0 < 100 * (own.remaining - order_qty) < pct * order_qty
+    order_qty = settings.risk.order_qty
+    over_qty = own.remaining - order_qty
+    return over_qty > 0 and not settings.pace.resizes(over_qty, order_qty)
 
 
 def _beyond_loss_and_position(quoting: Quoting, desk: Desk) -> set[OwnOrder]:

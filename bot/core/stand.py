@@ -38,7 +38,7 @@ class Level:
 
     def is_off(self, qty: int, pace: PaceSettings) -> bool:
         """Whether `qty` shares too many or too few are worth a request."""
-        return qty > 0 and 100 * qty >= pace.resize_pct * self.wanted
+        return qty > 0 and pace.resizes(qty, self.wanted)
 
     def keeps(self, side: BookSide, price: Price, qty: int, pace: PaceSettings) -> bool:
         """Whether `qty` shares at `price` may stay for it: near enough, with an edge, and of about

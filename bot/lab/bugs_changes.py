@@ -5,19 +5,16 @@ Source: reliability, rows 53, 59, 62, 63, 71, 74, 77; docs/configuration.md.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from bot.core import messages as m
 from bot.core import reconfigure, sending
-from bot.core.account import Account
 from bot.core.custody import Custody
 from bot.core.desk import Desk
 from bot.core.heritage import Heritage
-from bot.core.ledgers import Ledgers
 from bot.core.order import OwnOrder
-from bot.core.outbox import Outbox
 from bot.core.quoting import Quoting
 from bot.core.risk import RungTerms
 from bot.core.room import Ladder, Rung
@@ -106,9 +103,7 @@ def _any_stranger(
     may_be_lost: Callable[[model.Order], bool],
     *,
     starting: bool,
-    fresh: bool,
-    late: bool,
-    stopping: bool = False,
+    **how: bool,
 ) -> list[model.Order]:
     for order in strangers:
         if starting and order.order_id not in self._known:
@@ -124,33 +119,17 @@ def _any_stranger(
                 order.filled_qty,
                 0,
             )
-    return _to_cancel(
-        self,
-        strangers,
-        may_be_lost,
-        starting=starting,
-        fresh=fresh,
-        late=late,
-        stopping=stopping,
-    )
+    return _to_cancel(self, strangers, may_be_lost, starting=starting, **how)
 
 
 def _at_once(self: Custody, now_ns: int) -> bool:
     return True
 
 
-def _cancels_all_the_same(
-    self: Custody,
-    settings: TraderSettings,
-    desk: Desk,
-    ledgers: Ledgers,
-    quoting: Quoting,
-    account: Account,
-    out: Outbox,
-) -> None:
+def _cancels_all_the_same(self: Custody, settings: TraderSettings, *rest: Any) -> None:
     start = StartSettings(strangers=Strangers.CANCEL)
     cancels = msgspec.structs.replace(settings, start=start)
-    _custody_begins(self, cancels, desk, ledgers, quoting, account, out)
+    _custody_begins(self, cancels, *rest)
 
 
 _RELOADS: Final = ("reload",)

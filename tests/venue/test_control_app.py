@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+from structlog.testing import capture_logs
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import connect
 
@@ -303,19 +304,17 @@ def test_a_venue_that_takes_no_commands_is_unavailable() -> None:
 
 
 def test_a_fault_inside_is_logged_and_not_told(
-    house: Served,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    caplog: pytest.LogCaptureFixture,
+    house: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken() -> tuple[int, str]:
         raise RuntimeError("the secret detail")
 
     monkeypatch.setattr(house.venue, "state_hash", broken)
-    with house.client() as control:
+    with house.client() as control, capture_logs() as logs:
         assert refused(control, "GET", "state-hash") == (500, "internal_error", "internal error")
-    # Where logs go is set once for the process, by whichever test did so before.
-    assert "control_internal_error" in "".join(capfd.readouterr()) + caplog.text
+    (told,) = logs
+    assert (told["event"], told["log_level"]) == ("control_internal_error", "error")
+    assert "the secret detail" in told["traceback"]
 
 
 def test_every_endpoint_of_the_table_is_served(control: httpx.Client) -> None:

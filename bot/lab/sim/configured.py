@@ -93,9 +93,11 @@ def make_strategy(odds: Odds) -> Strategy:
     Raises StrategyFault when there is none or it cannot be made, and pydantic's ValidationError
     when it needs more.
     """
-    max_position_qty = max(1, odds.rung_position_qty - 2)
-    drawn = {"lot_qty": odds.lot_qty, "max_position_qty": max_position_qty}
-    return _made(odds.strategy, drawn)
+    return _made(odds.strategy, _drawn(odds))
+
+
+def _drawn(odds: Odds) -> dict[str, Any]:
+    return {"lot_qty": odds.lot_qty, "max_position_qty": max(1, odds.rung_position_qty - 2)}
 
 
 def _made(name: str, drawn: dict[str, Any]) -> Strategy:
@@ -113,8 +115,7 @@ def strategy_of(choice: m.StrategyChoice) -> Callable[[], Strategy]:
 
 def configured(odds: Odds) -> m.Configuration:
     """The file that a seed's bot begins with."""
-    drawn = {"lot_qty": odds.lot_qty, "max_position_qty": max(1, odds.rung_position_qty - 2)}
-    return _file(settings_of(odds), odds.strategy, drawn)
+    return _file(settings_of(odds), odds.strategy, _drawn(odds))
 
 
 def _file(settings: TraderSettings, name: str, drawn: dict[str, Any]) -> m.Configuration:
