@@ -49,7 +49,7 @@ def differences(world: "World") -> list[str]:
     out += [
         f"{rung.market.ticker}: {rung.blocked}"
         for rung in rungs
-        if rung.blocked and not _cannot_be_known(world, rung)
+        if rung.blocked and not cannot_be_known(world, rung)
     ]
     now_ns = process.clock.read(world.now_ns)
     quotes = [(rung.market_id, quote) for rung in rungs for quote in rung.wanted]
@@ -65,7 +65,7 @@ def differences(world: "World") -> list[str]:
     return out + _but_for_parked(world, quotes, resting, refused) if refused else found
 
 
-def _cannot_be_known(world: "World", rung: "Rung") -> bool:
+def cannot_be_known(world: "World", rung: "Rung") -> bool:
     """Whether nothing can tell that a quiet book still stands: none is pushed when asked for, and a
     read of a market that never traded shows the zero instant (S28)."""
     return not world.odds.acks and rung.market.last_price is None

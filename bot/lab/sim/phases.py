@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from bot.core import messages as m
 from bot.core.report import Phase
 from bot.lab.sim.audit import check
-from bot.lab.sim.desired import differences, why_not
+from bot.lab.sim.desired import cannot_be_known, differences, why_not
 from bot.lab.sim.odds import SECOND
 from venue.wire.money import Outcome
 
@@ -124,6 +124,10 @@ _PROVOKED_BY: Final = {
 
 
 def _was_provoked(finding: str, world: "World") -> bool:
+    """Whether a finding that stands in the end tells of the world, no fault of the bot's."""
+    if finding == "silent_target":
+        rungs = world.process.trader.quoting.active_rungs()
+        return all(rung.book.known or cannot_be_known(world, rung) for rung in rungs)
     return any(world.seen.counts.get(name) for name in _PROVOKED_BY.get(finding, ()))
 
 
