@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from bot.io.secret import Secret
 
 ANSWER_S: Final = 5.0
+MAY_BE_TOLD: Final = "the bot may have been told all the same; bot status shows what it does"
+"""Of what was asked of a bot and not answered."""
+
 _EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
 
 StatusUrl = Annotated[
@@ -177,7 +180,11 @@ def _no_token(draft: "Draft", state: Path | None) -> str:
 
 
 class Unanswered(Exception):
-    """Nobody answers; the text says what was tried and how it failed."""
+    """Nobody answers; the text says what was tried and how it failed, and `remedy` what to do."""
+
+    def __init__(self, tried: str, remedy: str) -> None:
+        super().__init__(tried)
+        self.remedy = remedy
 
 
 def _asked(
@@ -189,7 +196,7 @@ def _asked(
     try:
         return _answered(url, series, headers, body)
     except Unanswered as fault:
-        fail(EXIT_VENUE, f"{fault}; start a bot, or name its page with --status")
+        fail(EXIT_VENUE, f"{fault}; {fault.remedy}")
 
 
 def _answered(
@@ -212,7 +219,17 @@ def _answered(
                 json=body,
             )
     except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as fault:  # the last of a host's name
-        raise Unanswered(f"{url}: no bot answers there ({fault})") from None
+        remedy = "start a bot, or name its page with --status"
+        if body is not None and isinstance(fault, _once_connected()):
+            remedy = MAY_BE_TOLD
+        raise Unanswered(f"{url}: no bot answers there ({fault})", remedy) from None
+
+
+def _once_connected() -> "tuple[type[httpx.HTTPError], ...]":
+    """What goes wrong with a request that may have been heard."""
+    import httpx
+
+    return httpx.ReadError, httpx.WriteError, httpx.RemoteProtocolError, httpx.ReadTimeout
 
 
 def _is_external(draft: "Draft") -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.commands.asking import (
+    MAY_BE_TOLD,
     Reason,
     StateDir,
     StatusUrl,
@@ -23,6 +24,7 @@ from bot.commands.common import (
     EXIT_LEFT_OVER,
     EXIT_VENUE,
     ConfigPath,
+    acting,
     duration_ns,
     external,
     fail,
@@ -79,7 +81,8 @@ def cancel_all(
     deadline_ns = duration_ns("--deadline", deadline)
     with faults_told():
         draft = read(config)
-        paused = _ask_the_bot(draft, reason, status, state_dir, whole=whole, quiet=json_line)
+        with acting(MAY_BE_TOLD):
+            paused = _ask_the_bot(draft, reason, status, state_dir, whole=whole, quiet=json_line)
         from bot.config import EmbeddedSettings
 
         if paused and isinstance(draft.venue, EmbeddedSettings):
@@ -114,7 +117,8 @@ def cancel_all(
         read_lag_ns=draft.file.trust.read_lag_ms * NS_PER_MS,
         budget=BudgetSettings(**draft.file.budget.model_dump()),
     )
-    verdict = _swept(settings, key, read_key, wanted, quiet=json_line)
+    with acting("orders may rest, and cancels may be under way; run it again"):
+        verdict = _swept(settings, key, read_key, wanted, quiet=json_line)
     code, text, shown = _told(verdict)
     if json_line:
         typer.echo(json.dumps({"exit_code": code, "bot_paused": paused, **shown}))

@@ -49,6 +49,16 @@ def faults_told() -> Iterator[None]:
         fail(EXIT_VENUE, str(fault))
 
 
+@contextmanager
+def acting(told: str) -> Iterator[None]:
+    """At Ctrl-C while something is carried out, say on stderr what may have been done."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(f"interrupted: {told}", err=True)
+        raise
+
+
 def fail(code: int, message: str) -> NoReturn:
     """Say what is wrong on stderr and end with this exit code."""
     typer.echo(message, err=True)

@@ -8,8 +8,8 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 
-from bot.commands.asking import Reason, StateDir, StatusUrl, ask_for
-from bot.commands.common import ConfigPath, faults_told, read
+from bot.commands.asking import MAY_BE_TOLD, Reason, StateDir, StatusUrl, ask_for
+from bot.commands.common import ConfigPath, acting, faults_told, read
 
 
 class _Word(NamedTuple):
@@ -67,7 +67,7 @@ def _add(app: typer.Typer, word: _Word, example: str) -> None:
             bool, typer.Option("--json", help="One line of JSON on stdout.")
         ] = False,
     ) -> None:
-        with faults_told():
+        with faults_told(), acting(MAY_BE_TOLD):
             page = ask_for(word.name, read(config), reason, status, state_dir)
         said = json.dumps({"done": word.name, "series": page.series})
         typer.echo(said if json_line else word.told)

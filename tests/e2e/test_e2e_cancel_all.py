@@ -6,6 +6,7 @@ interface makes it fail.
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -156,6 +157,29 @@ def test_a_halted_venue_makes_it_end_with_4_and_every_order_by_name(venue, tmp_p
     assert done.returncode == told["exit_code"] == 4
     assert {row["order_id"] for row in told["left"]} == resting
     assert "venue_halted" in {row["why"] for row in told["left"]}
+    assert cancel_all(venue, tmp_path).returncode == 0
+
+
+def test_ctrl_c_on_the_way_says_that_orders_may_rest(venue, tmp_path):
+    venue.place(1)
+    config_for(venue, tmp_path)
+    venue.operate("PUT", "venue-state", state="halted")
+    try:
+        process = subprocess.Popen(
+            [*BOT, "cancel-all", str(tmp_path / "bot.yaml")],
+            cwd=ROOT,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stderr is not None
+        while "the venue is halted" not in process.stderr.readline():
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=30)
+    finally:
+        venue.operate("PUT", "venue-state", state="open")
+    assert process.returncode == 130
+    assert stderr == "interrupted: orders may rest, and cancels may be under way; run it again\n"
     assert cancel_all(venue, tmp_path).returncode == 0
 
 

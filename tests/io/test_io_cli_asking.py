@@ -2,12 +2,13 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from pathlib import Path
 
 import msgspec
@@ -15,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
+from bot.commands import asking
 from bot.config import read_draft
 from bot.core.report import ConfigReport, Phase, Report
 from bot.io.statedir import StateDirectory, held_by_a_bot
@@ -377,3 +379,54 @@ def test_the_other_shells_have_a_script_too(shell):
     done = invoke("completion", shell)
     assert done.exit_code == 0
     assert f"complete_{shell}" in done.stdout
+
+
+@contextmanager
+def silent_bot() -> Iterator[tuple[str, threading.Event]]:
+    """The page of a bot that hears what it is asked to do and never answers: its address, and what
+    is set once it has heard it."""
+    heard, over = threading.Event(), threading.Event()
+
+    class Hears(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            shown = body()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(shown)))
+            self.end_headers()
+            self.wfile.write(shown)
+
+        def do_POST(self) -> None:
+            heard.set()
+            over.wait(30)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hears) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", heard
+        finally:
+            over.set()
+            server.shutdown()
+
+
+def test_a_bot_that_was_asked_and_does_not_answer_may_have_been_told(tmp_path, monkeypatch):
+    monkeypatch.setattr(asking, "ANSWER_S", 0.5)
+    with silent_bot() as (url, _):
+        done = invoke("pause", str(DEMO), "--status", url, "--state-dir", state(tmp_path))
+    assert done.exit_code == 3
+    assert "may have been told all the same" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["pause", "cancel-all"])
+def test_ctrl_c_while_a_bot_is_asked_says_that_it_may_have_been_told(tmp_path, command):
+    with silent_bot() as (url, heard):
+        line = [sys.executable, "-m", "bot", command, str(DEMO), "--status", url]
+        line += ["--state-dir", state(tmp_path)]
+        process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
+        assert heard.wait(30)
+        process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert stderr == f"interrupted: {asking.MAY_BE_TOLD}\n"

@@ -4,10 +4,13 @@ import errno
 import json
 import os
 import re
+import signal
+import socket
 import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ import typer.main
 import typer.testing
 
 from tests.venue.control_bench import TICKER, TOKEN, Served, served, socket_path
+from venue.control import client
 from venue.control.cli import mount
 from venue.control.cli_ask import EXIT_OPTIONS, EXIT_REFUSED, EXIT_UNREACHABLE
 from venue.control.shown import lines
@@ -337,3 +341,49 @@ def test_values_are_plain_and_cannot_move_the_cursor() -> None:
 def test_a_market_that_was_there_before_is_found_by_its_ticker(run: Run) -> None:
     assert done(run, "market", "halt", TICKER)["state"] == "halted"
     assert done(run, "market", "resume", TICKER)["state"] == "active"
+
+
+@contextmanager
+def silent_venue() -> Iterator[tuple[str, socket.socket]]:
+    """A control address on loopback at which requests are taken and never answered."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(30)
+        yield f"127.0.0.1:{listener.getsockname()[1]}", listener
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["state", "halted"], "may be carried out all the same"),
+        (["status"], "is the venue serving with --control?"),
+    ],
+)
+def test_a_change_without_an_answer_in_time_may_be_carried_out_all_the_same(
+    token_file: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], told: str
+) -> None:
+    monkeypatch.setattr(client, "TIMEOUT_S", 0.2)
+    with silent_venue() as (address, _):
+        result = ended(address, token_file, *arguments)
+    assert result.exit_code == EXIT_UNREACHABLE
+    assert told in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [(["state", "halted"], "interrupted: what was asked may be carried out"), (["status"], "")],
+)
+def test_ctrl_c_in_a_change_says_that_it_may_be_carried_out_all_the_same(
+    token_file: Path, arguments: list[str], told: str
+) -> None:
+    with silent_venue() as (address, listener):
+        where = ["--control", address, "--token-file", str(token_file)]
+        command = [sys.executable, "-m", "venue", *arguments, *where]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        peer, _ = listener.accept()
+        with peer:
+            assert peer.recv(4096)
+            process.send_signal(signal.SIGINT)
+            _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert stderr.startswith(told)
+    assert stderr.count("\n") == bool(told)

@@ -34,7 +34,13 @@ class Asked:
 
     def reply(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         """The reply to one request. Ends the process when there is none."""
-        from venue.control.client import ControlClient, Refused, Rejected, Unreachable
+        from venue.control.client import (
+            MAY_BE_DONE,
+            ControlClient,
+            Refused,
+            Rejected,
+            Unreachable,
+        )
         from venue.control.listener import ControlFault
 
         try:
@@ -45,6 +51,10 @@ class Asked:
             end(EXIT_UNREACHABLE, str(fault))
         except Refused as fault:
             end(EXIT_REFUSED, str(fault))
+        except KeyboardInterrupt:
+            if method != "GET":
+                typer.echo(f"interrupted: {MAY_BE_DONE}", err=True)
+            raise
 
     def tell(self, reply: dict[str, Any]) -> None:
         """Print a reply."""

@@ -13,6 +13,9 @@ from typing import Any, Final
 from venue.control.listener import parsed_address, read_token
 
 TIMEOUT_S: Final = 10.0
+MAY_BE_DONE: Final = "what was asked may be carried out all the same; look before it is asked again"
+"""Of a change that was asked for and not answered."""
+
 _PREFIX: Final = "/control/v1/"
 _REPLY_BYTES_MAX: Final = 64 * 1024 * 1024
 
@@ -60,15 +63,17 @@ class ControlClient:
         headers = {"Authorization": f"Bearer {self._token}"}
         content = None if body is None else json.dumps(body).encode()
         connection = self._connection()
+        remedy = "is the venue serving with --control?"
         try:
+            connection.connect()
+            if method != "GET":
+                remedy = MAY_BE_DONE
             connection.request(method, _PREFIX + path, content, headers)
             response = connection.getresponse()
             status, raw = response.status, response.read(_REPLY_BYTES_MAX)
         except (OSError, http.client.HTTPException) as fault:
             why = getattr(fault, "strerror", None) or str(fault) or type(fault).__name__
-            raise Unreachable(
-                f"no answer at {self._address}: {why}; is the venue serving with --control?"
-            ) from None
+            raise Unreachable(f"no answer at {self._address}: {why}; {remedy}") from None
         finally:
             connection.close()
         return self._read(status, raw)
