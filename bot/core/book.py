@@ -7,6 +7,7 @@ is ours and is compared with ours only.
 Source: design, The bot, items 1 and 2; reliability, Terms (FEED_OK), rows 42-49, 79.
 """
 
+import itertools
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Final, TypeVar
@@ -16,8 +17,9 @@ import msgspec
 from bot.core.messages import BookSeen, TradeSeen
 from bot.core.strategy import Levels
 from bot.core.venuetime import VenueTime
+from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import Price, Qty
+from venue.wire.money import Price, Qty, is_price
 
 _TRADE_IDS_MAX: Final = 512
 """Prints remembered per market, to count each once; a page of repeats is far shorter. 80 kB a
@@ -255,3 +257,18 @@ def microprice(bids: Levels, asks: Levels) -> float | None:
     bid_weight = min(bid_size, _TOUCH_SIZE_CAP)
     ask_weight = min(ask_size, _TOUCH_SIZE_CAP)
     return (bid * ask_weight + ask * bid_weight) / (bid_weight + ask_weight)
+
+
+def book_seen(shown: model.Orderbook) -> BookSeen | None:
+    """A book read by REST as a frame of its own instant; None when it cannot be one."""
+    try:
+        as_of_ns = instant.to_ns(shown.as_of)
+    except ValueError:
+        return None
+    bids = tuple((level.price, level.size) for level in shown.bids if level.size > 0)
+    asks = tuple((level.price, level.size) for level in shown.asks if level.size > 0)
+    prices = [price for price, _ in (*reversed(asks), *bids)]
+    falling = all(high > low for high, low in itertools.pairwise(prices))
+    if not falling or not all(is_price(price) for price in prices):
+        return None
+    return BookSeen(shown.market_id, as_of_ns, bids, asks)

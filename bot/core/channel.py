@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from bot.core import messages as m
+from bot.core.book import book_seen
 from bot.core.desk import NEVER_NS
 from bot.core.outbox import Outbox
-from bot.core.room import Ladder, Rung, book_seen
+from bot.core.room import Ladder, Rung
 from bot.core.settings import TrustSettings
 from bot.core.venuetime import VenueTime
 from venue.wire import instant, model

@@ -109,7 +109,7 @@ class Quoting:
                 if ladder is None:
                     ladder = Ladder(event, self.settings, self._make_strategy())
                     ladder.began_ns, ladder.venue_time = self.began_ns, self.venue_time
-                listed = ladder.refresh(event, believed_from_ns)
+                listed = ladder.refresh(event, believed_from_ns, self._make_strategy)
             except ValueError as fault:
                 unreadable = f"{event.event_ticker}: {fault}"
                 continue

@@ -3,7 +3,6 @@
 Source: design, The bot, items 2-4; reliability, rows 32, 77; silences S23, S33.
 """
 
-import itertools
 import math
 from collections.abc import Callable, Mapping
 from typing import cast
@@ -35,13 +34,14 @@ from bot.core.strategy import (
     mapped,
     split,
 )
+from bot.core.strike import strike_dollars
 from bot.core.venuetime import VenueTime
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Qty, is_price
+from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Qty
 from venue.wire.names import MarketId, Ticker
 
-__all__ = ["PARK_MIN_NS", "Ladder", "Rung", "book_seen"]
+__all__ = ["PARK_MIN_NS", "Ladder", "Rung"]
 
 
 _LOOK_MIN_NS = 2 * NS_PER_SECOND
@@ -97,6 +97,7 @@ class Ladder:
         self.takes: dict[MarketId, tuple[Take, ...]] = {}
         self.rungs: list[Rung] = []
         self._repriced: dict[MarketId, Rung] = {}  # not returned by `refresh` yet
+        self._reordered = False  # some strike is not what it was when `rungs` were put in order
         self.resolution_ns = instant.to_ns(event.resolution_date)
         self.dirty = True
         self.may_quote = False
@@ -132,13 +133,17 @@ class Ladder:
         self._curfew = settings.curfew
         self.news.follow(settings.news)
         if strategy is not None:
-            self.strategy = strategy
-            self.conduct = Conduct(strategy.name or type(strategy).__name__, self.conduct.calls)
-            self._proven = {}
-            self.takes = {}
+            self._ask(strategy)
         self.dirty = True
         for rung in self.rungs:
             rung.reconfigured()
+
+    def _ask(self, strategy: Strategy) -> None:
+        """Ask this strategy from now on, of which nothing is known yet."""
+        self.strategy = strategy
+        self.conduct = Conduct(strategy.name or type(strategy).__name__, self.conduct.calls)
+        self._proven = {}
+        self.takes = {}
 
     @property
     def pulled_until_ns(self) -> int:
@@ -173,11 +178,17 @@ class Ladder:
         """Rungs that take orders."""
         return [rung for rung in self.rungs if rung.is_active]
 
-    def refresh(self, event: model.Event, believed_from_ns: int) -> list[Rung]:
-        """Take in a newer read of the event. Returns rungs that are new or have other fee rates.
+    def refresh(
+        self,
+        event: model.Event,
+        believed_from_ns: int,
+        make_strategy: Callable[[], Strategy],
+    ) -> list[Rung]:
+        """Take in a newer read of the event. Returns rungs that are new or have other fee rates;
+        all of them where a strike is another, for whatever hangs on their order begins anew.
 
         Raises ValueError for what cannot be read; what came before it is taken in, and rungs of it
-        with other fee rates are among those that the next read returns.
+        that changed are among those that the next read returns.
         """
         known = {rung.market_id: rung for rung in self.rungs}
         new: list[Rung] = []
@@ -189,6 +200,9 @@ class Ladder:
             elif rung.market != market:
                 self.dirty |= rung.market.state is not market.state
                 self.dirty |= grid_of(rung.market) != grid_of(market)
+                before = rung.strike
+                rung.strike = strike_dollars(market.strike_value, market.strike_unit)
+                self._reordered |= rung.strike != before
             if rung.refresh(market, believed_from_ns):
                 self._repriced[rung.market_id] = rung
             known[market.market_id] = rung
@@ -198,6 +212,10 @@ class Ladder:
         if resolution_ns != self.resolution_ns:
             self.resolution_ns = resolution_ns
             self.stage_until_ns = 0
+        if self._reordered:
+            self._reordered = False
+            self._ask(make_strategy())
+            self._repriced, new = {}, list(known.values())
         if new:
             self.rungs = list(known.values())
             self.curve = self._fresh_curve()
@@ -479,18 +497,3 @@ def _with_fair(view: RungView, fair: Fair | None) -> RungView:
         view.fills,
         view.own,
     )
-
-
-def book_seen(shown: model.Orderbook) -> m.BookSeen | None:
-    """A book read by REST as a frame of its own instant; None when it cannot be one."""
-    try:
-        as_of_ns = instant.to_ns(shown.as_of)
-    except ValueError:
-        return None
-    bids = tuple((level.price, level.size) for level in shown.bids if level.size > 0)
-    asks = tuple((level.price, level.size) for level in shown.asks if level.size > 0)
-    prices = [price for price, _ in (*reversed(asks), *bids)]
-    falling = all(high > low for high, low in itertools.pairwise(prices))
-    if not falling or not all(is_price(price) for price in prices):
-        return None
-    return m.BookSeen(shown.market_id, as_of_ns, bids, asks)

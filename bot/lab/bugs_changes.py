@@ -85,13 +85,16 @@ def _same_pace(self: Pace, settings: PaceSettings, now_ns: int) -> None:
 
 
 def _rungs_of_the_first_read(
-    self: Ladder, event: model.Event, believed_from_ns: int
+    self: Ladder,
+    event: model.Event,
+    believed_from_ns: int,
+    make_strategy: Callable[[], Strategy],
 ) -> Sequence[Rung]:
     if self.rungs:
         known = {rung.market_id for rung in self.rungs}
         kept = tuple(each for each in event.markets if each.market_id in known)
         event = msgspec.structs.replace(event, markets=kept)
-    return _refresh(self, event, believed_from_ns)
+    return _refresh(self, event, believed_from_ns, make_strategy)
 
 
 # --- what rests at a start ------------------------------------------------------------------------

@@ -77,30 +77,78 @@ def test_an_event_whose_fee_cannot_be_read_is_left_out_and_told_and_the_others_a
     assert "ACME-VAL-27Q1" in out.findings["event_unreadable"]
 
 
-def test_fees_that_changed_in_a_read_that_breaks_off_count_in_the_limits_once_it_is_whole():
-    series, _ = quoting()
+def ladder_of(*strikes: int) -> list[model.Market]:
+    """Rungs of event 1 at these strikes, in this order."""
     (market,) = event(1).markets
-    rungs = [
+    return [
         msgspec.structs.replace(
             market,
             ticker=Ticker(f"{market.event_ticker}-{strike}B"),
             market_id=MarketId(f"aaaaaaaa-0000-4000-8000-000000000{strike}"),
             strike_value=str(strike),
         )
-        for strike in (100, 200)
+        for strike in strikes
     ]
 
-    def read(at_ns: int, *markets: model.Market) -> None:
-        series.take_series([msgspec.structs.replace(event(1), markets=markets)], at_ns, at_ns)
 
-    read(T0, *rungs)
+def read_rungs(series: Quoting, at_ns: int, *markets: model.Market) -> None:
+    """A read of the series that shows event 1 with these rungs."""
+    series.take_series([msgspec.structs.replace(event(1), markets=markets)], at_ns, at_ns)
+
+
+def test_fees_that_changed_in_a_read_that_breaks_off_count_in_the_limits_once_it_is_whole():
+    series, _ = quoting()
+    rungs = ladder_of(100, 200)
+    read_rungs(series, T0, *rungs)
     (ladder,) = series.ladders
     series.exposure(ladder)
     dearer = msgspec.structs.replace(rungs[0], taker_fee_rate="0.5000")
-    read(T0 + 1, dearer, msgspec.structs.replace(rungs[1], maker_fee_rate="a lot"))
-    read(T0 + 2, dearer, rungs[1])
+    unreadable = msgspec.structs.replace(rungs[1], maker_fee_rate="a lot")
+    read_rungs(series, T0 + 1, dearer, unreadable)
+    read_rungs(series, T0 + 2, dearer, rungs[1])
     # 50 cents, and half of a quarter of a dollar
     assert series.exposure(ladder).share_losses(0, is_bid=True)[50] == 63
+
+
+def test_a_strike_that_the_venue_corrects_puts_the_ladder_in_order_anew():
+    series, _ = quoting()
+    rungs = ladder_of(100, 200, 300)
+    read_rungs(series, T0, *rungs)
+    (ladder,) = series.ladders
+    exposure, curve, strategy = series.exposure(ladder), ladder.curve, ladder.strategy
+    corrected = msgspec.structs.replace(rungs[0], strike_value="250")
+    read_rungs(series, T0 + 1, corrected, *rungs[1:])
+    ids = [rungs[1].market_id, rungs[0].market_id, rungs[2].market_id]
+    assert [rung.market_id for rung in ladder.rungs] == ids
+    assert [series.exposure(ladder).index_of(each) for each in ids] == [0, 1, 2]
+    assert series.exposure(ladder) is not exposure
+    assert ladder.curve is not curve
+    assert ladder.strategy is not strategy
+
+
+def test_a_corrected_strike_amid_a_read_that_breaks_off_counts_once_it_is_whole():
+    series, _ = quoting()
+    rungs = ladder_of(100, 200)
+    read_rungs(series, T0, *rungs)
+    corrected = msgspec.structs.replace(rungs[0], strike_value="300")
+    unreadable = msgspec.structs.replace(rungs[1], maker_fee_rate="a lot")
+    read_rungs(series, T0 + 1, corrected, unreadable)
+    read_rungs(series, T0 + 2, corrected, rungs[1])
+    (ladder,) = series.ladders
+    assert [rung.strike for rung in ladder.rungs] == [200.0, 300.0]
+    assert series.exposure(ladder).index_of(rungs[0].market_id) == 1
+
+
+def test_a_ladder_whose_strikes_become_alike_is_not_understood_until_they_are_apart():
+    series, _ = quoting()
+    rungs = ladder_of(100, 200)
+    alike = msgspec.structs.replace(rungs[0], strike_value="200")
+    read_rungs(series, T0, *rungs)
+    (ladder,) = series.ladders
+    read_rungs(series, T0 + 1, alike, rungs[1])
+    assert not ladder.is_understood
+    read_rungs(series, T0 + 2, *rungs)
+    assert ladder.is_understood
 
 
 def test_an_event_that_can_be_read_again_is_a_finding_no_more():
