@@ -18,6 +18,15 @@ WIDTH, HEIGHT, LEFT, BELOW = 640, 380, 56, 40
 RIGHT: Final = 150
 """What is left beside the area for a legend."""
 
+NAMES: Final = WIDTH - RIGHT + 4
+"""Where names begin that stand beside the area."""
+
+_MARK: Final = 24
+"""What a mark of a legend takes of it."""
+
+_LETTER: Final = 7.5
+"""What a letter takes across at most, on average: capitals and figures of the size of `words`."""
+
 STYLE: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem }
 table { border-collapse: collapse; font-size: 12.5px; margin: 0 0 2rem }
@@ -120,10 +129,20 @@ def words(x: float, y: float, text: str, anchor: str, colour: str = "#333") -> s
     )
 
 
-def picture(height: int, title: str, body: str) -> str:
-    """A whole picture with its title, which screen readers say too."""
+def legend(place: int, name: str, colour: str) -> str:
+    """A row of a legend beside the area: a mark, and a name. place: from 0 at the top."""
+    y = 40 + 15 * place
+    mark = stroke(NAMES + 4, y - 4, NAMES + _MARK - 4, y - 4, colour, 2)
+    return mark + words(NAMES + _MARK, y, name, "start", colour)
+
+
+def picture(height: int, title: str, body: str, names: Iterable[str] = ()) -> str:
+    """A whole picture with its title, which screen readers say too. names: what stands at `NAMES`
+    or in a legend; the picture is as wide as the longest of them takes."""
+    longest = max(map(len, names), default=0)
+    width = max(WIDTH, NAMES + _MARK + math.ceil(_LETTER * longest))
     return (
-        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {height}' width='{WIDTH}' "
+        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' width='{width}' "
         f"role='img' aria-label='{escaped(title)}'>{words(LEFT, 14, title, 'start', '#000')}"
         f"{body}</svg>"
     )

@@ -12,11 +12,13 @@ from bot.drawing import (
     COLOURS,
     HEIGHT,
     LEFT,
+    NAMES,
     RIGHT,
     WIDTH,
     Frame,
     escaped,
     html_page,
+    legend,
     picture,
     stroke,
     trace,
@@ -133,14 +135,8 @@ def _through_the_day(statement: Statement, profits: Sequence[ProfitRow]) -> str:
     body.append(stroke(LEFT, frame.y(0), WIDTH - RIGHT, frame.y(0), "#999"))
     for place, (name, points) in enumerate(places.items()):
         body.append(trace(frame, points, COLOURS[place]))
-        body.append(_legend(place, name))
+        body.append(legend(place, name, COLOURS[place]))
     return picture(HEIGHT, "Profit through the day by its sources", "".join(body))
-
-
-def _legend(place: int, name: str) -> str:
-    y = 40 + 15 * place
-    mark = stroke(WIDTH - 142, y - 4, WIDTH - 126, y - 4, COLOURS[place], 2)
-    return mark + words(WIDTH - 122, y, name, "start", COLOURS[place])
 
 
 def _by_rung(lines: Sequence[Line]) -> str:
@@ -157,17 +153,18 @@ def _by_rung(lines: Sequence[Line]) -> str:
     height = 80 + 44 * len(lines)
     frame = Frame([value for row in rows for value in row], [0.0], height)
     body = [frame.axes("$", "", marks_up=False)]
-    for place, (name, row) in enumerate(zip(_short(lines), rows, strict=True)):
+    names = _short(lines)
+    for place, (name, row) in enumerate(zip(names, rows, strict=True)):
         top = 42 + 44 * place
         for at, value in enumerate(row[:4]):
             y = top + 7 * at
             body.append(stroke(frame.x(0), y, frame.x(value), y, COLOURS[at + 1], 5))
         x = frame.x(row[4])
         body.append(stroke(x, top - 4, x, top + 26, COLOURS[0], 2))
-        body.append(words(WIDTH - 146, top + 14, name, "start"))
+        body.append(words(NAMES, top + 14, name, "start"))
     body.append(stroke(frame.x(0), 30, frame.x(0), height - BELOW, "#333"))
     title = "Profit by rung: mark; spread, adverse, drift, fees: bars, from above"
-    return picture(height, title, "".join(body))
+    return picture(height, title, "".join(body), names)
 
 
 def _holdings(lines: Sequence[Line]) -> str:
@@ -176,13 +173,14 @@ def _holdings(lines: Sequence[Line]) -> str:
     nets = [(line.yes_open - line.no_open, line.yes_close - line.no_close) for line in lines]
     frame = Frame([float(value) for pair in nets for value in pair], [0.0], height)
     body = [frame.axes("shares, YES less NO", "", marks_up=False)]
-    for place, (name, (before, after)) in enumerate(zip(_short(lines), nets, strict=True)):
+    names = _short(lines)
+    for place, (name, (before, after)) in enumerate(zip(names, nets, strict=True)):
         y = 42 + 26 * place
         body.append(stroke(frame.x(0), y, frame.x(before), y, COLOURS[7], 6))
         body.append(stroke(frame.x(0), y + 8, frame.x(after), y + 8, COLOURS[0], 6))
-        body.append(words(WIDTH - 146, y + 8, name, "start"))
+        body.append(words(NAMES, y + 8, name, "start"))
     body.append(stroke(frame.x(0), 30, frame.x(0), height - BELOW, "#333"))
-    return picture(height, "Held before (grey) and after (blue)", "".join(body))
+    return picture(height, "Held before (grey) and after (blue)", "".join(body), names)
 
 
 def _short(lines: Sequence[Line]) -> list[str]:

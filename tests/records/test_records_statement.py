@@ -267,6 +267,21 @@ def test_the_page_needs_nothing_else_and_shows_pictures_and_fills(sqlite):
     assert "the statement closes" in told
 
 
+def test_no_name_of_a_rung_is_cut_off_at_the_edge_of_a_picture(sqlite):
+    lived(sqlite, 1)
+    found = on(sqlite, 0)
+    long = "A-COMPANY-OF-A-LONG-NAME-VAL-26Q4-1206.25B"
+    rungs = tuple(msgspec.structs.replace(each, name=long) for each in found.rungs)
+    shown = msgspec.structs.replace(found, rungs=rungs)
+    pictures = page(shown, ()).split("<svg ")[2:]
+    for each in pictures:
+        width = int(each.split("width='")[1].split("'")[0])
+        begins = [float(part.split("'")[0]) for part in each.split("<text x='")[1:] if long in part]
+        assert len(begins) == len(rungs)
+        # Letters are eleven high; such as these take six tenths of it across.
+        assert all(x + 0.6 * 11 * len(long) < width for x in begins)
+
+
 def test_a_page_of_an_empty_day_can_be_drawn(sqlite):
     Days(1, sqlite)
     assert page(on(sqlite, 3), ()).startswith("<!doctype html>")

@@ -8,11 +8,13 @@ from bot.drawing import (
     COLOURS,
     HEIGHT,
     LEFT,
+    NAMES,
     RIGHT,
     WIDTH,
     Frame,
     escaped,
     html_page,
+    legend,
     picture,
     stroke,
     trace,
@@ -42,7 +44,8 @@ def _frontier(found: Comparison, world: str) -> str:
     body.append(stroke(LEFT, zero, WIDTH - RIGHT, zero, "#999"))
     for place, line in enumerate(lines):
         body.append(_drawn(frame, line, COLOURS[place % len(COLOURS)], place))
-    return picture(HEIGHT, f"Frontiers: {world}", "".join(body))
+    names = [line.entry for line in lines]
+    return picture(HEIGHT, f"Frontiers: {world}", "".join(body), names)
 
 
 def _drawn(frame: Frame, line: Line, colour: str, place: int) -> str:
@@ -53,11 +56,7 @@ def _drawn(frame: Frame, line: Line, colour: str, place: int) -> str:
         f"fill='{'none' if p.chosen else colour}' stroke='{colour}' stroke-width='1.5'/>"
         for p in points
     )
-    y = 40 + 15 * place
-    legend = stroke(WIDTH - 142, y - 4, WIDTH - 126, y - 4, colour, 2) + words(
-        WIDTH - 122, y, line.entry, "start", colour
-    )
-    return f"{path}{dots}{legend}"
+    return f"{path}{dots}{legend(place, line.entry, colour)}"
 
 
 def _differences(found: Comparison, world: str) -> str:
@@ -68,20 +67,23 @@ def _differences(found: Comparison, world: str) -> str:
     frame = Frame(ends, [0.0], height)
     body = [frame.axes(f"gain of {found.champion} at equal sd, $ [95 %]", "", marks_up=False)]
     worst = worst_cells(found.claims) if len(found.worlds) > 1 else set()
-    for place, claim in enumerate(claims):
-        body.append(_bar(frame, claim, 42 + 18 * place, (world, claim.rival) in worst))
+    names = [
+        f"{claim.rival} (worst cell)" if (world, claim.rival) in worst else claim.rival
+        for claim in claims
+    ]
+    for place, (claim, name) in enumerate(zip(claims, names, strict=True)):
+        body.append(_bar(frame, claim, 42 + 18 * place, name))
     body.append(stroke(frame.x(0), 30, frame.x(0), height - BELOW, "#333"))
-    return picture(height, f"Gains: {world}", "".join(body))
+    return picture(height, f"Gains: {world}", "".join(body), names)
 
 
-def _bar(frame: Frame, claim: Claim, y: float, is_worst: bool) -> str:
+def _bar(frame: Frame, claim: Claim, y: float, name: str) -> str:
     colour = "#1e8449" if claim.holds else "#c0392b" if claim.is_worse else "#7f8c8d"
     low, high, at = (frame.x(each) for each in (claim.gain.low, claim.gain.high, claim.gain.value))
-    name = claim.rival + (" (worst cell)" if is_worst else "")
     return (
         stroke(low, y, high, y, colour, 2)
         + f"<circle cx='{at:.1f}' cy='{y:.1f}' r='3.5' fill='{colour}'/>"
-        + words(WIDTH - 146, y + 4, name, "start", colour)
+        + words(NAMES, y + 4, name, "start", colour)
     )
 
 

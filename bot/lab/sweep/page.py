@@ -10,6 +10,7 @@ from bot.drawing import (
     COLOURS,
     HEIGHT,
     LEFT,
+    NAMES,
     RIGHT,
     WIDTH,
     Frame,
@@ -55,7 +56,7 @@ def _dot(frame: Frame, x: float, y: float, colour: str, radius: float = 3) -> st
 def _level(frame: Frame, y: float, text: str) -> str:
     at = frame.y(y)
     line = stroke(LEFT, at, WIDTH - RIGHT, at, _RED)
-    return line + words(WIDTH - RIGHT + 4, at + 4, text, "start", _RED)
+    return line + words(NAMES, at + 4, text, "start", _RED)
 
 
 def _search(found: Found) -> str:
@@ -69,7 +70,7 @@ def _search(found: Found) -> str:
     body += [_dot(frame, row.number, row.score, _BLUE) for row in rows]
     steps = zip(rows, found.trace, strict=True)
     body.append(trace(frame, [(row.number, best) for row, best in steps], _GREEN))
-    body.append(words(WIDTH - RIGHT + 4, 40, "best so far", "start", _GREEN))
+    body.append(words(NAMES, 40, "best so far", "start", _GREEN))
     return picture(HEIGHT, "Trials", "".join(body))
 
 
@@ -100,7 +101,7 @@ def _marginal(found: Found, each: Marginal) -> str:
     ):
         body.append(trace(frame, line, colour))
         body += [_dot(frame, *point, colour) for point in line]
-        body.append(words(WIDTH - RIGHT + 4, y, text, "start", colour))
+        body.append(words(NAMES, y, text, "start", colour))
     title = f"{each.key}: variance of scores it explains: {share_told(each)}"
     return picture(HEIGHT, title, "".join(body))
 
@@ -142,7 +143,7 @@ def _bar(frame: Frame, row: Row, y: float) -> str:
         stroke(low, y, high, y, colour, 2)
         + f"<circle cx='{at:.1f}' cy='{y:.1f}' r='3.5' fill='{colour}'/>"
         + f"<g><title>{escaped(name)}</title>"
-        + words(WIDTH - RIGHT + 4, y + 4, shown, "start", colour)
+        + words(NAMES, y + 4, shown, "start", colour)
         + "</g>"
     )
 
@@ -161,5 +162,5 @@ def _followed(found: Found) -> str:
         points = [(float(place), value) for place, value in enumerate(values, 1)]
         body.append(trace(frame, points, colour))
         body += [_dot(frame, *point, colour) for point in points]
-        body.append(words(WIDTH - RIGHT + 4, y, text, "start", colour))
+        body.append(words(NAMES, y, text, "start", colour))
     return picture(HEIGHT, "What followed each choice", "".join(body))
