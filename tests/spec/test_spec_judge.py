@@ -62,6 +62,11 @@ def _reply(status: int, body: Any, headers: dict[str, str]) -> httpx.Response:
     return httpx.Response(status, json=body, headers=headers)
 
 
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000000000Z"])
+def test_the_zero_instant_of_a_book_passes_with_and_without_decimal_places(text: str) -> None:
+    judge_reply(_reply(200, {"as_of": text}, LIMITER))
+
+
 def test_a_reply_that_keeps_every_rule_passes() -> None:
     judge_reply(_reply(200, {"orders": [], "cursor": ""}, LIMITER))
     judge_body("GET", "/orders/7", ORDER)
@@ -82,6 +87,9 @@ def test_a_reply_that_keeps_every_rule_passes() -> None:
         (200, {"taker_fee_rate": "7%"}, LIMITER),
         (200, {"created_at": "2026-01-01 00:00:00"}, LIMITER),
         (200, {"created_at": "2026-01-01T00:00:00.5Z"}, LIMITER),
+        (200, {"created_at": "2026-01-01T00:00:00Z"}, LIMITER),
+        (200, {"as_of": "2026-01-01T00:00:00Z"}, LIMITER),
+        (200, {"created_at": "0001-01-01T00:00:00Z"}, LIMITER),
         (200, {"market_id": "7"}, LIMITER),
         (200, [], LIMITER),
         (200, {}, {}),

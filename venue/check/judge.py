@@ -51,7 +51,7 @@ CODES: Final[dict[int, frozenset[str]]] = {
 """The closed set of codes by status."""
 
 INSTANT: Final = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{9})?Z", re.ASCII
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{9}Z", re.ASCII
 )
 ZERO_INSTANT: Final = re.compile(r"0001-01-01T00:00:00(\.0+)?Z", re.ASCII)
 ORDER_ID: Final = re.compile(r"[0-9]{1,20}", re.ASCII)
@@ -132,6 +132,8 @@ def _judge_scalar(value: object, field: str) -> None:
     ):
         if field in fields:
             fits = isinstance(value, str) and form.fullmatch(value) is not None
+            # The zero instant is a mark rather than a time: it needs no decimal places.
+            fits = fits or (field == "as_of" and ZERO_INSTANT.fullmatch(str(value)) is not None)
             holds(fits, f"{field} has not its form: {value!r}")
 
 

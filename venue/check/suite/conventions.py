@@ -1,15 +1,13 @@
 """Checks of the global conventions: numbers, enums, instants, pages, empty and optional things."""
 
-import re
 from typing import Final
 
 from venue.check.api import buy, fresh_id, refusal_of
 from venue.check.bench import Bench
-from venue.check.judge import DECIMAL, UUID, holds, same
+from venue.check.judge import DECIMAL, INSTANT, UUID, holds, same
 from venue.check.registry import Needs, check
 from venue.check.shapes import EVENT_STATUSES, INTERVALS
 
-NANOSECONDS: Final = re.compile(r".*\.[0-9]{9}Z", re.ASCII)
 LISTS: Final = ("/markets", "/events", "/orders")
 NOBODY: Final = "00000000-0000-4000-8000-000000000000"
 
@@ -166,9 +164,20 @@ def check_a_refused_event_status_lists_what_is_accepted(bench: Bench) -> None:
 def check_instants_have_nanoseconds(bench: Bench) -> None:
     """Global conventions | Timestamps have nanosecond precision."""
     market = bench.market()
-    order = bench.anna.placed(**buy(market, price=1, qty=1))
-    for value in (order["created_at"], order["updated_at"], market["created_at"]):
-        holds(NANOSECONDS.fullmatch(value), value)
+    order = bench.anna.placed(**buy(market, "yes", 40, 3))
+    taken = bench.bruno.placed(**buy(market, "no", 60, 2))
+    bench.bruno.order_read(taken["order_id"], status="filled")
+    bench.bruno.balance()
+    path = f"/markets/{market['ticker']}"
+    snapshot = bench.anna.get(path + "/snapshot")
+    event = bench.event_shown(market)
+    told = [market, order, snapshot["market"], snapshot["last_trade"], *snapshot["resting_orders"]]
+    told += [*event["markets"], *bench.anna.get("/orders")["orders"]]
+    instants = [row[name] for row in told for name in ("created_at", "updated_at") if name in row]
+    instants += [event["resolution_date"], snapshot["orderbook"]["as_of"]]
+    instants += [row["timestamp"] for row in bench.anna.get(path + "/candles")["candles"]]
+    for value in instants:
+        holds(INSTANT.fullmatch(value), value)
 
 
 @check(needs=Needs.KEY)
