@@ -89,6 +89,10 @@ def eventually(read: Callable[[], Read], wanted: Callable[[Read], object]) -> Re
         time.sleep(0.003)
 
 
+open_client: Final = httpx.Client
+"""What a caller speaks through."""
+
+
 class Caller:
     """One credential against one venue. Every reply is judged before it is handed out."""
 
@@ -96,7 +100,7 @@ class Caller:
         self.headers = headers
         self.user_id = ""
         self.base_url = base_url
-        self._http = httpx.Client(base_url=base_url, trust_env=False, timeout=10)
+        self._http = open_client(base_url=base_url, trust_env=False, timeout=10)
         self._trail = trail
         self._remaining = 500
 

@@ -22,6 +22,7 @@ DEPOSIT_CENTS: Final = 10_000_000
 MAKER_RATE: Final = "0.0100"
 TAKER_RATE: Final = "0.0175"
 BOTH_SCOPES: Final = ("read", "trade")
+UNAUTHENTICATED: Final = 401
 _RUNGS_PER_EVENT: Final = 40
 _DIRECTORY_S: Final = 75.0
 
@@ -156,6 +157,13 @@ class Bench:
             "POST", "/tokens", {**body, "scopes": list(scopes), "lifetime_s": lifetime_s}
         )
         return str(made["token"])
+
+    def until_unauthenticated(self, caller: Caller, patience_s: float = PATIENCE_S) -> None:
+        """Wait until a credential that ends is answered 401. Raises Broken when it goes on."""
+        deadline = time.monotonic() + patience_s
+        while caller.ask("GET", "/portfolio/balance", hurry=True).status_code != UNAUTHENTICATED:
+            holds(time.monotonic() < deadline, f"still good after {patience_s:g} s")
+            time.sleep(min(0.25, patience_s / 60))
 
     def trader(self, cents: int = DEPOSIT_CENTS) -> Caller:
         """A new user with cash, by a key of both scopes, once the key is known to the gate."""

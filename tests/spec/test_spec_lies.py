@@ -1,0 +1,127 @@
+"""Claims about checks: a venue whose answers are bent is found out, a straight one never blamed."""
+
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from venue.check.bench import Bench
+from venue.check.runner import Result, Verdict, judge_one, suite
+
+pytestmark = pytest.mark.xdist_group("spec")
+
+Bend = Callable[[httpx.Request, httpx.Response], httpx.Response | None]
+"""What a lying venue answers instead; None: what it would have answered."""
+
+
+class _Bent(httpx.HTTPTransport):
+    """The way to the venue, with somebody in between who bends its answers."""
+
+    def __init__(self, bend: Bend) -> None:
+        super().__init__()
+        self._bend = bend
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        reply = super().handle_request(request)
+        reply.read()
+        reply.request = request
+        return self._bend(request, reply) or reply
+
+
+@pytest.fixture
+def bent(monkeypatch: pytest.MonkeyPatch) -> Callable[[Bend], None]:
+    """A function that puts a bend between all further callers and the venue."""
+
+    def put(bend: Bend) -> None:
+        def client(**options: Any) -> httpx.Client:
+            return httpx.Client(**options, transport=_Bent(bend))
+
+        monkeypatch.setattr("venue.check.api.open_client", client)
+
+    return put
+
+
+def _judged(bench: Bench, name: str) -> Result:
+    (each,) = [each for each in suite() if each.name == name]
+    return judge_one(each, bench)
+
+
+def _again(reply: httpx.Response, status: int, body: Any, **headers: str) -> httpx.Response:
+    """A reply with another status and body, and the limiter's headers of the first."""
+    kept = {name: value for name, value in reply.headers.items() if name.startswith("x-ratelimit-")}
+    kept.pop("x-ratelimit-reset", None)
+    return httpx.Response(status, json=body, headers={**kept, **headers}, request=reply.request)
+
+
+# --- throttling ----------------------------------------------------------------------------------
+
+
+def _never_throttled(method: str, path: str, status: int, body: Any) -> Bend:
+    def bend(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+        exempt = request.method == method and request.url.path.endswith(path)
+        return _again(reply, status, body) if exempt and reply.status_code == 429 else None
+
+    return bend
+
+
+def test_a_route_without_a_limit_is_found_out_not_passed_over(
+    bench: Bench, bent: Callable[[Bend], None]
+) -> None:
+    bent(_never_throttled("GET", "/events", 200, {"events": [], "cursor": ""}))
+    result = _judged(bench, "every_route_is_throttled")
+    assert result.verdict is Verdict.FAILED, result
+    assert "GET /events: passed" in result.reason
+
+
+def test_creates_without_a_limit_are_found_out_not_passed_over(
+    bench: Bench, bent: Callable[[Bend], None]
+) -> None:
+    bent(_never_throttled("POST", "/orders", 400, {"code": "invalid_qty", "error": "x"}))
+    result = _judged(bench, "what_is_throttled_changes_nothing")
+    assert result.verdict is Verdict.FAILED, result
+    assert "a create: passed" in result.reason
+
+
+def test_a_bucket_shared_by_two_keys_of_a_user_is_found_out(
+    bench: Bench, bent: Callable[[Bend], None]
+) -> None:
+    def drunk(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+        # As it looks where another key has emptied the bucket and a few tokens have come back.
+        reply.headers["x-ratelimit-remaining"] = "3"
+        return reply
+
+    bent(drunk)
+    result = _judged(bench, "one_key_out_of_tokens_does_not_slow_another")
+    assert result.verdict is Verdict.FAILED, result
+
+
+def test_failures_that_cost_tokens_are_found_out(
+    bench: Bench, bent: Callable[[Bend], None]
+) -> None:
+    failures = 0
+
+    def charged(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+        nonlocal failures
+        failures += reply.status_code == 401
+        left = int(reply.headers.get("x-ratelimit-remaining", "0"))
+        if left:
+            reply.headers["x-ratelimit-remaining"] = str(max(0, left - failures))
+        return reply
+
+    bent(charged)
+    result = _judged(bench, "a_forbidden_request_costs_a_token_and_a_401_none")
+    assert result.verdict is Verdict.FAILED, result
+    assert "after 40 failures" in result.reason
+
+
+def test_limiter_headers_before_authentication_are_found_out(
+    bench: Bench, bent: Callable[[Bend], None]
+) -> None:
+    def told(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+        reply.headers.setdefault("x-ratelimit-limit", "500")
+        return reply if reply.status_code == 400 else None
+
+    bent(told)
+    name = "a_conflict_of_credentials_is_no_authenticated_request"
+    assert _judged(bench, name).verdict is Verdict.FAILED
