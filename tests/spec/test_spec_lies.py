@@ -1,5 +1,6 @@
 """Claims about checks: a venue whose answers are bent is found out, a straight one never blamed."""
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -125,3 +126,21 @@ def test_limiter_headers_before_authentication_are_found_out(
     bent(told)
     name = "a_conflict_of_credentials_is_no_authenticated_request"
     assert _judged(bench, name).verdict is Verdict.FAILED
+
+
+def test_a_token_that_ends_before_its_first_use_on_a_slow_machine_is_no_fault(
+    bench: Bench, bent: Callable[[Bend], None]
+) -> None:
+    slow = True
+
+    def late(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+        nonlocal slow
+        if "authorization" not in request.headers or not slow:
+            return None
+        slow = False
+        time.sleep(1.05)
+        return httpx.Response(401, json={"code": "unauthenticated", "error": "expired"})
+
+    bent(late)
+    result = _judged(bench, "an_expired_token_is_unauthenticated")
+    assert result.verdict is Verdict.PASSED, result
