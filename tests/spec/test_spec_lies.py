@@ -7,7 +7,9 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.spec.conftest import Site
 from venue.check.bench import Bench
+from venue.check.operator import Operator
 from venue.check.runner import Result, Verdict, judge_one, suite
 
 pytestmark = pytest.mark.xdist_group("spec")
@@ -143,4 +145,25 @@ def test_a_token_that_ends_before_its_first_use_on_a_slow_machine_is_no_fault(
 
     bent(late)
     result = _judged(bench, "an_expired_token_is_unauthenticated")
+    assert result.verdict is Verdict.PASSED, result
+
+
+# --- reads and clocks ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["one_market_can_yield_two_positions", "a_budget_buys_what_it_can_fees_included"],
+)
+def test_a_venue_whose_reads_lag_more_than_ours_is_not_blamed(site: Site, name: str) -> None:
+    operator = Operator(site.control, site.token_file.read_text(encoding="utf-8").strip())
+    before = operator.status()["projection_lag_ms"]
+    operator.done("PUT", "/projection", {"lag_ms": 80})
+    lagging = Bench(site.base_url, site.stream_url, operator, [])
+    try:
+        result = _judged(lagging, name)
+    finally:
+        operator.done("PUT", "/projection", {"lag_ms": before})
+        lagging.close()
+        time.sleep(0.1)
     assert result.verdict is Verdict.PASSED, result

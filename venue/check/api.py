@@ -26,7 +26,8 @@ PATIENCE_S: Final = 3.0
 """How long a read may lag behind a write before a check gives up."""
 
 SETTLE_S: Final = 0.02
-"""How long a check waits where only time could tell that nothing more comes."""
+"""How long a check waits where only time could tell that reads have caught up, beside the lag that
+the venue is known to have."""
 
 _TOKENS_KEPT: Final = 20
 _EXCHANGES_KEPT: Final = 4
@@ -103,6 +104,7 @@ class Caller:
         self._http = open_client(base_url=base_url, trust_env=False, timeout=10)
         self._trail = trail
         self._remaining = 500
+        self.settle_s = SETTLE_S
 
     def close(self) -> None:
         """Close the connections."""
@@ -217,12 +219,12 @@ class Caller:
 
     def balance(self) -> Json:
         """The balance after everything written before has arrived on the read side."""
-        time.sleep(SETTLE_S)
+        time.sleep(self.settle_s)
         return self.get("/portfolio/balance")
 
     def holdings(self, ticker: str) -> dict[str, int]:
         """Shares held per outcome of one market."""
-        time.sleep(SETTLE_S)
+        time.sleep(self.settle_s)
         rows = self.get(f"/markets/{ticker}/snapshot")["positions"]
         return {row["outcome"]: row["qty"] for row in rows}
 

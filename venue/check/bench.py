@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import httpx
 
-from venue.check.api import PATIENCE_S, Caller, Listener, Trail, eventually
+from venue.check.api import PATIENCE_S, SETTLE_S, Caller, Listener, Trail, eventually
 from venue.check.judge import Broken, Json, holds
 from venue.check.operator import Operator, Unreachable
 
@@ -104,6 +104,15 @@ class Bench:
         self._listeners.append(made)
         return made
 
+    @property
+    def settle_s(self) -> float:
+        """How long reads may need to catch up, the lag that the operator tells included."""
+        if "settle_s" not in self._world:
+            told = {} if self.operator is None else self.operator.status()
+            self._world["settle_s"] = SETTLE_S + 1.5 * told.get("projection_lag_ms", 0) / 1000
+        settle_s: float = self._world["settle_s"]
+        return settle_s
+
     @staticmethod
     def wait(seconds: float) -> None:
         """Let time pass where a statement is about time."""
@@ -119,6 +128,7 @@ class Bench:
 
     def _caller(self, headers: dict[str, str]) -> Caller:
         made = Caller(self.base_url, headers, self.trail)
+        made.settle_s = self.settle_s
         self._callers.append(made)
         return made
 
@@ -346,6 +356,7 @@ class Bench:
             self.set_market(handles["halted"], "halt")
             self.set_market(handles["resolved"], "resolve", winner="yes")
             self.act("POST", f"/companies/{handles['archived']['project_id']}/archive", {})
+            self.wait(self.settle_s)
             handles["listed"] = True
         return handles
 

@@ -1,9 +1,8 @@
 """Checks of money: fees, reserves and cash in exact fractions, budgets, and a day of trading."""
 
 import random
-import time
 
-from venue.check.api import SETTLE_S, Caller, buy, eventually, sell
+from venue.check.api import Caller, buy, eventually, sell
 from venue.check.bench import Bench
 from venue.check.judge import Json, holds, same
 from venue.check.money import cash_flow, exact_fee, fee_cents, fees_by_order, mirror, reserve_cents
@@ -88,7 +87,7 @@ def check_the_fees_of_several_fills_are_one_ceiled_sum(bench: Bench) -> None:
         paid = -(-exact * filled // 1)
         later = -(-(exact * filled + worst * left) // 1)
         same(read["reserved_cents"], 50 * left + later - paid, f"reserve after {filled} fills")
-    time.sleep(SETTLE_S)
+    bench.wait(bench.settle_s)
     rows = bench.anna.get("/portfolio/fills")["fills"]
     same(sum(row["fee_cents"] for row in rows), -(-exact * 8 // 1), "fees of 8 fills")
 

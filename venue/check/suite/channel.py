@@ -4,7 +4,7 @@ import json
 import time
 from typing import Any, Final
 
-from venue.check.api import SETTLE_S, Caller, Listener, buy, by_id, by_ticker
+from venue.check.api import Caller, Listener, buy, by_id, by_ticker
 from venue.check.bench import Bench
 from venue.check.judge import Json, holds, same
 from venue.check.registry import Needs, check
@@ -43,7 +43,7 @@ def check_a_subscribe_is_acknowledged_and_followed_by_the_book(bench: Bench) -> 
     order = _rest(bench.anna, market, "yes", 30, 7)
     _rest(bench.anna, market, "no", 60, 5)
     bench.anna.order_read(order["order_id"], status="open")
-    time.sleep(SETTLE_S)
+    bench.wait(bench.settle_s)
     listener = bench.listener()
     same(listener.accepted(by_id(market)), 1)
     data = listener.frame()["data"]

@@ -1,9 +1,8 @@
 """Checks of the market reads: lists, search, books, prints, statistics, candles, snapshots."""
 
 import datetime
-import time
 
-from venue.check.api import SETTLE_S, buy, eventually, sell
+from venue.check.api import buy, eventually, sell
 from venue.check.bench import Bench
 from venue.check.judge import ZERO_INSTANT, Json, holds, same
 from venue.check.money import mirror
@@ -16,7 +15,7 @@ def _trade(bench: Bench, market: Json, price: int = 40, qty: int = 1) -> None:
     bench.anna.placed(**buy(market, "yes", price, qty))
     taken = bench.bruno.placed(**buy(market, "no", mirror(price), qty))
     bench.bruno.order_read(taken["order_id"], status="filled")
-    time.sleep(SETTLE_S)
+    bench.wait(bench.settle_s)
 
 
 @check()
