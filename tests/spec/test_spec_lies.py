@@ -8,7 +8,9 @@ import httpx
 import pytest
 
 from tests.spec.conftest import Site
+from venue.check.api import Listener
 from venue.check.bench import Bench
+from venue.check.judge import Json
 from venue.check.operator import Operator
 from venue.check.runner import Result, Verdict, judge_one, suite
 
@@ -167,3 +169,30 @@ def test_a_venue_whose_reads_lag_more_than_ours_is_not_blamed(site: Site, name: 
         lagging.close()
         time.sleep(0.1)
     assert result.verdict is Verdict.PASSED, result
+
+
+def test_a_venue_whose_clock_is_not_the_judges_is_not_blamed(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hour_ns = 3600 * 10**9
+    now_ns = time.time_ns
+    monkeypatch.setattr("time.time_ns", lambda: now_ns() + hour_ns)
+    result = _judged(bench, "a_subscribe_is_acknowledged_and_followed_by_the_book")
+    assert result.verdict is Verdict.PASSED, result
+
+
+def test_frames_that_are_not_of_the_venues_own_time_are_found_out(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    straight = Listener.frame
+
+    def late(self: Listener, timeout_s: float = 3.0) -> Json:
+        body = straight(self, timeout_s)
+        if body["type"] == "market-update":
+            body["data"]["ts"] -= 300 * 10**9
+        return body
+
+    monkeypatch.setattr(Listener, "frame", late)
+    result = _judged(bench, "a_subscribe_is_acknowledged_and_followed_by_the_book")
+    assert result.verdict is Verdict.FAILED, result
+    assert "ts " in result.reason

@@ -3,6 +3,7 @@
 Source: interface, Global conventions; Errors; Limits (rate-limit headers).
 """
 
+import datetime
 import re
 from typing import Any, Final
 
@@ -100,6 +101,12 @@ def same(got: object, wanted: object, what: str = "") -> None:
     """Raise Broken unless both are equal; `what` names the case."""
     if got != wanted:
         raise Broken(f"{what or 'value'}: got {got!r}, wanted {wanted!r}")
+
+
+def instant_ns(text: str) -> int:
+    """Nanoseconds since 1970 of an instant with nine decimal places. Raises ValueError."""
+    moment = datetime.datetime.fromisoformat(f"{text[:19]}+00:00")
+    return int(moment.timestamp()) * 10**9 + int(text[20:29])
 
 
 def judge_value(value: object, field: str = "") -> None:
