@@ -196,3 +196,41 @@ def test_frames_that_are_not_of_the_venues_own_time_are_found_out(
     result = _judged(bench, "a_subscribe_is_acknowledged_and_followed_by_the_book")
     assert result.verdict is Verdict.FAILED, result
     assert "ts " in result.reason
+
+
+# --- what the interface leaves open --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("a_malformed_amend_is_refused", "invalid_qty"),
+        ("a_required_field_left_out_is_refused", "invalid_enum_value"),
+    ],
+)
+def test_a_missing_field_may_be_refused_with_another_code(
+    bench: Bench, bent: Callable[[Bend], None], name: str, code: str
+) -> None:
+    def otherwise(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+        missing = reply.status_code == 400 and "want" in reply.json()["error"]
+        missing = missing or (reply.status_code == 400 and "missing" in reply.json()["error"])
+        integer = "an integer is wanted" in reply.text
+        told = {"code": code, "error": "another"}
+        return _again(reply, 400, told) if missing and not integer else None
+
+    bent(otherwise)
+    result = _judged(bench, name)
+    assert result.verdict is Verdict.PASSED, result
+
+
+def test_a_venue_that_looks_for_the_order_before_the_body_is_not_blamed(
+    bench: Bench, bent: Callable[[Bend], None]
+) -> None:
+    def order_first(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+        nobodys = request.method == "PUT" and request.url.path.endswith("/orders/1")
+        told = {"code": "order_not_found", "error": "no such order"}
+        return _again(reply, 404, told) if nobodys else None
+
+    bent(order_first)
+    result = _judged(bench, "a_body_that_is_missing_or_no_object_is_refused")
+    assert result.verdict is Verdict.PASSED, result
