@@ -12,10 +12,11 @@ from venue.check.api import Listener
 from venue.check.bench import Bench
 from venue.check.judge import Json
 from venue.check.operator import Operator
-from venue.check.runner import Result, Verdict, judge_one, suite
+from venue.check.runner import Result, Verdict, Wanted, judge_one, suite, why_skipped
 
 pytestmark = pytest.mark.xdist_group("spec")
 
+LIMITER = {"x-ratelimit-limit": "500", "x-ratelimit-remaining": "7"}
 Bend = Callable[[httpx.Request, httpx.Response], httpx.Response | None]
 """What a lying venue answers instead; None: what it would have answered."""
 
@@ -234,3 +235,34 @@ def test_a_venue_that_looks_for_the_order_before_the_body_is_not_blamed(
     bent(order_first)
     result = _judged(bench, "a_body_that_is_missing_or_no_object_is_refused")
     assert result.verdict is Verdict.PASSED, result
+
+
+# --- what a failed check shows, and leaves behind ------------------------------------------------
+
+
+def test_a_failed_check_shows_no_key_wherever_it_was_sent(
+    bench: Bench, bent: Callable[[Bend], None]
+) -> None:
+    keys: list[str] = []
+
+    def echoes(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+        key = request.url.params.get("X-API-KEY")
+        keys.extend([key] if key else [])
+        # A venue that takes a key in a URL, and repeats it.
+        told = {"available_cents": 1, "reserved_cents": 0, "total_cents": 1, "key": key}
+        return _again(reply, 200, told, **LIMITER) if key else None
+
+    bent(echoes)
+    result = _judged(bench, "a_key_in_the_query_string_is_no_credential")
+    assert result.verdict is Verdict.FAILED, result
+    assert keys
+    shown = " ".join((result.reason, *result.exchanges))
+    assert "X-API-KEY=***" in shown
+    assert keys[0] not in shown
+
+
+def test_an_operators_own_key_is_never_put_into_a_url(bench: Bench) -> None:
+    (each,) = [
+        each for each in suite() if each.name == "a_key_in_the_query_string_is_no_credential"
+    ]
+    assert why_skipped(each, Wanted(has_control=False, keys=2))

@@ -9,7 +9,7 @@ import json
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, TypeVar
 
 import httpx
@@ -56,11 +56,17 @@ class Trail:
     def __init__(self) -> None:
         self.exchanges: deque[Exchange] = deque(maxlen=_EXCHANGES_KEPT)
 
-    def note(self, reply: httpx.Response, content: bytes | None) -> None:
-        """Remember a reply; long texts are cut."""
-        sent = "" if content is None else content[:_TEXT_SHOWN].decode(errors="replace")
+    def note(
+        self, reply: httpx.Response, content: bytes | None, secrets_: Iterable[str] = ()
+    ) -> None:
+        """Remember a reply; long texts are cut, and what is secret is left out."""
+        sent = "" if content is None else content.decode(errors="replace")
         asked = f"{reply.request.method} {reply.request.url.raw_path.decode()}"
-        self.exchanges.append(Exchange(asked, sent, reply.status_code, reply.text[:_TEXT_SHOWN]))
+        texts = [asked, sent, reply.text]
+        for secret in filter(None, secrets_):
+            texts = [text.replace(secret, "***") for text in texts]
+        asked, sent, got = (text[:_TEXT_SHOWN] for text in texts)
+        self.exchanges.append(Exchange(asked, sent, reply.status_code, got))
 
 
 def fresh_id(stem: str = "order") -> str:
@@ -130,7 +136,8 @@ class Caller:
         content = raw if raw is not None else None if body is None else json.dumps(body).encode()
         sent = self.headers if headers is None else headers
         reply = self._http.request(method, path, content=content, params=params, headers=sent)
-        self._trail.note(reply, content)
+        held = [value.removeprefix("Bearer ") for value in self.headers.values()]
+        self._trail.note(reply, content, held)
         judge_reply(reply)
         if reply.status_code < 300:
             judge_body(method, path, reply.json())
