@@ -12,7 +12,7 @@ from venue.check.api import Listener
 from venue.check.bench import Bench
 from venue.check.judge import Json
 from venue.check.operator import Operator
-from venue.check.runner import Result, Verdict, Wanted, judge_one, suite, why_skipped
+from venue.check.runner import Result, Verdict, Wanted, judge_all, judge_one, suite, why_skipped
 
 pytestmark = pytest.mark.xdist_group("spec")
 
@@ -51,6 +51,10 @@ def bent(monkeypatch: pytest.MonkeyPatch) -> Callable[[Bend], None]:
 def _judged(bench: Bench, name: str) -> Result:
     (each,) = [each for each in suite() if each.name == name]
     return judge_one(each, bench)
+
+
+def _operator(site: Site) -> Operator:
+    return Operator(site.control, site.token_file.read_text(encoding="utf-8").strip())
 
 
 def _again(reply: httpx.Response, status: int, body: Any, **headers: str) -> httpx.Response:
@@ -159,7 +163,7 @@ def test_a_token_that_ends_before_its_first_use_on_a_slow_machine_is_no_fault(
     ["one_market_can_yield_two_positions", "a_budget_buys_what_it_can_fees_included"],
 )
 def test_a_venue_whose_reads_lag_more_than_ours_is_not_blamed(site: Site, name: str) -> None:
-    operator = Operator(site.control, site.token_file.read_text(encoding="utf-8").strip())
+    operator = _operator(site)
     before = operator.status()["projection_lag_ms"]
     operator.done("PUT", "/projection", {"lag_ms": 80})
     lagging = Bench(site.base_url, site.stream_url, operator, [])
@@ -266,3 +270,21 @@ def test_an_operators_own_key_is_never_put_into_a_url(bench: Bench) -> None:
         each for each in suite() if each.name == "a_key_in_the_query_string_is_no_credential"
     ]
     assert why_skipped(each, Wanted(has_control=False, keys=2))
+
+
+def test_a_venue_whose_markets_cannot_be_read_has_its_results_all_the_same(
+    site: Site, bent: Callable[[Bend], None]
+) -> None:
+    def nothing(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+        return _again(reply, 200, {}) if request.url.path.endswith("/snapshot") else None
+
+    bent(nothing)
+    names = ["a_balance_is_the_sum_of_its_parts", "dots_in_a_handle_are_significant"]
+    checks = [each for each in suite() if each.name in names]
+    broken = Bench(site.base_url, site.stream_url, _operator(site), [])
+    try:
+        results = list(judge_all(checks, broken, Wanted(True, 0), lambda _: None))
+    finally:
+        broken.close()
+    verdicts = {result.name: result.verdict for result in results}
+    assert verdicts == dict(zip(names, (Verdict.PASSED, Verdict.FAILED), strict=True))

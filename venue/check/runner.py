@@ -3,6 +3,7 @@
 A check's order is that of the suite; patient ones, which wait for the directory, come last.
 """
 
+import contextlib
 import enum
 import importlib
 import time
@@ -21,6 +22,11 @@ _SUITE: Final = (
     *("conventions", "tickers", "reads", "creates", "refusals", "orders", "cash"),
     *("access", "pace", "states", "faults", "channel", "meta"),
 )
+
+_BROKEN_CONNECTION: Final = (httpx.HTTPError, WebSocketException, OSError)
+
+# Of a reply without the field or the type that was gone on with.
+_MISSHAPEN: Final = (KeyError, IndexError, TypeError, ValueError, AttributeError)
 
 
 class Verdict(enum.Enum):
@@ -80,10 +86,9 @@ def judge_one(each: Check, bench: Bench) -> Result:
         return Result(each.name, Verdict.SKIPPED, time.monotonic() - begun, str(unjudged))
     except Broken as broken:
         reason = str(broken)
-    except (httpx.HTTPError, WebSocketException, OSError) as fault:
+    except _BROKEN_CONNECTION as fault:
         reason = f"the venue broke the connection: {type(fault).__name__}: {fault}"
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as fault:
-        # A reply without the field or the type that the check went on with.
+    except _MISSHAPEN as fault:
         reason = f"a reply is not as it should be: {type(fault).__name__}: {fault}"
     exchanges = tuple(map(str, bench.trail.exchanges)) if reason else ()
     bench.close_check()
@@ -97,7 +102,9 @@ def judge_all(
     """The result of every check as it comes; `begin` is called before each that is run."""
     runnable = [each for each in checks if not why_skipped(each, wanted)]
     if any(each.patient for each in runnable):
-        bench.open_handles()
+        # What cannot be made now is tried again by the checks that need it, and told there.
+        with contextlib.suppress(Broken, *_BROKEN_CONNECTION, *_MISSHAPEN):
+            bench.open_handles()
     for each in checks:
         reason = why_skipped(each, wanted)
         if reason:
