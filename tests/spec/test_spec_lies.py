@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from tests.spec.conftest import Site
-from venue.check.api import Listener
+from venue.check.api import Listener, buy, eventually, fresh_id
 from venue.check.bench import Bench
 from venue.check.judge import Json
 from venue.check.operator import Operator
@@ -288,3 +288,38 @@ def test_a_venue_whose_markets_cannot_be_read_has_its_results_all_the_same(
         broken.close()
     verdicts = {result.name: result.verdict for result in results}
     assert verdicts == dict(zip(names, (Verdict.PASSED, Verdict.FAILED), strict=True))
+
+
+@pytest.mark.parametrize(
+    "name", ["another_users_order_looks_like_no_order", "a_qty_below_one_share_is_refused"]
+)
+def test_a_failed_check_leaves_no_order_of_somebodys_own_behind(
+    site: Site, bench: Bench, bent: Callable[[Bend], None], name: str
+) -> None:
+    market = bench.market()
+    body = {**buy(market, price=1, qty=1), "client_order_id": fresh_id()}
+
+    def astray(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+        if request.url.path.endswith("/markets"):
+            return _again(reply, 200, {"markets": [market], "cursor": ""})
+        if request.method == "POST" and reply.status_code == 400:
+            # What should have been refused is taken.
+            headers = {"X-API-KEY": request.headers["x-api-key"]}
+            taken = httpx.post(str(request.url), json=body, headers=headers)
+            return _again(reply, 201, taken.json())
+        return _again(reply, 200, {}) if request.url.path.endswith("/orders/1") else None
+
+    keys = [bench.key(bench.user())["key"] for _ in range(2)]
+    bent(astray)
+    own = Bench(site.base_url, site.stream_url, None, keys)
+    try:
+        result = _judged(own, name)
+        assert result.verdict is Verdict.FAILED, result
+        orders = own.with_key(keys[0]).walk("/orders", "orders", ticker=market["ticker"])
+        resting = eventually(
+            lambda: own.with_key(keys[0]).get("/orders", status="resting")["orders"],
+            lambda rows: not rows,
+        )
+    finally:
+        own.close()
+    assert (len(orders), resting) == (1, [])

@@ -30,6 +30,7 @@ SETTLE_S: Final = 0.02
 the venue is known to have."""
 
 _TOKENS_KEPT: Final = 20
+_CANCELS: Final = 5
 _EXCHANGES_KEPT: Final = 4
 _TEXT_SHOWN: Final = 600
 
@@ -111,6 +112,19 @@ class Caller:
         self._trail = trail
         self._remaining = 500
         self.settle_s = SETTLE_S
+        self._placed: list[str] = []
+
+    def withdraw(self) -> None:
+        """Cancel every order that this caller placed; one that has ended refuses, and is let be."""
+        for order_id in self._placed:
+            for _ in range(_CANCELS):
+                with contextlib.suppress(httpx.HTTPError):
+                    path = f"/orders/{order_id}"
+                    reply = self._http.delete(path, headers=self.headers)
+                    if reply.status_code < 300 or reply.status_code in (404, 422):
+                        break
+                time.sleep(0.5)
+        self._placed.clear()
 
     def close(self) -> None:
         """Close the connections."""
@@ -138,6 +152,10 @@ class Caller:
         reply = self._http.request(method, path, content=content, params=params, headers=sent)
         held = [value.removeprefix("Bearer ") for value in self.headers.values()]
         self._trail.note(reply, content, held)
+        if method == "POST" and reply.status_code < 300:
+            # Before the reply is judged: what is not as it should be may rest all the same.
+            with contextlib.suppress(ValueError, TypeError, KeyError):
+                self._placed.append(reply.json()["order_id"])
         judge_reply(reply)
         if reply.status_code < 300:
             judge_body(method, path, reply.json())
