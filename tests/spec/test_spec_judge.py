@@ -145,6 +145,19 @@ def test_a_write_answered_with_a_status_of_reads_is_found_out(status: str) -> No
         judge_body("POST", "/orders", {**body, "status": status, "remaining_qty": 0})
 
 
+@pytest.mark.parametrize("field", ["client_order_id", "spent_cents"])
+def test_what_only_a_create_tells_is_found_out_elsewhere(field: str) -> None:
+    written = {name: value for name, value in ORDER.items() if name != "reserved_cents"}
+    more = {field: "x" if field == "client_order_id" else 5}
+    judge_body("POST", "/orders", {**written, **more})
+    for method, body in (("PUT", written), ("DELETE", {"order": ORDER, "reduced_by": 0})):
+        judge_body(method, "/orders/7", body)
+        order = body.get("order", body)
+        told = {**body, "order": {**order, **more}} if "order" in body else {**body, **more}
+        with pytest.raises(Broken):
+            judge_body(method, "/orders/7", told)
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -323,3 +323,68 @@ def test_a_failed_check_leaves_no_order_of_somebodys_own_behind(
     finally:
         own.close()
     assert (len(orders), resting) == (1, [])
+
+
+# --- statements that no check looked at ----------------------------------------------------------
+
+
+def _resent_without(field: str) -> Bend:
+    def bend(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+        if request.method != "POST" or reply.status_code != 200:
+            return None
+        body = {name: value for name, value in reply.json().items() if name != field}
+        return _again(reply, 200, body)
+
+    return bend
+
+
+def _page_of(rows: int) -> Bend:
+    def bend(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+        body = reply.json()
+        if request.method != "GET" or len(body.get("orders", ())) <= rows:
+            return None
+        return _again(reply, 200, {**body, "orders": body["orders"][:rows]})
+
+    return bend
+
+
+def _first_page_for_a_bad_cursor(
+    request: httpx.Request, reply: httpx.Response
+) -> httpx.Response | None:
+    series = "/events/" in request.url.path and reply.status_code == 400
+    return _again(reply, 200, {"events": [], "cursor": ""}) if series else None
+
+
+@pytest.mark.parametrize(
+    ("name", "bend"),
+    [
+        ("a_re_send_returns_the_order_and_makes_no_second", _resent_without("client_order_id")),
+        ("a_budget_buys_what_it_can_fees_included", _resent_without("spent_cents")),
+        ("a_page_of_orders_has_100_rows_by_default_and_1000_at_most", _page_of(50)),
+        ("a_page_of_orders_has_100_rows_by_default_and_1000_at_most", _page_of(500)),
+        ("an_event_is_found_by_its_ticker_or_by_its_series", _first_page_for_a_bad_cursor),
+    ],
+)
+def test_a_venue_that_bends_a_statement_is_found_out(
+    bench: Bench, bent: Callable[[Bend], None], name: str, bend: Bend
+) -> None:
+    bent(bend)
+    result = _judged(bench, name)
+    assert result.verdict is Verdict.FAILED, result
+
+
+def test_an_implied_value_told_under_an_old_symbol_is_found_out(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    straight = Listener.frame
+
+    def old(self: Listener, timeout_s: float = 3.0) -> Json:
+        body = straight(self, timeout_s)
+        if body.get("data", {}).get("type") == "prediction-implied-value":
+            body["data"]["symbol"] = body["data"]["symbol"].removesuffix("-NEW")
+        return body
+
+    monkeypatch.setattr(Listener, "frame", old)
+    result = _judged(bench, "a_symbol_may_change_and_be_reused")
+    assert result.verdict is Verdict.FAILED, result
+    assert "-NEW" in result.reason

@@ -79,8 +79,7 @@ def judge_read_order(body: Json) -> None:
     """An Order as a read shows it. Raises Broken."""
     judge_order(body)
     holds("reserved_cents" in body, f"a read order without reserved_cents: {body!r}")
-    for name in ("client_order_id", "spent_cents"):
-        holds(name not in body, f"a read order carries {name}")
+    _judge_not_created(body)
 
 
 def judge_written_order(body: Json) -> None:
@@ -88,6 +87,17 @@ def judge_written_order(body: Json) -> None:
     judge_order(body)
     holds(body["status"] in REPLY_STATUSES, f"a write answered {body['status']!r}")
     holds("reserved_cents" not in body, "a write's answer carries reserved_cents")
+
+
+def judge_amended_order(body: Json) -> None:
+    """An Order as an amend answers it. Raises Broken."""
+    judge_written_order(body)
+    _judge_not_created(body)
+
+
+def _judge_not_created(body: Json) -> None:
+    for name in ("client_order_id", "spent_cents"):
+        holds(name not in body, f"an order carries {name} where it was not created")
 
 
 def judge_event(body: Json) -> None:
@@ -192,6 +202,7 @@ def _page(name: str, judge: Callable[[Json], None]) -> Callable[[Json], None]:
 def _judge_cancel(body: Json) -> None:
     _needs(body, {"order", "reduced_by"}, "cancel")
     judge_order(body["order"])
+    _judge_not_created(body["order"])
 
 
 _MARKET_ID: Final = r"/markets/[^/]+"
@@ -205,7 +216,7 @@ _ROUTES: Final[tuple[tuple[str, str, Callable[[Json], None]], ...]] = (
     ("POST", r"/orders", judge_written_order),
     ("GET", r"/orders", _page("orders", judge_read_order)),
     ("GET", r"/orders/[^/]+", judge_read_order),
-    ("PUT", r"/orders/[^/]+", judge_written_order),
+    ("PUT", r"/orders/[^/]+", judge_amended_order),
     ("DELETE", r"/orders/[^/]+", _judge_cancel),
     ("GET", r"/portfolio/balance", judge_balance),
     ("GET", r"/portfolio/positions", _page("positions", judge_position)),

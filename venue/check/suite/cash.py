@@ -2,7 +2,7 @@
 
 import random
 
-from venue.check.api import Caller, buy, eventually, sell
+from venue.check.api import Caller, buy, eventually, fresh_id, sell
 from venue.check.bench import Bench
 from venue.check.judge import Json, holds, same
 from venue.check.money import cash_flow, exact_fee, fee_cents, fees_by_order, mirror, reserve_cents
@@ -124,12 +124,15 @@ def check_a_budget_buys_what_it_can_fees_included(bench: Bench) -> None:
         market, buyer = bench.market(), bench.trader()
         bench.anna.placed(**buy(market, "yes", 40, 100))
         before = buyer.balance()["total_cents"]
-        order = buyer.placed(**_budget(market, 70, 1000, time_in_force))
+        name = fresh_id()
+        order = buyer.placed(**_budget(market, 70, 1000, time_in_force), client_order_id=name)
         # At 60 cents and 0.0175 x q x 0.24 dollars of fee, 16 shares cost 960 + 7, 17 cost 1020.
         same((order["status"], order["qty"], order["filled_qty"]), ("filled", 16, 16))
         same(order["spent_cents"], 960 + fee_cents("0.0175", 60, 16))
         same(order.keys(), ORDER | {"client_order_id", "spent_cents"})
         same(before - buyer.balance()["total_cents"], order["spent_cents"])
+        again = buyer.placed(**_budget(market, 70, 1000, time_in_force), client_order_id=name)
+        same((again["order_id"], again["spent_cents"]), (order["order_id"], order["spent_cents"]))
         holds("spent_cents" not in buyer.order_read(order["order_id"], status="filled"), "a read")
         same(buyer.balance()["reserved_cents"], 0)
 

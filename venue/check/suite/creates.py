@@ -52,6 +52,7 @@ def check_a_re_send_returns_the_order_and_makes_no_second(bench: Bench) -> None:
     first = bench.anna.placed(**body)
     second = bench.anna.placed(**body)
     same(second["order_id"], first["order_id"])
+    same(second["client_order_id"], body["client_order_id"], "echoed by the re-send")
     holds(first["created_at"] < second["created_at"], "created_at of the re-send is not fresh")
     bench.anna.order_read(first["order_id"], status="open")
     same(len(bench.anna.get("/orders", ticker=market["ticker"])["orders"]), 1)

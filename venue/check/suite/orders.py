@@ -108,6 +108,24 @@ def check_a_walk_over_orders_is_stable_while_new_ones_arrive(bench: Bench) -> No
     same(seen, ids[::-1])
 
 
+@check()
+def check_a_page_of_orders_has_100_rows_by_default_and_1000_at_most(bench: Bench) -> None:
+    """Global conventions | The default limit is 100, and more than 1000 rows are never in a page.
+
+    GET /orders | limit and cursor as in the conventions.
+    """
+    market, caller = bench.market(), bench.trader()
+    more = {"time_in_force": "ioc"}
+    ids = [caller.placed(**buy(market, "yes", 1, 1, **more))["order_id"] for _ in range(1001)]
+    caller.order_read(ids[-1], status="canceled")
+    for params, rows in (({}, 100), ({"limit": 1001}, 1000), ({"limit": 0}, 1)):
+        page = caller.get("/orders", **params)
+        same(len(page["orders"]), rows, f"rows with {params}")
+        holds(page["cursor"], f"a page of {rows} of 1001 has a cursor")
+    walked = [row["order_id"] for row in caller.walk("/orders", "orders", limit=999999)]
+    same(walked, ids[::-1], "a walk over 1001 orders")
+
+
 @check(needs=Needs.KEYS)
 def check_another_users_order_looks_like_no_order(bench: Bench) -> None:
     """GET /orders/{order_id} | 404 order_not_found covers no such order and someone else's.

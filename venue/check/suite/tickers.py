@@ -223,6 +223,8 @@ def check_an_event_is_found_by_its_ticker_or_by_its_series(bench: Bench) -> None
         same({row["event_ticker"] for row in rows}, {e["event_ticker"] for e in events})
     walked = bench.anna.walk(f"/events/{series}", "events", limit=1)
     same(sorted(row["event_ticker"] for row in walked), sorted(e["event_ticker"] for e in events))
+    bad = bench.anna.refusal(f"/events/{series}", cursor="bogus")
+    same(bad, (400, "invalid_cursor"), "a bad cursor of the series form")
     one = events[0]["event_ticker"]
     page = bench.anna.get(f"/events/{one.lower()}", limit=0, cursor="bogus")
     same([row["event_ticker"] for row in page["events"]], [one])
