@@ -325,6 +325,55 @@ def test_a_failed_check_leaves_no_order_of_somebodys_own_behind(
     assert (len(orders), resting) == (1, [])
 
 
+def _grown(value: Any) -> Any:
+    """A body with a field more in every object that has fields of the interface."""
+    if isinstance(value, list):
+        return [_grown(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    more = {"shade": "green"} if value.keys() & {"ticker", "cursor", "volume_usd", "order"} else {}
+    return {name: _grown(inner) for name, inner in value.items()} | more
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "writes_and_reads_of_an_order_carry_their_own_fields",
+        "a_budget_buys_what_it_can_fees_included",
+        "a_cancel_reports_what_it_removed",
+        "volume_only_grows_and_has_no_24_hour_figure",
+        "a_snapshot_holds_the_callers_own_state_and_nobody_elses",
+    ],
+)
+def test_a_field_that_a_venue_adds_is_passed_over(
+    bench: Bench, bent: Callable[[Bend], None], name: str
+) -> None:
+    def more(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+        grown = {**_grown(reply.json()), "shade": "green"}
+        return _again(reply, reply.status_code, grown) if reply.status_code < 300 else None
+
+    bent(more)
+    result = _judged(bench, name)
+    assert result.verdict is Verdict.PASSED, result
+
+
+@pytest.mark.parametrize(
+    ("header", "blamed"), [("", False), ("X-API-KEY", True), ("Authorization", False)]
+)
+def test_a_challenge_is_a_fault_where_a_key_failed_and_nowhere_else(
+    bench: Bench, bent: Callable[[Bend], None], header: str, blamed: bool
+) -> None:
+    def challenged(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+        sent = {name for name in ("X-API-KEY", "Authorization") if name.lower() in request.headers}
+        if reply.status_code == 401 and (header in sent if header else not sent):
+            reply.headers["www-authenticate"] = 'Bearer resource_metadata="https://x.example"'
+        return reply
+
+    bent(challenged)
+    result = _judged(bench, "without_a_known_credential_the_answer_is_401")
+    assert (result.verdict is Verdict.FAILED) is blamed, result
+
+
 # --- statements that no check looked at ----------------------------------------------------------
 
 

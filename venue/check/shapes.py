@@ -144,7 +144,8 @@ def judge_position(body: Json) -> None:
 def judge_stats(body: Json) -> None:
     """MarketStats. Raises Broken."""
     _needs(body, {"volume_usd", "open_interest"}, "stats")
-    holds(not any("24" in name for name in body), f"a 24-hour figure: {body!r}")
+    daily = [name for name in body if re.search("24|day", name)]
+    holds(not daily, f"a 24-hour figure: {body!r}")
 
 
 def judge_snapshot(body: Json) -> None:

@@ -4,7 +4,6 @@ from venue.check.api import buy, eventually, fresh_id, refusal_of, sell
 from venue.check.bench import Bench
 from venue.check.judge import Json, holds, same
 from venue.check.registry import Needs, check
-from venue.check.shapes import ORDER
 
 
 @check()
@@ -125,14 +124,14 @@ def check_writes_and_reads_of_an_order_carry_their_own_fields(bench: Bench) -> N
     market = bench.market()
     name = fresh_id()
     order = bench.anna.placed(**buy(market), client_order_id=name)
-    same(order.keys(), ORDER | {"client_order_id"}, "fields of a create response")
+    holds("spent_cents" not in order, "spent_cents of an order by qty")
     same(order["client_order_id"], name)
     read = bench.anna.order_read(order["order_id"], status="open")
-    same(read.keys(), ORDER | {"reserved_cents"}, "fields of a read")
     same(bench.anna.get("/orders", ticker=market["ticker"])["orders"], [read])
     snapshot = bench.anna.get(f"/markets/{market['ticker']}/snapshot")
     same(snapshot["resting_orders"], [read])
-    same(bench.anna.amended(order["order_id"], qty=9).keys(), ORDER, "fields of an amend response")
+    # What reads and amends may not carry is judged of every one of them.
+    bench.anna.amended(order["order_id"], qty=9)
 
 
 @check()

@@ -235,7 +235,7 @@ def check_a_cancel_reports_what_it_removed(bench: Bench) -> None:
     before = bench.anna.balance()
     order = bench.anna.placed(**buy(market, "yes", 40, 10))
     whole = bench.anna.cancelled(order["order_id"])
-    same((whole["reduced_by"], whole.keys()), (10, {"order", "reduced_by"}))
+    same(whole["reduced_by"], 10)
     same(bench.anna.balance(), before, "the balance after a cancel")
     order = bench.anna.placed(**buy(market, "yes", 40, 10))
     bench.bruno.placed(**buy(market, "no", 60, 4))

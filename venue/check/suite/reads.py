@@ -304,7 +304,6 @@ def check_volume_only_grows_and_has_no_24_hour_figure(bench: Bench) -> None:
         _trade(bench, market, price)
         stats = bench.anna.get(f"/markets/{market['ticker']}/snapshot")["stats"]
         seen.append(float(stats["volume_usd"]))
-        holds(stats.keys() <= {"volume_usd", "open_interest", "last_price"}, f"{stats!r}")
     same(seen, sorted(set(seen)), "volume after each of three trades")
 
 
@@ -411,8 +410,8 @@ def check_a_snapshot_holds_the_callers_own_state_and_nobody_elses(bench: Bench) 
     same([row["order_id"] for row in mine["resting_orders"]], [order["order_id"]])
     same([(row["outcome"], row["qty"]) for row in mine["positions"]], [("yes", 2)])
     same((hers["resting_orders"], hers["positions"]), ([], []))
-    wanted = {"market", "orderbook", "stats", "positions", "resting_orders", "last_trade"}
-    same(mine.keys(), wanted, "parts of a snapshot")
+    # Without these neither cash nor another rung could be told; the rest a venue may add.
+    holds(not {"balance", "markets", "events"} & mine.keys(), f"{mine.keys()}")
 
 
 @check()
