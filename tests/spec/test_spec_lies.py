@@ -397,6 +397,12 @@ def _page_of(rows: int) -> Bend:
     return bend
 
 
+def _one_position(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+    body = reply.json()
+    listed = request.url.path.endswith("/portfolio/positions")
+    return _again(reply, 200, {**body, "positions": body["positions"][:1]}) if listed else None
+
+
 def _first_page_for_a_bad_cursor(
     request: httpx.Request, reply: httpx.Response
 ) -> httpx.Response | None:
@@ -411,6 +417,7 @@ def _first_page_for_a_bad_cursor(
         ("a_budget_buys_what_it_can_fees_included", _resent_without("spent_cents")),
         ("a_page_of_orders_has_100_rows_by_default_and_1000_at_most", _page_of(50)),
         ("a_page_of_orders_has_100_rows_by_default_and_1000_at_most", _page_of(500)),
+        ("one_market_can_yield_two_positions", _one_position),
         ("an_event_is_found_by_its_ticker_or_by_its_series", _first_page_for_a_bad_cursor),
     ],
 )

@@ -289,13 +289,18 @@ def check_a_bearish_view_is_bought_as_the_other_outcome(bench: Bench) -> None:
 
 @check()
 def check_one_market_can_yield_two_positions(bench: Bench) -> None:
-    """Position | One market can yield two positions at once, one yes and one no."""
+    """Position | One market can yield two positions at once, one yes and one no.
+
+    GET /portfolio/positions and GET /portfolio/fills | The caller's positions, per outcome.
+    """
     market = bench.market()
     bench.anna.placed(**buy(market, "yes", 40, 2))
     bench.bruno.placed(**buy(market, "no", 60, 2))
     bench.clara.placed(**buy(market, "yes", 45, 3))
     bench.anna.placed(**buy(market, "no", 55, 3))
     same(bench.anna.holdings(market["ticker"]), {"yes": 2, "no": 3})
+    rows = bench.anna.walk("/portfolio/positions", "positions")
+    same({row["outcome"]: row["qty"] for row in rows}, {"yes": 2, "no": 3}, "the list of positions")
 
 
 @check()
