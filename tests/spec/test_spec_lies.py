@@ -403,6 +403,11 @@ def _one_position(request: httpx.Request, reply: httpx.Response) -> httpx.Respon
     return _again(reply, 200, {**body, "positions": body["positions"][:1]}) if listed else None
 
 
+def _no_window(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+    window = "from" in request.url.params and reply.status_code == 200
+    return _again(reply, 200, {**reply.json(), "candles": []}) if window else None
+
+
 def _first_page_for_a_bad_cursor(
     request: httpx.Request, reply: httpx.Response
 ) -> httpx.Response | None:
@@ -417,6 +422,7 @@ def _first_page_for_a_bad_cursor(
         ("a_budget_buys_what_it_can_fees_included", _resent_without("spent_cents")),
         ("a_page_of_orders_has_100_rows_by_default_and_1000_at_most", _page_of(50)),
         ("a_page_of_orders_has_100_rows_by_default_and_1000_at_most", _page_of(500)),
+        ("candles_cover_the_last_24_hours_unless_told", _no_window),
         ("one_market_can_yield_two_positions", _one_position),
         ("an_event_is_found_by_its_ticker_or_by_its_series", _first_page_for_a_bad_cursor),
     ],

@@ -1,7 +1,5 @@
 """Checks of the market reads: lists, search, books, prints, statistics, candles, snapshots."""
 
-import datetime
-
 from venue.check.api import buy, eventually, sell
 from venue.check.bench import Bench
 from venue.check.judge import ZERO_INSTANT, Json, holds, same
@@ -330,14 +328,19 @@ def check_open_interest_counts_pairs_issued_and_not_retired(bench: Bench) -> Non
 def check_candles_cover_the_last_24_hours_unless_told(bench: Bench) -> None:
     """GET /markets/{market_id}/candles | from: default 24 hours before now; to: default now.
 
-    GET /markets/{market_id}/candles | A window without trades is an empty series.
+    GET /markets/{market_id}/candles | from and to bound the window; one without trades is an empty
+    series.
     """
     market = bench.market()
     _trade(bench, market)
     path = f"/markets/{market['ticker']}/candles"
-    same(len(bench.anna.get(path, interval="1d")["candles"]), 1)
-    past = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=2)
-    same(bench.anna.get(path, from_=past.isoformat(), to=past.isoformat())["candles"], [])
+    whole = bench.anna.get(path, interval="1d")["candles"]
+    same(len(whole), 1)
+    # Windows far enough apart that nobody's clock matters.
+    old, later, never = (f"{year}-01-01T00:00:00Z" for year in (2001, 2002, 2199))
+    for window in ({"from_": old}, {"to": never, "from_": old}):
+        same(bench.anna.get(path, interval="1d", **window)["candles"], whole, f"{window}")
+    same(bench.anna.get(path, from_=old, to=later)["candles"], [])
 
 
 @check()
