@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ import typer
 from tests.spec.conftest import Site
 from venue.check.bench import Bench
 from venue.check.cli import mount
+from venue.check.operator import Operator
 
 
 def _judge(*options: str) -> subprocess.CompletedProcess[str]:
@@ -72,6 +74,24 @@ def test_with_a_key_alone_what_needs_control_is_skipped_with_the_reason(
     assert told["skipped"] >= 2
     reasons = {row["reason"] for row in told["checks"] if row["verdict"] == "skipped"}
     assert all("control" in reason or "key" in reason for reason in reasons)
+
+
+def test_ended_by_sigterm_the_venue_is_as_it_was(site: Site) -> None:
+    operator = Operator(site.control, site.token_file.read_text(encoding="utf-8").strip())
+    before = operator.status()["projection_lag_ms"]
+    control = ["--control", site.control, "--token-file", str(site.token_file)]
+    only = ["--only", "reads_may_lag_a_write_and_then_catch_up"]
+    command = [sys.executable, "-m", "venue", "check", "--url", site.base_url, *control, *only]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        while operator.status()["projection_lag_ms"] == before:
+            assert process.poll() is None, "the check was over before its lag was seen"
+            time.sleep(0.005)
+        process.terminate()
+        process.communicate(timeout=20)
+    after = operator.status()["projection_lag_ms"]
+    operator.done("PUT", "/projection", {"lag_ms": before})
+    operator.close()
+    assert (process.returncode, after) == (143, before)
 
 
 @pytest.mark.parametrize(

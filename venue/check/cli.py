@@ -1,13 +1,17 @@
 """The command line of the judge: `venue check`.
 
-Exit codes: 0 everything that ran passed, 1 something failed, 2 bad options, 3 not reachable.
+Exit codes: 0 everything that ran passed, 1 something failed, 2 bad options, 3 not reachable,
+143 ended by SIGTERM.
 Keys and tokens come from files and never from the command line.
 """
 
+import contextlib
 import json
 import os
+import signal
 import stat
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 from urllib.parse import urlsplit
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 EXIT_FAILED: Final = 1
 EXIT_OPTIONS: Final = 2
 EXIT_UNREACHABLE: Final = 3
+_EXIT_SIGNALLED: Final = 128
 
 _EPILOG: Final = (
     "Example: venue check --url http://127.0.0.1:8080/v1 --control http://127.0.0.1:8091"
@@ -82,7 +87,8 @@ def check_command(
             _fail(EXIT_OPTIONS, "a crowd trades at this venue: judge one without (--no-crowd)")
         bench = Bench(url, stream or _stream_of(url), operator, keys)
         wanted = Wanted(operator is not None, len(keys), not no_readings)
-        results = _judge(checks, bench, wanted, quiet=json_lines)
+        with _ending_in_order():
+            results = _judge(checks, bench, wanted, quiet=json_lines)
     except InTheClear as fault:
         _fail(EXIT_OPTIONS, str(fault))
     except (Unreachable, Broken) as fault:
@@ -96,6 +102,20 @@ def check_command(
         _show(results)
     if any(result.verdict is Verdict.FAILED for result in results):
         raise typer.Exit(EXIT_FAILED)
+
+
+@contextlib.contextmanager
+def _ending_in_order() -> Iterator[None]:
+    """SIGTERM ends a block as Ctrl-C does: what a check has halted or bent is set right first."""
+
+    def end(number: int, _: object) -> NoReturn:
+        raise SystemExit(_EXIT_SIGNALLED + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _judge(
