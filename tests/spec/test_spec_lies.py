@@ -403,6 +403,20 @@ def _one_position(request: httpx.Request, reply: httpx.Response) -> httpx.Respon
     return _again(reply, 200, {**body, "positions": body["positions"][:1]}) if listed else None
 
 
+def _stale_in(part: str) -> Bend:
+    def bend(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+        if part not in request.url.path or "snapshot" in request.url.path:
+            return None
+        body = reply.json()
+        for event in body.get("events", [body]):
+            for row in event.get("markets", ()):
+                row["open_interest"] = 0
+                row.pop("last_price", None)
+        return _again(reply, reply.status_code, body)
+
+    return bend
+
+
 def _no_window(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
     window = "from" in request.url.params and reply.status_code == 200
     return _again(reply, 200, {**reply.json(), "candles": []}) if window else None
@@ -422,6 +436,8 @@ def _first_page_for_a_bad_cursor(
         ("a_budget_buys_what_it_can_fees_included", _resent_without("spent_cents")),
         ("a_page_of_orders_has_100_rows_by_default_and_1000_at_most", _page_of(50)),
         ("a_page_of_orders_has_100_rows_by_default_and_1000_at_most", _page_of(500)),
+        ("a_market_reads_the_same_in_lists_events_and_its_snapshot", _stale_in("/markets")),
+        ("a_market_reads_the_same_in_lists_events_and_its_snapshot", _stale_in("/events")),
         ("candles_cover_the_last_24_hours_unless_told", _no_window),
         ("one_market_can_yield_two_positions", _one_position),
         ("an_event_is_found_by_its_ticker_or_by_its_series", _first_page_for_a_bad_cursor),

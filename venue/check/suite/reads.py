@@ -233,6 +233,26 @@ def check_a_market_carries_its_fields_and_they_change_with_it(bench: Bench) -> N
     same(shown["created_at"], market["created_at"], "created_at")
 
 
+@check()
+def check_a_market_reads_the_same_in_lists_events_and_its_snapshot(bench: Bench) -> None:
+    """Market | open_interest and last_price are those of the stats wherever a market is shown."""
+    market = bench.market()
+    _trade(bench, market, 30, 2)
+    stats = bench.anna.get(f"/markets/{market['ticker']}/snapshot")["stats"]
+    wanted = (stats["open_interest"], stats["last_price"])
+    same(wanted, (2, 30), "of the stats")
+
+    def rows() -> list[Json]:
+        listed = bench.anna.get("/markets", q=market["ticker"])["markets"]
+        (event,) = bench.anna.get(f"/events/{market['event_ticker']}")["events"]
+        return [r for r in (*listed, *event["markets"]) if r["market_id"] == market["market_id"]]
+
+    def told() -> list[tuple[object, object]]:
+        return [(row["open_interest"], row.get("last_price")) for row in rows()]
+
+    eventually(told, lambda pairs: pairs == [wanted] * 2)
+
+
 @check(readings="S46")
 def check_prices_of_every_market_run_from_1_to_99_by_1(bench: Bench) -> None:
     """Market | min_price, max_price and tick_size are 1, 99 and 1."""
