@@ -417,6 +417,13 @@ def _stale_in(part: str) -> Bend:
     return bend
 
 
+def _without_rungs(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
+    body = reply.json()
+    bare = [{**event, "markets": []} for event in body.get("events", ())]
+    listed = request.url.path.endswith("/events")
+    return _again(reply, 200, {**body, "events": bare}) if listed else None
+
+
 def _no_window(request: httpx.Request, reply: httpx.Response) -> httpx.Response | None:
     window = "from" in request.url.params and reply.status_code == 200
     return _again(reply, 200, {**reply.json(), "candles": []}) if window else None
@@ -438,6 +445,7 @@ def _first_page_for_a_bad_cursor(
         ("a_page_of_orders_has_100_rows_by_default_and_1000_at_most", _page_of(500)),
         ("a_market_reads_the_same_in_lists_events_and_its_snapshot", _stale_in("/markets")),
         ("a_market_reads_the_same_in_lists_events_and_its_snapshot", _stale_in("/events")),
+        ("events_page_like_every_list", _without_rungs),
         ("candles_cover_the_last_24_hours_unless_told", _no_window),
         ("one_market_can_yield_two_positions", _one_position),
         ("an_event_is_found_by_its_ticker_or_by_its_series", _first_page_for_a_bad_cursor),

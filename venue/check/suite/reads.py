@@ -132,12 +132,14 @@ def check_events_filter_by_series_company_and_status(bench: Bench) -> None:
 @check()
 def check_events_page_like_every_list(bench: Bench) -> None:
     """GET /events | limit and cursor page over all events with their rungs."""
-    for _ in range(3):
-        bench.event(bench.scratch_company)
+    events = [bench.event(bench.scratch_company) for _ in range(3)]
+    rung = bench.rung(events[0], "1B")
     walked = [row["event_ticker"] for row in bench.anna.walk("/events", "events", limit=2)]
     same(len(set(walked)), len(walked), "events listed twice")
     whole = [row["event_ticker"] for row in bench.anna.walk("/events", "events", limit=1000)]
     same(walked, whole, "two walks")
+    rows = [row for row in bench.anna.walk("/events", "events") if row["markets"]]
+    holds(rung in [market for row in rows for market in row["markets"]], "a rung is not listed")
 
 
 @check()
