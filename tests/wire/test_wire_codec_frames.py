@@ -42,6 +42,17 @@ def test_a_target_is_named_by_its_one_key(shown, target):
     assert codec.parse_subscribe(subscribe(shown)) == (target,)
 
 
+@pytest.mark.parametrize(
+    "frame",
+    [
+        b'{"type":"SUBSCRIBE","data":{"targets":[{"target":"market","data":{"symbol":"acme"}}]}}',
+        subscribe(company(symbol="acme") | {"target": "Market"}),
+    ],
+)
+def test_types_of_frames_and_targets_are_taken_in_any_case(frame):
+    assert codec.parse_subscribe(frame) == (frames.CompanyTarget(frames.BySymbol("acme")),)
+
+
 def test_targets_keep_their_order_and_their_duplicates():
     shown = [rung(ticker="B"), rung(ticker="A"), rung(ticker="B")]
     tickers = [target.data.ticker for target in codec.parse_subscribe(subscribe(*shown))]
@@ -81,6 +92,7 @@ def test_two_hundred_targets_are_taken_and_one_more_is_too_many():
         subscribe({"target": "event-market", "data": "ACME"}),
         subscribe({"target": "event", "data": {"ticker": TICKER}}),
         subscribe({"target": ["event-market"], "data": {"ticker": TICKER}}),
+        subscribe({"target": "mar\N{KELVIN SIGN}et", "data": {"symbol": "acme"}}),
         subscribe({"data": {"ticker": TICKER}}),
         subscribe(rung()),
         subscribe(rung(ticker=None)),

@@ -319,12 +319,13 @@ def parse_amend(body: bytes) -> Amend:
 def parse_subscribe(data: bytes) -> tuple[frames.Target, ...]:
     """The targets of a subscribe frame, in order, duplicates kept.
 
-    Raises FrameRefusal: invalid_frame when it does not parse (exactly one known key per target),
-    too_many_targets above 200. Whether a target exists is not looked at here.
+    Type and target types are taken in any case. Raises FrameRefusal: invalid_frame when it does
+    not parse (exactly one known key per target), too_many_targets above 200. Whether a target
+    exists is not looked at here.
     """
     try:
         fields = _parse_frame(data)
-        if fields.get("type") != "subscribe":
+        if _word(fields.get("type")) != "subscribe":
             raise ValueError("type: only subscribe is known")
         inner = fields.get("data")
         if not isinstance(inner, dict) or not isinstance(inner.get("targets"), list):
@@ -340,6 +341,11 @@ def parse_subscribe(data: bytes) -> tuple[frames.Target, ...]:
         raise FrameRefusal(ChannelCode.INVALID_FRAME, f"frame: {fault}") from None
 
 
+def _word(value: object) -> object:
+    """One of a set of words as a request may write it, in any case (Global conventions, Enums)."""
+    return value.lower() if isinstance(value, str) and value.isascii() else value
+
+
 def _parse_frame(data: bytes) -> dict[str, Any]:
     text = data.decode("utf-8")
     value = _STRICT.decode(text)
@@ -351,7 +357,7 @@ def _parse_frame(data: bytes) -> dict[str, Any]:
 def _parse_target(value: object) -> frames.Target:
     if not isinstance(value, dict):
         raise ValueError("a target is an object")
-    kind, data = value.get("target"), value.get("data")
+    kind, data = _word(value.get("target")), value.get("data")
     if not isinstance(data, dict):
         raise ValueError("a target's data is an object")
     keys = {key: text for key, text in data.items() if text is not None}
