@@ -9,6 +9,7 @@ Source: design, The venue, in the order a datum flows; interface, Errors (429, 5
 """
 
 import asyncio
+import contextlib
 import importlib.metadata
 import time
 from collections import deque
@@ -99,6 +100,7 @@ class Venue:
         self._batch: list[_Waiting] = []
         self._line_grew = asyncio.Event()
         self._published = asyncio.Event()
+        self._lag_set = asyncio.Event()
         self._observers: list[Callable[[list[Event]], None]] = []
         self._draining = False
         self._closed = False
@@ -204,8 +206,9 @@ class Venue:
         return self._projector.lag_ns // NS_PER_MS
 
     def set_projection_lag_ms(self, lag_ms: int) -> None:
-        """Let what is carried out from now on become visible so much later; lag_ms >= 0."""
+        """Let reads and the channel lag this far behind, what waits already too; lag_ms >= 0."""
         self._projector.lag_ns = lag_ms * NS_PER_MS
+        self._lag_set.set()
 
     @property
     def sequence(self) -> int:
@@ -346,7 +349,10 @@ class Venue:
                 continue
             delay_ns = due_ns - self.now_ns()
             if delay_ns > 0:
-                await asyncio.sleep(delay_ns / NS_PER_SECOND)
+                self._lag_set.clear()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(delay_ns / NS_PER_SECOND):
+                        await self._lag_set.wait()
             self._make_visible(self.now_ns())
 
     def _make_visible(self, now_ns: int) -> None:

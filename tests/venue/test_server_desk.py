@@ -117,6 +117,45 @@ def test_reads_lag_behind_an_answer_and_then_follow() -> None:
     in_loop(claim)
 
 
+def test_a_lag_that_is_lowered_holds_nothing_back_any_longer() -> None:
+    async def claim() -> None:
+        async with running(lag_ms=60_000) as venue:
+            seen: list[Event] = []
+            two = asyncio.Event()
+            venue.observe(seen.extend)
+            venue.observe(lambda events: two.set() if len(seen) == 2 else None)
+            await venue.submit(AddUser(UserId("bruno")))
+            await asyncio.sleep(0.01)
+            assert seen == []
+            venue.set_projection_lag_ms(0)
+            await venue.submit(AddUser(UserId("carla")))
+            async with asyncio.timeout(5):
+                await two.wait()
+            assert [event.user_id for event in seen if isinstance(event, UserAdded)] == [
+                "bruno",
+                "carla",
+            ]
+
+    in_loop(claim)
+
+
+def test_a_lag_set_anew_hides_from_no_metric_how_old_the_reads_are() -> None:
+    async def claim() -> None:
+        async with running(lag_ms=60_000) as venue:
+            await venue.submit(AddUser(UserId("bruno")))
+            await asyncio.sleep(0.02)
+            venue.set_projection_lag_ms(30_000)
+            await asyncio.sleep(0)
+            told = next(
+                line
+                for line in venue.exposition().decode().splitlines()
+                if line.startswith("venue_projection_lag_seconds ")
+            )
+            assert 0.02 <= float(told.split()[1]) < 30
+
+    in_loop(claim)
+
+
 def test_a_full_line_refuses_creates_before_cancels_and_both_in_the_end() -> None:
     async def claim() -> None:
         venue = Venue(0, 5)  # nothing carries commands out, so the line only grows

@@ -53,7 +53,11 @@ class Views:
 
 
 class Projector:
-    """Holds events back for `lag_ns` >= 0, then applies them to `views`."""
+    """Holds events back for `lag_ns` >= 0, then applies them to `views`.
+
+    A lag that is set anew holds for what waits already: what waited out an old one would hold up
+    everything behind it.
+    """
 
     def __init__(self, views: Views, lag_ns: int) -> None:
         self.views = views
@@ -65,12 +69,12 @@ class Projector:
 
         `now_ns` never goes back from call to call.
         """
-        self._waiting.append((now_ns + self.lag_ns, events))
+        self._waiting.append((now_ns, events))
 
     def advance(self, now_ns: int) -> list[Event]:
         """Make everything visible that is due, and return it in order."""
         visible: list[Event] = []
-        while self._waiting and self._waiting[0][0] <= now_ns:
+        while self._waiting and self._waiting[0][0] + self.lag_ns <= now_ns:
             for event in self._waiting.popleft()[1]:
                 self.views.apply(event)
                 visible.append(event)
@@ -78,4 +82,4 @@ class Projector:
 
     def next_due_ns(self) -> int | None:
         """When the next events become visible; None while none wait."""
-        return self._waiting[0][0] if self._waiting else None
+        return self._waiting[0][0] + self.lag_ns if self._waiting else None
