@@ -8,7 +8,7 @@ Source: reliability, rows 23, 25, 59, 62, 63, 65, B2, B6, B13; design, The bot, 
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from bot.core import messages as m
 from bot.core.account import READ_AGAIN_NS, Account, Kind
@@ -41,8 +41,9 @@ _TOLD_MAX = 1_000
 _UNREADABLE_NAMED = 5
 
 _RISES_MAX = 2
-"""An id that came back from its end so often, and was cancelled, is a row that nothing stands
-behind: it is left to be told, and neither written about nor waited for any more."""
+"""An id that came back from its end so often, and was cancelled, is asked about from then on: where
+a read by it shows that it is over, nothing stands behind the row that lists it, which is neither
+written about nor waited for any more. Where it rests the cancels were not carried out."""
 
 TOGETHER_NS = 15 * NS_PER_SECOND
 """So long a series whose books are open waits for those of the others, and then quotes."""
@@ -84,6 +85,8 @@ class Custody:
         self._told: OrderedDict[OrderId, None] = OrderedDict()
         self._risen: frozenset[OrderId] = frozenset()  # over, and yet in the last list
         self._rises: OrderedDict[OrderId, int] = OrderedDict()  # how often one was cancelled for it
+        self._may_rest: frozenset[OrderId] = frozenset()  # of all those, what the last list showed
+        self._asked: OrderedDict[OrderId, OwnOrder] = OrderedDict()  # what became of it after that
         self.unreadable: tuple[OrderId, ...] = ()
         self._missed: tuple[Ticker, ...] = ()  # series beside ours that the last read had to miss
 
@@ -156,7 +159,7 @@ class Custody:
         named = ", ".join(self.unreadable[:_UNREADABLE_NAMED])
         self._out.hold("order_unreadable", f"orders that cannot be read: {named}" if named else "")
 
-    def _rise(self, shown: Iterable[model.Order], begun_ns: int, now_ns: int) -> bool:
+    def _rise(self, shown: Collection[model.Order], begun_ns: int, now_ns: int) -> bool:
         """Orders of ours that are over and rest all the same, in two lists running: a venue that
         was set back to an earlier state brings them back. They are cancelled as what was found
         resting is. Whether this list shows one."""
@@ -164,22 +167,35 @@ class Custody:
         risen = {
             order.order_id: order
             for order in shown
-            if self._desk.ended_before(order.order_id, from_ns)
-            and not self._is_let_be(order.order_id)
+            if self._desk.ended_by(order.order_id, from_ns) and not self._is_let_be(order.order_id)
         }
         for order_id in risen.keys() & self._risen:
-            keep_newest(self._rises, order_id, self._rises.get(order_id, 0) + 1, _TOLD_MAX)
             self._out.note("error", "ended_order_rests", order_id=order_id)
-            self._cancel(risen[order_id], now_ns)
+            rises = self._rises.get(order_id, 0)
+            if rises < _RISES_MAX:
+                keep_newest(self._rises, order_id, rises + 1, _TOLD_MAX)
+                self._cancel(risen[order_id], now_ns)
+            else:
+                self._ask(risen[order_id], from_ns, now_ns)
         if risen.keys() - self._risen:
             self._account.hasten(Kind.RESTING, now_ns + self._trust.read_lag_ns)
         self._risen = frozenset(risen)
+        came_back = (each for each in self._rises if not self._is_let_be(each))
+        self._may_rest = self._risen.union(came_back) & {order.order_id for order in shown}
         return bool(risen)
 
+    def _ask(self, order: model.Order, over_ns: int, now_ns: int) -> None:
+        """Have an order that came back from its end too often read by its id."""
+        own = OwnOrder.found_risen(order, over_ns, now_ns)
+        keep_newest(self._asked, order.order_id, own, _TOLD_MAX)
+        self._desk.add(own)
+        self._quoting.orders_changed(order.market_id)
+
     def _is_let_be(self, order_id: OrderId) -> bool:
-        """Whether nothing stands behind the rows of an id: it stays one of ours, though the desk
-        forgets it in time."""
-        return self._rises.get(order_id, 0) >= _RISES_MAX
+        """Whether nothing stands behind the rows of an id: it was read to be over, and no cancel
+        was sent since it was asked about. It stays one of ours, though the desk forgets it."""
+        own = self._asked.get(order_id)
+        return own is not None and not own.is_live and own.last_write_ns < own.placed_ns
 
     def _in_our_rungs(self, strangers: Iterable[model.Order]) -> list[model.Order]:
         """Those that are of our business; orders elsewhere on the account are told once."""
@@ -439,8 +455,10 @@ class Custody:
         return m.Finished((*self._heritage.refused, *self.unreadable), ())
 
     def left_over(self) -> m.Finished:
-        """What a drain that ran out of time leaves behind, for the operator."""
-        resting = tuple(own.order_id for own in self._desk.all_live() if own.order_id is not None)
+        """What a drain that ran out of time leaves behind, for the operator: what the last list
+        showed although it was said to be over included."""
+        live = {own.order_id: None for own in self._desk.all_live() if own.order_id is not None}
+        resting = tuple(live | dict.fromkeys(sorted(self._may_rest)))
         unknown = tuple(
             own.client_order_id for own in self._desk.all_live() if own.order_id is None
         )

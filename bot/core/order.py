@@ -76,6 +76,20 @@ class OwnOrder(Standing):
         own.doomed = True
         return own
 
+    @classmethod
+    def found_risen(cls, shown: model.Order, over_ns: int, now_ns: int) -> "OwnOrder":
+        """One of ours that is over, as its cancels were answered, and is listed all the same: in
+        doubt until a read by its id tells, which is due at once. over_ns: when it was over, at the
+        latest, with no write about it since.
+
+        Raises ValueError when its outcome or side cannot be recognised.
+        """
+        own = cls.found_resting(shown, now_ns)
+        own.state = State.CLOSING
+        own.last_write_ns = over_ns
+        own.read_due_ns = now_ns
+        return own
+
     def successor(self, shown: model.Order, now_ns: int) -> "OwnOrder":
         """The order that an amend made of this one under another id (S13); this one is over.
 

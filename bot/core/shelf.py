@@ -113,10 +113,10 @@ class Shelf:
         """Whether an order id is one of ours, live or ended."""
         return order_id in self._by_id or order_id in self._ended
 
-    def ended_before(self, order_id: OrderId, at_ns: int) -> bool:
-        """Whether an order of ours with this id was over before an instant, as far as we know."""
+    def ended_by(self, order_id: OrderId, at_ns: int) -> bool:
+        """Whether an order of ours with this id was over at an instant, as far as we know."""
         ended_ns = self._ended.get(order_id)
-        return ended_ns is not None and order_id not in self._by_id and ended_ns < at_ns
+        return ended_ns is not None and order_id not in self._by_id and ended_ns <= at_ns
 
     def find(self, order_id: OrderId) -> OwnOrder | None:
         """The live order with this id."""

@@ -9,6 +9,7 @@ from bot.core import messages as m
 from bot.core.order import OwnOrder, State
 from bot.io.intents import Intents
 from tests.bot.meddled import Held, Meddled, named, over, quoted
+from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Qty
 from venue.wire.requests import Amend
@@ -200,6 +201,39 @@ def test_a_row_that_no_order_stands_behind_is_cancelled_twice_and_then_let_be(ve
     venue.go(120)
     assert len(venue.writes()) == writes + 2
     assert venue.stop() == m.Finished((), ())
+
+
+def lied_about(order: model.Order, times: int) -> Callable[[m.Request], m.Answer | None]:
+    """So many cancels of an order are said to be done, and are not."""
+    left = [times]
+
+    def meddle(request: m.Request) -> m.Answer | None:
+        if request == m.CancelResting(order.order_id) and left[0]:
+            left[0] -= 1
+            return m.Done(m.CancelShown(over(order), order.remaining_qty))
+        return None
+
+    return meddle
+
+
+def test_an_order_whose_cancels_are_said_to_be_done_is_cancelled_until_one_is(venue):
+    order = next(iter(venue.orders.values()))
+    venue.meddle = lied_about(order, 5)
+    venue.give(m.PauseRequested("asked"))
+    venue.go(60)
+    assert not venue.orders
+    assert venue.stop() == m.Finished((), ())
+
+
+def test_a_drain_does_not_end_well_while_an_order_is_said_to_be_cancelled_and_rests(venue):
+    order = next(iter(venue.orders.values()))
+    venue.meddle = lied_about(order, 1_000)
+    venue.give(m.PauseRequested("asked"))
+    venue.go(60)
+    assert venue.stop() is None
+    for _ in range(100):
+        venue.go(0.1)
+        assert venue.trader.left_over().left == (order.order_id,)
 
 
 def test_a_row_that_was_let_be_is_nobody_elses_when_its_end_is_forgotten(venue, monkeypatch):
