@@ -107,17 +107,21 @@ Verdict = Clean | Sent | Overdue | KeyRefused
 
 
 class _Target:
-    """An order seen to rest that no answer has shown to be over."""
+    """An order seen to rest that no answer has shown to be over.
 
-    __slots__ = ("asked", "due_ns", "remaining", "repeats", "ticker", "why")
+    came_back: whether a list has shown it after such an answer.
+    """
 
-    def __init__(self, order: model.Order, now_ns: int) -> None:
+    __slots__ = ("asked", "came_back", "due_ns", "remaining", "repeats", "ticker", "why")
+
+    def __init__(self, order: model.Order, now_ns: int, *, came_back: bool) -> None:
         self.ticker = order.ticker
         self.remaining = order.remaining_qty
         self.why = "not tried"
         self.due_ns = now_ns
         self.repeats = 0
         self.asked = False
+        self.came_back = came_back
 
 
 class _List:
@@ -150,6 +154,7 @@ class Sweeper:
         self._last_id = 0
         self._targets: dict[OrderId, _Target] = {}
         self._over_ns: dict[OrderId, int] = {}
+        self._doubted: dict[OrderId, _Target] = {}  # of those, what came back before
         self._list: _List | None = None
         self._begun_anew = False  # since its cursor became invalid
         self._listed_ns: int | None = None
@@ -272,7 +277,8 @@ class Sweeper:
         else:
             del self._over_ns[order.order_id]
             self._note("warning", "order_still_rests", order_id=order.order_id)
-        self._targets[order.order_id] = _Target(order, self._now_ns)
+        came_back = over_ns is not None
+        self._targets[order.order_id] = _Target(order, self._now_ns, came_back=came_back)
 
     def _list_failed(self, wait_ns: int) -> None:
         self._list = None
@@ -290,6 +296,8 @@ class Sweeper:
             for order_id, over_ns in self._over_ns.items()
             if walk.begun_ns < over_ns + lag_ns
         }
+        for order_id in self._doubted.keys() - self._over_ns.keys():
+            del self._doubted[order_id]
         late_enough = walk.begun_ns >= self._quiet_ns()
         if walk.rows or self._targets or not late_enough:
             self._empty_ns = None
@@ -308,6 +316,8 @@ class Sweeper:
         target = self._targets[order_id]
         target.asked = False
         self._last_answer_ns = self._now_ns
+        if isinstance(answer, m.Done) and not _is_about(order_id, answer.body):
+            answer = m.Unknown("it shows another order than was asked about")
         if isinstance(answer, m.Done):
             self.cancelled += 1
             self._over(order_id)
@@ -334,8 +344,12 @@ class Sweeper:
             self._repeat(target)
 
     def _over(self, order_id: OrderId) -> None:
-        del self._targets[order_id]
+        target = self._targets.pop(order_id)
         self._over_ns[order_id] = self._now_ns
+        if target.came_back:
+            # An answer like this one was untrue of it: until a list proves it, it may rest.
+            target.why = "answered as over, as before a list showed it again"
+            self._doubted[order_id] = target
         self._window = min(self._settings.requests_in_flight, self._window + 1)
         self._open_again()
 
@@ -371,7 +385,7 @@ class Sweeper:
     def _left(self) -> tuple[Left, ...]:
         return tuple(
             Left(order_id, target.ticker, target.remaining, target.why)
-            for order_id, target in sorted(self._targets.items())
+            for order_id, target in sorted((self._doubted | self._targets).items())
         )
 
     def _work(self) -> None:
@@ -444,3 +458,8 @@ class Sweeper:
 
     def _note(self, level: str, name: str, **fields: str | int) -> None:
         self._effects.append(m.Noted(level, name, dict(fields)))
+
+
+def _is_about(order_id: OrderId, body: m.Body) -> bool:
+    """Whether an answer to a cancel is about that order: connections and caches mix answers up."""
+    return isinstance(body, m.CancelShown) and body.order.order_id == order_id

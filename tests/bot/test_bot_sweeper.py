@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from bot.core import messages as m
 from bot.core.sweeper import Clean, KeyRefused, Left, Overdue, Sent, Sweeper, SweepSettings
 from tests.bot.naive_account import MS, T0, NaiveAccount, S, shown
+from venue.wire.money import Qty
 from venue.wire.names import Ticker
 
 LAG_NS = S
@@ -186,6 +187,24 @@ def test_without_verify_every_order_of_one_list_is_cancelled_and_no_more_is_clai
     assert naive.run(SweepSettings(verify=False)).verdict == Sent(7)
     assert len(lists(naive)) == 1
     assert naive.resting(naive.now_ns) == ["9000"]
+
+
+def test_an_answer_about_another_order_says_nothing_of_this_one():
+    naive = account(2)
+    mixed_up = [m.Done(m.CancelShown(shown("1001"), Qty(10)))]
+    naive.answer_cancel = lambda each: mixed_up.pop() if each == "1000" and mixed_up else None
+    sweeper = naive.run(SweepSettings(verify=False))
+    assert sweeper.verdict == Sent(2)
+    assert naive.resting(naive.now_ns) == []
+
+
+@pytest.mark.parametrize("deadline_ms", range(4_000, 8_000, 250))
+def test_an_order_that_lists_show_beside_its_ends_is_named_whenever_time_is_over(deadline_ms):
+    naive = account(1)
+    naive.answer_cancel = lambda each: m.Done(m.CancelShown(shown(each), Qty(10)))
+    sweeper = naive.run(SweepSettings(deadline_ns=deadline_ms * MS))
+    assert isinstance(sweeper.verdict, Overdue)
+    assert [each.order_id for each in sweeper.verdict.left] == ["1000"]
 
 
 def test_an_account_that_cannot_be_read_is_not_called_empty():
