@@ -82,6 +82,7 @@ class Custody:
         self._opened_ns: int | None = None
         self._swept_strangers: frozenset[str] = frozenset()
         self._adopted_ns = -1  # when the last list of orders began whose strangers were taken over
+        self._drains = False  # whether the end was asked about before
         self._told: OrderedDict[OrderId, None] = OrderedDict()
         self._risen: frozenset[OrderId] = frozenset()  # over, and yet in the last list
         self._rises: OrderedDict[OrderId, int] = OrderedDict()  # how often one was cancelled for it
@@ -411,8 +412,11 @@ class Custody:
     def drained(self, now_ns: int) -> bool:
         """Whether nothing of ours is live, a late enough read shows so, and the cash was compared.
 
-        Asks for the reads that are missing.
+        Asks for the reads that are missing; a list of what rests is among them in any case, for
+        strangers that came since the start are told while quoting, and cancelled only now.
         """
+        if not self._drains:
+            self._drains, self._adopted_ns = True, -1
         self._cancel_kept(now_ns)
         quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._ledgers.booked_ns)
         if self._desk.live_count() or not self._read_since(quiet_ns, now_ns):

@@ -12,6 +12,7 @@ from tests.bot.meddled import Held, Meddled, named, over, quoted
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Qty
+from venue.wire.names import OrderId
 from venue.wire.requests import Amend
 
 
@@ -326,3 +327,20 @@ def test_an_intent_is_not_settled_by_an_answer_that_shows_another_order(venue):
         order = msgspec.structs.replace(shown, client_order_id=name)
         intents.follow(m.Replied(m.RequestId(1), m.Done(m.OrderShown(order)), None))
         assert (intents.open() == ()) is is_settled
+
+
+# --- placed by somebody else ----------------------------------------------------------------------
+
+
+def test_an_order_placed_by_hand_is_cancelled_at_the_end_of_a_run_that_wrote_nothing(
+    venue, monkeypatch
+):
+    monkeypatch.setattr("tests.bot.meddled.TwoSided.quote", lambda _self, _view: {})
+    quiet = Meddled()
+    quiet.start()
+    quiet.go(6)
+    assert not quiet.writes()
+    by_hand = msgspec.structs.replace(next(iter(venue.orders.values())), order_id=OrderId("999"))
+    quiet.orders[by_hand.order_id] = by_hand
+    assert quiet.stop() == m.Finished((), ())
+    assert not quiet.orders
