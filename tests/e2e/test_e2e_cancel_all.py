@@ -19,6 +19,7 @@ import pytest
 
 from bot.io.accountlock import AccountLock
 from bot.io.secret import Secret
+from tests import ctrl_c
 from tests.e2e.runs import BOT, ROOT, Venue, config_for
 
 pytestmark = pytest.mark.xdist_group("cancel-all")
@@ -165,12 +166,7 @@ def test_ctrl_c_on_the_way_says_that_orders_may_rest(venue, tmp_path):
     config_for(venue, tmp_path)
     venue.operate("PUT", "venue-state", state="halted")
     try:
-        process = subprocess.Popen(
-            [*BOT, "cancel-all", str(tmp_path / "bot.yaml")],
-            cwd=ROOT,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        process = ctrl_c.started([*BOT, "cancel-all", str(tmp_path / "bot.yaml")], ROOT)
         assert process.stderr is not None
         while "the venue is halted" not in process.stderr.readline():
             assert process.poll() is None

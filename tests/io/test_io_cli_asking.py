@@ -20,6 +20,7 @@ from bot.commands import asking
 from bot.config import read_draft
 from bot.core.report import ConfigReport, Phase, Report
 from bot.io.statedir import StateDirectory, held_by_a_bot
+from tests import ctrl_c
 from tests.io.samples import report
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -424,7 +425,7 @@ def test_ctrl_c_while_a_bot_is_asked_says_that_it_may_have_been_told(tmp_path, c
     with silent_bot() as (url, heard):
         line = [sys.executable, "-m", "bot", command, str(DEMO), "--status", url]
         line += ["--state-dir", state(tmp_path)]
-        process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
+        process = ctrl_c.started(line)
         assert heard.wait(30)
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=30)

@@ -19,6 +19,7 @@ import typer
 import typer.main
 import typer.testing
 
+from tests import ctrl_c
 from tests.venue.control_bench import TICKER, TOKEN, Served, served, socket_path
 from venue.control import client
 from venue.control.cli import mount
@@ -378,7 +379,7 @@ def test_ctrl_c_in_a_change_says_that_it_may_be_carried_out_all_the_same(
     with silent_venue() as (address, listener):
         where = ["--control", address, "--token-file", str(token_file)]
         command = [sys.executable, "-m", "venue", *arguments, *where]
-        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        process = ctrl_c.started(command)
         peer, _ = listener.accept()
         with peer:
             assert peer.recv(4096)
