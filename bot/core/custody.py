@@ -24,7 +24,7 @@ from bot.core.shedding import pull_beyond
 from bot.core.shelf import keep_newest
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.names import OrderId, Ticker
+from venue.wire.names import MarketId, OrderId, Ticker
 
 _KEEP_WITHIN_NS = 5 * NS_PER_SECOND
 """So long, and four read lags, orders to be kept may wait for their books and the account; longer
@@ -79,6 +79,8 @@ class Custody:
         self._live_ns = 0  # when an order that we found was last seen to be live
         self._keep_until_ns: int | None = None
         self._unbooked_ns: int | None = None  # since when only an unreadable fill is in the way
+        self._lacking: frozenset[MarketId] = frozenset()  # what a list of positions lacked
+        self._lacking_ns = 0  # when that one was answered
         self._opened_ns: int | None = None
         self._swept_strangers: frozenset[str] = frozenset()
         self._adopted_ns = -1  # when the last list of orders began whose strangers were taken over
@@ -343,7 +345,22 @@ class Custody:
         fills_may_come = self._heritage.keeping or self._account.is_shared
         if fills_may_come and not self._books_are_quiet(now_ns):
             return False
-        return self._kept_can_be_quoted() and self._fills_are_booked(now_ns)
+        if not (self._kept_can_be_quoted() and self._fills_are_booked(now_ns)):
+            return False
+        return self._payouts_are_in(now_ns)
+
+    def _payouts_are_in(self, now_ns: int) -> bool:
+        """Whether the balance holds what was paid for shares that the list of positions lacks: it
+        was asked for a lag after that list, or it is asked for again."""
+        lacking = self._ledgers.lacking()
+        if not lacking <= self._lacking:
+            self._lacking, self._lacking_ns = lacking, self._account.done_ns[Kind.POSITIONS]
+        from_ns = self._lacking_ns + self._trust.read_lag_ns
+        if not lacking or self._account.begun_ns[Kind.BALANCE] > from_ns:
+            return True
+        again_ns = self._account.done_ns[Kind.BALANCE] + READ_AGAIN_NS
+        self._account.hasten(Kind.BALANCE, max(now_ns, from_ns + 1, again_ns))
+        return False
 
     def _fills_are_booked(self, now_ns: int) -> bool:
         """Whether every fill shown is booked, or was waited for long enough. Asks for the walk."""
@@ -360,6 +377,10 @@ class Custody:
         for market_id in self._ledgers.open_books():
             # What the event may lose was reckoned by the fills alone until now.
             self._quoting.fills_booked(market_id)
+        sure_ns = self._ledgers.settling.sure_from_ns
+        if sure_ns is not None:
+            again_ns = self._account.done_ns[Kind.POSITIONS] + READ_AGAIN_NS
+            self._account.hasten(Kind.POSITIONS, max(now_ns, sure_ns, again_ns))
         taken = self._heritage.take_over(now_ns)
         for own in taken:
             self._desk.add(own)

@@ -233,6 +233,7 @@ class Ledgers:
         ):
             self._shares_agree()
         if self._opening_cents is not None:
+            self.settling.positions_shown(held, begun_ns)
             self.settling.resolved_read(held, begun_ns, now_ns)
         if self._positions is None or not self._worth_keeping(self._positions[1]):
             self._positions = (held, begun_ns, now_ns)
@@ -250,12 +251,9 @@ class Ledgers:
         self._opening_fills = self.book.own_fills
         self.history_wanted = self.unbooked.opened()
         held, _, ended_ns = self._positions
-        self.settling.positions_read(held, ended_ns)
-        changed = self.settling.paid_out(held)
-        for market_id in changed:
-            self.book.write_off(market_id)
+        changed = self.settling.opened(held, ended_ns, self._balance[2])
         self.difference_cents = Cents(0)
-        for (market_id, outcome), qty in sorted(self._positions[0].items()):
+        for (market_id, outcome), qty in sorted(held.items()):
             yes_qty, no_qty = self.book.holdings(market_id)
             booked = yes_qty if outcome is Outcome.YES else no_qty
             if qty != booked and market_id in self._rates:
@@ -265,6 +263,10 @@ class Ledgers:
                     "warning", "shares_without_fills", market_id=market_id, qty=qty - booked
                 )
         return changed
+
+    def lacking(self) -> frozenset[MarketId]:
+        """Markets of which the fills leave shares and the list of positions shows none."""
+        return frozenset() if self._positions is None else self.settling.lacking(self._positions[0])
 
     @property
     def balance_ended_ns(self) -> int | None:
@@ -293,11 +295,8 @@ class Ledgers:
         return self.booked_ns < begun_ns - self._trust.read_lag_ns
 
     def _worth_keeping(self, begun_ns: int) -> bool:
-        """Whether a read yet to be compared is kept when a newer one comes.
-
-        Else reads that come oftener than they lag would never be compared. The books are opened
-        with the newest.
-        """
+        """Whether a read yet to be compared is kept when a newer one comes: else reads that come
+        oftener than they lag would never be compared. The books are opened with the newest."""
         return self._opening_cents is not None and self._quiet_before(begun_ns)
 
     def _is_late_enough(self, ended_ns: int, fills_begun_ns: int) -> bool:

@@ -361,6 +361,10 @@ class Portfolio:
             if (market.yes or market.no) and not self._is_ours(market)
         ]
 
+    def held_markets(self) -> list[MarketId]:
+        """Markets in which shares are held, in first-seen order."""
+        return [key for key, market in self._markets.items() if market.yes or market.no]
+
     def _is_ours(self, market: _Market) -> bool:
         return self._events[market.event_ticker].ours
 

@@ -5,6 +5,9 @@ read after they were seen gone holds what they paid, be it nothing. A ladder res
 can: no rung pays YES above one that pays NO. When the rungs that have paid can have come to that
 cash in one way only, their winners are known; what rungs of other series were paid need not be.
 
+A rung that pays while a start reads the account may still show its shares where the balance holds
+their dollars already: unless cash of its own comes from then on nobody can tell how it resolved.
+
 Source: reliability, B9; silences S5, S22.
 """
 
@@ -31,6 +34,7 @@ class Waiting(msgspec.Struct, frozen=True):
     """A resolved rung whose shares wait for their winner. ours: its profit is ours to account for.
 
     strike: its place on the ladder, dollars; None on a binary market, and where it is not known.
+    is_early: what it paid may be in the opening balance.
     """
 
     market_id: MarketId
@@ -39,6 +43,7 @@ class Waiting(msgspec.Struct, frozen=True):
     yes_qty: int
     no_qty: int
     ours: bool
+    is_early: bool = False
 
     def pays(self, winner: Outcome) -> int:
         """Cents that its shares pay."""
@@ -46,11 +51,15 @@ class Waiting(msgspec.Struct, frozen=True):
 
 
 class _Way(msgspec.Struct, frozen=True):
-    """One way in which rungs can have resolved. own: what each of ours was paid by it."""
+    """One way in which rungs can have resolved. own: what each of ours was paid by it. winners:
+    None for one that was paid nothing, or before."""
 
     own: tuple[int, ...]
-    winners: tuple[tuple[MarketId, Outcome], ...]
+    winners: tuple[tuple[MarketId, Outcome | None], ...]
 
+
+Held = Mapping[tuple[MarketId, Outcome], int]
+"""Shares of a list of positions."""
 
 Known = Mapping[Ticker, Iterable[tuple[Decimal, Outcome]]]
 """Strikes and winners of the rungs of an event that have settled already."""
@@ -58,9 +67,10 @@ Known = Mapping[Ticker, Iterable[tuple[Decimal, Outcome]]]
 
 def winners_by_cash(
     received_cents: int, waiting: Iterable[Waiting], known: Known
-) -> dict[MarketId, Outcome] | None:
+) -> dict[MarketId, Outcome | None] | None:
     """The winners by which these rungs paid exactly this cash; empty where it can have come to ours
-    in several ways, None where it cannot have come from them."""
+    in several ways, None where it cannot have come from them. An early rung that was paid none of
+    it has None for a winner."""
     # By sum, two ways at most that pay ours differently: with two it is open anyhow.
     sums: dict[int, list[_Way]] = {0: [_Way((), ())]}
     for group in _groups(waiting):
@@ -86,11 +96,12 @@ def _add(there: list[_Way], before: list[_Way], way: _Way) -> None:
 
 
 def _groups(waiting: Iterable[Waiting]) -> list[list[Waiting]]:
-    """The rungs of each ladder together, lowest strike first; each without a strike by itself."""
+    """The rungs of each ladder together, lowest strike first; each without a strike by itself, and
+    each that is early: what it may have paid before says nothing of the others."""
     ladders: dict[Ticker, list[Waiting]] = {}
     alone: list[list[Waiting]] = []
     for rung in waiting:
-        if rung.strike is None:
+        if rung.strike is None or rung.is_early:
             alone.append([rung])
         else:
             ladders.setdefault(rung.event_ticker, []).append(rung)
@@ -105,6 +116,10 @@ def _ways(
     """Every way in which rungs of one group can have resolved, with what it pays; of those that
     pay each rung of ours the same the first."""
     seen: dict[tuple[int, tuple[int, ...]], None] = {}
+    if rungs[0].is_early:
+        nothing = tuple(0 for rung in rungs if rung.ours)
+        seen[0, nothing] = None
+        yield 0, _Way(nothing, tuple((rung.market_id, None) for rung in rungs))
     for cut in range(len(rungs) + 1):
         winners = [Outcome.YES] * cut + [Outcome.NO] * (len(rungs) - cut)
         pairs = list(zip(rungs, winners, strict=True))
@@ -127,10 +142,12 @@ def _fits(rung: Waiting, winner: Outcome, known: tuple[tuple[Decimal, Outcome], 
 
 
 class _Resolved(msgspec.Struct):
-    """A market that has resolved. paid_ns: when its shares were seen gone, once they were."""
+    """A market that has resolved. paid_ns: when its shares were seen gone, once they were.
+    is_untold: nothing that comes will tell its winner."""
 
     seen_ns: int
     paid_ns: int | None = None
+    is_untold: bool = False
 
 
 class Settling:
@@ -141,6 +158,42 @@ class Settling:
         self._lag_ns = read_lag_ns
         self._listed: dict[MarketId, tuple[Ticker, Decimal | None, bool]] = {}
         self._resolved: dict[MarketId, _Resolved] = {}
+        self._early: set[MarketId] = set()
+        self._sure_from_ns = 0
+
+    def opened(self, held: Held, ended_ns: int, balance_ended_ns: int) -> list[MarketId]:
+        """The books open with this list of positions, answered at `ended_ns`, and a balance.
+
+        Resolved rungs must have paid before where they show no position and the fills leave some:
+        these shares are written off. Returns their markets.
+        """
+        self.positions_read(held, ended_ns)
+        over = [
+            rung.market_id for rung in self.waiting() if not self._is_held(held, rung.market_id)
+        ]
+        for market_id in over:
+            self._book.write_off(market_id)
+        self._early = {market_id for (market_id, _), qty in held.items() if qty}
+        self._early.update(self._book.held_markets())
+        self._sure_from_ns = balance_ended_ns + self._lag_ns
+        return over
+
+    @property
+    def sure_from_ns(self) -> int | None:
+        """From when on a list of positions that is asked for tells of what it shows that the
+        opening balance holds no payout of it; None while there is nothing to tell that of."""
+        return self._sure_from_ns if self._early else None
+
+    def lacking(self, held: Held) -> frozenset[MarketId]:
+        """Markets of which the fills leave shares and this list of positions shows none."""
+        markets = self._book.held_markets()
+        return frozenset(each for each in markets if not self._is_held(held, each))
+
+    def positions_shown(self, held: Held, begun_ns: int) -> None:
+        """A list of positions, whatever is filled meanwhile: what it shows had not been paid for
+        when the opening balance was answered, if it was begun late enough after that."""
+        if begun_ns >= self._sure_from_ns:
+            self._early -= {market_id for (market_id, _), qty in held.items() if qty}
 
     def listed(self, market: model.Market, *, ours: bool) -> None:
         """A market of ours, or of another series on the account, is known."""
@@ -186,7 +239,7 @@ class Settling:
         found = self._resolved.get(market_id)
         return None if found is None else found.seen_ns
 
-    def positions_read(self, held: Mapping[tuple[MarketId, Outcome], int], ended_ns: int) -> None:
+    def positions_read(self, held: Held, ended_ns: int) -> None:
         """A list of positions that shows every booked fill: what it lacks has been paid.
 
         Shares of a market that nobody listed here leave it for no other reason (S22).
@@ -198,9 +251,7 @@ class Settling:
             if found.paid_ns is None and not self._is_held(held, market_id):
                 found.paid_ns = ended_ns
 
-    def resolved_read(
-        self, held: Mapping[tuple[MarketId, Outcome], int], begun_ns: int, ended_ns: int
-    ) -> None:
+    def resolved_read(self, held: Held, begun_ns: int, ended_ns: int) -> None:
         """A list of positions, whatever is filled elsewhere meanwhile: of a market that was seen
         resolved long enough before it shows every fill, for none came since. What it lacks there
         has been paid."""
@@ -210,7 +261,7 @@ class Settling:
             if market_id in self._listed and not self._is_held(held, market_id):
                 found.paid_ns = ended_ns
 
-    def _is_held(self, held: Mapping[tuple[MarketId, Outcome], int], market_id: MarketId) -> bool:
+    def _is_held(self, held: Held, market_id: MarketId) -> bool:
         return any(held.get((market_id, outcome), 0) for outcome in Outcome)
 
     def waiting(self, paid_before_ns: int | None = None) -> list[Waiting]:
@@ -221,12 +272,15 @@ class Settling:
             yes_qty, no_qty = self._book.holdings(market_id)
             if not (yes_qty or no_qty) or self._book.winner(market_id) is not None:
                 continue
+            if each.is_untold:
+                continue
             if paid_before_ns is not None and (
                 each.paid_ns is None or paid_before_ns <= each.paid_ns + self._lag_ns
             ):
                 continue
             event_ticker, strike, ours = self._listed.get(market_id, (Ticker(""), None, False))
-            found.append(Waiting(market_id, event_ticker, strike, yes_qty, no_qty, ours))
+            is_early = market_id in self._early
+            found.append(Waiting(market_id, event_ticker, strike, yes_qty, no_qty, ours, is_early))
         return found
 
     def waits_since_ns(self) -> int:
@@ -265,20 +319,18 @@ class Settling:
         if not paid or len(paid) < len(self.waiting()):
             # What is about to be paid, or just was, could be taken for what these were paid.
             return {}
-        told = (winners_by_cash(cents, paid, known) for cents in received_cents)
-        return next((each for each in told if each is not None), {})
-
-    def paid_out(self, positions: Mapping[tuple[MarketId, Outcome], int]) -> list[MarketId]:
-        """Resolved rungs that must have paid before the books were opened: they show no position
-        and the fills leave some."""
-        return [
-            rung.market_id
-            for rung in self.waiting()
-            if not self._is_held(positions, rung.market_id)
-        ]
+        ways = (winners_by_cash(cents, paid, known) for cents in received_cents)
+        winners: dict[MarketId, Outcome] = {}
+        for market_id, winner in next((each for each in ways if each is not None), {}).items():
+            if winner is None:
+                self._resolved[market_id].is_untold = True
+            else:
+                winners[market_id] = winner
+        return winners
 
     def forget(self, event_ticker: Ticker) -> None:
         """Drop the markets of an event."""
         for market_id in self.rungs_of(event_ticker):
             del self._listed[market_id]
             self._resolved.pop(market_id, None)
+            self._early.discard(market_id)

@@ -258,6 +258,7 @@ LIMITS: Final = (
         ("B3",),
         (_not_counted(State.SENT),),
         likely=("delayed", "lost_after"),
+        shape=(("event_loss_cents", 600),),
     ),
     Bug(
         "limit-forgets-cancelling",

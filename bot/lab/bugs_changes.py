@@ -1,7 +1,8 @@
 """Planted bugs that need a world that changes or differs: another configuration in the midst of a
-life, a rung that is listed late, fees of the maker, and starts that keep or refuse what rests.
+life, rungs and events that are listed late or end, fees of the maker, and starts that keep or
+refuse what rests.
 
-Source: reliability, rows 53, 59, 62, 63, 71, 74, 77; docs/configuration.md.
+Source: reliability, rows 53, 58, 59, 62, 63, 71, 74, 77; docs/configuration.md.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,10 +25,12 @@ from bot.core.settings import (
     Strangers,
     TraderSettings,
 )
+from bot.core.settling import Held, Settling
 from bot.core.spend import Pace
 from bot.core.strategy import Strategy
 from bot.core.trial import Trial
 from bot.lab.bug import Bug
+from bot.lab.sim.odds import SECOND
 from bot.lab.sim.run import Patch
 from venue.wire import model
 from venue.wire.money import FeeRate
@@ -38,6 +41,7 @@ _reconfigure = Quoting.reconfigure
 _custody_begins = Custody.__init__
 _refresh = Ladder.refresh
 _to_cancel = Heritage.to_cancel
+_opened = Settling.opened
 
 
 # --- fees -----------------------------------------------------------------------------------------
@@ -135,6 +139,17 @@ def _cancels_all_the_same(self: Custody, settings: TraderSettings, *rest: Any) -
     _custody_begins(self, cancels, *rest)
 
 
+# --- what pays at a start -------------------------------------------------------------------------
+
+
+def _all_still_to_pay(
+    self: Settling, held: Held, ended_ns: int, balance_ended_ns: int
+) -> list[MarketId]:
+    changed = _opened(self, held, ended_ns, balance_ended_ns)
+    self._early.clear()
+    return changed
+
+
 _RELOADS: Final = ("reload",)
 
 CHANGES: Final = (
@@ -202,6 +217,21 @@ CHANGES: Final = (
         ("B2",),
         (Patch(Ladder, "refresh", _rungs_of_the_first_read),),
         likely=("rung_listed",),
+    ),
+    Bug(
+        "winner-guessed-at-the-start",
+        (58,),
+        "A rung that paid as the account was read has lost, for no cash came since.",
+        ("B9",),
+        (Patch(Settling, "opened", _all_still_to_pay),),
+        likely=("event_ends", "crash"),
+        shape=(
+            ("slow_read", 0.3),
+            ("trust_lag_ns", SECOND),
+            ("slow_lag_ns", SECOND * 19 // 20),
+            ("event_loss_cents", 20_000),
+            ("rung_position_qty", 200),
+        ),
     ),
     Bug(
         "keeps-what-it-does-not-know",

@@ -43,10 +43,11 @@ effects, the invariant, and a command that repeats it; then it is made smaller: 
 one, then time, then rungs.
 
 `--without` leaves out faults, and the variants `maker_fee` and `strangers` too. Without those two,
-`reload` and `rung_listed` a seed is the world that it was before these were drawn. Where the
-configuration changes, another change comes once all is quiet, and where a start keeps or refuses
-what rests, a crash does: after either all must become what is wanted once more. A limit that was
-lowered may be passed by what is held, which can only shrink; nothing may rest beyond it for long.
+`reload`, `rung_listed`, `event_listed` and `event_ends` a seed is the world that it was before
+these were drawn. Where the configuration changes, another change comes once all is quiet, and where
+a start keeps or refuses what rests, or an event ends, a crash does, half the time just as another
+event ends: after either all must become what is wanted once more. A limit that was lowered may be
+passed by what is held, which can only shrink; nothing may rest beyond it for long.
 
 ## What the coverage table means
 

@@ -59,9 +59,8 @@ class Auditor:
         self.ceilings = Ceilings(settings_of(odds).risk)
         self.bodies: dict[ClientOrderId, bytes] = {}
         self.order_of: dict[ClientOrderId, OrderId] = {}
-        self._landing: dict[MarketId, dict[ClientOrderId, QtyOrder]] = {
-            market: {} for market in self._event_of
-        }
+        self._landing: dict[MarketId, dict[ClientOrderId, QtyOrder]]
+        self._landing = {market: {} for market in self._event_of}
         self._copies: dict[ClientOrderId, int] = {}
         self._over: dict[ClientOrderId, None] = {}
         self._explained: dict[ClientOrderId, None] = {}
@@ -269,8 +268,9 @@ class Auditor:
             "resting": sums.resting,
         }
         if len(self._markets) > 1:
-            losses = (min(0, self.worst(each, bare=bare)) for each in self._markets)
-            used["series"] = -sum(losses)
+            # What an event has lost that is over is at risk no more.
+            open_events = (key for key, each in self._markets.items() if not self.truth.over(each))
+            used["series"] = -sum(min(0, self.worst(each, bare=bare)) for each in open_events)
         return used
 
     def _positions(self, market: MarketId) -> tuple[tuple[str, int], ...]:

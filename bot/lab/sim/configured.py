@@ -82,7 +82,7 @@ def settings_of(odds: Odds) -> TraderSettings:
         ),
         budget=BudgetSettings(rate_per_second=rate, burst=burst, reserve=reserve),
         trust=TrustSettings(read_lag_ns=odds.trust_lag_ns),
-        breakers=BreakerSettings(creates_per_minute=odds.creates_per_minute),
+        breakers=BreakerSettings(creates_per_minute=odds.creates_max),
         start=StartSettings(strangers=Strangers(odds.strangers)),
     )
 

@@ -7,6 +7,7 @@ Source: reliability, section 4, Simulator contract (the fault menu).
 
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
@@ -17,7 +18,7 @@ from bot.lab.sim.process import Process
 from venue.core import messages as v
 from venue.wire.model import VenueState
 from venue.wire.money import BookSide, Outcome, Side, canonical
-from venue.wire.names import MarketId
+from venue.wire.names import MarketId, Ticker
 from venue.wire.requests import TimeInForce
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ _SILENT_TIMES: Final = 2
 _PULLED_NS: Final = 5 * SECOND
 _UP_NS: Final = 300 * MS
 _LISTED_MAX: Final = 6
+_EVENTS_MAX: Final = 4
+_NEW_EVENT_RUNGS: Final = (1, 2, 3)
 _LEARNED_NS: Final = 12 * SECOND
 
 
@@ -51,7 +54,7 @@ class Episodes:
         }
         self.over_ns = 0
         self._lag_ns = world.exchange.slow.lag_ns
-        self._resolved: dict[MarketId, None] = {}
+        self._resolved: dict[MarketId, None] = {}  # those about to resolve among them
         self._ends: dict[MarketId, int] = {}  # how many rungs of an event pay YES, by its lowest
 
     def plan(self, span_ns: int) -> None:
@@ -73,14 +76,14 @@ class Episodes:
             for_ns += _PULLED_NS
         self._world.at(at_ns, lambda: self._begin(name, for_ns))
 
-    def _begin(self, name: str, for_ns: int) -> None:
+    def _begin(self, name: str, for_ns: int, rng: random.Random | None = None) -> None:
         world = self._world
         world.seen.fault(name)
         world.trace.append((world.now_ns, "!", f"{name} for {for_ns / SECOND:.3f} s"))
         self.over_ns = max(self.over_ns, world.now_ns + for_ns + SECOND)
         begin = getattr(self, f"_{name}", None)
         if begin is not None:
-            begin(for_ns, self._rngs[name])
+            begin(for_ns, rng or self._rngs[name])
 
     def _later(self, for_ns: int, act: Callable[[], object]) -> None:
         def end() -> None:
@@ -219,12 +222,37 @@ class Episodes:
         if not markets:
             return
         market = rng.choice(markets)
+        self._resolved[market] = None
+        self._resolve(market, rng)
+
+    def _resolve(self, market: MarketId, rng: random.Random) -> None:
         rungs = next(each for each in self._world.exchange.markets.values() if market in each)
         ends = self._ends.setdefault(rungs[0], rng.randint(0, len(rungs)))
         winner = Outcome.YES if rungs.index(market) < ends else Outcome.NO
-        self._resolved[market] = None
         self._world.auditor.pays(market, winner)
         self._apply(v.ResolveMarket(market, winner))
+
+    def end_event(self, rng: random.Random) -> None:
+        """An event ends now."""
+        self._begin("event_ends", 0, rng)
+
+    def _event_ends(self, for_ns: int, rng: random.Random) -> None:
+        """What is left of an event resolves, at once or rung by rung; the series keeps an event,
+        and were it its last one, the next one is listed first."""
+        going = [
+            [market for market in rungs if market not in self._resolved]
+            for rungs in self._world.exchange.markets.values()
+        ]
+        going = [rungs for rungs in going if rungs]
+        if len(going) == 1:
+            if len(self._world.exchange.markets) >= _EVENTS_MAX:
+                return
+            self._event_listed(for_ns, rng)
+        ending = rng.choice(going)
+        apart_ns = rng.choice((0, for_ns // len(ending)))
+        self._resolved.update(dict.fromkeys(ending))
+        for place, market in enumerate(ending):
+            self._later(place * apart_ns, partial(self._resolve, market, rng))
 
     def _rung_listed(self, _: int, rng: random.Random) -> None:
         """The venue lists one more rung of the first event, unless it is decided how that ends."""
@@ -233,14 +261,27 @@ class Episodes:
         place = rng.randint(0, len(rungs))
         if len(rungs) > _LISTED_MAX or any(each in self._resolved for each in rungs):
             return
+        self._list_rung(event, market_id(0, len(rungs)), place)
+        for each in world.exchange.markets[event]:
+            self._ends.pop(each, None)
+
+    def _list_rung(self, event: Ticker, market: MarketId, place: int) -> None:
+        world = self._world
         # It is quoted as the others are once the series has been read anew.
         self.over_ns = max(self.over_ns, world.now_ns + _LEARNED_NS)
-        market = market_id(0, len(rungs))
         world.auditor.listed(event, market)
         world.exchange.list_rung(event, market, world.now_ns, place)
         world.crowd.comes_to(market, world.exchange.markets[event], world.now_ns)
-        for each in world.exchange.markets[event]:
-            self._ends.pop(each, None)
+
+    def _event_listed(self, _: int, rng: random.Random) -> None:
+        """The venue lists one more event of the series, and its rungs."""
+        world = self._world
+        number = len(world.exchange.markets)
+        if number >= _EVENTS_MAX:
+            return
+        event = world.exchange.list_event(world.now_ns)
+        for rung in range(rng.choice(_NEW_EVENT_RUNGS)):
+            self._list_rung(event, market_id(number, rung), rung)
 
     def _throttled(self, for_ns: int, _: random.Random) -> None:
         network = self._world.network

@@ -94,24 +94,30 @@ class Exchange:
         self._rates = FeeRate.parse(odds.maker_fee_rate), FeeRate.parse(odds.fee_rate)
         self.apply(v.ListCompany(PROJECT, "Acme", "ACME"), start_ns)
         for event, rungs in enumerate(odds.rungs):
-            ticker = Ticker(f"{SERIES}-27Q{event + 1}")
-            self.apply(
-                v.ListEvent(
-                    event_ticker=ticker,
-                    series_ticker=SERIES,
-                    project_market_id=f"cccccccc-{event:04d}-4000-8000-000000000000",
-                    project_id=PROJECT,
-                    title=f"Acme at the end of quarter {event + 1}",
-                    category="valuation",
-                    status=model.EventStatus.OPEN,
-                    mutually_exclusive=False,
-                    resolution_date_ns=start_ns + RESOLUTION_NS,
-                ),
-                start_ns,
-            )
-            self.markets[ticker] = []
+            ticker = self.list_event(start_ns)
             for rung in range(rungs):
                 self.list_rung(ticker, market_id(event, rung), start_ns)
+
+    def list_event(self, now_ns: int) -> Ticker:
+        """List one more event of the series, without a rung. Returns its ticker."""
+        event = len(self.markets)
+        ticker = Ticker(f"{SERIES}-27Q{event + 1}")
+        self.apply(
+            v.ListEvent(
+                event_ticker=ticker,
+                series_ticker=SERIES,
+                project_market_id=f"cccccccc-{event:04d}-4000-8000-000000000000",
+                project_id=PROJECT,
+                title=f"Acme at the end of quarter {event + 1}",
+                category="valuation",
+                status=model.EventStatus.OPEN,
+                mutually_exclusive=False,
+                resolution_date_ns=now_ns + RESOLUTION_NS,
+            ),
+            now_ns,
+        )
+        self.markets[ticker] = []
+        return ticker
 
     def list_rung(self, event: Ticker, market: MarketId, now_ns: int, place: int = -1) -> None:
         """List one more rung of an event: above so many of those that it has, all of them at -1."""

@@ -102,6 +102,8 @@ EPISODES: Final = (
     "greed",  # the strategy takes what others offer, on every rung and in every answer
     "reload",  # the operator changes the configuration of the running bot
     "rung_listed",  # the venue lists one more rung of an event
+    "event_listed",  # the venue lists one more event of the series
+    "event_ends",  # every rung of an event resolves and pays; another event of the series goes on
 )
 VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "maker_fee": ("0", "0.0007", "0.0175", "0.0700"),  # its rate, whatever the taker's is
@@ -110,7 +112,7 @@ VARIANTS: Final[dict[str, tuple[str, ...]]] = {
 """Shapes of a world that are no fault, with the values that they take; each in a part of the seeds,
 from a stream of its own."""
 
-LATER: Final = ("reload", "rung_listed", *VARIANTS)
+LATER: Final = ("reload", "rung_listed", "event_listed", "event_ends", *VARIANTS)
 """What seeds have drawn since later than the rest: without these a world is what it was before."""
 
 NEAR: Final = ("net", "gross", "apart", "resting")
@@ -189,6 +191,13 @@ class Odds:
     def lines(self) -> str:
         """The draw as a person wants to read it."""
         return "\n".join(f"  {name} = {value}" for name, value in asdict(self).items())
+
+    @property
+    def creates_max(self) -> int:
+        """Creates a minute at which a breaker trips; 0 for its own measure, as wherever an event
+        may be listed, of which everything is placed anew."""
+        grows = self.has("event_listed") or self.has("event_ends")
+        return 0 if grows else self.creates_per_minute
 
     @property
     def maker_fee_rate(self) -> str:

@@ -12,6 +12,7 @@ from bot.lab.sim.audit import check
 from bot.lab.sim.desired import cannot_be_known, differences, why_not
 from bot.lab.sim.odds import SECOND
 from venue.wire.money import Outcome
+from venue.wire.names import MarketId
 
 if TYPE_CHECKING:
     from bot.lab.sim.world import World
@@ -37,6 +38,12 @@ _UNKNOWN_MAX_NS: Final = 20 * SECOND
 _SPEND_CLEARS_NS: Final = 40 * SECOND
 """Foreign spend is over half a minute after it was last seen."""
 
+_LATE_NS: Final = 3 * SECOND
+"""Longer than a print blocks that comes late by a clock that was set back since."""
+
+_BY_TURNS_NS: Final = 8 * SECOND
+"""Longer than orders that a limit leaves no room beside each other take to move by turns."""
+
 _STOP_NS: Final = 8 * SECOND
 
 
@@ -60,7 +67,7 @@ def live_through(world: "World") -> None:
             _stay_still(world)
             if odds.has("reload"):
                 _reload(world)
-            if odds.strangers != "cancel":
+            if odds.strangers != "cancel" or odds.has("event_ends"):
                 _restart(world)
         if world.steps >= odds.events:
             break
@@ -148,8 +155,17 @@ def _converge(world: "World") -> None:
         within_ns += _UNPARK_NS + world.odds.trust_lag_ns
     if _follows_curve(world):
         within_ns += _LEARNS_NS
+    if "clock_step" in world.seen.counts:
+        within_ns += _LATE_NS
+    if any(world.auditor.is_tight(market, world.odds.order_qty) for market in _open_markets(world)):
+        within_ns += _BY_TURNS_NS
     done = world.run_until(start_ns + within_ns, lambda: not differences(world))
     check(done, "B2", f"resting is not what is wanted: {why_not(world)}")
+
+
+def _open_markets(world: "World") -> list[MarketId]:
+    resolved = world.auditor.truth.resolved
+    return [market for market in world.exchange.all_markets() if market not in resolved]
 
 
 def _follows_curve(world: "World") -> bool:
@@ -168,7 +184,8 @@ def _reload(world: "World") -> None:
 
 def _restart(world: "World") -> None:
     """B2, B6 once more: killed while all it wants rests, half the time amid trades or without its
-    journal, and begun anew; what it may not touch a person takes away."""
+    journal, and begun anew, half the time beside an event that ends; what it may not touch a
+    person takes away."""
     rng = random.Random(f"quiet restart {world.odds.seed} {world.steps}")
     down_ns = rng.choice((SECOND // 20, 2 * SECOND))
     lost = rng.random() < 0.3
@@ -180,7 +197,11 @@ def _restart(world: "World") -> None:
         down_ns += world.odds.timeout_ns + world.odds.late_ns
     world.seen.fault("quiet_restart")
     world.replace(world.process, down_ns, rng, lost=lost)
-    world.run_until(world.now_ns + down_ns + 4 * SECOND + 3 * world.odds.trust_lag_ns)
+    reads_ns = 2 * world.odds.trust_lag_ns
+    if world.odds.has("event_ends") and rng.random() < 0.5:
+        world.after(down_ns + rng.randint(0, reads_ns), lambda: world.episodes.end_event(rng))
+    world.run_until(world.now_ns + down_ns + 4 * SECOND + reads_ns + world.odds.trust_lag_ns)
+    world.run_until(max(world.now_ns, world.episodes.over_ns))
     _settle(world)
     _converge(world)
     _stay_still(world)
@@ -200,8 +221,9 @@ def _stay_still(world: "World") -> None:
     """B2: on a still book hardly anything is written any more.
 
     Where quotes follow the fitted curve, which believes books and prints less as they age,
-    they drift on a still book: there the bound is two writes a second and rung (row 38). Orders may
-    go another route once, ten seconds after a limit had cut their side, and what stands at their
+    they drift on a still book: there the bound is two writes a second and rung (row 38). So it is
+    where nothing can confirm a book but what a write of our own changes in it. Orders may go
+    another route once, ten seconds after a limit had cut their side, and what stands at their
     prices is put together then: once that is over a second look has to be still.
     """
     if _is_dry(world):
@@ -223,7 +245,8 @@ def _looked(world: "World") -> tuple[int, int]:
     trader = world.process.trader
     rungs = [rung for ladder in trader.quoting.ladders for rung in ladder.rungs]
     two_sided = all(all(rung.others(trader.desk.live(rung.market_id))) for rung in rungs)
-    drifts = _follows_curve(world) or not two_sided
+    unknowable = any(cannot_be_known(world, rung) for rung in rungs)
+    drifts = _follows_curve(world) or unknowable or not two_sided
     return _writes(world) - before, 12 * len(rungs) if drifts else len(rungs) + 1
 
 
@@ -256,6 +279,9 @@ def _books_agree(world: "World") -> None:
     for (market, outcome), qty in truth.held.items():
         held = trader.ledgers.holdings(market)[outcome is Outcome.NO]
         check(held == qty, "B9", f"{market} {outcome}: {held} booked, {qty} held")
+    for market, winner in truth.resolved.items():
+        told = trader.ledgers.book.told_winner(market)
+        check(told in (None, winner), "B9", f"{market}: {told} told, {winner} won")
     paid = world.auditor.payouts
     unnamed = 0 if _is_ambiguous(world) else difference
     check(unnamed == 0 and difference in _sums(paid), "B9", f"{difference} cents, paid {paid}")

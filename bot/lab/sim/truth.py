@@ -3,7 +3,7 @@
 Source: reliability, section 2 (b).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from venue.core import messages as v
@@ -41,6 +41,10 @@ class Truth:
     def resting(self) -> list[v.OrderState]:
         """Orders that stand in the book."""
         return list(self.working.values())
+
+    def over(self, markets: Iterable[MarketId]) -> bool:
+        """Whether every one of these has resolved."""
+        return all(market in self.resolved for market in markets)
 
     def ours(self) -> Iterator[v.OrderState]:
         """Orders that stand in the book and that the bot has placed."""
