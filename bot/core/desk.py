@@ -32,7 +32,7 @@ from bot.core.shelf import NEVER_NS, Shelf, Slot, slot_shown, slots_of
 from bot.core.spend import Lane
 from bot.core.taking import TakeFate
 from venue.wire import model
-from venue.wire.errors import Advice, Code, Row, Sequenced, row_for
+from venue.wire.errors import CODES, Advice, Code, Row, Sequenced, row_for
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Price, Qty
 from venue.wire.names import MarketId
@@ -210,6 +210,9 @@ class Desk(Shelf):
         if not own.is_live:
             if was_lost:
                 self._out.effects.append(IntentSettled(own.client_order_id))
+            if isinstance(answer, Refused) and answer.status and answer.code not in CODES:
+                # Nobody knows what it means: should an order appear there, it may be this one.
+                self._may_stray(own)
             return
         if row is not None and row.sequenced is Sequenced.DECIDED:
             own.refused_since_ns = own.refused_since_ns or now_ns

@@ -126,6 +126,22 @@ def test_a_stranger_that_equals_a_create_thought_never_landed_may_be_it():
     assert not of.landed_late(other)
 
 
+@pytest.mark.parametrize(
+    ("status", "code", "may_be_it"),
+    [(422, "mood_swing", True), (422, "invalid_request", False), (0, "", False)],
+    ids=["an unknown code", "a known one", "it never left"],
+)
+def test_a_stranger_that_equals_a_create_refused_for_no_known_reason_may_be_it(
+    status, code, may_be_it
+):
+    of, _ = desk()
+    own = made.own(State.SENT)
+    of.add(own)
+    answer(of, own, create(own), m.Refused(status, code, ""))
+    assert own.state is State.DONE
+    assert of.landed_late(made.shown(own, order_id="78")) is may_be_it
+
+
 def test_a_list_says_nothing_of_a_lost_create_that_was_only_unanswered():
     of, _ = desk()
     own = made.own(State.LOST)
