@@ -157,6 +157,19 @@ async def test_a_refused_handshake_is_no_fault_in_the_log(caplog: pytest.LogCapt
     assert not [line for line in caplog.records if line.levelname == "ERROR"]
 
 
+@pytest.mark.parametrize("answered", [frame(TEXT, EMPTY), frame(TEXT, b"{") * 3])
+async def test_a_breach_behind_what_is_still_to_be_answered_is_no_fault_in_the_log(
+    answered: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with stream() as (server, hub, port):
+        peer = await listener(port)
+        peer.send(answered + frame(TEXT, b"\xff\xfe"))
+        assert close_code(await peer.rest()) == 1007
+        await until(lambda: not server.server_state.connections and not hub.subscribers)
+        await until(lambda: not server.server_state.tasks)
+    assert not [line for line in caplog.records if line.levelname == "ERROR"]
+
+
 @pytest.mark.parametrize(
     "raw",
     [

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from uvicorn._types import ASGIReceiveEvent, ASGISendEvent
 from uvicorn.config import Config
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from uvicorn.server import ServerState
 from websockets.frames import CloseCode, Frame
@@ -29,6 +30,8 @@ from venue.listen.malformed import malformed_answer
 from venue.listen.transport import PoliteTransport
 
 _NO_HANDSHAKE: Final = "not a handshake of the channel: GET, RFC 6455, version 13"
+
+_AFTER_HANDSHAKE: Final = ("websocket.send", "websocket.close")
 
 _PIECE_BYTES_MIN: Final = 256
 _PIECE_BYTES_MAX: Final = 4_096
@@ -153,7 +156,14 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         return message
 
     async def send(self, message: ASGISendEvent) -> None:
-        """Send for the application; after its last word nobody asks for messages any more."""
+        """Send for the application; after its last word nobody asks for messages any more.
+
+        Raises ClientDisconnected, an OSError, once the connection has ended or is ending: uvicorn
+        takes an answer behind a peer's breach for a fault of ours and logs it with a traceback.
+        """
+        await self.writable.wait()
+        if self.close_sent and message["type"] in _AFTER_HANDSHAKE:
+            raise ClientDisconnected
         await super().send(message)
         if message["type"] == "websocket.http.response.body":
             # A refusal is an end as good as any; uvicorn would log it as a fault of ours.
