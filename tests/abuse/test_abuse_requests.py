@@ -182,6 +182,17 @@ async def test_what_is_malformed_or_too_large_gets_the_documented_refusal(raw: b
         await until(lambda: not server.server_state.connections)
 
 
+async def test_an_early_answer_to_a_broken_body_is_no_fault_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with served(app) as (server, port):
+        peer = await Peer.of(port)
+        peer.send(post("/early", "Transfer-Encoding: chunked") + b"zz\r\n")
+        assert is_malformed(await peer.rest())
+        await until(lambda: not server.server_state.tasks)
+    assert not [line for line in caplog.records if line.levelname == "ERROR"]
+
+
 async def test_a_refusal_is_never_said_instead_of_another_s_answer() -> None:
     async with served(app) as (_, port):
         peer = await Peer.of(port)

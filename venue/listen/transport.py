@@ -32,9 +32,9 @@ class PoliteTransport(asyncio.Transport):
             self._held = []
 
     def release(self) -> None:
-        """Send what is held."""
+        """Send what is held, unless the end has begun, as `write` does."""
         held, self._held = self._held, None
-        if held and not self._inner.is_closing():
+        if held and not self.is_closing():
             self._inner.write(b"".join(held))
 
     def close(self) -> None:
