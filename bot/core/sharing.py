@@ -10,6 +10,10 @@ Two ways lead to the finding. While the bucket is not full, what is missing adds
 hundred tokens within five seconds. While it is full all the time, what others take flows in again
 at once; but a bucket that others use a share of the time is seen short in that share of the looks.
 
+A count may be false: the answer may be a gateway's, or another request's. What one answer finds
+stands at once, and is taken back where a later request is answered with more tokens than can have
+flowed in since, which after a true count cannot be; what several found, once as many deny it.
+
 Source: reliability, row 17; interface, Limits.
 """
 
@@ -31,6 +35,9 @@ _MODEL_NS: Final = WINDOW_NS // 2
 _SHORT_LOOKS_MIN: Final = 4
 _LATE_NS: Final = 10 * NS_PER_SECOND
 """A request without an answer from the venue may be counted there for so long."""
+
+_FILLED_NS: Final = RATE_BURST * NS_PER_SECOND // RATE_PER_SECOND
+"""However low a count was, so much later it contradicts none."""
 
 _SENT_KEPT: Final = 2_000
 _LOOKS_KEPT: Final = 1_000
@@ -62,6 +69,7 @@ class _Sent(msgspec.Struct, frozen=True):
     """A request on its way. answers: how many had come when it left. missing_e9: the most that each
     model could be short right after it, by the model's first instant."""
 
+    at_ns: int
     answers: int
     missing_e9: tuple[tuple[int, int], ...]
 
@@ -71,6 +79,28 @@ class _Look(msgspec.Struct, frozen=True):
 
     at_ns: int
     short: bool
+
+
+class _Claim(msgspec.Struct, frozen=True):
+    """What counts of late have found, and how far they are believed.
+
+    tokens_left: the newest of these counts, made at `from_ns` or later. answers: how many had come
+    with it. finders, deniers: answers for and against. found_ns, per_second: what stood before.
+    """
+
+    tokens_left: int
+    from_ns: int
+    answers: int
+    finders: int
+    deniers: int
+    found_ns: int | None
+    per_second: int
+
+    def is_denied_by(self, sent: _Sent, tokens_left: int, now_ns: int) -> bool:
+        """Whether a request that left later was answered with more than can have flowed in."""
+        flowed_e9 = (now_ns - self.from_ns) * RATE_PER_SECOND
+        more_e9 = (tokens_left - self.tokens_left) * NS_PER_SECOND
+        return sent.answers >= self.answers and more_e9 > flowed_e9
 
 
 class Sharing:
@@ -88,6 +118,7 @@ class Sharing:
         self._short = False
         self._found_ns: int | None = None
         self._per_second = 0
+        self._claim: _Claim | None = None
 
     def sent(self, number: int, in_flight: int, now_ns: int) -> None:
         """A request has left. number: counts them from 1. in_flight: it included."""
@@ -98,7 +129,7 @@ class Sharing:
         for model in self._models:
             model.flow(now_ns)
             depths.append((model.from_ns, model.missing_e9 + on_the_way_e9))
-        self._sent[number] = _Sent(self._answers, tuple(depths))
+        self._sent[number] = _Sent(now_ns, self._answers, tuple(depths))
         while len(self._sent) > _SENT_KEPT:
             self._sent.popitem(last=False)
 
@@ -135,6 +166,7 @@ class Sharing:
     def _compare(self, sent: _Sent, tokens_left: int, younger: int, now_ns: int) -> None:
         """What is missing although we alone could not have taken it."""
         alone = dict(sent.missing_e9)
+        found: int | None = None
         for model in self._models:
             most_e9 = alone.get(model.from_ns)
             if most_e9 is None:
@@ -148,7 +180,11 @@ class Sharing:
             within_ns = max(WINDOW_NS, now_ns - model.from_ns)
             if foreign * NS_PER_SECOND > FOREIGN_PER_SECOND_MAX * within_ns:
                 age_ns = max(1, now_ns - model.from_ns)
-                self._find(foreign * NS_PER_SECOND // age_ns, now_ns)
+                found = foreign * NS_PER_SECOND // age_ns
+        if found is not None:
+            self._find_by_count(found, sent, tokens_left, now_ns)
+        elif self._claim is not None and self._claim.is_denied_by(sent, tokens_left, now_ns):
+            self._deny(self._claim)
 
     def _renew(self, missing: int, now_ns: int) -> None:
         """Begin a new model from this count every half window; the older ones grow no older."""
@@ -166,6 +202,32 @@ class Sharing:
         per_second = RATE_PER_SECOND * self._shorts // len(looks)
         if per_second > FOREIGN_PER_SECOND_MAX:
             self._find(per_second, now_ns)
+            if self._claim is not None:
+                # It needs no single count: taking one back leaves it.
+                self._claim = msgspec.structs.replace(
+                    self._claim, found_ns=now_ns, per_second=per_second
+                )
+
+    def _find_by_count(self, per_second: int, sent: _Sent, tokens_left: int, now_ns: int) -> None:
+        claim = self._claim
+        if claim is None or now_ns - claim.from_ns > _FILLED_NS:
+            claim = _Claim(0, 0, 0, 0, 0, self._found_ns, self._per_second)
+        self._claim = msgspec.structs.replace(
+            claim,
+            tokens_left=tokens_left,
+            from_ns=sent.at_ns,
+            answers=self._answers,
+            finders=claim.finders + 1,
+        )
+        self._find(per_second, now_ns)
+
+    def _deny(self, claim: _Claim) -> None:
+        """Take back what counts have found, once as many speak against it as for it."""
+        if claim.deniers + 1 < claim.finders:
+            self._claim = msgspec.structs.replace(claim, deniers=claim.deniers + 1)
+            return
+        self._claim = None
+        self._found_ns, self._per_second = claim.found_ns, claim.per_second
 
     def _find(self, per_second: int, now_ns: int) -> None:
         self._found_ns = now_ns

@@ -183,6 +183,72 @@ def test_nothing_is_found_before_anything_was_seen():
     assert (new.is_found(0), new.per_second(0), new.wants_look(0)) == (False, 0, False)
 
 
+# --- counts that are false ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("missing", "found"), [(95, True), (94, False)])
+def test_a_finding_is_taken_back_by_more_tokens_than_can_have_flowed_in_since(missing, found):
+    line = Line()
+    line.ask(120, SECOND)
+    line.ask(missing, 1_100 * MS)
+    assert line.is_found(1_100 * MS) is found
+    assert line.sharing.per_second(1_100 * MS) == (119 if found else 0)
+
+
+def test_what_can_have_flowed_in_is_counted_from_when_the_request_left_that_found_it():
+    line = Line()
+    number = line.send(SECOND)
+    line.answer(number, 120, 1_100 * MS)
+    line.ask(95, 1_100 * MS)
+    assert line.is_found(1_100 * MS)
+    line.ask(94, 1_100 * MS)
+    assert not line.is_found(1_100 * MS)
+
+
+def test_an_answer_to_a_request_that_was_on_its_way_takes_no_finding_back():
+    line = Line()
+    first = line.send(SECOND)
+    second = line.send(SECOND, in_flight=2)
+    line.answer(first, 200, SECOND, in_flight=1)
+    line.answer(second, 2, SECOND)
+    assert line.is_found(SECOND)
+    line.ask(3, SECOND)
+    assert not line.is_found(SECOND)
+
+
+def test_what_several_answers_found_is_taken_back_by_as_many():
+    line = Line()
+    for at_ns in (1_000 * MS, 1_010 * MS, 1_020 * MS):
+        line.ask(200, at_ns)
+    still = []
+    for at_ns in (1_030 * MS, 1_040 * MS, 1_050 * MS):
+        line.ask(1, at_ns)
+        still.append(line.is_found(at_ns))
+    assert still == [True, True, False]
+
+
+def test_what_was_found_before_stays_found_where_a_false_count_is_taken_back():
+    line = Line()
+    line.ask(200, SECOND)
+    line.ask(420, 20 * SECOND)
+    assert line.sharing.per_second(20 * SECOND) == 20
+    line.ask(1, 20 * SECOND + MS)
+    assert line.sharing.per_second(20 * SECOND + MS) == 199
+    assert line.is_found(31 * SECOND - 1)
+    assert not line.is_found(31 * SECOND)
+
+
+def test_what_many_short_looks_found_stays_found_where_counts_are_taken_back():
+    line = looks(1, 43, 5 * MS)
+    at_ns = 215 * MS
+    for missing in (150, 150, 150, 1, 1, 1):
+        at_ns += 5 * MS
+        line.ask(missing, at_ns)
+    # Four looks of 47 were short; four of 50 are too few to find anything anew.
+    assert line.is_found(at_ns)
+    assert line.sharing.per_second(at_ns) == 21
+
+
 # --- where counts begin anew ----------------------------------------------------------------------
 
 

@@ -80,6 +80,31 @@ def test_a_second_client_on_the_key_is_found_stops_creates_and_is_forgotten_afte
     assert resting(world) == rests
 
 
+def false_counts(world: World, answers: int) -> None:
+    """So many of the next answers tell of an empty bucket; later ones tell the truth."""
+    reply, left = world.network._reply, [answers]
+
+    def falsified(call, answer, tokens=None, retry_ns=None):
+        if left[0] and tokens is not None:
+            left[0] -= 1
+            tokens = 0
+        reply(call, answer, tokens, retry_ns)
+
+    world.network._reply = falsified  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("answers", [1, 3])
+def test_counts_that_the_next_ones_deny_hold_creates_for_less_than_a_second(answers):
+    world = quoting()
+    world.run_until(world.now_ns + 10 * SECOND)
+    findings = world.process.trader.out.findings
+    false_counts(world, answers)
+    assert world.run_until(world.now_ns + 3 * SECOND, lambda: "foreign_spend" in findings)
+    assert world.run_until(world.now_ns + SECOND, lambda: "foreign_spend" not in findings)
+    world.run_until(world.now_ns + 10 * SECOND)
+    assert "foreign_spend" not in findings
+
+
 @pytest.mark.parametrize("standby", [False, True])
 def test_when_the_key_is_revoked_only_a_standby_key_can_take_the_orders_away(monkeypatch, standby):
     """Row 108: nothing rests fifteen seconds later."""
