@@ -94,10 +94,10 @@ class VenueProcess:
         return answer.raise_for_status().json()
 
     def resting(self) -> list[dict[str, Any]]:
-        """What of the maker's rests, as anybody with its key may read it."""
+        """What of the maker's rests, by a key of its account that the bot does not use."""
         answer = httpx.get(
             f"{self.base_url}/orders?status=resting&limit=1000",
-            headers={"X-API-KEY": self.keys["maker"]},
+            headers={"X-API-KEY": self.keys["reader"]},
             trust_env=False,
         )
         rows: list[dict[str, Any]] = answer.raise_for_status().json()["orders"]
