@@ -193,11 +193,15 @@ class Odds:
         return "\n".join(f"  {name} = {value}" for name, value in asdict(self).items())
 
     @property
+    def has_new_events(self) -> bool:
+        """Whether events may be listed in mid-life: the next one is before the last one ends."""
+        return self.has("event_listed") or self.has("event_ends")
+
+    @property
     def creates_max(self) -> int:
         """Creates a minute at which a breaker trips; 0 for its own measure, as wherever an event
         may be listed, of which everything is placed anew."""
-        grows = self.has("event_listed") or self.has("event_ends")
-        return 0 if grows else self.creates_per_minute
+        return 0 if self.has_new_events else self.creates_per_minute
 
     @property
     def maker_fee_rate(self) -> str:

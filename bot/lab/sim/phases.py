@@ -12,7 +12,6 @@ from bot.lab.sim.audit import check
 from bot.lab.sim.desired import cannot_be_known, differences, why_not
 from bot.lab.sim.odds import SECOND
 from venue.wire.money import Outcome
-from venue.wire.names import MarketId
 
 if TYPE_CHECKING:
     from bot.lab.sim.world import World
@@ -155,17 +154,22 @@ def _converge(world: "World") -> None:
         within_ns += _UNPARK_NS + world.odds.trust_lag_ns
     if _follows_curve(world):
         within_ns += _LEARNS_NS
-    if "clock_step" in world.seen.counts:
-        within_ns += _LATE_NS
-    if any(world.auditor.is_tight(market, world.odds.order_qty) for market in _open_markets(world)):
-        within_ns += _BY_TURNS_NS
+    if world.odds.has_new_events:
+        within_ns += _among_new_events_ns(world)
     done = world.run_until(start_ns + within_ns, lambda: not differences(world))
     check(done, "B2", f"resting is not what is wanted: {why_not(world)}")
 
 
-def _open_markets(world: "World") -> list[MarketId]:
-    resolved = world.auditor.truth.resolved
-    return [market for market in world.exchange.all_markets() if market not in resolved]
+def _among_new_events_ns(world: "World") -> int:
+    """How much longer it may take where events have come and gone: the limits of one event are
+    those of several, and what trades on a new one may do so late."""
+    within_ns = _LATE_NS if "clock_step" in world.seen.counts else 0
+    for ladder in world.process.trader.quoting.ladders:
+        for rung in ladder.rungs:
+            most = max((quote.qty for quote in rung.wanted), default=0)
+            if most and world.auditor.is_tight(rung.market_id, most):
+                return within_ns + _BY_TURNS_NS
+    return within_ns
 
 
 def _follows_curve(world: "World") -> bool:
@@ -245,7 +249,7 @@ def _looked(world: "World") -> tuple[int, int]:
     trader = world.process.trader
     rungs = [rung for ladder in trader.quoting.ladders for rung in ladder.rungs]
     two_sided = all(all(rung.others(trader.desk.live(rung.market_id))) for rung in rungs)
-    unknowable = any(cannot_be_known(world, rung) for rung in rungs)
+    unknowable = world.odds.has_new_events and any(cannot_be_known(world, rung) for rung in rungs)
     drifts = _follows_curve(world) or unknowable or not two_sided
     return _writes(world) - before, 12 * len(rungs) if drifts else len(rungs) + 1
 
