@@ -31,6 +31,13 @@ def opened_amid(paid_cents: int) -> Books:
     return books
 
 
+def bought_beside(books: Books, qty: int) -> None:
+    """Another rung is bought at 40 without a fee after the opening, and resolves with the first."""
+    beside = made.fill(made.own(State.OPEN), 2, qty, fee_cents=0)
+    books.fills(T0 + LAG_NS, FILL, msgspec.structs.replace(beside, market_id=OTHER))
+    books.of.settling.resolved(OTHER, T0 + 2 * LAG_NS)
+
+
 def gone(books: Books, from_ns: int, cents: int) -> Books:
     """The rung of the five is seen resolved, and its shares gone; the balance then is so much."""
     books.of.settling.resolved(MARKET, from_ns)
@@ -77,11 +84,7 @@ def test_shares_that_a_list_shows_a_lag_after_the_opening_balance_had_not_paid(b
 
 def test_a_rung_bought_after_the_opening_is_told_beside_one_that_may_have_paid_before():
     books = opened_amid(500)
-    three = msgspec.structs.replace(
-        made.fill(made.own(State.OPEN), 2, 3, fee_cents=0), market_id=OTHER
-    )
-    books.fills(T0 + LAG_NS, FILL, three)
-    books.of.settling.resolved(OTHER, T0 + 2 * LAG_NS)
+    bought_beside(books, 3)
     gone(books, T0 + 2 * LAG_NS, 10_000 - SPENT + 500 - 120 + 300)
     assert books.of.book.winner(MARKET) is None
     assert books.of.book.winner(OTHER) is Outcome.YES
@@ -90,11 +93,7 @@ def test_a_rung_bought_after_the_opening_is_told_beside_one_that_may_have_paid_b
 
 def test_cash_that_either_of_two_rungs_may_have_paid_tells_neither():
     books = opened_amid(0)
-    five = msgspec.structs.replace(
-        made.fill(made.own(State.OPEN), 2, 5, fee_cents=0), market_id=OTHER
-    )
-    books.fills(T0 + LAG_NS, FILL, five)
-    books.of.settling.resolved(OTHER, T0 + 2 * LAG_NS)
+    bought_beside(books, 5)
     gone(books, T0 + 2 * LAG_NS, 10_000 - SPENT - 200 + 500)
     assert (books.of.book.winner(MARKET), books.of.book.winner(OTHER)) == (None, None)
 
