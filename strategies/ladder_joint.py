@@ -339,28 +339,32 @@ class LadderJoint(Strategy):
             return False
         mine.key = key
         mine.view = rung
-        return self._price(mine, rung, _Numbers(*key[:7]))
+        return self._price(mine, rung, key[:7])
 
     def _price(self, mine: "_Rung", rung: RungView, numbers: "_Numbers") -> bool:
         """Price a rung from its numbers on their grid. Whether its quotes are others."""
         params, how = self.params, self._how
-        fair, sd, slope = numbers.fair / _GRID, numbers.sd / _GRID, numbers.slope / _SLOPE_GRID
+        on_grid, shift, own_on_grid, steep, unsure, rough, charges = numbers
+        fair, sd, slope = on_grid / _GRID, unsure / _GRID, steep / _SLOPE_GRID
         rate = rung.maker_fee_rate
         lots, bid_fees, ask_fees, near_bid, near_ask = self._lots.of(rate, fair, sd, how.decay)
-        volatility = max(numbers.volatility / _RATE_GRID, slope / math.sqrt(self._left_s))
+        volatility = max(rough / _RATE_GRID, slope / math.sqrt(self._left_s))
         costs_of_both = costs.staleness(volatility, params.staleness_s, sd, params.doubt_part)
         prior = costs.adverse_prior(slope, params.adverse_probit)
         tied = params.kappa_cents_per_day * self._left_s / _SECONDS_A_DAY
-        rooms = sizes.rooms(rung, fair, params.edge_cents, self._cash, near_bid, near_ask)
-        of_bid, of_ask = zip(rooms, numbers.charges, strict=True)
+        bid_room, ask_room = sizes.rooms(
+            rung, fair, params.edge_cents, self._cash, near_bid, near_ask
+        )
         gap = gap_of(rung.book_age_s) - 1
-        value = fair - numbers.shift / _GRID
-        own = numbers.own / _OWN_GRID
+        value = fair - shift / _GRID
+        own = own_on_grid / _OWN_GRID
         best_bid, best_ask, all_lots = rung.best_bid, rung.best_ask, sum(lots)
         both: list[Levels | None] = []
-        for side, sign, learned, held, near, fees_of_side, room, charge in (
-            (_BID, 1, rung.adverse_bid_cents, rung.no_qty, near_bid, bid_fees, *of_bid),
-            (_ASK, -1, rung.adverse_ask_cents, rung.yes_qty, near_ask, ask_fees, *of_ask),
+        of_bid = (rung.adverse_bid_cents, rung.no_qty, near_bid, bid_fees, bid_room, charges[0])
+        of_ask = (rung.adverse_ask_cents, rung.yes_qty, near_ask, ask_fees, ask_room, charges[1])
+        for side, sign, (learned, held, near, fees_of_side, room, charge) in (
+            (_BID, 1, of_bid),
+            (_ASK, -1, of_ask),
         ):
             span = legal(side, best_bid, best_ask)
             if span is None:
@@ -370,8 +374,10 @@ class LadderJoint(Strategy):
             if learned is not None:
                 most = costs.glosten_milgrom(fair / PAYOUT_CENTS, params.informed_max, sign)
                 adverse = min(learned, most)
-            bought = near if sign > 0 else complement(Price(near))
-            cost = costs_of_both + adverse + costs.capital(bought, all_lots, held, tied)
+            cost = costs_of_both + adverse
+            if tied:
+                bought = near if sign > 0 else complement(Price(near))
+                cost += costs.capital(bought, all_lots, held, tied)
             cost = (round(cost * _COST_GRID) + charge) / _COST_GRID
             terms = Terms(sign, fair, value, own, cost, fees_of_side, span[0], span[1], lots, room)
             both.append(side_levels(terms, gap, how))
@@ -387,12 +393,11 @@ class LadderJoint(Strategy):
         """The answer, with what was priced anew brought into order among its neighbours."""
         rungs, last = self._rungs, len(self._rungs) - 1
         stepped = bool(self._steps_bids or self._steps_asks)
-        for place in priced:
-            for low in (place - 1, place):
-                if 0 <= low < last:
-                    below, above = rungs[low], rungs[low + 1]
-                    _mark(self._steps_bids, low, in_order(above.bids, below.bids, 1))
-                    _mark(self._steps_asks, low, in_order(below.asks, above.asks, -1))
+        pairs = [low for place in priced for low in (place - 1, place) if 0 <= low < last]
+        for low in dict.fromkeys(pairs):
+            below, above = rungs[low], rungs[low + 1]
+            _mark(self._steps_bids, low, in_order(above.bids, below.bids, 1))
+            _mark(self._steps_asks, low, in_order(below.asks, above.asks, -1))
         bids = asks = None
         if self._steps_bids:
             bids = stepped_back([rung.bids for rung in rungs], 1)
@@ -427,18 +432,10 @@ class _Clock(NamedTuple):
     tightness: float
 
 
-class _Numbers(NamedTuple):
-    """The numbers of a rung on their grids: fair, shift and sd by `_GRID`, own by `_OWN_GRID`,
-    slope by `_SLOPE_GRID`, volatility by `_RATE_GRID`; charges of a bid and an ask by
-    `_COST_GRID`."""
-
-    fair: int
-    shift: int
-    own: int
-    slope: int
-    sd: int
-    volatility: int
-    charges: tuple[int, int]
+_Numbers = tuple[int, int, int, int, int, int, tuple[int, int]]
+"""The numbers of a rung on their grids: fair and shift by `_GRID`, what one share more moves by
+`_OWN_GRID`, slope by `_SLOPE_GRID`, sd by `_GRID`, volatility by `_RATE_GRID`; charges of a bid and
+an ask by `_COST_GRID`."""
 
 
 class _Rung:

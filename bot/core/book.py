@@ -242,7 +242,7 @@ def shrunk(before: Levels, after: Levels) -> tuple[Price, ...]:
     if before == after:
         return ()
     now = dict(after)
-    return tuple(price for price, size in before if now.get(price, 0) < size)
+    return tuple([price for price, size in before if now.get(price, 0) < size])
 
 
 def microprice(bids: Levels, asks: Levels) -> float | None:

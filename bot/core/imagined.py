@@ -69,6 +69,12 @@ class Place:
         """A book shows `others` shares beside ours at its price."""
         if ts_ns < self._shown_ns:
             return
+        if others == self._others == self._stood and not self._newer:
+            # Nothing came and nothing left: before us stands who stood there.
+            self._before = self.ahead
+            if ts_ns > self._shown_ns:
+                self._from_ns, self._shown_ns = self._shown_ns, ts_ns
+            return
         explained = sum(size for at_ns, size in self._newer if at_ns <= ts_ns)
         self._newer = [row for row in self._newer if row[0] > ts_ns]
         self._before = self.ahead + self._still_to_come()

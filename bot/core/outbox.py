@@ -6,6 +6,7 @@ the read key if there is one, cancels on the standby key while the trade key is 
 Source: design, laws 2, 3 and 6; reliability, code-to-action table, rows 12-19, 108, B5, B14.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -356,10 +357,11 @@ def _is_fit(request: Request) -> bool:
 
 def kind_of(request: Request) -> str:
     """create, amend, cancel or read."""
-    if isinstance(request, Create):
-        return "create"
-    if isinstance(request, AmendResting):
-        return "amend"
-    if isinstance(request, CancelResting):
-        return "cancel"
-    return "read"
+    return _WRITE_KINDS.get(type(request), "read")
+
+
+_WRITE_KINDS: Final[Mapping[type, str]] = {
+    Create: "create",
+    AmendResting: "amend",
+    CancelResting: "cancel",
+}

@@ -373,24 +373,19 @@ class Portfolio:
         event = self._events.get(fold_ticker(event_ticker))
         return Cents(0 if event is None else event.cash_cents)
 
-    def _own(self) -> _Event:
-        """The sums of the events that were listed here."""
-        own = _Event()
-        own.add(self._gone)
-        for event in self._events.values():
-            if event.ours:
-                own.add(event)
-        return own
+    def _own(self) -> list[_Event]:
+        """The events that were listed here, and what those of them come to that were forgotten."""
+        return [self._gone, *[event for event in self._events.values() if event.ours]]
 
     @property
     def own_cash_cents(self) -> Cents:
         """Net cash flow of the events that were listed here, fees and payouts included."""
-        return Cents(self._own().cash_cents)
+        return Cents(sum([event.cash_cents for event in self._own()]))
 
     @property
     def own_fills(self) -> int:
         """Fills booked so far of the events that were listed here."""
-        return self._own().fills
+        return sum([event.fills for event in self._own()])
 
     @property
     def cash_flow_cents(self) -> Cents:
@@ -427,7 +422,7 @@ class Portfolio:
 
     def pnl_cents(self, marks: Mapping[MarketId, float]) -> Cents:
         """Cash flow of the events listed here and what their shares are worth at `marks`."""
-        return Cents(self._own().cash_cents + self.value_cents(marks))
+        return Cents(self.own_cash_cents + self.value_cents(marks))
 
 
 def _created_ns(fill: model.Fill) -> int:

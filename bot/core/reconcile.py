@@ -27,7 +27,16 @@ from bot.core.assign import assign
 from bot.core.order import OwnOrder, State
 from bot.core.place import NOTHING_KNOWN, RISK_CENTS, Worth
 from bot.core.settings import PaceSettings
-from bot.core.stand import Level, Stand, age, destination, join, levels_of, size_then_age
+from bot.core.stand import (
+    Level,
+    Stand,
+    age,
+    destination,
+    join,
+    levels_of,
+    size_then_age,
+    stand_as_priced,
+)
 from bot.core.steady import by_side
 from bot.core.strategy import Quote
 from bot.core.wishes import (
@@ -39,7 +48,6 @@ from bot.core.wishes import (
     Wish,
     cancels_first,
     crosses,
-    free_shares,
 )
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side, canonical
 from venue.wire.requests import Amend
@@ -47,19 +55,8 @@ from venue.wire.requests import Amend
 _BID: Final = BookSide.BID
 _ASK: Final = BookSide.ASK
 _OPEN: Final = State.OPEN
+_DONE: Final = State.DONE
 _BUY: Final = Side.BUY
-
-__all__ = [
-    "FreeShares",
-    "Plan",
-    "WantAmend",
-    "WantCancel",
-    "WantCreate",
-    "Wish",
-    "crosses",
-    "free_shares",
-    "plan_rung",
-]
 
 
 def plan_rung(
@@ -71,7 +68,23 @@ def plan_rung(
     worth: Worth = NOTHING_KNOWN,
     short: Container[BookSide] = (),
 ) -> Plan:
-    """The changes that turn `orders` (all live ones of the rung) into `wanted`.
+    """The plan of `plan_sides` for what is wanted on both sides, in any order."""
+    bids, asks = by_side(wanted)
+    return plan_sides(bids, asks, orders, free, pace, now_ns, worth, short)
+
+
+def plan_sides(
+    wanted_bids: Sequence[Quote],
+    wanted_asks: Sequence[Quote],
+    orders: Sequence[OwnOrder],
+    free: FreeShares,
+    pace: PaceSettings,
+    now_ns: int,
+    worth: Worth = NOTHING_KNOWN,
+    short: Container[BookSide] = (),
+) -> Plan:
+    """The changes that turn `orders` (all live ones of the rung) into what is wanted on each side,
+    the best first.
 
     An order whose last write is undecided is left alone, counted at its price, and keeps new
     orders of its side from being made (one live-or-possible order per slot, B1). So does a take
@@ -88,14 +101,15 @@ def plan_rung(
                 wishes.append(WantCancel(own, own.why, RISK_CENTS * own.remaining))
             else:
                 again.append(own.due_ns)
-        if own.is_live and not own.is_take:
+        if own.state is not _DONE and not own.is_take:
             (bids if own.side is _BID else asks).append(own)
-    bid_quotes, ask_quotes = by_side(wanted)
     for side, quotes, facing, mine in (
-        (_BID, bid_quotes, ask_quotes, bids),
-        (_ASK, ask_quotes, bid_quotes, asks),
+        (_BID, wanted_bids, wanted_asks, bids),
+        (_ASK, wanted_asks, wanted_bids, asks),
     ):
-        if mine or quotes:
+        # A plan only takes from what is free.
+        held = free if free.has_some and side not in short else None
+        if (mine or quotes) and not stand_as_priced(mine, quotes, held, pace):
             levels = levels_of(side, quotes, facing, worth)
             plan = _Side(side, levels, mine, orders, free, pace, now_ns, worth, side in short)
             if not plan.stands_as_wanted():
@@ -188,8 +202,7 @@ class _Side:
         if len(stands) != len(levels):
             return False
         by_price = [stands[price] for price in sorted(stands, reverse=self._is_bid)]
-        wanted = [levels[price] for price in sorted(levels, reverse=self._is_bid)]
-        return all(map(self._is_served, by_price, wanted))
+        return all(map(self._is_served, by_price, levels.values()))
 
     def _is_served(self, stand: Stand, level: Level) -> bool:
         """Whether a stand may be left as it is for a level."""
@@ -327,14 +340,11 @@ class _Side:
             bolder = own.level - level.price if self._is_bid else level.price - own.level
             edge = level.edge - bolder
             gain += self._worth.joining(self._side, level.price, own.remaining, level.edge)
-            if self._is_beyond(own.level, level.bound):
+            if self._is_safer(level.bound, own.level):
                 gain += own.remaining * max(_REQUEST_MIN, -edge, float(bolder))
             else:
                 gain -= self._worth.staying(own, edge)
         return gain
-
-    def _is_beyond(self, price: Price, bound: Price) -> bool:
-        return price > bound if self._is_bid else price < bound
 
     def _pays(self, stand: Stand, level: Level) -> bool:
         """Whether a stand near its level gains by moving there, the request paid. One that stands
@@ -419,7 +429,6 @@ class _Side:
             else:  # the others of its stand went elsewhere
                 self._stay(Stand(own), here)
         empty = [level for level in self._levels.values() if not level.served]
-        empty.sort(key=lambda level: toward_touch * level.price)
         for own, level in zip(spares, empty, strict=False):
             self._move(Stand(own), level)
         for own in spares[len(empty) :]:

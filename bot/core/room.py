@@ -7,6 +7,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import cast
 
+import msgspec
+
 from bot.core import messages as m
 from bot.core.book import microprice
 from bot.core.bounds import grid_of, taken
@@ -425,7 +427,7 @@ class Ladder:
             if before.get(key) is not each and sane.get((key, id(each))) is not each
         }
         answer = split(fresh, view)
-        self._proven = {key: answer.resting.get(key, each) for key, each in wanted.items()}
+        self._proven = {**dict(wanted.items()), **answer.resting}
         for key, quotes in answer.resting.items():
             if quotes is fresh[key]:
                 if len(sane) >= _SANE_MAX:
@@ -436,16 +438,23 @@ class Ladder:
 
     def within_curfew(self, quotes: Resting, view: EventView) -> Resting:
         """What of the wanted quotes stands so near to the end of the event; takes likewise."""
+        if not self._is_bound:
+            return quotes
         net_qty = {rung.market_id: rung.net_qty for rung in view.rungs}
         quotes, self.takes = self.curfewed(quotes, self.takes, net_qty)
         return quotes
+
+    @property
+    def _is_bound(self) -> bool:
+        """Whether its end, or an operator who wants everything flat, leaves less to be wanted."""
+        return self.stage is not Stage.OPEN or bool(self.flattening)
 
     def curfewed(
         self, quotes: Resting, takes: dict[MarketId, tuple[Take, ...]], net_qty: dict[MarketId, int]
     ) -> tuple[Resting, dict[MarketId, tuple[Take, ...]]]:
         """What of these stands now, quotes and takes together. net_qty: YES less NO shares held of
         every rung, by whoever wants them."""
-        if self.stage is Stage.OPEN and not self.flattening:
+        if not self._is_bound:
             return quotes, takes
         part, shrinks = self._part, bool(self.flattening)
         takes = dict(kept(takes, net_qty, self.stage, part=part, flattening=shrinks))
@@ -474,26 +483,9 @@ class Ladder:
 
 def _with_fair(view: RungView, fair: Fair | None) -> RungView:
     """A rung told as before, but for its fair value."""
-    return RungView(
-        view.market_id,
-        view.ticker,
-        view.strike,
-        view.bids,
-        view.asks,
-        view.microprice_cents,
-        view.last_price,
-        view.yes_qty,
-        view.no_qty,
-        view.maker_fee_rate,
-        view.taker_fee_rate,
-        None if fair is None else fair.value_cents,
-        None if fair is None else fair.sd_cents,
-        view.quotable,
-        view.book_age_s,
-        view.volatility_cents,
-        view.adverse_bid_cents,
-        view.adverse_ask_cents,
-        view.prints,
-        view.fills,
-        view.own,
+    told: RungView = msgspec.structs.replace(
+        view,
+        fair_cents=None if fair is None else fair.value_cents,
+        fair_sd_cents=None if fair is None else fair.sd_cents,
     )
+    return told

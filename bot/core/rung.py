@@ -19,7 +19,7 @@ from bot.core.order import IN_FLIGHT, OwnOrder, State
 from bot.core.place import Flow, Worth, worth_of
 from bot.core.queue import Queues
 from bot.core.recent import Recent
-from bot.core.reconcile import plan_rung
+from bot.core.reconcile import plan_rung, plan_sides
 from bot.core.risk import Live, RungTerms
 from bot.core.settings import TrustSettings
 from bot.core.steady import Steady, by_side
@@ -439,21 +439,15 @@ class Rung:
         pace = self.ladder.pace
         for flow in self._flows:
             flow.watched(now_ns)
-        again: list[int] = []
-        wanted: list[Quote] = []
-        for steady, mine in zip(self._steady, self._wanted_by_side, strict=True):
-            quotes, change_ns = steady.quotes(mine, now_ns)
-            wanted.extend(quotes)
-            if change_ns is not None:
-                again.append(change_ns)
+        steady_bids, steady_asks = self._steady
+        bids, bids_turn_ns = steady_bids.quotes(self._wanted_by_side[0], now_ns)
+        asks, asks_turn_ns = steady_asks.quotes(self._wanted_by_side[1], now_ns)
         short = {side: at for side, at in self._short_until_ns.items() if now_ns < at}
-        again.extend(short.values())
-        plan = plan_rung(wanted, orders, free, pace, now_ns, self.worth(now_ns), short)
-        if plan.again_ns is not None:
-            again.append(plan.again_ns)
+        plan = plan_sides(bids, asks, orders, free, pace, now_ns, self.worth(now_ns), short)
         self.wishes = plan.wishes
-        self.again_ns = min(again, default=NEVER_NS)
-        self.planned = wanted
+        turns_ns = (bids_turn_ns, asks_turn_ns, plan.again_ns, *short.values())
+        self.again_ns = min([at for at in turns_ns if at is not None], default=NEVER_NS)
+        self.planned = [*bids, *asks]
         self.touched = False
         self.denied_some = False
         self._planned_ns = now_ns

@@ -6,13 +6,16 @@ Source: design, The bot, item 5; reliability, rows 22, 26, 27.
 from collections.abc import Sequence
 from typing import Final
 
-from bot.core.order import OwnOrder
+from bot.core.order import OwnOrder, State
 from bot.core.place import Worth
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Quote
-from venue.wire.money import PAYOUT_CENTS, BookSide, Price
+from bot.core.wishes import FreeShares
+from venue.wire.money import PAYOUT_CENTS, BookSide, Price, Side
 
 _BID: Final = BookSide.BID
+_OPEN: Final = State.OPEN
+_BUY: Final = Side.BUY
 
 
 class Level:
@@ -53,19 +56,18 @@ class Level:
 def levels_of(
     side: BookSide, quotes: Sequence[Quote], facing: Sequence[Quote], worth: Worth
 ) -> dict[Price, Level]:
-    """The wanted prices of a side. None is bolder than its limit, nor meets one of `facing`, the
-    quotes of the other side."""
-    reach = 0
+    """The wanted prices of a side, in the order of its quotes. None is bolder than its limit, nor
+    meets one of `facing`, the quotes of the other side. Both sides: the best quote first."""
     out: dict[Price, Level] = {}
     for quote in quotes:
         price, bound = quote.price, quote.limit
         if bound is None or bound == price:
             bound = price
         elif side is _BID:
-            reach = reach or min([each.price for each in facing], default=PAYOUT_CENTS) - 1
+            reach = (facing[0].price if facing else PAYOUT_CENTS) - 1
             bound = Price(max(price, min(bound, reach)))
         else:
-            reach = reach or max([each.price for each in facing], default=0) + 1
+            reach = (facing[0].price if facing else 0) + 1
             bound = Price(min(price, max(bound, reach)))
         out[price] = Level(quote, bound, worth.edge(side, price))
     return out
@@ -114,3 +116,29 @@ def age(own: OwnOrder) -> int:
 def size_then_age(own: OwnOrder) -> tuple[int, int]:
     """Sorts orders by what is left of them, and of equal ones the newest first."""
     return own.remaining, -own.placed_ns
+
+
+def stand_as_priced(
+    mine: Sequence[OwnOrder],
+    quotes: Sequence[Quote],
+    held: FreeShares | None,
+    pace: PaceSettings,
+) -> bool:
+    """Whether our orders of a side stand at the very prices wanted there, one at each, of about the
+    size wanted, and none may lock a pair with shares `held`: then nothing is to be done, whatever
+    prices and places are worth.
+    """
+    if len(mine) != len(quotes):
+        return False
+    wanted = {quote.price: quote.qty for quote in quotes}
+    for own in mine:
+        if own.state is not _OPEN or own.doomed or own.amend is not None:
+            return False
+        qty = wanted.pop(own.level, None)
+        if qty is None or (own.remaining != qty and pace.resizes(abs(own.remaining - qty), qty)):
+            return False
+        if held is None or own.own_side is not _BUY:
+            continue
+        if held.of(own.outcome.other) >= own.remaining:
+            return False
+    return True

@@ -37,22 +37,22 @@ class Suspicion(msgspec.Struct, frozen=True):
 class Standing:
     """The fields of one order of ours, and what follows from them.
 
-    known: the venue's word so far. remaining: shares that work, as of the last word that could be
-    believed; it goes with `known`, and is asked far more often than that changes. qty: what its
-    create asked for. intended: shares it is meant to come to, filled ones included; a size amend
-    changes it. amend: the change on its way or without an answer, and before: what was known when
-    that left. doomed: it is to be cancelled as soon as it can be. inherited: an earlier run placed
-    it, and may have amended it. beyond: limits that were lowered do not admit it. last_write_ns:
-    when our last write about it was answered or given up. refused_since_ns: since when re-sends of
-    it are decided against, None while none was. exists: the venue has said that it is there,
-    without showing it. reading: a read of it by its id is on its way. moved_ns: since when it may
-    rest under another id. carried: fills that its id shows and that an earlier id of it had.
-    earlier: the newest of its earlier ids, each with the fills that were known of it when it went.
-    dear: so many of its first fills may have been at a worse price than its present one, and that
-    price. suspicion: the promise about it that was broken. time_in_force: an order that is not gtc
-    is a take: it trades as its create is carried out, and never rests. unknown_since_ns: since when
-    it is unknown, None while it is not. `level` is its price as canonical YES. tag: what the
-    account of profit remembers of it.
+    known: the venue's word so far. filled: shares that have traded, at least, which never falls.
+    remaining: shares that work, as of the last word that could be believed. Both go with `known`,
+    and are asked far more often than that changes. qty: what its create asked for. intended: shares
+    it is meant to come to, filled ones included; a size amend changes it. amend: the change on its
+    way or without an answer, and before: what was known when that left. doomed: it is to be
+    cancelled as soon as it can be. inherited: an earlier run placed it, and may have amended it.
+    beyond: limits that were lowered do not admit it. last_write_ns: when our last write about it
+    was answered or given up. refused_since_ns: since when re-sends of it are decided against, None
+    while none was. exists: the venue has said that it is there, without showing it. reading: a read
+    of it by its id is on its way. moved_ns: since when it may rest under another id. carried: fills
+    that its id shows and that an earlier id of it had. earlier: the newest of its earlier ids, each
+    with the fills that were known of it when it went. dear: so many of its first fills may have
+    been at a worse price than its present one, and that price. suspicion: the promise about it that
+    was broken. is_take: an order that is not gtc trades as its create is carried out or not at all,
+    and never rests. unknown_since_ns: since when it is unknown, None while it is not. `level` is
+    its price as canonical YES. tag: what the account of profit remembers of it.
     """
 
     __slots__ = (
@@ -69,8 +69,10 @@ class Standing:
         "due_ns",
         "earlier",
         "exists",
+        "filled",
         "inherited",
         "intended",
+        "is_take",
         "last_write_ns",
         "level",
         "market_id",
@@ -103,6 +105,7 @@ class Standing:
         self.qty = order.qty
         self.intended = order.qty
         self.time_in_force = order.time_in_force
+        self.is_take = order.time_in_force is not _GTC
         self.body = body
         self.state = _SENT
         self.known = Known(0, order.price, order.qty)
@@ -137,6 +140,7 @@ class Standing:
     @known.setter
     def known(self, known: Known) -> None:
         self._known = known
+        self.filled = known.filled
         self.remaining = known.remaining
 
     @property
@@ -145,19 +149,9 @@ class Standing:
         return self._known.price
 
     @property
-    def filled(self) -> Qty:
-        """Shares that have traded, at least; never falls."""
-        return self._known.filled
-
-    @property
     def is_stranger(self) -> bool:
         """Whether it was found resting, and no create of ours is known to be its own."""
         return self.inherited and not self.client_order_id
-
-    @property
-    def is_take(self) -> bool:
-        """Whether it trades at once or not at all: what of it does not fill never rests."""
-        return self.time_in_force is not _GTC
 
     @property
     def is_live(self) -> bool:

@@ -411,7 +411,7 @@ class Trader:
         may_write = may_quote and not self._journal_failed
         takes = self.quoting.takes if may_write else ()
         self._sending.spend(wishes if may_write else (), now_ns, takes)
-        if may_write:
+        if may_write and self.guard.breakers.tripped:
             self._trip()  # over what has just left
         if self.first_two_sided_ns is None and self.quoting.all_two_sided():
             self.first_two_sided_ns = now_ns

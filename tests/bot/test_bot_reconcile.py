@@ -7,7 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.order import OwnOrder, State
-from bot.core.reconcile import (
+from bot.core.reconcile import plan_rung
+from bot.core.settings import PaceSettings
+from bot.core.strategy import Quote
+from bot.core.wishes import (
     FreeShares,
     Plan,
     WantAmend,
@@ -15,10 +18,7 @@ from bot.core.reconcile import (
     WantCreate,
     crosses,
     free_shares,
-    plan_rung,
 )
-from bot.core.settings import PaceSettings
-from bot.core.strategy import Quote
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side

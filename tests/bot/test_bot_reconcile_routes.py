@@ -1,14 +1,19 @@
 """Plans where several orders stand at one price, or two routes lead there."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bot.core.order import OwnOrder, State
-from bot.core.reconcile import WantCancel, WantCreate
+from bot.core.place import NOTHING_KNOWN
+from bot.core.reconcile import _Side
+from bot.core.stand import levels_of, stand_as_priced
+from bot.core.wishes import WantCancel, WantCreate, free_shares
 from tests.bot import made
 from tests.bot.made import T0
-from tests.bot.test_bot_reconcile import BID, plan
+from tests.bot.test_bot_reconcile import BID, LATER, PACES, bid, plan
 from tests.bot.test_bot_reconcile_exact import BOTH, Ruler, order, pace, quote
-from venue.wire.money import BookSide, Outcome, Side
+from venue.wire.money import BookSide, Outcome, Qty, Side
 
 
 def sells(side: BookSide, away: int, qty: int) -> OwnOrder:
@@ -118,3 +123,33 @@ def test_shares_that_one_purchase_gave_way_to_are_spoken_for(side):
 def test_a_part_too_small_for_a_request_of_its_own_is_left_to_the_other_route(side, held, routes):
     wishes = plan([quote(side, 10)], [], held, held, pace=pace(resize=50)).wishes
     assert [wish.qty for wish in wishes] == routes
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 20), st.integers(-3, 3), st.booleans()), max_size=4),
+    st.integers(0, 15),
+    st.integers(0, 15),
+    PACES,
+    st.booleans(),
+    st.sampled_from([State.OPEN, State.OPEN, State.OPEN, State.BLURRED]),
+)
+def test_what_stands_as_priced_is_what_the_whole_plan_would_leave_alone(
+    drawn, yes, no, pace, is_short, state
+):
+    wanted = [bid(50 - at, qty) for at, (qty, _, _) in enumerate(drawn)]
+    orders = []
+    for at, (qty, off, buys) in enumerate(drawn):
+        route = {} if buys else {"outcome": Outcome.NO, "side": Side.SELL}
+        price = 50 - at if buys else 50 + at
+        size = max(1, qty + off)
+        orders.append(made.own(state, number=at, price=price, qty=size, **route))
+    free = free_shares(Qty(yes), Qty(no), orders)
+    held = None if is_short or not free.has_some else free
+    if stand_as_priced(orders, wanted, held, pace):
+        levels = levels_of(BID, wanted, (), NOTHING_KNOWN)
+        side = _Side(BID, levels, orders, orders, free, pace, LATER, NOTHING_KNOWN, is_short)
+        assert side.stands_as_wanted()
+        side.make()
+        assert side.wishes == []
+        assert side.again == []
