@@ -178,7 +178,9 @@ class Ledgers:
         self.fresh_fills = []
         self.history_wanted = False
         fees_cents, flow_cents = self.book.fees_cents, self.book.cash_flow_cents
-        for row in reversed(rows):
+        # Nearly all are booked, for each walk shows the newest page again.
+        fresh = rows if self.unbooked.has_any else self.book.unknown(rows)
+        for row in reversed(fresh):
             fill = row if row.market_id else self._placed(row)
             try:
                 if not self.unbooked.is_in_opening(row.fill_id) and self.book.book_fill(fill):

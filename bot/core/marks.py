@@ -9,8 +9,11 @@ before it could be heard of: never one that the fill itself has moved.
 Source: strategy, 3, Metrics, and 4, Look-ahead traps.
 """
 
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable
+from itertools import islice
+from operator import itemgetter
 from typing import Final
 
 import msgspec
@@ -40,14 +43,20 @@ class Mark(msgspec.Struct, frozen=True):
 
 _UNKNOWN: Final = Mark(None, None)
 
+_Views = deque[tuple[int, EventView]]
+_NONE: Final[_Views] = deque()
+_NOWHERE: Final = (Ticker(""), 0)
+_seen_ns: Final = itemgetter(0)
+
 
 class Marks:
     """The marks of every rung of the series."""
 
     def __init__(self) -> None:
-        self._views: dict[Ticker, deque[tuple[int, EventView]]] = {}
+        self._views: dict[Ticker, _Views] = {}
         self._kept: dict[MarketId, float] = {}
-        self._event_of: dict[MarketId, Ticker] = {}
+        # Of each rung its event, and where among the rungs of the newest views it stands.
+        self._places: dict[MarketId, tuple[Ticker, int]] = {}
         self._settled: dict[MarketId, tuple[int, Mark]] = {}
 
     def seen(self, view: EventView, now_ns: int) -> None:
@@ -57,8 +66,8 @@ class Marks:
         if views is None:
             views = self._views[ticker] = deque()
         if not views or len(view.rungs) != len(views[-1][1].rungs):
-            for rung in view.rungs:
-                self._event_of[rung.market_id] = ticker
+            for place, rung in enumerate(view.rungs):
+                self._places[rung.market_id] = (ticker, place)
         for rung in view.rungs:
             if rung.fair_cents is None:
                 self._keep(rung.market_id)
@@ -84,7 +93,7 @@ class Marks:
         self._views.pop(event_ticker, None)
         for market_id in rungs:
             self._kept.pop(market_id, None)
-            self._event_of.pop(market_id, None)
+            self._places.pop(market_id, None)
             self._settled.pop(market_id, None)
 
     def is_settled(self, market_id: MarketId) -> bool:
@@ -112,13 +121,10 @@ class Marks:
 
     def before(self, market_id: MarketId, at_ns: int) -> Mark:
         """The newest that was known before this instant; the oldest remembered if that is later."""
-        views = self._views.get(self._event_of.get(market_id, Ticker("")), ())
-        found: EventView | None = None
-        for seen_ns, view in reversed(views):
-            found = view
-            if seen_ns < at_ns:
-                break
-        rung = None if found is None else _rung(found, market_id)
+        views, place = self._views_of(market_id)
+        if not views:
+            return _UNKNOWN
+        rung = _rung(views[_place_of(views, at_ns - 1)][1], market_id, place)
         return _UNKNOWN if rung is None else _mark(rung)
 
     def at(self, market_id: MarketId, at_ns: int, against: Against) -> int | None:
@@ -127,23 +133,35 @@ class Marks:
         settled = self._settled.get(market_id)
         if settled is not None and settled[0] <= at_ns:
             return settled[1].against(against)
-        first = None if settled is None else settled[1].against(against)
-        views = self._views.get(self._event_of.get(market_id, Ticker("")), ())
-        for seen_ns, view in reversed(views):
-            rung = _rung(view, market_id)
+        views, place = self._views_of(market_id)
+        for _, view in islice(views, _place_of(views, at_ns), None):
+            rung = _rung(view, market_id, place)
             found = None if rung is None else _mark(rung).against(against)
-            first = first if found is None else found
-            if seen_ns <= at_ns:
-                break
-        return first
+            if found is not None:
+                return found
+        return None if settled is None else settled[1].against(against)
+
+    def _views_of(self, market_id: MarketId) -> tuple[_Views, int]:
+        """The views of a rung's event, and where in them the rung is to be looked for first."""
+        ticker, place = self._places.get(market_id, _NOWHERE)
+        return self._views.get(ticker, _NONE), place
 
     def _newest(self, market_id: MarketId) -> RungView | None:
-        views = self._views.get(self._event_of.get(market_id, Ticker("")))
-        return _rung(views[-1][1], market_id) if views else None
+        views, place = self._views_of(market_id)
+        return _rung(views[-1][1], market_id, place) if views else None
 
 
-def _rung(view: EventView, market_id: MarketId) -> RungView | None:
-    return next((rung for rung in view.rungs if rung.market_id == market_id), None)
+def _place_of(views: _Views, at_ns: int) -> int:
+    """Where the newest view of this instant or before stands; 0 where all are later."""
+    return max(0, bisect_right(views, at_ns, key=_seen_ns) - 1)
+
+
+def _rung(view: EventView, market_id: MarketId, place: int) -> RungView | None:
+    """The rung of a market in a view. place: where it is looked for first."""
+    rungs = view.rungs
+    if place < len(rungs) and rungs[place].market_id == market_id:
+        return rungs[place]
+    return next((rung for rung in rungs if rung.market_id == market_id), None)
 
 
 def _mark(rung: RungView) -> Mark:

@@ -15,7 +15,7 @@ Source: design, laws 3 and 4; reliability, rows 52-58, B9; silences S4, S5, S16,
 
 import math
 from bisect import bisect_right
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -182,6 +182,10 @@ class Portfolio:
     def is_booked(self, fill: model.Fill) -> bool:
         """Whether this fill has been booked. Raises UnbookableFill when its time is unreadable."""
         return fill.fill_id in self._booked or self._is_below_floor(_created_ns(fill))
+
+    def unknown(self, fills: Sequence[model.Fill]) -> list[model.Fill]:
+        """Those of them that are not booked under an id that is kept, in their order."""
+        return [fill for fill in fills if fill.fill_id not in self._booked]
 
     def _is_below_floor(self, created_ns: int) -> bool:
         return self._floor_ns is not None and created_ns <= self._floor_ns

@@ -27,6 +27,9 @@ _OUTCOMES: Final = {outcome: ShownOutcome(outcome) for outcome in Outcome}
 _SIDES: Final = {side: ShownSide(side) for side in Side}
 _TIMES_IN_FORCE: Final = {tif: ShownTimeInForce(tif) for tif in TimeInForce}
 
+_FILLS_SHOWN_MAX: Final = 10_000
+"""Fills kept as they are shown, of all users together: a few megabytes."""
+
 
 class Scope(msgspec.Struct, frozen=True):
     """Rows of one market, of one event, or, both None, of all."""
@@ -60,6 +63,7 @@ class AccountViews:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._accounts: dict[UserId, _Account] = {}
+        self._shown_fills: dict[tuple[UserId, int], model.Fill] = {}
         self._takers: Takers = {
             messages.OrderChanged: self._change_order,
             messages.FillBooked: self._book,
@@ -212,9 +216,18 @@ class AccountViews:
                 return (), None
             walk = fills.of_order(newest, before)
         places, last = page(walk, limit)
-        return tuple([self._shown_fill(fills.row(place)) for place in places]), last
+        return tuple([self._shown_fill(user_id, fills, place) for place in places]), last
 
-    def _shown_fill(self, fill: FillRow) -> model.Fill:
+    def _shown_fill(self, user_id: UserId, fills: FillTable, place: int) -> model.Fill:
+        """The fill of a user at a place. It never changes, and the newest are asked for often."""
+        shown = self._shown_fills.get((user_id, place))
+        if shown is None:
+            if len(self._shown_fills) >= _FILLS_SHOWN_MAX:
+                self._shown_fills.clear()
+            shown = self._shown_fills[user_id, place] = self._fill(fills.row(place))
+        return shown
+
+    def _fill(self, fill: FillRow) -> model.Fill:
         market_id = self._catalog.numbered_market(fill.market)
         ticker, event_ticker = self._catalog.market_tickers(market_id)
         return model.Fill(
