@@ -58,7 +58,7 @@ _STEP_MAX_S: Final = 60.0
 
 _LEARN_NS: Final = NS_PER_SECOND
 
-_STEADY_CENTS: Final = 0.125
+_STEADY_CENTS: Final = 0.25
 _STEADY_WEIGHT: Final = 1.15
 """A fair value is the same object while it, and one over its variance, stay within these."""
 

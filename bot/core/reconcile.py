@@ -242,7 +242,7 @@ class _Side:
             near = [
                 level
                 for level in self._levels.values()
-                if not level.served and level.keeps(self._side, price, own.remaining, self._pace)
+                if not level.served and level.keeps(price, own.remaining, self._pace)
             ]
             if near:
                 level = min(near, key=lambda level: abs(level.price - price))
@@ -275,7 +275,7 @@ class _Side:
 
     def _stays_near(self, stand: Stand, level: Level) -> bool:
         """Whether a stand at another price may be left for a level, and is not better moved."""
-        near = level.keeps(self._side, stand.price, stand.qty, self._pace)
+        near = level.keeps(stand.price, stand.qty, self._pace)
         return near and not self._pays(stand, level)
 
     def _cheapest(
@@ -318,7 +318,7 @@ class _Side:
         # Never more than to cancel the one and create the other, and of equal ones the shorter way.
         apart = self._requests(stand.qty) * len(stand.orders) + self._requests(level.wanted)
         moved = min(moved, apart - _REQUEST_MIN / 2) + lost + _TICK_COST * ticks
-        if level.keeps(self._side, stand.price, stand.qty, self._pace):
+        if level.keeps(stand.price, stand.qty, self._pace):
             return min(moved, max(0.0, self._gain(stand.orders, level)) + _TICK_COST * ticks / 2)
         return moved
 

@@ -97,7 +97,7 @@ class Shelf:
 
     def with_fills(self, market_id: MarketId) -> list[OwnOrder]:
         """Orders of one market that have filled, live or ended, until their fills are booked."""
-        filled = [own for own in self.live(market_id) if own.known.filled]
+        filled = [own for own in self.live(market_id) if own.filled]
         if self._unsettled:
             filled += [own for own in self._unsettled if own.market_id == market_id]
         return filled

@@ -21,18 +21,24 @@ _BUY: Final = Side.BUY
 class Level:
     """One wanted price: shares wanted, shares still missing, and whether orders of ours serve it.
 
-    bound: the boldest price at which an order may stay for it. edge: cents a share there.
+    bound: the boldest price at which an order may stay for it.
     """
 
-    __slots__ = ("bound", "edge", "missing", "price", "served", "wanted")
+    __slots__ = ("_side", "_worth", "bound", "missing", "price", "served", "wanted")
 
-    def __init__(self, quote: Quote, bound: Price, edge: float) -> None:
+    def __init__(self, quote: Quote, bound: Price, worth: Worth) -> None:
+        self._side = quote.side
+        self._worth = worth
         self.price = quote.price
         self.wanted: int = quote.qty
         self.missing: int = quote.qty
         self.bound = bound
-        self.edge = edge
         self.served = False
+
+    @property
+    def edge(self) -> float:
+        """Cents a share there; most plans never ask."""
+        return self._worth.edge(self._side, self.price)
 
     def serve(self, qty: int) -> None:
         """An order of ours stands or will stand here."""
@@ -43,12 +49,12 @@ class Level:
         """Whether `qty` shares too many or too few are worth a request."""
         return qty > 0 and pace.resizes(qty, self.wanted)
 
-    def keeps(self, side: BookSide, price: Price, qty: int, pace: PaceSettings) -> bool:
+    def keeps(self, price: Price, qty: int, pace: PaceSettings) -> bool:
         """Whether `qty` shares at `price` may stay for it: near enough, with an edge, and of about
         the size wanted."""
         if self.is_off(abs(qty - self.wanted), pace):
             return False
-        if side is _BID:
+        if self._side is _BID:
             return self.price - pace.tolerance_ticks <= price <= self.bound
         return self.bound <= price <= self.price + pace.tolerance_ticks
 
@@ -69,7 +75,7 @@ def levels_of(
         else:
             reach = (facing[0].price if facing else 0) + 1
             bound = Price(min(price, max(bound, reach)))
-        out[price] = Level(quote, bound, worth.edge(side, price))
+        out[price] = Level(quote, bound, worth)
     return out
 
 

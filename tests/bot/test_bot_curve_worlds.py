@@ -183,7 +183,7 @@ def test_a_fair_value_that_hardly_moved_is_the_very_object_it_was() -> None:
     assert all(a is b for a, b in zip(after, before, strict=True))
 
 
-def test_what_is_shown_is_never_an_eighth_of_a_cent_away_from_a_curve_drawn_anew() -> None:
+def test_what_is_shown_is_never_a_quarter_of_a_cent_away_from_a_curve_drawn_anew() -> None:
     rng = np.random.default_rng(5)
     values = survival_cents(LOGNORMAL, math.log(100.0))
     inputs = [book(value) for value in values]
@@ -198,7 +198,7 @@ def test_what_is_shown_is_never_an_eighth_of_a_cent_away_from_a_curve_drawn_anew
         for a, b in zip(shown, anew, strict=True):
             assert a is not None
             assert b is not None
-            # An eighth, and what weights taken a little way off make of it.
+            # A quarter, and what weights taken a little way off make of it.
             assert a.value_cents == pytest.approx(b.value_cents, abs=0.4), step
 
 
