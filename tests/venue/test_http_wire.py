@@ -135,7 +135,7 @@ def test_head_is_an_unknown_method_and_has_no_body(bare: Bare, path: str) -> Non
         assert bare.answer(has_body=False)[0] == 404
 
 
-@pytest.mark.parametrize("method", ["OPTIONS", "PATCH", "TRACE", "PROPFIND"])
+@pytest.mark.parametrize("method", ["OPTIONS", "PATCH", "TRACE", "PROPFIND", "FOO", "get", "X-Y!"])
 def test_an_unknown_method_is_not_found_with_a_key_and_unauthenticated_without(
     bare: Bare, method: str
 ) -> None:
@@ -147,6 +147,15 @@ def test_an_unknown_method_is_not_found_with_a_key_and_unauthenticated_without(
     _, headers, _ = answer = bare.answer()
     assert code(answer) == (401, "unauthenticated")
     assert not [name for name in headers if name.startswith(("x-ratelimit", "www-", "retry"))]
+
+
+def test_a_word_that_no_parser_knows_as_a_method_does_not_end_the_connection(bare: Bare) -> None:
+    bare.send("FOO /v1/orders\nContent-Length: 5", b"FOO /")
+    assert code(bare.answer()) == (404, "market_not_found")
+    bare.send("GET /v1/orders")
+    assert bare.answer()[0] == 200
+    bare.send("BREW /v1/orders")
+    assert code(bare.answer()) == (404, "market_not_found")
 
 
 @pytest.mark.parametrize(
