@@ -136,15 +136,13 @@ def _named(target: object) -> tuple[str, str, str] | None:
     if not isinstance(kind, str) or len(keys) != 1 or keys[0] not in _KEYS.get(kind, ()):
         return None
     key, text = keys[0], data[keys[0]]
-    if not isinstance(text, str) or (key.endswith("Id") and _UUID.fullmatch(text) is None):
-        return None
-    return kind, key, text
+    return (kind, key, text) if isinstance(text, str) else None
 
 
 def _found(kind: str, key: str, text: str, names: Names) -> tuple[str, str] | None:
-    """(kind, id) of what a target means; an unknown UUID means itself."""
+    """(kind, id) of what a target means; an unknown UUID means itself, what is none nothing."""
     if key.endswith("Id"):
-        return kind, text.lower()
+        return (kind, text.lower()) if _UUID.fullmatch(text) is not None else None
     known = names.rungs if kind == "event-market" else names.companies
     handle = text.strip(" \t\r\n\f\v")
     uuid = known.get(handle.upper()) if handle.isascii() else None

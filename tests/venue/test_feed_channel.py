@@ -119,6 +119,22 @@ def test_a_refused_handle_says_why_and_leaves_the_set(handle: str, word: str) ->
     assert list(channel.rungs) == [IDS[1]]
 
 
+@pytest.mark.parametrize(
+    ("kind", "key"), [("event-market", "eventMarketId"), ("market", "marketId")]
+)
+@pytest.mark.parametrize("text", ["", "nobody", f" {IDS[1]}", IDS[1].replace("-", ""), "x" * 9999])
+def test_what_is_no_uuid_is_a_target_that_cannot_be_resolved(
+    kind: str, key: str, text: str
+) -> None:
+    channel = make_channel()
+    channel.receive(subscribe(by_id(1)), 0)
+    drain(channel)
+    channel.receive(subscribe(by_id(2), (kind, key, text)), 0)
+    (error,) = drain(channel)
+    assert (error["code"], error["message"]) == ("unknown_target", f"{key}: not a UUID")
+    assert list(channel.rungs) == [IDS[1]]
+
+
 def test_three_unparseable_messages_in_a_row_close() -> None:
     channel = make_channel()
     for message in (b"x", b"\xff", subscribe(), b"x", b"{}"):

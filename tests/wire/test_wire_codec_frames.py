@@ -100,7 +100,6 @@ def test_two_hundred_targets_are_taken_and_one_more_is_too_many():
         subscribe(rung(symbol="acme")),
         subscribe(rung(marketId=UUID)),
         subscribe(rung(ticker=5)),
-        subscribe(rung(eventMarketId="ACME")),
         subscribe(company()),
         subscribe(company(symbol="acme", marketId=UUID)),
         subscribe(company(ticker=TICKER)),

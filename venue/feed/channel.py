@@ -106,9 +106,14 @@ class Channel:
         """Put what a target names into the set it belongs to, or say why it cannot be."""
         match target.data:
             case frames.ByEventMarketId(event_market_id=text):
+                # What is no UUID at all is not one that nobody recognises: it cannot be resolved.
+                if not names.is_uuid(text):
+                    return "eventMarketId: not a UUID"
                 rungs[MarketId(names.fold_uuid(text))] = None
                 return None
             case frames.ByMarketId(market_id=text):
+                if not names.is_uuid(text):
+                    return "marketId: not a UUID"
                 companies[ProjectId(names.fold_uuid(text))] = None
                 return None
             case frames.ByTicker(ticker=text) | frames.BySymbol(symbol=text):

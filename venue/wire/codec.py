@@ -321,7 +321,7 @@ def parse_subscribe(data: bytes) -> tuple[frames.Target, ...]:
 
     Type and target types are taken in any case. Raises FrameRefusal: invalid_frame when it does
     not parse (exactly one known key per target), too_many_targets above 200. Whether a target
-    exists is not looked at here.
+    exists, or its UUID is one, is not looked at here.
     """
     try:
         fields = _parse_frame(data)
@@ -383,8 +383,6 @@ def _only_key(keys: dict[str, object], handle: str, uuid: str) -> tuple[str, str
     text = keys[key]
     if not isinstance(text, str):
         raise ValueError(f"{key}: a string is wanted")
-    if key == uuid and not names.is_uuid(text):
-        raise ValueError(f"{uuid}: not a UUID")
     return key, text
 
 

@@ -271,6 +271,15 @@ def check_a_handle_with_other_characters_is_rejected(bench: Bench) -> None:
             same(listener.refused((kind, key, bad))["code"], "unknown_target", f"{kind} {bad!r}")
 
 
+@check(needs=Needs.KEY, readings="S8")
+def check_what_is_no_uuid_cannot_be_resolved(bench: Bench) -> None:
+    """Client frame: subscribe | A UUID that is none cannot be resolved: unknown_target."""
+    listener = bench.listener()
+    for bad in ("not-a-uuid", "", NOBODY.replace("-", "")):
+        for key in (("event-market", "eventMarketId"), ("market", "marketId")):
+            same(listener.refused((*key, bad))["code"], "unknown_target", f"{key} {bad!r}")
+
+
 @check(readings="S8 S9")
 def check_companies_and_rungs_are_separate_id_spaces(bench: Bench) -> None:
     """Target types | The two target types are separate id spaces."""
@@ -326,7 +335,6 @@ BAD_TARGETS: Final[tuple[Any, ...]] = (
     {"target": "market", "data": {"symbol": "A", "marketId": NOBODY}},
     {"target": "event", "data": {"ticker": "A"}},
     {"target": "event-market", "data": {"ticker": 7}},
-    {"target": "event-market", "data": {"eventMarketId": "not-a-uuid"}},
     {"target": "event-market"},
     "LINDEN-VAL",
 )
