@@ -3,7 +3,8 @@
 A snapshot is taken by whoever replays sealed segments, never by the process that serves: traders
 have no pause, and every snapshot has proved that the log replays.
 
-Source: design, The venue, in the order a datum flows (restart is snapshot + replay, hash-equal).
+Source: design, The venue, in the order a datum flows (restart is snapshot + replay, hash-equal);
+interface, MarketTrade (order by created_at).
 """
 
 import json
@@ -15,7 +16,17 @@ import msgspec
 
 from venue.core.access import Access, AccessSnapshot
 from venue.core.engine import Engine
-from venue.core.messages import AccessCommand, AddKey, AddToken, Answer, Command, Event, RevokeKey
+from venue.core.messages import (
+    AccessCommand,
+    AddKey,
+    AddToken,
+    Answer,
+    Command,
+    Event,
+    FillBooked,
+    RevokeKey,
+    TradePrinted,
+)
 from venue.core.snapshot import EngineSnapshot
 from venue.journal.record import Entry, StateFault
 from venue.journal.statedir import StateDir
@@ -28,13 +39,17 @@ _ACCESS_COMMANDS: Final = (AddKey, RevokeKey, AddToken)
 
 
 class Exchange(msgspec.Struct, eq=False):
-    """The state after the command with this sequence, carried out at this instant."""
+    """The state after the command with this sequence, carried out at this instant.
+
+    printed_ns: the instant of the newest print, 0 before the first.
+    """
 
     engine: Engine
     access: Access
     views: Views
     sequence: int
     at_ns: int
+    printed_ns: int = 0
 
     def carry_out(
         self, command: Command | AccessCommand, now_ns: int
@@ -44,7 +59,25 @@ class Exchange(msgspec.Struct, eq=False):
         self.at_ns = now_ns
         if isinstance(command, _ACCESS_COMMANDS):
             return self.access.apply(command, now_ns), []
-        return self.engine.apply(command, now_ns)
+        answer, events = self.engine.apply(command, now_ns)
+        if events and isinstance(events[0], TradePrinted):
+            events = self._with_instants_of_their_own(events)
+        return answer, events
+
+    def _with_instants_of_their_own(self, events: list[Event]) -> list[Event]:
+        """Events that begin with prints, each of which comes a nanosecond or more after the last.
+
+        One order may match many, and commands of one batch have one instant: by that alone nobody
+        could tell which print came first. The two fills of a match have the instant of its print.
+        """
+        told: list[Event] = []
+        for event in events:
+            if isinstance(event, TradePrinted):
+                self.printed_ns = max(event.at_ns, self.printed_ns + 1)
+            if isinstance(event, TradePrinted | FillBooked) and event.at_ns != self.printed_ns:
+                event = msgspec.structs.replace(event, at_ns=self.printed_ns)
+            told.append(event)
+        return told
 
 
 class Compacted(msgspec.Struct, frozen=True):
@@ -94,6 +127,7 @@ def rehearsal(exchange: Exchange) -> Exchange:
         Views(),
         exchange.sequence,
         exchange.at_ns,
+        exchange.printed_ns,
     )
 
 
@@ -204,10 +238,12 @@ def _restored(order_id_key: bytes, sequence: int, payload: bytes) -> Exchange:
         known = _DECODER.decode(memoryview(payload)[1:])
     except (msgspec.MsgspecError, ValueError, RecursionError) as fault:
         raise _UnknownPayload(f"not as this program writes it ({fault})") from None
+    views = Views.restored(known.views)
     return Exchange(
         Engine.restored(order_id_key, known.engine),
         Access.restored(known.access),
-        Views.restored(known.views),
+        views,
         sequence,
         known.at_ns,
+        views.market.printed_ns,
     )

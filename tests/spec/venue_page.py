@@ -76,6 +76,13 @@ ELSEWHERE = (
         "S37",
     ),
     (
+        "MarketTrade (one print on the public tape)",
+        "Order by created_at: prints of one order and of one instant are told apart by it",
+        "tests/venue/test_recovery_replay.py"
+        "::test_every_print_has_an_instant_of_its_own_and_its_fills_have_the_same",
+        "",
+    ),
+    (
         "GET /markets/{market_id}/candles",
         "Candles of every length equal those counted from the prints, over days",
         "tests/venue/test_read_market.py"

@@ -8,14 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.core.histories import History
 from tests.venue.journal_files import segment_files
 from tests.venue.recovery_histories import carried_out, full_hash
-from venue.core.messages import PlaceOrder
+from venue.core.messages import FillBooked, PlaceOrder, TradePrinted
 from venue.journal.record import StateFault
 from venue.journal.statedir import StateDir
 from venue.recovery import compact, compact_command, fresh, recover, replay, snapshot_of
 
 ROOT = Path(__file__).parents[2]
+T0 = 1_767_312_245_000_000_000
 
 
 def run(hash_seed, *arguments):
@@ -94,6 +96,38 @@ def test_ids_are_the_same_after_a_restart(tmp_path):
         assert ours == theirs
         compared += 1
     assert compared > 50
+
+
+def test_every_print_has_an_instant_of_its_own_and_its_fills_have_the_same(tmp_path):
+    with StateDir.open(tmp_path / "state") as state:
+        exchange, prints, fills, batches = fresh(state.order_id_key), [], [], 0
+        for number, command in enumerate(History(4, 400)):
+            # As in a batch: several commands at one instant.
+            _, events = exchange.carry_out(command, T0 + number // 4)
+            told = [event for event in events if isinstance(event, TradePrinted)]
+            batches += len(told) > 1
+            prints += told
+            fills += [event for event in events if isinstance(event, FillBooked)]
+    assert batches > 5
+    stamps = {each.trade_id: each.at_ns for each in prints}
+    assert list(stamps.values()) == sorted(set(stamps.values()))
+    assert [fill.at_ns for fill in fills] == [stamps[fill.trade_id] for fill in fills]
+    assert exchange.printed_ns == prints[-1].at_ns
+
+
+def test_a_book_is_never_older_than_the_print_that_changed_it(tmp_path):
+    with StateDir.open(tmp_path / "state") as state:
+        exchange, seen = fresh(state.order_id_key), 0
+        for number, command in enumerate(History(4, 400)):
+            _, events = exchange.carry_out(command, T0 + number // 4)
+            for event in events:
+                exchange.views.apply(event)
+            told = [event for event in events if isinstance(event, TradePrinted)]
+            if told:
+                seen += len(told) > 1
+                book = exchange.views.market.ladders(told[-1].market_id)
+                assert book.ts >= told[-1].at_ns
+    assert seen > 5
 
 
 def test_a_snapshot_at_any_point_and_the_tail_come_to_what_the_whole_log_comes_to(tmp_path):

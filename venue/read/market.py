@@ -131,7 +131,8 @@ class MarketViews:
         tape = self._tapes[event.market_id]
         sizes = tape.bids if event.side is BookSide.BID else tape.asks
         sizes[event.price] = event.size
-        tape.captured_ns = event.at_ns
+        # A print of the same command may have a later instant, and a capture never goes back.
+        tape.captured_ns = max(event.at_ns, tape.captured_ns)
 
     def _print(self, event: messages.TradePrinted) -> None:
         self._tapes[event.market_id].add(event)
@@ -174,6 +175,12 @@ class MarketViews:
             open_interest=self._catalog.market(market_id).open_interest,
             last_price=None if newest is None else newest.price,
         )
+
+    @property
+    def printed_ns(self) -> int:
+        """The instant of the newest print of all markets, 0 before the first."""
+        newest = [tape.prints.newest() for tape in self._tapes.values()]
+        return max((row.at_ns for row in newest if row is not None), default=0)
 
     def last_trade(self, market_id: MarketId) -> model.MarketTrade | None:
         """The newest print, or None for a market that never traded."""
