@@ -12,7 +12,7 @@ import pytest
 
 from tests.venue.journal_files import amounts, deposits, segment_files, written
 from venue.core.messages import AddKey, Deposit, PlaceOrder
-from venue.journal.log import LogBroken, LogFull
+from venue.journal.log import BEGUN_FILE, LogBroken, LogFull
 from venue.journal.record import HEADER_BYTES, Entry, StateFault, frame
 from venue.journal.statedir import StateDir
 from venue.wire.money import Outcome, Side
@@ -98,13 +98,12 @@ def test_a_log_cut_at_any_byte_loses_at_most_the_append_that_was_cut(tmp_path):
     file = segment_files(path)[0]
     whole = file.read_bytes()
     frame_bytes = (len(whole) - HEADER_BYTES) // 4
-    for length in range(len(whole) + 1):
+    for length in range(HEADER_BYTES, len(whole) + 1):
         file.write_bytes(whole[:length])
         held, notices = reopened(path)
-        kept = max(0, length - HEADER_BYTES) // frame_bytes
+        kept, torn = divmod(length - HEADER_BYTES, frame_bytes)
         assert held == list(range(1, 1 + 2 * kept))
-        torn = length < HEADER_BYTES or (length - HEADER_BYTES) % frame_bytes != 0
-        assert len(notices) == torn
+        assert len(notices) == (torn > 0)
         assert file.stat().st_size == HEADER_BYTES + kept * frame_bytes
 
 
@@ -112,7 +111,7 @@ def test_a_log_cut_at_any_byte_takes_appends_again(tmp_path):
     path = written(tmp_path / "state", 2)
     file = segment_files(path)[0]
     whole = file.read_bytes()
-    for length in range(0, len(whole), 7):
+    for length in range(HEADER_BYTES, len(whole), 7):
         file.write_bytes(whole[:length])
         with StateDir.open(path) as state:
             log = state.log()
@@ -233,13 +232,46 @@ def test_a_crash_between_making_a_segment_and_its_header_is_recovered_from(tmp_p
     header = segment_files(path)[1].read_bytes()[:HEADER_BYTES]
     newest = path / f"commands-{7:020d}.log"
     for length in range(HEADER_BYTES):
+        (path / BEGUN_FILE).write_text("4")
         newest.write_bytes(header[:length])
         held, notices = reopened(path)
         assert held == [1, 2, 3, 4, 5, 6]
         assert len(notices) == 1
         assert reopened(path) == (held, [])
+    (path / BEGUN_FILE).write_text("4")
     newest.write_bytes(bytes(HEADER_BYTES))
     assert reopened(path)[0] == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("records", [3, 50_000])
+def test_a_newest_segment_that_is_gone_or_emptied_is_a_fault_that_names_it(tmp_path, records):
+    path = written(tmp_path / "state", 8, segment_records=records)
+    newest = segment_files(path)[-1]
+    for length in (0, HEADER_BYTES - 1):
+        newest.write_bytes(newest.read_bytes()[:length])
+        with pytest.raises(StateFault, match=f"{newest.name}: has been emptied"):
+            StateDir.open(path)
+    newest.unlink()
+    with pytest.raises(StateFault, match=f"{newest.name}: is missing"):
+        StateDir.open(path)
+    assert newest not in segment_files(path)
+
+
+def test_a_log_that_was_written_before_its_newest_segment_was_noted_is_noted_from_then_on(tmp_path):
+    path = written(tmp_path / "state", 4, segment_records=3)
+    (path / BEGUN_FILE).unlink()
+    assert reopened(path) == ([1, 2, 3, 4], [])
+    segment_files(path)[-1].unlink()
+    with pytest.raises(StateFault, match="is missing"):
+        StateDir.open(path)
+
+
+@pytest.mark.parametrize("noted", [b"", b"x", b"-1"])
+def test_a_damaged_note_of_the_newest_segment_is_a_fault(tmp_path, noted):
+    path = written(tmp_path / "state", 3)
+    (path / BEGUN_FILE).write_bytes(noted)
+    with pytest.raises(StateFault, match="begun: is damaged"):
+        StateDir.open(path)
 
 
 # --- a disk that refuses --------------------------------------------------------------------------

@@ -8,6 +8,7 @@ may forget it and call the next sync a success.
 Source: design, law 7; reliability, rows 60, 61, 82.
 """
 
+import contextlib
 import errno
 import os
 from collections.abc import Sequence
@@ -26,6 +27,10 @@ from venue.journal.record import (
 
 SEGMENT_RECORDS: Final = 50_000
 SEGMENT_BYTES: Final = 32 * 1024 * 1024
+
+BEGUN_FILE: Final = "begun"
+"""Holds the first sequence of the newest segment. Without it that one could go, with what was
+acknowledged in it, and the one before would look like the end of the log."""
 
 _PREFIX: Final = "commands-"
 _SUFFIX: Final = ".log"
@@ -53,6 +58,32 @@ def segments(folder: Folder) -> list[tuple[str, int]]:
             raise StateFault(f"{folder.path / name}: is no segment of a log; take it away")
         found.append((name, int(number)))
     return found
+
+
+def check_newest(folder: Folder) -> None:
+    """Raises StateFault when the newest segment that was begun is not there or has no header."""
+    begun = _begun(folder)
+    found = segments(folder)
+    if not begun or (found and found[-1][1] > begun):
+        return
+    name = segment_name(begun)
+    if not found or found[-1][0] != name:
+        what = "is missing, and the log went on in it"
+    elif is_torn_creation(folder.read(name)):
+        what = "has been emptied"
+    else:
+        return
+    raise StateFault(f"{folder.path / name}: {what}; restore the directory from a copy")
+
+
+def _begun(folder: Folder) -> int:
+    """The first sequence of the newest segment that is known to have been begun, 0 for none."""
+    if not folder.exists(BEGUN_FILE):
+        return 0
+    text = folder.read(BEGUN_FILE)
+    if not text.isdigit():
+        raise StateFault(f"{folder.path / BEGUN_FILE}: is damaged; restore it from a copy")
+    return int(text)
 
 
 def open_segment(
@@ -179,6 +210,8 @@ class CommandLog:
             raise StateFault(f"{where}: cannot be opened for appending: {fault.strerror}") from None
         self._handle, self._name = handle, name
         self._first_sequence, self._end = first_sequence, end
+        if _begun(self._folder) != first_sequence:
+            self._note_begun()
 
     def _begin_segment(self) -> None:
         """Go on in a new segment. Nothing has changed when it raises LogFull."""
@@ -201,6 +234,12 @@ class CommandLog:
             os.close(self._handle)
         self._handle, self._name = handle, name
         self._first_sequence, self._end = self.next_sequence, HEADER_BYTES
+        self._note_begun()
+
+    def _note_begun(self) -> None:
+        # A guard only, and no append fails for it: the next segment or start tries again.
+        with contextlib.suppress(StateFault):
+            self._folder.write_whole(BEGUN_FILE, str(self._first_sequence).encode())
 
     def _undo_creation(self, name: str, handle: int, fault: OSError) -> None:
         """Take a segment without a header away again. Raises LogBroken when that cannot be done."""

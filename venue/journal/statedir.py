@@ -20,6 +20,7 @@ from venue.journal.log import (
     SEGMENT_BYTES,
     SEGMENT_RECORDS,
     CommandLog,
+    check_newest,
     open_segment,
     segments,
 )
@@ -64,8 +65,8 @@ class StateDir:
     ) -> Self:
         """The directory with everything in it, for this process alone; made when not there.
 
-        Raises StateFault when it cannot be used, another process uses it, or keys are missing
-        beside a log: without them its ids could not be derived again.
+        Raises StateFault when it cannot be used, another process uses it, the end of its log is
+        missing, or keys are missing beside a log: without them its ids could not be derived again.
         """
         folder = Folder.open(path, create=True)
         with contextlib.ExitStack() as undo:
@@ -78,6 +79,7 @@ class StateDir:
                 raise StateFault(f"{path / KEYS_FILE}: is missing; restore it from a copy")
             else:
                 keys = make_keys(folder)
+            check_newest(folder)
             undo.pop_all()
         return cls(folder, lock, keys, False, segment_records, segment_bytes)
 
