@@ -6,10 +6,12 @@ Source: interface, Authentication.
 
 import contextlib
 import errno
+import itertools
 import json
 import os
 import re
 import secrets
+import stat
 from pathlib import Path
 from typing import Final
 
@@ -49,10 +51,12 @@ class Credentials:
         """What the venue may know of each: hash and prefix, by name."""
         return {name: rawkeys.fingerprint(raw) for name, raw in self._raw.items()}
 
-    def write_generated(self, path: Path) -> None:
-        """Write the generated ones as JSON, name to raw key, for the owner's eyes (0600) only.
+    def write_generated(self, path: Path, once: bool) -> Path | None:
+        """Write the generated ones as JSON, name to raw key, for the owner's eyes only.
 
-        Whole or not at all: the file is replaced in one step. Raises SeedFault when it cannot be.
+        once: they are those of a state, which makes them at its first start and never again; their
+        file (0400, another is 0600) is put aside and not replaced, and where it then is, is
+        returned. Whole or not at all. Raises SeedFault when they cannot be written.
         """
         generated = {name: self._raw[name] for name in self._generated}
         if not path.name:
@@ -65,16 +69,29 @@ class Credentials:
                 # Put in the place of a device, as root, it would be none any more for anybody.
                 raise OSError(errno.EINVAL, "not a file")
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-            with os.fdopen(os.open(beside, flags, 0o600), "w", encoding="utf-8") as file:
+            mode = stat.S_IRUSR if once else stat.S_IRUSR | stat.S_IWUSR
+            with os.fdopen(os.open(beside, flags, mode), "w", encoding="utf-8") as file:
                 json.dump(generated, file, indent=1)
                 file.write("\n")
                 file.flush()
                 os.fsync(file.fileno())
+            kept = _put_aside(path)
             beside.replace(path)
+            return kept
         except OSError as fault:
             with contextlib.suppress(OSError):
                 beside.unlink()
             raise SeedFault([f"{path}: keys cannot be written: {fault.strerror}"]) from None
+
+
+def _put_aside(path: Path) -> Path | None:
+    """Where a file of keys that are made once is from now on; None when there is none here."""
+    if not path.is_file() or path.stat().st_mode & stat.S_IWUSR:
+        return None
+    names = (path.with_name(f"{path.name}.{number}") for number in itertools.count(1))
+    kept = next(name for name in names if not name.exists())
+    path.rename(kept)
+    return kept
 
 
 def _entries(seed: Seed) -> list[KeySeed | TokenSeed]:

@@ -82,7 +82,9 @@ def make_plan(options: Options, listener: socket.socket) -> ServePlan:
         credentials = Credentials(seed)
         opening += user_commands(seed, start_ns, credentials.fingerprints())
         opening += state_commands(seed)
-        write_keys = partial(credentials.write_generated, options.keys_file)
+        write_keys = partial(
+            credentials.write_generated, options.keys_file, once=options.state is not None
+        )
     else:
         opening = additions(opening, held.exchange.views.catalog, held.exchange.engine.users)
     return ServePlan(

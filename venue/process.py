@@ -13,6 +13,7 @@ import signal
 import socket
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from pathlib import Path
 from typing import Any, Final
 
 import msgspec
@@ -50,12 +51,13 @@ class ServePlan(msgspec.Struct, frozen=True):
     """What to serve and where. `listener` is bound already; `crowd` runs once all is ready.
 
     opening: what is still to be carried out on the state that is held. write_keys: puts the keys
-    that were made into their file; None where none were.
+    that were made into their file, and says where the one that was there is, if it was to be kept;
+    None where none were made.
     """
 
     held: Held
     opening: list[Command | AccessCommand]
-    write_keys: Callable[[], None] | None
+    write_keys: Callable[[], Path | None] | None
     projection_lag_ms: int
     feed_flush_ms: int
     listener: socket.socket
@@ -94,7 +96,9 @@ async def serve(plan: ServePlan, announce: Callable[[Ready], None]) -> None:
         listen(plan.control.listener, f"control {control_address(plan.control.listener)}")
     if plan.write_keys is not None:
         # Before the opening is on disk: a state that is open already makes no keys any more.
-        plan.write_keys()
+        kept = plan.write_keys()
+        if kept is not None:
+            log.warning("keys_kept", why="the keys of a state were in the way", now=str(kept))
     if plan.opening:
         venue.open_with(plan.opening)
     server = make_server(_both(venue), DRAIN_S)

@@ -192,6 +192,23 @@ def test_a_port_taken_while_the_venue_opens_exits_3(tmp_path: Path, option: str)
     assert not (tmp_path / "keys.json").exists()
 
 
+def test_a_venue_in_memory_does_not_take_the_keys_of_one_that_keeps_its_state(
+    tmp_path: Path,
+) -> None:
+    keys, kept = tmp_path / "keys.json", tmp_path / "keys.json.1"
+    with served(keys, "--no-crowd", "--state", str(tmp_path / "state")) as (_, ready):
+        raw = json.loads(keys.read_text())["reader"]
+        with served(keys, "--no-crowd") as (other, _):
+            assert json.loads(keys.read_text())["reader"] != raw
+            other.send_signal(signal.SIGTERM)
+            _, told = other.communicate(timeout=8)
+        assert "keys_kept" in told
+        assert str(kept) in told
+        key = {"X-API-KEY": json.loads(kept.read_text())["reader"]}
+        url = f"{ready['base_url']}/portfolio/balance"
+        assert httpx.get(url, headers=key, timeout=5).status_code == 200
+
+
 def test_a_state_opened_before_names_its_keys_file_only_where_that_is_there(
     tmp_path: Path,
 ) -> None:

@@ -283,8 +283,8 @@ def test_the_venue_of_the_demo_opens_with_its_ladders() -> None:
 def test_generated_keys_go_to_a_file_for_the_owner_only(tmp_path: Path) -> None:
     credentials = Credentials(seed_of(tmp_path, GOOD))
     path = tmp_path / "new" / "keys.json"
-    credentials.write_generated(path)
-    credentials.write_generated(path)
+    for _ in range(2):
+        assert credentials.write_generated(path, once=False) is None
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert os.listdir(path.parent) == ["keys.json"]
     raw = json.loads(path.read_text())["anna"]
@@ -293,10 +293,26 @@ def test_generated_keys_go_to_a_file_for_the_owner_only(tmp_path: Path) -> None:
     assert credentials.fingerprints()["anna"].prefix == raw[:6]
 
 
+def test_keys_that_are_made_once_are_put_aside_by_whoever_comes_after_them(tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    written = []
+    for once in (False, True, True, False, False):
+        kept = Credentials(seed_of(tmp_path, GOOD)).write_generated(path, once)
+        assert stat.S_IMODE(path.stat().st_mode) == (0o400 if once else 0o600)
+        written.append((None if kept is None else kept.name, path.read_text()))
+    texts = [text for _, text in written]
+    assert [name for name, _ in written] == [None, None, "keys.json.1", "keys.json.2", None]
+    assert (tmp_path / "keys.json.1").read_text() == texts[1]
+    assert (tmp_path / "keys.json.2").read_text() == texts[2]
+    assert len(set(texts)) == 5
+
+
 def test_keys_that_cannot_be_written_are_a_fault(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(SeedFault, match="keys cannot be written"):
-        Credentials(seed_of(tmp_path, GOOD)).write_generated(tmp_path / "file" / "keys.json")
+        Credentials(seed_of(tmp_path, GOOD)).write_generated(
+            tmp_path / "file" / "keys.json", once=True
+        )
 
 
 def test_keys_take_the_place_of_a_file_alone(tmp_path: Path) -> None:
@@ -304,7 +320,7 @@ def test_keys_take_the_place_of_a_file_alone(tmp_path: Path) -> None:
     device.parent.mkdir()
     os.mkfifo(device)
     with pytest.raises(SeedFault, match="keys cannot be written: not a file"):
-        Credentials(seed_of(tmp_path, GOOD)).write_generated(device)
+        Credentials(seed_of(tmp_path, GOOD)).write_generated(device, once=False)
     assert device.is_fifo()
     assert os.listdir(device.parent) == ["null"]
 
@@ -318,7 +334,7 @@ def test_a_key_comes_from_a_file_or_the_environment(
     text += "      - {name: second, scopes: [], env: VENUE_TEST_KEY}\n"
     credentials = Credentials(seed_of(tmp_path, text))
     assert credentials.fingerprints()["anna"].prefix == "key-fr"
-    credentials.write_generated(tmp_path / "keys.json")
+    credentials.write_generated(tmp_path / "keys.json", once=False)
     assert json.loads((tmp_path / "keys.json").read_text()) == {}
 
 
