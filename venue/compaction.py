@@ -41,6 +41,9 @@ async def _compact(path: Path) -> None:
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
+            # A Ctrl-C goes to the whole group. What ends the venue ends its child below, and a
+            # child that was ended by the same key would be told as one that failed.
+            start_new_session=True,
         )
     except OSError as fault:
         # No process, descriptor or memory left for it, or its program has been replaced: nothing
@@ -58,4 +61,6 @@ async def _compact(path: Path) -> None:
         log.info("compacted", state=str(path))
     else:
         # The log alone is enough to go on with; only the next start takes longer.
-        log.error("not_compacted", state=str(path), why=told.decode(errors="replace")[-2000:])
+        said = told.decode(errors="replace")[-2000:]
+        why = said or f"ended without a word, with {child.returncode}"
+        log.error("not_compacted", state=str(path), why=why)

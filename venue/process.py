@@ -117,7 +117,7 @@ async def serve(plan: ServePlan, announce: Callable[[Ready], None]) -> None:
         await server.listening.wait()
         venue.has_crowd = plan.crowd is not None
         announce(_ready(venue, plan, control))
-        crowd = None if plan.crowd is None else tasks.create_task(_awaited(plan.crowd(venue)))
+        crowd = None if plan.crowd is None else tasks.create_task(_traded(plan.crowd, venue))
         await stop.wait()
         log.info("draining")
         venue.drain()
@@ -167,6 +167,11 @@ async def _running(work: Awaitable[None]) -> AsyncIterator[None]:
 
 async def _awaited(work: Awaitable[None]) -> None:
     await work
+
+
+async def _traded(crowd: Crowd, venue: Venue) -> None:
+    # Called in here: told to stop before its first step, a task leaves nothing half made behind.
+    await crowd(venue)
 
 
 def _both(venue: Venue) -> Callable[[Message, Receive, Send], Awaitable[None]]:

@@ -1,8 +1,11 @@
 """Claims about compaction beside a venue: it comes after a segment is sealed, and nobody waits."""
 
 import asyncio
+import os
+import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -83,15 +86,16 @@ def test_what_an_earlier_process_left_sealed_is_compacted_at_the_start(tmp_path:
         log.close()
 
 
-def test_a_compaction_that_cannot_be_started_ends_nothing_and_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("program", "why"), [("gone", "No such file"), ("false", "with 1")])
+def test_a_compaction_that_cannot_be_started_or_ends_silently_ends_nothing_and_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, why: str
 ) -> None:
     path = tmp_path / "state"
     with StateDir.open(path, segment_records=20) as state:
         log = log_of(state)
         fill(log, 45)
         log.close()
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "gone"))
+    monkeypatch.setattr(sys, "executable", shutil.which(program) or str(tmp_path / program))
     with StateDir.open(path, segment_records=20) as state, structlog.testing.capture_logs() as told:
         log = state.log()
 
@@ -103,6 +107,32 @@ def test_a_compaction_that_cannot_be_started_ends_nothing_and_is_told(
         anyio.run(claim)
         log.close()
     assert [line["event"] for line in told] == ["not_compacted"]
+    assert why in told[0]["why"]
+
+
+def test_a_signal_to_the_venue_s_process_group_does_not_reach_the_compaction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "state"
+    with StateDir.open(path, segment_records=20) as state:
+        log = log_of(state)
+        fill(log, 45)
+        log.close()
+    with StateDir.open(path, segment_records=20) as state:
+        log = state.log()
+        started = []
+        real = asyncio.create_subprocess_exec
+
+        async def watched(*arguments: str, **options: Any) -> asyncio.subprocess.Process:
+            child = await real(*arguments, **options)
+            started.append(os.getpgid(child.pid))
+            return child
+
+        monkeypatch.setattr(asyncio, "create_subprocess_exec", watched)
+        anyio.run(until_compacted, log, path)
+        log.close()
+    assert started
+    assert os.getpgrp() not in started
 
 
 def test_without_a_sealed_segment_there_is_nothing_to_compact(tmp_path: Path) -> None:

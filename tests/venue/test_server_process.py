@@ -209,6 +209,17 @@ def test_a_venue_in_memory_does_not_take_the_keys_of_one_that_keeps_its_state(
         assert httpx.get(url, headers=key, timeout=5).status_code == 200
 
 
+def test_an_end_before_the_crowd_has_begun_is_as_calm_as_any(tmp_path: Path) -> None:
+    told = command(tmp_path / "keys.json", "--exit-with-stdin", "--state", str(tmp_path / "state"))
+    for _ in range(2):
+        done = subprocess.run(
+            told, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False
+        )
+        assert done.returncode == 0
+        lines = done.stderr.splitlines()
+        assert [json.loads(line)["event"] for line in lines] == ["draining", "stopped"]
+
+
 def test_a_state_opened_before_names_its_keys_file_only_where_that_is_there(
     tmp_path: Path,
 ) -> None:
