@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx
 import pytest
 import typer
 
@@ -208,6 +209,26 @@ def test_a_venue_with_a_crowd_is_not_judged(tmp_path: Path) -> None:
         done = _judged(ready)
     assert done.returncode == 2
     assert "--no-crowd" in done.stderr
+
+
+def test_a_venue_that_its_operator_has_bent_is_not_judged_and_stays_as_it_is(
+    tmp_path: Path,
+) -> None:
+    with _served(tmp_path, "127.0.0.1:0", "--no-crowd") as ready:
+        token = Path(ready["control_token_file"]).read_text().strip()
+        with httpx.Client(
+            base_url=f"http://{ready['control']}/control/v1",
+            headers={"Authorization": f"Bearer {token}"},
+            trust_env=False,
+        ) as operator:
+            operator.post("/faults", json={"kind": "market_data_down"}).raise_for_status()
+            done = _judged(ready, "--only", "the_version_is_in_the_path")
+            assert (done.returncode, "market_data_down" in done.stderr) == (2, True)
+            operator.delete("/faults").raise_for_status()
+            operator.put("/venue-state", json={"state": "cancel_only"}).raise_for_status()
+            done = _judged(ready, "--only", "the_version_is_in_the_path")
+            assert (done.returncode, "cancel_only" in done.stderr) == (2, True)
+            assert operator.get("/status").json()["venue_state"] == "cancel_only"
 
 
 def test_control_is_reached_at_the_address_in_the_ready_line(tmp_path: Path) -> None:

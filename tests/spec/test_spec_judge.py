@@ -118,7 +118,6 @@ def test_a_reply_that_breaks_a_rule_of_every_reply_is_found_out(
         {"status": "resting"},
         {"status": "filled"},
         {"status": "partially_filled"},
-        {"status": "canceled"},
         {"remaining_qty": 6},
         {"outcome": "maybe"},
         {"client_order_id": "x"},
@@ -128,6 +127,12 @@ def test_a_reply_that_breaks_a_rule_of_every_reply_is_found_out(
 def test_an_order_that_contradicts_itself_is_found_out(change: dict[str, Any]) -> None:
     with pytest.raises(Broken):
         judge_body("GET", "/orders/7", {**ORDER, **change})
+
+
+@pytest.mark.parametrize("status", ["canceled", "expired"])
+def test_what_an_ended_order_calls_its_remainder_is_left_to_the_venue(status: str) -> None:
+    for left in (0, ORDER["remaining_qty"]):
+        judge_body("GET", "/orders/7", {**ORDER, "status": status, "remaining_qty": left})
 
 
 @pytest.mark.parametrize("field", [*ORDER])

@@ -272,6 +272,17 @@ def test_an_operators_own_key_is_never_put_into_a_url(bench: Bench) -> None:
     assert why_skipped(each, Wanted(has_control=False, keys=2))
 
 
+def test_the_address_of_the_channel_is_no_reading_where_it_is_named() -> None:
+    (each,) = [
+        each for each in suite() if each.name == "a_handle_with_other_characters_is_rejected"
+    ]
+    assert each.readings == ("S8",)
+    assert "rests on S8" in why_skipped(each, Wanted(True, 0, readings=False))
+    assert why_skipped(each, Wanted(True, 0, readings=False, stream=True)) == ""
+    (book,) = [each for each in suite() if each.name == "the_last_book_frame_is_the_book"]
+    assert "rests on S10" in why_skipped(book, Wanted(True, 0, readings=False, stream=True))
+
+
 def test_a_venue_whose_markets_cannot_be_read_has_its_results_all_the_same(
     site: Site, bent: Callable[[Bend], None]
 ) -> None:

@@ -13,7 +13,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn
 from urllib.parse import urlsplit
 
 import typer
@@ -55,7 +55,12 @@ def check_command(
     stream: Annotated[str, typer.Option(help="The channel, if it is not URL/stream.")] = "",
     only: Annotated[str, typer.Option(help="Only checks whose name contains this.")] = "",
     no_readings: Annotated[
-        bool, typer.Option("--no-readings", help="Leave out what the interface leaves open.")
+        bool,
+        typer.Option(
+            "--no-readings",
+            help="Leave out what the interface leaves open; the channel's address, S8, is known "
+            "where --stream names it.",
+        ),
     ] = False,
     json_lines: Annotated[
         bool, typer.Option("--json", help="One JSON object of results instead of a table.")
@@ -83,10 +88,10 @@ def check_command(
     try:
         reach(url)
         operator = Operator(control, _secret(token_file)) if control else None
-        if operator is not None and operator.status().get("crowd"):
-            _fail(EXIT_OPTIONS, "a crowd trades at this venue: judge one without (--no-crowd)")
+        if operator is not None:
+            _check_free(operator.status())
         bench = Bench(url, stream or _stream_of(url), operator, keys)
-        wanted = Wanted(operator is not None, len(keys), not no_readings)
+        wanted = Wanted(operator is not None, len(keys), not no_readings, bool(stream))
         with _ending_in_order():
             results = _judge(checks, bench, wanted, quiet=json_lines)
     except InTheClear as fault:
@@ -102,6 +107,18 @@ def check_command(
         _show(results)
     if any(result.verdict is Verdict.FAILED for result in results):
         raise typer.Exit(EXIT_FAILED)
+
+
+def _check_free(told: dict[str, Any]) -> None:
+    """Ends the process for a venue that others use, or that the operator has bent: afterwards it is
+    open and without faults, whatever was asked of it before."""
+    if told.get("crowd"):
+        _fail(EXIT_OPTIONS, "a crowd trades at this venue: judge one without (--no-crowd)")
+    if told.get("venue_state", "open") != "open":
+        _fail(EXIT_OPTIONS, f"this venue is {told['venue_state']}: judge one that is open")
+    if told.get("faults"):
+        faults = ", ".join(told["faults"])
+        _fail(EXIT_OPTIONS, f"faults are in force at this venue ({faults}): clear them first")
 
 
 @contextlib.contextmanager

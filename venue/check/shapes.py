@@ -71,8 +71,6 @@ def judge_order(body: Json) -> None:
         holds(filled > 0 and left > 0, f"partially_filled, yet {body!r}")
     if status == "filled":
         holds(left == 0 and filled > 0, f"filled, yet {body!r}")
-    if status in ("canceled", "expired"):
-        same(left, 0, f"remaining_qty of an ended order {body!r}")
 
 
 def judge_read_order(body: Json) -> None:

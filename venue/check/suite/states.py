@@ -94,8 +94,9 @@ def check_resting_orders_of_a_resolved_market_end(bench: Bench) -> None:
     before = bench.anna.balance()
     order = bench.anna.placed(**buy(market, "yes", 40, 4))
     bench.set_market(market, "resolve", winner="no")
-    read = bench.anna.order_read(order["order_id"], remaining_qty=0)
-    holds(read["status"] in ("expired", "canceled"), f"it is {read['status']}")
+    path = f"/orders/{order['order_id']}"
+    ends = ("expired", "canceled")
+    eventually(lambda: bench.anna.get(path)["status"], lambda status: status in ends)
     same(refusal_of(bench.anna.cancel(order["order_id"])), (422, "order_not_cancelable"))
     same(bench.anna.balance(), before, "its reserve is released")
 
