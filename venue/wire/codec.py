@@ -233,8 +233,8 @@ def parse_new_order(body: bytes, resolve: Callable[[str], MarketId | None]) -> N
     """The order that the body of POST /orders names.
 
     resolve: the UUID of a market named by ticker or UUID of checked shape, or None.
-    Raises Refusal with the first failing row: types and missing fields, then the market's shape,
-    price, size, budget, enums, double identifiers, the idempotency key, and at last
+    Raises Refusal with the first failing row: types and missing fields, then the shape of the one
+    name of the market, price, size, budget, enums, double identifiers, the idempotency key, at last
     market_not_found. Unknown fields are ignored, null counts as absent (S32).
     """
     fields = _body_fields(body)
@@ -253,9 +253,10 @@ def parse_new_order(body: bytes, resolve: Callable[[str], MarketId | None]) -> N
     if qty_value is None and budget_value is None:
         raise Refusal(Code.INVALID_REQUEST_BODY, "qty or budget_cents: one of them is wanted")
 
-    if ticker is not None and not names.is_market_path(ticker):
+    # Of two names neither is the market's: that there are two is what is said of them.
+    if market_id is None and ticker is not None and not names.is_market_path(ticker):
         raise Refusal(Code.INVALID_MARKET_IDENTIFIER, "ticker: not well formed")
-    if market_id is not None and not names.is_uuid(market_id):
+    if ticker is None and market_id is not None and not names.is_uuid(market_id):
         raise Refusal(Code.INVALID_MARKET_IDENTIFIER, "market_id: not a UUID")
     price = _checked_price(price_value)
     qty = None
