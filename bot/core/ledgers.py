@@ -179,10 +179,9 @@ class Ledgers:
         self.history_wanted = False
         fees_cents, flow_cents = self.book.fees_cents, self.book.cash_flow_cents
         # Nearly all are booked, for each walk shows the newest page again.
-        fresh = rows if self.unbooked.has_any else self.book.unknown(rows)
-        for row in reversed(fresh):
-            fill = row if row.market_id else self._placed(row)
+        for row in reversed(rows if self.unbooked.has_any else self.book.unknown(rows)):
             try:
+                fill = row if row.market_id else self._placed(row)
                 if not self.unbooked.is_in_opening(row.fill_id) and self.book.book_fill(fill):
                     fee_cents = Cents(self.book.fees_cents - fees_cents)
                     changed[fill.market_id] = None
@@ -205,11 +204,12 @@ class Ledgers:
         """A fill that does not tell its market, with the one of its ticker, or of its order (S4).
 
         While neither is known its ticker stands for it: the fills may be read before the series.
+        Without one it may be of an order whose id is not known yet, and raises UnbookableFill.
         """
-        owners = (own.market_id for own in self._desk.unsettled if own.order_id == fill.order_id)
-        own = self._desk.find(fill.order_id)
-        owner = next(owners, None) if own is None else own.market_id
-        market_id = self._by_ticker.get(fold_ticker(fill.ticker), owner)
+        known = self._by_ticker.get(fold_ticker(fill.ticker))
+        market_id = self._desk.market_of(fill.order_id) if known is None else known
+        if market_id is None and not fill.ticker and self._desk.creates_undecided():
+            raise UnbookableFill(f"it names no market, and order {fill.order_id} is not known yet")
         market_id = _stand_in(fill.ticker) if market_id is None else market_id
         return msgspec.structs.replace(fill, market_id=market_id)
 

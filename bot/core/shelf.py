@@ -109,6 +109,16 @@ class Shelf:
             ids += [order_id for order_id, _ in own.earlier]
         return ids
 
+    def market_of(self, order_id: OrderId) -> MarketId | None:
+        """The market of an order whose fills may still be asked about; by an earlier id, too."""
+        own = self._by_id.get(order_id)
+        if own is not None:
+            return own.market_id
+        for own in (*self._unsettled, *self._by_id.values()):
+            if order_id == own.order_id or any(order_id == each for each, _ in own.earlier):
+                return own.market_id
+        return None
+
     def knows(self, order_id: OrderId) -> bool:
         """Whether an order id is one of ours, live or ended."""
         return order_id in self._by_id or order_id in self._ended

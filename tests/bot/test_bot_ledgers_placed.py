@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from bot.core.order import OwnOrder, State
 from bot.core.portfolio import Portfolio, UnbookableFill
 from tests.bot import made
 from tests.bot.made import EVENT, LAG_NS, MARKET, T0
@@ -10,7 +11,7 @@ from tests.bot.test_bot_ledgers import FILL, RATE, Books, market
 from tests.bot.test_bot_portfolio import M1, M2, MAKER, TAKER, fill, portfolio
 from venue.wire import model
 from venue.wire.money import Cents, Outcome, Qty
-from venue.wire.names import MarketId, Ticker
+from venue.wire.names import MarketId, OrderId, Ticker
 
 NEW = MarketId("aaaaaaaa-0000-4000-8000-000000000009")
 RUNG = market(NEW, 9)
@@ -66,6 +67,48 @@ def test_fills_read_before_and_after_their_rung_was_listed_add_up():
 def test_fills_of_other_rungs_without_a_market_do_not_move_along():
     books = listed_after(of_new(market_id=""), of_new(market_id="", ticker="Z-1", fill_id="z"))
     assert books.of.holdings(NEW) == (5, 0)
+
+
+def nameless(own: OwnOrder) -> model.Fill:
+    """Five shares of an order, and nothing that tells its market."""
+    shown = made.fill(own, 1, 5, fee_cents=3)
+    return msgspec.structs.replace(shown, market_id="", ticker="", event_ticker="")
+
+
+def test_a_fill_without_market_and_ticker_is_of_the_rung_of_its_order():
+    books, own = Books().opened(), made.own(State.OPEN)
+    books.desk.add(own)
+    assert books.fills(T0 + LAG_NS, nameless(own)) == [MARKET]
+    assert books.of.holdings(MARKET) == (5, 0)
+
+
+def test_a_fill_of_a_create_whose_answer_is_awaited_waits_for_the_id_of_its_order():
+    books, own = Books().opened(), made.own(State.SENT)
+    books.desk.add(own)
+    filled = nameless(made.own(State.OPEN))
+    assert books.fills(T0 + LAG_NS, filled) == []
+    assert "fill_unreadable" in books.out.findings
+    own.shown_by_write(made.shown(own, filled=5), T0 + LAG_NS)
+    books.desk.add(own)
+    assert books.fills(T0 + 2 * LAG_NS, filled) == [MARKET]
+    assert books.of.holdings(MARKET) == (5, 0)
+    assert "fill_unreadable" not in books.out.findings
+
+
+def test_a_fill_of_an_id_that_an_amend_changed_is_of_the_rung_of_its_order():
+    books, own = Books().opened(), made.own(State.OPEN)
+    filled = nameless(own)
+    later = own.successor(msgspec.structs.replace(made.shown(own), order_id=OrderId("88")), T0)
+    books.desk.add(later)
+    assert books.fills(T0 + LAG_NS, filled) == [MARKET]
+
+
+def test_a_fill_without_a_name_of_an_order_that_is_none_of_ours_is_booked_all_the_same():
+    books = Books().opened()
+    stranger = msgspec.structs.replace(nameless(made.own(State.OPEN)), order_id="99")
+    books.fills(T0 + LAG_NS, stranger)
+    assert books.of.book.cash_flow_cents == -203
+    assert books.of.holdings(MARKET) == (0, 0)
 
 
 def test_a_position_read_before_its_rung_is_listed_is_its_position():
