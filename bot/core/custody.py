@@ -459,11 +459,8 @@ class Custody:
         return False
 
     def _read_since(self, quiet_ns: int, now_ns: int) -> bool:
-        """Whether the account was read late enough after `quiet_ns`; 0 is never, and long ago.
-
-        Asks for the lists that are missing.
-        """
-        from_ns = quiet_ns + self._trust.read_lag_ns if quiet_ns else 0
+        """Whether the account was read late enough after `quiet_ns`; asks for what is missing."""
+        from_ns = self._late_from_ns(quiet_ns)
         fresh = True
         for kind in (Kind.BALANCE, Kind.FILLS, Kind.RESTING, Kind.POSITIONS):
             begun_ns = self._account.begun_ns.get(kind, -1)
@@ -474,6 +471,10 @@ class Custody:
                 self._account.hasten(kind, max(now_ns, from_ns, again_ns))
                 fresh = False
         return fresh
+
+    def _late_from_ns(self, quiet_ns: int) -> int:
+        """From when on a read shows all that was before `quiet_ns`; 0 is never, and long ago."""
+        return quiet_ns + self._trust.read_lag_ns if quiet_ns else 0
 
     def drained_to(self) -> m.Finished:
         """What a whole drain ends with: nothing, but for the strangers that were left alone."""
@@ -487,4 +488,6 @@ class Custody:
         unknown = tuple(
             own.client_order_id for own in self._desk.all_live() if own.order_id is None
         )
-        return m.Finished((*resting, *self._heritage.refused, *self.unreadable), unknown)
+        from_ns = self._late_from_ns(max(self._earlier_ns, self._desk.last_write_ns))
+        left = (*resting, *self._heritage.refused, *self.unreadable)
+        return m.Finished(left, unknown, unshown=self._adopted_ns < from_ns)

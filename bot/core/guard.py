@@ -245,10 +245,12 @@ class Guard:
             self._out.clear("latched_not_flat")
             self._out.note("info", "latched_flat")
         elif now_ns - self._latched_ns >= _FLAT_WITHIN_NS:
-            self._out.find("latched_not_flat", _listed(custody.left_over()))
+            self._out.hold("latched_not_flat", _listed(custody.left_over()))
 
 
 def _listed(left: Finished) -> str:
-    """The exact list of what may rest."""
+    """The exact list of what may rest; empty where a read has shown that nothing does."""
+    if not (left.left or left.unknown or left.unshown):
+        return ""
     resting = ", ".join(left.left) or "none known"
     return f"orders {resting}; creates without an answer {', '.join(left.unknown) or 'none'}"

@@ -460,10 +460,14 @@ class Noted(msgspec.Struct, frozen=True, tag=True):
 
 
 class Finished(msgspec.Struct, frozen=True, tag=True):
-    """The drain is over: nothing of ours rests, as a read has shown; or `left` names what does."""
+    """The drain is over: nothing of ours rests, as a read has shown; or `left` names what does.
+
+    unshown: there was no time for a read that could show what rests.
+    """
 
     left: tuple[OrderId, ...]
     unknown: tuple[ClientOrderId, ...]
+    unshown: bool = False
 
 
 class Latched(msgspec.Struct, frozen=True, tag=True):

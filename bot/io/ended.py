@@ -25,6 +25,11 @@ class Exit(enum.IntEnum):
     LEFT_OVER = 4
 
 
+def may_rest(finished: m.Finished) -> bool:
+    """Whether orders are left, or unknown, or no read has shown that none are."""
+    return bool(finished.left or finished.unknown or finished.unshown)
+
+
 class Ended(msgspec.Struct, frozen=True):
     """How a run ended. `overdue`: the drain ran out of time; `died`: what ended or failed."""
 
@@ -36,7 +41,7 @@ class Ended(msgspec.Struct, frozen=True):
     @property
     def exit_code(self) -> Exit:
         """Orders left or unknown are worth more than any other fault."""
-        if self.overdue or self.finished.left or self.finished.unknown:
+        if may_rest(self.finished):
             return Exit.LEFT_OVER
         if self.crashed:
             return Exit.BUG

@@ -140,6 +140,8 @@ class Notices:
             case m.Finished(left=left, unknown=unknown) if left or unknown:
                 told = ", ".join((*left, *unknown))
                 self.tell(What.STOP, f"stopped with orders left: {told}", at_ns)
+            case m.Finished(unshown=True):
+                self.tell(What.STOP, "stopped, and no list shows that nothing rests", at_ns)
             case m.Finished():
                 self.tell(What.STOP, "stopped, nothing rests", at_ns, resolved=True)
 

@@ -26,7 +26,7 @@ from bot.core.intentions import TraderPlan
 from bot.core.report import Report
 from bot.io.beside import Companion, finish_all
 from bot.io.clock import Clock
-from bot.io.ended import Ended, Exit
+from bot.io.ended import Ended, Exit, may_rest
 from bot.io.feed import Feed
 from bot.io.inbox import Inbox
 from bot.io.journal import Journal
@@ -462,7 +462,7 @@ class Runner:
 
     def _give_up(self, now_ns: int) -> None:
         """The drain took too long: say what is left, for a person to look after."""
-        left = m.Finished((), ())
+        left = m.Finished((), (), unshown=True)
         try:
             left = self._trader.left_over()
             self._keep(now_ns, left)
@@ -470,6 +470,9 @@ class Runner:
             # Nothing is kept: that nothing is left would make the next run forget what is open.
             self._failed("trader", "left_over")
         self._finished = left
+        if not may_rest(left):
+            self._log.warning("drain_overdue", advice="nothing rests; cash may not be compared")
+            return
         self._log.error(
             "drain_overdue",
             left=", ".join(left.left) or "none known",
@@ -485,8 +488,7 @@ class Runner:
             self.tell(m.StopRequested(reason))
 
     def asked_to_stop(self, name: str) -> None:
-        """A signal, or whoever else is named, asks for the end; again while it is under way it
-        changes nothing."""
+        """A signal, or whoever else is named, asks for the end; again meanwhile it does nothing."""
         if self._stopped_ns is not None:
             self._log.warning("stopping_already", signal=name, advice="cancelling orders; wait")
             return

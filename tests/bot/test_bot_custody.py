@@ -204,6 +204,49 @@ def test_a_start_that_is_stopped_at_once_ends_with_nothing_resting_however_reads
             assert not world.truth.resting(), place
 
 
+class Deaf(World):
+    """A world in which reads of some kinds are asked for and never answered."""
+
+    unheard: tuple[type, ...] = ()
+
+    def _depart(self, effect: m.Send) -> None:
+        if not isinstance(effect.request, self.unheard):
+            super()._depart(effect)
+
+
+@pytest.mark.parametrize("unheard", [m.ReadPositions, m.ReadFills, m.ReadBalance])
+def test_a_stop_without_a_read_of_what_is_held_knows_all_the_same_that_nothing_rests(unheard):
+    world = quoting(Deaf(PAST))
+    world.unheard = (unheard,)
+    world.deliver(m.StopRequested("the end"))
+    world.run_until(world.now_ns + 8 * SECOND)
+    assert world.finished is None
+    assert world.trader.left_over() == m.Finished((), ())
+    assert world.truth.resting() == []
+
+
+@pytest.mark.parametrize(
+    ("unheard", "told"),
+    [(m.ReadPositions, False), (m.ReadResting, True)],
+)
+def test_a_latched_trader_is_told_not_flat_only_while_no_list_shows_that_nothing_rests(
+    unheard, told
+):
+    world = quoting(Deaf(PAST))
+    world.unheard = (unheard,)
+    world.deliver(m.LatchSet("reaper"))
+    world.run_until(world.now_ns + 10 * SECOND)
+    assert ("latched_not_flat" in world.trader.out.findings) is told
+
+
+def test_a_stop_without_a_list_of_what_rests_says_that_none_has_shown_it():
+    world = quoting(Deaf(PAST))
+    world.unheard = (m.ReadResting,)
+    world.deliver(m.StopRequested("the end"))
+    world.run_until(world.now_ns + 8 * SECOND)
+    assert world.trader.left_over() == m.Finished((), (), unshown=True)
+
+
 def test_a_start_that_keeps_nothing_says_so_in_the_journal():
     world = quoting(World(PAST))
     assert m.TakenOver(()) in [entry.message for entry in world.disk.entries()]

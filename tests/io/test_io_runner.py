@@ -229,6 +229,17 @@ async def test_a_drain_that_takes_too_long_gives_up_and_says_so(tmp_path):
     assert ended.exit_code is Exit.LEFT_OVER
 
 
+@pytest.mark.parametrize("unshown", [False, True])
+async def test_a_drain_without_its_last_reads_is_left_over_unless_a_list_shows_that_nothing_rests(
+    tmp_path, unshown
+):
+    trader = FakeTrader(finishes=False)
+    trader.left = m.Finished((), (), unshown=unshown)
+    ended = await run(runner_of(trader, tmp_path, drain_ns=100_000_000))
+    assert ended.overdue
+    assert ended.exit_code is (Exit.LEFT_OVER if unshown else Exit.OK)
+
+
 async def test_a_run_waits_for_the_answers_still_under_way_and_journals_them(tmp_path):
     async def slow(writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.3)

@@ -72,6 +72,12 @@ def note(name: str, text: str = "why", level: str = "error") -> m.Noted:
         (m.Noted("info", "stopping", {"reason": "SIGTERM"}), "stop", "SIGTERM", False),
         (m.Finished((), ()), "stop", "stopped, nothing rests", True),
         (
+            m.Finished((), (), unshown=True),
+            "stop",
+            "stopped, and no list shows that nothing rests",
+            False,
+        ),
+        (
             m.Finished((OrderId("17"),), (ClientOrderId("a-1"),)),
             "stop",
             "stopped with orders left: 17, a-1",
