@@ -7,7 +7,7 @@ Source: design, The bot, item 10; reliability, row 99.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -25,6 +25,9 @@ from venue.wire.money import BookSide
 
 REFRESH_PER_SECOND: Final = 2
 LINES_S: Final = 5.0
+
+_TOUCH: Final = "  touch"
+"""As wide as two prices of two figures."""
 
 Look = Callable[[], Snapshot | None]
 
@@ -107,7 +110,8 @@ class _Board:
 def picture(
     snapshot: Snapshot, notes: list[str], address: str, per_second: float
 ) -> RenderableType:
-    """A table per event, the totals, and the last few notes."""
+    """The totals, what is wrong, a table per event and the last few notes: a terminal too low for
+    all of it has the end cut off."""
     report = snapshot.report
     why = snapshot.unhealthy()
     phase = f"{report.phase}, only to flatten" if report.flattening else report.phase
@@ -116,9 +120,9 @@ def picture(
     parts += [_text(f"{what}: {told}", "yellow") for what, told in _asides(snapshot) if told]
     if why and report.phase == "quoting":
         parts.append(_text(why, "yellow"))
-    parts += [_event(event) for event in report.events]
-    parts.append(_text(_footer(report, per_second)))
+    parts.append(_text(_totals(report, per_second)))
     parts += [_text(finding, "red") for finding in report.findings]
+    parts += _ladders(report.events)
     parts += [_text(note, "dim") for note in notes]
     return Group(*parts)
 
@@ -137,22 +141,39 @@ def _text(text: str, style: str = "") -> Text:
     return Text("".join(sign if sign.isprintable() else "?" for sign in text), style=style)
 
 
-def _event(event: EventReport) -> Table:
-    table = Table(title=_text(f"{event.event_ticker}  {plain(event.title)}"), title_justify="left")
-    table.add_column("rung")
-    for name in ("own bid", "own ask", "touch", "fair", "YES-NO", "orders"):
-        table.add_column(name, justify="right")
+def _ladders(events: Sequence[EventReport]) -> list[RenderableType]:
+    """One line a rung where a terminal is 80 wide, and one heading for all of them, so that the 17
+    rungs of the demo are seen on one that is 24 high."""
+    names = [_name(rung) for event in events for rung in event.rungs]
+    width = max(map(len, names), default=0)
+    parts: list[RenderableType] = []
+    for event in events:
+        parts.append(_text(f"{event.event_ticker}  {plain(event.title)}", "italic"))
+        parts.append(_ladder(event, width, is_first=event is events[0]))
+    return parts
+
+
+def _ladder(event: EventReport, width: int, *, is_first: bool) -> Table:
+    """width: of the names of all events, so that the columns of each stand below those before."""
+    table = Table(box=None, pad_edge=False, collapse_padding=True, show_header=is_first)
+    table.add_column("rung", min_width=width, no_wrap=True)
+    for name in ("own bid", "own ask", _TOUCH, "fair", "YES-NO", "orders"):
+        table.add_column(name, min_width=len(name), justify="right", no_wrap=True)
     table.add_column("why not")
     for rung in event.rungs:
         table.add_row(*(_text(cell) for cell in _cells(rung)))
     return table
 
 
+def _name(rung: RungReport) -> str:
+    return rung.strike_text or rung.ticker
+
+
 def _cells(rung: RungReport) -> tuple[str, ...]:
     bids = [order.price for order in rung.orders if order.side is BookSide.BID]
     asks = [order.price for order in rung.orders if order.side is BookSide.ASK]
     return (
-        rung.strike_text or rung.ticker,
+        _name(rung),
         str(max(bids)) if bids else "-",
         str(min(asks)) if asks else "-",
         f"{_touch(rung.bids)} / {_touch(rung.asks)}",
@@ -167,7 +188,7 @@ def _touch(levels: Levels) -> str:
     return str(levels[0][0]) if levels else "-"
 
 
-def _footer(report: Report, per_second: float) -> str:
+def _totals(report: Report, per_second: float) -> str:
     worst = f"{dollars(report.worst_case_cents)} of {dollars(report.worst_case_limit_cents)}"
     return (
         f"fills {report.counters.fills}   profit {dollars(report.pnl_cents)}   "

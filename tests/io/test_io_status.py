@@ -196,6 +196,23 @@ def test_the_table_shows_quotes_position_profit_and_pace():
         assert part in text
 
 
+def test_on_a_terminal_of_80_by_24_the_totals_and_each_of_the_17_rungs_are_seen():
+    shown = snapshot()
+    event = shown.report.events[0]
+    rung = msgspec.structs.replace(event.rungs[0], strike_text="206.25 USD billions")
+    title = "Aurelia Robotics valuation at the end of Q4 2026"
+    events = tuple(
+        msgspec.structs.replace(event, title=title, rungs=(rung,) * count) for count in (9, 8)
+    )
+    report = msgspec.structs.replace(shown.report, events=events, findings=())
+    console = Console(file=io.StringIO(), width=80, force_terminal=True, color_system=None)
+    notes = ["info note"] * 5
+    console.print(picture(msgspec.structs.replace(shown, report=report), notes, "http://h/", 2.5))
+    seen = console.file.getvalue().splitlines()[:23]  # the last line says that there is more
+    assert sum(line.startswith("206.25 USD billions") for line in seen) == 17
+    assert any("-$0.07" in line and "worst case" in line for line in seen)
+
+
 def test_what_the_venue_names_is_neither_obeyed_by_the_terminal_nor_read_as_markup():
     text = printed(snapshot())
     assert "\x07" not in text
