@@ -34,6 +34,19 @@ def row_cents(row: ProfitRow) -> dict[str, int]:
     }
 
 
+def sure_cents(profit: ProfitReport) -> dict[str, int]:
+    """realised + settled + open less the fees = profit in whole cents, exactly: the rest that
+    rounding leaves is in what is open."""
+    row = row_cents(profit.total)
+    realised = round(profit.realised_millicents / MILLI)
+    settled = round(profit.settled_millicents / MILLI)
+    return {
+        "realised_cents": realised,
+        "settled_cents": settled,
+        "open_cents": row["profit_cents"] + row["fees_cents"] - realised - settled,
+    }
+
+
 def plain_row(row: ProfitRow) -> dict[str, object]:
     """A row as plain values, its markouts with it."""
     return {
@@ -63,9 +76,7 @@ def plain_profit(profit: ProfitReport, by: Iterable[str] = ()) -> dict[str, obje
     """An account as plain values. by: the dimensions to show row by row."""
     return {
         "total": plain_row(profit.total),
-        "realised_cents": round(profit.realised_millicents / MILLI),
-        "settled_cents": round(profit.settled_millicents / MILLI),
-        "open_cents": round(profit.open_millicents / MILLI),
+        **sure_cents(profit),
         "difference_millicents": profit.difference_millicents,
         "unsampled": profit.unsampled,
         "by": {name: [plain_row(row) for row in profit.by[name]] for name in by},

@@ -10,6 +10,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.report import Phase
+from bot.io.profits import plain_profit, row_cents
 from tests.browser.chromium import Page, chromium
 from tests.browser.site import HOSTILE, STRIKES, Site, picture, site
 from tests.io.pages import SECOND, TOKEN
@@ -109,6 +110,31 @@ def test_the_page_tells_profit_fills_budget_limits_and_the_log(page, shown):
     )
     assert "event loss · $90.83 of $100.00 · X-26Q4" in page.text("#limits .near")
     assert page.text("#log .line").endswith("gaptext=for a test")
+
+
+def test_the_sources_of_profit_are_the_whole_cents_of_every_other_account(page, shown):
+    account = shown.report.profit
+    total = msgspec.structs.replace(
+        account.total,
+        profit_millicents=322_500,
+        spread_millicents=493_400,
+        adverse_millicents=-65_400,
+        drift_millicents=-18_500,
+        fees_cents=87,
+    )
+    account = msgspec.structs.replace(
+        account, total=total, realised_millicents=252_400, open_millicents=157_100
+    )
+    shown.report = msgspec.structs.replace(shown.report, profit=account)
+    page.wait("document.querySelector('#profit-table tbody').textContent.includes('4.93')")
+    cells = "[...document.querySelectorAll('#profit-table tbody tr')].map((row) => row.cells[1]"
+    told = page.value(f"{cells}.textContent)")
+    cents = row_cents(total)
+    assert told == ["$4.93", "−$0.65", "−$0.19", "−$0.87", "$3.22"]
+    assert cents["profit_cents"] == 322
+    assert cents["drift_cents"] == -19
+    assert page.text("#profit-line").startswith("realised $2.52 · settled $0.00 · open $1.57")
+    assert plain_profit(account)["open_cents"] == 157
 
 
 # --- choosing a rung ------------------------------------------------------------------------------

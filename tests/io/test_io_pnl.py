@@ -249,6 +249,16 @@ def test_the_parts_in_whole_cents_add_up_to_the_profit(parts):
     assert cents["profit_cents"] == round(row(*parts).profit_millicents / MILLI)
 
 
+@pytest.mark.parametrize("parts", [(1_499, 1_499, 1_499, 1), (-501, 700, 499, 0)])
+def test_realised_settled_and_open_in_whole_cents_add_up_to_the_profit_before_fees(parts):
+    total = row(*parts)
+    held = total.profit_millicents + MILLI * total.fees_cents - 2_800
+    told = plain_profit(ProfitReport(total, 1_400, 1_400, held, 0, 0, {}))
+    before_fees = told["total"]["profit_cents"] + told["total"]["fees_cents"]
+    assert told["realised_cents"] + told["settled_cents"] + told["open_cents"] == before_fees
+    assert told["realised_cents"] == told["settled_cents"] == 1
+
+
 def test_the_metrics_of_the_parts_add_up_to_the_profit():
     total = row(1_250, -700, 300, 2)
     profit = ProfitReport(total, 0, 0, 0, 0, 0, {"rung": (), "side": (total,)})

@@ -1,7 +1,7 @@
 // Profit over time by its sources, fills with their markouts, and the same by rung, side and reason.
 
 import { byId, keyed, node, say, shape, table } from "./dom.js";
-import { DASH, cents, clock, dollars, gained, millidollars, percent, plainName, span, whole }
+import { DASH, cents, clock, dollars, gained, percent, plainName, span, whole, wholeCents }
   from "./words.js";
 
 const HORIZONS = [1, 10, 60, 300];
@@ -15,6 +15,13 @@ const SOURCES = [
 ];
 const NAMES = { spread: "spread captured", adverse: "adverse selection", drift: "inventory drift",
   fees: "fees", total: "profit" };
+// Whole cents that add up: the rest that rounding leaves, two cents at most, is in the drift.
+function addingUp(millicents, fees) {
+  const [total, spread, adverse] = millicents.map(wholeCents);
+  return { spread, adverse, drift: total - spread - adverse + fees, fees: -fees, total };
+}
+const shownOf = (row) => addingUp([row.profit_millicents, row.spread_millicents,
+  row.adverse_millicents], row.fees_cents);
 const inMillicents = (moment, kind, place) => kind === "fees" ? -1000 * moment[place] : moment[place];
 
 let history = [];
@@ -78,9 +85,9 @@ function paint() {
   }
   drawing.replaceChildren(...parts);
   const last = history.at(-1);
+  const shown = addingUp(last.slice(1, 4), last[5]);
   drawing.setAttribute("aria-label", `Profit by source from ${clock(from)} to ${clock(to)}: `
-    + SOURCES.map(([kind, place]) => `${NAMES[kind]} ${millidollars(inMillicents(last, kind, place))}`)
-      .join(", "));
+    + SOURCES.map(([kind]) => `${NAMES[kind]} ${dollars(shown[kind])}`).join(", "));
 }
 
 // A step of 1, 2 or 5 times a power of ten that is no smaller; at least a cent.
@@ -116,16 +123,15 @@ const rowsOf = (profit) => [profit.total, ...(profit.by.side ?? [])];
 export function drawMoney(report) {
   const profit = report.profit;
   if (profit) {
-    const total = profit.total;
-    say(byId("profit-line"), `realised ${millidollars(profit.realised_millicents)} · settled `
-      + `${millidollars(profit.settled_millicents)} · open ${millidollars(profit.open_millicents)}`
-      + " · before fees");
-    const amount = { spread: total.spread_millicents, adverse: total.adverse_millicents,
-      drift: total.drift_millicents, fees: -1000 * total.fees_cents,
-      total: total.profit_millicents };
+    const total = profit.total, amount = shownOf(total);
+    const [realised, settled] = [profit.realised_millicents, profit.settled_millicents]
+      .map(wholeCents);
+    const open = amount.total - amount.fees - realised - settled;
+    say(byId("profit-line"), `realised ${dollars(realised)} · settled ${dollars(settled)} · open `
+      + `${dollars(open)} · before fees`);
     sources.update(SOURCES.map(([kind, , text]) => ({ key: kind,
       className: kind === "total" ? "sum" : "", cells: [
-        { text: NAMES[kind], className: `source-name ${kind}` }, millidollars(amount[kind]), text] })));
+        { text: NAMES[kind], className: `source-name ${kind}` }, dollars(amount[kind]), text] })));
     markouts.update(total.fills ? rowsOf(profit).map((row) => ({ key: row.name, cells: [
       row.name === "total" ? "both sides" : `${row.name}s`, whole(row.fills), whole(row.qty),
       ...HORIZONS.map((horizon) => markoutOf(row, horizon))] })) : []);
@@ -159,10 +165,11 @@ function shortTicker(ticker, report) {
 const COLUMNS = [{ head: "fills" }, { head: "shares" }, { head: "profit" }, { head: "spread" },
   { head: "adverse" }, { head: "drift" }, { head: "fees" },
   ...HORIZONS.map((s) => ({ head: `${s} s` }))];
-const cellsOf = (row) => [whole(row.fills), whole(row.qty), millidollars(row.profit_millicents),
-  millidollars(row.spread_millicents), millidollars(row.adverse_millicents),
-  millidollars(row.drift_millicents), dollars(row.fees_cents),
-  ...HORIZONS.map((horizon) => markoutOf(row, horizon))];
+function cellsOf(row) {
+  const { total, spread, adverse, drift } = shownOf(row);
+  return [whole(row.fills), whole(row.qty), ...[total, spread, adverse, drift, row.fees_cents]
+    .map(dollars), ...HORIZONS.map((horizon) => markoutOf(row, horizon))];
+}
 
 function breakdown(profit) {
   keyed(byId("breakdown"), Object.entries(profit.by), ([by]) => by, ([by]) => {

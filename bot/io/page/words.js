@@ -11,8 +11,11 @@ export function dollars(cents) {
     minimumFractionDigits: 2, maximumFractionDigits: 2 }));
 }
 
-export const millidollars = (millicents) => known(millicents)
-  ? dollars(Math.round(millicents / 1000)) : DASH;
+// Whole cents of thousandths, a half to the even one: as everywhere else.
+export function wholeCents(millicents) {
+  const below = Math.floor(millicents / 1000), rest = millicents - 1000 * below;
+  return below + (rest > 500 || rest === 500 && below % 2 !== 0 ? 1 : 0);
+}
 
 export function cents(value, digits = 1) {
   return known(value) ? signed(Math.round(value * 10 ** digits), Math.abs(value).toFixed(digits))

@@ -9,6 +9,7 @@ from typing import Final
 
 from bot.core.markouts import HORIZONS_S
 from bot.core.report import Against
+from bot.io.profits import sure_cents
 from bot.lab.report.draw import Plot, figure, folded, span_of, table
 from bot.lab.report.intervals import Point, markout_cents, markouts
 from bot.lab.report.session import Fill, Session
@@ -74,14 +75,11 @@ def _sources(session: Session, totals: dict[str, int]) -> str:
     rows.append(("profit", dollars(totals["profit"]), "the sum, to the cent"))
     found = session.closing.profit
     assert found is not None
+    by_sureness = sure_cents(found)
     sure = [
-        (
-            "realised",
-            dollars(round(found.realised_millicents / 1000)),
-            "sold again, at average cost",
-        ),
-        ("settled", dollars(round(found.settled_millicents / 1000)), "held to the payout"),
-        ("open", dollars(round(found.open_millicents / 1000)), "held still, at fair"),
+        ("realised", dollars(by_sureness["realised_cents"]), "sold again, at average cost"),
+        ("settled", dollars(by_sureness["settled_cents"]), "held to the payout"),
+        ("open", dollars(by_sureness["open_cents"]), "held still, at fair"),
     ]
     ledger = session.closing.ledger_difference_cents
     told = [
