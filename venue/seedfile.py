@@ -46,9 +46,13 @@ _STRING_TAGS: Final = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:seq", "tag:ya
 def read_seed_text(path: Path) -> SeedText:
     """Read a YAML file. Raises SeedFault when it cannot be read or is not plain YAML."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as fault:
-        raise SeedFault([f"{path}: cannot be read: {fault}"]) from None
+        raw = path.read_bytes()
+        text = raw.decode("utf-8")
+    except OSError as fault:
+        raise SeedFault([f"{path}:1: cannot be read: {fault.strerror}"]) from None
+    except UnicodeDecodeError as fault:
+        line = 1 + raw.count(b"\n", 0, fault.start)
+        raise SeedFault([f"{path}:{line}: not UTF-8 text"]) from None
     try:
         _refuse_sharing(path, text)
         root = yaml.compose(text, Loader=yaml.BaseLoader)
@@ -57,7 +61,7 @@ def read_seed_text(path: Path) -> SeedText:
         line = 1 if mark is None else mark.line + 1
         raise SeedFault([f"{path}:{line}: not YAML: {fault.problem}"]) from None
     except (yaml.YAMLError, RecursionError) as fault:
-        raise SeedFault([f"{path}: not YAML: {fault}"]) from None
+        raise SeedFault([f"{path}:1: not YAML: {fault}"]) from None
     if root is None:
         raise SeedFault([f"{path}:1: the file is empty"])
     faults: list[str] = []

@@ -21,17 +21,34 @@ def start_venue(
 ) -> "EmbeddedVenue | None":
     """Start the embedded venue, if that is what is wanted, and do not wait for it.
 
-    Raises ConfigFault for a seed or a tape of a venue that is not our own.
+    Raises ConfigFault where the file that it opens with is not there, and for a seed or a tape of
+    a venue that is not our own.
     """
     from bot.config import ConfigFault, EmbeddedSettings
     from bot.io.embedded import EmbeddedVenue
 
     settings = draft.venue
     if isinstance(settings, EmbeddedSettings):
+        if not settings.config.exists():
+            line = draft.source.line_of(("venue", "embedded"))
+            told = f"no file {settings.config}; accepted: a path of a venue's YAML"
+            missing = f"{draft.source.path}:{line}: venue.embedded: {told}"
+            raise ConfigFault([missing, *_else_wrong(draft)])
         return EmbeddedVenue.start(settings.config, state, seed, tape)
     if seed is not None or tape is not None:
         raise ConfigFault(["--seed and --tape are for the embedded venue; this one is external"])
     return None
+
+
+def _else_wrong(draft: "Draft") -> tuple[str, ...]:
+    """What else of a configuration cannot be used, so that all of it is told at once."""
+    from bot.config import ConfigFault, finish
+
+    try:
+        finish(draft)
+    except ConfigFault as fault:
+        return fault.faults
+    return ()
 
 
 @contextmanager

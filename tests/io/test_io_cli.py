@@ -130,6 +130,18 @@ def test_a_fault_in_the_embedded_venue_s_file_is_one_of_the_configuration(tmp_pa
     assert done.stderr.startswith(f"{tmp_path}/venue.yaml:5: venue.projection_lag_ms: 'x'")
 
 
+@pytest.mark.parametrize("command", ["run", "check", "plan", "record"])
+def test_an_embedded_venue_s_file_that_is_not_there_is_told_by_the_key_that_names_it(
+    tmp_path, command
+):
+    path = tmp_path / "demo.yaml"
+    path.write_text(DEMO.read_text())
+    state = () if command == "check" else ("--state-dir", str(tmp_path / "state"))
+    done = invoke(command, str(path), *state)
+    assert done.exit_code == 2
+    assert f"{path}:9: venue.embedded: no file {tmp_path}/venue.yaml; accepted" in done.stderr
+
+
 @pytest.mark.parametrize("command", ["run", "record"])
 @pytest.mark.parametrize("seed", ["-1", str(2**63)])
 def test_a_seed_that_no_crowd_may_have_is_refused(tmp_path, command, seed):

@@ -137,15 +137,22 @@ def test_a_value_under_an_unknown_key_is_not_repeated(tmp_path: Path) -> None:
 
 
 def test_a_missing_and_an_empty_file_are_told(tmp_path: Path) -> None:
-    with pytest.raises(SeedFault, match="cannot be read"):
+    with pytest.raises(SeedFault) as caught:
         read_seed(tmp_path / "none.yaml")
+    assert (
+        str(caught.value)
+        == f"{tmp_path / 'none.yaml'}:1: cannot be read: No such file or directory"
+    )
     assert "empty" in faults_of(tmp_path, "")[0]
-    assert "cannot be read" in str(_not_utf8(tmp_path))
+
+
+def test_text_that_is_no_utf_8_is_told_with_its_line(tmp_path: Path) -> None:
+    assert str(_not_utf8(tmp_path)) == f"{tmp_path / 'latin.yaml'}:2: not UTF-8 text"
 
 
 def _not_utf8(folder: Path) -> SeedFault:
     path = folder / "latin.yaml"
-    path.write_bytes(b"fees: \xff")
+    path.write_bytes(b"# fees\nfees: \xff")
     with pytest.raises(SeedFault) as caught:
         read_seed(path)
     return caught.value
