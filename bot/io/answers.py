@@ -101,9 +101,10 @@ def _error_of(body: bytes) -> tuple[str, str]:
     return plain(shown.code), plain(shown.error)
 
 
-def plain(text: str) -> str:
-    """Foreign text made fit for a log line or a terminal: printable, at most 200 characters."""
-    return "".join(sign if sign.isprintable() else "?" for sign in text[:_TEXT_MAX])
+def plain(text: str, longest: int = _TEXT_MAX) -> str:
+    """Foreign text made fit for a log line or a terminal: printable, at most 200 characters, or as
+    many as `longest` says."""
+    return "".join(sign if sign.isprintable() else "?" for sign in text[:longest])
 
 
 def tokens_left(headers: Mapping[str, str]) -> int | None:

@@ -27,6 +27,8 @@ _SECRET_NAMES: Final = frozenset(
 )
 _FILE_BYTES: Final = 10 * 1024 * 1024
 _FILES: Final = 3
+_FIELD_MAX: Final = 2_000
+"""Signs of a text of a note: as many as the trader keeps of what is wrong with a configuration."""
 _OWN_FIELDS: Final = frozenset({"event", "level", "timestamp", "exc_info"})
 _LEVELS: Final = {
     "debug": logging.DEBUG,
@@ -121,7 +123,9 @@ def configure_logs(
 def log_note(level: str, name: str, fields: dict[str, str | int]) -> None:
     """Write down what the trader noted; an unknown level counts as an error."""
     shown = {
-        f"{key}_" if key in _OWN_FIELDS else key: plain(value) if isinstance(value, str) else value
+        f"{key}_" if key in _OWN_FIELDS else key: (
+            plain(value, _FIELD_MAX) if isinstance(value, str) else value
+        )
         for key, value in fields.items()
     }
     structlog.stdlib.get_logger("bot").log(_LEVELS.get(level, logging.ERROR), name, **shown)

@@ -256,6 +256,14 @@ def test_a_note_is_one_line_of_json_without_control_signs(logged):
     assert (line["event_"], line["count"]) == ("X", 3)
 
 
+def test_a_refused_configuration_is_written_down_with_every_fault_and_what_is_accepted(logged):
+    faults = [f"/etc/x/bot.yaml:{line}: risk.order_qty: 'x'; accepted: a" for line in range(30)]
+    why = " | ".join(faults)
+    log_note("error", "config_refused", {"why": why})
+    [line] = lines(logged)
+    assert line["why"] == why
+
+
 def test_the_key_is_masked_wherever_it_stands(logged):
     log = structlog.stdlib.get_logger("bot")
     log.info("a lm_canary_1 b", api_key="anything", note=["lm_canary_1"], text="x lm_canary_1")
