@@ -29,7 +29,7 @@ from bot.core.strategy import Strategy
 from bot.effective import KeyRow, digest_of, rows_of
 from bot.ideas import Makers, choice_of, find_live, find_shadows, maker
 from bot.io.typed import typed
-from bot.io.yamltext import Fault, Place, YamlFault, YamlText, read_yaml
+from bot.io.yamltext import Fault, Place, Plain, YamlFault, YamlText, read_yaml
 from bot.keeping import (
     NoticeSettings,
     RecordsSettings,
@@ -226,6 +226,29 @@ def draft_of(source: YamlText) -> Draft:
     if file is not None:
         faults = _cross_checked(file, source)
     return Draft(source, file, faults)
+
+
+_WHERE: Final = frozenset({"name", "series", "venue", "status", "state"})
+_STANDING_IN: Final[dict[str, Plain]] = {
+    "strategy": {"name": "none"},
+    "risk": dict.fromkeys(
+        ("event_loss_cents", "series_loss_cents", "rung_position_qty", "order_qty"), "1"
+    ),
+}
+
+
+def spared(draft: Draft) -> Draft | None:
+    """The draft without the parts in which something is wrong, for whoever only wants to know
+    where the bot and its venue are: it says nothing of how to trade. None where what is wrong is
+    in what says that."""
+    wrong = {fault.text.partition(":")[0].partition(".")[0] for fault in draft.faults}
+    if wrong & _WHERE:
+        return None
+    source = draft.source
+    kept = {key: value for key, value in source.content.items() if key not in wrong}
+    source = msgspec.structs.replace(source, content=_STANDING_IN | kept)
+    found = draft_of(source)
+    return None if found.faults else found
 
 
 def finish(draft: Draft) -> BotConfig:

@@ -31,7 +31,7 @@ from bot.commands.common import (
     faults_told,
     keep_memory_private,
     key_of,
-    read,
+    read_where,
 )
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def cancel_all(
     """
     deadline_ns = duration_ns("--deadline", deadline)
     with faults_told():
-        draft = read(config)
+        draft = read_where(config)
         with acting(MAY_BE_TOLD):
             paused = _ask_the_bot(draft, reason, status, state_dir, whole=whole, quiet=json_line)
         from bot.config import EmbeddedSettings

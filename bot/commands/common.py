@@ -136,6 +136,20 @@ def read(config: Path) -> "Draft":
     return draft
 
 
+def read_where(config: Path) -> "Draft":
+    """The draft of a configuration for what is asked of a bot that runs, or done to its orders:
+    what is wrong elsewhere than in where bot and venue are is told, and stands in nobody's way."""
+    from bot.config import read_draft, spared
+
+    draft = read_draft(config)
+    found = spared(draft) if draft.faults else draft
+    if found is None:
+        return read(config)
+    for fault in sorted(draft.faults):
+        typer.echo(f"warning: {config}:{fault.line}: {fault.text}", err=True)
+    return found
+
+
 def external(draft: "Draft") -> "ExternalSettings":
     """The venue of a configuration, for what makes sense only where it outlives the bot.
 

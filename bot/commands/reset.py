@@ -10,7 +10,14 @@ from typing import Annotated
 
 import typer
 
-from bot.commands.common import EXIT_CONFIGURATION, EXIT_VENUE, ConfigPath, fail, faults_told, read
+from bot.commands.common import (
+    EXIT_CONFIGURATION,
+    EXIT_VENUE,
+    ConfigPath,
+    fail,
+    faults_told,
+    read_where,
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -38,7 +45,7 @@ def reset(
     is named and in which no bot has run.
     """
     with faults_told():
-        folder = state_dir or read(config).state.directory
+        folder = state_dir or read_where(config).state.directory
         from bot.io.crashes import CrashLog
         from bot.io.latch import Latch
         from bot.io.statedir import BOT_LOCK

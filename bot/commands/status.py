@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.commands.asking import StatusUrl, page_of
-from bot.commands.common import EXIT_VENUE, ConfigPath, fail, faults_told, read
+from bot.commands.common import EXIT_VENUE, ConfigPath, fail, faults_told, read_where
 
 if TYPE_CHECKING:
     from bot.core.report import Report
@@ -36,7 +36,7 @@ def status(
     when no bot answers there.
     """
     with faults_told():
-        found = page_of(read(config), page)
+        found = page_of(read_where(config), page)
     body = found.get("/status.json")
     report, age_ms, unhealthy, paused = _read(body, found.base)
     if json_line:

@@ -9,7 +9,7 @@ from typing import Annotated, Final, NamedTuple
 import typer
 
 from bot.commands.asking import MAY_BE_TOLD, Reason, StateDir, StatusUrl, ask_for
-from bot.commands.common import ConfigPath, acting, faults_told, read
+from bot.commands.common import ConfigPath, acting, faults_told, read_where
 
 
 class _Word(NamedTuple):
@@ -68,6 +68,6 @@ def _add(app: typer.Typer, word: _Word, example: str) -> None:
         ] = False,
     ) -> None:
         with faults_told(), acting(MAY_BE_TOLD):
-            page = ask_for(word.name, read(config), reason, status, state_dir)
+            page = ask_for(word.name, read_where(config), reason, status, state_dir)
         said = json.dumps({"done": word.name, "series": page.series})
         typer.echo(said if json_line else word.told)

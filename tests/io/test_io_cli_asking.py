@@ -134,6 +134,52 @@ def test_a_flatten_a_pause_and_a_refused_configuration_are_shown_with_their_reas
     assert "paused: it behaves oddly" in told
 
 
+def broken(folder: Path, *changes: tuple[str, str]) -> Path:
+    """The demo's file with changes that are wrong."""
+    text = DEMO.read_text()
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    path = folder / "broken.yaml"
+    path.write_text(text)
+    return path
+
+
+ELSEWHERE = (("order_qty:", "ordr_qty:"), ("decide_ms: 50", "decide_ms: x"), ("news:", "nws:"))
+
+
+@pytest.mark.parametrize("command", ["status", "pause", "resume", "flatten", "cancel-all"])
+def test_a_file_that_is_wrong_in_how_to_trade_keeps_nobody_from_the_bot_that_runs(
+    tmp_path, command
+):
+    path = broken(tmp_path, *ELSEWHERE)
+    given = () if command == "status" else ("--state-dir", state(tmp_path))
+    with site(body()) as page:
+        done = invoke(command, str(path), "--status", page.url, *given)
+    assert done.exit_code == 0, done.output
+    for told in ("risk.ordr_qty: no such key", "pace.decide_ms: 'x'", "nws: no such key"):
+        assert f": {told}" in done.stderr
+    assert f"warning: {path}:19: risk.order_qty: missing" in done.stderr
+
+
+def test_a_file_that_is_wrong_in_how_to_trade_keeps_nobody_from_the_latch(tmp_path):
+    done = invoke("reset", str(broken(tmp_path, *ELSEWHERE)))
+    assert done.exit_code == 0
+    assert "nothing is latched" in done.output
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [("port: 8090", "port: x", "status.port: 'x'"), ("series: AU", "sries: AU", "series: missing")],
+)
+def test_a_file_that_is_wrong_in_where_the_bot_is_ends_with_2(tmp_path, old, new, told):
+    with site(body()) as page:
+        done = invoke("pause", str(broken(tmp_path, (old, new))), "--status", page.url)
+    assert done.exit_code == 2
+    assert told in done.stderr
+    assert page.asked == []
+
+
 @pytest.mark.parametrize("said", [b"<html>", b"{}", b"[]", b'{"series": ["AURELIA-VAL"]}'])
 def test_what_is_no_bot_of_this_version_ends_with_3(said):
     with site(said) as page:
