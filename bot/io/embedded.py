@@ -26,6 +26,8 @@ KEY_NAME: Final = "maker"
 _TAIL_BYTES: Final = 2_000
 _AT_FAULT: Final = 2
 """The exit code of a venue whose configuration or options cannot be used."""
+_NOT_WRITTEN: Final = 74
+"""That of one whose words could not be written."""
 
 
 class VenueFault(ShellFault):
@@ -119,6 +121,8 @@ class EmbeddedVenue:
 
     def _told(self, what: str) -> str:
         tail = self._tail() or "(nothing)"
+        if self._process.poll() == _NOT_WRITTEN:
+            tail += "\nmore could not be written there: is the disk full?"
         return f"the embedded venue {what}; its log {self._log} ends:\n{tail}"
 
     async def gone(self) -> None:

@@ -118,6 +118,17 @@ def test_an_embedded_venue_that_cannot_open_tells_the_end_of_its_log(tmp_path):
     venue.stop()
 
 
+def test_an_embedded_venue_that_cannot_write_why_it_ends_makes_think_of_the_disk(tmp_path):
+    log = tmp_path / "venue.log"
+    log.touch()
+    command = [sys.executable, "-c", "raise SystemExit(74)"]
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    venue = EmbeddedVenue(child, log)
+    with pytest.raises(VenueFault, match="is the disk full"):
+        venue.ready()
+    venue.stop()
+
+
 @pytest.mark.parametrize("command", ["run", "check"])
 def test_a_fault_in_the_embedded_venue_s_file_is_one_of_the_configuration(tmp_path, command):
     path = tmp_path / "demo.yaml"
