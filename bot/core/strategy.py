@@ -260,25 +260,26 @@ def split(quotes: Quotes, view: EventView) -> Answer:
     takes: dict[MarketId, tuple[Take, ...]] = {}
     for market_id, wanted in quotes.items():
         if market_id not in known:
-            raise NonsenseQuotes(f"unknown rung {market_id!r}")
+            raise NonsenseQuotes(f"unknown rung {market_id!r}; wanted a market_id of the view")
         if not isinstance(wanted, _ROWS):
-            kind = _kind(wanted)
-            raise NonsenseQuotes(f"wanted a tuple of quotes on {market_id}, got {kind}")
+            raise _nonsense(market_id, view, _kind(wanted), "a tuple of quotes")
         slots: set[tuple[BookSide, int]] = set()
         bids: list[Price] = []
         asks: list[Price] = []
         taken: list[Take] = []
         for wish in wanted:
-            _check_wish(wish, market_id)
+            _check_wish(wish, market_id, view)
             slot = (wish.side, 0 if isinstance(wish, Take) else wish.price)
             if slot in slots:
-                raise NonsenseQuotes(f"{wish.side} {wish.price} twice on {market_id}")
+                place = _ticker_of(market_id, view)
+                raise NonsenseQuotes(f"{wish.side} {wish.price} twice on {place}")
             slots.add(slot)
             (bids if wish.side is _BID else asks).append(wish.price)
             if isinstance(wish, Take):
                 taken.append(wish)
         if bids and asks and max(bids) >= min(asks):
-            raise NonsenseQuotes(f"bid {max(bids)} not below ask {min(asks)} on {market_id}")
+            place = _ticker_of(market_id, view)
+            raise NonsenseQuotes(f"bid {max(bids)} not below ask {min(asks)} on {place}")
         if taken:
             takes[market_id] = tuple(taken)
             wanted = tuple(wish for wish in wanted if isinstance(wish, Quote))
@@ -286,19 +287,30 @@ def split(quotes: Quotes, view: EventView) -> Answer:
     return Answer(resting, takes)
 
 
-def _check_wish(wish: Quote | Take, market_id: MarketId) -> None:
+def _check_wish(wish: Quote | Take, market_id: MarketId, view: EventView) -> None:
     """Raise NonsenseQuotes unless it is one of the two, of a legal price and size."""
     # Of a tuple, for this is hot: a union would be made anew for every wish.
     if not isinstance(wish, (Quote, Take)):
-        raise NonsenseQuotes(f"neither a quote nor a take on {market_id}: {type(wish).__name__}")
+        raise _nonsense(market_id, view, f"a {type(wish).__name__}", "quotes and takes")
     if not isinstance(wish.side, BookSide):
-        raise NonsenseQuotes(f"side {wish.side!r} on {market_id}, no BookSide")
+        raise _nonsense(market_id, view, f"side {wish.side!r}", "a BookSide")
     if type(wish.price) is not int or not is_price(wish.price):
-        raise NonsenseQuotes(f"price {wish.price!r} on {market_id}")
+        raise _nonsense(market_id, view, f"price {wish.price!r}", "an int of 1 to 99 cents")
     if type(wish.qty) is not int or wish.qty < 1:
-        raise NonsenseQuotes(f"qty {wish.qty!r} on {market_id}")
+        raise _nonsense(market_id, view, f"qty {wish.qty!r}", "an int of 1 share or more")
     if isinstance(wish, Quote) and wish.limit is not None and not _is_bolder(wish):
-        raise NonsenseQuotes(f"limit {wish.limit!r} of {wish.price} on {market_id}")
+        what = f"limit {wish.limit!r} of {wish.side} {wish.price}"
+        raise _nonsense(market_id, view, what, "that price or a bolder one")
+
+
+def _nonsense(market_id: MarketId, view: EventView, what: str, accepted: str) -> NonsenseQuotes:
+    """What is wrong on a rung of the view, and what would not be."""
+    return NonsenseQuotes(f"{what} on {_ticker_of(market_id, view)}; wanted {accepted}")
+
+
+def _ticker_of(market_id: MarketId, view: EventView) -> Ticker:
+    """What people call a rung of a view."""
+    return next(rung.ticker for rung in view.rungs if rung.market_id == market_id)
 
 
 def _is_bolder(quote: Quote) -> bool:

@@ -126,12 +126,16 @@ def find_strategy(text: str, folder: Path) -> type[Strategy]:
 
 
 def made(strategy: type[Strategy], params: Any) -> Strategy:
-    """A fresh instance. Raises StrategyFault, with file and line, whatever it raises meanwhile."""
+    """A fresh instance. Raises StrategyFault, with file and line, whatever it raises meanwhile,
+    and for a class that has no `quote` of its own."""
     try:
-        return strategy(params)
-    except Exception as fault:  # noqa: BLE001 - a plugin may raise anything while it is made
+        instance = strategy(params)
+        said = "" if strategy.quote is not Strategy.quote else "it has no method quote(self, view)"
+    except (Exception, SystemExit) as fault:  # noqa: BLE001 - a plugin may raise anything
         said = fault_text(fault)
-    raise StrategyFault(f"cannot be made: {said}")
+    if said:
+        raise StrategyFault(f"cannot be made: {said}")
+    return instance
 
 
 def tried(strategy: type[Strategy]) -> type[Strategy]:
@@ -147,7 +151,7 @@ def tried(strategy: type[Strategy]) -> type[Strategy]:
 def _imported(name: str, text: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except Exception as fault:  # noqa: BLE001 - a plugin may raise anything while it is imported
+    except (Exception, SystemExit) as fault:  # noqa: BLE001 - a plugin may raise anything
         said = fault_text(fault)
     raise StrategyFault(f"{text}: cannot be imported: {said}")
 
@@ -175,7 +179,7 @@ def _from_file(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
         _FROM_FILES[path.absolute()] = module
         return module
-    except Exception as fault:  # noqa: BLE001 - a plugin may raise anything while it is imported
+    except (Exception, SystemExit) as fault:  # noqa: BLE001 - a plugin may raise anything
         said = fault_text(fault)
     del sys.modules[name]
     raise StrategyFault(f"{path}: cannot be imported: {said}")

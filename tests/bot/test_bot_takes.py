@@ -92,8 +92,14 @@ def test_takes_that_cannot_be_and_those_that_would_meet_our_own_wishes_are_nonse
 
 @pytest.mark.parametrize("kind", [Quote, Take])
 def test_a_wish_whose_side_is_a_word_says_what_is_wrong_with_it(kind):
-    with pytest.raises(NonsenseQuotes, match="side 'bid' on m0, no BookSide"):
+    with pytest.raises(NonsenseQuotes, match="side 'bid' on E-0; wanted a BookSide"):
         split({M0: (kind("bid", Price(48), Qty(1)),)}, SEEN)
+
+
+@pytest.mark.parametrize("price", [float("nan"), 2.0, 100])
+def test_a_price_that_cannot_be_is_told_with_its_rung_and_what_is_accepted(price):
+    with pytest.raises(NonsenseQuotes, match=f"price {price} on E-0; wanted an int of 1 to 99"):
+        split({M0: (Quote(BID, price, Qty(1)),)}, SEEN)
 
 
 def test_a_quote_may_stand_behind_a_take_of_its_side():

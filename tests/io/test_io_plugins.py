@@ -19,6 +19,7 @@ from bot.io.plugins import (
     find_strategy,
     known_strategies,
     listed_strategies,
+    made,
 )
 
 SHIPPED = {
@@ -96,6 +97,33 @@ def test_a_file_names_its_class_itself_or_after_a_colon(tmp_path):
         find_strategy("./mine.py:Busy", tmp_path)
     with pytest.raises(StrategyFault, match="no such Python file"):
         find_strategy("./nobodys.py", tmp_path)
+
+
+def test_a_file_that_ends_the_program_as_it_is_imported_cannot_be_used(tmp_path):
+    (tmp_path / "ends.py").write_text("import sys\nsys.exit(5)\n")
+    with pytest.raises(StrategyFault, match=r"ends\.py: cannot be imported: .*SystemExit: 5"):
+        find_strategy("./ends.py", tmp_path)
+    assert "strategy_ends" not in sys.modules
+
+
+def test_a_strategy_that_ends_the_program_as_it_is_made_cannot_be_used():
+    class Ends(Strategy):
+        def __init__(self, params):
+            sys.exit(5)
+
+        def quote(self, view):
+            return {}
+
+    with pytest.raises(StrategyFault, match=r"cannot be made: .*SystemExit: 5"):
+        made(Ends, Ends.Params())
+
+
+def test_a_strategy_without_a_quote_of_its_own_is_refused_as_it_is_made():
+    class Silent(Strategy):
+        pass
+
+    with pytest.raises(StrategyFault, match=r"it has no method quote\(self, view\)"):
+        made(Silent, Silent.Params())
 
 
 def test_an_installed_package_gives_strategies_by_name(installed, tmp_path):
