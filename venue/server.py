@@ -42,6 +42,7 @@ from venue.recovery import Exchange, rehearsal
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.limits import REPLY_DEADLINE_NS
 from venue.wire.model import VenueState
+from venue.wire.names import MarketId
 
 QUEUE_MAX: Final = 1_000
 """Commands that may wait; beyond it the answer is engine_overloaded."""
@@ -132,6 +133,10 @@ class Venue:
         where the machine is busy."""
         self._make_visible(self.now_ns())
         return self._views
+
+    def find_market(self, name: str) -> MarketId | None:
+        """The market that a ticker or UUID names, in any case, whether or not reads show it yet."""
+        return self._exchange.engine.find_market(name)
 
     def observe(self, observer: Callable[[list[Event]], None]) -> None:
         """Call `observer` with every list of events as they become visible. It must not raise."""

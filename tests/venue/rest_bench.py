@@ -13,6 +13,7 @@ from venue.read.projector import Projector, Views
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.model import EventStatus, Liquidity, OrderStatus
 from venue.wire.money import BookSide, FeeRate, Outcome, Side
+from venue.wire.names import MarketId
 from venue.wire.requests import TimeInForce
 from venue.wire.routes import KeyScope, TokenScope
 
@@ -135,6 +136,9 @@ class ScriptedDesk:
         both = (KeyScope.READ, KeyScope.TRADE)
         self.add_key("anna-key", "anna", both)
         self.add_key("bruno-key", "bruno", both)
+
+    def find_market(self, name: str) -> MarketId | None:
+        return self.views.catalog.find_market(name)
 
     def add_key(self, raw: str, user: str | None, scopes: tuple[KeyScope, ...]) -> None:
         """Let a key be known."""

@@ -14,6 +14,7 @@ from venue.http.faults import Faults
 from venue.read.projector import Projector, Views
 from venue.wire.instant import ZERO
 from venue.wire.money import Outcome, complement
+from venue.wire.names import MarketId
 from venue.wire.routes import KeyScope
 
 pytestmark = pytest.mark.anyio
@@ -53,6 +54,9 @@ class EngineDesk:
 
     def now_ns(self) -> int:
         return self.clock_ns
+
+    def find_market(self, name: str) -> MarketId | None:
+        return self.engine.find_market(name)
 
     def carry_out(self, command: m.Command) -> m.Answer:
         self.clock_ns += 50_000_000
@@ -114,6 +118,17 @@ async def test_a_read_of_an_order_says_what_its_reply_said(anna):
         k: v for k, v in read.items() if k not in own
     }
     assert read["reserved_cents"] == (await anna.get("/portfolio/balance"))["reserved_cents"]
+
+
+async def test_a_create_knows_a_market_that_reads_do_not_show_yet(desk, anna):
+    desk.projector.lag_ns = 3_600_000_000_000
+    new, ticker = "00000000-0000-4000-8000-0000000000AB", "ACME-VAL-26Q4-300"
+    assert desk.carry_out(rung(new.lower(), ticker, "ACME-VAL-26Q4", "300")) == m.Carried()
+    assert (await anna.ask("GET", f"/markets/{ticker}/snapshot")).status_code == 404
+    status, order = await anna.place(price=40, qty=10, ticker=ticker.lower())
+    assert (status, order["ticker"]) == (201, ticker)
+    status, order = await anna.place(price=40, qty=10, ticker=None, market_id=new)
+    assert (status, order["market_id"]) == (201, new.lower())
 
 
 async def test_a_resend_is_200_with_the_same_order_and_a_changed_one_is_refused(anna):

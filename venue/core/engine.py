@@ -311,6 +311,10 @@ class Engine:
         """Every market, resolved ones too, in the order of listing."""
         return tuple(self._listings.markets)
 
+    def find_market(self, name: str) -> MarketId | None:
+        """The market that a ticker or UUID names, in any case; None when there is none."""
+        return self._listings.find(name)
+
     @property
     def fees_cents(self) -> Cents:
         """All fees ever taken."""

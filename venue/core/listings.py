@@ -43,6 +43,7 @@ from venue.wire.names import (
     ProjectId,
     Ticker,
     fold_handle,
+    fold_ticker,
     fold_uuid,
     is_uuid,
 )
@@ -134,6 +135,13 @@ class Listings:
                 return self._set_market_state(command.market_id, MarketState.ACTIVE, now_ns)
             case PublishImpliedValue():
                 return self._publish(command, now_ns)
+
+    def find(self, name: str) -> MarketId | None:
+        """The market that a ticker or UUID names, in any case; None when there is none."""
+        market_id = MarketId(fold_uuid(name))
+        if market_id in self.markets:
+            return market_id
+        return self._market_tickers.get(fold_ticker(name))
 
     def resolved(self, market: Market, winner: Outcome, now_ns: int) -> list[Event]:
         """Mark an unresolved market resolved, for ever, and its event closed or settled (S33)."""

@@ -15,7 +15,7 @@ from venue.read.cursor import Cursors, Listing
 from venue.read.projector import Views
 from venue.wire.codec import Refusal
 from venue.wire.errors import Code
-from venue.wire.names import UserId
+from venue.wire.names import MarketId, UserId
 from venue.wire.routes import Route
 
 INTERNAL_ERROR_TEXT: Final = "internal error"
@@ -66,6 +66,10 @@ class Desk(Protocol):
 
     def now_ns(self) -> int:
         """The venue's clock; never goes back."""
+        ...
+
+    def find_market(self, name: str, /) -> MarketId | None:
+        """The engine's market by ticker or UUID, any case; reads may show it later (None: none)."""
         ...
 
     async def submit(self, command: Command, /) -> Answer:

@@ -41,7 +41,7 @@ class UnexpectedAnswer(Exception):
 
 async def create_order(request: Request) -> Response:
     """POST /orders: 201 for a new order, 200 for a re-send of a known one (S1)."""
-    order = codec.parse_new_order(await request.body(), request.views.catalog.find_market)
+    order = codec.parse_new_order(await request.body(), request.desk.find_market)
     submitted_ns = request.desk.now_ns()
     answer = await _submit(request, Verb.CREATE, PlaceOrder(request.user_id, order))
     if not isinstance(answer, Placed):
