@@ -17,6 +17,7 @@ from bot.core import messages as m
 from bot.io.feed import Feed
 from bot.io.rest import Rest
 from venue.wire.errors import Code
+from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import MarketId, OrderId, Ticker
 
 NO_SUCH_ORDER: Final = OrderId("9" * 20)
@@ -79,23 +80,32 @@ async def obstacles(rest: Rest, series_ticker: Ticker) -> list[Finding]:
     balance = await _reached(rest)
     if _is_refused(balance, 0, 401, 403):
         return [_read_scope(rest, balance)]
-    cancel = (await rest.ask(m.CancelResting(NO_SUCH_ORDER))).answer
+    cancel = await _answered(rest, m.CancelResting(NO_SUCH_ORDER))
     if _is_refused(cancel, 401, 403):
         return [_trade_scope(cancel)]
-    series = (await rest.ask(m.ReadSeries(series_ticker, ""))).answer
+    series = await _answered(rest, m.ReadSeries(series_ticker, ""))
     if _is_refused(series, 400, 404):
         return [_series(series, series_ticker)[0]]
     return []
 
 
+async def _answered(rest: Rest, request: m.Request) -> m.Answer:
+    """The answer to a request; the wait that a throttled one asks for is over when it is here."""
+    reply = await rest.ask(request)
+    if _is_refused(reply.answer, 429):
+        waits_ns = reply.retry_after_ns
+        await asyncio.sleep((NS_PER_SECOND if waits_ns is None else waits_ns) / NS_PER_SECOND)
+    return reply.answer
+
+
 async def _reached(rest: Rest) -> m.Answer:
     """The answer to a read of the balance; asked again for a while if nobody answers."""
-    answer = (await rest.ask(m.ReadBalance())).answer
+    answer = await _answered(rest, m.ReadBalance())
     for _ in range(REACH_TRIES - 1):
         if not _is_refused(answer, 0):
             break
         await asyncio.sleep(REACH_PAUSE_S)
-        answer = (await rest.ask(m.ReadBalance())).answer
+        answer = await _answered(rest, m.ReadBalance())
     return answer
 
 
