@@ -176,7 +176,12 @@ CHANGES: Final = (
         ("B2",),
         (Patch(sending, "pull_beyond", _none_goes),),
         likely=_RELOADS,
-        shape=(("resize_pct", 50), ("strategy", "ladder_joint"), ("order_qty", 4)),
+        shape=(
+            ("resize_pct", 50),
+            ("strategy", "ladder_joint"),
+            ("order_qty", 4),
+            ("crowd_per_second", 10.0),
+        ),
     ),
     Bug(
         "wrong-file-half-applied",

@@ -423,7 +423,13 @@ READS: Final = (
         ("B3", "B8"),
         (Patch(Known, "join", _newest_word),),
         likely=("read_lag", "flicker", "result_unknown_after", "lost_after"),
-        shape=(("slow_read", 0.3), ("crowd_per_second", 160.0)),
+        shape=(
+            ("slow_read", 0.6),
+            ("crowd_per_second", 40.0),
+            ("strategy", "ladder_joint"),
+            ("lot_qty", 10),
+            ("order_qty", 25),
+        ),
     ),
     Bug(
         "first-page-is-all",
