@@ -124,7 +124,7 @@ class Marks:
         views, place = self._views_of(market_id)
         if not views:
             return _UNKNOWN
-        rung = _rung(views[_place_of(views, at_ns - 1)][1], market_id, place)
+        rung = _rung(views[_view_at(views, at_ns - 1)][1], market_id, place)
         return _UNKNOWN if rung is None else _mark(rung)
 
     def at(self, market_id: MarketId, at_ns: int, against: Against) -> int | None:
@@ -134,7 +134,7 @@ class Marks:
         if settled is not None and settled[0] <= at_ns:
             return settled[1].against(against)
         views, place = self._views_of(market_id)
-        for _, view in islice(views, _place_of(views, at_ns), None):
+        for _, view in islice(views, _view_at(views, at_ns), None):
             rung = _rung(view, market_id, place)
             found = None if rung is None else _mark(rung).against(against)
             if found is not None:
@@ -151,7 +151,7 @@ class Marks:
         return _rung(views[-1][1], market_id, place) if views else None
 
 
-def _place_of(views: _Views, at_ns: int) -> int:
+def _view_at(views: _Views, at_ns: int) -> int:
     """Where the newest view of this instant or before stands; 0 where all are later."""
     return max(0, bisect_right(views, at_ns, key=_seen_ns) - 1)
 
