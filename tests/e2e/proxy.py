@@ -37,6 +37,9 @@ class Proxy:
         self.port = 0
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
+        # A loop holds its tasks weakly, and a task that waits on a reader is held by nothing else
+        # once its socket is closed: without this a connection that lost one end may be collected.
+        self._open: set[asyncio.Task | None] = set()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._faults: list[tuple[float, Callable[..., Awaitable[None]]]] = [
             (0.03, self._cut_before),
@@ -80,6 +83,7 @@ class Proxy:
 
     async def _connection(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self._target_port)
+        self._open.add(asyncio.current_task())
         try:
             while True:
                 head, body = await _message(reader)
@@ -91,6 +95,7 @@ class Proxy:
         except (Cut, asyncio.IncompleteReadError, OSError, asyncio.CancelledError):
             pass
         finally:
+            self._open.discard(asyncio.current_task())
             for each in (writer, up_writer):
                 with contextlib.suppress(OSError, RuntimeError):
                     each.transport.abort()
