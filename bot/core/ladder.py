@@ -6,7 +6,7 @@ drawn back to its own data by as much as the line has proved wrong there (`bot.c
 last, the curve is made non-increasing. Values in canonical YES cents.
 
 A rung is looked at anew when what is known of it changed, or when its age has made it a twentieth
-less sure. A fair value keeps its object until it has moved by an eighth of a cent, so that nobody
+less sure. A fair value keeps its object until it has moved by a quarter of a cent, so that nobody
 after it works on what did not move. What is slow (the shape, volatilities, the feed's worth) is
 learned once a second.
 
