@@ -7,7 +7,10 @@ STAMP := $(VENV)/.installed
 MUTATION := .venv-mutation
 SUPPLY := .venv-supply
 
-.PHONY: help setup run servers test soak day lint types layers fuzz mutation bench lock clean image-check sbom audit
+# Else every process that a test starts compiles the whole program anew.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: help setup run servers rewritten test soak day lint types layers fuzz mutation bench lock clean image-check sbom audit
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -45,8 +48,12 @@ ifeq ($(AS_ROOT),yes)
 	    apt-get -qq install --no-install-recommends $(SERVERS) >/dev/null; }
 endif
 
+# Else each worker rewrites the assertions of every test for itself. What fails here, `test` tells.
+rewritten: $(STAMP)
+	@$(BIN)/pytest --collect-only -qq >/dev/null 2>&1 || true
+
 test: $(STAMP) ## style, types, layers and every test
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync lint types layers servers
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync lint types layers servers rewritten
 	@$(if $(AS_ROOT),LADDERMAKER_SERVERS=required) $(BIN)/pytest -n 3 --dist loadgroup
 
 soak: TIME ?= 8h
