@@ -209,6 +209,31 @@ def test_an_event_is_closed_and_opened_again(control: httpx.Client, rest: httpx.
         assert rest.get("/events/LINDEN-26Q4").json()["events"][0]["status"] == status
 
 
+def told_of_status(control: httpx.Client, status: str) -> str:
+    """Why the operator's change of an event's status is refused."""
+    reply = ask(control, "PUT", "events/LINDEN-26Q4/status", {"status": status})
+    assert (reply.status_code, reply.json()["details"]) == (409, "invalid_request")
+    text: str = reply.json()["error"]
+    return text
+
+
+def test_an_event_with_a_resolved_market_says_until_when_it_stays_closed() -> None:
+    with served() as house, house.client() as control:
+        done(control, "POST", "markets", market("LINDEN-26Q4", "2B"))
+        done(control, "POST", f"markets/{TICKER}/resolve", {"winner": "yes"})
+        for status in ("unopened", "open"):
+            assert "stays closed until all have" in told_of_status(control, status)
+
+
+def test_a_settled_event_says_that_it_is_and_not_that_it_could_be_closed() -> None:
+    with served() as house, house.client() as control:
+        done(control, "POST", f"markets/{TICKER}/resolve", {"winner": "yes"})
+        for status in ("unopened", "open", "closed"):
+            told = told_of_status(control, status)
+            assert "is settled" in told
+            assert "closed" not in told
+
+
 def test_a_market_is_halted_resumed_and_resolved() -> None:
     with served() as house, house.client() as control, house.rest() as rest:
 

@@ -285,8 +285,10 @@ class Listings:
             return Carried(), []
         if command.status not in _SETTABLE:
             return _refused("settled comes from resolving every market of the event")
+        if event.status is EventStatus.SETTLED:
+            return _refused("the event is settled, for ever: every market of it has resolved")
         if any(market.state is MarketState.RESOLVED for market in event.markets):
-            return _refused("an event with a resolved market stays closed or settled")
+            return _refused("the event has a resolved market: it stays closed until all have")
         event.status = command.status
         return Carried(), [EventStatusChanged(now_ns, command.event_ticker, command.status)]
 
