@@ -31,7 +31,7 @@ STREAM_CALLS = {
 }
 HTTP_ATTRIBUTES = {
     *("app", "connections", "cycle", "pipeline", "url", "scope", "flow", "loop", "parser"),
-    *("server_state", "transport"),
+    *("headers", "server_state", "transport"),
 }
 STREAM_ATTRIBUTES = {
     *("scope", "queue", "writable", "frames", "curr_msg_data_type", "close_sent"),

@@ -1,19 +1,15 @@
 """One REST connection: uvicorn's protocol with deadlines, caps, and a word for what is malformed.
 
-The parser knows some thirty methods and gives up at any other word. One that begins what came in is
-handed to it as a method that no route has, so that the application says what it says of those.
-
 Of uvicorn's HttpToolsProtocol this leans on the asyncio callbacks, the parser callbacks `on_*`,
 `send_400_response`, `handle_websocket_upgrade`, and the attributes `app`, `connections`, `cycle`
 (with `scope`, `more_body`, `response_started`), `pipeline` (newest on the left), `url`, `scope`,
-`flow`, `loop`, `parser`, `server_state.default_headers`. A test names them all.
+`flow`, `loop`, `parser`, `headers`, `server_state.default_headers`. A test names them all.
 
 Source: interface, Errors; silences S26, S49.
 """
 
 import asyncio
 import enum
-import re
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, Final
 
@@ -23,6 +19,7 @@ from uvicorn.server import ServerState
 
 from venue.feed.socket import ABORT_EXTENSION
 from venue.listen import limits
+from venue.listen.intake import Intake, Stage
 from venue.listen.malformed import CLOSE, malformed_answer
 from venue.listen.transport import PoliteTransport
 
@@ -35,11 +32,6 @@ _MALFORMED: Final = "not an HTTP/1.1 request within the size caps"
 _VERSIONS: Final = frozenset({"1.0", "1.1"})
 _READS_BODY: Final = frozenset({"POST", "PUT"})
 """Nothing is submitted for these before their whole body is there."""
-_METHOD: Final = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+(?= )")
-"""A method as RFC 9110 spells it, and the space behind it."""
-_HANDED_ON: Final = frozenset({b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"CONNECT"})
-"""Methods of routes, and those that decide what the parser takes for a whole message."""
-_OF_NO_ROUTE: Final = b"PATCH"
 
 
 class _Awaited(enum.Enum):
@@ -81,7 +73,8 @@ class HttpProtocol(HttpToolsProtocol):
         self._deaf = False
         """Something malformed came while good requests wait for their answers."""
         self._begins = True
-        """Whether the next byte is the first of a request."""
+        """Whether the next byte is the first of a request, or of an empty line before it."""
+        self._intake = Intake()
         self._door: PoliteTransport | None = None
         """None for a connection beyond the cap."""
 
@@ -119,23 +112,38 @@ class HttpProtocol(HttpToolsProtocol):
         if self._deaf or door.is_closing():
             door.drop(len(data))
             return
+        self._intake.add(data)
+        while not self._intake.is_empty:
+            if self._awaited is _Awaited.NOTHING:
+                # Even an empty line, which no parser calls the beginning of a request.
+                self._await(_Awaited.HEAD)
+            piece = self._intake.piece(self._stage, self.headers)
+            if not piece:
+                break
+            if not self._parse(piece):
+                self._intake.drop()
+                return
+        self._watch()
+
+    @property
+    def _stage(self) -> Stage:
         if self._begins:
-            self._begins = False
-            data = _with_known_method(data)
-        if self._awaited is _Awaited.NOTHING:
-            # Even an empty line, which no parser calls the beginning of a request.
-            self._await(_Awaited.HEAD)
+            return Stage.START
+        return Stage.BODY if self._awaited is _Awaited.BODY else Stage.HEAD
+
+    def _parse(self, piece: bytes) -> bool:
+        """Feed the parser. Whether what comes next is still for it."""
         before = self._awaited, self._requests
-        super().data_received(data)
-        if door.is_closing() or self._deaf or self.transport.get_protocol() is not self:
-            return
+        super().data_received(piece)
+        if self.transport.is_closing() or self._deaf or self.transport.get_protocol() is not self:
+            return False
         if before == (self._awaited, self._requests):
-            self._bytes += len(data)
+            self._bytes += len(piece)
             head = self._awaited is _Awaited.HEAD
             if self._bytes > (limits.HEAD_BYTES_MAX if head else limits.BODY_WIRE_BYTES_MAX):
                 self.send_400_response("")
-                return
-        self._watch()
+                return False
+        return True
 
     def handle_websocket_upgrade(self) -> None:
         """Hand the connection over to the channel, unless requests before it wait for answers.
@@ -158,6 +166,7 @@ class HttpProtocol(HttpToolsProtocol):
     def on_message_begin(self) -> None:
         """A request begins."""
         super().on_message_begin()
+        self._begins = False
         self._await(_Awaited.HEAD)
         self._fields = self._field_bytes = 0
         assert self._door is not None, "only a taken connection is parsed"
@@ -196,12 +205,12 @@ class HttpProtocol(HttpToolsProtocol):
     def on_message_complete(self) -> None:
         """A whole request."""
         super().on_message_complete()
+        self._begins = True
         self._await(_Awaited.NOTHING)
 
     def _await(self, awaited: _Awaited) -> None:
         self._awaited = awaited
         self._bytes = 0
-        self._begins = awaited is _Awaited.NOTHING
 
     # --- answers -------------------------------------------------------------------------------
 
@@ -296,11 +305,3 @@ class HttpProtocol(HttpToolsProtocol):
         if self._write_timer is not None:
             self._write_timer.cancel()
             self._write_timer = None
-
-
-def _with_known_method(data: bytes) -> bytes:
-    """What begins a request, with a method that the parser knows in the place of another."""
-    method = _METHOD.match(data)
-    if method is None or method.group() in _HANDED_ON:
-        return data
-    return _OF_NO_ROUTE + data[method.end() :]
