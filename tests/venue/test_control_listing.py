@@ -209,6 +209,26 @@ def test_an_event_is_closed_and_opened_again(control: httpx.Client, rest: httpx.
         assert rest.get("/events/LINDEN-26Q4").json()["events"][0]["status"] == status
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "told"),
+    [
+        ("users/anna/withdrawals", {"amount_cents": 10**15}, "more than the available cash"),
+        ("markets", market("LINDEN-26Q4", "7B", market_id=MARKET), "the market_id is taken"),
+    ],
+)
+def test_a_refusal_speaks_of_what_the_operator_asked_for(
+    control: httpx.Client, path: str, body: Any, told: str
+) -> None:
+    assert told in ask(control, "POST", path, body).json()["error"]
+
+
+def test_a_market_listed_again_with_another_fee_is_refused_for_its_ticker() -> None:
+    with served() as house, house.client() as control:
+        done(control, "POST", "markets", market("LINDEN-26Q4", "8B"))
+        again = market("LINDEN-26Q4", "8B", maker_fee_rate="0.5")
+        assert "the ticker is taken" in ask(control, "POST", "markets", again).json()["error"]
+
+
 def told_of_status(control: httpx.Client, status: str) -> str:
     """Why the operator's change of an event's status is refused."""
     reply = ask(control, "PUT", "events/LINDEN-26Q4/status", {"status": status})

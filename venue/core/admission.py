@@ -41,6 +41,9 @@ _CANCEL_ONLY: Final = Refused(Code.VENUE_CANCEL_ONLY, "the venue takes cancels o
 _MARKET_HALTED: Final = Refused(Code.MARKET_HALTED, "the market is halted")
 _MARKET_RESOLVED: Final = Refused(Code.MARKET_RESOLVED, "the market has resolved")
 _BALANCE: Final = Refused(Code.INSUFFICIENT_BALANCE, "the reserve exceeds the available cash")
+_WITHDRAWAL: Final = Refused(
+    Code.INSUFFICIENT_BALANCE, "amount_cents: more than the available cash"
+)
 _DEPOSITS: Final = Refused(
     Code.INVALID_REQUEST, f"amount_cents: all deposits together exceed {CASH_CENTS_MAX} cents"
 )
@@ -117,6 +120,11 @@ def takes_orders(venue: VenueState, market: MarketState) -> Refused | None:
 def cash(needed: Cents, available: Cents) -> Refused | None:
     """insufficient_balance: a reserve, or what one grows by, against the available cash."""
     return _BALANCE if needed > available else None
+
+
+def withdrawal(cents: Cents, available: Cents) -> Refused | None:
+    """insufficient_balance: a withdrawal against the available cash."""
+    return _WITHDRAWAL if cents > available else None
 
 
 def total_deposits(cents: Cents, deposited: Cents) -> Refused | None:

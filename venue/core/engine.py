@@ -284,7 +284,7 @@ class Engine:
         if cents < 1:
             return Refused(Code.INVALID_REQUEST, "amount_cents: at least 1"), []
         if direction < 0:
-            refused = admission.cash(cents, account.available)
+            refused = admission.withdrawal(cents, account.available)
         else:
             refused = admission.total_deposits(cents, self._ledger.deposited_cents)
         if refused is not None:

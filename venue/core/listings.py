@@ -254,14 +254,15 @@ class Listings:
 
     def _market_fault(self, command: ListMarket) -> str | None:
         ticker = command.ticker
-        if command.market_id in self.markets:
-            return "the market_id is taken"
         if (
             ticker in self._market_tickers
             or ticker in self.events
             or ticker in self._series_tickers
         ):
             return "the ticker is taken"
+        # Second, for one that the operator does not give follows from the ticker.
+        if command.market_id in self.markets:
+            return "the market_id is taken"
         if not _is_folded_uuid(command.market_id):
             return "market_id: a lower-case UUID"
         if not _is_within(ticker, command.event_ticker):
