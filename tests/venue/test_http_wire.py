@@ -232,6 +232,16 @@ def test_an_offer_of_another_protocol_is_passed_over_and_its_request_is_read_who
     assert [bare.answer()[0] for _ in range(4)] == [201, 200, 400, 201]
 
 
+@pytest.mark.parametrize("offer", ["websocket, h2c", "websocket ", "websockets", ""])
+def test_an_offer_that_is_nearly_the_channel_s_is_passed_over_as_well(
+    bare: Bare, offer: str
+) -> None:
+    body = order(200)
+    head = f"POST /v1/orders\nConnection: Upgrade\nUpgrade: {offer}"
+    bare.send(f"{head}\nContent-Length: {len(body)}", body)
+    assert bare.answer()[0] in (200, 201)
+
+
 @pytest.mark.parametrize("cut", range(1, len("Upgrade: h2c\r\n"), 4))
 def test_an_offer_that_comes_in_two_parts_is_passed_over_as_well(bare: Bare, cut: int) -> None:
     body = order(100 + cut)

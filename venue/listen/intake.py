@@ -31,7 +31,7 @@ _LAST_EMPTY_LINE: Final = re.compile(rb"\n\r\n(?![\r\n]|\Z)")
 """The same before anything that is no such line."""
 _OFFER_NAME: Final = b"upgrade:"
 _LINE_OF_OFFER: Final = b"\n" + _OFFER_NAME[:-1]
-_IGNORED_OFFER: Final = re.compile(rb"\nupgrade:(?![ \t]*websocket[ \t]*\r)", re.IGNORECASE)
+_IGNORED_OFFER: Final = re.compile(rb"\nupgrade:(?![ \t]*websocket\r)", re.IGNORECASE)
 _IGNORED: Final = b"\nignored:"
 
 
