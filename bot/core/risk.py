@@ -334,7 +334,7 @@ class Exposure:
         """The largest size, up to the candidate's, that every bound admits; 0 when none.
 
         The candidate itself is not to be added yet. Where a bound is passed already, nothing fits
-        that would pass it further; what brings us back always fits.
+        that passes it by its own side alone; what brings us back always fits.
         """
         index, is_bid, loss = self._terms(candidate)
         largest = self.largest_of(index, loss, bounds, is_bid=is_bid)
@@ -390,30 +390,31 @@ class Exposure:
         return limit_qty + sum(self._net) - sum(self._asks)
 
     def _gross_room(self, index: int, is_bid: bool, limit_qty: int) -> int:
-        reach = self._reach(index) + max(0, limit_qty - self.gross_qty)
+        # Past the limit the other side's reach is no licence: it may have filled unseen, or go.
+        reach = max(0, self._reach(index) + limit_qty - self.gross_qty)
         return self._position_room(index, is_bid, reach)
 
     def _gross_loss_room(self, index: int, is_bid: bool, loss: int, limit_cents: int) -> int:
-        floor = self._rung_worst(index) - max(0, limit_cents - self.gross_cents)
-        if is_bid:
-            return (self._if_no[index] - self._bid_loss[index] - floor) // loss
-        return (self._if_yes[index] - self._ask_loss[index] - floor) // loss
+        better = self._better(index, is_bid=is_bid)
+        slack = limit_cents - self.gross_cents
+        room = (better + slack) // loss
+        if slack < 0:  # past the limit what works a position off fits all the same
+            room = max(room, min(better // loss, self._position_room(index, is_bid, 0)))
+        return room
+
+    def _better(self, index: int, *, is_bid: bool) -> int:
+        """Cents by which the outcome that hurts a side of a rung is better than its worse one."""
+        held, loss = (self._if_no, self._bid_loss) if is_bid else (self._if_yes, self._ask_loss)
+        return held[index] - loss[index] - self._rung_worst(index)
 
     def gross_growth(self, index: int, qty: int, *, is_bid: bool) -> int:
         """By how many shares `qty` more on one side of a rung would raise `gross_qty`."""
-        if is_bid:
-            reach = abs(self._net[index] + self._bids[index] + qty)
-        else:
-            reach = abs(self._net[index] - self._asks[index] - qty)
-        return max(0, reach - self._reach(index))
+        moved = self._bids[index] + qty if is_bid else -self._asks[index] - qty
+        return max(0, abs(self._net[index] + moved) - self._reach(index))
 
     def gross_loss_growth(self, index: int, loss_cents: int, *, is_bid: bool) -> int:
         """By how much shares that can lose `loss_cents` would raise `gross_cents`."""
-        if is_bid:
-            rest = self._if_no[index] - self._bid_loss[index] - loss_cents
-        else:
-            rest = self._if_yes[index] - self._ask_loss[index] - loss_cents
-        return max(0, self._rung_worst(index) - rest)
+        return max(0, loss_cents - self._better(index, is_bid=is_bid))
 
     def largest_position(self, market_id: MarketId) -> int:
         """The largest |YES - NO| of a rung that fills of live orders can lead to."""

@@ -182,15 +182,19 @@ class Used:
         self.net = (total * int(yes_ward[last])).max() + z
         others = np.abs(np.delete(nets, index, axis=1)).max(axis=0).sum()
         self.gross = others + self.position
-        self.gross_cents = self._apart(batch, case, sizes, per_share)
+        # Where a bound is passed: with its own side alone, whatever the other one reaches.
+        self.gross_alone = others + np.maximum(0, self.side)
+        self.gross_cents, self.cents_alone = self._apart(batch, case, sizes, per_share)
         hurts = -np.minimum(0, per_share.min(axis=1))
         self.resting = int((qty * hurts).sum()) + z * int(hurts[last])
 
     @staticmethod
-    def _apart(batch: Batch, case: int, sizes: int, per_share: Array) -> Array:
-        """The loss if every rung goes the worse way by itself, over every subset of its orders."""
+    def _apart(batch: Batch, case: int, sizes: int, per_share: Array) -> tuple[Array, Array]:
+        """The loss if every rung goes the worse way by itself, over every subset of its orders; and
+        the same, the rung of the last order going the way that it loses by."""
         last = batch.orders - 1
         total = np.full(sizes, int(batch.cash[case]))
+        alone = total.copy()
         for rung in range(batch.rungs):
             mine = [order for order in range(last) if batch.rung[case, order] == rung]
             picks = (np.arange(2 ** len(mine))[:, None] >> np.arange(len(mine))) & 1
@@ -205,7 +209,24 @@ class Used:
                     end = end + np.minimum.accumulate(np.minimum(0, extra))
                 worse.append(end)
             total = total + np.minimum(*worse)
-        return -total
+            if batch.rung[case, last] == rung:
+                alone = alone + worse[0 if per_share[last, rung + 1] < 0 else 1]
+            else:
+                alone = alone + np.minimum(*worse)
+        return -total, -alone
+
+    def admits_gross(self, limit: int) -> Array:
+        """Of each size whether a bound of gross shares admits it."""
+        if self.gross[0] <= limit:
+            return self.gross <= limit
+        return (self.gross_alone <= limit) | (self.side <= 0)
+
+    def admits_gross_cents(self, limit: int) -> Array:
+        """Of each size whether a bound of gross cents admits it."""
+        if self.gross_cents[0] <= limit:
+            return self.gross_cents <= limit
+        works_off = (self.side <= 0) & (self.gross_cents <= self.gross_cents[0])
+        return (self.cents_alone <= limit) | works_off
 
 
 SIZES = 31
@@ -244,10 +265,8 @@ def test_the_largest_admissible_order_equals_brute_force_over_every_size() -> No
                 "loss": largest((used.worst[:, hurt] >= -limits["loss"]).all(axis=1)),
                 "position": largest(used.side <= limits["position"]),
                 "net": largest(used.net <= limits["net"]),
-                "gross": largest(used.gross <= max(limits["gross"], int(used.gross[0]))),
-                "apart": largest(
-                    used.gross_cents <= max(limits["apart"], int(used.gross_cents[0]))
-                ),
+                "gross": largest(used.admits_gross(limits["gross"])),
+                "apart": largest(used.admits_gross_cents(limits["apart"])),
                 "resting": largest(used.resting <= limits["resting"]),
             }
             bounds = Bounds(

@@ -173,6 +173,26 @@ def test_gross_counts_each_rung_without_its_sign_at_its_largest() -> None:
     assert exposure.largest(live_of(M1, bid(40, 99)), bounds(gross_qty=20)) == 8
 
 
+def test_past_a_gross_bound_what_the_other_side_reaches_leaves_no_room() -> None:
+    exposure = two(0, (0, 0))
+    exposure.add(live_of(M0, ask(60, 8)))
+    exposure.add(live_of(M0, bid(40, 1)))
+    # The asks may be on their way out, or have filled unseen: with the bids alone there is 1 of 2.
+    assert exposure.largest(live_of(M0, bid(40, 99)), bounds(gross_qty=2)) == 1
+    assert exposure.largest(live_of(M0, bid(40, 99)), bounds(gross_cents=80)) == 1
+    assert exposure.largest(live_of(M0, ask(60, 99)), bounds(gross_qty=2)) == 0
+
+
+def test_past_a_gross_bound_a_position_can_be_worked_off_and_turned_no_further_than_it() -> None:
+    exposure = two(0, (0, 10))
+    assert exposure.largest(live_of(M0, bid(40, 99)), bounds(gross_qty=2)) == 12
+    assert exposure.largest(live_of(M0, ask(60, 99)), bounds(gross_qty=2)) == 0
+    # Ten at 90 lose more than the bound in cents allows: no more is bought than is worked off.
+    dear = two(-950, (0, 10))
+    assert dear.largest(live_of(M0, bid(90, 99)), bounds(gross_cents=900)) == 10
+    assert dear.largest(live_of(M0, bid(10, 99)), bounds(gross_cents=900)) == 95
+
+
 def test_a_loss_apart_is_not_hedged_by_another_rung() -> None:
     # Long the lower rung and short the upper one: the ladder cannot lose, the rungs apart can.
     exposure = two(-1_000, (10, 0), (0, 10))

@@ -4,7 +4,9 @@ import msgspec
 import pytest
 
 from bot.core.settings import RiskSettings
+from bot.lab.bugs import named, odds_of
 from bot.lab.sim.ceilings import LEARNS_NS, Ceilings
+from bot.lab.sim.run import run
 
 LIMITS = RiskSettings(series_loss_cents=900, rung_position_qty=10, order_qty=5)
 LOWER = msgspec.structs.replace(LIMITS, rung_position_qty=6)
@@ -59,3 +61,9 @@ def test_fees_rounded_up_fill_by_fill_may_add_cents_and_nothing_that_is_sent_may
     ceilings.change(lower, {("loss", "e"): 200}, 0)
     assert ceilings.admits("loss", "e", 202, 0, sent=False, slack=2)
     assert not ceilings.admits("loss", "e", 203, 0, sent=True, slack=2)
+
+
+def test_a_world_holds_in_which_asks_filled_unseen_as_the_gross_limit_was_lowered():
+    bug = named("lowered-limit-cancels-nothing")
+    busy = {**dict(bug.shape), "order_qty": 8, "crowd_per_second": 20.0}
+    run(odds_of(bug._replace(shape=tuple(busy.items())), 72))
