@@ -367,8 +367,13 @@ async def key_trouble(rest: Rest) -> m.Refused | m.Unknown | None:
     for request in requests:
         # Not asked directly: whoever waits here may be cancelled, a request never is.
         rest.start(m.Send(m.RequestId(0), request, "key"), answers.put_nowait)
-        answer = (await answers.get()).answer
+        replied = await answers.get()
+        answer = replied.answer
         if isinstance(answer, m.Refused):
+            held = answer.status == 0 and replied.retry_after_ns is not None
+            if held or answer.status == 429:
+                # Nothing more is asked before the wait is over.
+                return m.Unknown(answer.code or answer.message)
             if answer.status in (0, 401, 403):
                 return answer
             if row_for(answer.status, answer.code).sequenced is Sequenced.NEVER:

@@ -6,9 +6,10 @@ reads and writes, and one deadline over them all, head and body, so that every r
 answer in the end. `drain` waits for them, and no longer than that.
 
 No redirect is followed, and nothing is retried here: what may be sent again is the trader's
-decision, which takes a token for it.
+decision, which takes a token for it. A 429 holds from the moment it is read: what was handed over
+before, and has not left by then, waiting for the disk or a connection, does not leave.
 
-Source: interface, Endpoints; Authentication; reliability, rows 1-6, 16, 94, 103.
+Source: interface, Endpoints; Authentication; reliability, rows 1-6, 12, 16, 94, 103, B5.
 """
 
 import asyncio
@@ -20,10 +21,12 @@ import httpx
 import msgspec
 
 from bot.core import messages as m
+from bot.core.outbox import WAIT_DEFAULT_NS
 from bot.io.answers import answer_of, is_write, plain, retry_after_ns, tokens_left
 from bot.io.secret import Secret
-from bot.io.sockets import UNTIL_S, is_early, transport
+from bot.io.sockets import LAST_LOOK, UNTIL_S, LastLook, is_early, transport
 from venue.wire import codec, limits, names, routes
+from venue.wire.instant import NS_PER_SECOND
 
 TIMEOUTS: Final = httpx.Timeout(connect=2.0, read=5.0, write=2.0, pool=1.0)
 KEEPALIVE_S: Final = 4.0
@@ -39,6 +42,13 @@ DRAIN_SLACK_S: Final = 0.5
 
 BODY_BYTES_MAX: Final = 8 * 1024 * 1024
 _READS_IN_FLIGHT: Final = 16
+_TOO_MANY: Final = 429
+_TURN_S: Final = 0.05
+"""The loop's clock stands still within one of its turns: a wait is held to so much less, or what
+the trader sends at its very end would be held back."""
+
+_PATIENCE: Final = "the venue asks to wait, so not sent"
+
 _POISONED: Final = 2
 """So many requests in a row that found no connection, although fewer were under way than there are
 connections: some have leaked for good, and the client is made anew (row 3)."""
@@ -117,6 +127,7 @@ class Rest:
         self._request_s = request_s
         self._sane_only = sane_only
         self._starved = 0
+        self._shut_until_s: dict[m.Key, float] = {}
         self._client = self._fresh_client()
 
     def _fresh_client(self) -> _Client:
@@ -182,25 +193,29 @@ class Rest:
 
         key: None is the one that such a request goes on by itself.
         """
-        secret = self._keys.get(self.key_for(request) if key is None else key)
+        key = self.key_for(request) if key is None else key
+        secret = self._keys.get(key)
         if secret is None:
             return Reply(m.Refused(0, "", f"there is no {key} key"))
         try:
             call = _call_of(request)
         except BadSegment as fault:
             return Reply(m.Refused(0, "", str(fault)))
+        if held := self._held(key):
+            return held
         client = self._client
         client.users += 1
         loop = asyncio.get_running_loop()
         until_s = loop.time() + self._request_s
         whole = UNTIL_S.set(until_s)
+        look = LAST_LOOK.set(LastLook(lambda: _PATIENCE if self._shut_s(key) else ""))
         try:
-            reply = await self._perform(client.http, request, call, secret)
+            reply = await self._perform(client.http, request, call, key)
             self._starved = 0
             return reply
         except NEVER_LEFT as fault:
             self._starve(client, fault)
-            return Reply(m.Refused(0, "", _named(fault)))
+            return self._held(key) or Reply(m.Refused(0, "", _named(fault)))
         except httpx.HTTPError as fault:
             if loop.time() >= until_s:
                 return Reply(m.Unknown(f"an endless answer: not whole in {self._request_s:g} s"))
@@ -208,8 +223,27 @@ class Rest:
         except Exception as fault:  # noqa: BLE001 - it may have been sent: only Unknown is safe
             return Reply(m.Unknown(f"fault of ours: {_named(fault)}"))
         finally:
+            LAST_LOOK.reset(look)
             UNTIL_S.reset(whole)
             await client.left()
+
+    def _shut_s(self, key: m.Key) -> float:
+        """For how much longer nothing leaves on a key; 0 when it may."""
+        until_s = self._shut_until_s.get(key, 0.0)
+        return max(0.0, until_s - asyncio.get_running_loop().time())
+
+    def _held(self, key: m.Key) -> Reply | None:
+        """The answer to what does not leave because its key is to wait; None where it is not."""
+        if shut_s := self._shut_s(key):
+            waits_ns = round(shut_s * NS_PER_SECOND)
+            return Reply(m.Refused(0, "", _PATIENCE), retry_after_ns=waits_ns)
+        return None
+
+    def _shut(self, key: m.Key, waits_ns: int | None) -> None:
+        """A 429 has been read: nothing leaves on its key for as long as it says."""
+        wait_s = (WAIT_DEFAULT_NS if waits_ns is None else waits_ns) / NS_PER_SECOND - _TURN_S
+        until_s = asyncio.get_running_loop().time() + wait_s
+        self._shut_until_s[key] = max(until_s, self._shut_until_s.get(key, 0.0))
 
     def _starve(self, client: _Client, fault: Exception) -> None:
         """A request that found no connection: replace a client whose connections have leaked."""
@@ -223,13 +257,13 @@ class Rest:
             self._client = self._fresh_client()
 
     async def _perform(
-        self, http: httpx.AsyncClient, request: m.Request, call: _Call, secret: Secret
+        self, http: httpx.AsyncClient, request: m.Request, call: _Call, key: m.Key
     ) -> Reply:
         url = httpx.URL(self._base_url + call.path, params=call.query or None)
         # The key is for one origin only; the path was checked, this says it once more (row 5).
         if _origin(url) != self._origin:
             return Reply(m.Refused(0, "", "the address left the configured origin"))
-        headers = {routes.API_KEY_HEADER: secret.reveal()}
+        headers = {routes.API_KEY_HEADER: self._keys[key].reveal()}
         if call.body is not None:
             headers["Content-Type"] = "application/json"
         built = http.build_request(call.method, url, content=call.body, headers=headers)
@@ -239,6 +273,9 @@ class Rest:
                 # Left behind by an earlier request, whose answer came twice; not to be read to its
                 # end, so that the connection is closed and not kept.
                 return Reply(m.Unknown("the answer was there before the request"))
+            waits_ns = retry_after_ns(response.headers, self._wall_s())
+            if response.status_code == _TOO_MANY:
+                self._shut(key, waits_ns)
             body = bytearray()
             async for chunk in response.aiter_raw():
                 body += chunk
@@ -248,8 +285,7 @@ class Rest:
             await response.aclose()
         status = response.status_code
         answer = answer_of(request, status, bytes(body), sane_only=self._sane_only)
-        waits = retry_after_ns(response.headers, self._wall_s())
-        return Reply(answer, tokens_left(response.headers), waits)
+        return Reply(answer, tokens_left(response.headers), waits_ns)
 
     async def drain(self) -> int:
         """Wait for every request under way, then close the connections.

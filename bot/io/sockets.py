@@ -1,17 +1,19 @@
-"""The sockets under the REST client: one deadline for a whole request, and what was said too early.
+"""The sockets under the REST client: one deadline for a request, its last look, what came early.
 
 The client's own timeouts count single reads and writes, so a head that drips in by one line a
 second, or interim answers without end, would hold a request for ever. Here every wait of a request
 gets what is left of its one deadline, and ends as the client's own timeouts do: no cancel scope.
-Each socket also tells whether an answer was read after the request had left. One that was not had
-been waiting in the client's buffer: it is the answer to something else, sent twice.
+Before its first byte goes each request is asked whether it still may: it may have waited long for a
+connection, and the venue have asked for patience meanwhile. Each socket also tells whether an
+answer was read after the request had left. One that was not had been waiting in the client's
+buffer: it is the answer to something else, sent twice.
 
-Source: reliability, rows 3, 4.
+Source: reliability, rows 3, 4, 12, B5.
 """
 
 import asyncio
 import ssl
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from typing import Any, Final
 
@@ -20,6 +22,26 @@ import httpx
 
 UNTIL_S: Final[ContextVar[float | None]] = ContextVar("until_s", default=None)
 """When the request of this task must be whole, seconds on the loop's clock; None is never."""
+
+LAST_LOOK: Final[ContextVar["LastLook | None"]] = ContextVar("last_look", default=None)
+"""What the request of this task looks at before its first byte goes; None is nothing."""
+
+
+class LastLook:
+    """Whether a request may still leave. holds: why not, empty if it may; asked until it leaves."""
+
+    __slots__ = ("_holds", "_left")
+
+    def __init__(self, holds: Callable[[], str]) -> None:
+        self._holds = holds
+        self._left = False
+
+    def leaves(self) -> None:
+        """Some of its bytes are to go now. Raises httpcore.ConnectError before the first of them
+        when none may."""
+        if not self._left and (why := self._holds()):
+            raise httpcore.ConnectError(why)
+        self._left = True
 
 
 def transport(limits: httpx.Limits) -> httpx.AsyncHTTPTransport:
@@ -91,6 +113,8 @@ class _Wire(httpcore.AsyncNetworkStream):
         buffer: bytes,
         timeout: float | None = None,  # noqa: ASYNC109 - httpcore's own signature
     ) -> None:
+        if (look := LAST_LOOK.get()) is not None:
+            look.leaves()
         self.heard = False
         await self._under.write(buffer, _left_s(timeout, httpcore.WriteTimeout))
 
