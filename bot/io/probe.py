@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
+from bot.core.outbox import WAIT_DEFAULT_NS
 from bot.io.feed import Feed
 from bot.io.rest import Rest
 from venue.wire.errors import Code
@@ -54,15 +55,15 @@ class Finding(msgspec.Struct, frozen=True):
 
 async def probe(rest: Rest, stream_url: str, series_ticker: Ticker) -> list[Finding]:
     """Try everything in order; a venue that cannot be reached ends it early."""
-    findings = [_read_scope(rest, (await rest.ask(m.ReadBalance())).answer)]
+    findings = [_read_scope(rest, await _answered(rest, m.ReadBalance()))]
     if not findings[0].well:
         return findings
     cancel = m.CancelResting(NO_SUCH_ORDER)
-    findings.append(_trade_scope((await rest.ask(cancel)).answer))
+    findings.append(_trade_scope(await _answered(rest, cancel)))
     if rest.has_standby:
-        answer = (await rest.ask(cancel, m.Key.STANDBY)).answer
+        answer = await _answered(rest, cancel, m.Key.STANDBY)
         findings.append(msgspec.structs.replace(_trade_scope(answer), name="standby key"))
-    answer = (await rest.ask(m.ReadSeries(series_ticker, ""))).answer
+    answer = await _answered(rest, m.ReadSeries(series_ticker, ""))
     series, rungs = _series(answer, series_ticker)
     findings.append(series)
     findings += await _account(rest)
@@ -89,12 +90,12 @@ async def obstacles(rest: Rest, series_ticker: Ticker) -> list[Finding]:
     return []
 
 
-async def _answered(rest: Rest, request: m.Request) -> m.Answer:
+async def _answered(rest: Rest, request: m.Request, key: m.Key | None = None) -> m.Answer:
     """The answer to a request; the wait that a throttled one asks for is over when it is here."""
-    reply = await rest.ask(request)
+    reply = await rest.ask(request, key)
     if _is_refused(reply.answer, 429):
         waits_ns = reply.retry_after_ns
-        await asyncio.sleep((NS_PER_SECOND if waits_ns is None else waits_ns) / NS_PER_SECOND)
+        await asyncio.sleep((WAIT_DEFAULT_NS if waits_ns is None else waits_ns) / NS_PER_SECOND)
     return reply.answer
 
 
@@ -176,7 +177,7 @@ async def _account(rest: Rest) -> list[Finding]:
         ("positions", m.ReadPositions("")),
     )
     for name, request in lists:
-        answer = (await rest.ask(request)).answer
+        answer = await _answered(rest, request)
         well = isinstance(answer, m.Done)
         advice = (
             "" if well else _advice(answer, "the venue answers otherwise than its interface says")
@@ -186,7 +187,7 @@ async def _account(rest: Rest) -> list[Finding]:
 
 
 async def _book(rest: Rest, rung: MarketId) -> Finding:
-    answer = (await rest.ask(m.ReadBook(rung))).answer
+    answer = await _answered(rest, m.ReadBook(rung))
     well = isinstance(answer, m.Done)
     advice = "" if well else "without it a quiet book cannot be confirmed"
     return Finding("order book", well, _said(answer), advice)

@@ -6,6 +6,8 @@ from bot.core import messages as m
 from bot.io import probe
 from bot.io.rest import Reply
 from venue.wire.instant import NS_PER_SECOND
+from venue.wire.model import Balance
+from venue.wire.money import Cents
 from venue.wire.names import Ticker
 
 pytestmark = pytest.mark.anyio
@@ -14,13 +16,22 @@ pytestmark = pytest.mark.anyio
 class Throttled:
     """A venue that is too busy for whatever is asked, and keeps in order what was done there."""
 
-    def __init__(self, waits_ns: int | None) -> None:
+    has_standby = True
+
+    def __init__(self, waits_ns: int | None, *, shows_balance: bool = False) -> None:
         self.done: list[object] = []
         self._reply = Reply(m.Refused(429, "rate_limited", ""), retry_after_ns=waits_ns)
+        self._shows_balance = shows_balance
 
-    async def ask(self, request: m.Request) -> Reply:
-        """Refuse it."""
+    def key_for(self, request: m.Request) -> m.Key:
+        """One key for all."""
+        return m.Key.TRADE
+
+    async def ask(self, request: m.Request, key: m.Key | None = None) -> Reply:
+        """Refuse it, but for the balance where that is shown."""
         self.done.append(type(request))
+        if self._shows_balance and isinstance(request, m.ReadBalance):
+            return Reply(m.Done(m.BalanceShown(Balance(Cents(1), Cents(0), Cents(1)))))
         return self._reply
 
     async def sleep(self, seconds: float) -> None:
@@ -39,3 +50,17 @@ async def test_a_start_asks_nothing_more_before_the_wait_that_a_throttled_venue_
     assert await probe.obstacles(venue, Ticker("ACME-VAL")) == []
     asked = [m.ReadBalance, m.CancelResting, m.ReadSeries]
     assert venue.done == [step for request in asked for step in (request, waits_s)]
+
+
+async def test_a_check_asks_nothing_more_before_the_wait_that_a_throttled_venue_asks_for_is_over(
+    monkeypatch,
+):
+    venue = Throttled(2 * NS_PER_SECOND, shows_balance=True)
+    monkeypatch.setattr(probe.asyncio, "sleep", venue.sleep)
+    found = await probe.probe(venue, "ws://127.0.0.1:1/v1/stream", Ticker("ACME-VAL"))
+    assert [each.well for each in found] == [True] + 6 * [False]
+    refused = [
+        *(m.CancelResting, m.CancelResting, m.ReadSeries),
+        *(m.ReadResting, m.ReadFills, m.ReadPositions),
+    ]
+    assert venue.done == [m.ReadBalance, *(step for request in refused for step in (request, 2))]
