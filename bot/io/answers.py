@@ -12,6 +12,7 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core import sane
+from bot.io.folded import folded
 from venue.wire import codec, model, routes
 from venue.wire.errors import Sequenced, row_for
 from venue.wire.fills import decode_fills
@@ -37,10 +38,11 @@ def is_write(request: m.Request) -> bool:
 def answer_of(request: m.Request, status: int, body: bytes, *, sane_only: bool = True) -> m.Answer:
     """What a complete HTTP answer says about a request.
 
-    2xx with a body of the request's own kind is Done; with any other body Unknown, for it may well
-    have been carried out. Otherwise the errors table decides: what it calls unknown (500, 502,
-    result_unknown, any 3xx, an unreadable 5xx) is Unknown, the rest Refused with the code, "" when
-    the body gives none. A read has no effect, but is answered by the same rule.
+    2xx with a body of the request's own kind is Done, the market ids in it folded; with any other
+    body Unknown, for it may well have been carried out. Otherwise the errors table decides: what
+    it calls unknown (500, 502, result_unknown, any 3xx, an unreadable 5xx) is Unknown, the rest
+    Refused with the code, "" when the body gives none. A read has no effect, but is answered by the
+    same rule.
 
     A refusal of a write without a code is not the venue's word, for every failure of its own has
     one: whoever stands between may have let the write through before it said so. Only 429 needs
@@ -55,7 +57,7 @@ def answer_of(request: m.Request, status: int, body: bytes, *, sane_only: bool =
             shown = _body_of(request, body)
             if sane_only:
                 sane.check(shown)
-            return m.Done(shown)
+            return m.Done(folded(shown))
         except codec.Garbled as fault:
             return m.Unknown(f"{status} with an unreadable body: {str(fault)[:_TEXT_MAX]}")
     code, text = _error_of(body)

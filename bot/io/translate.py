@@ -4,8 +4,10 @@ Source: interface, Events; Resources, Orderbook; silences S9, S10.
 """
 
 from bot.core import messages as m
+from bot.io.folded import folded_id
 from venue.wire import codec, frames
 from venue.wire.money import BookSide, Outcome, Side, book_side, complement
+from venue.wire.names import MarketId, ProjectId
 
 
 def event_of(data: bytes | str) -> m.Event | None:
@@ -33,7 +35,7 @@ def _update(update: frames.Update) -> m.Event | None:
     match update:
         case frames.BookUpdate():
             return m.BookSeen(
-                update.event_market_id,
+                MarketId(folded_id(update.event_market_id)),
                 update.ts,
                 tuple((level.price, level.size) for level in update.yes if level.size),
                 # Best NO bid first is best YES ask first: the highest price mirrors to the lowest.
@@ -42,7 +44,7 @@ def _update(update: frames.Update) -> m.Event | None:
         case frames.TradeUpdate():
             taker = book_side(Outcome(update.taker.outcome), Side(update.taker.side))
             return m.TradeSeen(
-                update.event_market_id,
+                MarketId(folded_id(update.event_market_id)),
                 update.ts,
                 update.trade_id,
                 update.price,
@@ -63,4 +65,5 @@ def _implied(update: frames.ImpliedValueUpdate) -> m.Event:
         return m.FrameGarbled("an implied value that is no number", known=True)
     if not (0 < dollars < float("inf") and 0 <= confidence <= 1):
         return m.FrameGarbled("an implied value out of range", known=True)
-    return m.ImpliedValueSeen(update.market_id, update.ts, dollars, confidence)
+    company = ProjectId(folded_id(update.market_id))
+    return m.ImpliedValueSeen(company, update.ts, dollars, confidence)

@@ -70,6 +70,67 @@ def test_what_can_be_meant_is_done():
     assert [type(asked(*each)) for each in asks] == [m.Done] * len(asks)
 
 
+def in_capitals(body: object) -> object:
+    """The same with every UUID of a market or a company written in capitals."""
+    if isinstance(body, list):
+        return [in_capitals(each) for each in body]
+    if not isinstance(body, dict):
+        return body
+    ids = ("market_id", "project_id")
+    return {key: v.upper() if key in ids else in_capitals(v) for key, v in body.items()}
+
+
+def test_a_uuid_in_capitals_is_the_same_market():
+    order, fill, position = ORDER, FILL, {**POSITION, "market_id": RUNG}
+    market = {
+        "ticker": "X-26Q4-1B",
+        "market_id": RUNG,
+        "event_ticker": "X-26Q4",
+        "project_market_id": RUNG,
+        "name": "",
+        "outcome_label": "",
+        "state": "active",
+        "min_price": 1,
+        "max_price": 99,
+        "tick_size": 1,
+        "maker_fee_rate": "0",
+        "taker_fee_rate": "0",
+        "open_interest": 0,
+        "created_at": "",
+        "updated_at": "",
+    }
+    event = {
+        "event_ticker": "X-26Q4",
+        "series_ticker": "X",
+        "project_market_id": RUNG,
+        "project_id": RUNG,
+        "title": "",
+        "category": "",
+        "status": "open",
+        "mutually_exclusive": False,
+        "resolution_date": "",
+        "markets": [market],
+    }
+    asks: list[tuple[m.Request, object]] = [
+        (create(), order),
+        (m.ReadOrder(ORDER_ID), order),
+        (m.CancelResting(ORDER_ID), {"order": order, "reduced_by": 10}),
+        (m.ReadResting(""), {"orders": [order, order], "cursor": ""}),
+        (m.ReadFills(""), {"fills": [fill], "cursor": ""}),
+        (m.ReadPositions(""), {"positions": [position], "cursor": ""}),
+        (m.ReadBook(RUNG), BOOK),
+        (m.ReadSeries(Ticker("X"), ""), {"events": [event], "cursor": ""}),
+    ]
+    for request, body in asks:
+        answer = asked(request, body)
+        assert isinstance(answer, m.Done)
+        assert asked(request, in_capitals(body)) == answer
+
+
+def test_a_market_id_that_is_no_uuid_stays_as_it_is_written():
+    assert of_order(market_id="Rung-A").body.order.market_id == "Rung-A"
+
+
 @pytest.mark.parametrize("price", [-3, 0, 100, 1000])
 def test_an_order_at_no_price_is_unreadable(price):
     answer = of_order(price=price)

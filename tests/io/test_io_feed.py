@@ -95,6 +95,11 @@ def test_no_bids_become_yes_asks_best_first():
     assert event_of(BOOK) == m.BookSeen(RUNG, 5, ((40, 7), (38, 1)), ((45, 3), (50, 9)))
 
 
+def test_a_uuid_in_capitals_is_the_same_market():
+    assert event_of(BOOK.replace(RUNG, RUNG.upper())) == event_of(BOOK)
+    assert event_of(TRADE.replace(RUNG, RUNG.upper())) == event_of(TRADE)
+
+
 @pytest.mark.parametrize(
     ("outcome", "side", "bought"),
     [("yes", "buy", True), ("no", "sell", True), ("yes", "sell", False), ("no", "buy", False)],
