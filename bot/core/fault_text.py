@@ -25,7 +25,7 @@ def _said(fault: BaseException) -> str:
     """Its own text; half of a surrogate pair, which no file takes, as Python escapes it."""
     try:
         said = str(fault)
-    except Exception as other:  # noqa: BLE001 - the plugin boundary: its text is code of its own
+    except BaseException as other:  # noqa: BLE001 - the plugin boundary: the text is its own code
         said = f"its text cannot be had, {type(other).__name__}"
     return said.encode(errors="backslashreplace").decode()
 

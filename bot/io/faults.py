@@ -1,4 +1,4 @@
-"""What stands in the way of a run and a person can mend; the root of the shell's own faults.
+"""What stands in the way of a run and a person can mend; what a person ends by Ctrl-C.
 
 ShellFault
   VenueFault    the embedded venue does not start          (embedded)
@@ -14,6 +14,15 @@ ShellFault
   StatusFault   the status page's address is taken         (status)
 """
 
+import signal
+
 
 class ShellFault(Exception):
     """The text names the thing and says what to do; it never holds a secret."""
+
+
+def is_ctrl_c(fault: BaseException) -> bool:
+    """Whether it is a person's Ctrl-C. A run hears of that between two turns, so that there a
+    KeyboardInterrupt is of whoever raises it."""
+    heard = signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    return isinstance(fault, KeyboardInterrupt) and not heard

@@ -22,6 +22,7 @@ import msgspec
 
 from bot.core.fault_text import fault_text
 from bot.core.strategy import Strategy
+from bot.io.faults import is_ctrl_c
 
 ENTRY_POINTS: Final = "laddermaker.strategies"
 """The entry point group in which an installed package names its strategies."""
@@ -131,11 +132,18 @@ def made(strategy: type[Strategy], params: Any) -> Strategy:
     try:
         instance = strategy(params)
         said = "" if strategy.quote is not Strategy.quote else "it has no method quote(self, view)"
-    except (Exception, SystemExit) as fault:  # noqa: BLE001 - a plugin may raise anything
-        said = fault_text(fault)
+    except BaseException as fault:  # noqa: BLE001 - a plugin may raise anything
+        said = _said(fault)
     if said:
         raise StrategyFault(f"cannot be made: {said}")
     return instance
+
+
+def _said(fault: BaseException) -> str:
+    """What a plugin raised. Raises it again if it is a person's Ctrl-C."""
+    if is_ctrl_c(fault):
+        raise fault
+    return fault_text(fault)
 
 
 def tried(strategy: type[Strategy]) -> type[Strategy]:
@@ -151,8 +159,8 @@ def tried(strategy: type[Strategy]) -> type[Strategy]:
 def _imported(name: str, text: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except (Exception, SystemExit) as fault:  # noqa: BLE001 - a plugin may raise anything
-        said = fault_text(fault)
+    except BaseException as fault:  # noqa: BLE001 - a plugin may raise anything
+        said = _said(fault)
     raise StrategyFault(f"{text}: cannot be imported: {said}")
 
 
@@ -179,8 +187,8 @@ def _from_file(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
         _FROM_FILES[path.absolute()] = module
         return module
-    except (Exception, SystemExit) as fault:  # noqa: BLE001 - a plugin may raise anything
-        said = fault_text(fault)
+    except BaseException as fault:  # noqa: BLE001 - a plugin may raise anything
+        said = _said(fault)
     del sys.modules[name]
     raise StrategyFault(f"{path}: cannot be imported: {said}")
 

@@ -22,10 +22,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
+from bot.core.fault_text import fault_text
 from bot.core.messages import Event, StrategyOverran
 from bot.core.strategy import EventView, Quotes, Strategy
+from bot.io.faults import is_ctrl_c
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import Ticker
 
@@ -144,13 +146,8 @@ class Watched(Strategy):
             self._inner = self._make()
             self._tell(view, time.monotonic_ns() - began_ns, self._watch.hard_ns, interrupted=True)
             raise
-        except SystemExit:
-            raise RuntimeError(_EXITS) from None
-        except KeyboardInterrupt:
-            if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-                raise  # a person's, in the middle of the call
-            # A run hears of Ctrl-C between two turns: this one is the strategy's own.
-            raise RuntimeError(_EXITS) from None
+        except BaseException as fault:  # noqa: BLE001 - the plugin boundary: it may raise anything
+            _raise_ordinary(fault)
         finally:
             if self._tells:
                 self._watch.timed(time.monotonic_ns() - began_ns)
@@ -194,8 +191,17 @@ class Retold(Strategy):
             raise StrategyStalled(_STALLED)
         try:
             return self._inner.quote(view)
-        except SystemExit:
-            raise RuntimeError(_EXITS) from None
+        except BaseException as fault:  # noqa: BLE001 - the plugin boundary: it may raise anything
+            _raise_ordinary(fault)
+
+
+def _raise_ordinary(fault: BaseException) -> NoReturn:
+    """Raise what a call has raised; RuntimeError in its stead where no `except Exception` would
+    catch it, unless a person pressed Ctrl-C in the middle of the call."""
+    if isinstance(fault, Exception) or is_ctrl_c(fault):
+        raise fault
+    exits = isinstance(fault, SystemExit | KeyboardInterrupt)
+    raise RuntimeError(_EXITS if exits else fault_text(fault)) from None
 
 
 def interruptions(events: Iterable[Event | Any]) -> dict[Ticker, frozenset[int]]:

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -116,6 +117,39 @@ def test_a_strategy_that_ends_the_program_as_it_is_made_cannot_be_used():
 
     with pytest.raises(StrategyFault, match=r"cannot be made: .*SystemExit: 5"):
         made(Ends, Ends.Params())
+
+
+ODD = "class Odd(BaseException):\n    pass\n\n\n"
+
+
+@pytest.mark.parametrize("odd", ["Odd('gone')", "GeneratorExit('gone')"])
+def test_a_file_that_raises_what_nobody_catches_as_it_is_imported_cannot_be_used(tmp_path, odd):
+    (tmp_path / "odd.py").write_text(f"{ODD}raise {odd}\n")
+    with pytest.raises(StrategyFault, match=r"odd\.py: cannot be imported: odd\.py:5: .*: gone"):
+        find_strategy("./odd.py", tmp_path)
+    assert "strategy_odd" not in sys.modules
+
+
+def test_a_strategy_that_raises_what_nobody_catches_as_it_is_made_cannot_be_used():
+    class Odd(Strategy):
+        def __init__(self, params):
+            raise GeneratorExit("gone")
+
+        def quote(self, view):
+            return {}
+
+    with pytest.raises(StrategyFault, match=r"cannot be made: .*GeneratorExit: gone"):
+        made(Odd, Odd.Params())
+
+
+def test_ctrl_c_while_a_file_is_imported_comes_through(tmp_path):
+    (tmp_path / "slow.py").write_text("raise KeyboardInterrupt\n")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            find_strategy("./slow.py", tmp_path)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_a_strategy_without_a_quote_of_its_own_is_refused_as_it_is_made():

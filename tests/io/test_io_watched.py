@@ -10,6 +10,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.conduct import Conduct
+from bot.core.fault_text import fault_text
 from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from bot.io.journal import read_journal, segments
 from bot.io.watched import Retold, StrategyStalled, Watch, interruptions
@@ -141,6 +142,31 @@ def test_a_strategy_that_wants_to_end_the_program_only_fails(end):
 
     with pytest.raises(RuntimeError, match="end the program"):
         watch().wrapped(lambda: Does(leave))().quote(VIEW)
+
+
+class Odd(BaseException):
+    """What no `except Exception` catches."""
+
+
+class OddText(Exception):
+    """One whose text cannot be had."""
+
+    def __str__(self) -> str:
+        raise Odd
+
+
+@pytest.mark.parametrize("end", [Odd, GeneratorExit, asyncio.CancelledError])
+@pytest.mark.parametrize("wrap", [watch().wrapped, lambda make: lambda: Retold(make, {})])
+def test_a_strategy_that_raises_what_nobody_catches_only_fails(end, wrap):
+    def leave() -> None:
+        raise end("gone")
+
+    with pytest.raises(RuntimeError, match=rf"test_io_watched\.py:\d+: {end.__name__}: gone"):
+        wrap(lambda: Does(leave))().quote(VIEW)
+
+
+def test_a_fault_whose_text_raises_what_nobody_catches_has_a_text():
+    assert fault_text(OddText()) == "OddText: its text cannot be had, Odd"
 
 
 def test_where_ctrl_c_is_not_heard_otherwise_it_comes_through_a_strategy():
