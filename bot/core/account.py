@@ -3,7 +3,9 @@
 A walk is a list read from its first page to its empty cursor. A failed page throws the walk away: a
 failed read is never an empty one. Of the series beside ours the one that cannot be read is left out
 and named: ours need not wait for a sick one. What a walk shows is as of its first page's sending
-(`begun_ns`), and the reader decides what that can say about writes made meanwhile.
+(`begun_ns`), and the reader decides what that can say about writes made meanwhile. At the end of a
+run there is little time: a page that does not come is asked for once more beside the first time,
+and what comes first counts.
 
 Source: interface, Pagination; silences S3, S4, S5, S37; reliability, rows 36, 37, 54.
 """
@@ -37,6 +39,10 @@ from venue.wire.names import Ticker
 READ_AGAIN_NS: Final = 100 * NS_PER_MS
 """A list is asked for again no sooner than this after it was read, or could not be."""
 
+HURRIED_NS: Final = 3 * NS_PER_SECOND // 2
+"""In a hurry a page that has not come by then is asked for again: one request that hangs, which the
+client gives up only when it must, is not to take the time of all the others."""
+
 _DOUBLINGS_MAX: Final = 4
 
 _PAGES_MAX = 1_000
@@ -66,12 +72,13 @@ _TURNS: Final = (Kind.BALANCE, Kind.POSITIONS, Kind.SERIES, Kind.FILLS, Kind.RES
 class Walk:
     """One list on its way: rows so far, and the cursors already seen.
 
-    missed: series beside ours that could not be read to their end; no row is of theirs.
+    missed: series beside ours that could not be read to their end; no row is of theirs. asked_ns:
+    when the page that is waited for was asked for, each request that may still bring it.
     """
 
     __slots__ = (
-        *("begun_ns", "cursor", "cursors", "kind", "missed", "pages", "rows", "series"),
-        *("waiting", "whole_rows"),
+        *("asked_ns", "begun_ns", "cursor", "cursors", "kind", "missed", "pages", "rows"),
+        *("series", "whole_rows"),
     )
 
     def __init__(self, kind: Kind, begun_ns: int) -> None:
@@ -84,7 +91,12 @@ class Walk:
         self.series = 0  # which of the series is being read
         self.whole_rows = 0  # so many are of the series before it
         self.missed: tuple[Ticker, ...] = ()
-        self.waiting = False
+        self.asked_ns: list[int] = []
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a page is on its way."""
+        return bool(self.asked_ns)
 
 
 class Account:
@@ -117,6 +129,12 @@ class Account:
         self._woke_ns = 0
         self._next_ns: int | None = None  # `next_due_ns`; None: to be reckoned anew
         self._read_until_ns = 0  # up to here nothing is unread, whatever comes
+        self._hurried = False
+
+    def hurry(self) -> None:
+        """From here on a page that does not come soon is asked for again, see `HURRIED_NS`."""
+        self._hurried = True
+        self._next_ns = None
 
     def hasten(self, kind: Kind, at_ns: int) -> None:
         """Have a list read no later than `at_ns`; one that failed, once it may be tried again."""
@@ -163,8 +181,15 @@ class Account:
         """The earliest instant at which a read is wanted that is not under way."""
         if self._next_ns is None:
             waiting_ns = [due for kind, due in self.due_ns.items() if kind not in self._walks]
+            if self._hurried:
+                late = (walk.asked_ns[-1] for walk in self._walks.values() if walk.waiting)
+                waiting_ns += [asked_ns + HURRIED_NS for asked_ns in late]
             self._next_ns = min(waiting_ns, default=NEVER_NS)
         return self._next_ns
+
+    def _is_late(self, walk: Walk, now_ns: int) -> bool:
+        """Whether a page is to be asked for although it is on its way."""
+        return self._hurried and now_ns >= walk.asked_ns[-1] + HURRIED_NS
 
     def wanted(self, now_ns: int) -> list[tuple[Walk, Read]]:
         """Pages to ask for now; tell `asked` about each that is sent."""
@@ -177,7 +202,7 @@ class Account:
                 if self.due_ns[kind] > now_ns:
                     continue
                 walk = Walk(kind, now_ns)
-            if not walk.waiting:
+            if not walk.waiting or self._is_late(walk, now_ns):
                 out.append((walk, self._request(walk)))
         return out
 
@@ -185,9 +210,9 @@ class Account:
         """Whether the next page of some walk is not asked for yet."""
         return any(not walk.waiting for walk in self._walks.values())
 
-    def asked(self, walk: Walk) -> None:
+    def asked(self, walk: Walk, now_ns: int) -> None:
         """The walk's next page has been sent for."""
-        walk.waiting = True
+        walk.asked_ns.append(now_ns)
         self._walks[walk.kind] = walk
         self._next_ns = None
 
@@ -202,13 +227,23 @@ class Account:
             return ReadFills(walk.cursor)
         return ReadResting(walk.cursor)
 
-    def take_answer(self, request: Read, answer: Answer, now_ns: int) -> Walk | None:
-        """Take a page in. The finished walk when it was the last one, else None."""
+    def take_answer(self, request: Read, answer: Answer, asked_ns: int, now_ns: int) -> Walk | None:
+        """Take a page in. The finished walk when it was the last one, else None.
+
+        asked_ns: when it was asked for. Of a page that was asked for twice the first answer counts
+        that shows it.
+        """
         kind = _kind_of(request)
         walk = None if kind is None else self._walks.get(kind)
-        if walk is None or not walk.waiting:
+        if walk is None or asked_ns not in walk.asked_ns:
             return None
-        walk.waiting = False
+        self._next_ns = None
+        if not isinstance(answer, Done) and len(walk.asked_ns) > 1:
+            walk.asked_ns.remove(asked_ns)
+            return None
+        walk.asked_ns.clear()
+        if not walk.cursor and not walk.series:
+            walk.begun_ns = asked_ns
         if not isinstance(answer, Done):
             if not self._begins_anew(walk, answer):
                 return self._give_up(walk, now_ns)

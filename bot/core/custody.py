@@ -438,6 +438,7 @@ class Custody:
         """
         if not self._drains:
             self._drains, self._adopted_ns = True, -1
+            self._account.hurry()
         self._cancel_kept(now_ns)
         quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._ledgers.booked_ns)
         if self._desk.live_count() or not self._read_since(quiet_ns, now_ns):

@@ -284,7 +284,7 @@ class Trader:
         elif isinstance(request, m.ReadBook):
             self.quoting.channel.book_read(request.market_id, event.answer, self._now_ns)
         elif not isinstance(request, m.Create | m.AmendResting | m.CancelResting):
-            walk = self._account.take_answer(request, event.answer, self._now_ns)
+            walk = self._account.take_answer(request, event.answer, pending.begun_ns, self._now_ns)
             if walk is not None:
                 self._walked(walk)
             elif isinstance(request, m.ReadResting):
@@ -490,7 +490,7 @@ class Trader:
         for walk, request in self._account.wanted(self._now_ns):
             if not self.out.send(request, Lane.READ, f"read {walk.kind}", self._now_ns):
                 return
-            self._account.asked(walk)
+            self._account.asked(walk, self._now_ns)
         for market_id in self.quoting.channel.books_to_read(self._now_ns):
             if not self.out.send(m.ReadBook(market_id), Lane.READ, "confirm book", self._now_ns):
                 return

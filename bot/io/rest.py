@@ -40,6 +40,9 @@ together with the runner's own drain."""
 DRAIN_SLACK_S: Final = 0.5
 """How much longer than one request the last of them are waited for."""
 
+DRAIN_READS_S: Final = 0.5
+"""How long reads are waited for at the end of a run, whose last word has been said by then."""
+
 BODY_BYTES_MAX: Final = 8 * 1024 * 1024
 _READS_IN_FLIGHT: Final = 16
 _TOO_MANY: Final = 429
@@ -122,6 +125,7 @@ class Rest:
         self._keys = {m.Key.TRADE: key, **(others or {})}
         self._wall_s = wall_s
         self._tasks: set[asyncio.Task[None]] = set()
+        self._reads: set[asyncio.Task[None]] = set()  # those of `_tasks` that change nothing
         self._connections = requests_in_flight + _READS_IN_FLIGHT
         self._timeouts = timeouts
         self._request_s = request_s
@@ -175,6 +179,9 @@ class Rest:
         task = asyncio.get_running_loop().create_task(self._run(send, answered, may_leave))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        if not is_write(send.request):
+            self._reads.add(task)
+            task.add_done_callback(self._reads.discard)
 
     async def _run(
         self,
@@ -287,19 +294,34 @@ class Rest:
         answer = answer_of(request, status, bytes(body), sane_only=self._sane_only)
         return Reply(answer, tokens_left(response.headers), waits_ns)
 
-    async def drain(self) -> int:
+    async def drain(self, reads_s: float | None = None) -> int:
         """Wait for every request under way, then close the connections.
+
+        reads_s: seconds that reads are waited for where no write is on its way any more; None is as
+        long as for writes. What they would have shown is nothing that is kept.
 
         Returns how many have no answer even so: such as have not left yet, being held back for
         longer than a request may take. They will not leave any more.
         """
         loop = asyncio.get_running_loop()
         until_s = loop.time() + self._request_s + DRAIN_SLACK_S
-        while self._tasks and (left_s := until_s - loop.time()) > 0:
-            await asyncio.wait(set(self._tasks), timeout=left_s)
-        unanswered = len(self._tasks)
+        await self._wait(lambda: self._tasks - self._reads, until_s)
+        if reads_s is not None:
+            until_s = min(until_s, loop.time() + reads_s)
+        await self._wait(lambda: self._tasks, until_s)
+        hanging = self._tasks & self._reads
+        unanswered = len(self._tasks) - (0 if reads_s is None else len(hanging))
         await self._client.http.aclose()
+        if reads_s is not None:
+            # Their connections are gone, so that each has its answer now.
+            await self._wait(lambda: hanging & self._tasks, loop.time() + DRAIN_SLACK_S)
         return unanswered
+
+    async def _wait(self, left: Callable[[], set[asyncio.Task[None]]], until_s: float) -> None:
+        """Wait for these requests, those included that begin meanwhile, and no longer than that."""
+        loop = asyncio.get_running_loop()
+        while (tasks := left()) and (left_s := until_s - loop.time()) > 0:
+            await asyncio.wait(tasks, timeout=left_s)
 
 
 def _named(fault: Exception) -> str:

@@ -35,7 +35,7 @@ from bot.io.logs import log_note
 from bot.io.memory import NOTHING_LEFT
 from bot.io.metrics import Metrics
 from bot.io.metrics_tally import Surroundings
-from bot.io.rest import Rest
+from bot.io.rest import DRAIN_READS_S, Rest
 from bot.io.signals import signals_to
 from bot.io.snapshot import Snapshot, why_paused
 from bot.io.vigil import Vigil
@@ -238,7 +238,7 @@ class Runner:
                 tasks.start_soon(self._beside, child)
             overdue = await self._decide()
             # Replies still under way belong into the journal: a create among them may be live.
-            if unanswered := await self._rest.drain():
+            if unanswered := await self._rest.drain(DRAIN_READS_S):
                 self._log.error("requests_unanswered", count=unanswered)
             for arrived in self._inbox.take(len(self._inbox)):
                 self._keep(arrived.at_ns, arrived.event)

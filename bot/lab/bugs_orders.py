@@ -364,11 +364,13 @@ def _newest_word(self: Known, other: Known) -> Known:
     return Known(newer.epoch, newer.price, newer.size, filled, self.ended or other.ended)
 
 
-def _one_page(self: Account, request: m.Read, answer: m.Answer, now_ns: int) -> Walk | None:
+def _one_page(
+    self: Account, request: m.Read, answer: m.Answer, asked_ns: int, now_ns: int
+) -> Walk | None:
     body: Any = answer.body if isinstance(answer, m.Done) else None
     if getattr(body, "cursor", ""):
         answer = m.Done(msgspec.structs.replace(body, cursor=""))
-    return _take_answer(self, request, answer, now_ns)
+    return _take_answer(self, request, answer, asked_ns, now_ns)
 
 
 _EMPTY: Final[dict[type, m.Body]] = {
@@ -378,10 +380,12 @@ _EMPTY: Final[dict[type, m.Body]] = {
 }
 
 
-def _failed_is_empty(self: Account, request: m.Read, answer: m.Answer, now_ns: int) -> Walk | None:
+def _failed_is_empty(
+    self: Account, request: m.Read, answer: m.Answer, asked_ns: int, now_ns: int
+) -> Walk | None:
     if not isinstance(answer, m.Done) and type(request) in _EMPTY:
         answer = m.Done(_EMPTY[type(request)])
-    return _take_answer(self, request, answer, now_ns)
+    return _take_answer(self, request, answer, asked_ns, now_ns)
 
 
 READS: Final = (

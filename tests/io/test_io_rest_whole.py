@@ -191,3 +191,28 @@ async def test_answers_that_come_once_keep_their_connection():
         seen = await ask_in_turn(rest, ORDER_ID, OTHER_ID, ORDER_ID)
         assert seen == [ORDER_ID, OTHER_ID, ORDER_ID]
         assert connections() == 1
+
+
+async def test_at_the_end_of_a_run_a_read_that_hangs_is_not_waited_for_and_has_its_answer():
+    replies: list[m.Replied] = []
+    async with asyncio.timeout(10), hostile(lambda _: asyncio.sleep(4)) as site:
+        rest = Rest(site.base_url, Secret("lm_x"), 4)
+        rest.start(sent(m.ReadBalance(), 1), replies.append)
+        await asyncio.sleep(0.05)
+        began_s = time.monotonic()
+        assert await rest.drain(reads_s=0.1) == 0
+        assert time.monotonic() - began_s < 1
+    assert [type(each.answer) for each in replies] == [m.Unknown]
+
+
+async def test_at_the_end_of_a_run_a_write_is_waited_for_all_the_same():
+    async def late(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.5)
+        await says(200, ORDER_JSON)(writer)
+
+    replies: list[m.Replied] = []
+    async with asyncio.timeout(10), hostile(late) as site:
+        rest = Rest(site.base_url, Secret("lm_x"), 4)
+        rest.start(sent(create(), 1), replies.append)
+        assert await rest.drain(reads_s=0.05) == 0
+    assert [type(each.answer) for each in replies] == [m.Done]
