@@ -6,6 +6,7 @@ otherwise. Everything within goes by equality of ids, so they are folded where t
 Source: interface, Resources (uuid); design, law 4.
 """
 
+from operator import is_
 from typing import TypeVar
 
 import msgspec
@@ -54,10 +55,6 @@ def _named(row: _Named) -> _Named:
 def _event(event: model.Event) -> model.Event:
     markets = tuple(map(_named, event.markets))
     project_id = ProjectId(folded_id(event.project_id))
-    if project_id == event.project_id and all(map(_is, markets, event.markets)):
+    if project_id == event.project_id and all(map(is_, markets, event.markets)):
         return event
     return msgspec.structs.replace(event, project_id=project_id, markets=markets)
-
-
-def _is(one: object, other: object) -> bool:
-    return one is other
