@@ -14,6 +14,7 @@ from bot.core import messages as m
 from bot.core.account import READ_AGAIN_NS, Account, Kind
 from bot.core.desk import Desk
 from bot.core.heritage import Heritage
+from bot.core.hung import give_up_cancels
 from bot.core.ledgers import Ledgers
 from bot.core.order import OwnOrder, State
 from bot.core.outbox import Outbox, kind_of
@@ -439,6 +440,7 @@ class Custody:
         if not self._drains:
             self._drains, self._adopted_ns = True, -1
             self._account.hurry()
+        give_up_cancels(self._out, now_ns)
         self._cancel_kept(now_ns)
         quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._ledgers.booked_ns)
         if self._desk.live_count() or not self._read_since(quiet_ns, now_ns):
@@ -447,8 +449,10 @@ class Custody:
             if self._ledgers.history_wanted:
                 self._account.hasten(Kind.FILLS, now_ns)
                 return False
-            # Reads that come often are always under way; what they say changes nothing any more.
-            return all(kind_of(each.request) == "read" for each in self._out.pending.values())
+            # Reads that come often are always under way; what they say changes nothing any more,
+            # nor does what is said of no order of ours.
+            ours = (each for each in self._out.pending.values() if each.own is not None)
+            return all(kind_of(each.request) == "read" for each in ours)
         if self._ledgers.balance_ended_ns is None:
             self._account.hasten(Kind.BALANCE, now_ns)
             if "position_differs" in self._out.findings:

@@ -63,6 +63,10 @@ class Pending(msgspec.Struct, frozen=True):
     key: Key = Key.TRADE
     number: int = 0
 
+    def unheard(self) -> "Pending":
+        """The same, what it says of an order being nobody's business any more."""
+        return msgspec.structs.replace(self, own=None)
+
 
 class _Credential:
     """A key's purse, our number in it, and until when nothing may leave on the key."""

@@ -411,32 +411,6 @@ def test_a_read_that_is_always_under_way_does_not_hold_up_a_stop():
     assert thin.trader.phase is Phase.STOPPED
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [m.ReadResting, m.ReadFills, m.ReadBalance, m.ReadPositions],
-    ids=lambda kind: kind.__name__,
-)
-def test_one_list_that_hangs_does_not_take_the_time_of_a_stop(kind):
-    class Hung(Thin):
-        """The first list of a kind that is asked for at the end is never told."""
-
-        hangs = False
-
-        def ask(self, send: m.Send) -> None:
-            if self.hangs and isinstance(send.request, kind):
-                self.hangs = False
-            else:
-                super().ask(send)
-
-    thin = Hung([50], lambda: FixedSpread(FixedSpread.Params()))
-    thin.start()
-    thin.hangs = True
-    thin.give(m.StopRequested("the end"))
-    thin.run(4)
-    assert not thin.hangs
-    assert thin.trader.phase is Phase.STOPPED
-
-
 # --- a fill that cannot be read at the start ------------------------------------------------------
 
 
