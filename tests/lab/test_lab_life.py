@@ -80,6 +80,18 @@ def test_the_account_of_one_trade_by_hand() -> None:
     assert account.net_mc == 311_000
 
 
+def test_each_part_of_the_edge_is_told_by_what_holdings_had_gained_when_it_came() -> None:
+    account = Account(1)
+    account.begin((50_000,))
+    _fill(account, 1, 48, 10, fee_cents=5)
+    account.moved((47_500,))
+    _fill(account, -1, 49, 4)
+    account.moved((100_000,))
+    # The first, 15 cents, when nothing was gained; the second, 6 cents, when 25 were lost.
+    assert account.edge_by_gain == 6 * -25
+    assert account.gain_mean == -25 / 2
+
+
 def test_a_cent_that_the_venue_does_not_know_is_told() -> None:
     account = Account(1)
     account.begin((50_000,))

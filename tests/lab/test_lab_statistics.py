@@ -122,8 +122,35 @@ def _of_luck(
     for edge, sd in zip(edges, sds, strict=True):
         gained = rng.normal(edge, 0.5, (1, seeds))
         held = rng.uniform(0.5, 1.5, (1, seeds)) * sd**2
-        found.append(stats.Sample(gained + rng.normal(0.0, np.sqrt(held)), gained, held))
+        found.append(_of_paths(rng, np.repeat(gained[..., None] / STEPS, STEPS, axis=-1), held))
     return found
+
+
+STEPS = 20
+
+
+def _of_paths(
+    rng: np.random.Generator, edges: np.ndarray, held: np.ndarray, leaning: float = 0.0
+) -> stats.Sample:
+    """Lives in steps: an edge in each, then a gain of holdings that nobody foresees; the edge leans
+    by so much of what was gained before it. held: variance of what a life gains."""
+    moves = rng.normal(0.0, 1.0, edges.shape) * np.sqrt(held / STEPS)[..., None]
+    before = moves.cumsum(axis=-1) - moves
+    edges = edges + leaning * before
+    whole = edges.sum(axis=-1)
+    return stats.Sample(
+        whole + moves.sum(axis=-1),
+        whole,
+        held=held,
+        edges_by_gains=(edges * before).sum(axis=-1),
+        gains=before.mean(axis=-1),
+    )
+
+
+def _of_two(edges: list[float], gains: list[float], held: list[float]) -> stats.Sample:
+    """Two lives whose edges came when all was gained."""
+    edge, gain = np.array([edges]), np.array([gains])
+    return stats.Sample(edge + gain, edge, np.array([held]), edge * gain, gain)
 
 
 def test_the_gain_at_several_sds_is_the_mean_of_those_at_each() -> None:
@@ -172,25 +199,37 @@ def test_the_sd_is_that_of_profits_whatever_came_of_the_holdings() -> None:
 
 def test_the_sd_of_holdings_is_added_to_that_of_the_edge_and_what_they_share() -> None:
     # Edges vary by 2, what is held gains -3 and 3 beside them and was known to vary by 25.
-    sample = stats.Sample(
-        np.array([[6.0, 14.0]]), np.array([[9.0, 11.0]]), np.array([[20.0, 30.0]])
-    )
+    sample = _of_two([9.0, 11.0], [-3.0, 3.0], [20.0, 30.0])
     assert sample.sds().tolist() == pytest.approx([(2 + 2 * 6 + 25) ** 0.5])
     assert sample.ratios().tolist() == pytest.approx([10 / 39**0.5])
 
 
+def test_what_an_edge_shares_with_the_gains_before_it_is_told_by_less_luck_than_a_covariance() -> (
+    None
+):
+    rng, seeds, worlds, leaning = np.random.default_rng(8), 40, 400, 0.03
+    known, seen = [], []
+    for _ in range(worlds):
+        rich = np.repeat(rng.normal(30.0, 7.5, (1, seeds, 1)) / STEPS, STEPS, axis=-1)
+        sample = _of_paths(rng, rich, np.full((1, seeds), 64.0), leaning)
+        gains = sample.nets - sample.edges
+        known.append(float(sample.sds()[0]) ** 2 - sample.edges.var(ddof=1) - 64.0)
+        seen.append(2 * float(np.cov(sample.edges[0], gains[0])[0, 1]))
+    # Before step i, i steps of variance 64 / STEPS each were gained, and the edge leans on them.
+    true = 2 * leaning * 64.0 / STEPS * sum(range(STEPS))
+    assert np.mean(known) == pytest.approx(true, abs=4 * np.std(known) / worlds**0.5)
+    assert np.mean(seen) == pytest.approx(true, abs=4 * np.std(seen) / worlds**0.5)
+    assert np.std(seen) > 1.5 * np.std(known)
+
+
 def test_what_edge_and_holdings_share_is_never_more_than_two_things_can_share() -> None:
     # Two seeds: edges -9 and 9, holdings 20 and -20 beside them, that were known to vary by 100.
-    sample = stats.Sample(
-        np.array([[11.0, -11.0]]), np.array([[-9.0, 9.0]]), np.full((1, 2), 100.0)
-    )
+    sample = _of_two([-9.0, 9.0], [20.0, -20.0], [100.0, 100.0])
     assert sample.sds().tolist() == pytest.approx([162**0.5 - 10])
 
 
 def test_risk_is_that_of_the_whole_profit_whatever_means_are_taken_of() -> None:
-    some = stats.Sample(
-        np.array([[0.0, 20.0]]), np.array([[9.0, 11.0]]), np.array([[162.0, 162.0]])
-    )
+    some = _of_two([9.0, 11.0], [-9.0, 9.0], [162.0, 162.0])
     nothing = stats.Sample.of_profits(np.zeros((1, 2)))
     sd = 200**0.5
     found = stats.difference_at_equal_sd(some, nothing, [sd / 2], stats.resamples(2, 50))
@@ -201,8 +240,9 @@ def test_risk_is_that_of_the_whole_profit_whatever_means_are_taken_of() -> None:
 
 
 def test_one_setting_is_taken_with_all_of_its_rows() -> None:
-    sample = stats.Sample(*(np.array([[value], [value + 1]]) for value in (1.0, 3.0, 5.0)))
-    assert [rows.tolist() for rows in sample.at(1)] == [[[2.0]], [[4.0]], [[6.0]]]
+    values = (1.0, 3.0, 5.0, 7.0, 9.0)
+    sample = stats.Sample(*(np.array([[value], [value + 1]]) for value in values))
+    assert [rows.tolist() for rows in sample.at(1)] == [[[value + 1]] for value in values]
 
 
 def test_the_ratio_of_what_never_varies_is_zero() -> None:

@@ -36,7 +36,8 @@ class DoesNotClose(Exception):
 class Account:
     """Holdings, cash and the parts of the profit of one life, by rung in strike order.
 
-    Fills come while `fairs_mc` is what the rungs are worth; `moved` is told when that changes.
+    Fills come while `fairs_mc` is what the rungs are worth; `moved` is told when that changes, once
+    for every point of the path.
     """
 
     def __init__(self, rungs: int) -> None:
@@ -48,6 +49,10 @@ class Account:
         self.inventory_mc = 0
         self.fills: list[Fill] = []
         self._held = False
+        self._edge_mc = 0
+        self._edge_by_gain_mc2 = 0
+        self._gains_mc = 0
+        self._points = 0
 
     def begin(self, fairs_mc: tuple[int, ...]) -> None:
         """What the rungs are worth at the beginning."""
@@ -77,12 +82,32 @@ class Account:
 
     def moved(self, fairs_mc: tuple[int, ...]) -> None:
         """The rungs are worth something else now."""
+        edge_mc = self.spread_mc - self.fees_cents * MILLICENTS
+        self._edge_by_gain_mc2 += (edge_mc - self._edge_mc) * self.inventory_mc
+        self._edge_mc = edge_mc
+        self._gains_mc += self.inventory_mc
+        self._points += 1
         if self._held:
             before = self.fairs_mc
             self.inventory_mc += sum(
                 [q * (new - old) for q, new, old in zip(self.net, fairs_mc, before, strict=True)]
             )
         self.fairs_mc = fairs_mc
+
+    @property
+    def edge_by_gain(self) -> float:
+        """Cents^2: each change of the edge by what inventory had gained when it came, summed.
+
+        No gain of inventory is foreseen, so its mean over lives is that of the whole edge by the
+        whole gain: what is gained after a part of the edge has nothing to do with that part.
+        """
+        return self._edge_by_gain_mc2 / MILLICENTS**2
+
+    @property
+    def gain_mean(self) -> float:
+        """Cents: what inventory had gained, on average of the points of the path before the
+        outcome; its mean over lives is zero."""
+        return self._gains_mc / self._points / MILLICENTS if self._points else 0.0
 
     @property
     def net_mc(self) -> int:

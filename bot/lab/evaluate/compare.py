@@ -224,7 +224,13 @@ def _sample(lives: Sequence[Sequence[Lived]], world: World) -> Sample:
     if world.tails is not Tails.NORMAL:
         return Sample.of_profits(nets)
     edges = _rows(lives, lambda one: (one.spread - one.fees) / 100)
-    return Sample(nets, edges, _rows(lives, lambda one: one.held_variance / 100**2))
+    return Sample(
+        nets,
+        edges,
+        held=_rows(lives, lambda one: one.held_variance / 100**2),
+        edges_by_gains=_rows(lives, lambda one: one.edge_by_gain / 100**2),
+        gains=_rows(lives, lambda one: one.gain_mean / 100),
+    )
 
 
 def _rows(lives: Sequence[Sequence[Lived]], figure: Callable[[Lived], float]) -> Floats:

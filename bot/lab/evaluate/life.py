@@ -59,8 +59,9 @@ class Lived(msgspec.Struct, frozen=True, kw_only=True):
 
     net = spread + inventory - fees, and inventory = adverse + drift. held_variance: cents^2, summed
     over the points of the path, the variance of what holdings would gain until the next one; its
-    mean over lives is that of inventory squared (`Latent.move_variance`). early: the profit marked
-    to the true values after a tenth of the life. requests, writes, refused_for_pace: of ours.
+    mean over lives is that of inventory squared (`Latent.move_variance`). edge_by_gain, gain_mean:
+    cents^2 and cents, of `Account`. early: the profit marked to the true values after a tenth of
+    the life. requests, writes, refused_for_pace: of ours.
     errors: how often the strategy was at fault; fault: the first time, empty without one.
     """
 
@@ -71,6 +72,8 @@ class Lived(msgspec.Struct, frozen=True, kw_only=True):
     adverse: float
     drift: float
     held_variance: float
+    edge_by_gain: float
+    gain_mean: float
     early: float
     drawdown: float
     minute_ratio: float
@@ -221,11 +224,12 @@ class _Life:
         if point == self._point:
             return
         held = self.account.net
-        if any(held):
-            for passed in range(self._point, point):
+        holds = any(held)
+        for passed in range(self._point, point):
+            if holds:
                 self.held_variance += self.latent.move_variance(passed, held)
+            self.account.moved(self.latent.fair_mc[passed + 1])
         self._point = point
-        self.account.moved(self.latent.fair_mc[point])
 
     def _act(self, act: object) -> None:
         kind = type(act)
@@ -372,6 +376,8 @@ def live(
         adverse=adverse,
         drift=account.inventory_mc / MILLICENTS - adverse,
         held_variance=life.held_variance,
+        edge_by_gain=account.edge_by_gain,
+        gain_mean=account.gain_mean,
         early=(life.early_mc or 0) / MILLICENTS,
         drawdown=gauge.drawdown_cents,
         minute_ratio=gauge.minute_ratio,

@@ -67,17 +67,21 @@ class Sample(NamedTuple):
 
     nets: profits. edges: what means are taken of, of the same expectation. held: the variance of
     what lies between the two, as it was known before it came; its mean is that of the difference
-    squared. `of_profits` has neither.
+    squared. edges_by_gains: each change of an edge by what holdings had gained by then, summed over
+    the life; gains: what they had gained, on average over the life. `of_profits` has none of them.
     """
 
     nets: Floats
     edges: Floats
     held: Floats
+    edges_by_gains: Floats
+    gains: Floats
 
     @classmethod
     def of_profits(cls, nets: Floats) -> "Sample":
         """Means and risk of the profits as they came."""
-        return cls(nets, nets, np.zeros_like(nets))
+        nothing = np.zeros_like(nets)
+        return cls(nets, nets, nothing, nothing, nothing)
 
     def at(self, setting: int) -> "Sample":
         """The rows of one setting alone."""
@@ -92,12 +96,23 @@ class Sample(NamedTuple):
         """The standard deviation of profits by setting; 0 with fewer than two seeds."""
         if self.nets.shape[-1] < 2:
             return np.zeros(self.nets.shape[:-1])
-        luck = (self.nets - self.edges).var(axis=-1, ddof=1)
         known = self.held.mean(axis=-1)
-        variance = self.nets.var(axis=-1, ddof=1) - luck + known
+        variance = self.edges.var(axis=-1, ddof=1) + known + 2 * self._shared()
         # With few seeds what the two shared may seem more than any two things can share.
         least = (self.edges.std(axis=-1, ddof=1) - np.sqrt(known)) ** 2
         return _beyond_rounding(np.sqrt(np.maximum(variance, least)), self.nets)
+
+    def _shared(self) -> Floats:
+        """The covariance of the edge and what holdings gain, by setting.
+
+        Of a part of the edge only the gains before it can share anything with it, and of those an
+        edge that came steadily, as large as that of the other seeds, takes the luck: both are zero
+        on average, and what is left varies by little more than half of a plain covariance.
+        """
+        count = self.edges.shape[-1]
+        of_others = (self.edges.sum(axis=-1, keepdims=True) - self.edges) / (count - 1)
+        found: Floats = (self.edges_by_gains - of_others * self.gains).mean(axis=-1)
+        return found
 
     def ratios(self) -> Floats:
         """Mean by standard deviation, by setting; 0 where nothing varies."""
