@@ -56,7 +56,7 @@ _TOP_QTY: Final = Qty(20)
 
 class _CatalogRung(msgspec.Struct, frozen=True):
     ticker: str
-    outcome: str | None
+    outcome: Outcome | None
 
 
 class _CatalogEvent(msgspec.Struct, frozen=True):
@@ -125,9 +125,9 @@ def outcomes(folder: Path) -> dict[str, dict[str, bool]]:
     """
     catalog = msgspec.json.decode((folder / "catalog.json").read_bytes(), type=_Catalog)
     return {
-        event.event_ticker: {rung.ticker: rung.outcome == "yes" for rung in event.rungs}
+        event.event_ticker: {rung.ticker: rung.outcome is Outcome.YES for rung in event.rungs}
         for event in catalog.events
-        if all(rung.outcome in ("yes", "no") for rung in event.rungs)
+        if all(rung.outcome is not None for rung in event.rungs)
     }
 
 

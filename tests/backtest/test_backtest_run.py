@@ -75,6 +75,12 @@ def test_the_whole_trader_earns_what_is_reckoned_by_hand(
     assert (came.settled, came.whole, came.printed_qty) == ("outcome", True, 40)
 
 
+def test_an_outcome_that_is_neither_yes_nor_no_is_named_with_its_file(tmp_path):
+    folder = written(tmp_path / "tape", FLOW, outcome="YES")
+    with pytest.raises(TapeFault, match=r"catalog\.json: .*'YES'"):
+        winners(read_tape(folder), folder)
+
+
 def test_without_a_known_outcome_holdings_count_at_the_last_middle(tmp_path, settings):
     came = played(written(tmp_path / "t", FLOW, None), settings)
     assert came.settled == "mid"

@@ -304,6 +304,16 @@ def test_a_print_that_we_made_as_taker_is_left_out_and_one_that_came_to_us_stays
     assert "1 prints came to orders of ours" in told
 
 
+def test_a_crossed_book_that_a_venue_showed_is_left_out_and_told(tmp_path):
+    crossed = m.BookSeen(
+        market_id(1), T0 + NS_PER_SECOND, ((Price(60), Qty(5)),), ((Price(59), Qty(5)),)
+    )
+    (folder,) = tape_folders(by_hand(tmp_path / "s", frame(0, 4), crossed, frame(2, 5)))
+    (tape,) = read_tapes(folder)
+    assert [decode_record(line).ts - T0 for line in tape.lines] == [0, 2 * NS_PER_SECOND]
+    assert any("1 crossed books were left out" in text for text in warnings(folder))
+
+
 def test_the_newest_run_alone_is_played(tmp_path):
     state = by_hand(tmp_path / "s", frame(1, 5))
     (first,) = segments(state)

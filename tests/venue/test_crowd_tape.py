@@ -121,28 +121,48 @@ def test_a_missing_tape_file_is_named(tmp_path):
     assert f"{folder / 'tape.jsonl.gz'}: cannot be read" in fault_of(folder)
 
 
+TRADE = b'{"ts":T1,"ticker":"A","type":"trade","price":9,"qty":1,"taker_outcome":"no"}'
+BOOK = b'{"ts":T1,"ticker":"A","type":"book","yes":%s,"no":%s}'
+TOP = b'{"ts":T1,"ticker":"A","type":"top","yes_bid":%s,"yes_ask":%s}'
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (b'{"ts":1,"ticker":"A","type":"trade"', "tape.jsonl.gz:2: "),
-        (b'{"ts":1,"ticker":"A","type":"moon"}', "moon"),
-        (b'{"ts":1,"ticker":"A","type":"trade","price":0,"qty":1,"taker_outcome":"no"}', "price"),
-        (b'{"ts":1,"ticker":"A","type":"trade","price":9,"qty":0,"taker_outcome":"no"}', "qty"),
-        (b'{"ts":1,"ticker":"A","type":"trade","price":9,"qty":1,"taker_outcome":"up"}', "up"),
-        (b'{"ts":1,"ticker":"A","type":"trade","price":9.5,"qty":1,"taker_outcome":"no"}', "price"),
-        (b'{"ts":0,"ticker":"A","type":"trade","price":9,"qty":1,"taker_outcome":"no"}', "back"),
-        (b'{"ts":9,"ticker":"Z","type":"trade","price":9,"qty":1,"taker_outcome":"no"}', "Z"),
+        (b'{"ts":T1,"ticker":"A","type":"trade"', "tape.jsonl.gz:2: "),
+        (b'{"ts":T1,"ticker":"A","type":"moon"}', "moon"),
+        (TRADE.replace(b'"price":9', b'"price":0'), "price"),
+        (TRADE.replace(b'"qty":1', b'"qty":0'), "qty"),
+        (TRADE.replace(b'"no"', b'"up"'), "up"),
+        (TRADE.replace(b'"price":9', b'"price":9.5'), "price"),
+        (TRADE.replace(b"T1", b"T0"), "back"),
+        (TRADE.replace(b'"A"', b'"Z"'), "Z"),
+        (TRADE.replace(b"T1", b"1700000000001"), "ts"),  # milliseconds
+        (TRADE.replace(b"T1", b"9223372036854775807"), "ts"),
+        (BOOK % (b"[[60,5]]", b"[[41,5]]"), "crossed: bids of 60 for yes and 41 for no"),
+        (BOOK % (b"[[60,5],[60,7]]", b"[]"), "yes has a price twice"),
+        (BOOK % (b"[]", b"[[9,5],[8,5],[9,5]]"), "no has a price twice"),
+        (TOP % (b"51", b"50"), "crossed: 51 bid, 50 asked"),
         (b"\xff\xfe", "tape.jsonl.gz:2: "),
         (b"", "tape.jsonl.gz:2: "),
     ],
 )
 def test_a_bad_line_is_named_by_number(tmp_path, line, said):
     folder = write(tmp_path, LADDER, [])
-    good = b'{"ts":1,"ticker":"A","type":"trade","price":9,"qty":1,"taker_outcome":"no"}\n'
-    (folder / "tape.jsonl.gz").write_bytes(gzip.compress(good + line + b"\n" + good))
+    rows = TRADE + b"\n" + line + b"\n" + TRADE + b"\n"
+    for name, ns in ((b"T0", 1_700_000_000 * 10**9), (b"T1", 1_700_000_001 * 10**9)):
+        rows = rows.replace(name, str(ns).encode())
+    (folder / "tape.jsonl.gz").write_bytes(gzip.compress(rows))
     told = fault_of(folder)
     assert "tape.jsonl.gz:2" in told
     assert said in told
+
+
+def test_a_locked_book_and_locked_best_prices_are_no_fault(tmp_path):
+    locked = [book(0, "A", [[60, 5]], [[40, 5]])]
+    assert len(read_tape(write(tmp_path, LADDER, locked)).lines) == 1
+    locked = [*BRACKET_TOPS, top(1, "B36.5", 50, 50)]
+    assert len(read_tape(write(tmp_path, BRACKETS, locked)).lines) == len(locked)
 
 
 def test_a_file_cut_short_is_named_by_line(tmp_path):
@@ -188,6 +208,29 @@ def test_a_damaged_underlying_is_named(tmp_path):
 def test_a_bad_catalog_is_named(tmp_path, catalog):
     (tmp_path / "catalog.json").write_text(catalog)
     assert "catalog.json: " in fault_of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        ([("K-1", [rung("A", "5")]), ("K-1", [rung("B", "6")])], "K-1: stands there 2 times"),
+        ([("K-1", [rung("A", "5")]), ("K-2", [rung("A", "5")])], "A: stands there 2 times"),
+        ([("K-1", [rung("A", "5"), rung("A", "6")])], "A: stands there 2 times"),
+        ([("K-1", [rung("A", "5"), rung("B", "5.0")])], "K-1: two rungs of one strike"),
+    ],
+)
+def test_events_rungs_and_strikes_that_cannot_be_told_apart_are_named(tmp_path, events, said):
+    rows = [{"event_ticker": name, "rungs": rungs} for name, rungs in events]
+    catalog = {"tape": "x", "strike_unit": "u", "events": rows}
+    (tmp_path / "catalog.json").write_text(json.dumps(catalog))
+    assert fault_of(tmp_path) == f"{tmp_path / 'catalog.json'}: {said}"
+
+
+def test_a_resolution_that_no_calendar_has_is_named(tmp_path):
+    event = {"event_ticker": "K-1", "rungs": [rung("A", "5")], "resolution_ns": 10**25}
+    catalog = {"tape": "x", "strike_unit": "u", "events": [event]}
+    (tmp_path / "catalog.json").write_text(json.dumps(catalog))
+    assert f"catalog.json: K-1: resolution_ns {10**25}" in fault_of(tmp_path)
 
 
 def test_an_unknown_event_is_told_with_the_recorded_ones(tmp_path):

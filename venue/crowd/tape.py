@@ -22,7 +22,7 @@ import msgspec
 from venue.core.messages import Command, ListCompany, ListEvent, ListMarket
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.model import EventStatus
-from venue.wire.money import PRICE_MAX, PRICE_MIN, FeeRate, Outcome
+from venue.wire.money import PAYOUT_CENTS, PRICE_MAX, PRICE_MIN, FeeRate, Outcome
 from venue.wire.names import MarketId, ProjectId, Ticker
 
 _NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, "urn:laddermaker:tape")
@@ -31,6 +31,13 @@ _SERIES: Final = re.compile(r"[A-Z0-9]{1,30}", re.ASCII)
 _LEAD_IN_BINS: Final = 100
 _BRACKETS_MIN: Final = 4
 
+# 2000 to 2100: seconds, milliseconds and microseconds lie before it, and no int64 beyond it.
+_FIRST_NS: Final = 946_684_800 * NS_PER_SECOND
+_LAST_NS: Final = 4_102_444_800 * NS_PER_SECOND
+# An event that resolves one day may say so by the last instant that a calendar has.
+_LAST_RESOLUTION_NS: Final = 253_402_300_800 * NS_PER_SECOND
+
+TapeNs = Annotated[int, msgspec.Meta(ge=_FIRST_NS, le=_LAST_NS)]
 TapePrice = Annotated[int, msgspec.Meta(ge=PRICE_MIN, le=PRICE_MAX)]
 TapeQty = Annotated[int, msgspec.Meta(ge=1)]
 TapeLevels = tuple[tuple[TapePrice, TapeQty], ...]
@@ -43,7 +50,7 @@ class TapeFault(Exception):
 class BookRecord(msgspec.Struct, frozen=True, tag="book", tag_field="type"):
     """A whole book after a change: resting bids of each outcome, best first."""
 
-    ts: int
+    ts: TapeNs
     ticker: str
     yes: TapeLevels
     no: TapeLevels
@@ -52,7 +59,7 @@ class BookRecord(msgspec.Struct, frozen=True, tag="book", tag_field="type"):
 class TradeRecord(msgspec.Struct, frozen=True, tag="trade", tag_field="type"):
     """One execution; price in canonical YES cents, `taker_outcome` is what the taker bought."""
 
-    ts: int
+    ts: TapeNs
     ticker: str
     price: TapePrice
     qty: TapeQty
@@ -62,7 +69,7 @@ class TradeRecord(msgspec.Struct, frozen=True, tag="trade", tag_field="type"):
 class TopRecord(msgspec.Struct, frozen=True, tag="top", tag_field="type"):
     """Best prices in YES cents; None where that side is empty."""
 
-    ts: int
+    ts: TapeNs
     ticker: str
     yes_bid: TapePrice | None
     yes_ask: TapePrice | None
@@ -74,7 +81,7 @@ Record = BookRecord | TradeRecord | TopRecord
 class UnderlyingRecord(msgspec.Struct, frozen=True):
     """One price of what the ladder is about, as decimal text."""
 
-    ts: int
+    ts: TapeNs
     symbol: str
     price: Annotated[str, msgspec.Meta(pattern=r"^[0-9]{1,15}(\.[0-9]{1,12})?$")]
 
@@ -193,8 +200,30 @@ def _read_records(folder: Path) -> "tuple[_Catalog, dict[str, list[_Line]]]":
         owner = owners.get(record.ticker)
         if owner is None:
             raise TapeFault(f"{path}:{number}: {record.ticker} does not stand in catalog.json")
+        wrong = _impossible(record)
+        if wrong is not None:
+            raise TapeFault(f"{path}:{number}: {wrong}")
         records[owner.event_ticker].append(_Line(line, record.ts, type(record)))
+    if not any(records.values()):
+        raise TapeFault(f"{path}: no records")
     return catalog, records
+
+
+def _impossible(record: Record) -> str | None:
+    """What no market could have shown, though every number of it may be; None for nothing. Best
+    prices and books may be locked: recorded ones are, now and then."""
+    if isinstance(record, BookRecord):
+        for outcome, levels in ((Outcome.YES, record.yes), (Outcome.NO, record.no)):
+            prices = [price for price, _ in levels]
+            if len(set(prices)) < len(prices):
+                return f"{outcome} has a price twice"
+        yes, no = (max((price for price, _ in side), default=0) for side in (record.yes, record.no))
+        crossed = yes + no > PAYOUT_CENTS
+        return f"crossed: bids of {yes} for yes and {no} for no" if crossed else None
+    if isinstance(record, TopRecord) and record.yes_bid is not None and record.yes_ask is not None:
+        crossed = record.yes_bid > record.yes_ask
+        return f"crossed: {record.yes_bid} bid, {record.yes_ask} asked" if crossed else None
+    return None
 
 
 def tape_catalogue(
@@ -253,6 +282,18 @@ def _read_catalog(path: Path) -> _Catalog:
         for rung in event.rungs:
             if _STRIKE.fullmatch(rung.strike) is None:
                 raise TapeFault(f"{path}: {rung.ticker}: {rung.strike!r} is no strike")
+        resolution_ns = event.resolution_ns
+        if resolution_ns is not None and not _FIRST_NS <= resolution_ns <= _LAST_RESOLUTION_NS:
+            raise TapeFault(f"{path}: {event.event_ticker}: resolution_ns {resolution_ns}")
+        strikes = [Decimal(rung.strike) for rung in event.rungs]
+        if len(set(strikes)) < len(strikes):
+            raise TapeFault(f"{path}: {event.event_ticker}: two rungs of one strike")
+    # Records are told apart by these names alone.
+    events = Counter(event.event_ticker for event in catalog.events)
+    tickers = Counter(rung.ticker for event in catalog.events for rung in event.rungs)
+    for name, count in [*events.items(), *tickers.items()]:
+        if count > 1:
+            raise TapeFault(f"{path}: {name}: stands there {count} times")
     return catalog
 
 

@@ -65,7 +65,7 @@ class _Taker:
         self._run = run
         self._rungs: dict[str, Row] = {}
         self._lines: list[tuple[_Order, bytes]] = []
-        self._books = self._ours = self._unfit = 0
+        self._books = self._ours = self._unfit = self._crossed = 0
         self._prints = self._made = self._met = 0
         self._seen: set[str] = set()
 
@@ -90,6 +90,9 @@ class _Taker:
         self._unfit += not row["own_fits"]
         bids = _others(row["bids"], row["own_bids"])
         asks = _others(row["asks"], row["own_asks"])
+        if bids and asks and max(bids)[0] > min(asks)[0]:
+            self._crossed += 1  # the trader believed none of it, and no market can stand so
+            return
         no = [[canonical(Outcome.NO, Price(price)), qty] for price, qty in asks]
         self._add(row, {"type": "book", "yes": bids, "no": no})
 
@@ -155,6 +158,8 @@ class _Taker:
             yield f"our own orders were taken off {self._ours} books"
         if self._unfit:
             yield f"{self._unfit} books showed less than our own orders: nothing was left there"
+        if self._crossed:
+            yield f"{self._crossed} crossed books were left out"
         if self._made:
             yield f"{self._made} prints that we made as taker were left out; what they took is gone"
         if self._met:
