@@ -115,7 +115,7 @@ def backtest(
             wanted = option_of("--readings", readings, read_as)
             most = (events, records)
             files = (html, save)
-            places_for(*files)
+            places_for(*files, read=(config,))
             _all(data, config, terms, wanted, most, files, guard=guard, json_line=json_line)
     except Stalled as fault:
         fail(EXIT_CONFIGURATION, f"no result: {fault}")
@@ -281,15 +281,16 @@ def _keep(
     """Write the page, and the file for `bot report`; ends with 2 where that cannot be done."""
     import msgspec
 
+    from bot.io.whole import replace_named
     from bot.lab.report.gathered import report
     from bot.lab.report.session import Saved
 
     html, save = files
     try:
         if html is not None and sessions:
-            html.write_text(report(sessions), encoding="utf-8")
+            replace_named(html, report(sessions).encode())
         if save is not None:
             kept = Saved(whole=whole, results=results, sessions=sessions)
-            save.write_bytes(msgspec.json.encode(kept))
+            replace_named(save, msgspec.json.encode(kept))
     except OSError as fault:
         fail_unwritten(fault, html, save)

@@ -4,7 +4,7 @@ Source: docs/operations.md, Exit codes; reliability, rows 72, 103.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NoReturn, TypeVar
@@ -94,8 +94,10 @@ def interruptible(told: str = "") -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
-def places_for(*paths: Path | None) -> None:
-    """End with 2 when one of these files could not be written; before any work is done for it."""
+def places_for(*paths: Path | None, read: Sequence[Path | None] = ()) -> None:
+    """End with 2 when one of these files could not be written, or when two of them are one; before
+    any work is done for them. read: what is read meanwhile, and may be none of them either."""
+    named = {path.resolve() for path in read if path is not None}
     for path in paths:
         if path is None:
             continue
@@ -103,6 +105,9 @@ def places_for(*paths: Path | None) -> None:
             was_there = path.exists()
             if was_there and not path.is_file() and not path.is_dir():
                 continue  # a pipe or a terminal takes what comes
+            if path.resolve() in named:
+                fail(EXIT_CONFIGURATION, f"{path}: named twice: one would overwrite the other")
+            named.add(path.resolve())
             path.open("ab").close()
             if not was_there:
                 path.unlink()

@@ -191,6 +191,7 @@ def _tell(
 ) -> None:
     import msgspec
 
+    from bot.io.whole import replace_named
     from bot.lab.evaluate import tables
     from bot.lab.evaluate.page import page
 
@@ -200,9 +201,9 @@ def _tell(
     file = None if is_on_stdout else json_file
     try:
         if file is not None:
-            file.write_bytes(msgspec.json.format(as_json) + b"\n")
+            replace_named(file, msgspec.json.format(as_json) + b"\n")
         if html is not None:
-            html.write_text(page(found), encoding="utf-8")
+            replace_named(html, page(found).encode())
         if markdown is not None:
             tables.write_into(markdown, found)
     except OSError as fault:

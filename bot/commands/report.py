@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from bot.commands.common import EXIT_CONFIGURATION, fail, faults_told, read
+from bot.commands.common import (
+    EXIT_CONFIGURATION,
+    fail,
+    fail_unwritten,
+    faults_told,
+    places_for,
+    read,
+)
 from bot.commands.progress import progress
 
 if TYPE_CHECKING:
@@ -63,6 +70,7 @@ def report(
 
     if (source is None) == (compare is None):
         fail(EXIT_CONFIGURATION, f"{_SOURCE}, or --compare A B: one of them")
+    places_for(html, read=(source, *(compare or ()), swept, config))
     with faults_told():
         try:
             whole = None if config is None else _whole(config)
@@ -101,10 +109,12 @@ def _makers(config: Path | None) -> Any:
 
 
 def _write(path: Path, page: str) -> None:
+    from bot.io.whole import replace_named
+
     try:
-        path.write_text(page, encoding="utf-8")
+        replace_named(path, page.encode())
     except OSError as fault:
-        fail(EXIT_CONFIGURATION, f"{path}: {fault.strerror}")
+        fail_unwritten(fault, path)
 
 
 # --- what is said ---------------------------------------------------------------------------------

@@ -60,9 +60,10 @@ def statement(
     to come is refused with 2.
     """
     date = _date(day)
-    places_for(csv_file, html)
+    places_for(csv_file, html, read=(config,))
     with faults_told():
         found, others = _gathered(config, date, account, state_dir)
+    from bot.io.whole import replace_named
     from bot.records.page import page
     from bot.records.shown import as_csv, as_text, plain
     from bot.records.statement import state
@@ -70,9 +71,9 @@ def statement(
     told = state(found)
     try:
         if csv_file is not None:
-            csv_file.write_text(as_csv(told), encoding="utf-8")
+            replace_named(csv_file, as_csv(told).encode())
         if html is not None:
-            html.write_text(page(told, found.profits), encoding="utf-8")
+            replace_named(html, page(told, found.profits).encode())
     except OSError as fault:
         fail_unwritten(fault, csv_file, html)
     typer.echo(json.dumps(plain(told)) if json_line else as_text(told))

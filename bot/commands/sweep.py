@@ -255,7 +255,7 @@ def _prepared(
     from bot.lab.sweep.configured import Configured
     from bot.lab.sweep.sweep import Sweep, splits_of
 
-    places_for(*files)
+    places_for(*files, read=(config,))
     configured = Configured(config, cell)
     configured.probe(dimensions, is_lived=not aim.function)
     return Sweep(configured, cases, aim, splits_of(len(cases), splits), files[0])
@@ -326,12 +326,13 @@ def _found(
 def _tell(found: "Found", html: Path | None, *, json_line: bool) -> None:
     import msgspec
 
+    from bot.io.whole import replace_named
     from bot.lab.sweep import tables
     from bot.lab.sweep.page import page
 
     typer.echo(msgspec.json.encode(found).decode() if json_line else tables.markdown(found))
     if html is not None:
         try:
-            html.write_text(page(found), encoding="utf-8")
+            replace_named(html, page(found).encode())
         except OSError as fault:
             fail_unwritten(fault, html)

@@ -8,10 +8,14 @@ Source: reliability, rows 61, 66, 103, B13.
 
 import contextlib
 import os
+import stat
 from pathlib import Path
 from typing import Final
 
 BYTES_MAX: Final = 64 * 1024
+
+_NAME_PART: Final = 50
+"""Characters of a name that its successor bears: longer ones may be too long with an ending."""
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -33,6 +37,41 @@ def replace_file(path: Path, content: bytes) -> None:
             fresh.unlink()
         raise
     _sync_folder(path.parent)
+
+
+def replace_named(path: Path, content: bytes) -> None:
+    """Make this the content of a file that a person named: its mode stays, of a link the file at
+    its end is replaced, and what is no plain file, such as a pipe, takes the bytes as they come.
+
+    A folder that takes no other file has it overwritten in its place. Raises OSError, and elsewhere
+    the old content stands then, or no file where there was none.
+    """
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
+    whole = path.resolve()
+    fresh = whole.with_name(f"{whole.name[:_NAME_PART]}.{os.getpid()}.new")
+    try:
+        fresh.unlink(missing_ok=True)  # of one that was killed: in a container all have one number
+        handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    except PermissionError:
+        whole.write_bytes(content)
+        return
+    except OSError as fault:
+        raise OSError(fault.errno, fault.strerror, str(path)) from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            if whole.exists():
+                os.fchmod(handle, stat.S_IMODE(whole.stat().st_mode))
+            file.write(content)
+            file.flush()
+            os.fsync(handle)
+        fresh.replace(whole)
+    except OSError:
+        with contextlib.suppress(OSError):
+            fresh.unlink()
+        raise
+    _sync_folder(whole.parent)
 
 
 def overwrite_file(path: Path, content: bytes) -> None:

@@ -1,11 +1,13 @@
 """Claims about `bot backtest`: what it prints, and how it ends."""
 
+import errno
 import json
 
 import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
+from bot.io import whole
 from bot.lab.evaluate import patience
 from tests.backtest.made import book, configured, trade, written
 
@@ -126,6 +128,31 @@ def test_an_option_that_cannot_be_ends_with_2(tmp_path, folder, options, said):
     done = ran(folder, configured(tmp_path, "fixed_spread"), *options)
     assert done.exit_code == 2
     assert said in done.stderr
+
+
+def test_one_file_named_for_two_things_ends_with_2_before_anything_is_played(tmp_path, folder):
+    config = configured(tmp_path, "fixed_spread")
+    both = str(tmp_path / "x")
+    done = ran(folder, config, "--html", both, "--save", both)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert f"{both}: named twice: one would overwrite the other" in done.stderr
+    before = config.read_bytes()
+    done = ran(folder, config, "--save", str(config))
+    assert (done.exit_code, done.stdout, config.read_bytes()) == (2, "", before)
+
+
+def test_where_the_disk_is_full_the_file_of_before_stands(tmp_path, folder, monkeypatch):
+    def full(_handle):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    kept = tmp_path / "kept.json"
+    kept.write_text("of before")
+    monkeypatch.setattr(whole.os, "fsync", full)
+    done = ran(folder, configured(tmp_path, "fixed_spread"), "--save", str(kept))
+    assert done.exit_code == 2
+    assert f"{kept}: No space left on device" in done.stderr
+    assert kept.read_text() == "of before"
+    assert [path for path in tmp_path.iterdir() if path.suffix == ".new"] == []
 
 
 def test_a_folder_that_cannot_be_looked_at_ends_with_2(tmp_path):

@@ -31,6 +31,15 @@ def ran(tmp_path_factory):
     return folder, json.loads(done.stdout)["results"], json.loads(bare.stdout)["results"]
 
 
+def test_the_page_does_not_take_the_place_of_what_it_is_made_of(ran):
+    folder, _, _ = ran
+    kept = (folder / "result.json").read_bytes()
+    done = invoke("report", folder / "result.json", "--html", folder / "result.json")
+    assert done.exit_code == 2
+    assert "result.json: named twice" in done.stderr
+    assert (folder / "result.json").read_bytes() == kept
+
+
 def test_to_be_watched_changes_nothing(ran):
     _, watched, alone = ran
     for each in (*watched, *alone):

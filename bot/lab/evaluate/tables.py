@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from bot.io.whole import replace_named
 from bot.lab.evaluate.compare import Claim, Comparison, Point
 from bot.lab.evaluate.statistics import Interval
 
@@ -45,7 +46,7 @@ def around(path: Path) -> tuple[str, str]:
 def write_into(path: Path, found: Comparison) -> None:
     """Put the tables between the two markers of a file. Raises as `around` does."""
     before, after = around(path)
-    path.write_text(f"{before}{BEGIN}\n{markdown(found)}{END}{after}", encoding="utf-8")
+    replace_named(path, f"{before}{BEGIN}\n{markdown(found)}{END}{after}".encode())
 
 
 def verdict(claim: Claim) -> str:
