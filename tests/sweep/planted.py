@@ -46,6 +46,11 @@ def sometimes(job: Job) -> float:
     return float("nan") if job.settings.get(LOT) == "4" else score(job)
 
 
+def beyond(job: Job) -> float:
+    """A number whose square is none any more where a lot is swept, 0 elsewhere."""
+    return 1e200 if LOT in job.settings else 0.0
+
+
 def exhausted(job: Job) -> float:
     """The same hill, where the host has no file to give until `GIVEN` says so."""
     if LOT in job.settings and not GIVEN:

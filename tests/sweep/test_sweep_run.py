@@ -161,6 +161,14 @@ def test_a_trial_that_fails_is_told_with_its_settings_and_ends_nothing():
         assert reason in each.fault
 
 
+def test_a_number_too_large_to_reckon_with_is_the_trials_fault():
+    sweep = planted(seeds="1-2", function=f"{PLANTED}:beyond")
+    assert run(sweep, Here(), how="grid", over=(f"{LOT}=2,5",))
+    faults = [trial.fault for trial in sweep.trials]
+    assert faults[0] == ""
+    assert all("score: 1e+200 is beyond 1e+100" in fault for fault in faults[1:])
+
+
 def test_what_the_host_could_not_give_is_no_fault_that_is_kept(monkeypatch, tmp_path):
     kept = {"seeds": "1-2", "results": tmp_path / "kept.jsonl", "function": f"{PLANTED}:exhausted"}
     sweep = planted(**kept)

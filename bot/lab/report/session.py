@@ -7,6 +7,7 @@ Source: docs/lab.md, Report.
 """
 
 import enum
+from typing import Literal
 
 import msgspec
 
@@ -225,7 +226,7 @@ class Session(msgspec.Struct, kw_only=True):
 class Saved(msgspec.Struct, kw_only=True):
     """What `bot backtest --save FILE` writes: the results, and the sessions they came of."""
 
-    saved: str = "laddermaker backtest 1"
+    saved: Literal["laddermaker backtest 1"] = "laddermaker backtest 1"
     whole: bool
     results: list[Result]
     sessions: list[Session]

@@ -37,6 +37,9 @@ from venue.crowd.tape import TapeFault, read_tape
 SCORE: Final = "score"
 """What a function's number is called."""
 
+LARGEST: Final = 1e100
+"""Of a function's numbers: sums of their squares are finite still, and so is all that is told."""
+
 IN_WORLDS: Final = ("net", *(name for name in AVERAGED if name not in ("cpu_s", "errors")))
 ON_TAPES: Final = (
     *("net", "fees", "fills", "maker_qty", "taker_qty", "printed_qty", "held_qty", "requests"),
@@ -200,13 +203,16 @@ def _tape(folder: Path, event: str, _data: str) -> tuple[Tape, Any]:
 def scored(job: Job) -> dict[str, float]:
     """What the job's function says of it: a number, `score`; or numbers by name, that among them.
 
-    Raises what the function raises, FunctionFault, and ValueError for what is no finite number.
+    Raises what the function raises, FunctionFault, and ValueError for what is no finite number, or
+    one beyond LARGEST.
     """
     found = function_named(job.function, Path(job.setup.folder))(job)
     values = dict(found) if isinstance(found, Mapping) else {SCORE: found}
     for name, value in values.items():
         if not isinstance(value, int | float) or not math.isfinite(value):
             raise ValueError(f"{job.function}: {name}: {value!r} is no finite number")
+        if abs(value) > LARGEST:
+            raise ValueError(f"{job.function}: {name}: {value!r} is beyond {LARGEST}")
     if SCORE not in values:
         raise ValueError(f"{job.function}: no {SCORE} among {', '.join(values)}")
     return {name: float(value) for name, value in values.items()}
