@@ -141,8 +141,8 @@ class Custody:
             row = by_id.get(own.order_id)
             if row is not None:
                 self._merge(own, row, begun_ns)
-            else:
-                self._desk.missing_from_list(own, begun_ns, now_ns)
+            elif self._desk.missing_from_list(own, begun_ns, now_ns, fills_ns):
+                self._quoting.orders_changed(own.market_id)
         strangers = self._in_our_rungs(
             order
             for order in by_id.values()

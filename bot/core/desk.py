@@ -312,6 +312,8 @@ class Desk(Shelf):
             return
         if row is not None and row.advice is Advice.LOOK_AGAIN:
             own.missing(now_ns)
+            if own.absence is not None:
+                own.absence = own.absence.by_read(begun_ns, self._trust.read_lag_ns)
         if own.is_live:
             own.read_due_ns = now_ns + self._trust.read_lag_ns
 
@@ -337,13 +339,6 @@ class Desk(Shelf):
     def merge_list_row(self, own: OwnOrder, shown: model.Order, begun_ns: int) -> None:
         """Merge a row of the resting list."""
         self.merge_read(own, shown, begun_ns)
-
-    def missing_from_list(self, own: OwnOrder, begun_ns: int, now_ns: int) -> None:
-        """A complete list begun at `begun_ns` does not show this order: read it by its id."""
-        late_enough = begun_ns >= own.last_write_ns + self._trust.read_lag_ns
-        if own.state is State.OPEN and late_enough and own.read_due_ns is None and not own.reading:
-            own.read_due_ns = now_ns
-            self._file(own, now_ns)
 
     def explain_lost(
         self, shown: Iterable[model.Order], begun_ns: int, fills_begun_ns: int

@@ -60,6 +60,7 @@ class Fact(enum.StrEnum):
     READ_STRANGE = "read_strange"  # a read with a status that this version cannot read
     LISTED = "listed"  # a late enough list shows the order that it must be
     UNLISTED = "unlisted"  # a late enough list shows nothing that it could be
+    GONE = "gone"  # a cancel, a read by its id and two lists running know no such order
 
 
 ACTS: Final = (Fact.RESEND, Fact.AMEND, Fact.CANCEL)
@@ -135,6 +136,7 @@ def _row(
 
 _READS: Final = (
     _F.READ_RESTS, _F.READ_DIFFERS, _F.READ_ENDED, _F.READ_MOVED, _F.READ_MISSING, _F.READ_STRANGE,
+    _F.GONE,
 )  # fmt: skip
 _NO_ID: Final = "a read by an id that it does not have yet"
 _NOT_CREATED: Final = "an answer to a create, and it has landed already"
@@ -177,7 +179,7 @@ LIFE: Final[dict[State, dict[Fact, Cell]]] = {
         {
             _S.AMENDING: (_F.AMEND,),
             _S.CANCELLING: (_F.CANCEL,),
-            _S.DONE: (_F.READ_ENDED,),
+            _S.DONE: (_F.READ_ENDED, _F.GONE),
             _S.OPEN: (_F.READ_RESTS, _F.LISTED, _F.UNLISTED),
         },
         {
@@ -202,7 +204,7 @@ LIFE: Final[dict[State, dict[Fact, Cell]]] = {
             _S.BLURRED: (_F.NO_ANSWER,),
             _S.AMENDING: (
                 _F.READ_RESTS, _F.READ_DIFFERS, _F.READ_MOVED, _F.READ_MISSING,
-                _F.LISTED, _F.UNLISTED,
+                _F.LISTED, _F.UNLISTED, _F.GONE,
             ),
         },
         {
@@ -220,7 +222,7 @@ LIFE: Final[dict[State, dict[Fact, Cell]]] = {
             _S.OPEN: (_F.READ_RESTS,),
             _S.DONE: (_F.READ_ENDED, _F.LISTED),
             _S.CLOSING: (_F.READ_MOVED,),
-            _S.BLURRED: (_F.READ_DIFFERS, _F.UNLISTED),
+            _S.BLURRED: (_F.READ_DIFFERS, _F.UNLISTED, _F.GONE),
         },
         {
             (_S.BLURRED, _NOT_ASKED): (
@@ -242,7 +244,7 @@ LIFE: Final[dict[State, dict[Fact, Cell]]] = {
             _S.BLURRED: (_F.BLIND,),
             _S.CANCELLING: (
                 _F.READ_RESTS, _F.READ_DIFFERS, _F.READ_MOVED, _F.READ_MISSING,
-                _F.LISTED, _F.UNLISTED,
+                _F.LISTED, _F.UNLISTED, _F.GONE,
             ),
         },
         {
@@ -255,7 +257,7 @@ LIFE: Final[dict[State, dict[Fact, Cell]]] = {
     ),
     _S.CLOSING: _row(
         {
-            _S.DONE: (_F.READ_ENDED, _F.LISTED, _F.UNLISTED),
+            _S.DONE: (_F.READ_ENDED, _F.LISTED, _F.UNLISTED, _F.GONE),
             _S.CLOSING: (_F.READ_MOVED,),
         },
         {

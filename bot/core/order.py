@@ -12,6 +12,7 @@ S31, S43.
 
 from typing import Final
 
+from bot.core.absence import Absence
 from bot.core.known import EARLIER, Known
 from bot.core.life import IN_FLIGHT, LIFE, Barred, Fact, Finding, State, Suspect
 from bot.core.messages import OpenIntent
@@ -206,6 +207,8 @@ class OwnOrder(Standing):
         self.known = self.known.answered()
         self._confirmed = None
         self.move(fact, now_ns)
+        if was is State.CANCELLING and fact in (Fact.MISSING, Fact.OVER):
+            self.absence = self.absence or Absence(now_ns)
         if was is State.AMENDING:
             self.moved_ns = None
             if self.state is not State.BLURRED:
@@ -218,7 +221,7 @@ class OwnOrder(Standing):
         self.last_write_ns = now_ns
         if self.order_id is None:
             self.order_id = shown.order_id
-        self._confirmed = None
+        self._confirmed = self.absence = None
         if shown.status is model.OrderStatus.UNKNOWN:
             # What it shows is one of the two that an undecided amend leaves open.
             self.fills_shown(shown)
@@ -276,12 +279,22 @@ class OwnOrder(Standing):
 
     def fills_shown(self, shown: model.Order) -> None:
         """An answer to another write of ours shows this order: its fills count."""
+        self.absence = None
         filled = Qty(max(0, shown.filled_qty - self.carried))
         self._learn(Known(EARLIER, self.price, self.known.size, filled))
 
     def missing(self, now_ns: int) -> None:
         """A read by its id answers 404: it is kept, and read again."""
         self.move(Fact.READ_MISSING, now_ns)
+
+    def gone(self, now_ns: int) -> bool:
+        """End it if everything says that there is no such order; whether it is over by that. One
+        with an undecided amend may rest under another id, and is not."""
+        proven = self.absence is not None and self.absence.is_proven
+        if not proven or self.amend is not None or not self.is_live:
+            return False
+        self.move(Fact.GONE, now_ns)
+        return not self.is_live
 
     # --- reads ------------------------------------------------------------------------------------
 

@@ -41,6 +41,10 @@ STRAYS_MAX: Final = 1_000
 
 _BOOKED_WITHIN_NS: Final = 10 * NS_PER_SECOND
 
+_FOUND_WITHIN_NS: Final = 10 * NS_PER_SECOND
+"""An order that neither lists nor reads have shown for so long is cancelled, so that the engine's
+own word is heard."""
+
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
@@ -220,6 +224,33 @@ class Shelf:
                 self._out.find(finding, "; ".join(about[:5]))
             else:
                 self._out.clear(finding)
+
+    def missing_from_list(
+        self, own: OwnOrder, begun_ns: int, now_ns: int, fills_begun_ns: int = -1
+    ) -> bool:
+        """A complete list begun at `begun_ns` does not show this order: read it by its id. One that
+        reads do not find for long is cancelled, and what its cancel does not find either is gone
+        (`bot.core.absence`). Whether it is over by that.
+
+        fills_begun_ns: when the newest whole walk of the fills began, below zero without one: what
+        is over may have filled.
+        """
+        lag_ns, held = self._trust.read_lag_ns, own.suspicion
+        if own.state is State.OPEN and begun_ns >= own.last_write_ns + lag_ns:
+            if own.read_due_ns is None and not own.reading:
+                own.read_due_ns = now_ns
+            sought = held is not None and held.finding is Finding.MISSING and not own.doomed
+            if held is not None and sought and begun_ns >= held.since_ns + _FOUND_WITHIN_NS:
+                own.doomed, own.why, own.due_ns = True, "neither listed nor found", now_ns
+            self._file(own, now_ns)
+        if own.absence is None:
+            return False
+        own.absence = own.absence.by_list(begun_ns, lag_ns)
+        if fills_begun_ns < own.absence.since_ns + lag_ns or not own.gone(now_ns):
+            return False
+        self._out.note("warning", "order_gone", order_id=own.order_id or "")
+        self._file(own, now_ns)
+        return True
 
     def _may_stray(self, own: OwnOrder) -> None:
         """Remember where an order may yet appear that no list has shown."""

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 
+from bot.core.absence import Absence
 from bot.core.known import Known
 from bot.core.life import LIFE, Barred, Fact, Finding, State
 from bot.core.risk import Live
@@ -50,14 +51,16 @@ class Standing:
     that its id shows and that an earlier id of it had. earlier: the newest of its earlier ids, each
     with the fills that were known of it when it went. dear: so many of its first fills may have
     been at a worse price than its present one, and that price. suspicion: the promise about it that
-    was broken. is_take: an order that is not gtc trades as its create is carried out or not at all,
-    and never rests. unknown_since_ns: since when it is unknown, None while it is not. `level` is
-    its price as canonical YES. tag: what the account of profit remembers of it.
+    was broken. absence: what was said of its being gone. is_take: an order that is not gtc trades
+    as its create is carried out or not at all, and never rests. unknown_since_ns: since when it is
+    unknown, None while it is not. `level` is its price as canonical YES. tag: what the account of
+    profit remembers of it.
     """
 
     __slots__ = (
         "_confirmed",
         "_known",
+        "absence",
         "amend",
         "before",
         "beyond",
@@ -127,6 +130,7 @@ class Standing:
         self.earlier: tuple[tuple[OrderId, Qty], ...] = ()
         self.dear = (Qty(0), order.price)
         self.suspicion: Suspicion | None = None
+        self.absence: Absence | None = None
         self.unknown_since_ns: int | None = None
         self._confirmed: tuple[Known, int] | None = None
         self.tag = UNTAGGED

@@ -352,10 +352,13 @@ def _any_read_counts(self: OwnOrder, shown: model.Order, begun_ns: int, lag_ns: 
         self.level = canonical(self.outcome, self.known.price)
 
 
-def _gone_at_once(self: Desk, own: OwnOrder, begun_ns: int, now_ns: int) -> None:
+def _gone_at_once(
+    self: Desk, own: OwnOrder, _begun_ns: int, now_ns: int, _fills_begun_ns: int
+) -> bool:
     if own.state is State.OPEN:
         own.move(Fact.READ_ENDED, now_ns)
         self._file(own, now_ns)
+    return not own.is_live
 
 
 def _newest_word(self: Known, other: Known) -> Known:

@@ -21,7 +21,7 @@ _AFTER_PICTURE = """
 - `open` ⚠1: a promise is broken. The order goes to that state and is suspected: it is told as a
   finding, read back, counted in full, and no new order is made on its side of the rung until a read
   begun late enough shows it as it should be, or it is over. Then the finding is cleared. Unless it
-  is merely missing or unreadable it is cancelled as well.
+  is merely missing or unreadable it is cancelled as well; one that is missing for ten seconds is.
 - ✕a: an act of ours that is not taken.
 
 """
@@ -50,6 +50,7 @@ _MEANING = {
     Fact.READ_STRANGE: "a read shows a status that this version cannot read",
     Fact.LISTED: "a late enough list shows the order that it must be",
     Fact.UNLISTED: "a late enough list shows nothing that it could be",
+    Fact.GONE: "a cancel, a read by its id and two lists running know no such order",
 }
 
 

@@ -1,0 +1,44 @@
+"""How an order that the venue has shown is found to be gone: by four answers, no one of them alone.
+
+A venue that was set back to an earlier state knows nothing of what it has acknowledged since. Such
+an order is not in the lists, a read by its id answers 404, and so does its cancel, which is the
+engine's own word. One 404 may be a mistake and a list may lag, so all of them have to agree, reads
+begun a lag after the cancel and lists a lag apart; whatever shows the order again begins anew.
+
+Source: reliability, rows 29, 36, B7; interface, DELETE /orders/{order_id}.
+"""
+
+import msgspec
+
+
+class Absence(msgspec.Struct, frozen=True):
+    """What has been said of one order.
+
+    since_ns: when a cancel of it was first answered by 404, or by its being over. read: whether a
+    read by its id, begun late enough after that, answered 404 too. list_ns: when the first list of
+    those running that lack it began, late enough. lists: whether another one did a lag later.
+    """
+
+    since_ns: int
+    read: bool = False
+    list_ns: int | None = None
+    lists: bool = False
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether everything that could show it says that there is no such order."""
+        return self.read and self.lists
+
+    def by_read(self, begun_ns: int, lag_ns: int) -> "Absence":
+        """The same, after a read by its id that was sent at `begun_ns` and answered 404."""
+        late = begun_ns >= self.since_ns + lag_ns
+        return msgspec.structs.replace(self, read=True) if late else self
+
+    def by_list(self, begun_ns: int, lag_ns: int) -> "Absence":
+        """The same, after a whole list, begun at `begun_ns`, that does not show it."""
+        if begun_ns < self.since_ns + lag_ns:
+            return self
+        if self.list_ns is None:
+            return msgspec.structs.replace(self, list_ns=begun_ns)
+        late = begun_ns >= self.list_ns + lag_ns
+        return msgspec.structs.replace(self, lists=True) if late else self

@@ -1,0 +1,106 @@
+"""Claims about orders that the venue has acknowledged and does not know any more."""
+
+import pytest
+
+from bot.core import messages as m
+from bot.core.absence import Absence
+from bot.core.order import State
+from bot.core.report import Phase
+from strategies.fixed_spread import FixedSpread
+from tests.bot import made
+from tests.bot.made import LAG_NS, T0
+from tests.bot.thin import Thin
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import Qty
+from venue.wire.requests import Amend
+
+NOT_FOUND = m.Refused(404, "order_not_found", "")
+
+
+class Forgetful(Thin):
+    """`deny`: orders that it denies to know when they are cancelled; what it has forgotten it
+    answers by 404 likewise."""
+
+    deny: frozenset[str] = frozenset()
+    notes: tuple[m.Noted, ...] = ()
+
+    def answer(self, request: m.Request) -> m.Answer:
+        if isinstance(request, m.CancelResting | m.AmendResting):
+            is_known = request.order_id in self.orders
+            if request.order_id in self.deny or not is_known:
+                return NOT_FOUND
+        return super().answer(request)
+
+    def told(self, effect: m.Effect) -> None:
+        if isinstance(effect, m.Noted):
+            self.notes += (effect,)
+
+    def gone(self) -> set[str]:
+        """Ids that were told to be gone."""
+        return {str(note.fields["order_id"]) for note in self.notes if note.name == "order_gone"}
+
+
+def quoting() -> Forgetful:
+    """A venue at which the trader quotes one rung."""
+    thin = Forgetful([50], lambda: FixedSpread(FixedSpread.Params()))
+    thin.start()
+    assert thin.orders
+    return thin
+
+
+def test_a_stop_ends_well_where_the_venue_knows_none_of_our_orders_any_more():
+    thin = quoting()
+    forgotten = set(thin.orders)
+    thin.orders.clear()
+    thin.give(m.StopRequested("the end"))
+    thin.run(6)
+    assert thin.trader.phase is Phase.STOPPED
+    assert thin.gone() == forgotten
+
+
+def test_an_order_that_a_list_shows_is_not_gone_however_often_its_cancel_is_denied():
+    thin = quoting()
+    thin.deny = frozenset(thin.orders)
+    thin.give(m.StopRequested("the end"))
+    thin.run(30)
+    assert thin.trader.phase is Phase.STOPPING
+    assert set(thin.trader.left_over().left) == set(thin.orders)
+
+
+def test_what_the_venue_has_forgotten_while_we_quote_is_cancelled_to_be_sure_and_made_anew():
+    thin = quoting()
+    forgotten = next(iter(thin.orders))
+    slot = thin.orders.pop(forgotten)
+    since_ns = thin.now_ns
+    thin.run(10)
+    asked = [each.order_id for each in thin.writes(since_ns) if isinstance(each, m.CancelResting)]
+    assert forgotten not in asked, "reads may lag"
+    thin.run(20, lambda: thin.show(0, thin.now_ns), NS_PER_SECOND)
+    assert thin.gone() == {forgotten}
+    assert thin.trader.out.findings == {}
+    assert slot.outcome in [order.outcome for order in thin.orders.values()]
+
+
+def test_only_four_answers_together_prove_that_an_order_is_gone():
+    denied = Absence(T0)
+    late = T0 + LAG_NS
+    assert not denied.by_read(late - 1, LAG_NS).read
+    assert denied.by_list(late - 1, LAG_NS).list_ns is None
+    by_read, by_list = denied.by_read(late, LAG_NS), denied.by_list(late, LAG_NS)
+    assert not by_read.is_proven
+    assert not by_list.by_list(late + LAG_NS - 1, LAG_NS).lists
+    assert not by_list.by_list(late + LAG_NS, LAG_NS).is_proven
+    assert by_list.by_list(late + LAG_NS, LAG_NS).by_read(late, LAG_NS).is_proven
+
+
+@pytest.mark.parametrize("shown", ["read", "amend"])
+def test_whatever_shows_the_order_again_begins_anew(shown):
+    own = made.own(State.OPEN)
+    own.absence = Absence(T0, True, T0, True)
+    if shown == "read":
+        own.shown_by_read(made.shown(own), T0 + 1, LAG_NS)
+    else:
+        own.sent_amend(Amend(qty=Qty(5)))
+        own.shown_by_write(made.shown(own, remaining=5), T0 + 1)
+    assert own.absence is None
+    assert not own.gone(T0 + 2)
