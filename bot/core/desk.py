@@ -10,7 +10,7 @@ Source: design, law 3; reliability, code-to-action table, rows 1, 19-36, B1, B6-
 from collections.abc import Iterable
 from typing import Final
 
-from bot.core.credible import doubt_about
+from bot.core.credible import doubt_about, is_elsewhere, is_named_otherwise
 from bot.core.messages import (
     AmendResting,
     Answer,
@@ -228,7 +228,9 @@ class Desk(Shelf):
 
     def _created(self, own: OwnOrder, request: Create, shown: model.Order, now_ns: int) -> None:
         twin = self._by_id.get(shown.order_id)
-        if twin is not None and twin is not own:
+        if twin is not None and is_named_otherwise(twin, own):
+            self._id_reused(twin, now_ns)
+        elif twin is not None and twin is not own:
             # It was found resting meanwhile and taken over: one order is counted once.
             twin.fills_shown(shown)
             self._file(twin, now_ns)
@@ -322,6 +324,9 @@ class Desk(Shelf):
     def merge_read(self, own: OwnOrder, shown: model.Order, begun_ns: int) -> None:
         """Merge a read of one order, from a list or by id."""
         if own.is_shown_as_known(shown):
+            return
+        if is_elsewhere(own, shown):
+            self._id_reused(own, begun_ns)
             return
         if not own.may_have_filled(shown.filled_qty):
             own.suspect(Finding.IMPOSSIBLE, "more of it filled than was asked for", begun_ns)

@@ -308,6 +308,9 @@ class OwnOrder(Standing):
             and not self.carried
             and not known.ended
             and shown.order_id == self.order_id
+            and shown.market_id == self.market_id
+            and shown.outcome.value == self.outcome.value
+            and shown.side.value == self.own_side.value
             and shown.price == known.price
             and shown.filled_qty == known.filled
             and shown.filled_qty + shown.remaining_qty == known.size

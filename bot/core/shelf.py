@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
-from bot.core.order import Finding, OwnOrder, State
+from bot.core.order import Fact, Finding, OwnOrder, State
 from bot.core.outbox import Outbox
 from bot.core.risk import Live
 from bot.core.settings import TrustSettings
@@ -236,12 +236,17 @@ class Shelf:
         is over may have filled.
         """
         lag_ns, held = self._trust.read_lag_ns, own.suspicion
-        if own.state is State.OPEN and begun_ns >= own.last_write_ns + lag_ns:
-            if own.read_due_ns is None and not own.reading:
-                own.read_due_ns = now_ns
-            sought = held is not None and held.finding is Finding.MISSING and not own.doomed
-            if held is not None and sought and begun_ns >= held.since_ns + _FOUND_WITHIN_NS:
-                own.doomed, own.why, own.due_ns = True, "neither listed nor found", now_ns
+        late_enough = begun_ns >= own.last_write_ns + lag_ns
+        if own.state is State.OPEN and late_enough and own.read_due_ns is None and not own.reading:
+            own.read_due_ns = now_ns
+            self._file(own, now_ns)
+        if (
+            held is not None
+            and held.finding is Finding.MISSING
+            and begun_ns >= held.since_ns + _FOUND_WITHIN_NS
+            and not own.doomed
+        ):
+            own.doomed, own.why, own.due_ns = True, "neither listed nor found", now_ns
             self._file(own, now_ns)
         if own.absence is None:
             return False
@@ -251,6 +256,13 @@ class Shelf:
         self._out.note("warning", "order_gone", order_id=own.order_id or "")
         self._file(own, now_ns)
         return True
+
+    def _id_reused(self, own: OwnOrder, at_ns: int) -> None:
+        """The id of an order names another one, as where a venue that was set back counts anew: of
+        this one nothing is left. What its id rests for from now on is that one's."""
+        self._out.note("error", "order_id_reused", order_id=own.order_id or "")
+        own.move(Fact.READ_ENDED, at_ns)
+        self._file(own, at_ns)
 
     def _may_stray(self, own: OwnOrder) -> None:
         """Remember where an order may yet appear that no list has shown."""

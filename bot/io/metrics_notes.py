@@ -25,8 +25,8 @@ _NOTES: Final = {
     ),
     "error": (
         *("answer_not_credible", "beyond_caps", "config_refused", "config_rollback_failed"),
-        *("config_rolled_back", "ended_order_rests", "journal_damaged", "request_refused"),
-        *("strategy_failed", "strategy_stalled", "subscription_refused"),
+        *("config_rolled_back", "ended_order_rests", "journal_damaged", "order_id_reused"),
+        *("request_refused", "strategy_failed", "strategy_stalled", "subscription_refused"),
     ),
 }
 FINDINGS: Final = (

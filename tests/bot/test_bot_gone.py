@@ -1,5 +1,6 @@
 """Claims about orders that the venue has acknowledged and does not know any more."""
 
+import msgspec
 import pytest
 
 from bot.core import messages as m
@@ -8,8 +9,10 @@ from bot.core.order import State
 from bot.core.report import Phase
 from strategies.fixed_spread import FixedSpread
 from tests.bot import made
+from tests.bot.desks import desk
 from tests.bot.made import LAG_NS, T0
 from tests.bot.thin import Thin
+from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Qty
 from venue.wire.requests import Amend
@@ -104,3 +107,72 @@ def test_whatever_shows_the_order_again_begins_anew(shown):
         own.shown_by_write(made.shown(own, remaining=5), T0 + 1)
     assert own.absence is None
     assert not own.gone(T0 + 2)
+
+
+# --- ids given anew -------------------------------------------------------------------------------
+
+
+class CountsAnew(Forgetful):
+    """What it makes bears the name that we gave it, as the interface has it, and can be read."""
+
+    def answer(self, request: m.Request) -> m.Answer:
+        if isinstance(request, m.ReadOrder) and request.order_id in self.orders:
+            return m.Done(m.OrderShown(self.orders[request.order_id]))
+        answer = super().answer(request)
+        if isinstance(request, m.Create) and isinstance(answer, m.Done):
+            name = request.order.client_order_id
+            assert isinstance(answer.body, m.OrderShown)
+            named = msgspec.structs.replace(answer.body.order, client_order_id=name)
+            return m.Done(m.OrderShown(named))
+        return answer
+
+    def seen(self) -> list[tuple[object, ...]]:
+        """What rests, by the venue."""
+        return sorted(
+            (each.order_id, each.market_id, each.outcome.value, each.price)
+            for each in self.orders.values()
+        )
+
+    def believed(self) -> list[tuple[object, ...]]:
+        """What rests, by the trader."""
+        return sorted(
+            (own.order_id, own.market_id, own.outcome.value, own.price)
+            for own in self.trader.desk.all_live()
+        )
+
+
+@pytest.mark.parametrize("made", range(5))
+def test_an_id_that_a_venue_gives_anew_is_the_order_that_was_made_with_it(made):
+    thin = CountsAnew([50, 40, 30], lambda: FixedSpread(FixedSpread.Params()))
+    thin.start()
+    thin.orders.clear()
+    thin._made = made
+    thin.mids = [53, 44, 26]
+
+    def show() -> None:
+        for index in range(3):
+            thin.show(index, thin.now_ns)
+
+    show()
+    thin.run(40, show, NS_PER_SECOND)
+    assert len(thin.orders) == 6
+    assert thin.believed() == thin.seen()
+    assert "order_id_reused" in {note.name for note in thin.notes}
+
+
+def test_a_row_of_another_rung_under_the_id_of_an_order_is_no_row_of_it():
+    of, out = desk()
+    own = made.own(State.OPEN)
+    of.add(own)
+    of.merge_list_row(own, msgspec.structs.replace(made.shown(own), market_id="other"), T0)
+    assert not own.is_live
+    assert [each.name for each in out.effects] == ["order_id_reused"]
+
+
+def test_a_row_whose_outcome_cannot_be_read_is_no_other_order():
+    of, _ = desk()
+    own = made.own(State.OPEN)
+    of.add(own)
+    unread = msgspec.structs.replace(made.shown(own), outcome=model.ShownOutcome.UNKNOWN)
+    of.merge_list_row(own, unread, T0 + LAG_NS)
+    assert own.state is State.OPEN
