@@ -7,6 +7,7 @@ import enum
 from typing import Final
 
 import msgspec
+import structlog
 
 from bot.core import messages as m
 from bot.core.report import Report
@@ -28,6 +29,19 @@ class Exit(enum.IntEnum):
 def may_rest(finished: m.Finished) -> bool:
     """Whether orders are left, or unknown, or no read has shown that none are."""
     return bool(finished.left or finished.unknown or finished.unshown)
+
+
+def tell_left(log: structlog.stdlib.BoundLogger, finished: m.Finished) -> None:
+    """Log what a drain that ran out of time leaves behind, every order by its id or name."""
+    if not may_rest(finished):
+        log.warning("drain_overdue", advice="nothing rests; cash may not be compared")
+        return
+    log.error(
+        "drain_overdue",
+        left=", ".join(finished.left) or "none known",
+        unknown=", ".join(finished.unknown) or "none known",
+        advice="look at the account: orders may rest there",
+    )
 
 
 class Ended(msgspec.Struct, frozen=True):

@@ -26,7 +26,7 @@ from bot.core.intentions import TraderPlan
 from bot.core.report import Report
 from bot.io.beside import Companion, finish_all
 from bot.io.clock import Clock
-from bot.io.ended import Ended, Exit, may_rest
+from bot.io.ended import Ended, Exit, tell_left
 from bot.io.feed import Feed
 from bot.io.inbox import Inbox
 from bot.io.journal import Journal
@@ -241,7 +241,12 @@ class Runner:
             if unanswered := await self._rest.drain(DRAIN_READS_S):
                 self._log.error("requests_unanswered", count=unanswered)
             for arrived in self._inbox.take(len(self._inbox)):
-                self._keep(arrived.at_ns, arrived.event)
+                if overdue:  # too late to act on, and in time to tell what is left
+                    self._receive(arrived.event, arrived.at_ns)
+                else:
+                    self._keep(arrived.at_ns, arrived.event)
+            if overdue:
+                self._give_up(keep=True)
             if not self._journal.broken:
                 await self._journal.durable()
             if self._vigil is not None:
@@ -313,7 +318,7 @@ class Runner:
             if self._finished is not None:
                 return False
             if self._stopped_ns is not None and now_ns - self._stopped_ns >= self._drain_ns:
-                self._give_up(now_ns)
+                self._give_up()
                 return True
             if self._stop_at_ns is not None and now_ns >= self._stop_at_ns:
                 self._stop_at_ns = None
@@ -460,25 +465,20 @@ class Runner:
         if self._vigil is not None and note.name in ("key_refused", "key_refused_cleared"):
             self._vigil.plead(note.name if note.name == "key_refused" else "")
 
-    def _give_up(self, now_ns: int) -> None:
-        """The drain took too long: say what is left, for a person to look after."""
+    def _give_up(self, *, keep: bool = False) -> None:
+        """The drain took too long: say what is left, for a person to look after; again where late
+        answers have changed it. keep: no more of them come, and it goes into the journal."""
         left = m.Finished((), (), unshown=True)
         try:
             left = self._trader.left_over()
-            self._keep(now_ns, left)
+            if keep:
+                self._keep(self._clock.now_ns(), left)
         except Exception:  # noqa: BLE001 - a bug in the trader: the end must come all the same
             # Nothing is kept: that nothing is left would make the next run forget what is open.
             self._failed("trader", "left_over")
-        self._finished = left
-        if not may_rest(left):
-            self._log.warning("drain_overdue", advice="nothing rests; cash may not be compared")
-            return
-        self._log.error(
-            "drain_overdue",
-            left=", ".join(left.left) or "none known",
-            unknown=", ".join(left.unknown) or "none known",
-            advice="look at the account: orders may rest there",
-        )
+        if left != self._finished:
+            self._finished = left
+            tell_left(self._log, left)
 
     # --- the end ----------------------------------------------------------------------------------
 

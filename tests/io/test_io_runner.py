@@ -337,3 +337,25 @@ async def test_the_summary_tells_what_a_run_came_to(tmp_path):
     assert told["pnl_cents"] == -7
     assert told["rungs"] == 1
     assert told["exit_code"] == 0
+
+
+async def test_what_an_overdue_drain_leaves_is_told_with_the_answers_that_came_late(
+    tmp_path,
+):
+    async def slow(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.3)
+        await says(404, b"")(writer)
+
+    class Learns(FakeTrader):
+        def left_over(self) -> m.Finished:
+            return m.Finished(() if self.of(m.Replied) else (ORDER_ID,), ())
+
+    async with hostile(slow) as site:
+        cancel = once(m.StopRequested, sent(m.CancelResting(ORDER_ID), 3))
+        trader = Learns(cancel, finishes=False)
+        ended = await run(runner_of(trader, tmp_path, site.base_url, 100_000_000), 20_000_000)
+    assert ended.overdue
+    assert ended.finished.left == ()
+    written = [entry.message for entry in read_journal(segments(tmp_path)[0])]
+    assert [each for each in written if isinstance(each, m.Finished)] == [m.Finished((), ())]
+    assert type(written[-1]) is m.Finished
