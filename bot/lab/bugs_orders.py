@@ -17,7 +17,7 @@ from bot.core.order import Fact, OwnOrder, State
 from bot.core.quoting import Quoting
 from bot.core.reconcile import _Side
 from bot.core.sending import Sending
-from bot.core.shelf import slot_shown, slots_of
+from bot.core.shelf import Shelf, slot_shown, slots_of
 from bot.core.spend import Pace
 from bot.core.stand import Level, Stand
 from bot.core.standing import Standing
@@ -353,7 +353,7 @@ def _any_read_counts(self: OwnOrder, shown: model.Order, begun_ns: int, lag_ns: 
 
 
 def _gone_at_once(
-    self: Desk, own: OwnOrder, _begun_ns: int, now_ns: int, _fills_begun_ns: int
+    self: Shelf, own: OwnOrder, _begun_ns: int, now_ns: int, _fills_begun_ns: int
 ) -> bool:
     if own.state is State.OPEN:
         own.move(Fact.READ_ENDED, now_ns)
@@ -421,7 +421,7 @@ READS: Final = (
         (36, 37),
         "An order that one list does not show is taken for ended.",
         FORGOTTEN,
-        (Patch(Desk, "missing_from_list", _gone_at_once),),
+        (Patch(Shelf, "missing_from_list", _gone_at_once),),
     ),
     Bug(
         "newest-read-wins-the-fill",
