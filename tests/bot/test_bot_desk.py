@@ -221,7 +221,8 @@ def test_a_lost_create_is_counted_at_full_size_and_price_until_it_is_settled():
 
 def test_a_create_whose_order_was_taken_over_meanwhile_is_counted_once():
     of, _ = desk()
-    own, twin = made.own(State.LOST, number=1), made.own(State.OPEN, number=2)
+    own = made.own(State.LOST)
+    twin = OwnOrder.found_resting(made.shown(own, order_id="1002"), T0)
     of.add(own)
     of.add(twin)
     seen = made.shown(own, order_id=twin.order_id, filled=3, remaining=7)
