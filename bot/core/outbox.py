@@ -39,6 +39,9 @@ from venue.wire.names import OrderId, is_order_id, is_path_segment
 KEY_STOP_NS: Final = 10 * NS_PER_SECOND
 """After a 401 or 403 nothing leaves for so long; then one request asks whether the key works."""
 
+TOO_MANY: Final = 429
+"""The status of an answer that asks to wait."""
+
 WAIT_DEFAULT_NS: Final = NS_PER_SECOND
 """How long a 429 without a readable Retry-After asks to wait (row 16)."""
 
@@ -308,7 +311,7 @@ class Outbox:
             self._key_works(pending.key)
         if row.advice is not Advice.WAIT:
             credential.purse.eased(now_ns)
-        elif answer.status == _TOO_MANY:
+        elif answer.status == TOO_MANY:
             self.rate_limited += answer.code == Code.RATE_LIMITED or row.culprit is Culprit.PACE
             wait_ns = WAIT_DEFAULT_NS if retry_after_ns is None else retry_after_ns
             credential.purse.told_to_wait(wait_ns, now_ns)
@@ -338,9 +341,6 @@ class Outbox:
             denied=dict(self.denied),
             held_back=dict(self.held_back),
         )
-
-
-_TOO_MANY: Final = 429
 
 
 def _joined(purse: Purse | None, budget: BudgetSettings) -> _Credential:

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core.outbox import WAIT_DEFAULT_NS
+from bot.core.outbox import TOO_MANY, WAIT_DEFAULT_NS
 from bot.io.feed import Feed
 from bot.io.rest import Rest
 from venue.wire.errors import Code
@@ -93,7 +93,7 @@ async def obstacles(rest: Rest, series_ticker: Ticker) -> list[Finding]:
 async def _answered(rest: Rest, request: m.Request, key: m.Key | None = None) -> m.Answer:
     """The answer to a request; the wait that a throttled one asks for is over when it is here."""
     reply = await rest.ask(request, key)
-    if _is_refused(reply.answer, 429):
+    if _is_refused(reply.answer, TOO_MANY):
         waits_ns = reply.retry_after_ns
         await asyncio.sleep((WAIT_DEFAULT_NS if waits_ns is None else waits_ns) / NS_PER_SECOND)
     return reply.answer

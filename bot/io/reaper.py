@@ -25,6 +25,7 @@ import msgspec
 import structlog
 
 from bot.core import messages as m
+from bot.core.outbox import TOO_MANY
 from bot.core.sweeper import Clean, KeyRefused, Overdue, Sweeper, SweepSettings, Verdict
 from bot.io.clock import Clock
 from bot.io.faults import ShellFault
@@ -371,7 +372,7 @@ async def key_trouble(rest: Rest) -> m.Refused | m.Unknown | None:
         answer = replied.answer
         if isinstance(answer, m.Refused):
             held = answer.status == 0 and replied.retry_after_ns is not None
-            if held or answer.status == 429:
+            if held or answer.status == TOO_MANY:
                 # Nothing more is asked before the wait is over.
                 return m.Unknown(answer.code or answer.message)
             if answer.status in (0, 401, 403):

@@ -21,7 +21,7 @@ import httpx
 import msgspec
 
 from bot.core import messages as m
-from bot.core.outbox import WAIT_DEFAULT_NS
+from bot.core.outbox import TOO_MANY, WAIT_DEFAULT_NS
 from bot.io.answers import answer_of, is_write, plain, retry_after_ns, tokens_left
 from bot.io.secret import Secret
 from bot.io.sockets import LAST_LOOK, UNTIL_S, LastLook, is_early, transport
@@ -45,7 +45,6 @@ DRAIN_READS_S: Final = 0.5
 
 BODY_BYTES_MAX: Final = 8 * 1024 * 1024
 _READS_IN_FLIGHT: Final = 16
-_TOO_MANY: Final = 429
 _TURN_S: Final = 0.05
 """The loop's clock stands still within one of its turns: a wait is held to so much less, or what
 the trader sends at its very end would be held back."""
@@ -281,7 +280,7 @@ class Rest:
                 # end, so that the connection is closed and not kept.
                 return Reply(m.Unknown("the answer was there before the request"))
             waits_ns = retry_after_ns(response.headers, self._wall_s())
-            if response.status_code == _TOO_MANY:
+            if response.status_code == TOO_MANY:
                 self._shut(key, waits_ns)
             body = bytearray()
             async for chunk in response.aiter_raw():

@@ -24,19 +24,11 @@ def replace_file(path: Path, content: bytes) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         handle = os.open(fresh, flags, 0o600)
-        try:
-            left = memoryview(content)
-            while left:
-                left = left[os.write(handle, left) :]
-            os.fsync(handle)
-        finally:
-            os.close(handle)
-        fresh.replace(path)
     except OSError:
         with contextlib.suppress(OSError):
-            fresh.unlink()
+            fresh.unlink()  # a link there would stand in the way for ever
         raise
-    _sync_folder(path.parent)
+    _put(handle, content, fresh, path)
 
 
 def replace_named(path: Path, content: bytes) -> None:
@@ -59,19 +51,31 @@ def replace_named(path: Path, content: bytes) -> None:
         return
     except OSError as fault:
         raise OSError(fault.errno, fault.strerror, str(path)) from None
+    _put(handle, content, fresh, whole, keeps_mode=True)
+
+
+def _put(handle: int, content: bytes, fresh: Path, path: Path, *, keeps_mode: bool = False) -> None:
+    """Write a successor through its open handle, which is closed, and rename it over the file.
+
+    keeps_mode: the file's own mode goes over to it, if there is one. Raises OSError, and then the
+    successor is gone and the old content stands.
+    """
     try:
-        with os.fdopen(handle, "wb") as file:
-            if whole.exists():
-                os.fchmod(handle, stat.S_IMODE(whole.stat().st_mode))
-            file.write(content)
-            file.flush()
+        try:
+            if keeps_mode and path.exists():
+                os.fchmod(handle, stat.S_IMODE(path.stat().st_mode))
+            left = memoryview(content)
+            while left:
+                left = left[os.write(handle, left) :]
             os.fsync(handle)
-        fresh.replace(whole)
+        finally:
+            os.close(handle)
+        fresh.replace(path)
     except OSError:
         with contextlib.suppress(OSError):
             fresh.unlink()
         raise
-    _sync_folder(whole.parent)
+    _sync_folder(path.parent)
 
 
 def overwrite_file(path: Path, content: bytes) -> None:
