@@ -11,10 +11,10 @@ from typing import Final
 
 from bot.core import messages as m
 from bot.core.book import book_seen
-from bot.core.desk import NEVER_NS
 from bot.core.outbox import Outbox
 from bot.core.room import Ladder, Rung
 from bot.core.settings import TrustSettings
+from bot.core.shelf import NEVER_NS
 from bot.core.venuetime import VenueTime
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND

@@ -13,8 +13,8 @@ from typing import TypeVar
 
 import msgspec
 
-from bot.core.desk import NEVER_NS
 from bot.core.settings import CurfewSettings
+from bot.core.shelf import NEVER_NS
 from bot.core.strategy import Quote, Take
 from venue.wire.money import BookSide, Qty
 from venue.wire.names import MarketId

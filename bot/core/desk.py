@@ -30,15 +30,13 @@ from bot.core.refusals import Refusals
 from bot.core.settings import TrustSettings
 from bot.core.shelf import NEVER_NS, Shelf, Slot, slot_shown, slots_of
 from bot.core.spend import Lane
-from bot.core.taking import TakeFate
+from bot.core.takefate import TakeFate
 from venue.wire import model
 from venue.wire.errors import CODES, Advice, Code, Row, Sequenced, row_for
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Price, Qty
 from venue.wire.names import MarketId
 from venue.wire.requests import Amend, QtyOrder, RequestBody, keeps_priority
-
-__all__ = ["NEVER_NS", "REPEAT_NS", "UNKNOWN_OLD_NS", "Desk"]
 
 REPEAT_NS: Final = 200 * NS_PER_MS
 """A create or cancel whose answer failed to come is sent again so soon the first time."""

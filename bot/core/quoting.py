@@ -14,7 +14,7 @@ from bot.core.accountrisk import AccountRisk
 from bot.core.bounds import lowered
 from bot.core.channel import Channel
 from bot.core.cutting import Cut, Cutter
-from bot.core.desk import NEVER_NS, Desk
+from bot.core.desk import Desk
 from bot.core.ending import all_two_sided, departing
 from bot.core.implied import ImpliedValues
 from bot.core.ledgers import Ledgers
@@ -32,20 +32,20 @@ from bot.core.risk import (
 from bot.core.room import Ladder, Rung
 from bot.core.scoring import Scoring
 from bot.core.settings import TraderSettings
+from bot.core.shelf import NEVER_NS
 from bot.core.strategy import Resting, Strategy, Take
 from bot.core.supervision import Supervision
 from bot.core.taking import leaving
 from bot.core.venuetime import VenueTime
 from bot.core.wishes import WantCreate, Wish, free_shares
-from venue.wire import instant, model
-from venue.wire.instant import NS_PER_SECOND
+from venue.wire import model
+from venue.wire.instant import NS_PER_SECOND, to_ns
 from venue.wire.money import BookSide, Cents, Outcome, Qty, Side, book_side, canonical
 from venue.wire.names import MarketId
 from venue.wire.requests import Amend
 
 _NEVER_RESTS = (model.ShownTimeInForce.IOC, model.ShownTimeInForce.FOK)
-_FUNDS_PARK_NS = 60 * NS_PER_SECOND
-"""How long a side refused for want of funds waits at most: money may come from outside."""
+_FUNDS_PARK_NS = 60 * NS_PER_SECOND  # at most, for want of funds: money may come from outside
 
 
 class Quoting:
@@ -203,7 +203,7 @@ class Quoting:
             return  # a take that traded nothing has changed nothing there
         if rung is not None:
             try:
-                at_ns = instant.to_ns(shown.updated_at)
+                at_ns = to_ns(shown.updated_at)
             except ValueError:
                 self._out.note("warning", "instant_unreadable", order_id=shown.order_id)
                 return

@@ -116,7 +116,7 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
 
     breaker_trips: by breaker. beyond_caps: creates and amends held back by the compiled caps.
     news_pulls: times that news pulled all rungs of an event.
-    takes: by what became of them, see `bot.core.taking.TakeFate`. strategy_errors: answers that
+    takes: by what became of them, see `bot.core.takefate.TakeFate`. strategy_errors: answers that
     were an exception or nonsense. strategy_overruns: calls that took too long,
     strategy_interrupted: those of them that were ended by force. denied: requests that had to wait
     for a token, by lane, once a decision each. held_back: wanted orders and changes that a limit

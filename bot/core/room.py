@@ -14,7 +14,7 @@ from bot.core.book import microprice
 from bot.core.bounds import grid_of, taken
 from bot.core.conduct import Conduct
 from bot.core.curfew import Stage, kept, left_by, part_of, stage_of, turns_in_ns
-from bot.core.desk import NEVER_NS, Desk
+from bot.core.desk import Desk
 from bot.core.distribution import Alarm, Implied, alarms, decided, implied_distribution
 from bot.core.ladder import Fair, FairCurve, RungInput, is_ladder
 from bot.core.learning import Learner
@@ -24,6 +24,7 @@ from bot.core.newsguard import NewsGuard
 from bot.core.outbox import Outbox
 from bot.core.rung import PARK_MIN_NS, Rung
 from bot.core.settings import TraderSettings
+from bot.core.shelf import NEVER_NS
 from bot.core.strategy import (
     EventView,
     ImpliedView,

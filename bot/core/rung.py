@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from bot.core import messages as m
 from bot.core.book import Book, shrunk
 from bot.core.bounds import takes_any
-from bot.core.desk import NEVER_NS, Desk
+from bot.core.desk import Desk
 from bot.core.estimate import TradedPrice
 from bot.core.ladder import Fair
 from bot.core.order import IN_FLIGHT, OwnOrder, State
@@ -22,6 +22,7 @@ from bot.core.recent import Recent
 from bot.core.reconcile import plan_rung, plan_sides
 from bot.core.risk import Live, RungTerms
 from bot.core.settings import TrustSettings
+from bot.core.shelf import NEVER_NS
 from bot.core.steady import Steady, by_side
 from bot.core.strategy import Levels, Quote
 from bot.core.strike import strike_dollars

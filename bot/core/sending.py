@@ -23,7 +23,8 @@ from bot.core.settings import TraderSettings
 from bot.core.shedding import pull_beyond
 from bot.core.spend import Lane, Pace
 from bot.core.strategy import Levels, Take
-from bot.core.taking import TakeFate, barred, routes
+from bot.core.takefate import TakeFate
+from bot.core.taking import barred, routes
 from bot.core.wishes import WantAmend, WantCancel, WantCreate, Wish
 from venue.wire import codec
 from venue.wire.errors import Code

@@ -8,36 +8,20 @@ ours that may be live.
 Source: strategy, 1(f); design, law 8 and The bot, item 5; reliability, rows 22, 33, B1, B4, B11.
 """
 
-import enum
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from bot.core.bounds import takable
 from bot.core.order import OwnOrder
+from bot.core.rung import Rung
 from bot.core.strategy import Take
+from bot.core.takefate import TakeFate
 from bot.core.wishes import WantCreate, crosses, free_shares
 from venue.wire.money import BookSide, Outcome, Qty, Side
 from venue.wire.requests import TimeInForce
 
-if TYPE_CHECKING:
-    from bot.core.rung import Rung
-
-
-class TakeFate(enum.StrEnum):
-    """What became of a take, for the counters. The first three left; the others were dropped."""
-
-    SENT = "sent"
-    TRADED = "traded"  # its answer showed a fill
-    EMPTY = "empty"  # its answer showed none
-    UNQUOTABLE = "unquotable"  # the rung may not be quoted, or its book is in doubt
-    UNSETTLED = "unsettled"  # the book does not show yet what we have just done
-    UNDECIDED = "undecided"  # another take there, or an order of its side, has no clear answer
-    MEETS_OWN = "meets_own"
-    HELD_BACK = "held_back"  # a limit, a cap, a breaker, or no token
-
 
 def leaving(
-    rung: "Rung", wanted: Iterable[Take], ceiling: Qty | None
+    rung: Rung, wanted: Iterable[Take], ceiling: Qty | None
 ) -> tuple[list[Take], list[TakeFate]]:
     """The takes of an answer that may leave this rung, as its market takes them; and why others may
     not. ceiling: the most shares of one order there, None while none is known."""

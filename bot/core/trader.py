@@ -18,7 +18,7 @@ from bot.core.account import READ_AGAIN_NS, Account, Kind, Walk
 from bot.core.accountrisk import AccountRisk
 from bot.core.candidate import Candidate
 from bot.core.custody import Custody
-from bot.core.desk import NEVER_NS, Desk
+from bot.core.desk import Desk
 from bot.core.ending import is_flat
 from bot.core.guard import Gate, Guard
 from bot.core.hints import Hints
@@ -433,7 +433,7 @@ class Trader:
         """What is wished for now, and when to look again; no plan stands in the way of stopping."""
         if self.phase is _STOPPING:
             self.quoting.scoring.beat(self._now_ns)
-            return (), NEVER_NS
+            return (), self._now_ns + _BEAT_NS
         if self.out.findings or self.quoting.flattening:
             self._sending.pull_growth()
         return self.quoting.decide(may_quote, self._now_ns)

@@ -16,7 +16,7 @@ from bot.core.cutting import CutReason
 from bot.core.distribution import KINDS
 from bot.core.report import BreakerReport, Phase, Report, RungReport
 from bot.core.spend import Lane
-from bot.core.taking import TakeFate
+from bot.core.takefate import TakeFate
 from venue.wire.errors import CODES
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide

@@ -11,7 +11,7 @@ from bot.core.order import Fact, OwnOrder
 from bot.core.rung import Rung
 from bot.core.sending import Sending
 from bot.core.strategy import Take
-from bot.core.taking import TakeFate
+from bot.core.takefate import TakeFate
 from bot.lab.bug import FORGOTTEN, Bug, forgets
 from bot.lab.sim.run import Patch
 

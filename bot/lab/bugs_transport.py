@@ -13,13 +13,14 @@ from bot.core import messages as m
 from bot.core import outbox
 from bot.core.book import Book
 from bot.core.channel import Channel
-from bot.core.desk import NEVER_NS, Desk
+from bot.core.desk import Desk
 from bot.core.order import Fact, OwnOrder, State
 from bot.core.quoting import Quoting
 from bot.core.refusals import Refusals
 from bot.core.rung import Rung
 from bot.core.sending import Sending
 from bot.core.settings import BudgetSettings
+from bot.core.shelf import NEVER_NS
 from bot.core.spend import Lane, Purse
 from bot.core.strategy import Levels
 from bot.core.wishes import Wish

@@ -4,9 +4,9 @@ import pytest
 
 from bot.core import messages as m
 from bot.core import shelf
-from bot.core.desk import NEVER_NS
 from bot.core.life import Finding
 from bot.core.order import Fact, OwnOrder, State
+from bot.core.shelf import NEVER_NS
 from tests.bot import made
 from tests.bot.desks import answer, create, desk, sent
 from tests.bot.made import LAG_NS, T0

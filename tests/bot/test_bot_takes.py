@@ -21,7 +21,8 @@ from bot.core.strategy import (
     checked,
     split,
 )
-from bot.core.taking import TakeFate, barred, routes
+from bot.core.takefate import TakeFate
+from bot.core.taking import barred, routes
 from bot.core.wishes import free_shares
 from tests.bot import made
 from tests.bot.made import T0
