@@ -61,7 +61,8 @@ class Lag:
         """
         took = now_ns - ts_ns
         likely = took if ahead_ns is None else min(took, _LAG_MAX_NS - ahead_ns)
-        if self._earliest is None:
+        if self._earliest is None or took < self._earliest - _LAG_MAX_NS:
+            # The first, or the first by a clock set ahead, of which what came before tells nothing.
             self._since_ns = now_ns
             self._earliest = took if ahead_ns is None else min(took, -ahead_ns)
         elif now_ns >= self._since_ns + _LAG_WINDOW_NS:

@@ -254,6 +254,18 @@ def test_prints_that_are_late_from_the_first_on_are_so_by_what_else_tells_the_ve
     assert lag.is_late(500 * MS, 10 * S + 500 * MS) is late
 
 
+@pytest.mark.parametrize(("ahead_ns", "late"), [(3_600 * S, True), (3_598 * S, False)])
+def test_the_first_prints_after_a_clock_was_set_ahead_are_late_by_what_else_tells_the_time(
+    ahead_ns, late
+):
+    lag = Lag()
+    now = prints(lag, [10 * MS] * 20)
+    for _ in range(10):
+        now += 200 * MS
+        lag.seen(now + 3_598 * S, now, ahead_ns)
+    assert lag.is_late(500 * MS, now) is late
+
+
 def test_one_late_print_among_others_in_time_is_an_accident():
     lag = Lag()
     now = prints(lag, [10 * MS] * 10 + [5 * S, 10 * MS])
