@@ -13,7 +13,7 @@ Source: strategy, 1(g); design, The bot, item 4; performance, deciding alone.
 """
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from operator import mul
 from typing import Final
@@ -335,19 +335,49 @@ class _Level:
             uses[side] = self.sizes[side]
             room = work.net_room(bounds.net_qty, is_bid=is_bid)
             told += self._share_use(uses, room, CutReason.EVENT_NET)
-        shares = [
+        return [*told, *self._share_gross(), *self._share_gross_loss(), *self._share_resting()]
+
+    def _share_gross(self) -> list[tuple[int, bool, CutReason]]:
+        work, limit = self._work, self._bounds.gross_qty
+        if work.gross_qty > limit:
+            return self._fit_apart(
+                lambda rung, _, is_bid: work.gross_room(rung, limit, is_bid=is_bid)
+            )
+        uses = [
             [work.gross_growth(rung, size, is_bid=is_bid) for rung, size in enumerate(sizes)]
             for is_bid, sizes in zip((True, False), self.sizes, strict=True)
         ]
-        told += self._share_use(shares, bounds.gross_qty - work.gross_qty, CutReason.EVENT_GROSS)
-        cents = [
+        return self._share_use(uses, limit - work.gross_qty, CutReason.EVENT_GROSS)
+
+    def _share_gross_loss(self) -> list[tuple[int, bool, CutReason]]:
+        work, limit = self._work, self._bounds.gross_cents
+        if work.gross_cents > limit:
+            return self._fit_apart(
+                lambda rung, loss, is_bid: work.gross_loss_room(rung, loss, limit, is_bid=is_bid)
+            )
+        uses = [
             [work.gross_loss_growth(rung, loss, is_bid=is_bid) for rung, loss in enumerate(used)]
             for is_bid, used in zip((True, False), self._used(), strict=True)
         ]
-        room = bounds.gross_cents - work.gross_cents
-        told += self._share_use(cents, room, CutReason.EVENT_GROSS)
-        room = bounds.resting_cents - work.resting_cents
-        return told + self._share_use(list(self._used()), room, CutReason.RESTING)
+        return self._share_use(uses, limit - work.gross_cents, CutReason.EVENT_GROSS)
+
+    def _share_resting(self) -> list[tuple[int, bool, CutReason]]:
+        room = self._bounds.resting_cents - self._work.resting_cents
+        return self._share_use(list(self._used()), room, CutReason.RESTING)
+
+    def _fit_apart(
+        self, room_of: Callable[[int, int, bool], int]
+    ) -> list[tuple[int, bool, CutReason]]:
+        """Give every quote its own room in a gross bound that is passed already: what fits there
+        uses up nothing of it (`Exposure.largest`), so there is nothing to share."""
+        told = []
+        for side, sizes in enumerate(self.sizes):
+            for rung, size in enumerate(sizes):
+                room = max(0, room_of(rung, self._losses[side][rung], side == 0)) if size else 0
+                if room < size:
+                    sizes[rung] = room
+                    told.append((rung, side == 0, CutReason.EVENT_GROSS))
+        return told
 
     def _share_use(
         self, uses: list[list[int]], room: int, reason: CutReason

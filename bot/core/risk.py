@@ -346,8 +346,8 @@ class Exposure:
             self._loss_room(index, is_bid, loss, bounds.loss_cents),
             self._position_room(index, is_bid, bounds.position_qty),
             self.net_room(bounds.net_qty, is_bid=is_bid),
-            self._gross_room(index, is_bid, bounds.gross_qty),
-            self._gross_loss_room(index, is_bid, loss, bounds.gross_cents),
+            self.gross_room(index, bounds.gross_qty, is_bid=is_bid),
+            self.gross_loss_room(index, loss, bounds.gross_cents, is_bid=is_bid),
             (bounds.resting_cents - self._resting) // loss,
         )
 
@@ -389,12 +389,14 @@ class Exposure:
             return limit_qty - sum(self._net) - sum(self._bids)
         return limit_qty + sum(self._net) - sum(self._asks)
 
-    def _gross_room(self, index: int, is_bid: bool, limit_qty: int) -> int:
+    def gross_room(self, index: int, limit_qty: int, *, is_bid: bool) -> int:
+        """Shares that `gross_qty` still has room for on a side of a rung; below 1 when none."""
         # Past the limit the other side's reach is no licence: it may have filled unseen, or go.
         reach = max(0, self._reach(index) + limit_qty - self.gross_qty)
         return self._position_room(index, is_bid, reach)
 
-    def _gross_loss_room(self, index: int, is_bid: bool, loss: int, limit_cents: int) -> int:
+    def gross_loss_room(self, index: int, loss: int, limit_cents: int, *, is_bid: bool) -> int:
+        """As `gross_room`, of `gross_cents`: shares that can lose `loss` cents each."""
         better = self._better(index, is_bid=is_bid)
         slack = limit_cents - self.gross_cents
         room = (better + slack) // loss
@@ -415,10 +417,6 @@ class Exposure:
     def gross_loss_growth(self, index: int, loss_cents: int, *, is_bid: bool) -> int:
         """By how much shares that can lose `loss_cents` would raise `gross_cents`."""
         return max(0, loss_cents - self._better(index, is_bid=is_bid))
-
-    def largest_position(self, market_id: MarketId) -> int:
-        """The largest |YES - NO| of a rung that fills of live orders can lead to."""
-        return self._reach(self._index[market_id])
 
 
 def _outcomes(cash_flow_cents: int, holdings: Sequence[tuple[int, int]]) -> list[int]:

@@ -172,6 +172,16 @@ def test_the_loss_apart_counts_what_a_rung_loses_already() -> None:
     assert kept({M0: (ask(50, 16),)}, two(-500, (0, 10)), of) == {M0: (ask(50, 8),)}
 
 
+def test_past_a_gross_bound_a_quote_keeps_what_may_be_sent_by_itself() -> None:
+    both = {M0: (bid(80, 4), ask(84, 4)), M1: (ask(50, 2),)}
+    cut = cutter()
+    held = two(-271, (3, 2), NONE)  # 71 cents are lost in NO; 3 of the asks lose 19 in YES
+    assert cut.cut(both, held, bounds(gross_cents=17)) == {M0: (ask(84, 2),), M1: ()}
+    assert reasons(cut) == {M0: {CutReason.EVENT_GROSS}, M1: {CutReason.EVENT_GROSS}}
+    wide = {M0: (bid(40, 9), ask(60, 25))}
+    assert kept(wide, two(0, (10, 0)), bounds(gross_qty=4)) == {M0: (ask(60, 14),)}
+
+
 def test_a_cent_short_of_what_may_rest_costs_a_whole_eighth_rounded_down() -> None:
     assert kept({M0: (bid(50, 10),)}, two(0, NONE), bounds(resting_cents=500)) == {
         M0: (bid(50, 10),)

@@ -182,11 +182,11 @@ def test_an_order_taken_out_leaves_what_was_before_it(
     rates, cash, holdings, lives = case
     exposure = Exposure(terms(rates), Cents(cash), holdings, lives)
     extra = Live(MarketId("m0"), Outcome.NO, Side.BUY, Price(33), Qty(7))
-    before = exposure.worst_outcome_cents, exposure.largest_position(MarketId("m0"))
+    before = exposure.worst_outcome_cents, exposure.gross_qty
     exposure.add(extra)
     assert exposure.worst_outcome_cents[-1] < before[0][-1]
     exposure.remove(extra)
-    assert (exposure.worst_outcome_cents, exposure.largest_position(MarketId("m0"))) == before
+    assert (exposure.worst_outcome_cents, exposure.gross_qty) == before
 
 
 def test_an_order_on_a_strange_market_and_uneven_input_are_refused() -> None:
@@ -220,10 +220,10 @@ def test_position_room_counts_holdings_and_live_orders_on_the_same_side(
     assert exposure.position_room(candidate, Qty(20)) == room
 
 
-def test_the_largest_position_looks_both_ways() -> None:
+def test_the_reach_of_a_rung_looks_both_ways() -> None:
     lives = [live_of(MarketId("m0"), bid(40, 4)), live_of(MarketId("m0"), ask(60, 30))]
     exposure = Exposure(terms(["0"]), Cents(0), [(10, 0)], lives)
-    assert exposure.largest_position(MarketId("m0")) == 20
+    assert exposure.gross_qty == 20
 
 
 # --- cutting --------------------------------------------------------------------------------------
@@ -373,8 +373,10 @@ def test_what_is_kept_is_within_every_limit_and_every_cut_is_told(
     for worst, was in zip(after.worst_outcome_cents, before.outcome_cents, strict=True):
         assert worst >= min(-limit, was)
     for index, (yes, no) in enumerate(held):
-        bound = max(position, abs(yes - no))
-        assert after.largest_position(ids(5)[index]) <= bound
+        mine = kept[ids(5)[index]]
+        bought, sold = (sum(each.qty for each in mine if each.side is side) for side in BookSide)
+        reach = max(abs(yes - no + bought), abs(yes - no - sold))
+        assert reach <= max(position, abs(yes - no))
     told = {(each.market_id, each.side, each.price): each for each in cuts}
     for key, wanted in quotes.items():
         sizes = {(quote.side, quote.price): quote.qty for quote in kept[key]}

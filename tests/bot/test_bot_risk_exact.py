@@ -56,10 +56,10 @@ def test_an_order_of_every_kind_can_be_taken_out_again(outcome: Outcome, side: S
     exposure = flat(2)
     live = Live(M1, outcome, side, Price(30), Qty(7))
     exposure.add(live)
-    assert exposure.largest_position(M1) == 7
+    assert exposure.gross_qty == 7
     exposure.remove(live)
     assert exposure.worst_outcome_cents == (0, 0, 0)
-    assert exposure.largest_position(M1) == 0
+    assert exposure.gross_qty == 0
 
 
 # --- sharing a limit ------------------------------------------------------------------------------

@@ -383,3 +383,42 @@ def test_what_other_events_have_resting_takes_of_the_limit_of_the_series() -> No
     found = limits_in_force(msgspec.structs.replace(limits(), resting_cents=Cents(1_000)))
     assert bounds_of(found, Cents(1), Cents(300)).resting_cents == 700
     assert bounds_of(found, Cents(1), Cents(1_300)).resting_cents == 0
+
+
+@settings(deadline=None)
+@given(
+    held,
+    some_rates,
+    st.integers(-9_000, 0),
+    st.tuples(*[st.integers(1, 99)] * (2 * COUNT)),
+    st.tuples(*[st.integers(1, 40)] * (2 * COUNT)),
+    st.builds(
+        Bounds,
+        loss_cents=st.integers(0, 9_000).map(Cents),
+        position_qty=st.integers(1, 200).map(Qty),
+        net_qty=st.integers(1, 400).map(Qty),
+        gross_qty=st.integers(1, 400).map(Qty),
+        gross_cents=st.integers(1, 9_000).map(Cents),
+        resting_cents=st.integers(1, 9_000).map(Cents),
+    ),
+)
+def test_what_is_left_to_be_wanted_may_be_sent_however_far_past_a_bound_what_is_held_is(
+    holdings: list[tuple[int, int]],
+    rates: list[str],
+    cash: int,
+    prices: tuple[int, ...],
+    sizes: tuple[int, ...],
+    bounds: Bounds,
+) -> None:
+    quotes = {
+        key: (bid(prices[2 * rung], sizes[2 * rung]), ask(prices[2 * rung + 1], sizes[rung]))
+        for rung, key in enumerate(ids(COUNT))
+    }
+    exposure = Exposure(terms(rates), Cents(cash), holdings)
+    in_force = limits_in_force(limits(position=bounds.position_qty))
+    wanted = Cutter(in_force).cut(quotes, exposure, bounds)
+    for key, mine in wanted.items():
+        for quote in mine:
+            live = live_of(key, quote)
+            assert exposure.largest(live, bounds) == quote.qty
+            exposure.add(live)

@@ -93,5 +93,12 @@ REGRESSIONS = (
         (),
         LATER,
     ),
+    Regression(
+        911013,
+        "swarm",
+        "past a lowered gross limit more was wanted than could be sent",
+        (),
+        LATER,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

@@ -332,9 +332,10 @@ def _shape(seed: int, profile: str) -> Odds:
         sync_ns=rng.choice((0, MS, 8 * MS)),
         skew_ns=rng.choice((0, -HOUR, HOUR, 137 * MS)),
         drift_ppm=rng.choice((0, 0, 500, -500)),
-        # Never so few that placing everything anew once, and topping each order up, would trip it.
+        # Never so few that placing everything anew twice, as when a quiet bot is begun anew, and
+        # topping each order up, would trip it.
         creates_per_minute=random.Random(f"breaker {seed}").choice(
-            (0, 0, 0, max(40, 13 * sum(rungs)))
+            (0, 0, 0, max(40, 20 * sum(rungs)))
         ),
         # Of a rung that never traded, and of which no book is pushed, nothing can be known.
         acks=acks or dead_rung,
