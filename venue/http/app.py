@@ -33,6 +33,7 @@ from venue.http.gate import (
     pace_headers,
 )
 from venue.http.params import percent_decoded
+from venue.http.turns import Turns
 from venue.read.cursor import Cursors
 from venue.wire import codec, routes
 from venue.wire.codec import Refusal
@@ -150,6 +151,7 @@ class _Shell:
         self._desk = desk
         self._gate = Gate(desk.access)
         self._cursors = Cursors(desk.cursor_key)
+        self._turns = Turns()
 
     async def answer(
         self, scope: Message, receive: Receive, route: Route | None, parameter: str | None
@@ -205,6 +207,7 @@ class _Shell:
             if read is None:
                 status, body = await WRITES[request.route](request)
             else:
+                await self._turns.take(request.user_id)
                 status, body = trade.OK, read(request)
         except Exception as fault:  # noqa: BLE001 - raised again; a refusal is held back as well
             failure = fault

@@ -1,0 +1,112 @@
+"""Claims about reads in turn: many of one user's hold up nobody else's."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.venue.rest_bench import ScriptedDesk
+from venue.http.app import Application, make_app
+from venue.http.turns import Turns
+from venue.wire.names import UserId
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+async def balance(app: Application, key: str, answered: list[str]) -> None:
+    """Read a balance, and note whose answer came."""
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            assert message["status"] == 200
+            answered.append(key)
+
+    async def receive() -> Any:
+        raise AssertionError("a read has no body")
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "raw_path": b"/v1/portfolio/balance",
+        "query_string": b"",
+        "headers": [(b"x-api-key", key.encode())],
+    }
+    await app(scope, receive, send)
+
+
+async def test_another_user_s_read_is_answered_before_the_second_of_a_crowd_of_reads() -> None:
+    desk = ScriptedDesk()
+    app, answered = make_app(desk), list[str]()
+    async with asyncio.TaskGroup() as tasks:
+        for key in ("anna-key",) * 5 + ("bruno-key",):
+            tasks.create_task(balance(app, key, answered))
+    assert answered == ["anna-key", "bruno-key"] + ["anna-key"] * 4
+
+
+async def test_all_keys_of_a_user_share_their_turns() -> None:
+    desk = ScriptedDesk()
+    desk.add_key("anna-too", "anna", desk.access.keys()[0].scopes)
+    app, answered = make_app(desk), list[str]()
+    async with asyncio.TaskGroup() as tasks:
+        for key in ("anna-key", "anna-too", "bruno-key"):
+            tasks.create_task(balance(app, key, answered))
+    assert answered == ["anna-key", "bruno-key", "anna-too"]
+
+
+async def read(turns: Turns, name: str, made: list[str]) -> None:
+    await turns.take(UserId("anna"))
+    made.append(name)
+
+
+async def turns_of_the_loop(count: int) -> None:
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def test_one_read_is_made_in_each_turn_of_the_loop_in_the_order_of_asking() -> None:
+    turns, made = Turns(), list[str]()
+    asking = [asyncio.create_task(read(turns, name, made)) for name in "abc"]
+    made_by_turn = []
+    for _ in range(8):
+        before = len(made)
+        await asyncio.sleep(0)
+        made_by_turn.append(len(made) - before)
+    assert max(made_by_turn) == 1
+    assert made == ["a", "b", "c"]
+    await asyncio.gather(*asking)
+
+
+async def test_a_read_that_finds_nobody_before_it_is_made_at_once() -> None:
+    turns, made = Turns(), list[str]()
+    first = read(turns, "a", made)
+    with pytest.raises(StopIteration):
+        first.send(None)
+    assert made == ["a"]
+    await turns_of_the_loop(2)
+    await read(turns, "b", made)
+    assert made == ["a", "b"]
+
+
+@pytest.mark.parametrize("turns_before", range(5))
+async def test_a_read_given_up_while_it_waits_holds_up_none_behind_it(turns_before: int) -> None:
+    turns, made = Turns(), list[str]()
+    asking = [asyncio.create_task(read(turns, name, made)) for name in "abcd"]
+    await turns_of_the_loop(turns_before)
+    asking[1].cancel()
+    await asyncio.wait(asking, timeout=5)
+    assert made in (["a", "c", "d"], ["a", "b", "c", "d"])
+
+
+async def test_nothing_is_kept_of_users_who_do_not_read() -> None:
+    turns, made = Turns(), list[str]()
+    asking = [asyncio.create_task(read(turns, name, made)) for name in "abc"]
+    await turns_of_the_loop(1)
+    assert turns.users == 1
+    await asyncio.gather(*asking)
+    await turns_of_the_loop(2)
+    assert turns.users == 0
