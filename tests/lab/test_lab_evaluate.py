@@ -73,6 +73,15 @@ def test_a_torn_last_line_is_one_life_to_be_lived_again(
     assert len(results.missing(tasks_of(PAIR, (SMALL,), range(1, 5)))) == 1
 
 
+def test_a_file_that_holds_something_else_is_not_added_to_and_ends_with_two(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("<!doctype html>\n", encoding="utf-8")
+    came = evaluated(tmp_path, "return {}", "--results", str(page))
+    assert came.exit_code == 2
+    assert came.stderr == f"{page}: holds something else than results that were kept\n"
+    assert page.read_text(encoding="utf-8") == "<!doctype html>\n"
+
+
 def test_what_is_reported_is_of_the_report_seeds(lives: tuple[Results, Path]) -> None:
     found = compare(lives[0], PAIR, (SMALL,), range(3, 5), range(1, 3), "code")
     assert (found.seeds, found.tuned_on) == ("3-4", "1-2")

@@ -143,6 +143,15 @@ def test_a_full_disk_is_told_with_the_file_and_ends_with_2(monkeypatch):
     assert (kept.exit_code, kept.stderr) == (2, "lives.jsonl: No space left on device\n")
 
 
+def test_results_that_are_a_file_of_something_else_end_with_2_and_the_file_stays_as_it_is(tmp_path):
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("series: ACME-VAL\n", encoding="utf-8")
+    result = swept(*SCORED, *keys(LOT + "=1,2"), "--seeds", "1-2", "--results", mine)
+    assert result.exit_code == 2
+    assert result.stderr == f"{mine}: holds something else than results that were kept\n"
+    assert mine.read_text(encoding="utf-8") == "series: ACME-VAL\n"
+
+
 def test_ctrl_c_ends_with_4_and_the_trials_so_far_and_the_file_goes_on(tmp_path):
     kept = tmp_path / "kept.jsonl"
     asked = (*keys(*OVER), "--seeds", "1-4", "--how", "random", "--results", kept, "--trials", 3)

@@ -74,6 +74,10 @@ class NotKept(Exception):
     """A result could not be written to its file; the text says which file, and why."""
 
 
+_BEGINS: Final = b'{"key":'
+"""Every line that is kept; of one that was torn off, as much as there is."""
+
+
 class Keyed(Protocol):
     """Something that has a name."""
 
@@ -93,11 +97,15 @@ class Lines(Generic[T]):
     """
 
     def __init__(self, path: Path | None, kind: type[T]) -> None:
+        """Raises ValueError for a file that holds something else: it is not to be added to."""
         self.kept: dict[str, T] = {}
         self._path = path
         self._is_torn = False
-        if path is not None and path.exists():
+        if path is not None and path.is_file():  # a pipe has nothing from before
             text = path.read_bytes()
+            first = text[: len(_BEGINS)]
+            if first != _BEGINS[: len(first)]:
+                raise ValueError(f"{path}: holds something else than results that were kept")
             self._is_torn = bool(text) and not text.endswith(b"\n")
             decoder = msgspec.json.Decoder(kind)
             for line in text.splitlines():
@@ -204,6 +212,7 @@ class Results:
     """Lives by name, in memory and in a file that only grows. path None: in memory alone."""
 
     def __init__(self, path: Path | None, folder: Path = _ROOT) -> None:
+        """Raises ValueError for a file that holds something else."""
         self._folder = folder
         self._lines = Lines(path, Kept)
         self._digests: dict[str, str] = {}

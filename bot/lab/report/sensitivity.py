@@ -53,6 +53,8 @@ def sensitivity_of(path: Path) -> Sensitivity:
         kept = Lines(path, Kept).kept
     except OSError as fault:
         raise ReportFault(f"{path}: {fault.strerror}") from None
+    except ValueError:
+        raise ReportFault(f"{path}: no trial of `bot sweep` in it") from None
     trials: dict[str, dict[str, Kept]] = {}
     for key, each in kept.items():
         trial, _, rest = key.partition("/")

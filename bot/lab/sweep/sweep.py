@@ -110,7 +110,8 @@ class Sweep:
         results: Path | None,
     ) -> None:
         """results: where outcomes are kept, and taken from; None: in memory alone. Raises
-        FunctionFault for a function to score by that there is not."""
+        FunctionFault for a function to score by that there is not, and ValueError for a file of
+        results that holds something else."""
         self.code = code_of(configured.base, aim.function)
         self.aim = aim
         self.cases = cases
