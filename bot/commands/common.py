@@ -3,6 +3,7 @@
 Source: docs/operations.md, Exit codes; reliability, rows 72, 103.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -97,7 +98,7 @@ def interruptible(told: str = "") -> Iterator[Callable[[], bool]]:
 def places_for(*paths: Path | None, read: Sequence[Path | None] = ()) -> None:
     """End with 2 when one of these files could not be written, or when two of them are one; before
     any work is done for them. read: what is read meanwhile, and may be none of them either."""
-    named = {path.resolve() for path in read if path is not None}
+    named = {_whole(path) for path in read if path is not None}
     for path in paths:
         if path is None:
             continue
@@ -105,14 +106,20 @@ def places_for(*paths: Path | None, read: Sequence[Path | None] = ()) -> None:
             was_there = path.exists()
             if was_there and not path.is_file() and not path.is_dir():
                 continue  # a pipe or a terminal takes what comes
-            if path.resolve() in named:
+            if _whole(path) in named:
                 fail(EXIT_CONFIGURATION, f"{path}: named twice: one would overwrite the other")
-            named.add(path.resolve())
+            named.add(_whole(path))
             path.open("ab").close()
             if not was_there:
                 path.unlink()
         except OSError as fault:
             fail(EXIT_CONFIGURATION, f"{path}: no place for a file: {fault.strerror}")
+
+
+def _whole(path: Path) -> str:
+    """The file that a name leads to: unlike `Path.resolve`, raises for no circle of links, which
+    whoever opens the file tells."""
+    return os.path.realpath(path)
 
 
 def option_of(option: str, text: str, read: Callable[[str], V]) -> V:

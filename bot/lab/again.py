@@ -26,15 +26,15 @@ from bot.core.observer import Observer
 from bot.core.reconfigure import Remake
 from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
-from bot.io.archive import ARCHIVE_MAGIC
 from bot.io.journal import number_of, read_segment, stands_at, version_in
-from bot.io.records import MAGIC, Entry, JournalFault, entry_of
+from bot.io.records import Entry, JournalFault, entry_of
 from bot.lab.replay import (
     EVENTS,
     MakeStrategy,
     Place,
     Run,
     is_recording,
+    must_be_segment,
     newest_run,
     no_strategy,
     runs,
@@ -159,12 +159,7 @@ def _alone(path: Path) -> Run:
     """A run in one segment of any name, away from its state directory."""
     if not path.is_file():
         raise JournalFault(f"{path}: neither a state directory nor a journal")
-    with path.open("rb") as file:
-        if file.read(len(MAGIC)) not in (MAGIC, ARCHIVE_MAGIC):
-            raise JournalFault(
-                f"{path}: not a journal; wanted is the state directory of a run, or a segment in "
-                "it, such as journal-00000001.log"
-            )
+    must_be_segment(path)
     for _, _, payload in _payloads((path,)):
         entry = entry_of(payload, str(path))
         if isinstance(entry.message, m.Started):

@@ -14,10 +14,11 @@ from typing import Any
 import msgspec
 
 from bot.core import messages as m
-from bot.io.journal import read_segment, segments, stands_at
+from bot.io.journal import number_of, read_segment, segments, stands_at
 from bot.io.records import Entry, JournalFault
 from bot.lab.counted import Counted, Told, untold
 from bot.lab.mine import Mine
+from bot.lab.replay import must_be_segment
 from bot.lab.sheets import Row, opened
 from venue.wire import instant, model
 from venue.wire.money import Outcome, Side, book_side, canonical
@@ -68,11 +69,13 @@ def tell(paths: Sequence[Path], add: Add, told: Told = untold) -> tuple[str, ...
 def segments_meant(path: Path) -> list[Path]:
     """The segments of a state directory, oldest first, or the one that is named.
 
-    Raises JournalFault when there is none.
+    Raises JournalFault when there is none, and for a file of another name that is none.
     """
     try:
         found = segments(path) if path.is_dir() else [path]
         there = bool(found) and stands_at(found[0]) is not None
+        if there and number_of(found[0]) < 0:
+            must_be_segment(path)
     except OSError as fault:  # such as in the folder of another user
         raise JournalFault(f"{path}: {fault.strerror}") from None
     if not there:

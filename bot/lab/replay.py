@@ -24,8 +24,9 @@ from bot.core.settings import BudgetSettings, TraderSettings
 from bot.core.spend import Purse
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
+from bot.io.archive import ARCHIVE_MAGIC
 from bot.io.journal import first_entries, read_journal, read_segment, segments
-from bot.io.records import Entry, JournalFault, entry_of
+from bot.io.records import MAGIC, Entry, JournalFault, entry_of
 from bot.io.watched import Retold, interruptions
 from venue.wire.names import Ticker
 
@@ -72,6 +73,17 @@ class Step(msgspec.Struct, frozen=True):
     def at_ns(self) -> int:
         """When the event arrived, on the bot's clock."""
         return self.placed.entry.at_ns
+
+
+def must_be_segment(path: Path) -> None:
+    """Look at the first bytes of a file of any name. Raises JournalFault for what is no journal,
+    and OSError."""
+    with path.open("rb") as file:
+        if file.read(len(MAGIC)) not in (MAGIC, ARCHIVE_MAGIC):
+            raise JournalFault(
+                f"{path}: not a journal; wanted is the state directory of a run, or a segment in "
+                "it, such as journal-00000001.log"
+            )
 
 
 def is_recording(run: Run) -> bool:

@@ -180,3 +180,13 @@ def test_on_a_full_disk_it_says_which_folder_could_not_be_written(monkeypatch, t
     ended = CliRunner().invoke(app, ["export", str(tmp_path), "--csv", str(folder)])
     assert ended.exit_code == 2
     assert ended.stderr == f"{folder}: No space left on device\n"
+
+
+@pytest.mark.parametrize("content", [b"", b"series: ACME-VAL\n"])
+def test_a_file_that_is_no_journal_ends_with_3_and_says_what_is_wanted(tmp_path, content):
+    path = tmp_path / "mine.txt"
+    path.write_bytes(content)
+    done = invoke(str(path), "--csv", str(tmp_path / "tables"))
+    assert done.exit_code == 3
+    assert done.stderr.startswith(f"{path}: not a journal; wanted is the state directory of a run")
+    assert not (tmp_path / "tables").exists()
