@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from bot.lab.report.watch import Watch
 
 _EXAMPLE = (
-    "Example: bot backtest --data tapes --config configs/demo.yaml "
-    "--latency lognormal:30ms:0.5 --guard"
+    "\b\nExample: bot backtest --data tapes --config configs/demo.yaml \\\n"
+    "    --latency lognormal:30ms:0.5 --guard"
 )
 
 _SHOWN_EVERY: Final = 100

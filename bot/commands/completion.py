@@ -8,7 +8,9 @@ from typing import Annotated
 
 import typer
 
-_EXAMPLE = "Example: bot completion bash > ~/.local/share/bash-completion/completions/bot"
+_EXAMPLE = (
+    "\b\nExample: bot completion bash \\\n    > ~/.local/share/bash-completion/completions/bot"
+)
 
 
 class Shell(StrEnum):

@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from bot.lab.evaluate.worlds import World
 
 _EXAMPLE = (
-    "Example: bot evaluate --strategies ladder_joint,glft --worlds base --tune 1001-1200 "
-    "--seeds 1501-1700 --results results.jsonl --html evaluation.html"
+    "\b\nExample: bot evaluate --strategies ladder_joint,glft --worlds base \\\n"
+    "    --tune 1001-1200 --seeds 1501-1700 \\\n"
+    "    --results results.jsonl --html evaluation.html"
 )
 _HOLDOUT_LOG = Path("docs/holdout.md")
 

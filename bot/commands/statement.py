@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from bot.records.day import Day
 
 _FIRST_DAY = datetime.date(1970, 1, 1)
-_EXAMPLE = "Example: bot statement configs/demo.yaml --day 2026-11-20 --csv day.csv --html day.html"
+_EXAMPLE = (
+    "\b\nExample: bot statement configs/demo.yaml --day 2026-11-20 \\\n"
+    "    --csv day.csv --html day.html"
+)
 
 
 def register(app: typer.Typer) -> None:

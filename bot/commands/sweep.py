@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from bot.lab.sweep.sweep import Aim, Sweep
 
 _EXAMPLE = (
-    "Example: bot sweep --config configs/demo.yaml --world independent-base --seeds 1-20 "
-    "--over strategy.params.levels=1,2,3 --over risk.order_qty=20:100:20 --how bayes "
-    "--trials 12 --results sweep.jsonl --html sweep.html"
+    "\b\nExample: bot sweep --config configs/demo.yaml --world independent-base \\\n"
+    "    --seeds 1-20 --over strategy.params.levels=1,2,3 \\\n"
+    "    --over risk.order_qty=20:100:20 --how bayes --trials 12 \\\n"
+    "    --results sweep.jsonl --html sweep.html"
 )
 _TRIALS: Final = 40
 _LIBRARIES: Final = ("optuna", "distributed", "dask")

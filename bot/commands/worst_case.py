@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from bot.config import Draft
     from bot.lab.whatif import EventAnswer, GivenEvent
 
-_EXAMPLE = "Example: bot worst-case configs/demo.yaml --rungs 175B,200B --order 200B:bid:45:100"
+_EXAMPLE = (
+    "\b\nExample: bot worst-case configs/demo.yaml --rungs 175B,200B \\\n"
+    "    --order 200B:bid:45:100"
+)
 
 
 def register(app: typer.Typer) -> None:

@@ -45,4 +45,12 @@ COMMANDS = dict(
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_help_of_a_command_or_a_group_of_them_has_an_example_that_begins_with_it(name):
-    assert (COMMANDS[name].epilog or "").startswith(f"Example: {name}")
+    assert (COMMANDS[name].epilog or "").removeprefix("\b\n").startswith(f"Example: {name}")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_example_of_a_help_can_be_typed_as_a_terminal_shows_it(name, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    context = COMMANDS[name].make_context(name, [], resilient_parsing=True)
+    *broken, _ = COMMANDS[name].get_help(context).partition("Example: ")[2].splitlines()
+    assert all(line.endswith(" \\") for line in broken)

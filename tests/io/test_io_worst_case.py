@@ -292,7 +292,7 @@ def test_an_order_may_be_in_another_event_than_the_one_that_is_told_of(tmp_path)
 
 
 def test_the_example_of_the_help_works_as_it_is_printed():
-    line = " ".join(invoke("--help").output.split()).partition("Example: bot worst-case ")[2]
+    line = invoke("--help").output.partition("Example: bot worst-case ")[2].replace("\\\n", "")
     assert invoke(*line.replace("configs/demo.yaml", DEMO).split()).exit_code == 0
 
 

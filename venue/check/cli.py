@@ -29,7 +29,8 @@ EXIT_UNREACHABLE: Final = 3
 _EXIT_SIGNALLED: Final = 128
 
 _EPILOG: Final = (
-    "Example: venue check --url http://127.0.0.1:8080/v1 --control http://127.0.0.1:8091"
+    "\b\nExample: venue check --url http://127.0.0.1:8080/v1 \\\n"
+    "    --control http://127.0.0.1:8091"
 )
 
 

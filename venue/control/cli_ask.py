@@ -80,7 +80,7 @@ def noun(name: str, about: str, example: str) -> typer.Typer:
     return typer.Typer(
         name=name,
         help=about,
-        epilog=f"Example: venue {name} {example}",
+        epilog=f"\b\nExample: venue {name} {example}",
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,

@@ -91,8 +91,8 @@ def company_value(
 
 @event.command(
     "add",
-    epilog="Example: venue event add --company OSIER --series OSIER-VAL --quarter 26Q4 "
-    '--title "Valuation of Osier" --category valuation',
+    epilog="\b\nExample: venue event add --company OSIER --series OSIER-VAL --quarter 26Q4 \\\n"
+    '    --title "Valuation of Osier" --category valuation',
 )
 def event_add(
     of_company: Annotated[str, typer.Option("--company", help="UUID or symbol.")],
@@ -148,8 +148,9 @@ def event_status(
 
 @market.command(
     "add",
-    epilog="Example: venue market add OSIER-VAL-26Q4 2.5B --maker-fee 0.01 --taker-fee 0.0175 "
-    '--strike-value 2.5 --strike-unit "USD billions"',
+    epilog="\b\nExample: venue market add OSIER-VAL-26Q4 2.5B \\\n"
+    "    --maker-fee 0.01 --taker-fee 0.0175 \\\n"
+    '    --strike-value 2.5 --strike-unit "USD billions"',
 )
 def market_add(
     of_event: Annotated[str, typer.Argument(metavar="EVENT", help="The event's ticker.")],

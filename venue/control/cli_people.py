@@ -129,8 +129,8 @@ def key_revoke(
 
 @token.command(
     "create",
-    epilog="Example: venue token create anna --application desk --scopes svc:markets:read "
-    "--lifetime-s 3600",
+    epilog="\b\nExample: venue token create anna --application desk \\\n"
+    "    --scopes svc:markets:read --lifetime-s 3600",
 )
 def token_create(
     user_id: User,
