@@ -70,6 +70,28 @@ def test_a_life_whose_strategy_does_not_come_back_ends_and_says_where_it_was(
         live(SMALL, draw(SMALL, 1), lambda: kind(kind.Params()))
 
 
+class Leaving(Idle):
+    def quote(self, view: EventView) -> Quotes:
+        raise SystemExit(3)
+
+
+def test_a_strategy_that_would_end_the_program_ends_its_life_and_that_is_told() -> None:
+    came: list[str] = []
+
+    def lives() -> None:
+        with pytest.raises(
+            Stalled, match=r"end the program, at test_lab_patience\.py:\d+$"
+        ) as told:
+            live(SMALL, draw(SMALL, 1), lambda: Leaving(Leaving.Params()))
+        came.append(str(told.value))
+
+    thread = threading.Thread(target=lives)
+    thread.start()
+    thread.join()
+    lives()
+    assert len(came) == 2
+
+
 def test_a_life_is_not_ended_for_calls_that_all_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "LOOK_S", 0.001)
     monkeypatch.setattr(patience, "LOOKS", 1_000_000)

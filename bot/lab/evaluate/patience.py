@@ -1,4 +1,4 @@
-"""Ends a life whose strategy does not come back.
+"""Ends a life whose strategy does not come back, or ends the program.
 
 A timer of the whole life looks once a second at what runs. A call of a strategy that is seen again
 by every one of ten looks more is ended by an exception that no `except Exception` of it catches. So
@@ -31,7 +31,7 @@ _CALL: Final = Ladder.quotes.__code__
 
 
 class Stalled(Exception):
-    """A strategy did not come back; the text says where it was."""
+    """A strategy did not come back, or raised SystemExit; the text says where it was."""
 
 
 class _Ended(BaseException):
@@ -58,23 +58,31 @@ class _Looks:
 def ended_when_stalled() -> Iterator[None]:
     """End what is lived inside when a strategy does not come back in LOOKS times LOOK_S seconds.
 
-    Raises Stalled then. Takes SIGALRM and its timer meanwhile, and gives them back; outside the
-    main thread it does nothing.
+    Raises Stalled then, and when it raises SystemExit. Takes SIGALRM and its timer meanwhile, and
+    gives them back; outside the main thread no timer looks.
     """
+    try:
+        with _looked_after():
+            yield
+    except _Ended as fault:
+        said, where = f"was not back after {LOOKS * LOOK_S:g} s", place_of(fault)
+    except SystemExit as fault:  # nothing else in here raises that
+        said, where = "would end the program", place_of(fault)
+    else:
+        return
+    raise Stalled(f"the strategy {said}, at {where}" if where else f"the strategy {said}")
+
+
+@contextmanager
+def _looked_after() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = signal.signal(signal.SIGALRM, _Looks().look)
     rest = signal.setitimer(signal.ITIMER_REAL, LOOK_S, LOOK_S)
-    where = None
     try:
         yield
-    except _Ended as fault:
-        where = place_of(fault)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
         signal.setitimer(signal.ITIMER_REAL, *rest)
-    if where is not None:
-        at = f", at {where}" if where else ""
-        raise Stalled(f"the strategy was not back after {LOOKS * LOOK_S:g} s{at}")
