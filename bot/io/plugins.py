@@ -123,6 +123,8 @@ def find_strategy(text: str, folder: Path) -> type[Strategy]:
     found = getattr(module, name, None)
     if not (isinstance(found, type) and issubclass(found, Strategy)):
         raise StrategyFault(f"{text}: {name} is no class made from bot.core.strategy.Strategy")
+    if not (isinstance(found.Params, type) and issubclass(found.Params, Strategy.Params)):
+        raise StrategyFault(f"{text}: its Params is no class made from Strategy.Params")
     return found
 
 

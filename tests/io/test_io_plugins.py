@@ -100,6 +100,12 @@ def test_a_file_names_its_class_itself_or_after_a_colon(tmp_path):
         find_strategy("./nobodys.py", tmp_path)
 
 
+def test_a_class_whose_parameters_are_no_schema_cannot_be_used(tmp_path):
+    (tmp_path / "mine.py").write_text(MINE.replace("STRATEGY", "Idle.Params = 3\nSTRATEGY"))
+    with pytest.raises(StrategyFault, match=r"mine\.py: its Params is no class made from"):
+        find_strategy("./mine.py", tmp_path)
+
+
 def test_a_file_that_ends_the_program_as_it_is_imported_cannot_be_used(tmp_path):
     (tmp_path / "ends.py").write_text("import sys\nsys.exit(5)\n")
     with pytest.raises(StrategyFault, match=r"ends\.py: cannot be imported: .*SystemExit: 5"):
