@@ -30,6 +30,7 @@ from bot.core.messages import (
     Refused,
     SeriesShown,
 )
+from bot.core.outbox import HANGS_NS
 from bot.core.settings import TrustSettings
 from bot.core.shelf import NEVER_NS
 from venue.wire.errors import Code
@@ -39,7 +40,7 @@ from venue.wire.names import Ticker
 READ_AGAIN_NS: Final = 100 * NS_PER_MS
 """A list is asked for again no sooner than this after it was read, or could not be."""
 
-HURRIED_NS: Final = 3 * NS_PER_SECOND // 2
+HURRIED_NS: Final = HANGS_NS
 """In a hurry a page that has not come by then is asked for again: one request that hangs, which the
 client gives up only when it must, is not to take the time of all the others."""
 

@@ -14,7 +14,7 @@ from bot.core import messages as m
 from bot.core.account import READ_AGAIN_NS, Account, Kind
 from bot.core.desk import Desk
 from bot.core.heritage import Heritage
-from bot.core.hung import give_up_cancels
+from bot.core.hung import send_beside
 from bot.core.ledgers import Ledgers
 from bot.core.order import OwnOrder, State
 from bot.core.outbox import Outbox, kind_of
@@ -440,7 +440,7 @@ class Custody:
         if not self._drains:
             self._drains, self._adopted_ns = True, -1
             self._account.hurry()
-        give_up_cancels(self._out, now_ns)
+        send_beside(self._out, now_ns)
         self._cancel_kept(now_ns)
         quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._ledgers.booked_ns)
         if self._desk.live_count() or not self._read_since(quiet_ns, now_ns):

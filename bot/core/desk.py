@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from bot.core.credible import doubt_about, is_elsewhere, is_named_otherwise
+from bot.core.hung import hear_no_other, is_beside
 from bot.core.messages import (
     AmendResting,
     Answer,
@@ -24,7 +25,7 @@ from bot.core.messages import (
     Refused,
     Unknown,
 )
-from bot.core.order import Fact, Finding, OwnOrder, State
+from bot.core.order import UNDONE, Fact, Finding, OwnOrder, State
 from bot.core.outbox import Outbox, Pending
 from bot.core.refusals import Refusals
 from bot.core.settings import TrustSettings
@@ -179,6 +180,8 @@ class Desk(Shelf):
             self._after_amend(own, request.amend, answer, row, now_ns)
         else:
             self._after_cancel(own, answer, row, now_ns)
+            if own.state is not State.CANCELLING:
+                hear_no_other(self._out, own)
         if row is not None and isinstance(request, Create | AmendResting):
             self._refusals.refused(own, request, row, now_ns)
         self._file(own, now_ns)
@@ -297,8 +300,9 @@ class Desk(Shelf):
             own.cancelled(answer.body.order, answer.body.reduced_by, now_ns)
             return
         fact = _fact_of(row, of_create=False)
-        own.answered(fact, now_ns)
-        slow = fact in (Fact.REFUSED, Fact.MISSING)
+        if fact not in UNDONE or not is_beside(self._out, own):
+            own.answered(fact, now_ns)
+        slow = fact in (Fact.REFUSED, Fact.MISSING) or "cancels_fail" in self._out.findings
         own.due_ns = now_ns + (self._trust.resend_ns if slow else REPEAT_NS)
         if fact is not Fact.NEVER and own.is_live:
             own.read_due_ns = now_ns + self._trust.read_lag_ns

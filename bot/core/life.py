@@ -66,6 +66,9 @@ class Fact(enum.StrEnum):
 ACTS: Final = (Fact.RESEND, Fact.AMEND, Fact.CANCEL)
 """The facts that are our own doing."""
 
+UNDONE: Final = (Fact.NEVER, Fact.REFUSED, Fact.NO_ANSWER, Fact.MISSING)
+"""Answers to a cancel after which the order may be what it was."""
+
 
 class Finding(enum.StrEnum):
     """The name under which a suspected order is told."""

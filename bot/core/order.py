@@ -14,7 +14,7 @@ from typing import Final
 
 from bot.core.absence import Absence
 from bot.core.known import EARLIER, Known
-from bot.core.life import IN_FLIGHT, LIFE, Barred, Fact, Finding, State, Suspect
+from bot.core.life import IN_FLIGHT, LIFE, UNDONE, Barred, Fact, Finding, State, Suspect
 from bot.core.messages import OpenIntent
 from bot.core.standing import Standing, Suspicion
 from venue.wire import model
@@ -22,7 +22,7 @@ from venue.wire.money import Outcome, Price, Qty, Side, canonical
 from venue.wire.names import ClientOrderId
 from venue.wire.requests import Amend, QtyOrder, RequestBody, TimeInForce
 
-__all__ = ["IN_FLIGHT", "LIFE", "Fact", "Finding", "OwnOrder", "State", "Suspicion"]
+__all__ = ["IN_FLIGHT", "LIFE", "UNDONE", "Fact", "Finding", "OwnOrder", "State", "Suspicion"]
 
 EARLIER_IDS_MAX: Final = 8
 """Ids that an order had before amends changed them, of which late fills are still told apart."""
@@ -198,8 +198,7 @@ class OwnOrder(Standing):
     def answered(self, fact: Fact, now_ns: int) -> None:
         """An answer to our write that shows no order."""
         was = self.state
-        undone = (Fact.NEVER, Fact.REFUSED, Fact.NO_ANSWER, Fact.MISSING)
-        if was is State.CANCELLING and self.amend is not None and fact in undone:
+        if was is State.CANCELLING and self.amend is not None and fact in UNDONE:
             if fact is Fact.MISSING:
                 self.suspect(Finding.MISSING, "404 to its cancel", now_ns)
             fact = Fact.BLIND

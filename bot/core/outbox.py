@@ -30,7 +30,7 @@ from bot.core.messages import (
 )
 from bot.core.order import OwnOrder
 from bot.core.report import Counters
-from bot.core.settings import BudgetSettings, KeySettings
+from bot.core.settings import BudgetSettings, KeySettings, PaceSettings
 from bot.core.spend import Lane, Purse
 from venue.wire.errors import CODES, Advice, Code, Culprit, row_for
 from venue.wire.instant import NS_PER_SECOND
@@ -44,6 +44,12 @@ TOO_MANY: Final = 429
 
 WAIT_DEFAULT_NS: Final = NS_PER_SECOND
 """How long a 429 without a readable Retry-After asks to wait (row 16)."""
+
+HANGS_NS: Final = 3 * NS_PER_SECOND // 2
+"""A request without an answer for so long hangs: others do not wait for it."""
+
+_HUNG_MAX: Final = 8
+"""So many that hang are no hindrance to others: connections to spare there are no more."""
 
 _REFUSED_NAMES_MAX: Final = 64
 
@@ -86,7 +92,9 @@ class Outbox:
     """Collects effects; the one place that makes request ids and takes tokens.
 
     wants_look: whether one more cheap read would tell whether somebody else spends on the key that
-    reads go on; what is written on another one says nothing of it.
+    reads go on; what is written on another one says nothing of it. writes_max: as many writes may
+    be under way, a few hanging ones apart, before a cancel waits for an answer to one of them: what
+    finds no connection outside would stand in a line there, and be told to come to nothing.
     """
 
     def __init__(
@@ -111,6 +119,7 @@ class Outbox:
         self.purse = self._trade.purse
         self.pending: dict[RequestId, Pending] = {}
         self.writes_in_flight = 0
+        self.writes_max = PaceSettings().requests_in_flight
         self.findings: dict[str, str] = {}
         self.requests = {"create": 0, "amend": 0, "cancel": 0, "read": 0}
         self.refused: dict[str, int] = {}
@@ -201,6 +210,8 @@ class Outbox:
         credential = self._credentials[key]
         if credential.stopped_until_ns is not None and now_ns < credential.stopped_until_ns:
             return False
+        if isinstance(request, CancelResting) and self._is_full(now_ns):
+            return False
         if not credential.purse.spend(lane, now_ns, credential.user):
             if self._dry.get(lane) != now_ns:
                 name = lane.name.lower()
@@ -219,6 +230,18 @@ class Outbox:
             self.writes_in_flight += 1
         self.effects.append(Send(request_id, request, why, key))
         return True
+
+    def _is_full(self, now_ns: int) -> bool:
+        """Whether as many writes are under way as may be, a few that hang apart."""
+        if self.writes_in_flight < self.writes_max:
+            return False
+        if self.writes_in_flight >= self.writes_max + _HUNG_MAX:
+            return True
+        young = (
+            kind_of(each.request) != "read" and now_ns < each.begun_ns + HANGS_NS
+            for each in self.pending.values()
+        )
+        return sum(young) >= self.writes_max
 
     def is_dry(self, lane: Lane, now_ns: int) -> bool:
         """Whether a request of this lane was denied a token at this very instant."""

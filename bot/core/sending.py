@@ -58,6 +58,7 @@ class Sending:
         self._quoting = quoting
         self._hints = hints
         self._out = out
+        out.writes_max = settings.pace.requests_in_flight
         self._pace = Pace(settings.pace)
         self.nonce = ""
         self._orders_made = 0
@@ -68,6 +69,7 @@ class Sending:
         """Hold to other settings from here on; what the limits would not admit any more goes."""
         lowered = settings.risk != self._settings.risk
         self._settings = settings
+        self._out.writes_max = settings.pace.requests_in_flight
         if lowered and (count := pull_beyond(self._quoting, self._desk)):
             self._out.note("warning", "orders_beyond_limits", count=count)
         self._pace.reconfigure(settings.pace, now_ns)

@@ -22,7 +22,12 @@ def desk() -> tuple[Desk, Outbox]:
 def answer(
     of: Desk, own: OwnOrder, request: m.Request, reply: m.Answer, now_ns: int = T0, begun_ns=T0
 ) -> None:
-    """An answer about an order arrives."""
+    """An answer about an order arrives, and its request is under way no more."""
+    under_way = of._out.pending
+    for request_id, each in list(under_way.items()):
+        if each.own is own and each.request == request:
+            del under_way[request_id]
+            break
     of.take_answer(Pending(request, own, begun_ns), reply, now_ns)
 
 
