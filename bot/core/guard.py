@@ -17,6 +17,7 @@ from bot.core.desk import Desk
 from bot.core.ledgers import Ledgers
 from bot.core.messages import (
     AmendResting,
+    Answer,
     CancelResting,
     Create,
     Finished,
@@ -31,6 +32,7 @@ from bot.core.quoting import Quoting
 from bot.core.room import Rung
 from bot.core.settings import TraderSettings
 from bot.core.spend import Lane
+from bot.core.uncancelled import Uncancelled
 from venue.wire import model
 from venue.wire.errors import Culprit, row_for
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -66,10 +68,14 @@ class Gate(Outbox):
         return True
 
     def answered(self, replied: Replied, now_ns: int) -> Pending | None:
-        """As `Outbox.answered`; the guard hears of refusals."""
+        """As `Outbox.answered`; the guard hears of refusals, and of cancels."""
         pending = super().answered(replied, now_ns)
-        if pending is not None and self.guard is not None and isinstance(replied.answer, Refused):
+        if pending is None or self.guard is None:
+            return pending
+        if isinstance(replied.answer, Refused):
             self.guard.refused(pending.request, replied.answer, now_ns)
+        if pending.own is not None and isinstance(pending.request, CancelResting):
+            self.guard.cancel_answered(pending.own, replied.answer, now_ns)
         return pending
 
 
@@ -95,6 +101,7 @@ class Guard:
         self._marks: dict[MarketId, float] = {}
         self._latched_ns = 0
         self._seen_flat = False
+        self._uncancelled = Uncancelled()
 
     def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
         """Hold to other limits from here on; what is beyond the old ones by now has tripped."""
@@ -166,6 +173,12 @@ class Guard:
         if row_for(answer.status, answer.code).culprit is Culprit.CALLER:
             self.breakers.saw_reject(now_ns)
 
+    def cancel_answered(self, own: OwnOrder, answer: Answer, now_ns: int) -> None:
+        """A cancel came back: where none works for long, nothing may be placed until one does."""
+        text = self._uncancelled.heard(own, answer, self._desk.live_count(), now_ns)
+        if text is not None:
+            self._out.hold("cancels_fail", text)
+
     def filled(self, fresh: Sequence[model.Fill], now_ns: int) -> None:
         """Fills were booked that had not been: what the fills breakers count."""
         ours = [fill.qty for fill in fresh if self._quoting.is_ours(fill.market_id)]
@@ -180,6 +193,9 @@ class Guard:
         if self.breakers.tripped or now_ns < self._judge_due_ns:
             return self.breakers.tripped
         self._judge_due_ns = now_ns + _JUDGE_NS
+        if "cancels_fail" in self._out.findings and not self._desk.live_count():
+            # There is nothing left that could show it.
+            self._out.hold("cancels_fail", self._uncancelled.works())
         pnl_cents = self._pnl_cents() if opened else None
         return self.breakers.judge(pnl_cents, self._desk.oldest_unknown_ns(now_ns), now_ns)
 

@@ -47,7 +47,7 @@ _BEAT_NS = 100 * NS_PER_MS
 
 _OVERDUE_NS = 10 * NS_PER_MS
 _KEYS_REFUSED = ("key_refused", "read_key_refused")
-_BLOCKING = ("account_unread", "foreign_orders", "journal_failed", *_KEYS_REFUSED)
+_BLOCKING = ("account_unread", "cancels_fail", "foreign_orders", "journal_failed", *_KEYS_REFUSED)
 
 _STARTING, _QUOTING = Phase.STARTING, Phase.QUOTING
 _LATCHED, _STOPPING, _STOPPED = Phase.LATCHED, Phase.STOPPING, Phase.STOPPED

@@ -1,0 +1,110 @@
+"""Claims about a venue that takes orders and cancels none."""
+
+import pytest
+
+from bot.core import messages as m
+from bot.core.strategy import EventView, Quotes
+from bot.core.uncancelled import FAILING_NS
+from strategies.fixed_spread import FixedSpread
+from tests.bot.thin import Thin
+from venue.wire.instant import NS_PER_SECOND
+
+FAILURES = [
+    m.Unknown("500 internal_error"),
+    m.Unknown("405 without a code"),
+    m.Refused(503, "engine_unavailable", "not submitted"),
+]
+
+
+class Fickle(FixedSpread):
+    """Quotes every rung but those of which it wants to know nothing at the moment."""
+
+    unwanted: frozenset[int] = frozenset()
+
+    def quote(self, view: EventView) -> Quotes:
+        quotes = super().quote(view)
+        return {
+            rung.market_id: () if place in Fickle.unwanted else quotes[rung.market_id]
+            for place, rung in enumerate(view.rungs)
+        }
+
+
+class NoCancels(Thin):
+    """A venue whose every cancel, or every one of some orders, is answered by the same failure."""
+
+    fails: m.Answer | None = None
+    only: frozenset[str] | None = None
+
+    def __init__(self, rungs: int) -> None:
+        Fickle.unwanted = frozenset()
+        super().__init__([50, 45, 40, 35][:rungs], lambda: Fickle(FixedSpread.Params()))
+
+    def answer(self, request: m.Request) -> m.Answer:
+        if self.fails is not None and isinstance(request, m.CancelResting):
+            is_meant = self.only is None or request.order_id in self.only
+            return self.fails if is_meant else super().answer(request)
+        return super().answer(request)
+
+    def pull(self, *places: int) -> None:
+        """The strategy quotes these rungs no more; it is asked at the next frame."""
+        Fickle.unwanted = frozenset(places)
+        for index in range(len(self.mids)):
+            self.show(index)
+
+    def live(self, seconds: float) -> None:
+        """Let time pass, with frames."""
+        for _ in range(int(seconds * 5)):
+            for index in range(len(self.mids)):
+                self.show(index)
+            self.run(0.2)
+
+    @property
+    def text(self) -> str:
+        return self.trader.out.findings.get("cancels_fail", "")
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=str)
+def test_nothing_is_placed_while_no_cancel_works_and_quoting_goes_on_once_one_does(failure):
+    thin = NoCancels(4)
+    thin.start()
+    thin.fails = failure
+    thin.pull(0, 1)
+    thin.live(FAILING_NS / NS_PER_SECOND + 2)
+    assert thin.text
+    assert thin.trader.withheld == thin.text
+    since_ns = thin.now_ns
+    Fickle.unwanted = frozenset()
+    thin.live(5)
+    sent = thin.writes(since_ns)
+    assert sent
+    assert all(isinstance(each, m.CancelResting) for each in sent)
+    asked = {each.order_id for each in sent}
+    assert asked == {*thin.orders}, "what it cannot watch over is wanted away"
+    assert len(sent) <= 6 * len(asked), "a second apart"
+    thin.fails = None
+    thin.live(4)
+    assert not thin.text
+    assert len(thin.orders) == 8
+    assert all(own.order_id not in asked for own in thin.trader.desk.all_live())
+
+
+def test_one_order_that_cannot_be_cancelled_stops_nothing_else():
+    thin = NoCancels(4)
+    thin.start()
+    thin.fails = FAILURES[0]
+    rung = thin.markets[0].market_id
+    thin.only = frozenset(each.order_id for each in thin.orders.values() if each.market_id == rung)
+    assert len(thin.only) == 2
+    thin.pull(0)
+    thin.live(8)
+    assert not thin.text
+    assert len(thin.orders) == 8
+
+
+def test_a_venue_that_asks_to_wait_does_not_look_like_one_that_cancels_nothing():
+    thin = NoCancels(4)
+    thin.start()
+    thin.fails = m.Refused(429, "rate_limited", "slow down")
+    thin.pull(0, 1)
+    thin.live(8)
+    assert not thin.text
