@@ -255,6 +255,7 @@ class Journal:
         self._writing_bytes = 0
         self._bytes = 0
         self._file = -1
+        self._path = folder
         try:
             earlier = segments(folder)
             if earlier:
@@ -367,17 +368,24 @@ class Journal:
         """In the worker thread: append and sync. head: of the next segment, this one being full."""
         _write_all(self._file, batch)
         os.fdatasync(self._file)
-        if os.fstat(self._file).st_nlink == 0:  # it is written and synced as any other
-            raise OSError(errno.ENOENT, "the journal was deleted while it was written")
+        if not self._stands():  # it is written and synced as any other
+            raise OSError(errno.ENOENT, "the journal was deleted or moved while it was written")
         self._bytes += len(batch)
         if head is not None:
             os.close(self._file)
             self._file = -1
             self._begin_segment(head)
 
+    def _stands(self) -> bool:
+        """Whether the next run will find the file that is written where it looks for it."""
+        try:
+            return os.path.samestat(os.lstat(self._path), os.fstat(self._file))
+        except FileNotFoundError:
+            return False
+
     def _begin_segment(self, head: Head) -> None:
         self._number += 1
-        path = self._folder / f"journal-{self._number:08d}.log"
+        self._path = path = self._folder / f"journal-{self._number:08d}.log"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         self._file = os.open(path, flags, 0o600)
         opening = OPENING + framed(head)

@@ -3,7 +3,9 @@
 import asyncio
 import errno
 import os
+import shutil
 import stat
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -235,17 +237,34 @@ async def test_a_disk_that_refuses_stops_every_create(tmp_path, monkeypatch):
     await writing.stop()
 
 
-async def test_a_journal_that_was_deleted_stops_every_create(tmp_path):
-    writing = Writing(tmp_path)
+def delete(folder: Path) -> None:
+    for segment in segments(folder):
+        segment.unlink()
+
+
+def move(folder: Path) -> None:
+    folder.rename(folder.with_name("elsewhere"))
+
+
+def put_another_there(folder: Path) -> None:
+    copy = folder.with_name("copy")
+    shutil.copytree(folder, copy)
+    move(folder)
+    copy.rename(folder)
+
+
+@pytest.mark.parametrize("happens", [delete, move, put_another_there])
+async def test_a_journal_that_the_next_run_would_not_find_stops_every_create(tmp_path, happens):
+    folder = tmp_path / "state"
+    folder.mkdir()
+    writing = Writing(folder)
     writing.journal.append(1, sent(create(), 1))
     assert await writing.journal.durable()
-    for segment in segments(tmp_path):
-        segment.unlink()
+    happens(folder)
     writing.journal.append(2, sent(create("a-2"), 2))
     assert not await writing.journal.durable()
-    assert [failure.endswith("deleted while it was written") for failure in writing.failures] == [
-        True
-    ]
+    (failure,) = writing.failures
+    assert failure.endswith("the journal was deleted or moved while it was written")
     await writing.stop()
 
 
