@@ -150,7 +150,7 @@ def _all(
     notes = [text for folder, _ in tapes[:1] for text in warnings(folder)]
     # How rungs ended is read before anybody watches who opens the data, and told to no trader.
     ends = [winners(tape, folder) for folder, tape in tapes]
-    same = _guarded(tapes, config, terms) if guard else None
+    same = _guarded(tapes, config, terms, most[1]) if guard else None
     sessions: list[Session] | None = None if files == (None, None) else []
     played = [folder for folder, _ in tapes]
     with interruptible() as wanted, watched([data, *played]) as opened:
@@ -191,16 +191,24 @@ def _read(config: Path) -> "BotConfig":
     return finish(read(config))
 
 
-def _guarded(tapes: "list[tuple[Path, Tape]]", config: Path, terms: "Terms") -> int:
+def _guarded(
+    tapes: "list[tuple[Path, Tape]]", config: Path, terms: "Terms", records_max: int | None
+) -> int:
     """How many answers were the same without the future; ends with 4 at the first that is not."""
-    from bot.lab.backtest.guard import peeks
+    from bot.lab.backtest.guard import PLAYS, peeks
 
     same = 0
-    for folder, tape in tapes:
-        for found in peeks(tape, folder, config, terms):
-            if not isinstance(found, int):
-                fail(EXIT_LEFT_OVER, _said(found))
-            same += found
+    with progress("plays", PLAYS * len(tapes)) as meter:
+        for number, (folder, tape) in enumerate(tapes):
+
+            def told(plays: int, done: int = number * PLAYS) -> None:
+                meter.told(done + plays)
+
+            meter.told(number * PLAYS, f"{tape.event} guard")
+            for found in peeks(tape, folder, config, terms, records_max, told):
+                if not isinstance(found, int):
+                    fail(EXIT_LEFT_OVER, _said(found))
+                same += found
     return same
 
 

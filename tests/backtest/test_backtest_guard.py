@@ -94,6 +94,22 @@ def test_an_honest_strategy_wants_the_same_without_the_future(tmp_path, folder, 
     assert same[0] > 10
 
 
+def test_of_some_records_alone_as_much_is_played_as_of_a_tape_that_ends_there(folder, monkeypatch):
+    tape = read_tape(folder)
+    played: list[int] = []
+    plays: list[int] = []
+
+    def alone(*row: object) -> guard.Heard:
+        played.append(row[5])
+        return guard.Heard((), ())
+
+    monkeypatch.setattr(guard, "_alone", alone)
+    assert [*peeks(tape, folder, folder, PROMPT, 40, plays.append)] == [0] * guard.CUTS
+    instants = [decode_record(tape.lines[at - 1]).ts for at in (10, 20, 30)]
+    assert played == [instants[-1], *instants]
+    assert plays == [1, 2, 3, guard.PLAYS]
+
+
 @pytest.mark.parametrize("way", [UP_THE_STACK, *[IN_MEMORY] * cases(1, quick=0)])
 def test_a_strategy_that_finds_the_tape_in_memory_is_caught(tmp_path, folder, monkeypatch, way):
     if way is UP_THE_STACK:

@@ -30,6 +30,9 @@ from venue.crowd.tape import Tape, decode_record, read_tape
 CUTS: Final = 3
 """Instants at which the future is cut off: after a quarter, a half and three quarters of it."""
 
+PLAYS: Final = CUTS + 1
+"""How often an event is played, where nothing is found."""
+
 RAISED: Final = b"it raised"
 """What is written down where there was no answer."""
 
@@ -101,20 +104,27 @@ def overhear(
     return Heard(tuple(row for row in answers if row[0] <= until_ns), tuple(opened))
 
 
-def cuts(tape: Tape) -> list[int]:
-    """The instants at which a tape is cut."""
-    count = len(tape.lines)
+def cuts(tape: Tape, records_max: int | None = None) -> list[int]:
+    """The instants at which a tape is cut. records_max: as if it had so many records at most."""
+    count = len(tape.lines[:records_max])
     places = [max(1, count * part // (CUTS + 1)) for part in range(1, CUTS + 1)]
     return [decode_record(tape.lines[place - 1]).ts for place in places]
 
 
-def peeks(tape: Tape, folder: Path, config: Path, terms: Terms) -> Iterator[Peek | int]:
-    """Signs that a strategy looks ahead on a tape. After each cut the number of answers up to it
-    that were the same, or one sign, and then no more.
+def peeks(
+    tape: Tape,
+    folder: Path,
+    config: Path,
+    terms: Terms,
+    records_max: int | None = None,
+    told: Callable[[int], None] = lambda plays: None,
+) -> Iterator[Peek | int]:
+    """Signs that a strategy looks ahead on the first so many records of a tape, None for all.
+    After each cut the number of answers up to it that were the same, or one sign, and then no more.
 
-    Raises TapeFault and ConfigFault.
+    told: of the plays done, `PLAYS` in all. Raises TapeFault and ConfigFault.
     """
-    instants, close_ns = cuts(tape), closes_ns(tape)
+    instants, close_ns = cuts(tape, records_max), closes_ns(tape)
     with tempfile.TemporaryDirectory(prefix="bot-guard-") as scratch:
         folders = [folder]
         for number, until_ns in enumerate(instants):
@@ -122,9 +132,10 @@ def peeks(tape: Tape, folder: Path, config: Path, terms: Terms) -> Iterator[Peek
             write_prefix(tape, folder, until_ns, folders[-1])
         rows = [(folder, instants[-1]), *zip(folders[1:], instants, strict=True)]
         whole: Heard | None = None
-        for place, until_ns in rows:
+        for plays, (place, until_ns) in enumerate(rows, 1):
             guarded = (folder, place)
             heard = _alone(place, tape.event, config, terms, close_ns, until_ns, guarded)
+            told(plays)
             if heard.opened:
                 yield Peek(tape.event, 0, f"opened {heard.opened[0]}")
                 return
