@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -24,6 +25,7 @@ Value = int | str | None
 Row = tuple[Any, ...]
 
 _BUSY_S: Final = 5
+_AGAIN_S: Final = 0.01
 _STATEMENT_MS: Final = 10_000
 _MIGRATING: Final = 7_300_452
 """PostgreSQL's number of the lock that whoever changes the tables holds."""
@@ -108,7 +110,7 @@ class Sqlite:
         try:
             self._opened = self._stands()
             if not is_read_only:
-                self.run("PRAGMA journal_mode = WAL")
+                self._to_wal()
                 self.run("PRAGMA synchronous = NORMAL")
         except StoreFault:
             self._connection.close()
@@ -121,6 +123,20 @@ class Sqlite:
         except OSError as fault:
             raise StoreFault(f"{self._path}: {_reason(fault)}") from None
         return shown.st_dev, shown.st_ino
+
+    def _to_wal(self) -> None:
+        """Leave SQLite's first mode. Of two that do so at once each holds what the other needs: it
+        refuses one at once, whatever the timeout, and that one asks again. Raises StoreFault."""
+        until = time.monotonic() + _BUSY_S
+        while True:
+            try:
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.Error as fault:
+                is_busy = fault.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                if not is_busy or time.monotonic() >= until:
+                    raise StoreFault(f"{self._path}: {_reason(fault)}") from None
+            time.sleep(_AGAIN_S)
 
     def run(self, statement: str, values: Sequence[Value] = ()) -> list[Row]:
         """See Database."""

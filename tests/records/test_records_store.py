@@ -2,9 +2,11 @@
 
 import os
 import shutil
+import sqlite3
 import stat
 import subprocess
 import sys
+import threading
 
 import pytest
 from hypothesis import given, settings
@@ -282,6 +284,18 @@ def test_two_programs_that_migrate_at_once_take_each_step_once(connect):
 
 
 # --- the SQLite file ------------------------------------------------------------------------------
+
+
+def test_a_file_that_another_program_is_about_to_write_is_waited_for(tmp_path):
+    path = tmp_path / "records.sqlite3"
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("CREATE TABLE held (row INTEGER)")
+    other.execute("BEGIN IMMEDIATE")
+    letting_go = threading.Timer(0.2, other.execute, ["COMMIT"])
+    letting_go.start()
+    Sqlite(path).close()
+    letting_go.join()
+    other.close()
 
 
 def test_the_file_is_for_its_owner_only_and_no_link_is_followed(tmp_path):
