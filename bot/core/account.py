@@ -1,7 +1,8 @@
 """Reading the account and the series page by page, each list on its own beat.
 
 A walk is a list read from its first page to its empty cursor. A failed page throws the walk away: a
-failed read is never an empty one. Of the series beside ours the one that cannot be read is left out
+failed read is never an empty one. The fills alone have no bound: a walk of theirs stays at a page
+that fails, and asks for it again. Of the series beside ours the one that cannot be read is left out
 and named: ours need not wait for a sick one. What a walk shows is as of its first page's sending
 (`begun_ns`), and the reader decides what that can say about writes made meanwhile. At the end of a
 run there is little time: a page that does not come is asked for once more beside the first time,
@@ -11,7 +12,7 @@ Source: interface, Pagination; silences S3, S4, S5, S37; reliability, rows 36, 3
 """
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from bot.core.messages import (
@@ -35,6 +36,7 @@ from bot.core.settings import TrustSettings
 from bot.core.shelf import NEVER_NS
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+from venue.wire.model import Fill
 from venue.wire.names import Ticker
 
 READ_AGAIN_NS: Final = 100 * NS_PER_MS
@@ -46,8 +48,12 @@ client gives up only when it must, is not to take the time of all the others."""
 
 _DOUBLINGS_MAX: Final = 4
 
-_PAGES_MAX = 1_000
-"""A walk longer than this is a failed one (row 37)."""
+_PAGES_MAX: Final = 1_000
+_FILLS_PAGES_MAX: Final = 10_000
+"""A walk longer than this is a failed one (row 37); of fills, it holds all of some years."""
+
+_PAGE_TRIES_MAX: Final = 6
+"""A page of fills is asked for so often in a row before its walk has failed."""
 
 _UNREAD_PERIODS: Final = 12
 """A list that is read rarely by intent is not unread before so many of its periods are over."""
@@ -71,15 +77,16 @@ _TURNS: Final = (Kind.BALANCE, Kind.POSITIONS, Kind.SERIES, Kind.FILLS, Kind.RES
 
 
 class Walk:
-    """One list on its way: rows so far, and the cursors already seen.
+    """One list on its way: what is kept of the rows so far, and the cursors already seen.
 
     missed: series beside ours that could not be read to their end; no row is of theirs. asked_ns:
-    when the page that is waited for was asked for, each request that may still bring it.
+    when the page that is waited for was asked for, each request that may still bring it. tries: how
+    often in a row the page that is due could not be read; it is asked for again at `again_ns`.
     """
 
     __slots__ = (
-        *("asked_ns", "begun_ns", "cursor", "cursors", "kind", "missed", "pages", "rows"),
-        *("series", "whole_rows"),
+        *("again_ns", "asked_ns", "begun_ns", "cursor", "cursors", "kind", "missed", "pages"),
+        *("rows", "series", "tries", "whole_rows"),
     )
 
     def __init__(self, kind: Kind, begun_ns: int) -> None:
@@ -89,6 +96,8 @@ class Walk:
         self.cursors: set[str] = set()
         self.rows: list[Any] = []
         self.pages = 0
+        self.tries = 0
+        self.again_ns = 0
         self.series = 0  # which of the series is being read
         self.whole_rows = 0  # so many are of the series before it
         self.missed: tuple[Ticker, ...] = ()
@@ -111,15 +120,16 @@ class Account:
         self,
         series_ticker: Ticker,
         trust: TrustSettings,
-        enough: Callable[[Kind, tuple[Any, ...]], bool],
+        take_fills: Callable[[tuple[Fill, ...], int], tuple[Sequence[Fill], bool]],
         beside: tuple[Ticker, ...] = (),
     ) -> None:
-        """enough: whether a walk may end early at this page (the rest is known already). beside:
+        """take_fills: takes a page of fills at an instant, and tells what of it is kept to the
+        walk's end, and whether the walk may end early with it (the rest is known already). beside:
         other series that are read with ours."""
         self._series = (series_ticker, *beside)
         self.is_shared = bool(beside)
         self._trust = trust
-        self._enough = enough
+        self._take_fills = take_fills
         self._walks: dict[Kind, Walk] = {}
         self.due_ns: dict[Kind, int] = dict.fromkeys(Kind, 0)
         self.done_ns: dict[Kind, int] = {}
@@ -182,6 +192,8 @@ class Account:
         """The earliest instant at which a read is wanted that is not under way."""
         if self._next_ns is None:
             waiting_ns = [due for kind, due in self.due_ns.items() if kind not in self._walks]
+            stopped = (walk for walk in self._walks.values() if walk.tries and not walk.waiting)
+            waiting_ns += [walk.again_ns for walk in stopped]
             if self._hurried:
                 late = (walk.asked_ns[-1] for walk in self._walks.values() if walk.waiting)
                 waiting_ns += [asked_ns + HURRIED_NS for asked_ns in late]
@@ -194,7 +206,7 @@ class Account:
 
     def wanted(self, now_ns: int) -> list[tuple[Walk, Read]]:
         """Pages to ask for now; tell `asked` about each that is sent."""
-        if now_ns < self.next_due_ns() and not (self._walks and self._turns_pages()):
+        if now_ns < self.next_due_ns() and not (self._walks and self._turns_pages(now_ns)):
             return []
         out: list[tuple[Walk, Read]] = []
         for kind in _KINDS:
@@ -203,13 +215,16 @@ class Account:
                 if self.due_ns[kind] > now_ns:
                     continue
                 walk = Walk(kind, now_ns)
-            if not walk.waiting or self._is_late(walk, now_ns):
+            if self._turns(walk, now_ns) or self._is_late(walk, now_ns):
                 out.append((walk, self._request(walk)))
         return out
 
-    def _turns_pages(self) -> bool:
-        """Whether the next page of some walk is not asked for yet."""
-        return any(not walk.waiting for walk in self._walks.values())
+    def _turns_pages(self, now_ns: int) -> bool:
+        """Whether the next page of some walk is to be asked for."""
+        return any(self._turns(walk, now_ns) for walk in self._walks.values())
+
+    def _turns(self, walk: Walk, now_ns: int) -> bool:
+        return not walk.waiting and now_ns >= walk.again_ns
 
     def asked(self, walk: Walk, now_ns: int) -> None:
         """The walk's next page has been sent for."""
@@ -246,18 +261,24 @@ class Account:
         if not walk.cursor and not walk.series:
             walk.begun_ns = asked_ns
         if not isinstance(answer, Done):
+            if self._stays(walk, answer, now_ns):
+                return None
             if not self._begins_anew(walk, answer):
                 return self._give_up(walk, now_ns)
             del self._walks[walk.kind]
             self._plan(walk.kind, now_ns)
             return None
         rows, cursor = _page(answer)
-        walk.rows.extend(rows)
+        is_of_fills = walk.kind is Kind.FILLS
+        kept, may_end = self._take_fills(rows, now_ns) if is_of_fills else (rows, False)
+        walk.rows.extend(kept)
         walk.pages += 1
+        walk.tries = walk.again_ns = 0
+        pages_max = _FILLS_PAGES_MAX if is_of_fills else _PAGES_MAX
         repeated = cursor in walk.cursors
-        if repeated or walk.pages > _PAGES_MAX:
+        if repeated or walk.pages > pages_max:
             return self._give_up(walk, now_ns)
-        if cursor and not self._enough(walk.kind, rows):
+        if cursor and not may_end:
             walk.cursors.add(cursor)
             walk.cursor = cursor
             return None
@@ -294,10 +315,19 @@ class Account:
         """A walk came to nothing. The next one is due in a second; hastened, it comes sooner, but
         the later the oftener it has failed: a sick venue is not asked as fast as it answers."""
         failed = self._failed[walk.kind] = self._failed.get(walk.kind, 0) + 1
-        pause_ns = min(NS_PER_SECOND, READ_AGAIN_NS * 2 ** min(failed - 1, _DOUBLINGS_MAX))
-        self._paused_until_ns[walk.kind] = now_ns + pause_ns
+        self._paused_until_ns[walk.kind] = now_ns + _pause_ns(failed)
         del self._walks[walk.kind]
         self._plan(walk.kind, now_ns + NS_PER_SECOND)
+
+    def _stays(self, walk: Walk, answer: Answer, now_ns: int) -> bool:
+        """Whether a walk waits at a page that could not be read: of many pages one always fails,
+        and their list, newest first, goes on from a cursor as it did. Not in a hurry."""
+        invalid = isinstance(answer, Refused) and answer.code == Code.INVALID_CURSOR
+        if walk.kind is not Kind.FILLS or not walk.pages or invalid or self._hurried:
+            return False
+        walk.tries += 1
+        walk.again_ns = now_ns + _pause_ns(walk.tries)
+        return walk.tries < _PAGE_TRIES_MAX
 
     def _begins_anew(self, walk: Walk, answer: Answer) -> bool:
         """Whether a walk that failed is walked again at once: its cursor has become invalid, and it
@@ -319,6 +349,11 @@ class Account:
         period_ns = self._trust.sweep_ns if sweep else self._trust.audit_ns
         turn_ns = period_ns * _TURNS.index(kind) // len(_TURNS)
         return now_ns + period_ns - (now_ns - turn_ns) % period_ns
+
+
+def _pause_ns(failed: int) -> int:
+    """How long to wait after so many failures in a row: a tenth of a second to a second."""
+    return min(NS_PER_SECOND, READ_AGAIN_NS << min(failed - 1, _DOUBLINGS_MAX))
 
 
 def _kind_of(request: Read) -> Kind | None:

@@ -365,7 +365,7 @@ class Custody:
 
     def _fills_are_booked(self, now_ns: int) -> bool:
         """Whether every fill shown is booked, or was waited for long enough. Asks for the walk."""
-        if not self._ledgers.unbooked.has_any:
+        if not self._ledgers.booking.unbooked.has_any:
             return True
         if self._unbooked_ns is None:
             self._unbooked_ns = now_ns
@@ -402,7 +402,7 @@ class Custody:
         """
         lag_ns = self._trust.read_lag_ns
         begun_ns, done_ns = self._account.begun_ns, self._account.done_ns
-        from_ns = self._ledgers.booked_ns + lag_ns
+        from_ns = self._ledgers.booking.booked_ns + lag_ns
         late = [kind for kind in (Kind.BALANCE, Kind.POSITIONS) if begun_ns[kind] <= from_ns]
         for kind in late:
             self._account.hasten(kind, max(now_ns, from_ns + 1, done_ns[kind] + READ_AGAIN_NS))
@@ -442,11 +442,11 @@ class Custody:
             self._account.hurry()
         send_beside(self._out, now_ns)
         self._cancel_kept(now_ns)
-        quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._ledgers.booked_ns)
+        quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._ledgers.booking.booked_ns)
         if self._desk.live_count() or not self._read_since(quiet_ns, now_ns):
             return False
         if self._ledgers.compared_since(quiet_ns):
-            if self._ledgers.history_wanted:
+            if self._ledgers.booking.history_wanted:
                 self._account.hasten(Kind.FILLS, now_ns)
                 return False
             # Reads that come often are always under way; what they say changes nothing any more,

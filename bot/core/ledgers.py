@@ -9,18 +9,18 @@ Source: design, laws 4, 8 and 9; reliability, rows 52-58, B9; silences S4, S5, S
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
+from bot.core.booking import Booking, stand_in
 from bot.core.desk import Desk
 from bot.core.order import OwnOrder
 from bot.core.outbox import Outbox
-from bot.core.portfolio import Portfolio, UnbookableFill
+from bot.core.portfolio import Portfolio
 from bot.core.settings import TrustSettings
 from bot.core.settling import SETTLES_WITHIN_NS, Settling
 from bot.core.trail import CashTrail
-from bot.core.unbooked import UnbookedFills
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Qty, Side, fee_cents, notional
@@ -28,10 +28,6 @@ from venue.wire.names import MarketId, OrderId, Ticker, fold_ticker
 
 FORGET_AFTER_NS: Final = 600 * NS_PER_SECOND
 """So long after its last rung was seen resolved an event is kept: markouts look that far ahead."""
-
-_HISTORY_DOUBTED: Final = ("position_differs", "fills_missing")
-"""Findings that a fill was passed over: pages of one walk may come from copies that lag unequally,
-and a fill that falls between them lies below what is booked for ever (rows 37, 54)."""
 
 
 class Ledgers:
@@ -42,17 +38,16 @@ class Ledgers:
         self._desk = desk
         self._out = out
         self.book = Portfolio()
-        self.unbooked = UnbookedFills(out)
+        self._trail = CashTrail()
         self._by_ticker: dict[Ticker, MarketId] = {}
+        self.booking = Booking(self.book, self._trail, desk, out, self._by_ticker)
         self._rates: dict[MarketId, tuple[Ticker, FeeRate]] = {}
         self.settling = Settling(self.book, trust.read_lag_ns)
         self.series_wanted = False
         self._series_ns = -1
         self._opening_cents: Cents | None = None
         self._opening_fills = 0
-        self.booked_ns = 0
         self._balance: tuple[model.Balance, int, int] | None = None
-        self._trail = CashTrail()
         self._positions: tuple[dict[tuple[MarketId, Outcome], int], int, int] | None = None
         self.available_cents: Cents | None = None
         self.reserved_cents: Cents | None = None
@@ -61,8 +56,6 @@ class Ledgers:
         # been for long before that.
         self._stood_cents = self._stood_before_cents = Cents(0)
         self._stood_since_ns = 0
-        self.history_wanted = False
-        self.fresh_fills: list[model.Fill] = []
         self._compared_ns = -1
         self._shares_compared_ns = -1
         self._differing: dict[tuple[MarketId, Outcome], int] | None = None
@@ -77,11 +70,11 @@ class Ledgers:
         self._rates[market.market_id] = (event, max(maker, taker))
         self.settling.listed(msgspec.structs.replace(market, event_ticker=event), ours=True)
         self._by_ticker[fold_ticker(market.ticker)] = market.market_id
-        stand_in = _stand_in(market.ticker)
-        self.book.same_market(stand_in, market.market_id)
+        placeholder = stand_in(market.ticker)
+        self.book.same_market(placeholder, market.market_id)
         held = {} if self._positions is None else self._positions[0]
         for outcome in Outcome:
-            qty = held.pop((stand_in, outcome), None)
+            qty = held.pop((placeholder, outcome), None)
             if qty is not None:
                 held[(market.market_id, outcome)] = qty
 
@@ -149,19 +142,6 @@ class Ledgers:
 
     # --- reads ------------------------------------------------------------------------------------
 
-    def all_booked_before(self, rows: tuple[Any, ...]) -> bool:
-        """Whether the oldest fill of a page is booked already: older pages hold nothing new.
-
-        Before the books are open the whole history is read, and again while a finding stands.
-        """
-        doubted = any(name in self._out.findings for name in _HISTORY_DOUBTED)
-        if self._opening_cents is None or not rows or doubted or self.history_wanted:
-            return False
-        try:
-            return self.book.is_booked(rows[-1])
-        except UnbookableFill:
-            return False
-
     def fills_read(
         self,
         rows: Sequence[model.Fill],
@@ -169,49 +149,14 @@ class Ledgers:
         now_ns: int,
         live_orders: Iterable[OrderId],
     ) -> list[MarketId]:
-        """Book what a walk showed. Returns the rungs with new fills, in first-seen order, and those
-        that have settled by the cash it explained. Once the books are open `fresh_fills` are those
-        of this walk that were not booked before, oldest first, each with the fee charged.
-
-        A fill that cannot be booked is a finding, until a walk shows it readably."""
-        changed: dict[MarketId, None] = {}
-        self.fresh_fills = []
-        self.history_wanted = False
-        fees_cents, flow_cents = self.book.fees_cents, self.book.cash_flow_cents
-        # Nearly all are booked, for each walk shows the newest page again.
-        for row in reversed(rows if self.unbooked.has_any else self.book.unknown(rows)):
-            try:
-                fill = row if row.market_id else self._placed(row)
-                if not self.unbooked.is_in_opening(row.fill_id) and self.book.book_fill(fill):
-                    fee_cents = Cents(self.book.fees_cents - fees_cents)
-                    changed[fill.market_id] = None
-                    self.booked_ns = now_ns
-                    self._trail.booked(self.book.cash_flow_cents - flow_cents, now_ns)
-                    fees_cents, flow_cents = self.book.fees_cents, self.book.cash_flow_cents
-                    if self._opening_cents is not None:
-                        self.fresh_fills.append(msgspec.structs.replace(fill, fee_cents=fee_cents))
-                self.unbooked.readable(row.fill_id)
-            except UnbookableFill as fault:
-                # Every fill is read once more, for this one may lie deep in the list.
-                self.history_wanted |= self.unbooked.refused(row.fill_id, str(fault))
-        self.unbooked.tell()
+        """A walk of the fills has ended. rows: what `booking` kept of its pages, newest first.
+        Returns the rungs with new fills, in first-seen order, and those that have settled by the
+        cash it explained."""
+        changed = self.booking.walked(rows, now_ns)
         self.book.trim(frozenset(live_orders))
         # What a rung settles by is a fill of its own kind: shares went, and cash came.
         changed.update((key, None) for key in self._compare(begun_ns))
         return list(changed)
-
-    def _placed(self, fill: model.Fill) -> model.Fill:
-        """A fill that does not tell its market, with the one of its ticker, or of its order (S4).
-
-        While neither is known its ticker stands for it: the fills may be read before the series.
-        Without one it may be of an order whose id is not known yet, and raises UnbookableFill.
-        """
-        known = self._by_ticker.get(fold_ticker(fill.ticker))
-        market_id = self._desk.market_of(fill.order_id) if known is None else known
-        if market_id is None and not fill.ticker and self._desk.creates_undecided():
-            raise UnbookableFill(f"it names no market, and order {fill.order_id} is not known yet")
-        market_id = _stand_in(fill.ticker) if market_id is None else market_id
-        return msgspec.structs.replace(fill, market_id=market_id)
 
     def balance_read(self, balance: model.Balance, begun_ns: int, now_ns: int) -> None:
         """Keep a balance for comparing once the fills around it are known."""
@@ -227,7 +172,7 @@ class Ledgers:
         for row in rows:
             # Only the ticker is promised (interface, Position).
             ticker = fold_ticker(row.ticker)
-            market_id = row.market_id or self._by_ticker.get(ticker, _stand_in(ticker))
+            market_id = row.market_id or self._by_ticker.get(ticker, stand_in(ticker))
             if row.outcome is not model.ShownOutcome.UNKNOWN:
                 held[(market_id, Outcome(row.outcome.value))] = row.qty
         if self._differing is not None and not any(
@@ -251,7 +196,7 @@ class Ledgers:
         flow = self.book.cash_flow_cents
         self._opening_cents = Cents(self._balance[0].total_cents - flow)
         self._opening_fills = self.book.own_fills
-        self.history_wanted = self.unbooked.opened()
+        self.booking.opened()
         held, _, ended_ns = self._positions
         changed = self.settling.opened(held, ended_ns, self._balance[2])
         self.difference_cents = Cents(0)
@@ -280,7 +225,7 @@ class Ledgers:
     @property
     def may_agree(self) -> bool:
         """Whether fills were booked that may explain shares which differed before."""
-        return self._differing is not None and self.booked_ns > self._shares_compared_ns
+        return self._differing is not None and self.booking.booked_ns > self._shares_compared_ns
 
     def compared_since(self, quiet_ns: int) -> bool:
         """Whether the cash was compared with a balance read begun late enough after `quiet_ns`, and
@@ -294,7 +239,7 @@ class Ledgers:
 
     def _quiet_before(self, begun_ns: int) -> bool:
         """Whether no fill has been booked that a read begun then may not have shown."""
-        return self.booked_ns < begun_ns - self._trust.read_lag_ns
+        return self.booking.booked_ns < begun_ns - self._trust.read_lag_ns
 
     def _worth_keeping(self, begun_ns: int) -> bool:
         """Whether a read yet to be compared is kept when a newer one comes: else reads that come
@@ -333,7 +278,7 @@ class Ledgers:
             before = self._differing
             self.settling.positions_read(held, ended_ns)
             self._compare_positions(held, ended_ns)
-            self.history_wanted |= self._differing not in (None, before)
+            self.booking.history_wanted |= self._differing not in (None, before)
         return settled
 
     def _beyond_cents(self, balance: model.Balance) -> Cents:
@@ -380,7 +325,7 @@ class Ledgers:
                 self._stood_before_cents = self._stood_cents
             self._stood_cents, self._stood_since_ns = difference_cents, begun_ns
         # A difference that is new may be a fill passed over: every fill is read once more.
-        self.history_wanted |= difference_cents not in (0, before_cents)
+        self.booking.history_wanted |= difference_cents not in (0, before_cents)
         if difference_cents:
             self._out.find("cash_differs", f"{difference_cents} cents at the venue")
         else:
@@ -488,13 +433,9 @@ class Ledgers:
         self.book.forget_event(event.event_ticker)
         for market_id in gone:
             self._rates.pop(market_id, None)
-        self._by_ticker = {key: each for key, each in self._by_ticker.items() if each not in gone}
+        for ticker in [key for key, each in self._by_ticker.items() if each in gone]:
+            del self._by_ticker[ticker]
 
     def is_beside(self, market_id: MarketId) -> bool:
         """Whether a market is of another series of ours."""
         return self.settling.is_listed(market_id) and market_id not in self._rates
-
-
-def _stand_in(ticker: Ticker) -> MarketId:
-    """What a market is booked under whose id was not told: its ticker, which no id equals."""
-    return MarketId(fold_ticker(ticker))

@@ -183,9 +183,26 @@ class Portfolio:
         """Whether this fill has been booked. Raises UnbookableFill when its time is unreadable."""
         return fill.fill_id in self._booked or self._is_below_floor(_created_ns(fill))
 
-    def unknown(self, fills: Sequence[model.Fill]) -> list[model.Fill]:
-        """Those of them that are not booked under an id that is kept, in their order."""
-        return [fill for fill in fills if fill.fill_id not in self._booked]
+    def unknown(
+        self, fills: Sequence[model.Fill], sought: Collection[str] = ()
+    ) -> list[model.Fill]:
+        """Those of them that are not booked, or whose ids are `sought`, in their order."""
+        others = [fill for fill in fills if fill.fill_id not in self._booked]
+        return [fill for fill in others if fill.fill_id in sought or not self._is_passed(fill)]
+
+    def _is_passed(self, fill: model.Fill) -> bool:
+        """Whether a fill lies below the floor; not when its time is unreadable."""
+        try:
+            return self._is_below_floor(_created_ns(fill))
+        except UnbookableFill:
+            return False
+
+    def ends_below_floor(self, fills: Sequence[model.Fill]) -> bool:
+        """Whether fills, newest first, reach back to where every fill is booked. False where their
+        times do not tell that they come newest first. Raises UnbookableFill for an unreadable time.
+        """
+        oldest_ns = _created_ns(fills[-1])
+        return oldest_ns < _created_ns(fills[0]) and self._is_below_floor(oldest_ns)
 
     def _is_below_floor(self, created_ns: int) -> bool:
         return self._floor_ns is not None and created_ns <= self._floor_ns

@@ -11,7 +11,6 @@ Source: design, laws 2, 3, 6 and 8; reliability, B1-B13.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from bot.core import messages as m
 from bot.core.account import READ_AGAIN_NS, Account, Kind, Walk
@@ -81,7 +80,7 @@ class Trader:
         )
         self.quoting.scoring.cast(candidates, settings)
         self._account = Account(
-            settings.series_ticker, settings.trust, self._fills_known, settings.beside
+            settings.series_ticker, settings.trust, self.ledgers.booking.page, settings.beside
         )
         self._hints = Hints(settings.trust)
         self._sending = Sending(
@@ -340,9 +339,6 @@ class Trader:
         last_ns = self._account.done_ns.get(kind, 0)
         self._account.hasten(kind, max(self._now_ns, last_ns + READ_AGAIN_NS))
 
-    def _fills_known(self, kind: Kind, rows: tuple[Any, ...]) -> bool:
-        return kind is Kind.FILLS and self.ledgers.all_booked_before(rows)
-
     def _walked(self, walk: Walk) -> None:
         """A list has been read to its end."""
         match walk.kind:
@@ -353,12 +349,12 @@ class Trader:
             case Kind.POSITIONS:
                 self.ledgers.positions_read(walk.rows, walk.begun_ns, self._now_ns)
             case Kind.FILLS:
-                for market_id in self.ledgers.fills_read(
-                    walk.rows, walk.begun_ns, self._now_ns, self.desk.live_ids()
-                ):
-                    self.quoting.fills_booked(market_id)
-                self.guard.filled(self.ledgers.fresh_fills, self._now_ns)
-                for fill in self.ledgers.fresh_fills:
+                live = self.desk.live_ids()
+                for each in self.ledgers.fills_read(walk.rows, walk.begun_ns, self._now_ns, live):
+                    self.quoting.fills_booked(each)
+                fresh_fills = self.ledgers.booking.fresh_fills
+                self.guard.filled(fresh_fills, self._now_ns)
+                for fill in fresh_fills:
                     self.quoting.filled(fill, self._now_ns)
                 if self.ledgers.series_wanted:
                     self._hasten(Kind.SERIES)

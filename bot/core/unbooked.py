@@ -8,6 +8,7 @@ Source: reliability, rows 54, 58; silence S16.
 """
 
 from collections import OrderedDict
+from collections.abc import Collection
 from typing import Final
 
 from bot.core.outbox import Outbox
@@ -39,6 +40,11 @@ class UnbookedFills:
         """The books are open with what the account came to. Whether a fill is missing in them."""
         self._of_opening = frozenset(self._why)
         return bool(self._why)
+
+    @property
+    def ids(self) -> Collection[str]:
+        """Those that were shown and are not booked."""
+        return self._why.keys()
 
     @property
     def has_any(self) -> bool:

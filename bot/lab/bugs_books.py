@@ -10,6 +10,7 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core import portfolio, room
+from bot.core.booking import Booking
 from bot.core.desk import Desk
 from bot.core.ledgers import Ledgers
 from bot.core.order import Fact, OwnOrder, State
@@ -31,7 +32,7 @@ from venue.wire.names import MarketId, OrderId, Ticker
 
 _terms_of = RungTerms.__dict__["of"].__func__
 _book_fill = Portfolio.book_fill
-_fills_read = Ledgers.fills_read
+_page_booked = Booking.page
 _positions_read = Ledgers.positions_read
 _event_cash = Ledgers.event_cash_cents
 _settle = Portfolio.settle
@@ -52,13 +53,9 @@ def _each_time(self: Portfolio, fill: model.Fill) -> bool:
 
 
 def _but_the_oldest(
-    self: Ledgers,
-    rows: Sequence[model.Fill],
-    begun_ns: int,
-    now_ns: int,
-    live_orders: Iterable[OrderId],
-) -> list[MarketId]:
-    return _fills_read(self, rows[:-1], begun_ns, now_ns, live_orders)
+    self: Booking, rows: Sequence[model.Fill], now_ns: int
+) -> tuple[Sequence[model.Fill], bool]:
+    return _page_booked(self, rows[:-1], now_ns)
 
 
 def _no_fee(fill: model.Fill, market: _Market, tally: OrderTally) -> int:
@@ -123,7 +120,7 @@ ACCOUNTS: Final = (
         (54,),
         "The last fill of a page is not booked.",
         ("B2", "B3", "B9", "findings"),
-        (Patch(Ledgers, "fills_read", _but_the_oldest),),
+        (Patch(Booking, "page", _but_the_oldest),),
     ),
     Bug(
         "cost-basis-is-cash",

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.core import messages as m
-from bot.core.account import HURRIED_NS, Account, Kind, Walk
+from bot.core.account import HURRIED_NS, READ_AGAIN_NS, Account, Kind, Walk
 from bot.core.settings import TrustSettings
 from tests.bot import made
 from tests.bot.test_bot_quoting import event
@@ -30,15 +30,15 @@ class Asked(Account):
         return self.take_answer(request, answer, self.last_ns, now_ns)
 
 
-def account(enough=lambda kind, rows: False) -> Asked:
+def account(take_fills=lambda rows, now_ns: (rows, False)) -> Asked:
     """An account reader for which nothing is known yet."""
-    return Asked(made.EVENT, TrustSettings(), enough)
+    return Asked(made.EVENT, TrustSettings(), take_fills)
 
 
 def beside() -> Asked:
     """The same beside two other series."""
     others = (Ticker("BETA-VAL"), Ticker("GAMMA-VAL"))
-    return Asked(Ticker("ALPHA-VAL"), TrustSettings(), lambda kind, rows: False, others)
+    return Asked(Ticker("ALPHA-VAL"), TrustSettings(), lambda rows, now_ns: (rows, False), others)
 
 
 def ask(of: Asked, kind: Kind, now_ns: int) -> m.Read:
@@ -127,7 +127,7 @@ def test_a_cursor_that_comes_back_is_a_failed_walk():
 
 
 def test_a_walk_ends_early_where_the_rest_is_known():
-    of = account(lambda kind, rows: kind is Kind.FILLS)
+    of = account(lambda rows, now_ns: (rows, True))
     own = made.own()
     shown = m.Done(m.FillsShown((made.fill(own, 1, 2),), "more"))
     walk = of.answered(ask(of, Kind.FILLS, 0), shown, 1)
@@ -166,7 +166,7 @@ def test_a_list_read_in_its_turn_is_due_a_period_later():
 
 def test_sweeps_and_audits_have_periods_of_their_own():
     trust = TrustSettings(sweep_ns=3 * SECOND, audit_ns=10 * SECOND)
-    of = Asked(made.EVENT, trust, lambda kind, rows: False)
+    of = Asked(made.EVENT, trust, lambda rows, now_ns: (rows, False))
     finish_all(of, 0)
     assert of.due_ns[Kind.BALANCE] == 10 * SECOND
     assert of.due_ns[Kind.SERIES] == 4 * SECOND
@@ -341,3 +341,76 @@ def test_an_answer_to_what_an_earlier_walk_asked_for_is_none_to_this_one():
     ask(of, Kind.RESTING, 2 * HURRIED_NS)
     assert of.take_answer(request, page(""), 0, 2 * HURRIED_NS + 1) is None
     assert of.begun_ns[Kind.RESTING] == HURRIED_NS
+
+
+# --- fills, which are without number --------------------------------------------------------------
+
+
+def fills_page(cursor: str, *numbers: int) -> m.Done:
+    """A page of fills."""
+    return m.Done(m.FillsShown(tuple(made.fill(made.own(), each, 1) for each in numbers), cursor))
+
+
+def test_a_page_of_fills_that_fails_is_asked_for_again_from_where_it_was():
+    of = account()
+    of.answered(ask(of, Kind.FILLS, 0), fills_page("a", 2), 1)
+    assert of.answered(ask(of, Kind.FILLS, 2), m.Unknown(""), 3) is None
+    assert Kind.FILLS not in [walk.kind for walk, _ in of.wanted(3 + READ_AGAIN_NS - 1)]
+    assert of.next_due_ns() <= 3 + READ_AGAIN_NS
+    again_ns = 3 + READ_AGAIN_NS
+    walk = of.answered(ask(of, Kind.FILLS, again_ns), fills_page("", 1), again_ns + 1)
+    assert walk is not None
+    assert (len(walk.rows), walk.begun_ns) == (2, 0)
+
+
+def test_a_page_of_fills_that_fails_six_times_in_a_row_throws_the_walk_away():
+    of, now_ns = account(), 10
+    of.answered(ask(of, Kind.FILLS, 0), fills_page("a", 2), 1)
+    for _ in range(5):
+        assert ask(of, Kind.FILLS, now_ns) == m.ReadFills("a")
+        of.answered(m.ReadFills("a"), m.Unknown(""), now_ns)
+        now_ns += SECOND
+    ask(of, Kind.FILLS, now_ns)
+    assert of.answered(m.ReadFills("a"), m.Unknown(""), now_ns) is None
+    assert ask(of, Kind.FILLS, now_ns + SECOND) == m.ReadFills("")
+
+
+def test_a_page_of_fills_that_fails_is_counted_anew_after_one_that_does_not():
+    of, now_ns = account(), 10
+    of.answered(ask(of, Kind.FILLS, 0), fills_page("0", 99), 1)
+    for number in range(12):
+        ask(of, Kind.FILLS, now_ns)
+        of.answered(m.ReadFills(str(number)), m.Unknown(""), now_ns)
+        now_ns += SECOND
+        ask(of, Kind.FILLS, now_ns)
+        of.answered(m.ReadFills(str(number)), fills_page(str(number + 1), number), now_ns)
+    assert ask(of, Kind.FILLS, now_ns) == m.ReadFills("12")
+
+
+def test_at_a_stop_a_page_of_fills_that_fails_is_a_failed_walk():
+    of = account()
+    of.hurry()
+    of.answered(ask(of, Kind.FILLS, 0), fills_page("a", 2), 1)
+    of.answered(ask(of, Kind.FILLS, 2), m.Unknown(""), 3)
+    assert ask(of, Kind.FILLS, 3 + SECOND) == m.ReadFills("")
+
+
+def test_of_the_pages_of_fills_only_what_is_asked_for_is_kept():
+    of = account(lambda rows, now_ns: (rows[:1], False))
+    of.answered(ask(of, Kind.FILLS, 0), fills_page("a", 5, 4, 3), 1)
+    walk = of.answered(ask(of, Kind.FILLS, 2), fills_page("", 2, 1), 3)
+    assert walk is not None
+    assert [fill.fill_id for fill in walk.rows] == [
+        made.fill(made.own(), number, 1).fill_id for number in (5, 2)
+    ]
+
+
+@pytest.mark.parametrize(("kind", "pages"), [(Kind.RESTING, 1_001), (Kind.FILLS, 10_001)])
+def test_a_walk_without_end_has_failed_after_so_many_pages(kind: Kind, pages: int):
+    of = account(lambda rows, now_ns: ((), False))
+    of.answered(ask(of, kind, 0), page("0") if kind is Kind.RESTING else fills_page("0"), 0)
+    for number in range(1, pages):
+        request = ask(of, kind, 0)
+        cursor = str(number)
+        of.answered(request, page(cursor) if kind is Kind.RESTING else fills_page(cursor), 0)
+    assert ask(of, kind, SECOND) == (m.ReadFills("") if kind is Kind.FILLS else m.ReadResting(""))

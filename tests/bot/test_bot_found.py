@@ -42,12 +42,12 @@ def test_a_new_difference_in_cash_has_every_fill_read_once_more():
     books.fills(T0 + LAG_NS, FILL)
     books.balance(9_000, T0 + 5 * LAG_NS)
     books.fills(T0 + 7 * LAG_NS)
-    assert not books.of.all_booked_before((FILL,))
+    assert not books.may_end(FILL)
     books.fills(T0 + 8 * LAG_NS)
-    assert books.of.all_booked_before((FILL,))
+    assert books.may_end(FILL)
     books.balance(9_000, T0 + 12 * LAG_NS)
     books.fills(T0 + 14 * LAG_NS)
-    assert books.of.all_booked_before((FILL,))
+    assert books.may_end(FILL)
 
 
 def test_what_parks_a_side_for_another_reason_outlives_a_change_of_funds():

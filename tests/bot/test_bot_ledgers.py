@@ -58,8 +58,14 @@ class Books:
         self.of.positions_read(rows, at_ns, at_ns)
 
     def fills(self, at_ns: int, *fills: model.Fill) -> list[MarketId]:
-        """A walk of the fills, newest first, begun and ended at an instant."""
-        return self.of.fills_read(tuple(reversed(fills)), at_ns, at_ns, [])
+        """A walk of the fills, newest first and of one page, begun and ended at an instant."""
+        kept, _ = self.of.booking.page(tuple(reversed(fills)), at_ns)
+        return self.of.fills_read(kept, at_ns, at_ns, [])
+
+    def may_end(self, *fills: model.Fill) -> bool:
+        """Whether a walk may end with a page of these, newest first."""
+        _, may_end = self.of.booking.page(tuple(reversed(fills)), T0)
+        return may_end
 
 
 def market(market_id: MarketId, number: int) -> model.Market:
@@ -281,10 +287,10 @@ def test_cash_that_nothing_explains_settles_nothing():
 def test_pages_end_where_the_oldest_fill_is_booked_but_not_before_the_books_are_open():
     books = Books()
     books.fills(T0, FILL)
-    assert not books.of.all_booked_before((FILL,))
+    assert not books.may_end(FILL)
     books.opened()
-    assert books.of.all_booked_before((FILL,))
-    assert not books.of.all_booked_before((made.fill(made.own(State.OPEN), 2, 1),))
+    assert books.may_end(FILL)
+    assert not books.may_end(made.fill(made.own(State.OPEN), 2, 1))
 
 
 # --- late fills, in every order of arrival --------------------------------------------------------
@@ -332,7 +338,8 @@ def test_reads_that_lag_up_to_a_lag_differ_only_when_the_cash_does(fills, reads,
             held = {Outcome.YES: sum(fill.qty for fill in seen)} if seen else {}
             books.positions(held, begun_ns)
         else:
-            books.of.fills_read(tuple(reversed(seen)), begun_ns, ended_ns, [])
+            kept, _ = books.of.booking.page(tuple(reversed(seen)), ended_ns)
+            books.of.fills_read(kept, begun_ns, ended_ns, [])
         compared |= bool(books.of.difference_cents)
         assert "position_differs" not in books.out.findings
         assert ("cash_differs" in books.out.findings) is bool(books.of.difference_cents)

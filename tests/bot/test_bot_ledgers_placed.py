@@ -240,9 +240,9 @@ def test_a_fill_that_is_unreadable_for_the_first_time_has_every_fill_read_once_m
     books = Books().opened()
     books.fills(T0 + LAG_NS, FILL, UNREADABLE)
     books.fills(T0 + 2 * LAG_NS, FILL, msgspec.structs.replace(UNREADABLE, fill_id="other"))
-    assert not books.of.all_booked_before((FILL,))
+    assert not books.may_end(FILL)
     books.fills(T0 + 3 * LAG_NS, FILL, msgspec.structs.replace(UNREADABLE, fill_id="other"))
-    assert books.of.all_booked_before((FILL,))
+    assert books.may_end(FILL)
 
 
 def test_a_fill_that_was_unreadable_when_the_books_were_opened_does_not_count_twice():
@@ -253,7 +253,7 @@ def test_a_fill_that_was_unreadable_when_the_books_were_opened_does_not_count_tw
     books.of.open_books()
     assert books.fills(T0 + 2 * LAG_NS, FILL) == []
     assert books.of.holdings(MARKET) == (5, 0)
-    assert (books.of.fills, books.of.fresh_fills) == (0, [])
+    assert (books.of.fills, books.of.booking.fresh_fills) == (0, [])
     books.balance(9_797, T0 + 4 * LAG_NS)
     books.positions({Outcome.YES: 5}, T0 + 4 * LAG_NS)
     books.fills(T0 + 6 * LAG_NS, FILL)

@@ -1,0 +1,138 @@
+"""Pages of the list of fills into the books: what is booked when, and how far back a walk goes.
+
+Before the books are open every page is booked as it comes: the sums do not ask in which order, and
+a history of a year stands in memory no more than its ids do. Once they are open the fills that a
+walk shows are booked at its end, in the order in which they happened; only they are kept till then.
+
+Source: design, laws 4 and 9; reliability, rows 37, 52-58; silences S4, S16.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from bot.core.desk import Desk
+from bot.core.outbox import Outbox
+from bot.core.portfolio import Portfolio, UnbookableFill
+from bot.core.trail import CashTrail
+from bot.core.unbooked import UnbookedFills
+from venue.wire import model
+from venue.wire.money import Cents
+from venue.wire.names import MarketId, Ticker, fold_ticker
+
+_HISTORY_DOUBTED: Final = ("position_differs", "fills_missing")
+"""Findings that a fill was passed over: pages of one walk may come from copies that lag unequally,
+and a fill that falls between them is not on the pages that are read otherwise (rows 37, 54)."""
+
+
+class Booking:
+    """The list of fills, and what of it is in the books.
+
+    fresh_fills: those of the last walk that were not booked before, oldest first, each with the fee
+    charged; none while the books are not open. booked_ns: when a fill was booked last.
+    history_wanted: whether the next walk is to look for fills that were passed over.
+    """
+
+    def __init__(
+        self,
+        book: Portfolio,
+        trail: CashTrail,
+        desk: Desk,
+        out: Outbox,
+        by_ticker: Mapping[Ticker, MarketId],
+    ) -> None:
+        """by_ticker: the markets listed so far, by folded ticker, as they become known."""
+        self._book = book
+        self._trail = trail
+        self._desk = desk
+        self._out = out
+        self._by_ticker = by_ticker
+        self._is_open = False
+        self._changed: dict[MarketId, None] = {}
+        self._is_refused_anew = False
+        self.unbooked = UnbookedFills(out)
+        self.fresh_fills: list[model.Fill] = []
+        self.booked_ns = 0
+        self.history_wanted = False
+
+    def opened(self) -> None:
+        """The books are open, with all that was booked till now."""
+        self._is_open = True
+        self.history_wanted = self.unbooked.opened()
+
+    # --- a page -----------------------------------------------------------------------------------
+
+    def page(self, rows: Sequence[model.Fill], now_ns: int) -> tuple[Sequence[model.Fill], bool]:
+        """A page of a walk, newest first: what of it `walked` needs, and whether the walk may end
+        here, for older pages hold nothing that would be booked."""
+        may_end = self._may_end(rows)
+        if not self._is_open:
+            self._book_all(rows, now_ns)
+            return (), may_end
+        # Nearly all are booked, for each walk shows the newest page again.
+        return self._book.unknown(rows, self.unbooked.ids), may_end
+
+    def _may_end(self, rows: Sequence[model.Fill]) -> bool:
+        if not rows:
+            return False
+        doubted = any(name in self._out.findings for name in _HISTORY_DOUBTED)
+        try:
+            if self._is_open and not doubted and not self.history_wanted:
+                return self._book.is_booked(rows[-1])
+            # Back to the floor, not to the first fill that is known: what was passed over lies
+            # deeper. A fill that could not be read may lie deeper still.
+            return not self.unbooked.has_any and self._book.ends_below_floor(rows)
+        except UnbookableFill:
+            return False
+
+    # --- the books --------------------------------------------------------------------------------
+
+    def walked(self, rows: Sequence[model.Fill], now_ns: int) -> dict[MarketId, None]:
+        """A walk has ended; book what `page` kept of it. Returns the rungs with fills that no walk
+        had shown before, in first-seen order.
+
+        A fill that cannot be booked is a finding, until a walk shows it readably."""
+        self.fresh_fills = []
+        self._book_all(rows, now_ns)
+        self.unbooked.tell()
+        changed, self._changed = self._changed, {}
+        self.history_wanted, self._is_refused_anew = self._is_refused_anew, False
+        return changed
+
+    def _book_all(self, rows: Sequence[model.Fill], now_ns: int) -> None:
+        book, unbooked = self._book, self.unbooked
+        fees_cents, flow_cents = book.fees_cents, book.cash_flow_cents
+        for row in reversed(rows):
+            try:
+                fill = row if row.market_id else self._placed(row)
+                if not unbooked.is_in_opening(row.fill_id) and book.book_fill(fill):
+                    fee_cents = Cents(book.fees_cents - fees_cents)
+                    self._changed[fill.market_id] = None
+                    self.booked_ns = now_ns
+                    self._trail.booked(book.cash_flow_cents - flow_cents, now_ns)
+                    fees_cents, flow_cents = book.fees_cents, book.cash_flow_cents
+                    if self._is_open:
+                        self.fresh_fills.append(msgspec.structs.replace(fill, fee_cents=fee_cents))
+                unbooked.readable(row.fill_id)
+            except UnbookableFill as fault:
+                # Every fill is read once more, for this one may lie deep in the list.
+                self._is_refused_anew |= unbooked.refused(row.fill_id, str(fault))
+
+    def _placed(self, fill: model.Fill) -> model.Fill:
+        """A fill that does not tell its market, with the one of its ticker, or of its order (S4).
+
+        While neither is known its ticker stands for it: the fills may be read before the series.
+        Without one it may be of an order whose id is not known yet, and raises UnbookableFill.
+        """
+        known = self._by_ticker.get(fold_ticker(fill.ticker))
+        market_id = self._desk.market_of(fill.order_id) if known is None else known
+        if market_id is None and not fill.ticker and self._desk.creates_undecided():
+            raise UnbookableFill(f"it names no market, and order {fill.order_id} is not known yet")
+        market_id = stand_in(fill.ticker) if market_id is None else market_id
+        return msgspec.structs.replace(fill, market_id=market_id)
+
+
+def stand_in(ticker: Ticker) -> MarketId:
+    """What a market is booked under whose id was not told: its ticker, which no id equals."""
+    return MarketId(fold_ticker(ticker))
