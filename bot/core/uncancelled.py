@@ -12,7 +12,7 @@ from typing import Final
 
 from bot.core.messages import Answer, Done, Refused
 from bot.core.order import OwnOrder
-from venue.wire.errors import Advice, Sequenced, row_for
+from venue.wire.errors import Advice, row_for
 from venue.wire.instant import NS_PER_SECOND
 
 FAILING_NS: Final = 3 * NS_PER_SECOND
@@ -40,15 +40,15 @@ class Uncancelled:
         from here on, "" once cancels work; None where it tells neither."""
         if isinstance(answer, Done):
             return self.works()
-        said = "no answer"
         if isinstance(answer, Refused):
             row = row_for(answer.status, answer.code)
             if row.advice is Advice.ENDED:
                 return self.works()
             if row.advice in _ELSEWHERE or answer.status in _ENDS_NOTHING:
                 return None
-            if row.sequenced is not Sequenced.UNKNOWN:
-                said = f"{answer.status} {answer.code}".rstrip()
+            said = f"{answer.status} {answer.code}".rstrip()
+        else:
+            said = answer.reason
         if self._since_ns is None:
             self._since_ns = now_ns
         if len(self._orders) < _ORDERS_MIN:

@@ -88,6 +88,24 @@ def test_nothing_is_placed_while_no_cancel_works_and_quoting_goes_on_once_one_do
     assert all(own.order_id not in asked for own in thin.trader.desk.all_live())
 
 
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        (FAILURES[0], "500 internal_error"),
+        (FAILURES[1], "405 without a code"),
+        (FAILURES[2], "503 engine_unavailable"),
+    ],
+    ids=str,
+)
+def test_what_is_told_of_failing_cancels_names_the_last_answer(failure, said):
+    thin = NoCancels(4)
+    thin.start()
+    thin.fails = failure
+    thin.pull(0, 1)
+    thin.live(FAILING_NS / NS_PER_SECOND + 2)
+    assert thin.text.endswith(f"the last answer: {said}")
+
+
 def test_one_order_that_cannot_be_cancelled_stops_nothing_else():
     thin = NoCancels(4)
     thin.start()
