@@ -3,9 +3,13 @@
 Source: bot/core/report.py, from which every figure is taken.
 """
 
+from typing import Final
+
 from bot.io.profits import plain_profit, plain_shadow
 from bot.io.runner import Ended
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
+
+_UNSHOWN: Final = "no list shows that nothing rests"
 
 
 def summary_of(ended: Ended, process_start_ns: int) -> dict[str, object]:
@@ -13,7 +17,7 @@ def summary_of(ended: Ended, process_start_ns: int) -> dict[str, object]:
 
     process_start_ns: when the process was started, on the clock of the report.
     `first_two_sided_s` counts from there, None when there was never a bid and an ask of ours on
-    every rung at once.
+    every rung at once. `unshown` says why a run ended with 4 that knows of nothing left, else None.
     """
     report, counters = ended.report, ended.report.counters
     first_ns = report.first_two_sided_ns
@@ -40,6 +44,7 @@ def summary_of(ended: Ended, process_start_ns: int) -> dict[str, object]:
         "ledger_difference_cents": report.ledger_difference_cents,
         "left": list(ended.finished.left),
         "unknown": list(ended.finished.unknown),
+        "unshown": _UNSHOWN if ended.finished.unshown else None,
         "latched": report.latched,
         "findings": list(report.findings),
         "died": list(ended.died),

@@ -339,6 +339,17 @@ async def test_the_summary_tells_what_a_run_came_to(tmp_path):
     assert told["exit_code"] == 0
 
 
+@pytest.mark.parametrize("unshown", [False, True])
+async def test_the_summary_says_where_no_list_has_shown_that_nothing_rests(tmp_path, unshown):
+    trader = FakeTrader(finishes=False)
+    trader.left = m.Finished((), (), unshown=unshown)
+    ended = await run(runner_of(trader, tmp_path, drain_ns=100_000_000))
+    told = summary_of(ended, ended.report.now_ns)
+    assert told["left"] == told["unknown"] == []
+    assert told["exit_code"] == (4 if unshown else 0)
+    assert told["unshown"] == ("no list shows that nothing rests" if unshown else None)
+
+
 async def test_what_an_overdue_drain_leaves_is_told_with_the_answers_that_came_late(
     tmp_path,
 ):
