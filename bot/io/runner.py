@@ -26,6 +26,7 @@ from bot.core.intentions import TraderPlan
 from bot.core.report import Report
 from bot.io.beside import Companion, finish_all
 from bot.io.clock import Clock
+from bot.io.drain import DRAIN_NS, Drain
 from bot.io.ended import Ended, Exit, tell_left
 from bot.io.feed import Feed
 from bot.io.inbox import Inbox
@@ -45,9 +46,6 @@ from venue.wire.instant import NS_PER_SECOND
 __all__ = ["BATCH_MAX", "DRAIN_NS", "REPORT_NS", "Child", "Ended", "Exit", "Runner", "TraderLike"]
 
 BATCH_MAX: Final = 256
-DRAIN_NS: Final = 8 * NS_PER_SECOND
-"""How long cancelling everything and seeing it gone may take (row 65)."""
-
 REPORT_NS: Final = NS_PER_SECOND // 2
 """A picture is drawn at most this often."""
 
@@ -123,13 +121,12 @@ class Runner:
         self._configured = configured
         self._companions = companions
         self._vigil: Vigil | None = None
-        self._drain_ns = drain_ns
+        self._drain = Drain(drain_ns, clock.now_ns())
         self._inbox = Inbox()
         self._journal = journal_of(lambda reason: self.tell(m.JournalFailed(reason)))
         self._feed = feed_of(self.tell)
         self._wake_ns = 0
         self._stop_at_ns: int | None = None
-        self._stopped_ns: int | None = None
         self._finished: m.Finished | None = None
         self._died: list[str] = []
         self._unkept = False
@@ -317,13 +314,14 @@ class Runner:
             now_ns = self._clock.now_ns()
             if self._finished is not None:
                 return False
-            if self._stopped_ns is not None and now_ns - self._stopped_ns >= self._drain_ns:
+            if self._drain.look(now_ns):
                 self._give_up()
                 return True
             if self._stop_at_ns is not None and now_ns >= self._stop_at_ns:
                 self._stop_at_ns = None
                 self.tell(m.StopRequested("the time asked for is over"))
             await self._inbox.wait(self._next_ns() - now_ns)
+            self._drain.look(self._clock.now_ns())
             try:
                 self._turn()
             except Exception:  # noqa: BLE001 - the loop's own boundary: it must live to cancel
@@ -352,15 +350,12 @@ class Runner:
         due_ns = self._wake_ns
         if self._stop_at_ns is not None:
             due_ns = min(due_ns, self._stop_at_ns)
-        if self._stopped_ns is not None:
-            due_ns = min(due_ns, self._stopped_ns + self._drain_ns)
-        return due_ns
+        return self._drain.next_ns(due_ns)
 
     def _receive(self, event: m.Event, at_ns: int) -> None:
         """One event through the trader; its effects are in the journal before they are begun."""
-        stops = isinstance(event, m.StopRequested | m.JournalFailed)
-        if stops and self._stopped_ns is None:
-            self._stopped_ns = at_ns
+        if isinstance(event, m.StopRequested | m.JournalFailed):
+            self._drain.begin(at_ns)
         if isinstance(event, m.JournalFailed) and "disk" not in self._died:
             self._died.append("disk")
         self._keep(at_ns, event)
@@ -425,7 +420,7 @@ class Runner:
         if who not in self._died:
             self._died.append(who)
         self._log.exception(f"{who}_failed", at=at)
-        if self._stopped_ns is None:
+        if not self._drain.has_begun:
             self.tell(m.StopRequested(f"the {who} failed"))
 
     def _perform(self, effect: m.Effect) -> None:
@@ -484,12 +479,12 @@ class Runner:
 
     def stop(self, reason: str) -> None:
         """Have it end in good order; nothing while it does so already."""
-        if self._stopped_ns is None:
+        if not self._drain.has_begun:
             self.tell(m.StopRequested(reason))
 
     def asked_to_stop(self, name: str) -> None:
         """A signal, or whoever else is named, asks for the end; again meanwhile it does nothing."""
-        if self._stopped_ns is not None:
+        if self._drain.has_begun:
             self._log.warning("stopping_already", signal=name, advice="cancelling orders; wait")
             return
         self.tell(m.StopRequested(name))
