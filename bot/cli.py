@@ -43,6 +43,7 @@ from bot.commands.common import (
     duration_ns,
     faults_told,
     read,
+    state_dir_option,
 )
 from bot.commands.quiet import Quiet
 from bot.commands.running import Options, run_all, told
@@ -113,7 +114,7 @@ def run(
         int | None, typer.Option(min=0, max=65_535, help="Status page's port; 0 takes a free one.")
     ] = None,
     state_dir: Annotated[
-        Path | None, typer.Option(help="Where journal and lock stand, instead of ./state/<name>.")
+        Path | None, state_dir_option("Where journal and lock stand, instead of ./state/<name>.")
     ] = None,
 ) -> None:
     """Quote until told to stop (Ctrl-C), then cancel everything and say what was done.

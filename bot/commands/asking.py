@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
-from bot.commands.common import EXIT_CONFIGURATION, EXIT_LEFT_OVER, EXIT_VENUE, fail
+from bot.commands.common import (
+    EXIT_CONFIGURATION,
+    EXIT_LEFT_OVER,
+    EXIT_VENUE,
+    fail,
+    state_dir_option,
+)
 
 if TYPE_CHECKING:
     import httpx
@@ -32,7 +38,7 @@ StatusUrl = Annotated[
 ]
 StateDir = Annotated[
     Path | None,
-    typer.Option("--state-dir", help="The bot's state directory, instead of ./state/<name>."),
+    state_dir_option("The bot's state directory, instead of ./state/<name>.", "--state-dir"),
 ]
 Reason = Annotated[
     str, typer.Option(help="Why, 1 to 200 characters: it is written into the journal.")

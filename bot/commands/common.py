@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeVar
 
 import typer
 
@@ -34,6 +34,19 @@ _UNITS_NS: Final = {
 V = TypeVar("V")
 
 ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="One series' YAML file.")]
+
+
+def folder_named(text: str) -> Path:
+    """The folder that an option names. Raises typer.BadParameter for a blank one, which would be
+    the one that the program was started in: such as of a variable that is not set."""
+    if not text.strip():
+        raise typer.BadParameter("blank; accepted: a folder, such as state/demo")
+    return Path(text)
+
+
+def state_dir_option(told: str, *names: str) -> Any:
+    """The option of a state directory. told: its help. names: where its parameter gives none."""
+    return typer.Option(*names, parser=folder_named, metavar="DIR", help=told)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from bot.commands.common import (
     fail,
     faults_told,
     read,
+    state_dir_option,
 )
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def explain(
     ] = "",
     at: Annotated[str, typer.Option(metavar="TIME", help=_AT_HELP)] = "",
     state_dir: Annotated[
-        Path | None, typer.Option(help="Where the journal stands, instead of ./state/<name>.")
+        Path | None, state_dir_option("Where the journal stands, instead of ./state/<name>.")
     ] = None,
     json_line: Annotated[bool, typer.Option("--json", help="One line of JSON on stdout.")] = False,
 ) -> None:

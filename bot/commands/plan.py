@@ -18,6 +18,7 @@ from bot.commands.common import (
     faults_told,
     keep_memory_private,
     read,
+    state_dir_option,
 )
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def plan(
     ] = "20s",
     status: StatusUrl = "",
     state_dir: Annotated[
-        Path | None, typer.Option(help="Where the journal stands, instead of ./state/<name>.")
+        Path | None, state_dir_option("Where the journal stands, instead of ./state/<name>.")
     ] = None,
     json_line: Annotated[bool, typer.Option("--json", help="One line of JSON on stdout.")] = False,
 ) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bot.commands.asking import page_of
-from bot.commands.common import EXIT_VENUE, ConfigPath, fail, faults_told, read
+from bot.commands.common import EXIT_VENUE, ConfigPath, fail, faults_told, read, state_dir_option
 from venue.wire.instant import NS_PER_SECOND
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def pnl(
         bool, typer.Option("--shadow", help="Let the configuration's candidates live it too.")
     ] = False,
     state_dir: Annotated[
-        Path | None, typer.Option(help="Where the journal stands, instead of ./state/<name>.")
+        Path | None, state_dir_option("Where the journal stands, instead of ./state/<name>.")
     ] = None,
     running: Annotated[
         bool, typer.Option("--running", help="Ask the running bot's status page instead.")

@@ -21,6 +21,7 @@ from bot.commands.common import (
     keep_memory_private,
     key_of,
     read,
+    state_dir_option,
 )
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def reaper(
         ),
     ] = None,
     state_dir: Annotated[
-        Path | None, typer.Option(help="The state directory of the bot, instead of ./state/<name>.")
+        Path | None, state_dir_option("The state directory of the bot, instead of ./state/<name>.")
     ] = None,
     now: Annotated[
         bool, typer.Option("--now", help="Latch and cancel everything at once, beat or no beat.")

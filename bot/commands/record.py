@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from bot.commands.common import ConfigPath, duration_ns, faults_told, keep_memory_private, read
+from bot.commands.common import (
+    ConfigPath,
+    duration_ns,
+    faults_told,
+    keep_memory_private,
+    read,
+    state_dir_option,
+)
 from bot.commands.sites import site_of, start_venue
 
 if TYPE_CHECKING:
@@ -46,7 +53,7 @@ def record(
     ] = None,
     state_dir: Annotated[
         Path | None,
-        typer.Option(help="Where the journal stands, instead of ./state/<name>-record."),
+        state_dir_option("Where the journal stands, instead of ./state/<name>-record."),
     ] = None,
 ) -> None:
     """Record the series' channel, and what the key may read of the account, until told to stop.

@@ -17,6 +17,7 @@ from bot.commands.common import (
     fail,
     faults_told,
     read_where,
+    state_dir_option,
 )
 
 
@@ -34,7 +35,7 @@ def reset(
         bool, typer.Option("--json", help="End with the outcome as one line of JSON on stdout.")
     ] = False,
     state_dir: Annotated[
-        Path | None, typer.Option(help="Where the latch stands, instead of ./state/<name>.")
+        Path | None, state_dir_option("Where the latch stands, instead of ./state/<name>.")
     ] = None,
 ) -> None:
     """Show why nothing is quoted, ask, and let the bot quote again; forget its crashes too.

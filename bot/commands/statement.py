@@ -20,6 +20,7 @@ from bot.commands.common import (
     faults_told,
     places_for,
     read,
+    state_dir_option,
 )
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def statement(
         str, typer.Option(metavar="LABEL", help="Which account, where the day has several.")
     ] = "",
     state_dir: Annotated[
-        Path | None, typer.Option(help="Where the records stand, instead of ./state/<name>.")
+        Path | None, state_dir_option("Where the records stand, instead of ./state/<name>.")
     ] = None,
     json_line: Annotated[bool, typer.Option("--json", help="One line of JSON on stdout.")] = False,
 ) -> None:

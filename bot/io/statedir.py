@@ -16,6 +16,10 @@ BOT_LOCK: Final = "lock"
 REAPER_LOCK: Final = "reaper-lock"
 """The reaper works in the folder of the bot it watches, beside the bot."""
 
+_OPEN_TO_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+_OF_THE_VOLUME: Final = frozenset({"lost+found"})
+"""What stands in a new file system before anybody has written there."""
+
 
 class StateFault(ShellFault):
     """The state directory cannot be used; the text says what to do."""
@@ -33,9 +37,10 @@ class StateDirectory:
         """Make the folder if need be and lock it for one process of a kind.
 
         lock, who: the lock's file and what holds it, for the fault. Raises StateFault when the
-        folder is a link or no folder, belongs to somebody else, cannot be written, or another one
-        of that kind holds it.
+        folder is a link or no folder, belongs to somebody else or to something else, cannot be
+        written, or another one of that kind holds it.
         """
+        _leave_what_is_not_ours(path)
         own_folder(path, "state directory")
         handle = open_lock(path / lock)
         if not try_lock(handle, path / lock):
@@ -66,6 +71,35 @@ def held_by_a_bot(path: Path) -> bool:
         return not try_lock(handle, path / BOT_LOCK)
     finally:
         os.close(handle)
+
+
+def _leave_what_is_not_ours(path: Path) -> None:
+    """Raise StateFault for a folder that is open to others, holds files and had no bot in it, such
+    as the one that the program was started in: nobody asked for it to be closed to them.
+
+    An empty one is taken: a volume is mounted so, with whatever mode.
+    """
+    try:
+        shown = path.lstat()
+        if not stat.S_ISDIR(shown.st_mode) or not shown.st_mode & _OPEN_TO_OTHERS:
+            return
+        there = {each.name for each in path.iterdir()} - _OF_THE_VOLUME
+    except OSError:  # not there yet, or told by whoever makes it
+        return
+    if there and not any(_is_lock(path / name) for name in (BOT_LOCK, REAPER_LOCK)):
+        raise StateFault(
+            f"state directory {path}: holds {len(there)} other files or folders and no bot's, and "
+            "would be closed to everybody else; name a folder of its own"
+        )
+
+
+def _is_lock(path: Path) -> bool:
+    """Whether a lock of ours stands there: a file that nothing is written to."""
+    try:
+        shown = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISREG(shown.st_mode) and shown.st_size == 0
 
 
 def own_folder(path: Path, what: str) -> None:

@@ -59,6 +59,27 @@ def test_a_wrong_configuration_ends_with_2_and_every_fault_on_stderr(tmp_path):
         assert done.stdout == ""
 
 
+@pytest.mark.parametrize(
+    "words",
+    ["run", "record", "reaper", "plan", "pnl", "statement", "pause", "cancel-all", "reset"],
+)
+def test_a_state_directory_without_a_name_is_no_folder_that_one_happens_to_stand_in(words):
+    done = invoke(words, str(DEMO), "--state-dir", "")
+    assert done.exit_code == 2
+    assert "'--state-dir': blank" in done.stderr
+
+
+def test_a_run_closes_the_folder_that_one_stands_in_to_nobody(tmp_path, monkeypatch):
+    here = tmp_path / "project"
+    here.mkdir(mode=0o755)
+    (here / "notes").write_text("mine")
+    monkeypatch.chdir(here)
+    done = invoke("run", str(DEMO), "--for", "1s", "--status-port", "0", "--state-dir", ".")
+    assert done.exit_code == 3
+    assert "name a folder of its own" in done.stderr
+    assert here.stat().st_mode & 0o777 == 0o755
+
+
 def test_a_sighup_before_anything_was_read_does_not_end_the_bot(tmp_path):
     path = tmp_path / "x.yaml"
     os.mkfifo(path)

@@ -293,6 +293,45 @@ def test_the_state_directory_is_for_its_owner_alone(tmp_path):
     state.close()
 
 
+def test_a_folder_of_something_else_that_others_may_read_is_not_taken_from_them(tmp_path):
+    other = tmp_path / "project"
+    other.mkdir(mode=0o755)
+    (other / "notes").write_text("mine")
+    with pytest.raises(StateFault, match="holds 1 other files or folders and no bot's"):
+        StateDirectory.open(other)
+    assert stat.S_IMODE(other.stat().st_mode) == 0o755
+    assert [each.name for each in other.iterdir()] == ["notes"]
+
+
+@pytest.mark.parametrize("lock", ["lock", "reaper-lock"])
+def test_the_state_of_a_bot_or_of_its_reaper_is_used_whatever_its_mode_has_become(tmp_path, lock):
+    StateDirectory.open(tmp_path / "s", lock).close()
+    (tmp_path / "s" / "journal-00000001.log").write_bytes(b"")
+    (tmp_path / "s").chmod(0o2775)
+    StateDirectory.open(tmp_path / "s").close()
+    assert stat.S_IMODE((tmp_path / "s").stat().st_mode) & 0o777 == 0o700
+
+
+def test_a_file_of_something_else_named_lock_makes_its_folder_no_bots(tmp_path):
+    (tmp_path / "s").mkdir(mode=0o755)
+    (tmp_path / "s" / "lock").write_text("pid 4711")
+    with pytest.raises(StateFault, match="no bot's"):
+        StateDirectory.open(tmp_path / "s")
+
+
+def test_a_new_volume_is_taken_with_what_its_file_system_put_there(tmp_path):
+    (tmp_path / "s").mkdir(mode=0o755)
+    (tmp_path / "s" / "lost+found").mkdir()
+    StateDirectory.open(tmp_path / "s").close()
+    assert stat.S_IMODE((tmp_path / "s").stat().st_mode) == 0o700
+
+
+def test_a_folder_that_is_closed_to_others_already_may_hold_other_files(tmp_path):
+    (tmp_path / "s").mkdir(mode=0o700)
+    (tmp_path / "s" / "key").write_text("k")
+    StateDirectory.open(tmp_path / "s").close()
+
+
 def test_a_second_bot_on_the_same_state_is_refused_until_the_first_is_gone(tmp_path):
     first = StateDirectory.open(tmp_path / "s")
     with pytest.raises(StateFault, match="another bot is running on it"):
