@@ -228,7 +228,12 @@ def draft_of(source: YamlText) -> Draft:
     return Draft(source, file, faults)
 
 
-_WHERE: Final = frozenset({"name", "series", "venue", "status", "state"})
+WHERE: Final = frozenset({"name", "series", "venue", "status", "state"})
+"""The parts that say where bot and venue are."""
+
+FOR_THE_REAPER: Final = frozenset({"name", "series", "venue", "state", "reaper"})
+"""The parts by which it watches, and cancels."""
+
 _STANDING_IN: Final[dict[str, Plain]] = {
     "strategy": {"name": "none"},
     "risk": dict.fromkeys(
@@ -237,12 +242,12 @@ _STANDING_IN: Final[dict[str, Plain]] = {
 }
 
 
-def spared(draft: Draft) -> Draft | None:
+def spared(draft: Draft, needed: frozenset[str] = WHERE) -> Draft | None:
     """The draft without the parts in which something is wrong, for whoever only wants to know
     where the bot and its venue are: it says nothing of how to trade. None where what is wrong is
-    in what says that."""
+    in what is needed: the names of those parts."""
     wrong = {fault.text.partition(":")[0].partition(".")[0] for fault in draft.faults}
-    if wrong & _WHERE:
+    if wrong & needed:
         return None
     source = draft.source
     kept = {key: value for key, value in source.content.items() if key not in wrong}

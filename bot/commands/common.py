@@ -161,13 +161,16 @@ def read(config: Path) -> "Draft":
     return draft
 
 
-def read_where(config: Path) -> "Draft":
+def read_where(config: Path, needed: frozenset[str] | None = None) -> "Draft":
     """The draft of a configuration for what is asked of a bot that runs, or done to its orders:
-    what is wrong elsewhere than in where bot and venue are is told, and stands in nobody's way."""
-    from bot.config import read_draft, spared
+    what is wrong elsewhere than in where bot and venue are is told, and stands in nobody's way.
+
+    needed: the parts that must be right, where it is others.
+    """
+    from bot.config import WHERE, read_draft, spared
 
     draft = read_draft(config)
-    found = spared(draft) if draft.faults else draft
+    found = spared(draft, needed or WHERE) if draft.faults else draft
     if found is None:
         return read(config)
     for fault in sorted(draft.faults):

@@ -20,7 +20,7 @@ from bot.commands.common import (
     faults_told,
     keep_memory_private,
     key_of,
-    read,
+    read_where,
     state_dir_option,
 )
 
@@ -60,10 +60,12 @@ def reaper(
     Uses the key under `reaper` in CONFIG. Runs until it is told to stop (Ctrl-C). Ends with 0, or
     with 4 when it was stopped before it had shown that nothing rests.
     """
+    from bot.config import FOR_THE_REAPER
+
     if url is not None:
         _refuse_no_address(url)
     with faults_told():
-        draft = read(config)
+        draft = read_where(config, FOR_THE_REAPER)
         settings = external(draft)
         if draft.reaper is None:
             fail(

@@ -91,6 +91,22 @@ def test_a_key_of_the_reaper_that_cannot_be_read_ends_with_3(tmp_path):
     assert "reaper.key" in done.stderr
 
 
+def test_what_is_wrong_in_how_to_trade_is_told_and_keeps_no_reaper_from_its_watch(tmp_path):
+    config = paper(tmp_path)
+    config.write_text(config.read_text() + "shadow: 7\nnews: {oops: 1}\n")
+    (tmp_path / "reaper.key").unlink()
+    done = invoke("reaper", str(config))
+    assert done.exit_code == 3  # it came as far as its key
+    assert "reaper.key" in done.stderr
+    assert "news.oops: no such key" in done.stderr
+
+
+def test_what_is_wrong_in_what_a_reaper_needs_ends_it_with_2(tmp_path):
+    done = invoke("reaper", str(paper(tmp_path, "reaper: {key_file: reaper.key, after_ms: 0}\n")))
+    assert done.exit_code == 2
+    assert "reaper.after_ms" in done.stderr
+
+
 def test_a_deadline_that_is_no_time_is_refused():
     done = invoke("cancel-all", str(PAPER), "--deadline", "60")
     assert done.exit_code == 2
