@@ -307,7 +307,7 @@ class Reaper:
             phase=self.phase.value,
             silent_ms=silent_ns // NS_PER_MS,
             key_works=self._key,
-            nothing_rests="unknown" if self.phase is not Phase.REAPING else str(self.clean),
+            nothing_rests=self.clean if self.phase is Phase.REAPING else None,
             of=self._only or ACCOUNT,
         )
 
