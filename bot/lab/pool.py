@@ -4,7 +4,11 @@ Source: strategy, 3, Protocol; docs/lab.md.
 """
 
 import multiprocessing
+import multiprocessing.connection
+import os
 import signal
+import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -63,5 +67,16 @@ def in_order(
 
 
 def deaf() -> None:
-    """In a process of a pool: Ctrl-C is for the one who started it, and says what to do."""
+    """In a process of a pool: Ctrl-C is for the one who started it, and says what to do. It ends
+    with that one, however that one ends; what a strategy prints is no answer of a command."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.stdout = sys.stderr
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A pool tells its processes of its end; one that was killed tells nobody."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)

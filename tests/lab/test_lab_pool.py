@@ -1,8 +1,11 @@
 """Claims about work in several processes: in order, and an early end that loses nothing."""
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -58,3 +61,60 @@ def test_a_fault_is_raised_once_what_else_was_begun_has_come() -> None:
 def test_one_job_is_done_in_this_process_and_more_are_not() -> None:
     assert {pid for _, pid in in_order(where, [1, 2], 1)} == {os.getpid()}
     assert os.getpid() not in {pid for _, pid in in_order(where, [1, 2], 2)}
+
+
+def lasting(folder: Path) -> None:
+    """Say on standard output and in a file which process this is, and work for longer than any
+    test."""
+    print("a strategy says this")
+    (folder / "said").write_text(str(os.getpid()))
+    (folder / "said").rename(folder / "pid")
+    time.sleep(600)
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended within a while."""
+    for _ in range(100):
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.1)
+    return False
+
+
+_PARENT = """
+import sys
+from pathlib import Path
+from bot.lab.pool import in_order
+from tests.lab.test_lab_pool import lasting
+if __name__ == "__main__":
+    list(in_order(lasting, [Path(sys.argv[1])], 2))
+"""
+
+
+@pytest.mark.parametrize("how", ["terminate", "kill"])
+def test_no_process_of_a_pool_outlives_its_parent_nor_speaks_in_its_place(tmp_path, how) -> None:
+    (tmp_path / "parent.py").write_text(_PARENT)
+    root = Path(__file__).resolve().parents[2]
+    parent = subprocess.Popen(
+        [sys.executable, tmp_path / "parent.py", tmp_path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": str(root)},
+    )
+    while not (tmp_path / "pid").exists():
+        assert parent.poll() is None
+        time.sleep(0.05)
+    pid = int((tmp_path / "pid").read_text())
+    getattr(parent, how)()
+    parent.wait(10)
+    try:
+        assert is_gone(pid)
+    finally:
+        if Path(f"/proc/{pid}").exists():
+            os.kill(pid, 9)
+    said, _ = parent.communicate(timeout=10)
+    assert said == b""

@@ -25,6 +25,7 @@ from bot.lab.backtest.opens import watched
 from bot.lab.backtest.run import Backtest, closes_ns
 from bot.lab.backtest.tapes import write_prefix
 from bot.lab.backtest.terms import Reading, Terms
+from bot.lab.pool import deaf
 from venue.crowd.tape import Tape, decode_record, read_tape
 
 CUTS: Final = 3
@@ -158,7 +159,7 @@ def _alone(
     guarded: tuple[Path, ...],
 ) -> Heard:
     """`overhear` in a fresh process."""
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, get_context("spawn"), initializer=deaf) as pool:
         row = (place, event, config, terms, close_ns, until_ns, guarded)
         return pool.submit(overhear, *row).result()
 
