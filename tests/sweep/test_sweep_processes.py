@@ -1,6 +1,8 @@
 """The planted best point: found sooner than by chance, the same on every kind of processes."""
 
+import socket
 import statistics
+import time
 
 import pytest
 
@@ -57,3 +59,18 @@ def test_a_cluster_of_two_workers_comes_to_the_same_as_one_process(alone):
 def test_an_address_that_is_none_of_a_scheduler_is_told():
     with pytest.raises(RunnerFault, match="no Dask scheduler"):
         Cluster("nonsense://x")
+
+
+@pytest.mark.parametrize("address", ["nonsense", "tcp://127.0.0.1", "tcp://127.0.0.1:x"])
+def test_an_address_without_a_port_is_told_at_once(address):
+    with pytest.raises(RunnerFault, match="no address such as tcp://127"):
+        Cluster(address)
+
+
+def test_an_address_at_which_nobody_listens_is_told_within_seconds():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen
+        begun_s = time.monotonic()
+        with pytest.raises(RunnerFault, match="no Dask scheduler"):
+            Cluster(f"tcp://127.0.0.1:{taken.getsockname()[1]}")
+    assert time.monotonic() - begun_s < 15

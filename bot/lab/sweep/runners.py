@@ -7,6 +7,8 @@ Source: docs/lab.md, Sweep.
 """
 
 import multiprocessing
+import socket
+import urllib.parse
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, ProcessPoolExecutor
@@ -24,6 +26,9 @@ _AHEAD: Final = 4
 """Jobs that are handed out for each process: none waits, and few are lost by an end."""
 
 _CONNECT_S: Final = 20
+_LISTENS_S: Final = 5
+_BY_TCP: Final = frozenset({"tcp", "tls", "ws", "wss"})
+"""Schemes of addresses where somebody listens if anybody is there."""
 
 
 class RunnerFault(Exception):
@@ -126,6 +131,7 @@ class Cluster:
         from distributed.scheduler import KilledWorker
 
         self._killed: type[Exception] = KilledWorker
+        _reach(address)
         connect: Any = Client  # the library has no types for it
         try:
             self._client = connect(address, timeout=_CONNECT_S, set_as_default=False)
@@ -159,6 +165,25 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         """The cluster stays; we leave it."""
         self._client.close()
+
+
+def _reach(address: str) -> None:
+    """Raise RunnerFault, within seconds, for an address at which nobody listens: the library tries
+    one again and again, without a word."""
+    such = "such as tcp://127.0.0.1:8786"
+    try:
+        place = urllib.parse.urlsplit(address if "://" in address else f"tcp://{address}")
+        host, port = place.hostname, place.port
+    except ValueError as fault:
+        raise RunnerFault(f"{address}: no address {such}: {fault}") from None
+    if place.scheme not in _BY_TCP:
+        return
+    if not host or not port:
+        raise RunnerFault(f"{address}: no address {such}")
+    try:
+        socket.create_connection((host, port), _LISTENS_S).close()
+    except (OSError, ValueError) as fault:  # ValueError: a name that cannot be one
+        raise RunnerFault(f"{address}: no Dask scheduler: {fault}") from None
 
 
 __all__ = ["Cluster", "Here", "OtherCode", "Processes", "Runner", "RunnerFault"]
