@@ -7,6 +7,7 @@ orders left or unknown. Faults go to stderr, each with what to do.
 
 import json
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,6 +43,7 @@ from bot.commands.common import (
     ConfigPath,
     duration_ns,
     faults_told,
+    printed_aside,
     read,
     state_dir_option,
 )
@@ -124,7 +126,7 @@ def run(
     """
     run_ns = None if for_ is None else duration_ns("--for", for_)
     options = Options(run_ns, json_line, tape, seed, status_port, state_dir)
-    with remembered(), faults_told():
+    with remembered(), faults_told(), printed_aside() if json_line else nullcontext():
         code, summary = run_all([read(config) for config in configs], options)
     try:
         typer.echo(json.dumps(summary) if json_line else told(summary))
@@ -142,7 +144,7 @@ def check(
     ] = False,
 ) -> None:
     """Check the configuration and try the venue, the key and its scopes; change nothing."""
-    with faults_told():
+    with faults_told(), printed_aside():
         draft = read(config)
         with (
             tempfile.TemporaryDirectory(prefix="bot-check-") as folder,

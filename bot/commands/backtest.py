@@ -18,6 +18,7 @@ from bot.commands.common import (
     interruptible,
     option_of,
     places_for,
+    printed_aside,
 )
 from bot.commands.progress import progress
 
@@ -150,10 +151,11 @@ def _all(
     notes = [text for folder, _ in tapes[:1] for text in warnings(folder)]
     # How rungs ended is read before anybody watches who opens the data, and told to no trader.
     ends = [winners(tape, folder) for folder, tape in tapes]
-    same = _guarded(tapes, config, terms, most[1]) if guard else None
+    with printed_aside():
+        same = _guarded(tapes, config, terms, most[1]) if guard else None
     sessions: list[Session] | None = None if files == (None, None) else []
     played = [folder for folder, _ in tapes]
-    with interruptible() as wanted, watched([data, *played]) as opened:
+    with interruptible() as wanted, watched([data, *played]) as opened, printed_aside():
         results = _played(
             [*zip([tape for _, tape in tapes], ends, strict=True)],
             _read(config),

@@ -5,8 +5,9 @@ Source: docs/operations.md, Exit codes; reliability, rows 72, 103.
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, NoReturn, TypeVar
 
@@ -61,6 +62,13 @@ def faults_told() -> Iterator[None]:
         fail(EXIT_CONFIGURATION, str(fault))
     except ShellFault as fault:
         fail(EXIT_VENUE, str(fault))
+
+
+@contextmanager
+def printed_aside() -> Iterator[None]:
+    """What a strategy prints meanwhile goes to stderr: stdout has the command's answer alone."""
+    with redirect_stdout(sys.stderr):
+        yield
 
 
 @contextmanager

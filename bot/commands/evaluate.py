@@ -16,6 +16,7 @@ from bot.commands.common import (
     fail_unwritten,
     interruptible,
     places_for,
+    printed_aside,
 )
 from bot.commands.progress import progress
 
@@ -85,10 +86,12 @@ def evaluate(
 
     _places(results, json_file, html, markdown)
     try:
-        entries = entries_named(strategies, baselines=baselines)
+        with printed_aside():
+            entries = entries_named(strategies, baselines=baselines)
         cells = tuple(sized(cell, steps) for cell in worlds_named(worlds))
         reported, tuned = _blocks(seeds, tune, holdout=holdout)
-        _proven(entries)
+        with printed_aside():
+            _proven(entries)
         lives = Results(results, Path.cwd())
         code = code_digest()
         for block in (reported, tuned):
@@ -159,7 +162,7 @@ def _live_through(
     typer.echo(f"{wanted} lives, {kept} of them kept from before", err=True)
     done, why = 0, "ended early"
     asked = "ending: lives that have begun are lived to their end"
-    with interruptible(asked) as is_more, progress("lives", len(missing)) as meter:
+    with interruptible(asked) as is_more, progress("lives", len(missing)) as meter, printed_aside():
         try:
             for done, task in enumerate(lives.live_through(missing, jobs, is_more), 1):
                 meter.told(done, f"{task.world.name} seed {task.seed}")

@@ -17,6 +17,7 @@ from bot.commands.common import (
     fail,
     faults_told,
     keep_memory_private,
+    printed_aside,
     read,
     state_dir_option,
 )
@@ -67,7 +68,8 @@ def plan(
             return
         if status:
             fail(EXIT_VENUE, f"{status}: no bot answers there; without --status a dry run begins")
-        dry = _dry(draft, state_dir or draft.state.directory, longest_ns)
+        with printed_aside():
+            dry = _dry(draft, state_dir or draft.state.directory, longest_ns)
     if json_line:
         import msgspec
 

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bot.commands.asking import page_of
-from bot.commands.common import EXIT_VENUE, ConfigPath, fail, faults_told, read, state_dir_option
+from bot.commands.common import (
+    EXIT_VENUE,
+    ConfigPath,
+    fail,
+    faults_told,
+    printed_aside,
+    read,
+    state_dir_option,
+)
 from venue.wire.instant import NS_PER_SECOND
 
 if TYPE_CHECKING:
@@ -102,7 +110,7 @@ def _asked(config: Path, by: list[str], status: str, *, shadow: bool) -> dict[st
 def _told_again(
     config: Path, by: list[str], state_dir: Path | None, *, shadow: bool
 ) -> dict[str, Any]:
-    with faults_told():
+    with faults_told(), printed_aside():
         from bot.config import finish
         from bot.ideas import Makers
         from bot.lab.together import retell

@@ -16,6 +16,7 @@ from bot.commands.common import (
     duration_ns,
     fail,
     faults_told,
+    printed_aside,
     read,
 )
 from bot.commands.progress import is_watched, progress
@@ -81,9 +82,10 @@ def replay(
         meant = runs_meant(journal, every=every)
         for run in meant:
             stop = until_of(until, run, meant)
-            again = _again(run, config, notes=not no_notes)
+            with printed_aside():
+                again = _again(run, config, notes=not no_notes)
             entries = entries_of(run) if is_watched() and not quiet else None
-            with progress("entries", entries, quiet=quiet) as meter:
+            with progress("entries", entries, quiet=quiet) as meter, printed_aside():
                 found = again.live(stop, meter.told)
             why = _explained(run, config, found) if explain else ()
             typer.echo(_line(found, why) if json_line else _text(found, why))

@@ -20,6 +20,7 @@ from bot.commands.common import (
     interruptible,
     option_of,
     places_for,
+    printed_aside,
 )
 from bot.commands.progress import progress
 
@@ -128,13 +129,13 @@ def sweep(
     cluster cannot be used; with 4 after Ctrl-C, or when a process died.
     """
     tape = (reading, latency, maker_fee, taker_fee, index)
-    with faults_told(), _options_told():
+    with faults_told(), _options_told(), printed_aside():
         dimensions = _dimensions(over)
         cell, cases = _cases(data, world, seeds, steps, tape, (events, pieces, records))
         aim = _aim(objective, risk, data)
         prepared = _prepared(config, cell, cases, dimensions, aim, splits, (results, html))
         search = _search(dimensions, how, trials, search_seed)
-    with _ends_told():
+    with _ends_told(), printed_aside():
         whole = _swept(prepared, search, lambda: _runner(jobs, cluster))
     where = cell.key if cell is not None else str(data)
     found = _found(prepared, dimensions, how, where, whole=whole)

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from bot.commands.common import EXIT_CONFIGURATION, fail, faults_told, option_of, read
+from bot.commands.common import (
+    EXIT_CONFIGURATION,
+    fail,
+    faults_told,
+    option_of,
+    printed_aside,
+    read,
+)
 from bot.commands.progress import progress
 
 if TYPE_CHECKING:
@@ -75,7 +82,7 @@ def what_if(
     readings = [Reading(name) for name in _BOUNDS[bound]]
     lag_ns = option_of("--read-lag", read_lag, milliseconds)
     terms = Terms(read_lag_ns=lag_ns, power=power, seed=seed)
-    with faults_told():
+    with faults_told(), printed_aside():
         (run,) = runs_meant(journal, every=False)
         try:
             found = _compared(run, sets or [], config, until, (terms, readings), quiet=quiet)

@@ -15,6 +15,7 @@ from bot.commands.common import (
     ConfigPath,
     fail,
     faults_told,
+    printed_aside,
     read,
 )
 
@@ -78,7 +79,7 @@ def worst_case(
     """
     if file is not None and rungs:
         fail(EXIT_CONFIGURATION, "--file and --rungs: one of them says where to begin")
-    with faults_told():
+    with faults_told(), printed_aside():
         draft = read(config)
         from bot.config import finish
         from bot.lab import whatif

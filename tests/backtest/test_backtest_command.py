@@ -40,6 +40,23 @@ class Stops(Strategy):
 STRATEGY = Stops
 """
 
+SPEAKS = """
+from bot.core.strategy import Strategy
+
+print("loaded")
+
+
+class Speaks(Strategy):
+    name = "speaks"
+
+    def quote(self, view):
+        print("asked")
+        return {}
+
+
+STRATEGY = Speaks
+"""
+
 PEEKS = """
 from bot.core.strategy import Strategy
 
@@ -95,6 +112,14 @@ def test_ctrl_c_ends_early_with_what_there_is_so_far(tmp_path, folder):
     (row,) = told["results"]
     assert not row["whole"]
     assert 0 < row["records"] < len(RECORDS)
+
+
+def test_what_a_strategy_prints_goes_to_stderr_and_not_into_the_answer(tmp_path, folder):
+    (tmp_path / "speaks.py").write_text(SPEAKS)
+    done = ran(folder, configured(tmp_path, "./speaks.py"), "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["whole"] is True
+    assert {"loaded", "asked"} <= set(done.stderr.splitlines())
 
 
 def test_a_strategy_that_opens_the_data_has_no_result(tmp_path, folder):
