@@ -197,8 +197,8 @@ async def hostile_bodies(site: Site, count: int) -> None:
 
 async def header_bombs(site: Site, count: int) -> None:
     """Headers without end, of many fields or of one: refused, and the connection closed."""
-    one = b"GET /v1/markets HTTP/1.1\r\nA: " + b"x" * 400_000
-    many = b"GET /v1/markets HTTP/1.1\r\n" + b"A: x\r\n" * 50_000
+    one = b"GET /v1/markets HTTP/1.1\r\nHost: x\r\nA: " + b"x" * 400_000
+    many = b"GET /v1/markets HTTP/1.1\r\nHost: x\r\n" + b"A: x\r\n" * 50_000
     target = b"GET /" + b"x" * 400_000
     peers = await _peers(site, count)
     for number, peer in enumerate(peers):
@@ -211,7 +211,7 @@ async def pipelined_requests(site: Site, count: int) -> None:
     """Thousands of requests in one breath: some answered, then the end."""
     peers = await _peers(site, count)
     for peer in peers:
-        peer.send(b"GET /v1/markets HTTP/1.1\r\n\r\n" * 5_000)
+        peer.send(b"GET /v1/markets HTTP/1.1\r\nHost: x\r\n\r\n" * 5_000)
     said = await asyncio.gather(*(peer.rest(HEAD_DEADLINE_S + LATE_S) for peer in peers))
     for answer in said:
         assert 1 <= answer.count(b"HTTP/1.1 401 ") < 5_000

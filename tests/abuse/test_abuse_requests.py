@@ -156,6 +156,11 @@ MALFORMED = {
     "no HTTP": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
     "no version": b"GET /\r\n\r\n",
     "a space in a name": b"GET / HTTP/1.1\r\nHo st: x\r\n\r\n",
+    "no host": b"GET /fast HTTP/1.1\r\n\r\n",
+    "two hosts": b"GET /fast HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
+    "gzip before the chunks": post("/", "Transfer-Encoding: gzip, chunked") + b"0\r\n\r\n",
+    "gzip, and chunks": post("/", "Transfer-Encoding: gzip", "Transfer-Encoding: chunked")
+    + b"0\r\n\r\n",
     "two lengths": post("/", "Content-Length: 5", "Content-Length: 6"),
     "length and chunks": post("/", "Content-Length: 5", "Transfer-Encoding: chunked"),
     "a length that is none": post("/", "Content-Length: 5x"),
@@ -166,8 +171,10 @@ MALFORMED = {
     "a long target": b"GET /" + b"x" * 9_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
     "a long field": b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"x" * 9_000 + b"\r\n\r\n",
     "an endless field": b"GET / HTTP/1.1\r\nHost: x\r\nA: " + b"x" * 300_000,
-    "many fields": b"GET / HTTP/1.1\r\n" + b"A: x\r\n" * 101 + b"\r\n",
-    "large fields": b"GET / HTTP/1.1\r\n" + (b"A: " + b"x" * 4_000 + b"\r\n") * 5 + b"\r\n",
+    "many fields": b"GET / HTTP/1.1\r\nHost: x\r\n" + b"A: x\r\n" * 101 + b"\r\n",
+    "large fields": b"GET / HTTP/1.1\r\nHost: x\r\n"
+    + (b"A: " + b"x" * 4_000 + b"\r\n") * 5
+    + b"\r\n",
     "large trailers": post("/", "Transfer-Encoding: chunked") + b"0\r\n" + b"A: x\r\n" * 101,
     "an endless trailer": post("/", "Transfer-Encoding: chunked") + b"0\r\nA: " + b"x" * 600_000,
 }

@@ -245,7 +245,8 @@ def test_an_offer_that_is_nearly_the_channel_s_is_passed_over_as_well(
 @pytest.mark.parametrize("cut", range(1, len("Upgrade: h2c\r\n"), 4))
 def test_an_offer_that_comes_in_two_parts_is_passed_over_as_well(bare: Bare, cut: int) -> None:
     body = order(100 + cut)
-    first = f"POST /v1/orders HTTP/1.1\r\nX-API-KEY: {KEY}\r\nConnection: Upgrade\r\n".encode()
+    named = f"POST /v1/orders HTTP/1.1\r\nHost: venue\r\nX-API-KEY: {KEY}\r\n".encode()
+    first = named + b"Connection: Upgrade\r\n"
     offer = b"Upgrade: h2c\r\n"
     rest = b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
     bare.send_in_parts(first + offer[:cut], offer[cut:] + rest)

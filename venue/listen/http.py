@@ -197,6 +197,8 @@ class HttpProtocol(HttpToolsProtocol):
         version = self.parser.get_http_version()
         if version not in _VERSIONS or len(self.pipeline) >= limits.PIPELINED_MAX:
             raise _Malformed
+        if not _is_framed(version, self.headers):
+            raise _Malformed
         super().on_headers_complete()
         self._requests += 1
         self._unanswered += 1
@@ -305,3 +307,15 @@ class HttpProtocol(HttpToolsProtocol):
         if self._write_timer is not None:
             self._write_timer.cancel()
             self._write_timer = None
+
+
+def _is_framed(version: str, fields: list[tuple[bytes, bytes]]) -> bool:
+    """Whether a header names one host, if it must, and says no other coding of its body than
+    chunks, the one that the parser undoes. fields: their names in small letters.
+
+    Source: RFC 9112, 3.2 and 6.1.
+    """
+    hosts = sum(name == b"host" for name, _ in fields)
+    codings = [value for name, value in fields if name == b"transfer-encoding"]
+    is_named = hosts == 1 if version == "1.1" else hosts <= 1
+    return is_named and (not codings or [each.strip().lower() for each in codings] == [b"chunked"])
