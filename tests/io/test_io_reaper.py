@@ -8,7 +8,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from structlog.testing import capture_logs
 
 from bot.core import messages as m
 from bot.core.sweeper import Clean, SweepSettings
@@ -384,16 +383,6 @@ async def test_stopped_before_the_proof_it_does_not_claim_that_nothing_rests(tmp
     async with watching(account, tmp_path, at_once=True) as reaper:
         await asyncio.sleep(0.1)
     assert not reaper.clean
-
-
-async def test_the_log_tells_as_a_truth_value_whether_nothing_rests(tmp_path):
-    with capture_logs() as lines:
-        async with watching(Account("1"), tmp_path, at_once=True) as reaper:
-            await until(lambda: reaper.phase is Phase.REAPING and reaper.clean)
-            reaper._tell(0, 0)
-    told = [line["nothing_rests"] for line in lines if line["event"] == "reaper"]
-    assert {type(each) for each in told} <= {bool, type(None)}
-    assert True in told
 
 
 async def test_what_a_later_sweep_has_found_is_not_claimed_to_be_gone(tmp_path, monkeypatch):
