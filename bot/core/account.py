@@ -50,7 +50,7 @@ _DOUBLINGS_MAX: Final = 4
 
 _PAGES_MAX: Final = 1_000
 _FILLS_PAGES_MAX: Final = 10_000
-"""A walk longer than this is a failed one (row 37); of fills, it holds all of some years."""
+"""A walk longer than this is a failed one (row 37). Of fills there is no end to what may be."""
 
 _PAGE_TRIES_MAX: Final = 6
 """A page of fills is asked for so often in a row before its walk has failed."""
@@ -322,8 +322,9 @@ class Account:
     def _stays(self, walk: Walk, answer: Answer, now_ns: int) -> bool:
         """Whether a walk waits at a page that could not be read: of many pages one always fails,
         and their list, newest first, goes on from a cursor as it did. Not in a hurry."""
-        invalid = isinstance(answer, Refused) and answer.code == Code.INVALID_CURSOR
-        if walk.kind is not Kind.FILLS or not walk.pages or invalid or self._hurried:
+        if walk.kind is not Kind.FILLS or not walk.pages or self._hurried:
+            return False
+        if _has_lost_its_place(answer):
             return False
         walk.tries += 1
         walk.again_ns = now_ns + _pause_ns(walk.tries)
@@ -332,8 +333,8 @@ class Account:
     def _begins_anew(self, walk: Walk, answer: Answer) -> bool:
         """Whether a walk that failed is walked again at once: its cursor has become invalid, and it
         is not that fresh walk itself, for then this is a failed read like any other."""
-        invalid = isinstance(answer, Refused) and answer.code == Code.INVALID_CURSOR
-        if invalid and walk.pages and walk.kind not in self._begun_anew:
+        is_lost = _has_lost_its_place(answer)
+        if is_lost and walk.pages and walk.kind not in self._begun_anew:
             self._begun_anew.add(walk.kind)
             return True
         self._begun_anew.discard(walk.kind)
@@ -349,6 +350,11 @@ class Account:
         period_ns = self._trust.sweep_ns if sweep else self._trust.audit_ns
         turn_ns = period_ns * _TURNS.index(kind) // len(_TURNS)
         return now_ns + period_ns - (now_ns - turn_ns) % period_ns
+
+
+def _has_lost_its_place(answer: Answer) -> bool:
+    """Whether the venue no longer knows the cursor."""
+    return isinstance(answer, Refused) and answer.code == Code.INVALID_CURSOR
 
 
 def _pause_ns(failed: int) -> int:

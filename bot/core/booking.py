@@ -1,8 +1,9 @@
 """Pages of the list of fills into the books: what is booked when, and how far back a walk goes.
 
 Before the books are open every page is booked as it comes: the sums do not ask in which order, and
-a history of a year stands in memory no more than its ids do. Once they are open the fills that a
-walk shows are booked at its end, in the order in which they happened; only they are kept till then.
+of a long history no rows stand in memory, only ids and what its orders come to. Once they are open
+the fills that a walk shows are booked at its end, in the order in which they happened; only they
+are kept till then.
 
 Source: design, laws 4 and 9; reliability, rows 37, 52-58; silences S4, S16.
 """
@@ -29,9 +30,10 @@ and a fill that falls between them is not on the pages that are read otherwise (
 class Booking:
     """The list of fills, and what of it is in the books.
 
-    fresh_fills: those of the last walk that were not booked before, oldest first, each with the fee
-    charged; none while the books are not open. booked_ns: when a fill was booked last.
-    history_wanted: whether the next walk is to look for fills that were passed over.
+    is_open: whether the books are. fresh_fills: those of the last walk that were not booked before,
+    oldest first, each with the fee charged; none while the books are not open. booked_ns: when a
+    fill was booked last. history_wanted: whether the next walk is to look for fills that were
+    passed over.
     """
 
     def __init__(
@@ -48,7 +50,7 @@ class Booking:
         self._desk = desk
         self._out = out
         self._by_ticker = by_ticker
-        self._is_open = False
+        self.is_open = False
         self._changed: dict[MarketId, None] = {}
         self._is_refused_anew = False
         self.unbooked = UnbookedFills(out)
@@ -58,7 +60,7 @@ class Booking:
 
     def opened(self) -> None:
         """The books are open, with all that was booked till now."""
-        self._is_open = True
+        self.is_open = True
         self.history_wanted = self.unbooked.opened()
 
     # --- a page -----------------------------------------------------------------------------------
@@ -67,7 +69,7 @@ class Booking:
         """A page of a walk, newest first: what of it `walked` needs, and whether the walk may end
         here, for older pages hold nothing that would be booked."""
         may_end = self._may_end(rows)
-        if not self._is_open:
+        if not self.is_open:
             self._book_all(rows, now_ns)
             return (), may_end
         # Nearly all are booked, for each walk shows the newest page again.
@@ -78,7 +80,7 @@ class Booking:
             return False
         doubted = any(name in self._out.findings for name in _HISTORY_DOUBTED)
         try:
-            if self._is_open and not doubted and not self.history_wanted:
+            if self.is_open and not doubted and not self.history_wanted:
                 return self._book.is_booked(rows[-1])
             # Back to the floor, not to the first fill that is known: what was passed over lies
             # deeper. A fill that could not be read may lie deeper still.
@@ -112,7 +114,7 @@ class Booking:
                     self.booked_ns = now_ns
                     self._trail.booked(book.cash_flow_cents - flow_cents, now_ns)
                     fees_cents, flow_cents = book.fees_cents, book.cash_flow_cents
-                    if self._is_open:
+                    if self.is_open:
                         self.fresh_fills.append(msgspec.structs.replace(fill, fee_cents=fee_cents))
                 unbooked.readable(row.fill_id)
             except UnbookableFill as fault:

@@ -45,7 +45,7 @@ class Ledgers:
         self.settling = Settling(self.book, trust.read_lag_ns)
         self.series_wanted = False
         self._series_ns = -1
-        self._opening_cents: Cents | None = None
+        self._opening_cents = Cents(0)
         self._opening_fills = 0
         self._balance: tuple[model.Balance, int, int] | None = None
         self._positions: tuple[dict[tuple[MarketId, Outcome], int], int, int] | None = None
@@ -70,18 +70,18 @@ class Ledgers:
         self._rates[market.market_id] = (event, max(maker, taker))
         self.settling.listed(msgspec.structs.replace(market, event_ticker=event), ours=True)
         self._by_ticker[fold_ticker(market.ticker)] = market.market_id
-        placeholder = stand_in(market.ticker)
-        self.book.same_market(placeholder, market.market_id)
+        by_ticker = stand_in(market.ticker)
+        self.book.same_market(by_ticker, market.market_id)
         held = {} if self._positions is None else self._positions[0]
         for outcome in Outcome:
-            qty = held.pop((placeholder, outcome), None)
+            qty = held.pop((by_ticker, outcome), None)
             if qty is not None:
                 held[(market.market_id, outcome)] = qty
 
     @property
     def is_open(self) -> bool:
         """Whether the books are open: what comes from here on is of this run."""
-        return self._opening_cents is not None
+        return self.booking.is_open
 
     @property
     def fills(self) -> int:
@@ -179,7 +179,7 @@ class Ledgers:
             self._wrong_shares(market_id, held) for market_id in self._unresolved()
         ):
             self._shares_agree()
-        if self._opening_cents is not None:
+        if self.is_open:
             self.settling.positions_shown(held, begun_ns)
             self.settling.resolved_read(held, begun_ns, now_ns)
         if self._positions is None or not self._worth_keeping(self._positions[1]):
@@ -230,7 +230,7 @@ class Ledgers:
     def compared_since(self, quiet_ns: int) -> bool:
         """Whether the cash was compared with a balance read begun late enough after `quiet_ns`, and
         the shares likewise if they differed."""
-        if self._opening_cents is None:
+        if not self.is_open:
             return True
         from_ns = quiet_ns + self._trust.read_lag_ns if quiet_ns else 0
         if self._differing is not None and self._shares_compared_ns < from_ns:
@@ -244,7 +244,7 @@ class Ledgers:
     def _worth_keeping(self, begun_ns: int) -> bool:
         """Whether a read yet to be compared is kept when a newer one comes: else reads that come
         oftener than they lag would never be compared. The books are opened with the newest."""
-        return self._opening_cents is not None and self._quiet_before(begun_ns)
+        return self.is_open and self._quiet_before(begun_ns)
 
     def _is_late_enough(self, ended_ns: int, fills_begun_ns: int) -> bool:
         """Whether a walk of the fills shows all that a read which ended then may have shown."""
@@ -257,7 +257,7 @@ class Ledgers:
         """A walk of the fills ended: compare what was read before it, if it says something. The
         rungs that have settled by it."""
         settled: list[MarketId] = []
-        if self._opening_cents is None:
+        if not self.is_open:
             return settled
         if self._balance is not None and self._quiet_around(*self._balance[1:], fills_begun_ns):
             balance, begun_ns, _ = self._balance
@@ -282,7 +282,6 @@ class Ledgers:
         return settled
 
     def _beyond_cents(self, balance: model.Balance) -> Cents:
-        assert self._opening_cents is not None
         return Cents(balance.total_cents - self.book.expected_cash(self._opening_cents))
 
     def _compare_amid(self, balance: model.Balance, begun_ns: int, now_ns: int) -> list[MarketId]:

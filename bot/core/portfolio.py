@@ -183,9 +183,7 @@ class Portfolio:
         """Whether this fill has been booked. Raises UnbookableFill when its time is unreadable."""
         return fill.fill_id in self._booked or self._is_below_floor(_created_ns(fill))
 
-    def unknown(
-        self, fills: Sequence[model.Fill], sought: Collection[str] = ()
-    ) -> list[model.Fill]:
+    def unknown(self, fills: Sequence[model.Fill], sought: Collection[str]) -> list[model.Fill]:
         """Those of them that are not booked, or whose ids are `sought`, in their order."""
         others = [fill for fill in fills if fill.fill_id not in self._booked]
         return [fill for fill in others if fill.fill_id in sought or not self._is_passed(fill)]

@@ -15,13 +15,8 @@ def anyio_backend():
     return "asyncio"
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """A reaper that looks a hundred times a second."""
+async def test_the_log_tells_as_a_truth_value_whether_nothing_rests(tmp_path, monkeypatch):
     monkeypatch.setattr(reaper_module, "LOOK_S", 0.01)
-
-
-async def test_the_log_tells_as_a_truth_value_whether_nothing_rests(tmp_path):
     with capture_logs() as lines:
         async with watching(Account("1"), tmp_path, at_once=True) as reaper:
             await until(lambda: reaper.phase is Phase.REAPING and reaper.clean)
