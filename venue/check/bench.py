@@ -244,8 +244,8 @@ class Bench:
     @contextlib.contextmanager
     def venue_state(self, state: str) -> Iterator[None]:
         """The venue-wide state for the length of a block, then open again."""
-        self.act("PUT", "/venue-state", {"state": state})
-        try:
+        try:  # a signal may come when the venue has done it and the answer is still under way
+            self.act("PUT", "/venue-state", {"state": state})
             yield
         finally:
             self.act("PUT", "/venue-state", {"state": "open"})
@@ -254,8 +254,8 @@ class Bench:
     def projection(self, lag_ms: int) -> Iterator[None]:
         """Reads lag by this much for the length of a block, then as before."""
         before = self.act("GET", "/status")["projection_lag_ms"]
-        self.act("PUT", "/projection", {"lag_ms": lag_ms})
-        try:
+        try:  # as with the state
+            self.act("PUT", "/projection", {"lag_ms": lag_ms})
             yield
         finally:
             self.act("PUT", "/projection", {"lag_ms": before})
@@ -264,8 +264,8 @@ class Bench:
     @contextlib.contextmanager
     def fault(self, kind: str, **more: Any) -> Iterator[None]:
         """A fault for the length of a block, then none at all."""
-        self.act("POST", "/faults", {"kind": kind, **more})
-        try:
+        try:  # as with the state
+            self.act("POST", "/faults", {"kind": kind, **more})
             yield
         finally:
             self.act("DELETE", "/faults")
