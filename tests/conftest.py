@@ -1,4 +1,6 @@
-"""What holds for every test: how long an example may take, and which tests share a worker."""
+"""What holds for every test: the time of an example, its worker, and what is never garbage."""
+
+import gc
 
 import pytest
 from _pytest.nodeid import coerce_node_id
@@ -19,3 +21,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         grouped = vars(item).get("_nodeid")
         if grouped is not None:
             item._id = coerce_node_id(grouped)
+
+
+def pytest_collection_finish() -> None:
+    """Ten thousand tests and all they import stay to the end: the collector need not look at them
+    again and again, which is a fifteenth of all that the suite spends."""
+    gc.collect()
+    gc.freeze()

@@ -274,13 +274,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     flat_ns: how long it would take to cancel everything with the tokens there are; the last answer
     comes a round trip later. foreign_per_second: requests of somebody else on our keys, where they
     are a finding.
-    first_two_sided_ns: when both sides first rested on every active rung, None before.
-    pnl_cents: the total of `profit` in whole cents, 0 without one. ledger_difference_cents: the
-    venue's cash less ours, None until both were read with nothing in between. latched: why nothing
-    is quoted until a person clears it, else empty. flattening: why only what shrinks a position is
-    quoted, else empty. fills: the newest first. unknown_oldest_ns: age of the oldest order without
-    a definite answer, 0 without one. cash_reserved_cents: what the venue last said that resting
-    orders lock. withheld: why no new order may leave at all, empty when one may.
+    first_two_sided_ns: when, while quoting, both sides first rested on every active rung, None
+    before. pnl_cents: the total of `profit` in whole cents, 0 without one.
+    ledger_difference_cents: the venue's cash less ours, None until both were read with nothing in
+    between. latched: why nothing is quoted until a person clears it, else empty. flattening: why
+    only what shrinks a position is quoted, else empty. fills: the newest first.
+    unknown_oldest_ns: age of the oldest order without a definite answer, 0 without one.
+    cash_reserved_cents: what the venue last said that resting orders lock. withheld: why no new
+    order may leave at all, empty when one may.
     """
 
     now_ns: int

@@ -409,7 +409,7 @@ class Trader:
         self._sending.spend(wishes if may_write else (), now_ns, takes)
         if may_write and self.guard.breakers.tripped:
             self._trip()  # over what has just left
-        if self.first_two_sided_ns is None and self.quoting.all_two_sided():
+        if may_quote and self.first_two_sided_ns is None and self.quoting.all_two_sided():
             self.first_two_sided_ns = now_ns
             self.out.note("info", "two_sided_everywhere")
         if self.phase is not _STOPPING:

@@ -87,6 +87,25 @@ def test_both_sides_of_every_rung_are_quoted():
     assert world.process.trader.report(world.now_ns).first_two_sided_ns is not None
 
 
+def test_orders_that_a_life_before_left_on_both_sides_are_no_quotes_of_this_one():
+    """More of them than cancels are sent at once: some are open yet while the start goes on."""
+    world = World(replace(calm(), rungs=(1,)))
+    world.crowd.open(world.now_ns)
+    market = world.exchange.markets["ACME-VAL-27Q1"][0]
+    for number in range(80):
+        outcome = (Outcome.YES, Outcome.NO)[number % 2]
+        cid = ClientOrderId(f"earlier-{number}")
+        order = QtyOrder(market, outcome, Side.BUY, Price(5), Qty(1), TimeInForce.GTC, cid)
+        world.exchange.apply(v.PlaceOrder(MAKER, order), world.now_ns)
+    world.run_until(world.now_ns + SECOND)
+    world.start(world.process)
+    trader = world.process.trader
+    assert world.run_until(world.now_ns + 9 * SECOND, lambda: trader.quoting.all_two_sided())
+    assert trader.phase is Phase.STARTING
+    assert world.run_until(world.now_ns + 9 * SECOND, lambda: trader.first_two_sided_ns is not None)
+    assert trader.report(world.now_ns).ledger_difference_cents == 0
+
+
 @pytest.mark.parametrize("code", ["insufficient_balance", "insufficient_shares"])
 def test_a_create_left_behind_may_be_refused_before_its_rung_is_known(code):
     """Found by seed 75 of the simulation."""
