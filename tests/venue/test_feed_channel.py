@@ -169,13 +169,42 @@ def test_a_book_marked_many_times_goes_out_once() -> None:
     assert [frame["book"] for frame in drain(channel)] == [IDS[1]]
 
 
+def offer_prints(channel: Channel) -> None:
+    for number in range(3):
+        channel.offer(json.dumps({"print": number}).encode(), 0)
+
+
+def kinds(frames: list[dict[str, Any]]) -> list[str]:
+    return [next(iter(frame)) for frame in frames]
+
+
 def test_replies_and_prints_keep_their_order_and_go_before_books() -> None:
     channel = make_channel()
     channel.receive(subscribe(by_id(1)), 0)
-    for number in range(3):
-        channel.offer(json.dumps({"print": number}).encode(), 0)
-    kinds = [next(iter(frame)) for frame in drain(channel)]
-    assert kinds == ["type", "print", "print", "print", "book"]
+    drain(channel)
+    channel.mark(MarketId(IDS[1]), 0)
+    channel.receive(b"?", 0)
+    offer_prints(channel)
+    assert kinds(drain(channel)) == ["type", "print", "print", "print", "book"]
+
+
+def test_prints_do_not_go_before_the_first_books_of_a_set() -> None:
+    channel = make_channel()
+    offer_prints(channel)
+    channel.receive(subscribe(by_id(1), by_id(2)), 0)
+    offer_prints(channel)
+    prints = ["print"] * 3
+    assert kinds(drain(channel)) == [*prints, "type", "book", "book", *prints]
+
+
+def test_a_change_before_a_first_book_is_taken_goes_out_behind_the_prints_that_made_it() -> None:
+    channel = make_channel()
+    channel.receive(subscribe(by_id(1)), 0)
+    offer_prints(channel)
+    channel.mark(MarketId(IDS[1]), 0)
+    frames = drain(channel)
+    assert kinds(frames) == ["type", "book", "print", "print", "print", "book"]
+    assert frames[1]["number"] < frames[5]["number"]
 
 
 def test_a_reader_that_takes_nothing_for_five_seconds_is_overdue() -> None:

@@ -3,8 +3,9 @@
 No sockets and no clock in here. The shell hands in what the client sent (`receive`), the hub hands
 in what happened (`offer`, `mark`), and the shell takes out one frame at a time (`next_frame`).
 What waits is bounded: books wait as a mark on their market, so the newest one goes out and no
-number of changes takes more room; prints are never left out, a reader who cannot keep up with
-them is `overdue` instead and loses the connection, so an open one has no gaps.
+number of changes takes more room; those that answer a subscribe are one for each of its targets.
+Prints are never left out, a reader who cannot keep up with them is `overdue` instead and loses
+the connection, so an open one has no gaps.
 
 Source: interface, Events; silences S9, S10, S30, S47, S48.
 """
@@ -60,8 +61,12 @@ class Channel:
         self._directory = directory
         self._books = books
         self._unparsed = 0
-        self._frames: deque[bytes] = deque()
+        self._frames: deque[bytes | MarketId] = deque()
+        """What waits in its order; an id stands for the first book of that rung."""
         self._bytes = 0
+        self._first: dict[MarketId, bytes | None] = {}
+        """First books that wait, as they were at the subscribe: prints follow that are not in them.
+        They are shared with the hub and every other reader, and are no part of `_bytes`."""
         self._marks: dict[MarketId, None] = {}
         self._in_flight = False
         self._moved_ns = now_ns
@@ -93,8 +98,12 @@ class Channel:
                 return
         self.rungs, self.companies = rungs, companies
         count = frames.SubscribedCount(len(rungs) + len(companies))
+        # Books of the set before are of no use any more.
+        self._frames = deque(each for each in self._frames if isinstance(each, bytes))
+        self._marks.clear()
         self.offer(codec.encode(frames.Subscribed(count)), now_ns)
-        self._marks = dict(rungs)
+        self._frames.extend(rungs)
+        self._first = {market_id: self._books.book_frame(market_id) for market_id in rungs}
 
     def _resolve(
         self,
@@ -156,14 +165,19 @@ class Channel:
     def next_frame(self, now_ns: int) -> bytes | None:
         """The frame to send now, or None when nothing waits.
 
-        The call says that the frame taken before is on its way. Replies and prints go first.
+        The call says that the frame taken before is on its way. Replies, the first books behind
+        an acknowledgement and prints keep their order; other books wait for all of them.
         """
         self._moved_ns = now_ns
         self._in_flight = False
         frame: bytes | None = None
-        if self._frames:
-            frame = self._frames.popleft()
-            self._bytes -= len(frame)
+        while frame is None and self._frames:
+            waiting = self._frames.popleft()
+            if isinstance(waiting, bytes):
+                self._bytes -= len(waiting)
+                frame = waiting
+            else:
+                frame = self._first.pop(waiting)
         while frame is None and self._marks:
             market_id = next(iter(self._marks))
             del self._marks[market_id]

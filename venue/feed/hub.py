@@ -101,9 +101,6 @@ class Hub:
         channel.receive(data, now_ns)
         for market_id in channel.rungs:
             self._rungs.setdefault(market_id, {})[connection] = None
-            # Encoded now, for the reason that `flush` has: taken later, a first book could show
-            # what the next flush says.
-            self.book_frame(market_id)
         for project_id in channel.companies:
             self._companies.setdefault(project_id, {})[connection] = None
         connection.ready.set()
