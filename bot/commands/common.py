@@ -37,17 +37,9 @@ V = TypeVar("V")
 ConfigPath = Annotated[Path, typer.Argument(metavar="CONFIG", help="One series' YAML file.")]
 
 
-def folder_named(text: str) -> Path:
-    """The folder that an option names. Raises typer.BadParameter for a blank one, which would be
-    the one that the program was started in: such as of a variable that is not set."""
-    if not text.strip():
-        raise typer.BadParameter("blank; accepted: a folder, such as state/demo")
-    return Path(text)
-
-
 def state_dir_option(told: str, *names: str) -> Any:
     """The option of a state directory. told: its help. names: where its parameter gives none."""
-    return typer.Option(*names, parser=folder_named, metavar="DIR", help=told)
+    return typer.Option(*names, metavar="DIR", help=told)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bot.commands.blank import Worded
 from bot.commands.common import EXIT_LEFT_OVER, ConfigPath, faults_told, read
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ Json = Annotated[bool, typer.Option("--json", help="One line of JSON on stdout."
 
 def register(app: typer.Typer) -> None:
     """Add the commands."""
-    group = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
+    group = typer.Typer(cls=Worded, no_args_is_help=True, rich_markup_mode=None)
     group.command("show", epilog=_EXAMPLE)(show)
     group.command("schema", epilog="Example: bot config schema > configs/schema.json")(schema)
     group.command("diff", epilog="Example: bot config diff old.yaml new.yaml --json")(diff)

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import typer
-from typer.core import TyperGroup
+
+from bot.commands.blank import Worded
 
 EXIT_CLOSED: Final = 141
 """As after SIGPIPE: nobody reads any more."""
@@ -23,7 +24,7 @@ EXIT_NOT_WRITTEN: Final = 74
 """EX_IOERR of sysexits.h: the output takes nothing, as on a full disk."""
 
 
-class Quiet(TyperGroup):
+class Quiet(Worded):
     """A group of commands, the help included, that ends so."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> Any:

@@ -45,6 +45,7 @@ MAY_IMPORT = {
         "venue.http",
         "venue.read",
         "venue.core.messages",
+        "venue.blank",
         "venue.derived",
         "venue.metrics",
         "venue.rawkeys",

@@ -10,6 +10,8 @@ from typing import Annotated, Any, Final, NoReturn
 
 import typer
 
+from venue.blank import Worded
+
 EXIT_OPTIONS: Final = 2
 EXIT_UNREACHABLE: Final = 3
 EXIT_REFUSED: Final = 4
@@ -79,6 +81,7 @@ def noun(name: str, about: str, example: str) -> typer.Typer:
     and the group's."""
     return typer.Typer(
         name=name,
+        cls=Worded,
         help=about,
         epilog=f"\b\nExample: venue {name} {example}",
         no_args_is_help=True,
