@@ -69,7 +69,7 @@ def plan(
         if status:
             fail(EXIT_VENUE, f"{status}: no bot answers there; without --status a dry run begins")
         with printed_aside():
-            dry = _dry(draft, state_dir or draft.state.directory, longest_ns)
+            dry = _dry(draft, state_dir or draft.state.directory, longest_ns, cold=cold)
     if json_line:
         import msgspec
 
@@ -113,17 +113,18 @@ def _waits_for(plan: "TraderPlan") -> str:
 # --- a dry run ------------------------------------------------------------------------------------
 
 
-def _dry(draft: "Draft", state: Path, longest_ns: int) -> "DryPlan":
+def _dry(draft: "Draft", state: Path, longest_ns: int, *, cold: bool) -> "DryPlan":
     from bot.commands.sites import venue_for_a_moment
     from bot.config import finish
     from bot.io.statedir import held_by_a_bot
 
     if held_by_a_bot(state):
-        fail(
-            EXIT_VENUE,
-            f"{state}: a bot runs on it, and its page does not answer where it is configured; "
-            "name the page with --status",
+        advice = (
+            "leave out --cold to ask it, or end it first"
+            if cold
+            else "its page does not answer where it is configured: name it with --status"
         )
+        fail(EXIT_VENUE, f"{state}: a bot runs on it; {advice}")
     keep_memory_private()
     with (
         tempfile.TemporaryDirectory(prefix="bot-plan-") as folder,

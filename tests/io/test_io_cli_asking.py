@@ -350,14 +350,23 @@ def test_whether_a_bot_runs_on_a_state_directory_is_seen_without_touching_it(tmp
     assert not held_by_a_bot(tmp_path)
 
 
-def test_a_dry_run_beside_a_bot_whose_page_does_not_answer_is_refused(tmp_path):
-    held = StateDirectory.open(tmp_path)
+@pytest.mark.parametrize(
+    ("cold", "advice"), [(True, "leave out --cold to ask it"), (False, "name it with --status")]
+)
+def test_a_dry_run_on_the_folder_of_a_bot_that_runs_is_refused_and_says_how_to_ask_it(
+    tmp_path, cold, advice
+):
+    silent, folder = tmp_path / "demo.yaml", tmp_path / "state"
+    silent.write_text(DEMO.read_text().replace("port: 8090", "port: 1"))
+    held = StateDirectory.open(folder)
     try:
-        done = invoke("plan", str(DEMO), "--cold", "--state-dir", str(tmp_path))
+        words = ("plan", str(silent), "--state-dir", str(folder))
+        done = invoke(*words, *(["--cold"] if cold else []))
     finally:
         held.close()
     assert done.exit_code == 3
     assert "a bot runs on it" in done.stderr
+    assert advice in done.stderr
 
 
 @pytest.mark.parametrize(
