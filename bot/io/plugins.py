@@ -129,11 +129,13 @@ def find_strategy(text: str, folder: Path) -> type[Strategy]:
 
 
 def made(strategy: type[Strategy], params: Any) -> Strategy:
-    """A fresh instance. Raises StrategyFault, with file and line, whatever it raises meanwhile,
-    and for a class that has no `quote` of its own."""
+    """A fresh instance. Raises StrategyFault, with file and line, whatever it raises meanwhile, and
+    for a class that has no `quote` of its own or whose instances know no parameters."""
     try:
         instance = strategy(params)
         said = "" if strategy.quote is not Strategy.quote else "it has no method quote(self, view)"
+        if not hasattr(instance, "params"):
+            said = "its __init__(self, params) does not begin with super().__init__(params)"
     except BaseException as fault:  # noqa: BLE001 - a plugin may raise anything
         said = _said(fault)
     if said:

@@ -166,6 +166,18 @@ def test_a_strategy_without_a_quote_of_its_own_is_refused_as_it_is_made():
         made(Silent, Silent.Params())
 
 
+def test_a_strategy_whose_beginning_leaves_out_that_of_the_base_is_refused_as_it_is_made():
+    class Forgetful(Strategy):
+        def __init__(self, params):
+            self.seen = {}
+
+        def quote(self, view):
+            return {}
+
+    with pytest.raises(StrategyFault, match=r"does not begin with super\(\).__init__\(params\)"):
+        made(Forgetful, Forgetful.Params())
+
+
 def test_an_installed_package_gives_strategies_by_name(installed, tmp_path):
     assert find_strategy("idle", tmp_path).__module__ == "elsewhere_idle"
     rows = {row.name: row for row in listed_strategies()}
