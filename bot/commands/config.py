@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bot.commands.blank import Worded
-from bot.commands.common import EXIT_LEFT_OVER, ConfigPath, faults_told, read
+from bot.commands.common import EXIT_LEFT_OVER, ConfigPath, faults_told, printed_aside, read
 
 if TYPE_CHECKING:
     from bot.config import BotConfig
@@ -98,7 +98,7 @@ def diff(
 
 
 def _whole(path: Path) -> "BotConfig":
-    with faults_told():
+    with faults_told(), printed_aside():
         from bot.config import finish
 
         return finish(read(path))

@@ -15,6 +15,7 @@ from bot.commands.common import (
     duration_ns,
     fail,
     faults_told,
+    printed_aside,
     read,
     state_dir_option,
 )
@@ -70,7 +71,8 @@ def explain(
         from bot.lab.lives import LifeFault, lives_of
 
         draft = read(config)
-        whole = finish(draft)
+        with printed_aside():
+            whole = finish(draft)
         told = lives_of(state_dir or draft.state.directory)
         for damage in told.damage:
             typer.echo(f"warning: {damage}", err=True)
@@ -138,7 +140,8 @@ def _decisions(
     from bot.io.records import JournalFault
 
     try:
-        found.extend(_explainer(run, whole, folder).of_deeds(life, deeds))
+        with printed_aside():
+            found.extend(_explainer(run, whole, folder).of_deeds(life, deeds))
     except JournalFault as fault:
         return str(fault)
     return ""
@@ -160,8 +163,9 @@ def _tell_rung(
     from bot.commands.explain_text import decision_text
 
     run, at_ns = _moment(told, at)
-    explainer = _explainer(run, whole, folder)
-    decision = explainer.of_rung(ticker, at_ns)
+    with printed_aside():
+        explainer = _explainer(run, whole, folder)
+        decision = explainer.of_rung(ticker, at_ns)
     if decision is None:
         known = ", ".join(explainer.tickers) or "none yet at that time"
         fail(EXIT_CONFIGURATION, f"--rung {ticker}: no rung of that name alone; there are {known}")

@@ -14,6 +14,7 @@ from bot.commands.common import (
     duration_ns,
     faults_told,
     keep_memory_private,
+    printed_aside,
     read,
     state_dir_option,
 )
@@ -67,7 +68,7 @@ def record(
     import msgspec
 
     run_ns = None if for_ is None else duration_ns("--for", for_)
-    with faults_told():
+    with faults_told(), printed_aside():
         found = _recorded(config, run_ns, (tape, seed), state_dir)
     if json_line:
         typer.echo(msgspec.json.encode(found).decode())

@@ -16,6 +16,7 @@ from bot.commands.common import (
     fail_unwritten,
     faults_told,
     places_for,
+    printed_aside,
     read,
 )
 from bot.commands.progress import progress
@@ -71,7 +72,7 @@ def report(
     if (source is None) == (compare is None):
         fail(EXIT_CONFIGURATION, f"{_SOURCE}, or --compare A B: one of them")
     places_for(html, read=(source, *(compare or ()), swept, config))
-    with faults_told():
+    with faults_told(), printed_aside():
         try:
             whole = None if config is None else _whole(config)
             makers = _makers(config)

@@ -6,6 +6,7 @@ Source: reliability, section 4, Simulator contract.
 import json
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -16,6 +17,7 @@ from bot.commands.common import (
     duration_ns,
     fail,
     interruptible,
+    printed_aside,
 )
 from venue.wire.instant import NS_PER_SECOND
 
@@ -90,9 +92,10 @@ def simulate(
 
     draws = _draws(seed, seeds, profile, events, for_, without, until, rungs, strategy)
     summary = Summary()
+    aside = printed_aside if json_line else nullcontext[None]
     first_broken: Odds | None = None
     drawn: dict[int, Odds] = {}
-    with interruptible(_ENDING) as wanted:
+    with interruptible(_ENDING) as wanted, aside():
         for outcome in many(_noted(draws, drawn, quiet=quiet, err=json_line), jobs, wanted):
             odds = drawn.pop(outcome.seed)
             summary.add(outcome)
@@ -101,7 +104,8 @@ def simulate(
                 first_broken = odds
         whole = wanted()
     if first_broken is not None and shrink and whole:
-        _tell_smallest(first_broken, err=json_line)
+        with aside():
+            _tell_smallest(first_broken, err=json_line)
     if json_line:
         typer.echo(json.dumps(summary.plain()))
     else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bot.commands.common import EXIT_CONFIGURATION, fail
+from bot.commands.common import EXIT_CONFIGURATION, fail, printed_aside
 
 if TYPE_CHECKING:
     from bot.core.strategy import Strategy
@@ -35,13 +35,15 @@ def strategies(
 
     if name is not None:
         try:
-            found = tried(find_strategy(name, Path()))
+            with printed_aside():
+                found = tried(find_strategy(name, Path()))
         except StrategyFault as fault:
             text = str(fault)
             fail(EXIT_CONFIGURATION, text if name in text else f"{name}: {text}")
         _tell_one(name, found, json_line=json_line)
         return
-    rows = listed_strategies()
+    with printed_aside():
+        rows = listed_strategies()
     if json_line:
         names = ("name", "source", "about", "fault")
         typer.echo(json.dumps([{key: getattr(row, key) for key in names} for row in rows]))
