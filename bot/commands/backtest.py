@@ -155,7 +155,7 @@ def _all(
         same = _guarded(tapes, config, terms, most[1]) if guard else None
     sessions: list[Session] | None = None if files == (None, None) else []
     played = [folder for folder, _ in tapes]
-    with interruptible() as wanted, watched([data, *played]) as opened, printed_aside():
+    with interruptible() as wanted, watched([data, *played], config) as opened, printed_aside():
         results = _played(
             [*zip([tape for _, tape in tapes], ends, strict=True)],
             _read(config),

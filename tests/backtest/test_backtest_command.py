@@ -122,6 +122,14 @@ def test_what_a_strategy_prints_goes_to_stderr_and_not_into_the_answer(tmp_path,
     assert {"loaded", "asked"} <= set(done.stderr.splitlines())
 
 
+@pytest.mark.parametrize("guard", [(), ("--guard",)], ids=["plain", "guard"])
+def test_configuration_and_strategy_may_stand_in_the_folder_of_the_data(folder, guard):
+    (folder / "speaks.py").write_text(SPEAKS)
+    done = ran(folder, configured(folder, "./speaks.py"), "--json", *guard)
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["whole"] is True
+
+
 def test_a_strategy_that_opens_the_data_has_no_result(tmp_path, folder):
     path = folder / "tape.jsonl.gz"
     (tmp_path / "peeks.py").write_text(PEEKS.format(path=str(path)))

@@ -91,7 +91,7 @@ def overhear(
     """
     tape = read_tape(folder, event)
     answers: list[tuple[int, bytes]] = []
-    with watched(guarded) as opened:
+    with watched(guarded, config) as opened:
         made = finish(read_draft(config))
 
         def heard(text: bytes) -> None:

@@ -1,7 +1,8 @@
 """Who opens the recorded data while a strategy may be running: nobody should.
 
 An audit hook of the interpreter sees every file that Python code opens, whoever does it and by
-whatever name. What a C library opens by itself it does not see.
+whatever name. What a C library opens by itself it does not see. The configuration and the code of a
+strategy may stand in the very folder of the data: they are none.
 """
 
 import os
@@ -16,6 +17,7 @@ class _Watching:
 
     def __init__(self) -> None:
         self.folders: tuple[str, ...] = ()
+        self.config = ""
         self.opened: list[str] = []
         self.is_hooked = False
 
@@ -24,20 +26,28 @@ class _Watching:
         if event != "open" or not self.folders or not isinstance(arguments[0], str | bytes):
             return
         path = os.path.realpath(os.fsdecode(arguments[0]))
+        if path == self.config or _is_code(path):
+            return
         if path.startswith(self.folders) and path not in self.opened:
             self.opened.append(path)
+
+
+def _is_code(path: str) -> bool:
+    return path.endswith(".py") or f"{os.sep}__pycache__{os.sep}" in path
 
 
 _WATCHING = _Watching()
 
 
 @contextmanager
-def watched(folders: Sequence[Path]) -> Iterator[list[str]]:
-    """The files under these folders that are opened meanwhile; the list grows."""
+def watched(folders: Sequence[Path], config: Path | None = None) -> Iterator[list[str]]:
+    """The files under these folders that are opened meanwhile; the list grows. config: the file
+    that is read meanwhile to know the strategy."""
     if not _WATCHING.is_hooked:
         sys.addaudithook(_WATCHING.heard)
         _WATCHING.is_hooked = True
     _WATCHING.opened = []
+    _WATCHING.config = "" if config is None else os.path.realpath(config)
     _WATCHING.folders = tuple(os.path.realpath(folder) + os.sep for folder in folders)
     try:
         yield _WATCHING.opened
