@@ -226,15 +226,13 @@ def _serve(told: _Serving) -> None:
 
 def _ready_line(ready: "Ready", told: _Serving) -> str:
     """Where the venue answers, as JSON or for people."""
-    # A later start writes none; that of the first one may still be there.
-    has_keys = ready.wrote_keys or told.keys_file.is_file()
     if told.json_line:
         said: dict[str, object] = {
             "ready": True,
             "base_url": ready.base_url,
             "stream_url": ready.stream_url,
             "series": ready.series,
-            "keys_file": str(told.keys_file) if has_keys else None,
+            "keys_file": None if ready.keys_file is None else str(ready.keys_file),
             "pid": os.getpid(),
         }
         if ready.control is not None:
@@ -242,8 +240,8 @@ def _ready_line(ready: "Ready", told: _Serving) -> str:
             said |= {"control": ready.control, "control_token_file": token_file}
         return json.dumps(said)
     lines = [f"venue ready at {ready.base_url}, channel {ready.stream_url}"]
-    if has_keys:
-        lines.append(f"keys in {told.keys_file}")
+    if ready.keys_file is not None:
+        lines.append(f"keys in {ready.keys_file}")
     if told.state is None:
         lines.append("in memory: nothing outlives this process; --state DIR keeps it")
     else:

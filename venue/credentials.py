@@ -12,6 +12,7 @@ import os
 import re
 import secrets
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -92,6 +93,34 @@ def _put_aside(path: Path) -> Path | None:
     kept = next(name for name in names if not name.exists())
     path.rename(kept)
     return kept
+
+
+def keys_place(path: Path, is_known: Callable[[str], bool]) -> Path | None:
+    """The file with the keys of a venue that was opened before: the one at `path`, else the newest
+    that was put aside from there; None where neither has any.
+
+    is_known: whether the venue has a key of this SHA-256, in hex.
+    """
+    try:
+        beside = [each for each in path.parent.iterdir() if each.stem == path.name]
+    except OSError:
+        return None
+    aside = [each for each in beside if each.suffix[1:].isdecimal()]
+    newest = sorted(aside, key=lambda each: int(each.suffix[1:]), reverse=True)
+    return next((each for each in (path, *newest) if _holds(each, is_known)), None)
+
+
+def _holds(path: Path, is_known: Callable[[str], bool]) -> bool:
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    raw = told.values() if isinstance(told, dict) else ()
+    return any(isinstance(each, str) and is_known(_sha256_hex(each)) for each in raw)
+
+
+def _sha256_hex(raw: str) -> str:
+    return rawkeys.fingerprint(raw).sha256_hex
 
 
 def _entries(seed: Seed) -> list[KeySeed | TokenSeed]:

@@ -91,6 +91,7 @@ def make_plan(options: Options, listener: socket.socket) -> ServePlan:
         held=held,
         opening=opening,
         write_keys=write_keys,
+        keys_file=options.keys_file,
         projection_lag_ms=seed.venue.projection_lag_ms,
         feed_flush_ms=seed.venue.feed_flush_ms,
         listener=listener,

@@ -23,6 +23,7 @@ from venue.compaction import compact_when_sealed
 from venue.control.app import make_control
 from venue.control.listener import control_address
 from venue.core.messages import AccessCommand, Command
+from venue.credentials import keys_place
 from venue.feed.socket import make_stream
 from venue.hold import Held
 from venue.http.app import make_app
@@ -52,12 +53,14 @@ class ServePlan(msgspec.Struct, frozen=True):
 
     opening: what is still to be carried out on the state that is held. write_keys: puts the keys
     that were made into their file, and says where the one that was there is, if it was to be kept;
-    None where none were made.
+    None where none were made. keys_file: where they go, and where those of an earlier start are
+    looked for.
     """
 
     held: Held
     opening: list[Command | AccessCommand]
     write_keys: Callable[[], Path | None] | None
+    keys_file: Path
     projection_lag_ms: int
     feed_flush_ms: int
     listener: socket.socket
@@ -69,14 +72,15 @@ class ServePlan(msgspec.Struct, frozen=True):
 class Ready(msgspec.Struct, frozen=True):
     """Where the venue answers, once it does. control: None when it is not offered.
 
-    wrote_keys: whether keys that it made were written to their file at this start.
+    keys_file: where the keys are that this start made, or the first one of this state; None where
+    they are not found.
     """
 
     base_url: str
     stream_url: str
     control: str | None
     series: list[Ticker]
-    wrote_keys: bool
+    keys_file: Path | None
 
 
 async def serve(plan: ServePlan, announce: Callable[[Ready], None]) -> None:
@@ -132,8 +136,20 @@ def _ready(venue: Venue, plan: ServePlan, control: str | None) -> Ready:
     address = _address(plan.listener)
     stream = f"ws://{address}{API_PREFIX}{STREAM_PATH}"
     series = list(venue.views.catalog.series_tickers())
-    wrote_keys = plan.write_keys is not None
-    return Ready(f"http://{address}{API_PREFIX}", stream, control, series, wrote_keys)
+    keys_file = plan.keys_file if plan.write_keys is not None else _keys_found(venue, plan)
+    return Ready(f"http://{address}{API_PREFIX}", stream, control, series, keys_file)
+
+
+def _keys_found(venue: Venue, plan: ServePlan) -> Path | None:
+    """Where the keys of the first start are; told where another venue's stand in their place."""
+    found = keys_place(plan.keys_file, lambda sha256_hex: venue.access.key(sha256_hex) is not None)
+    if found != plan.keys_file and plan.keys_file.is_file():
+        structlog.get_logger().warning(
+            "keys_elsewhere",
+            why=f"{plan.keys_file} has keys of another venue",
+            now="unknown" if found is None else str(found),
+        )
+    return found
 
 
 @contextlib.asynccontextmanager

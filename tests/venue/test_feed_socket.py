@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -44,6 +45,7 @@ async def served() -> AsyncIterator[tuple[Venue, Ready]]:
         held=in_memory(),
         opening=OPENING,
         write_keys=None,
+        keys_file=Path("no keys"),
         projection_lag_ms=0,
         feed_flush_ms=5,
         listener=listener,

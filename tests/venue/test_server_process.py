@@ -143,7 +143,7 @@ def test_a_missing_tape_exits_2(tmp_path: Path) -> None:
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.parametrize("keys", ["", ".", "/"])
+@pytest.mark.parametrize("keys", [".", "/"])
 def test_a_keys_file_without_a_name_exits_2(keys: str) -> None:
     result = ended(*command(Path(), "--no-crowd", "--keys-file", keys))
     assert result.returncode == 2
@@ -207,6 +207,28 @@ def test_a_venue_in_memory_does_not_take_the_keys_of_one_that_keeps_its_state(
         key = {"X-API-KEY": json.loads(kept.read_text())["reader"]}
         url = f"{ready['base_url']}/portfolio/balance"
         assert httpx.get(url, headers=key, timeout=5).status_code == 200
+
+
+def test_a_state_whose_keys_were_put_aside_says_where_they_are(tmp_path: Path) -> None:
+    keys, kept = tmp_path / "keys.json", tmp_path / "keys.json.1"
+    state = ("--no-crowd", "--state", str(tmp_path / "state"))
+    for options in (state, ("--no-crowd",)):
+        with served(keys, *options) as (process, _):
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(timeout=8) == 0
+    with served(keys, *state) as (process, ready):
+        assert ready["keys_file"] == str(kept)
+        key = {"X-API-KEY": json.loads(kept.read_text())["reader"]}
+        url = f"{ready['base_url']}/portfolio/balance"
+        assert httpx.get(url, headers=key, timeout=5).status_code == 200
+        process.send_signal(signal.SIGTERM)
+        _, told = process.communicate(timeout=8)
+    assert f"{keys} has keys of another venue" in told
+    kept.unlink()
+    with served(keys, *state) as (process, ready):
+        assert ready["keys_file"] is None
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=8) == 0
 
 
 def test_an_end_before_the_crowd_has_begun_is_as_calm_as_any(tmp_path: Path) -> None:
