@@ -7,9 +7,20 @@ import subprocess
 import sys
 from typing import Any
 
+import msgspec
 import pytest
 
-from bot.core.strategy import checked, split
+from bot.core.strategy import (
+    EventView,
+    ImpliedView,
+    Intensity,
+    OwnFill,
+    OwnQuote,
+    Print,
+    RungView,
+    checked,
+    split,
+)
 from tests.strategies.views import prices, rung, view
 from venue.wire.money import BookSide
 
@@ -159,3 +170,11 @@ def test_outside_the_repository_it_lives_through_five_seeds_of_the_simulator(els
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout.splitlines()[-1])["seeds"] == 5
+
+
+@pytest.mark.parametrize(
+    "seen", [EventView, RungView, ImpliedView, Intensity, Print, OwnFill, OwnQuote]
+)
+def test_the_guide_names_everything_that_a_strategy_can_see(seen: type[msgspec.Struct]):
+    missing = [name for name in seen.__struct_fields__ if f"`{name}`" not in README.read_text()]
+    assert missing == []
