@@ -81,15 +81,16 @@ def version(
     import importlib.metadata
     import platform
 
-    number = importlib.metadata.version("laddermaker")
-    if not json_line:
-        typer.echo(f"bot {number}")
-        return
     from bot.io.records import READABLE, VERSION
 
-    python = platform.python_version()
-    told = {"bot": number, "python": python, "journal": VERSION, "journals_read": READABLE}
-    typer.echo(json.dumps(told))
+    number, python = importlib.metadata.version("laddermaker"), platform.python_version()
+    if json_line:
+        told = {"bot": number, "python": python, "journal": VERSION, "journals_read": READABLE}
+        typer.echo(json.dumps(told))
+        return
+    typer.echo(f"bot {number}")
+    typer.echo(f"python {python}")
+    typer.echo(f"journal {VERSION}, reads {', '.join(map(str, READABLE))}")
 
 
 @app.command(epilog="Example: bot run configs/demo.yaml --for 60s --json")

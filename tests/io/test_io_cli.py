@@ -38,7 +38,7 @@ def invoke(*arguments: str):
 def test_the_version_is_printed():
     done = invoke("version")
     assert done.exit_code == 0
-    assert done.stdout.startswith("bot ")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["bot", "python", "journal"]
 
 
 @pytest.mark.parametrize("duration", ["60", "0s", "-1s", "1d", "1.5s", "s"])
