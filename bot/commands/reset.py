@@ -53,10 +53,16 @@ def reset(
 
         latch = Latch(folder)
         record = latch.read()
-        if state_dir is not None and record is None and not (folder / BOT_LOCK).exists():
-            fail(
-                EXIT_VENUE,
-                f"{folder}: no bot has run here; of several series each has a folder of its own",
+        if record is None and not (folder / BOT_LOCK).exists():
+            if state_dir is not None:
+                fail(
+                    EXIT_VENUE,
+                    f"{folder}: no bot has run here; of several series each has a folder of its "
+                    "own",
+                )
+            typer.echo(
+                f"warning: {folder}: no bot has run here; another folder is named with --state-dir",
+                err=True,
             )
         if record is not None:
             if not json_line:
@@ -75,7 +81,7 @@ def reset(
             )
         )
     elif record is None:
-        typer.echo("nothing is latched")
+        typer.echo(f"{folder}: nothing is latched")
     else:
         typer.echo(
             "the latch is gone: a bot that runs quotes again (one that was paused, after "

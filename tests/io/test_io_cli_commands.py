@@ -1,5 +1,6 @@
 """Claims about the commands beside run and check: what they refuse, say, and leave unloaded."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.config import ReaperSettings, read_draft
+from bot.io.statedir import StateDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "configs" / "demo.yaml"
@@ -173,3 +175,13 @@ def test_a_record_beside_a_state_directory_without_a_name_has_the_name_of_that_f
     monkeypatch.chdir(tmp_path / "here")
     assert invoke("record", str(config), "--for", "1s").exit_code == 3, "nobody answers there"
     assert (tmp_path / "here-record").is_dir()
+
+
+def test_a_reset_where_no_bot_has_run_says_in_which_folder_it_looked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = invoke("reset", str(DEMO), "--json")
+    assert json.loads(done.stdout)["was_latched"] is False
+    assert "warning: state/demo: no bot has run here" in done.stderr
+    StateDirectory.open(tmp_path / "state" / "demo").close()
+    done = invoke("reset", str(DEMO))
+    assert (done.stdout, done.stderr) == ("state/demo: nothing is latched\n", "")
