@@ -205,11 +205,13 @@ def main() -> None:
 def _probe(draft: "Draft", embedded: "EmbeddedVenue | None") -> "list[Finding]":
     import anyio
 
+    from bot.companions import refuse_missing
     from bot.config import finish
     from bot.io.probe import Finding, probe
     from bot.io.rest import Rest
 
     config = finish(draft)
+    refuse_missing(config)
     site, _ = site_of(config, embedded)
 
     async def tried() -> list[Finding]:

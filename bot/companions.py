@@ -50,6 +50,15 @@ def companions_of(config: "BotConfig", state: Path) -> tuple[Companion, ...]:
     return tuple(found)
 
 
+def refuse_missing(config: "BotConfig") -> None:
+    """Raise SecretFault for the first address of a webhook, or password of the records, that cannot
+    be had: what `companions_of` would refuse, without making anything."""
+    for each in config.notices:
+        _target(each)
+    if config.records.keep:
+        password_of(config.records)
+
+
 def open_store(records: RecordsSettings, book: str, state: Path, password: Secret | None) -> Store:
     """The records of a bot. Raises StoreFault."""
     return store_at(_place(records, book, state), password)

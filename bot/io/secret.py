@@ -106,5 +106,7 @@ def from_environment(name: str, what: str = "API key") -> Secret:
     if text is not None:
         _taken[name] = checked(text, f"environment variable {name}", what)
     if name not in _taken:
-        raise SecretFault(f"environment variable {name}: not set; export it, or use key_file")
+        raise SecretFault(
+            f"environment variable {name}: not set; export it, or name a file instead"
+        )
     return _taken[name]

@@ -99,6 +99,28 @@ def test_receivers_are_named_by_a_file_or_a_variable(tmp_path, monkeypatch):
     assert "s3cret" not in repr((config, notices._targets))
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "notices:\n  - url_env: NO_HOOK\n",
+            "environment variable NO_HOOK: not set; export it, or ",
+        ),
+        ("notices:\n  - url_file: no-hook\n", "no-hook: cannot be read"),
+        (
+            "records:\n  postgres_url: postgresql://keeper@localhost/books\n"
+            "  postgres_password_env: NO_PASSWORD\n",
+            "environment variable NO_PASSWORD: not set; export it, or name a file instead",
+        ),
+    ],
+)
+def test_a_check_refuses_an_address_or_a_password_that_a_run_would_not_find(tmp_path, text, said):
+    done = CliRunner().invoke(app, ["check", str(written(tmp_path, text))])
+    assert done.exit_code == 3
+    assert said in done.stderr
+    assert "key_file" not in done.stderr
+
+
 @pytest.mark.parametrize("address", ["ftp://x/y", "http://hooks.example/plain", "nonsense"])
 def test_an_address_that_is_none_to_send_to_is_refused_without_showing_it(tmp_path, address):
     (tmp_path / "hook").write_text(address)
