@@ -73,6 +73,11 @@ def test_a_key_with_no_value_that_is_accepted_is_refused_and_one_with_some_is_no
     demo.probe(space(["risk.order_qty=0,10"]), is_lived=True)
 
 
+def test_a_value_as_it_stands_beside_one_that_is_refused_is_not_taken_for_a_key_of_no_effect(demo):
+    stands = demo.at({}).trader.risk.order_qty
+    demo.probe(space([f"risk.order_qty=0,{stands}"]), is_lived=True)
+
+
 def test_parameters_of_a_strategy_that_is_itself_swept_are_tried_with_it(demo):
     texts = ["strategy.name=ladder_joint,glft", "strategy.params.risk_aversion=0.01,0.1"]
     demo.probe(space(texts), is_lived=True)
