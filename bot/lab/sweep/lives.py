@@ -122,7 +122,7 @@ def lived(job: Job) -> Outcome:
     except Exception as raised:  # noqa: BLE001 - a trial's fault ends that trial, never the sweep
         # What the host could not give now (a file, memory) it may give another time.
         lasting = not isinstance(raised, OSError | MemoryError | TapeFault)
-        fault = f"{type(raised).__name__}: {raised}"
+        fault = _said(raised)
     errors = values.pop("errors", 0)
     if errors:
         fault = f"the strategy raised {errors:.0f} times" + (f", first {first}" if first else "")
@@ -206,7 +206,11 @@ def scored(job: Job) -> dict[str, float]:
     Raises what the function raises, FunctionFault, and ValueError for what is no finite number, or
     one beyond LARGEST.
     """
-    found = function_named(job.function, Path(job.setup.folder))(job)
+    function = function_named(job.function, Path(job.setup.folder))
+    try:
+        found = function(job)
+    except SystemExit as fault:
+        raise ValueError(f"{job.function}: would end the program: {_said(fault)}") from None
     values = dict(found) if isinstance(found, Mapping) else {SCORE: found}
     for name, value in values.items():
         if not isinstance(value, int | float) or not math.isfinite(value):
@@ -216,6 +220,10 @@ def scored(job: Job) -> dict[str, float]:
     if SCORE not in values:
         raise ValueError(f"{job.function}: no {SCORE} among {', '.join(values)}")
     return {name: float(value) for name, value in values.items()}
+
+
+def _said(fault: BaseException) -> str:
+    return f"{type(fault).__name__}: {fault}"
 
 
 def function_named(text: str, folder: Path) -> Callable[[Job], Any]:
@@ -229,9 +237,8 @@ def function_named(text: str, folder: Path) -> Callable[[Job], Any]:
             module = _from_file(folder / parts[1])
         else:
             module = importlib.import_module(parts[1])
-    except Exception as fault:  # noqa: BLE001 - anything may be raised while a module is imported
-        said = f"{text}: cannot be imported: {type(fault).__name__}: {fault}"
-        raise FunctionFault(said) from None
+    except (Exception, SystemExit) as fault:  # noqa: BLE001 - a module may raise anything meanwhile
+        raise FunctionFault(f"{text}: cannot be imported: {_said(fault)}") from None
     found = getattr(module, parts[2], None)
     if not callable(found):
         raise FunctionFault(f"{text}: {parts[2]} is no function there")
