@@ -4,9 +4,10 @@ Source: interface, Errors; design, law 3; silences S1; reliability, rows 1, 2, 5
 """
 
 import email.utils
+import json
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -21,6 +22,9 @@ from venue.wire.instant import NS_PER_SECOND
 RETRY_AFTER_NS_MAX: Final = 60 * NS_PER_SECOND
 _TEXT_MAX: Final = 200
 _WHOLE: Final = re.compile(r"[0-9]{1,12}", re.ASCII)
+
+
+T = TypeVar("T")
 
 
 class _LooseError(msgspec.Struct, frozen=True):
@@ -72,9 +76,9 @@ def answer_of(request: m.Request, status: int, body: bytes, *, sane_only: bool =
 def _body_of(request: m.Request, body: bytes) -> m.Body:
     match request:
         case m.Create() | m.AmendResting() | m.ReadOrder():
-            return m.OrderShown(codec.decode(body, model.Order))
+            return m.OrderShown(_unambiguous(body, model.Order))
         case m.CancelResting():
-            cancelled = codec.decode(body, model.Cancelled)
+            cancelled = _unambiguous(body, model.Cancelled)
             return m.CancelShown(cancelled.order, cancelled.reduced_by)
         case m.ReadResting():
             orders = codec.decode(body, model.OrdersPage)
@@ -92,6 +96,28 @@ def _body_of(request: m.Request, body: bytes) -> m.Body:
             return m.SeriesShown(events.events, events.cursor)
         case m.ReadBook():
             return m.BookShown(codec.decode(body, model.Orderbook))
+
+
+def _unambiguous(body: bytes, kind: type[T]) -> T:
+    """What an order hangs on. Raises Garbled, too, where a key stands twice with two values, for
+    then nobody knows which of them was meant."""
+    try:
+        _AGREEING.decode(body.decode("utf-8"))
+    except (ValueError, RecursionError) as fault:
+        raise codec.Garbled(f"not a {kind.__name__}: {fault}") from None
+    return codec.decode(body, kind)
+
+
+def _agreeing_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        for key, value in pairs:
+            if fields[key] != value:
+                raise ValueError(f"{key!r} stands twice, with two values")
+    return fields
+
+
+_AGREEING: Final = json.JSONDecoder(object_pairs_hook=_agreeing_pairs)
 
 
 def _error_of(body: bytes) -> tuple[str, str]:

@@ -265,3 +265,39 @@ def test_a_series_with_an_endless_name_is_unreadable(name):
     read = m.ReadSeries(Ticker("X"), "")
     assert isinstance(asked(read, series()), m.Done)
     assert isinstance(asked(read, series(**{name: LONG})), m.Unknown)
+
+
+def twice(body: object, more: str) -> bytes:
+    """The body with keys beside its own, written as JSON."""
+    return json.dumps(body).encode()[:-1] + b", " + more.encode() + b"}"
+
+
+@pytest.mark.parametrize(
+    "more",
+    ['"order_id": "77"', '"status": "filled", "filled_qty": 10', '"price": 1', '"qty": null'],
+)
+def test_an_order_with_a_key_that_stands_twice_with_two_values_is_unreadable(more):
+    for request in (create(), m.ReadOrder(ORDER_ID)):
+        answer = answer_of(request, 200, twice(ORDER, more))
+        assert isinstance(answer, m.Unknown), (request, answer)
+        assert "stands twice" in answer.reason
+
+
+def test_a_cancel_with_a_key_that_stands_twice_with_two_values_is_unreadable():
+    body = twice({"order": ORDER, "reduced_by": 10}, '"reduced_by": 0')
+    assert isinstance(answer_of(m.CancelResting(ORDER_ID), 200, body), m.Unknown)
+    inside = json.dumps({"reduced_by": 10})[:-1].encode() + b', "order": '
+    body = inside + twice(ORDER, '"filled_qty": 9') + b"}"
+    assert isinstance(answer_of(m.CancelResting(ORDER_ID), 200, body), m.Unknown)
+
+
+def test_a_key_that_stands_twice_with_one_value_is_read():
+    body = twice(ORDER, f'"order_id": "{ORDER_ID}"')
+    assert answer_of(create(), 200, body) == asked(create(), ORDER)
+
+
+def test_a_key_of_any_signs_that_stands_twice_can_be_told():
+    body = twice(ORDER, r'"\ud800\u001b": 1, "\ud800\u001b": 2')
+    answer = answer_of(create(), 200, body)
+    assert isinstance(answer, m.Unknown)
+    assert answer.reason.isprintable() and answer.reason.encode()
