@@ -12,6 +12,7 @@ from typing import Final
 from bot.core import messages as m
 from bot.core.book import book_seen
 from bot.core.outbox import Outbox
+from bot.core.owing import READS_PER_BEAT, Owing
 from bot.core.room import Ladder, Rung
 from bot.core.settings import TrustSettings
 from bot.core.shelf import NEVER_NS
@@ -23,7 +24,6 @@ from venue.wire.names import MarketId, ProjectId
 _LATE: Final = "channel late"
 _RESUBSCRIBE_NS: Final = NS_PER_SECOND
 _REFUSED_SUBSCRIBE_NS: Final = 5 * NS_PER_SECOND
-_BOOK_READS_PER_BEAT: Final = 2
 _GARBLED_WITHIN_NS: Final = 10 * NS_PER_SECOND
 _GARBLED_MAX: Final = 3
 _SILENT_NS: Final = 10 * NS_PER_SECOND
@@ -122,6 +122,7 @@ class Channel:
         self._subscribed_ns = 0
         self._set_changed_ns = 0
         self._garbled_at_ns: list[int] = []
+        self._owing = Owing(venue_time, trust)
 
     @property
     def lag_ns(self) -> int | None:
@@ -299,7 +300,7 @@ class Channel:
         """Rungs whose book should be confirmed by a read, a few at a time."""
         if not self._is_open:
             return []
-        out = self._telling(now_ns)
+        out = [*self._telling(now_ns), *self._owing.to_read(self.active_rungs(), now_ns)]
         if now_ns < self._read_ns:
             return out
         late_ns = 3 * self._trust.recheck_ns // 2
@@ -311,7 +312,7 @@ class Channel:
                 continue
             rung.read_asked_ns = now_ns
             out.append(rung.market_id)
-            if len(out) >= _BOOK_READS_PER_BEAT:
+            if len(out) >= READS_PER_BEAT:
                 self._read_ns = now_ns
                 break
             self._read_ns = min(self._read_ns, now_ns + NS_PER_SECOND)
@@ -352,4 +353,6 @@ class Channel:
         # the best there is, once a second read shows the same; an older one only lags.
         self._ask_anew(now_ns)
         if seen is not None:
+            if self._owing.is_paid_by(rung, seen.ts_ns):
+                self._out.note("warning", "channel_behind", ticker=rung.market.ticker)
             rung.read_book(seen, self._trust, now_ns)

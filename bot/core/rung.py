@@ -60,7 +60,8 @@ class Rung:
     `counted` for it, and that is what is live; `held` is what it counts as held. `_others`: the
     book without our own, until the book or our orders change; `_mine`: our own size by price,
     until our orders change. takes_any: its market takes every price. `_stamp_ns`: what the newest
-    frame of its book was stamped.
+    frame of its book was stamped. owed_ns: the venue's time of our newest change that its book has
+    to show, 0 when a read has shown that it holds all of them.
     """
 
     def __init__(self, market: model.Market, ladder: "Ladder") -> None:
@@ -112,7 +113,7 @@ class Rung:
         self._others: tuple[Levels, Levels] | None = None
         self._mine: tuple[dict[Price, Qty], dict[Price, Qty]] | None = None
         self.shown_others: tuple[Levels, Levels] = ((), ())
-        self._own_change_ns = 0
+        self._own_change_ns = self.owed_ns = 0
         self._stamp_ns: int | None = None
         self._unsettled_ns: int | None = None
         self._depth_ns: int | None = None
@@ -276,6 +277,7 @@ class Rung:
         asks = tuple((level.price, level.size) for level in shown.asks)
         if not self.book.known or (bids, asks) != (self.book.bids, self.book.asks):
             return False
+        self.owed_ns = 0
         try:
             as_of_ns = instant.to_ns(shown.as_of)
         except ValueError:
@@ -420,6 +422,7 @@ class Rung:
     ) -> None:
         """An answer to a write showed an order of ours as of this instant of the venue's."""
         self._own_change_ns = max(self._own_change_ns, venue_ns)
+        self.owed_ns = max(self.owed_ns, venue_ns)
         self.news = True
         self.queues.wrote(shown, venue_ns, own, now_ns)
 
