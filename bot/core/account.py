@@ -202,7 +202,7 @@ class Account:
 
     def _is_late(self, walk: Walk, now_ns: int) -> bool:
         """Whether a page is to be asked for although it is on its way."""
-        return self._hurried and now_ns >= walk.asked_ns[-1] + HURRIED_NS
+        return self._hurried and walk.waiting and now_ns >= walk.asked_ns[-1] + HURRIED_NS
 
     def wanted(self, now_ns: int) -> list[tuple[Walk, Read]]:
         """Pages to ask for now; tell `asked` about each that is sent."""

@@ -395,6 +395,16 @@ def test_at_a_stop_a_page_of_fills_that_fails_is_a_failed_walk():
     assert ask(of, Kind.FILLS, 3 + SECOND) == m.ReadFills("")
 
 
+def test_a_stop_while_a_page_of_fills_waits_for_its_next_try_breaks_nothing_and_it_is_tried():
+    of = account()
+    of.answered(ask(of, Kind.FILLS, 0), fills_page("a", 2), 1)
+    of.answered(ask(of, Kind.FILLS, 2), m.Unknown(""), 3)
+    of.hurry()
+    assert Kind.FILLS not in [walk.kind for walk, _ in of.wanted(4)]
+    assert of.next_due_ns() <= 3 + READ_AGAIN_NS
+    assert ask(of, Kind.FILLS, 3 + READ_AGAIN_NS) == m.ReadFills("a")
+
+
 def test_of_the_pages_of_fills_only_what_is_asked_for_is_kept():
     of = account(lambda rows, now_ns: (rows[:1], False))
     of.answered(ask(of, Kind.FILLS, 0), fills_page("a", 5, 4, 3), 1)
