@@ -375,7 +375,7 @@ class Custody:
 
     def _take_over(self, now_ns: int) -> None:
         """The books open, and the orders kept are ours from here on, with the place they have."""
-        for market_id in self._ledgers.open_books():
+        for market_id in self._ledgers.open_books(self._quoting.venue_time.ahead_ns):
             # What the event may lose was reckoned by the fills alone until now.
             self._quoting.fills_booked(market_id)
         sure_ns = self._ledgers.settling.sure_from_ns

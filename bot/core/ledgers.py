@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from bot.core.booking import Booking, stand_in
+from bot.core.booking import Booking, TakenOver, stand_in
 from bot.core.desk import Desk
 from bot.core.order import OwnOrder
 from bot.core.outbox import Outbox
@@ -185,30 +185,37 @@ class Ledgers:
         if self._positions is None or not self._worth_keeping(self._positions[1]):
             self._positions = (held, begun_ns, now_ns)
 
-    def open_books(self) -> list[MarketId]:
+    def open_books(self, venue_ahead_ns: int | None = None) -> list[MarketId]:
         """From here on: what was held and owned before is the opening; called when all is quiet.
 
-        Shares that the history of fills does not explain are taken over at no cost. Returns the
-        markets of which the venue's lists show other shares than the fills left.
+        Shares that the history of fills does not explain are taken over at no cost. venue_ahead_ns:
+        how far the venue's clock is ahead of ours, which tells of a fill that the list shows late
+        whether it is among those; None when unknown. Returns the markets of which the venue's lists
+        show other shares than the fills left.
         """
         assert self._balance is not None
         assert self._positions is not None
         flow = self.book.cash_flow_cents
         self._opening_cents = Cents(self._balance[0].total_cents - flow)
         self._opening_fills = self.book.own_fills
-        self.booking.opened()
-        held, _, ended_ns = self._positions
+        held, begun_ns, ended_ns = self._positions
         changed = self.settling.opened(held, ended_ns, self._balance[2])
         self.difference_cents = Cents(0)
+        taken_over: TakenOver = {}
         for (market_id, outcome), qty in sorted(held.items()):
             yes_qty, no_qty = self.book.holdings(market_id)
             booked = yes_qty if outcome is Outcome.YES else no_qty
             if qty != booked and market_id in self._rates:
                 self.book.take_over(market_id, outcome, qty - booked)
+                taken_over[market_id, outcome.value] = qty - booked
                 changed.append(market_id)
                 self._out.note(
                     "warning", "shares_without_fills", market_id=market_id, qty=qty - booked
                 )
+        # Nothing of ours has traded in the lag before these reads: the clocks need not agree well.
+        quiet_ns = min(begun_ns, self._balance[1]) - self._trust.read_lag_ns // 2
+        before_ns = 0 if venue_ahead_ns is None else quiet_ns + venue_ahead_ns
+        self.booking.opened(taken_over, quiet_ns, before_ns)
         return changed
 
     def lacking(self) -> frozenset[MarketId]:
@@ -282,7 +289,8 @@ class Ledgers:
         return settled
 
     def _beyond_cents(self, balance: model.Balance) -> Cents:
-        return Cents(balance.total_cents - self.book.expected_cash(self._opening_cents))
+        opening_cents = Cents(self._opening_cents - self.booking.opening_cents)
+        return Cents(balance.total_cents - self.book.expected_cash(opening_cents))
 
     def _compare_amid(self, balance: model.Balance, begun_ns: int, now_ns: int) -> list[MarketId]:
         """Compare a balance that was read among fills, as far as that goes; while a payout is

@@ -181,7 +181,7 @@ class Portfolio:
 
     def is_booked(self, fill: model.Fill) -> bool:
         """Whether this fill has been booked. Raises UnbookableFill when its time is unreadable."""
-        return fill.fill_id in self._booked or self._is_below_floor(_created_ns(fill))
+        return fill.fill_id in self._booked or self._is_below_floor(created_ns_of(fill))
 
     def unknown(self, fills: Sequence[model.Fill], sought: Collection[str]) -> list[model.Fill]:
         """Those of them that are not booked, or whose ids are `sought`, in their order."""
@@ -191,7 +191,7 @@ class Portfolio:
     def _is_passed(self, fill: model.Fill) -> bool:
         """Whether a fill lies below the floor; not when its time is unreadable."""
         try:
-            return self._is_below_floor(_created_ns(fill))
+            return self._is_below_floor(created_ns_of(fill))
         except UnbookableFill:
             return False
 
@@ -199,8 +199,8 @@ class Portfolio:
         """Whether fills, newest first, reach back to where every fill is booked. False where their
         times do not tell that they come newest first. Raises UnbookableFill for an unreadable time.
         """
-        oldest_ns = _created_ns(fills[-1])
-        return oldest_ns < _created_ns(fills[0]) and self._is_below_floor(oldest_ns)
+        oldest_ns = created_ns_of(fills[-1])
+        return oldest_ns < created_ns_of(fills[0]) and self._is_below_floor(oldest_ns)
 
     def _is_below_floor(self, created_ns: int) -> bool:
         return self._floor_ns is not None and created_ns <= self._floor_ns
@@ -214,7 +214,7 @@ class Portfolio:
         cannot read, or a missing fee on a market that was never listed. A fee lies between minus
         the notional, given back, and a dollar a share.
         """
-        created_ns = _created_ns(fill)
+        created_ns = created_ns_of(fill)
         if fill.fill_id in self._booked or self._is_below_floor(created_ns):
             return False
         try:
@@ -239,6 +239,16 @@ class Portfolio:
         self._count(market, _Sums(cash_cents, fee_cents, 1))
         self._move_shares(market, outcome, sign * fill.qty)
         return True
+
+    def pass_over(self, fill: model.Fill) -> None:
+        """A fill of which cash and shares are in the opening: it is known, and its order has it.
+        Raises UnbookableFill for amounts or a time it cannot read."""
+        _check_amounts(fill)
+        created_ns = created_ns_of(fill)
+        tally = self._tallies.setdefault(fill.order_id, OrderTally())
+        tally.filled += fill.qty
+        tally.newest_ns = max(tally.newest_ns, created_ns)
+        self._booked[fill.fill_id] = created_ns
 
     def _count(self, market: _Market, sums: _Sums) -> None:
         market.sums.add(sums)
@@ -444,7 +454,8 @@ class Portfolio:
         return Cents(self.own_cash_cents + self.value_cents(marks))
 
 
-def _created_ns(fill: model.Fill) -> int:
+def created_ns_of(fill: model.Fill) -> int:
+    """When a fill happened, by the venue. Raises UnbookableFill when that is unreadable."""
     try:
         return to_ns(fill.created_at)
     except ValueError as fault:

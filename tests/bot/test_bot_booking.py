@@ -4,13 +4,14 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.core.order import State
 from bot.core.portfolio import FILL_IDS_KEPT, FILL_IDS_KEPT_NS
 from tests.bot import made
-from tests.bot.made import EVENT, MARKET, T0
+from tests.bot.made import EVENT, LAG_NS, MARKET, T0
 from tests.bot.test_bot_ledgers import Books
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND, from_ns
-from venue.wire.money import Side
+from venue.wire.money import Outcome, Side
 
 UNREADABLE = msgspec.structs.replace(made.fill(made.own(), 1, 5), fee_cents=None, qty=0)
 MANY = 4 * FILL_IDS_KEPT + 500
@@ -156,3 +157,118 @@ def test_the_sums_are_the_same_whatever_the_pages_and_however_often_a_walk_broke
     assert by_pages.of.event_cash_cents(EVENT, [MARKET]) == at_once.of.event_cash_cents(
         EVENT, [MARKET]
     )
+
+
+# --- fills of before the opening that the list shows late -----------------------------------------
+
+AHEAD_NS = 7_200 * NS_PER_SECOND
+"""Of the venue's clock before ours."""
+
+SOON_NS = T0 + 2 * NS_PER_SECOND
+
+
+def opened(held: dict[Outcome, int], ahead_ns: int | None = AHEAD_NS) -> Books:
+    """Books opened at T0 with shares that no fill explains."""
+    books = Books()
+    books.fills(T0 - LAG_NS)
+    books.balance(10_000, T0)
+    books.positions(held, T0)
+    books.of.open_books(ahead_ns)
+    return books
+
+
+def dated(number: int, qty: int, ago_ns: int = 5 * NS_PER_SECOND, **wanted) -> model.Fill:
+    """A fill so long before the opening, by the venue's clock."""
+    shown = made.fill(made.own(number=number, **wanted), number, qty, fee_cents=3)
+    return msgspec.structs.replace(shown, created_at=from_ns(T0 + AHEAD_NS - ago_ns))
+
+
+def agree(books: Books, held: dict[Outcome, int], *rows: model.Fill) -> None:
+    """Nothing differs from what the venue shows when all has been quiet for long."""
+    at_ns = T0 + 30 * NS_PER_SECOND
+    books.of.series_read(at_ns + 4 * NS_PER_SECOND)
+    books.balance(10_000, at_ns)
+    books.positions(held, at_ns)
+    books.fills(at_ns + 5 * NS_PER_SECOND, *rows)
+    assert books.of.compared_since(at_ns - 2 * LAG_NS)
+    assert books.of.difference_cents == 0
+    assert books.out.findings == {}
+
+
+def test_fills_whose_shares_the_opening_took_over_do_not_count_twice():
+    held = {Outcome.YES: 7, Outcome.NO: 2}
+    books = opened(held)
+    rows = (dated(1, 4), dated(2, 3), dated(3, 2, outcome=Outcome.NO))
+    assert books.fills(SOON_NS, *rows) == [MARKET]
+    assert books.fills(SOON_NS + LAG_NS, *rows) == []
+    assert books.of.holdings(MARKET) == (7, 2)
+    assert books.of.booking.fresh_fills == []
+    agree(books, held, *rows)
+
+
+def test_of_such_fills_no_more_shares_than_were_taken_over_are_passed_over():
+    books = opened({Outcome.YES: 7})
+    books.fills(SOON_NS, dated(1, 4), dated(2, 4), dated(3, 2, side=Side.SELL))
+    assert books.of.holdings(MARKET) == (9, 0)
+
+
+def test_the_cash_of_a_round_trip_of_before_that_is_shown_late_is_in_the_opening():
+    books = opened({})
+    rows = (dated(1, 4), dated(2, 4, 4 * NS_PER_SECOND, side=Side.SELL, price=43))
+    books.fills(SOON_NS, *rows)
+    assert books.of.holdings(MARKET) == (0, 0)
+    agree(books, {}, *rows)
+
+
+def test_an_order_that_was_over_at_the_opening_is_settled_by_the_fill_that_is_shown_late():
+    books = Books()
+    own = made.own()
+    books.desk.add(own)
+    books.desk.merge_read(own, made.over(own, model.OrderStatus.FILLED, 10), T0 - LAG_NS)
+    books.balance(10_000, T0)
+    books.positions({Outcome.YES: 10}, T0)
+    books.of.open_books(AHEAD_NS)
+    books.fills(SOON_NS, dated(1, 10))
+    assert books.of.holdings(MARKET) == (10, 0)
+    assert books.desk.forget_settled(books.of.booked_qty, T0) == [own.order_id]
+
+
+def test_what_was_traded_since_the_opening_is_booked_whoever_placed_the_order():
+    books = opened({Outcome.YES: 7})
+    books.fills(SOON_NS, dated(1, 5, -NS_PER_SECOND))
+    assert books.of.holdings(MARKET) == (12, 0)
+
+
+def test_a_fill_of_an_order_that_is_live_is_booked_whatever_its_date():
+    books = opened({Outcome.YES: 7})
+    books.desk.add(made.own())
+    books.fills(SOON_NS, dated(1, 5))
+    assert books.of.holdings(MARKET) == (12, 0)
+
+
+def test_a_fill_that_may_be_of_a_create_without_an_answer_is_booked_whatever_its_date():
+    books = opened({Outcome.YES: 7})
+    books.desk.add(made.own(State.LOST, number=8))
+    books.fills(SOON_NS, dated(1, 5))
+    assert books.of.holdings(MARKET) == (12, 0)
+
+
+def test_where_the_venue_s_clock_is_not_known_every_fill_is_booked():
+    books = opened({Outcome.YES: 7}, None)
+    books.fills(SOON_NS, dated(1, 5))
+    assert books.of.holdings(MARKET) == (12, 0)
+
+
+def test_long_after_the_opening_every_fill_is_booked():
+    books = opened({Outcome.YES: 7})
+    books.fills(T0 + 90 * NS_PER_SECOND, dated(1, 5))
+    assert books.of.holdings(MARKET) == (12, 0)
+
+
+def test_a_late_fill_that_cannot_be_read_is_told():
+    books = opened({Outcome.YES: 7})
+    books.fills(SOON_NS, msgspec.structs.replace(dated(1, 5), outcome_price=101))
+    assert "fill_unreadable" in books.out.findings
+    books.fills(SOON_NS + LAG_NS, dated(1, 5))
+    assert books.of.holdings(MARKET) == (7, 0)
+    assert books.out.findings == {}
