@@ -1,9 +1,8 @@
 """The auditor of the bot: what must hold of the account, from the engine's events and the traffic.
 
 It shares no arithmetic with the trader: cash, holdings, resting orders and worst cases are added up
-here anew, from what the engine says it did and from what has left towards it. Orders that may be
-live are those that rest, creates that may yet land at their full size, and amends on their way at
-the worse of both prices and sizes.
+here anew, from what the engine says it did and from what has left towards it. May be live: what
+rests, creates that may yet land at full size, amends on their way at the worse price and size.
 
 Source: reliability, section 2 (b).
 """
@@ -337,7 +336,8 @@ class Auditor:
 
     def _sums(self, event: Ticker, *, bare: bool = False) -> Sums:
         def live(market: MarketId) -> list[Possible]:
-            return [] if bare else self.possible(market)
+            # What is on its way to a rung that has resolved is refused there.
+            return [] if bare or market in self.truth.resolved else self.possible(market)
 
         rungs = [
             (self._held(market, Outcome.YES), self._held(market, Outcome.NO), live(market))

@@ -93,6 +93,8 @@ class Exchange:
     def _list(self, odds: Odds, start_ns: int) -> None:
         self._rates = FeeRate.parse(odds.maker_fee_rate), FeeRate.parse(odds.fee_rate)
         self.apply(v.ListCompany(PROJECT, "Acme", "ACME"), start_ns)
+        # Of every event, also of one that is listed later: moods tell the time by it.
+        self._resolves_ns = start_ns + RESOLUTION_NS
         for event, rungs in enumerate(odds.rungs):
             ticker = self.list_event(start_ns)
             for rung in range(rungs):
@@ -112,7 +114,7 @@ class Exchange:
                 category="valuation",
                 status=model.EventStatus.OPEN,
                 mutually_exclusive=False,
-                resolution_date_ns=now_ns + RESOLUTION_NS,
+                resolution_date_ns=self._resolves_ns,
             ),
             now_ns,
         )
