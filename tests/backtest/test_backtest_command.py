@@ -10,6 +10,7 @@ from bot.cli import app
 from bot.io import whole
 from bot.lab.evaluate import patience
 from tests.backtest.made import book, configured, trade, written
+from tests.speaks import SPEAKS
 
 RECORDS = [
     *[book(second / 2, [[40, 30]], [[60, 50]]) for second in range(40)],
@@ -38,23 +39,6 @@ class Stops(Strategy):
 
 
 STRATEGY = Stops
-"""
-
-SPEAKS = """
-from bot.core.strategy import Strategy
-
-print("loaded")
-
-
-class Speaks(Strategy):
-    name = "speaks"
-
-    def quote(self, view):
-        print("asked")
-        return {}
-
-
-STRATEGY = Speaks
 """
 
 PEEKS = """

@@ -7,25 +7,9 @@ import sys
 import pytest
 
 from tests.house.tree import ROOT
+from tests.speaks import SPEAKS
 
 DEMO = (ROOT / "configs/demo.yaml").read_text()
-
-SPEAKS = """
-from bot.core.strategy import Strategy
-
-print("loaded")
-
-
-class Speaks(Strategy):
-    name = "speaks"
-
-    def quote(self, view):
-        print("asked")
-        return {}
-
-
-STRATEGY = Speaks
-"""
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,18 @@
+"""A strategy that prints as it is loaded and whenever it is asked, as the text of its file."""
+
+SPEAKS = """
+from bot.core.strategy import Strategy
+
+print("loaded")
+
+
+class Speaks(Strategy):
+    name = "speaks"
+
+    def quote(self, view):
+        print("asked")
+        return {}
+
+
+STRATEGY = Speaks
+"""
