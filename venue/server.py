@@ -20,6 +20,7 @@ from typing import Final, get_args
 import msgspec
 import structlog
 
+from venue.clock import Clock
 from venue.core.access import Access
 from venue.core.messages import (
     AccessCommand,
@@ -88,9 +89,7 @@ class Venue:
         self._views: Views = held.exchange.views
         self.cursor_key = held.cursor_key
         self.faults = Faults()
-        # A wall clock set back between two runs must not make anything younger than it is.
-        self._started_wall_ns = max(time.time_ns(), held.exchange.at_ns + 1)
-        self._started_ns = time.monotonic_ns()
+        self._clock = Clock(held.exchange.at_ns)
         self._log = held.log
         self._writer = None if held.log is None else ThreadPoolExecutor(1, "log")
         self._log_fault: str | None = None
@@ -124,8 +123,8 @@ class Venue:
         )
 
     def now_ns(self) -> int:
-        """The venue's clock: the wall at the start and monotonic from there, never backwards."""
-        return self._started_wall_ns + time.monotonic_ns() - self._started_ns
+        """Now, on the venue's clock."""
+        return self._clock.now_ns()
 
     @property
     def views(self) -> Views:

@@ -1,7 +1,7 @@
 """What goes into the trader and what comes out: events, requests, answers, effects.
 
 Events are facts, each with the time it reached this process passed beside it (`now_ns`, a clock
-that never steps: wall time at the start plus monotonic time since). Effects are wishes that the
+that never steps: wall time at the start plus time elapsed since). Effects are wishes that the
 shell carries out in order. All are plain frozen values: the journal holds exactly these, and the
 same events in the same order give the same effects, to the byte.
 

@@ -1,4 +1,7 @@
-"""The bot's clock: wall time at the start plus monotonic time since, so that it never steps."""
+"""The bot's clock: wall time at the start plus the time elapsed since, so that it never steps.
+
+Time in which the host slept has elapsed, too: who wakes must not take an old book for a new one.
+"""
 
 import os
 import time
@@ -7,18 +10,27 @@ from typing import Final
 
 from venue.wire.instant import NS_PER_SECOND
 
-_IMPORTED_MONOTONIC_NS: Final = time.monotonic_ns()
+_BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
+"""The clock that a sleeping host does not stop; None where the system has none (not Linux)."""
+
+
+def _elapsed_ns() -> int:
+    """Time since some instant of before the start of this process."""
+    return time.monotonic_ns() if _BOOT is None else time.clock_gettime_ns(_BOOT)
+
+
+_IMPORTED_NS: Final = _elapsed_ns()
 
 
 class Clock:
     """Nanoseconds since 1970 that only move forward, whatever is done to the machine's clock."""
 
     def __init__(self) -> None:
-        self._offset_ns = time.time_ns() - time.monotonic_ns()
+        self._offset_ns = time.time_ns() - _elapsed_ns()
 
     def now_ns(self) -> int:
         """Now, on this clock."""
-        return time.monotonic_ns() + self._offset_ns
+        return _elapsed_ns() + self._offset_ns
 
     def process_start_ns(self) -> int:
         """When this process was started, on this clock; its first import where that is not told."""
@@ -33,5 +45,5 @@ def _process_age_ns() -> int:
         uptime_s = float(Path("/proc/uptime").read_text(encoding="ascii").split()[0])
         started_s = int(fields[19]) / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError, IndexError):
-        return time.monotonic_ns() - _IMPORTED_MONOTONIC_NS
+        return _elapsed_ns() - _IMPORTED_NS
     return max(0, int((uptime_s - started_s) * NS_PER_SECOND))

@@ -42,6 +42,9 @@ class Clock:
         self.now += 1
         return self.now
 
+    def clock_gettime_ns(self, _):
+        return self.monotonic_ns()
+
     def perf_counter(self):
         return self.monotonic_ns() / NS_PER_SECOND
 
@@ -73,7 +76,8 @@ class _Loop(asyncio.SelectorEventLoop):
 def on_virtual_time(monkeypatch, main):
     """What `main()` comes to, run with every venue in it on the virtual clock."""
     clock = Clock()
-    monkeypatch.setattr("venue.server.time", clock)
+    for reader in ("venue.clock.time", "venue.server.time"):
+        monkeypatch.setattr(reader, clock)
     with asyncio.Runner(loop_factory=lambda: _Loop(clock)) as runner:
         return runner.run(main())
 

@@ -145,9 +145,13 @@ def virtual_time(loop: VirtualLoop) -> Iterator[None]:
     def wall_s() -> float:
         return WALL_S + loop.time() - START_S
 
+    def elapsed_ns(_clock: int = time.CLOCK_MONOTONIC) -> int:
+        return int(loop.time() * 10**9)
+
     with (
         mock.patch.object(time, "monotonic", loop.time),
-        mock.patch.object(time, "monotonic_ns", lambda: int(loop.time() * 10**9)),
+        mock.patch.object(time, "monotonic_ns", elapsed_ns),
+        mock.patch.object(time, "clock_gettime_ns", elapsed_ns),
         mock.patch.object(time, "time", wall_s),
         mock.patch.object(time, "time_ns", lambda: int(wall_s() * 10**9)),
     ):

@@ -1,0 +1,28 @@
+"""The venue's clock: the wall at its start and the time elapsed from there, never backwards.
+
+Time in which the host slept has elapsed, too: what was due meanwhile is due when it wakes.
+"""
+
+import time
+from typing import Final
+
+_BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
+"""The clock that a sleeping host does not stop; None where the system has none (not Linux)."""
+
+
+def _elapsed_ns() -> int:
+    """Time since some instant of before the start of this process."""
+    return time.monotonic_ns() if _BOOT is None else time.clock_gettime_ns(_BOOT)
+
+
+class Clock:
+    """Nanoseconds since 1970 that only move forward, whatever is done to the machine's clock."""
+
+    def __init__(self, after_ns: int) -> None:
+        """after_ns: the last instant that was told before; a wall clock set back between two runs
+        must not make anything younger than it is."""
+        self._offset_ns = max(time.time_ns(), after_ns + 1) - _elapsed_ns()
+
+    def now_ns(self) -> int:
+        """Now, on this clock."""
+        return _elapsed_ns() + self._offset_ns
