@@ -6,7 +6,7 @@ a rung of the event that holds it, whatever its own row says.
 Source: interface, Ticker structure; design, The bot, item 2; reliability, B2, B3.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -15,7 +15,22 @@ from venue.wire import model
 from venue.wire.names import MarketId, Ticker, fold_ticker
 
 
-def spelled(event: model.Event) -> model.Event:
+def listed_now(
+    events: Iterable[model.Event], known: Sequence[model.Event]
+) -> Iterator[model.Event]:
+    """The events of a newer read of their series, spelled as ours are. Of those known, one that is
+    not among them comes without any rung, for nothing tells any more whether they trade; what has
+    settled may leave the list."""
+    shown = set()
+    for event in map(_spelled_event, events):
+        shown.add(event.event_ticker)
+        yield event
+    for event in known:
+        if event.event_ticker not in shown and event.status is not model.EventStatus.SETTLED:
+            yield msgspec.structs.replace(event, markets=())
+
+
+def _spelled_event(event: model.Event) -> model.Event:
     """The event with its tickers, and those of its rungs, as the venue writes them."""
     ticker, series = fold_ticker(event.event_ticker), fold_ticker(event.series_ticker)
     markets = tuple(_spelled(market, ticker) for market in event.markets)

@@ -18,7 +18,7 @@ from bot.core.desk import Desk
 from bot.core.ending import all_two_sided, departing
 from bot.core.implied import ImpliedValues
 from bot.core.ledgers import Ledgers
-from bot.core.listed import refuse_claimed, spelled
+from bot.core.listed import listed_now, refuse_claimed
 from bot.core.order import OwnOrder
 from bot.core.outbox import Outbox
 from bot.core.risk import (
@@ -97,10 +97,10 @@ class Quoting:
     # --- the series -------------------------------------------------------------------------------
 
     def take_series(self, events: Iterable[model.Event], begun_ns: int, now_ns: int) -> None:
-        """Merge a read of the series: new events and rungs come in, states change."""
+        """Merge a read of the series: events and rungs come in, or are missing, states change."""
         known = {ladder.event.event_ticker: ladder for ladder in self.ladders}
         believed_from_ns, unreadable = begun_ns - self.settings.trust.read_lag_ns, ""
-        for event in map(spelled, events):
+        for event in listed_now(events, [ladder.event for ladder in self.ladders]):
             ladder = known.get(event.event_ticker)
             if ladder is None and event.status is model.EventStatus.SETTLED:
                 continue  # it has come and gone without us, or has been forgotten

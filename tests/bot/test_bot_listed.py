@@ -80,6 +80,25 @@ def test_a_rung_that_is_listed_again_is_quoted_again(venue):
     assert resting_on(venue, 1) == 2
 
 
+def test_an_event_that_the_series_lists_no_more_is_pulled_until_it_is_listed_again(venue):
+    venue.listed = ()
+    venue.go(60)
+    assert not venue.orders
+    assert len(venue.trader.quoting.ladders[0].rungs) == 2
+    venue.listed = None
+    venue.show(0)
+    venue.show(1)
+    venue.go(60)
+    assert len(venue.orders) == 4
+
+
+def test_markets_under_the_name_of_another_event_are_quoted_under_neither(venue):
+    venue.listed = (venue.event(venue.markets, Ticker("ACME-VAL-27Q2")),)
+    venue.go(60)
+    assert "event_unreadable" in venue.notes
+    assert not venue.orders
+
+
 def test_an_event_in_another_case_is_the_event_that_it_was(venue):
     low = [
         msgspec.structs.replace(
