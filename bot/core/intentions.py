@@ -229,6 +229,8 @@ def _pulled(ladder: Ladder, now_ns: int) -> str:
     """Why the strategy of an event is not asked now; empty when it is."""
     if not ladder.is_open:
         return f"event {ladder.event.status}"
+    if not ladder.is_read:
+        return "its newest read cannot be read"
     if not ladder.is_understood:
         return "neither a survival ladder nor one binary market"
     if now_ns < ladder.pulled_until_ns:

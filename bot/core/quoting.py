@@ -112,6 +112,8 @@ class Quoting:
                 listed = ladder.refresh(event, believed_from_ns, self._make_strategy)
             except ValueError as fault:
                 unreadable = f"{event.event_ticker}: {fault}"
+                if ladder is not None:
+                    ladder.unread()
                 continue
             if event.event_ticker not in known:
                 known[event.event_ticker] = ladder
@@ -430,12 +432,8 @@ class Quoting:
         ladder.decided_ns = now_ns
         self._out.decisions += 1
         loss_cents = ladder.loss_limit_cents = self.loss_limit_cents(ladder, wanted=True)
-        view = ladder.view(
-            self._implied.view(ladder.event.project_id, now_ns),
-            self._desk,
-            self._ledgers,
-            now_ns,
-        )
+        implied = self._implied.view(ladder.event.project_id, now_ns)
+        view = ladder.view(implied, self._desk, self._ledgers, now_ns)
         self.scoring.viewed(view, now_ns)
         ladder.learn(view, now_ns)
         is_news = ladder.is_news(self._out, now_ns)

@@ -78,15 +78,15 @@ _NOTHING_TOLD = RungView(
 class Ladder:
     """One event of the series with its rungs in strike order, its curve and its strategy.
 
-    dirty: the strategy is to be asked anew. unjudged, stirred: some rung is to be judged, to be
-    planned. again_ns: when a plan of some rung is to be looked at again. has_wishes: some plan is
-    not carried out yet. unweighed: the exposure is not what is live on some rung; worst_cents: its
-    worst case, None until it is reckoned. ceilings: the largest order that the venue was seen to
-    take on a rung, where it has refused a larger one. began_ns: when the run began, and
-    loss_limit_cents: what it may lose at worst, both for the strategy to know. venue_time: that of
-    the series, as its stamps tell. stage: how near to
-    its end it was decided last; another stage comes at stage_until_ns. flattening: why only what
-    shrinks a position is wanted, however far that end is; empty where everything is.
+    dirty: the strategy is to be asked anew. is_read: its newest read was whole. unjudged, stirred:
+    some rung is to be judged, to be planned. again_ns: when a plan of some rung is to be looked at
+    again. has_wishes: some plan is not carried out yet. unweighed: the exposure is not what is live
+    on some rung; worst_cents: its worst case, None until it is reckoned. ceilings: the largest
+    order that the venue was seen to take on a rung, where it has refused a larger one. began_ns:
+    when the run began, and loss_limit_cents: what it may lose at worst, both for the strategy to
+    know. venue_time: that of the series, as its stamps tell. stage: how near to its end it was
+    decided last; another stage comes at stage_until_ns. flattening: why only what shrinks a
+    position is wanted, however far that end is; empty where everything is.
     """
 
     def __init__(self, event: model.Event, settings: TraderSettings, strategy: Strategy) -> None:
@@ -100,9 +100,10 @@ class Ladder:
         self.takes: dict[MarketId, tuple[Take, ...]] = {}
         self.rungs: list[Rung] = []
         self._repriced: dict[MarketId, Rung] = {}  # not returned by `refresh` yet
-        self._reordered = False  # some strike is not what it was when `rungs` were put in order
+        self._reordered = False  # some strike, or the kind, is not what it was for `rungs`
         self.resolution_ns = instant.to_ns(event.resolution_date)
         self.dirty = True
+        self.is_read = True
         self.may_quote = False
         self.decided_ns = 0
         self.conduct = Conduct(strategy.name or type(strategy).__name__)
@@ -165,8 +166,8 @@ class Ladder:
 
     @property
     def is_understood(self) -> bool:
-        """Whether it is one of the two kinds that the limits are exact for."""
-        return self.curve is not None
+        """Whether it is one of the two kinds that the limits are exact for, as it was read last."""
+        return self.curve is not None and self.is_read
 
     def due_ns(self, now_ns: int) -> int:
         """When it is to be judged, decided or planned though nothing but frames came since it last
@@ -209,9 +210,11 @@ class Ladder:
             if rung.refresh(market, believed_from_ns):
                 self._repriced[rung.market_id] = rung
             known[market.market_id] = rung
-        self.dirty |= event.status is not self.event.status
+        self.dirty |= event.status is not self.event.status or not self.is_read
+        self._reordered |= event.mutually_exclusive is not self.event.mutually_exclusive
         self.event = event
         resolution_ns = instant.to_ns(event.resolution_date)
+        self.is_read = True
         if resolution_ns != self.resolution_ns:
             self.resolution_ns = resolution_ns
             self.stage_until_ns = 0
@@ -228,6 +231,11 @@ class Ladder:
             self.unjudged = True
         repriced, self._repriced = self._repriced, {}
         return new + list(repriced.values())
+
+    def unread(self) -> None:
+        """A newer read of the event cannot be read: how it stands now is not known."""
+        self.dirty |= self.is_read
+        self.is_read = False
 
     def implied(self, winner: Callable[[MarketId], Outcome | None]) -> Implied | None:
         """What the fair curve, and the rungs that have resolved, say of the value; None on a binary

@@ -99,6 +99,41 @@ def test_markets_under_the_name_of_another_event_are_quoted_under_neither(venue)
     assert not venue.orders
 
 
+@pytest.mark.parametrize("fault", ["rate", "date", "claim"])
+def test_an_event_that_cannot_be_read_any_more_is_not_quoted_until_it_can_be(venue, fault):
+    other = Ticker("ACME-VAL-27Q2")
+    venue.listed = (venue.event(venue.markets), venue.event([market(5)], other))
+    venue.go(12)
+    rungs = list(venue.markets)
+    if fault == "rate":
+        rungs[1] = msgspec.structs.replace(rungs[1], maker_fee_rate="a lot")
+    if fault == "claim":
+        rungs.append(market(5))
+    shown = venue.event(rungs)
+    if fault == "date":
+        shown = msgspec.structs.replace(shown, resolution_date="soon")
+    venue.listed = (shown, venue.event([market(5)], other))
+    venue.go(20)
+    assert "event_unreadable" in venue.notes
+    assert not venue.orders
+    venue.listed = None
+    venue.show(0)
+    venue.show(1)
+    venue.go(60)
+    assert len(venue.orders) == 4
+
+
+def test_a_ladder_of_which_only_one_rung_can_win_any_more_is_not_quoted(venue):
+    venue.listed = (msgspec.structs.replace(venue.event(venue.markets), mutually_exclusive=True),)
+    venue.go(20)
+    assert not venue.orders
+    venue.listed = None
+    venue.show(0)
+    venue.show(1)
+    venue.go(60)
+    assert len(venue.orders) == 4
+
+
 def test_an_event_in_another_case_is_the_event_that_it_was(venue):
     low = [
         msgspec.structs.replace(
