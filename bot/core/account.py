@@ -141,6 +141,8 @@ class Account:
         self._next_ns: int | None = None  # `next_due_ns`; None: to be reckoned anew
         self._read_until_ns = 0  # up to here nothing is unread, whatever comes
         self._hurried = False
+        period_ns = max(trust.sweep_ns, trust.audit_ns)
+        self._longest_ns = max(trust.unread_ns, _UNREAD_PERIODS * period_ns)
 
     def hurry(self) -> None:
         """From here on a page that does not come soon is asked for again, see `HURRIED_NS`."""
@@ -176,10 +178,8 @@ class Account:
         """The lists of what is ours that could not be read to their end for too long (law 8)."""
         if now_ns <= self._read_until_ns:
             return ()
-        period_ns = max(self._trust.sweep_ns, self._trust.audit_ns)
-        longest_ns = max(self._trust.unread_ns, _UNREAD_PERIODS * period_ns)
         until_ns = {
-            kind: max(done_ns, self._woke_ns) + longest_ns
+            kind: max(done_ns, self._woke_ns) + self._longest_ns
             for kind, done_ns in self.done_ns.items()
             if kind is not Kind.SERIES
         }
@@ -187,6 +187,13 @@ class Account:
         # beyond all that stand: nothing is unread before the earliest of them.
         self._read_until_ns = min(until_ns.values(), default=0)
         return tuple(kind for kind, at_ns in until_ns.items() if now_ns > at_ns)
+
+    def series_unread(self, now_ns: int) -> str:
+        """That our series could not be read to its end for as long; empty where it could."""
+        done_ns = self.done_ns.get(Kind.SERIES)
+        if done_ns is None or now_ns <= max(done_ns, self._woke_ns) + self._longest_ns:
+            return ""
+        return "not read for long: which events and rungs there are, their states, ends and fees"
 
     def next_due_ns(self) -> int:
         """The earliest instant at which a read is wanted that is not under way."""

@@ -297,6 +297,7 @@ class Custody:
     def watch(self, now_ns: int) -> None:
         """What is ours and was not read for long is a limit that cannot be checked (law 8); and
         positions that differed are read again once fills may explain them."""
+        self._out.hold("series_unread", self._account.series_unread(now_ns))
         unread = self._account.unread(now_ns)
         if not (unread or self._out.findings):
             return

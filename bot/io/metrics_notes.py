@@ -35,8 +35,8 @@ FINDINGS: Final = (
     *("event_unreadable", "fill_unreadable", "fills_missing", "foreign_orders", "foreign_spend"),
     *("impossible_fact", "journal_failed", "key_refused", "latched", "latched_not_flat"),
     *("order_missing", "order_unreadable", "position_differs", "profit_unexplained"),
-    *("read_key_refused", "silent_target", "standby_key_refused", "status_unreadable"),
-    *("strangers_found", "strategy_at_fault", "unknown_old"),
+    *("read_key_refused", "series_unread", "silent_target", "standby_key_refused"),
+    *("status_unreadable", "strangers_found", "strategy_at_fault", "unknown_old"),
 )
 """Noted at level error when they are new, and at level info when they no longer hold."""
 

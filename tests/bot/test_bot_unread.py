@@ -45,7 +45,21 @@ def test_a_series_that_cannot_be_read_stops_no_quotes(venue):
     assert len(venue.orders) == 4
 
 
+def test_a_series_that_was_not_read_for_a_minute_is_told_until_it_is_read_again(venue):
+    lost = m.Unknown("no answer")
+    venue.meddle = lambda asked: lost if isinstance(asked, m.ReadSeries) else None
+    venue.go(50)
+    assert "series_unread" not in venue.notes
+    venue.go(20)
+    assert venue.notes.count("series_unread") == 1
+    assert "series_unread_cleared" not in venue.notes
+    venue.meddle = lambda _asked: None
+    venue.go(5)
+    assert "series_unread_cleared" in venue.notes
+
+
 def test_a_process_that_stood_still_has_left_nothing_unread(venue):
     venue.now_ns += 600 * NS_PER_SECOND
     venue.go(5)
     assert "account_unread" not in venue.notes
+    assert "series_unread" not in venue.notes
