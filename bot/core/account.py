@@ -138,6 +138,7 @@ class Account:
         self._failed: dict[Kind, int] = {}  # walks in a row
         self._paused_until_ns: dict[Kind, int] = {}
         self._woke_ns = 0
+        self._first_ns: int | None = None  # when anything was asked for first
         self._next_ns: int | None = None  # `next_due_ns`; None: to be reckoned anew
         self._read_until_ns = 0  # up to here nothing is unread, whatever comes
         self._hurried = False
@@ -175,23 +176,23 @@ class Account:
         self._woke_ns = now_ns
 
     def unread(self, now_ns: int) -> tuple[Kind, ...]:
-        """The lists of what is ours that could not be read to their end for too long (law 8)."""
-        if now_ns <= self._read_until_ns:
+        """The lists of what is ours that could not be read to their end for too long (law 8), since
+        the first of all was asked for if they never were."""
+        if now_ns <= self._read_until_ns or self._first_ns is None:
             return ()
-        until_ns = {
-            kind: max(done_ns, self._woke_ns) + self._longest_ns
-            for kind, done_ns in self.done_ns.items()
-            if kind is not Kind.SERIES
-        }
-        # Such an instant only moves on, and that of a list which is read for the first time lies
-        # beyond all that stand: nothing is unread before the earliest of them.
-        self._read_until_ns = min(until_ns.values(), default=0)
+        until_ns = {kind: self._read_until(kind) for kind in _TURNS if kind is not Kind.SERIES}
+        # Such an instant only moves on: nothing is unread before the earliest of them.
+        self._read_until_ns = min(until_ns.values())
         return tuple(kind for kind, at_ns in until_ns.items() if now_ns > at_ns)
+
+    def _read_until(self, kind: Kind) -> int:
+        """Up to when a list is not unread, as it was read last."""
+        assert self._first_ns is not None
+        return max(self.done_ns.get(kind, self._first_ns), self._woke_ns) + self._longest_ns
 
     def series_unread(self, now_ns: int) -> str:
         """That our series could not be read to its end for as long; empty where it could."""
-        done_ns = self.done_ns.get(Kind.SERIES)
-        if done_ns is None or now_ns <= max(done_ns, self._woke_ns) + self._longest_ns:
+        if self._first_ns is None or now_ns <= self._read_until(Kind.SERIES):
             return ""
         return "not read for long: which events and rungs there are, their states, ends and fees"
 
@@ -236,6 +237,8 @@ class Account:
     def asked(self, walk: Walk, now_ns: int) -> None:
         """The walk's next page has been sent for."""
         walk.asked_ns.append(now_ns)
+        if self._first_ns is None:
+            self._first_ns = now_ns
         self._walks[walk.kind] = walk
         self._next_ns = None
 

@@ -58,6 +58,20 @@ def test_a_series_that_was_not_read_for_a_minute_is_told_until_it_is_read_again(
     assert "series_unread_cleared" in venue.notes
 
 
+@pytest.mark.parametrize("kind", [m.ReadSeries, *READS])
+def test_a_start_that_waits_for_a_list_which_cannot_be_read_says_so(kind):
+    venue, lost = Meddled(), m.Unknown("no answer")
+    venue.meddle = lambda asked: lost if isinstance(asked, kind) else None
+    venue.give(m.Started("0" * 20, (), new_account=True))
+    venue.give(m.FeedOpened())
+    venue.go(70)
+    finding = "series_unread" if kind is m.ReadSeries else "account_unread"
+    assert venue.notes.count(finding) == 1
+    venue.meddle = lambda _asked: None
+    venue.go(5)
+    assert f"{finding}_cleared" in venue.notes
+
+
 def test_a_process_that_stood_still_has_left_nothing_unread(venue):
     venue.now_ns += 600 * NS_PER_SECOND
     venue.go(5)
