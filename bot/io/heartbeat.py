@@ -15,6 +15,8 @@ import contextlib
 import errno
 import os
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +28,9 @@ from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
 BEAT_NS: Final = 500 * NS_PER_MS
 """The file is rewritten at most this often: often enough for one beat a second to be sure."""
+
+HANGS_NS: Final = 2 * NS_PER_SECOND
+"""A beat that is written for longer than this is not being written."""
 
 LOOK_GAP_NS_MAX: Final = NS_PER_SECOND
 """A reader that slept for longer between two looks has not watched: the rest does not count."""
@@ -56,8 +61,9 @@ class Pulse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Heartbeat:
-    """The writer's side. Call `beat` after every decision, and from nowhere else: a task that runs
-    by itself would go on beating beside a dead loop."""
+    """The writer's side. Its `beat` is called after every decision, and from nowhere else: a task
+    that runs by itself would go on beating beside a dead loop. It waits for the disk; a loop that
+    must not beats by `Beats`."""
 
     def __init__(self, folder: Path, boot: str, name: str = BOT, guards: str = "") -> None:
         """name: of the file, which tells whose heart it is. guards: as in `Pulse`, at first."""
@@ -75,10 +81,14 @@ class Heartbeat:
         Writes at most every BEAT_NS. False when the file could not be written: to whoever watches
         that is silence, so the log tells of it, once until it is written again.
         """
-        if now_ns < self._next_ns:
+        if not self.is_due(now_ns):
             return True
         self._next_ns = now_ns + BEAT_NS
         return self._write(ended=False)
+
+    def is_due(self, now_ns: int) -> bool:
+        """Whether a beat now would be written."""
+        return now_ns >= self._next_ns
 
     @property
     def is_failing(self) -> bool:
@@ -145,6 +155,41 @@ class Heartbeat:
         elif self._fault and not fault:
             log.info("heartbeat_written_again", file=str(self._path))
         self._fault = fault
+
+
+class Beats:
+    """A heart whose beats a thread writes, one at a time: a disk that stands still holds up the
+    file, which is silence to whoever watches, and not the loop, which has orders to cancel."""
+
+    def __init__(self, heart: Heartbeat) -> None:
+        self.heart = heart
+        self._thread = ThreadPoolExecutor(1, "heartbeat")
+        self._writing: Future[bool] | None = None
+        self._since_ns = self._now_ns = 0
+
+    def beat(self, now_ns: int) -> None:
+        """The loop has come round; returns at once. now_ns: as of `Heartbeat.beat`."""
+        self._now_ns = now_ns
+        if self._writing is not None:
+            if not self._writing.done():
+                return
+            self._writing.result()
+            self._writing = None
+        if self.heart.is_due(now_ns):
+            self._since_ns = now_ns
+            # What it logs is of this series, too.
+            self._writing = self._thread.submit(copy_context().run, self.heart.beat, now_ns)
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the newest beat could not be written, or is being written for far too long."""
+        hangs = self._writing is not None and not self._writing.done()
+        return self.heart.is_failing or (hangs and self._now_ns > self._since_ns + HANGS_NS)
+
+    def end(self) -> None:
+        """As of `Heartbeat.end`, once what is being written is."""
+        self._thread.shutdown()
+        self.heart.end()
 
 
 def read_pulse(folder: Path, name: str = BOT) -> Pulse | None:

@@ -1,8 +1,8 @@
 """What outlives a run, as the deciding loop uses it: the latch, the crash record, the heartbeat.
 
 All three stand in the state directory. The loop asks for the latch every second and after every
-gap, before it decides; it beats after each decision; it has the latch kept without waiting for the
-disk, for the cancels of the same moment must not wait either.
+gap, before it decides; it beats after each decision; it has the latch kept, and its beats written,
+without waiting for the disk, for the cancels of the same moment must not wait either.
 
 Source: design, The bot, item 11; reliability, rows 9, 64, 66, 76, B13.
 """
@@ -15,7 +15,7 @@ from typing import Final
 
 from bot.core import messages as m
 from bot.io.crashes import CrashLog
-from bot.io.heartbeat import Heartbeat
+from bot.io.heartbeat import Beats, Heartbeat
 from bot.io.latch import Latch, LatchFault, LatchRecord
 from venue.wire.instant import NS_PER_SECOND
 
@@ -29,7 +29,7 @@ class Vigil:
     def __init__(self, folder: Path, boot_nonce: str) -> None:
         self._latch = Latch(folder)
         self._crashes = CrashLog(folder)
-        self._heartbeat = Heartbeat(folder, boot_nonce)
+        self._beats = Beats(Heartbeat(folder, boot_nonce))
         self._latched = self._doubted = False
         self._look_ns = 0
         self._writing: asyncio.Task[None] | None = None
@@ -80,16 +80,16 @@ class Vigil:
 
     def beat(self, now_ns: int) -> None:
         """A decision has been made."""
-        self._heartbeat.beat(now_ns)
+        self._beats.beat(now_ns)
 
     @property
     def is_unheard(self) -> bool:
         """Whether the newest beat could not be written."""
-        return self._heartbeat.is_failing
+        return self._beats.is_failing
 
     def plead(self, why: str) -> None:
         """Say in the heartbeat why we cannot cancel; "" takes it back."""
-        self._heartbeat.plead(why)
+        self._beats.heart.plead(why)
 
     async def settle(self) -> None:
         """Wait until the latch is on disk, or is known not to be."""
@@ -102,7 +102,7 @@ class Vigil:
         Raises LatchFault when the disk does not take it; then the end counts as unclean.
         """
         if flat:
-            self._heartbeat.end()
+            self._beats.end()
         if clean:
             self._crashes.end()
 

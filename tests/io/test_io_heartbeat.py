@@ -3,12 +3,14 @@
 import errno
 import os
 import stat
+import threading
 import time
 
 import pytest
 from structlog.testing import capture_logs
 
-from bot.io.heartbeat import BEAT_NS, Heartbeat, Silence, read_pulse
+from bot.io.heartbeat import BEAT_NS, HANGS_NS, Beats, Heartbeat, Silence, read_pulse
+from bot.io.vigil import Vigil
 
 S = 1_000_000_000
 T0 = 50 * S
@@ -95,6 +97,49 @@ def test_a_beat_that_cannot_be_written_is_logged_once_until_it_is_written_again(
     ]
     assert log[0]["text"] == "Is a directory"
     assert not heart.is_failing
+
+
+class StandsStill:
+    """A disk that makes no new file until it is let go."""
+
+    def __init__(self, monkeypatch) -> None:
+        self._open, self._goes = os.open, threading.Event()
+        monkeypatch.setattr(os, "open", self._wait)
+
+    def _wait(self, *arguments: object) -> int:
+        assert self._goes.wait(10)
+        return self._open(*arguments)
+
+    def go(self) -> None:
+        """From here on it works again."""
+        self._goes.set()
+
+
+def test_a_disk_that_stands_still_holds_up_no_loop_and_counts_as_failing(tmp_path, monkeypatch):
+    beats = Beats(Heartbeat(tmp_path, "ab"))
+    disk = StandsStill(monkeypatch)
+    beats.beat(T0)
+    beats.beat(T0 + HANGS_NS)
+    assert not beats.is_failing
+    beats.beat(T0 + HANGS_NS + 1)
+    assert beats.is_failing
+    disk.go()
+    beats.end()
+    assert not beats.is_failing
+    pulse = read_pulse(tmp_path)
+    assert pulse is not None
+    assert (pulse.beat, pulse.ended) == (2, True)
+
+
+def test_a_beat_that_is_being_written_keeps_no_run_from_deciding(tmp_path, monkeypatch):
+    vigil = Vigil(tmp_path, "ab" * 10)
+    vigil.begin()
+    disk = StandsStill(monkeypatch)
+    vigil.beat(T0)
+    vigil.beat(T0 + HANGS_NS + 1)
+    assert vigil.is_unheard
+    disk.go()
+    vigil.end(clean=True, flat=True)
 
 
 def test_a_disk_that_takes_half_a_beat_leaves_the_one_before(tmp_path, monkeypatch):
