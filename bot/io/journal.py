@@ -41,6 +41,9 @@ SEGMENTS_KEPT: Final = 8
 FLUSH_S: Final = 0.25
 """What nobody waits for is written this often."""
 
+IN_TIME_S: Final = 1.0
+"""What a request is decided on may be so much older by the time that its record is on disk."""
+
 BACKLOG_BYTES_MAX: Final = 64 * 1024 * 1024
 """What may wait in memory for a disk that stands still; beyond it the disk counts as failed."""
 
@@ -300,8 +303,9 @@ class Journal:
         elif self._trail.too_many:
             self._fail("more creates without an answer than can be")
 
-    async def durable(self) -> bool:
-        """Wait until everything appended so far is on disk; False when it never will be."""
+    async def durable(self, within_s: float | None = None) -> bool:
+        """Wait until everything appended so far is on disk; False when it never will be, or is not
+        within so many seconds."""
         if self._broken:
             return False
         if self._durable >= self._appended:
@@ -309,7 +313,11 @@ class Journal:
         on_disk: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._waiting.append((self._appended, on_disk))
         self._wake.set()
-        return await on_disk
+        try:
+            async with asyncio.timeout(within_s):
+                return await on_disk
+        except TimeoutError:
+            return False
 
     async def run(self) -> None:
         """Write for ever; end it by cancelling, then call `close`."""

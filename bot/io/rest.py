@@ -191,7 +191,7 @@ class Rest:
         if may_leave is None or await may_leave():
             reply = await self.ask(send.request, send.key)
         else:
-            reply = Reply(m.Refused(0, "", "not in the journal, so not sent"))
+            reply = Reply(m.Refused(0, "", "not in the journal in time, so not sent"))
         answered(m.Replied(send.request_id, reply.answer, reply.tokens_left, reply.retry_after_ns))
 
     async def ask(self, request: m.Request, key: m.Key | None = None) -> Reply:

@@ -30,7 +30,7 @@ from bot.io.drain import DRAIN_NS, Drain
 from bot.io.ended import Ended, Exit, tell_left
 from bot.io.feed import Feed
 from bot.io.inbox import Inbox
-from bot.io.journal import Journal
+from bot.io.journal import IN_TIME_S, Journal
 from bot.io.latch import LatchFault
 from bot.io.logs import log_note
 from bot.io.memory import NOTHING_LEFT
@@ -398,9 +398,10 @@ class Runner:
             self.tell(m.JournalFailed("it does not take an entry"))
 
     async def _on_disk(self) -> bool:
-        """Whether everything decided so far is on disk, so that what adds exposure may leave."""
+        """Whether everything decided so far is on disk, so that what adds exposure may leave;
+        False, too, where that takes long: its price would be one of another market."""
         try:
-            return not self._unkept and await self._journal.durable()
+            return not self._unkept and await self._journal.durable(IN_TIME_S)
         except Exception:  # noqa: BLE001 - a bug in the journal: not sent is always safe
             self._failed("journal", "durable")
             return False

@@ -3,10 +3,12 @@
 import asyncio
 import os
 import signal
+import time
 
 import pytest
 
 from bot.core import messages as m
+from bot.io import runner as runner_module
 from bot.io.journal import read_journal, segments
 from bot.io.runner import Child, Exit
 from bot.io.summary import summary_of
@@ -148,6 +150,28 @@ async def test_when_the_journal_fails_the_trader_hears_it_and_no_create_leaves(
     assert [raw.split(b" ")[0] for raw in site.requests] == [b"DELETE"]
     answers = {reply.request_id: reply.answer for reply in trader.of(m.Replied)}
     assert answers[1].status == 0
+
+
+async def test_a_create_whose_record_is_late_on_the_disk_does_not_leave_after_it(
+    tmp_path, monkeypatch
+):
+    real, begun = os.fdatasync, []
+
+    def late(handle: int) -> None:
+        if begun:  # the opening of the segment comes before the run
+            time.sleep(0.4)
+        begun.append(handle)
+        real(handle)
+
+    monkeypatch.setattr(os, "fdatasync", late)
+    monkeypatch.setattr(runner_module, "IN_TIME_S", 0.1)
+    sends = (sent(create(), 1), sent(m.CancelResting(ORDER_ID), 2))
+    async with hostile(says(404, b"")) as site:
+        trader = FakeTrader(once(m.Started, *sends))
+        await run(runner_of(trader, tmp_path, site.base_url), 800_000_000)
+    assert [raw.split(b" ")[0] for raw in site.requests] == [b"DELETE"]
+    answers = {reply.request_id: reply.answer for reply in trader.of(m.Replied)}
+    assert (answers[1].status, trader.of(m.JournalFailed)) == (0, [])
 
 
 @pytest.mark.parametrize("fails", [True, False])
