@@ -29,7 +29,7 @@ from bot.core.outbox import TOO_MANY
 from bot.core.sweeper import Clean, KeyRefused, Overdue, Sweeper, SweepSettings, Verdict
 from bot.io.clock import Clock
 from bot.io.faults import ShellFault
-from bot.io.heartbeat import REAPER, Heartbeat, Silence, read_pulse
+from bot.io.heartbeat import REAPER, Beats, Heartbeat, Silence, read_pulse
 from bot.io.latch import Latch, LatchFault, LatchRecord
 from bot.io.probe import NO_SUCH_ORDER
 from bot.io.rest import Rest
@@ -48,6 +48,9 @@ ACCOUNT: Final = "the account"
 LOOK_S: Final = 0.25
 PAGE_S: Final = 0.7
 """How long the status page may take to answer: less than counts as time watched."""
+
+LATCH_S: Final = 1.0
+"""How long a sweep waits for its latch, which is to be there first, at most."""
 
 SWEEP_AGAIN_NS: Final = 60 * NS_PER_SECOND
 KEY_AGAIN_NS: Final = 5 * NS_PER_SECOND
@@ -144,6 +147,7 @@ class Reaper:
         self._after_ns = after_ns
         self._sweep_settings = sweep_settings
         self._heart = heart
+        self._beats = None if heart is None else Beats(heart)
         self._series = series
         self._only: Ticker | None = None
         self._silence = Silence()
@@ -151,6 +155,7 @@ class Reaper:
         self._mark: str | None = None
         self._reset_mark: str | None = None
         self._latched = False
+        self._setting: asyncio.Task[None] | None = None
         self._sweeping: asyncio.Task[None] | None = None
         self._sweeper: Sweeper | None = None
         self._sweep_ns = 0
@@ -173,8 +178,8 @@ class Reaper:
                 self._fire("asked to by a person")
             while not self._stopped.is_set():
                 self._step(await self._source(), time.monotonic_ns())
-                if self._heart is not None:
-                    self._heart.beat(time.monotonic_ns())
+                if self._beats is not None:
+                    self._beats.beat(time.monotonic_ns())
                 if self._sweeping is not None and self._sweeping.done():
                     self._sweeping.result()
                     self._sweeping = None
@@ -190,8 +195,10 @@ class Reaper:
                     await asyncio.wait([task])
             self._doubt()
             await self._rest.drain()
-            if self._heart is not None:
-                self._heart.end()
+            if self._setting is not None:
+                await self._setting
+            if self._beats is not None:
+                self._beats.end()
 
     # --- what is seen -----------------------------------------------------------------------------
 
@@ -283,12 +290,15 @@ class Reaper:
         """Latch first, then sweep: a bot that wakes in between must find the latch."""
         self._log.error("reaping", why=why, advice="see why the bot stopped; then bot reset CONFIG")
         if self._latch is not None:
-            try:
-                self._latch.set(why, BY, time.time_ns())
-                self._latched = True
-            except LatchFault as fault:
-                self._log.error("latch_failed", text=str(fault))
+            self._setting = asyncio.ensure_future(self._set(self._latch, why))
         self._reap_from(time.monotonic_ns())
+
+    async def _set(self, latch: Latch, why: str) -> None:
+        try:
+            await asyncio.to_thread(latch.set, why, BY, time.time_ns())
+            self._latched = True
+        except LatchFault as fault:
+            self._log.error("latch_failed", text=str(fault))
 
     def _reap_from(self, at_ns: int) -> None:
         self.clean = False
@@ -322,6 +332,9 @@ class Reaper:
         self._sweeper = sweeper
 
     async def _sweep(self) -> None:
+        if self._setting is not None:
+            # A disk that stands still must not keep what rests from being cancelled.
+            await asyncio.wait([self._setting], timeout=LATCH_S)
         wanted = msgspec.structs.replace(self._sweep_settings, series_ticker=self._only)
         verdict = await sweep(self._rest, self._clock, wanted, self._begun)
         self._doubt()
