@@ -5,9 +5,8 @@ Source: interface, Resources, Market; silences S23.
 
 import math
 from decimal import Decimal
-from typing import Final
 
-_UNITS: Final = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+from venue.wire.strike import dollars_per_unit
 
 
 def strike_value(text: str | None, unit: str | None) -> Decimal | None:
@@ -19,10 +18,8 @@ def strike_value(text: str | None, unit: str | None) -> Decimal | None:
     """
     if text is None:
         return None
-    words = (unit or "").lower()
-    scale = next((factor for word, factor in _UNITS.items() if word in words), 1)
     try:
-        strike = Decimal(text) * scale
+        strike = Decimal(text) * dollars_per_unit(unit)
     except (ArithmeticError, ValueError):
         return None
     return strike if strike.is_finite() and strike > 0 else None

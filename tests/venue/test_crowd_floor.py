@@ -5,7 +5,7 @@ import pytest
 from tests.venue.crowd_simulation import LAG_NS, START_NS, ladder, market_id
 from venue.core import messages as m
 from venue.core.engine import Engine
-from venue.crowd.floor import Floor, dollars_per_unit
+from venue.crowd.floor import Floor
 from venue.wire.model import MarketState, VenueState
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, UserId
@@ -132,20 +132,3 @@ def test_events_of_an_unknown_market_are_passed_over():
         ]
     )
     assert floor.spots == {}
-
-
-@pytest.mark.parametrize(
-    ("unit", "dollars"),
-    [
-        ("USD billions", 10**9),
-        ("billion dollars", 10**9),
-        ("Millions of USD", 10**6),
-        ("USD thousands", 10**3),
-        ("trillion", 10**12),
-        ("index points", 1),
-        ("USD", 1),
-        (None, 1),
-    ],
-)
-def test_a_strike_unit_names_its_multiple_of_a_dollar(unit, dollars):
-    assert dollars_per_unit(unit) == dollars

@@ -60,6 +60,17 @@ def test_rungs_stand_in_numeric_strike_order_and_a_binary_market_last(catalog):
     assert [r.strike_value for r in event.markets] == ["9.5", "30", "212.5", "2125", None]
 
 
+def test_rungs_stand_in_strike_order_whatever_unit_each_is_written_in(catalog):
+    catalog.apply(m.EventListed(T0, ladder("ACME-VAL-27Q1", "ACME-VAL", ACME, "Next")))
+    written = [("2", "USD billions"), ("500", "USD millions"), ("0.001", "USD trillions")]
+    for number, (strike, unit) in enumerate(written, start=20):
+        listed = rung(uid(number), f"ACME-VAL-27Q1-{number}", "ACME-VAL-27Q1", strike)
+        listed = msgspec.structs.replace(listed, strike_unit=unit)
+        catalog.apply(m.MarketListed(T0, listed))
+    event = catalog.event("acme-val-27q1")
+    assert [r.strike_value for r in event.markets] == ["500", "0.001", "2"]
+
+
 def test_a_market_that_never_traded_shows_no_last_price(catalog):
     assert b"last_price" not in msgspec.json.encode(catalog.market(LOW))
 

@@ -6,9 +6,7 @@ Source: interface, Resources, Orderbook; States and transitions; silences S21, S
 """
 
 import math
-import re
 from collections.abc import Iterable
-from typing import Final
 
 import msgspec
 
@@ -16,8 +14,6 @@ from venue.core import messages as m
 from venue.wire.model import RESTING, MarketState, VenueState
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side, book_side, canonical
 from venue.wire.names import MarketId, OrderId, ProjectId, Ticker, UserId
-
-_MULTIPLES: Final = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 
 
 class Spot(msgspec.Struct, frozen=True):
@@ -38,13 +34,6 @@ class Depth(msgspec.Struct):
     def side(self, side: BookSide) -> dict[Price, Qty]:
         """The levels of one side."""
         return self.bids if side is BookSide.BID else self.asks
-
-
-def dollars_per_unit(strike_unit: str | None) -> int:
-    """How many dollars one unit of a strike is: USD billions gives 10**9, no multiple 1."""
-    words = re.findall(r"[a-z]+", (strike_unit or "").lower())
-    found = [size for name, size in _MULTIPLES.items() if name in words or f"{name}s" in words]
-    return found[0] if found else 1
 
 
 class Floor:

@@ -17,7 +17,7 @@ from venue.core.messages import (
     PlaceOrder,
     PublishImpliedValue,
 )
-from venue.crowd.floor import Floor, dollars_per_unit
+from venue.crowd.floor import Floor
 from venue.crowd.keeper import Keeper
 from venue.crowd.picture import picture_of
 from venue.crowd.settings import CrowdSettings
@@ -26,6 +26,7 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS, Cents, Price, Qty, Side, canonical
 from venue.wire.names import ClientOrderId, UserId
 from venue.wire.requests import QtyOrder, TimeInForce
+from venue.wire.strike import dollars_per_unit
 
 TAPE_MAKER: Final = UserId("crowd.tape.maker")
 TAPE_TAKER: Final = UserId("crowd.tape.taker")

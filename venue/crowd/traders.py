@@ -14,7 +14,7 @@ from typing import Final, Protocol
 import msgspec
 
 from venue.core.messages import CancelOrder, Command, OrderState, PlaceOrder, PublishImpliedValue
-from venue.crowd.floor import Floor, Spot, dollars_per_unit
+from venue.crowd.floor import Floor, Spot
 from venue.crowd.latent import LatentValue, fair_cents, remaining_sd, stream
 from venue.crowd.settings import CrowdSettings
 from venue.wire.instant import NS_PER_SECOND
@@ -35,6 +35,7 @@ from venue.wire.money import (
 )
 from venue.wire.names import ClientOrderId, ProjectId, UserId
 from venue.wire.requests import QtyOrder, TimeInForce
+from venue.wire.strike import dollars_per_unit
 
 TAKE_QTY_MAX: Final = 200
 _KEEP_TICKS: Final = 1

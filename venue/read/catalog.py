@@ -17,6 +17,7 @@ from venue.wire.instant import from_ns
 from venue.wire.model import EventStatus, MarketState
 from venue.wire.money import PRICE_MAX, PRICE_MIN, TICK_CENTS, Price, Qty
 from venue.wire.names import MarketId, ProjectId, Ticker
+from venue.wire.strike import dollars_per_unit
 
 Takers = Mapping[type[messages.Event], Callable[[Any], None]]
 """Who takes in an event, by its type. A column of class patterns costs more than most events do."""
@@ -376,7 +377,8 @@ def _strike_order(market: _Market) -> tuple[tuple[int, decimal.Decimal], int]:
     strike_value = market.listed.strike_value
     if strike_value is None:
         return _UNSTRUCK, market.sequence
-    return (0, decimal.Decimal(strike_value)), market.sequence
+    dollars = decimal.Decimal(strike_value) * dollars_per_unit(market.listed.strike_unit)
+    return (0, dollars), market.sequence
 
 
 def _shown(market: _Market) -> model.Market:
