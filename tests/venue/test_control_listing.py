@@ -123,6 +123,24 @@ def test_a_rung_without_a_strike_has_the_number_that_its_label_begins_with(
     assert done(control, "POST", "markets", body)["strike_value"] == "212.5"
 
 
+@pytest.mark.parametrize("lag_ms", [0, 60_000])
+def test_a_rung_without_a_unit_has_the_one_that_its_events_rungs_agree_on(lag_ms: int) -> None:
+    with served() as house, house.client() as control:
+        done(control, "PUT", "projection", {"lag_ms": lag_ms})
+        done(control, "POST", "events", event("LINDEN", "MEASURED"))
+        first = market("MEASURED-26Q4", "2B", strike_unit="USD billions")
+        assert done(control, "POST", "markets", first)["strike_unit"] == "USD billions"
+        second = market("MEASURED-26Q4", "3B")
+        listed = done(control, "POST", "markets", second)
+        assert (listed["strike_value"], listed["strike_unit"]) == ("3", "USD billions")
+        twice = market("MEASURED-26Q4", "XB", strike_value="2.0")
+        assert "MEASURED-26Q4-2B has it" in refused(control, "POST", "markets", twice)[2]
+        third = market("MEASURED-26Q4", "500M", strike_unit="USD millions")
+        done(control, "POST", "markets", third)
+        assert "strike_unit" not in done(control, "POST", "markets", market("MEASURED-26Q4", "4B"))
+        assert done(control, "POST", "markets", second) == listed
+
+
 @pytest.mark.parametrize(("label", "strike"), [("HIGH", None), ("YES", "5")])
 def test_a_rung_has_a_strike_and_a_binary_market_has_none(
     control: httpx.Client, label: str, strike: str | None

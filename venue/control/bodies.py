@@ -160,7 +160,8 @@ class EventStatusBody(msgspec.Struct, frozen=True):
 
 class MarketBody(msgspec.Struct, frozen=True):
     """POST markets. What is absent is derived from the event and the label: strike_value is the
-    number that a rung's label begins with, and the binary market has none."""
+    number that a rung's label begins with, strike_unit what the event's other rungs agree on, and
+    the binary market has neither."""
 
     event_ticker: Words
     label: Label

@@ -160,7 +160,9 @@ def market_add(
     strike_value: Annotated[
         str | None, typer.Option(help="A decimal number; else the one the label begins with.")
     ] = None,
-    strike_unit: Annotated[str | None, typer.Option(help="Such as USD billions.")] = None,
+    strike_unit: Annotated[
+        str | None, typer.Option(help="Such as USD billions; else that of the event's other rungs.")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="Derived otherwise.")] = None,
     outcome_label: Annotated[str | None, typer.Option(help="Derived otherwise.")] = None,
     description: Annotated[str | None, typer.Option(help="The rules in words.")] = None,

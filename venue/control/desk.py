@@ -142,20 +142,33 @@ class Call(msgspec.Struct, frozen=True):
 
     def rung_at(self, event_ticker: Ticker, value: str, unit: str | None) -> Ticker | None:
         """The rung of an event that stands at a strike, however its number is written."""
-        event = self.operator.views.catalog.event(event_ticker)
-        shown = () if event is None else event.markets
-        rungs = [(rung.ticker, rung.strike_value, rung.strike_unit) for rung in shown]
-        rungs += [
-            (rung.ticker, rung.strike_value, rung.strike_unit)
-            for rung in self.recent.markets.values()
-            if rung.event_ticker == event_ticker
-        ]
-        for ticker, its_value, its_unit in rungs:
-            if its_value is None or its_unit != unit:
-                continue
-            if Decimal(its_value) == Decimal(value):
+        for ticker, (its_value, its_unit) in self._rungs(event_ticker).items():
+            if its_unit == unit and Decimal(its_value) == Decimal(value):
                 return ticker
         return None
+
+    def unit_at(self, event_ticker: Ticker, ticker: Ticker) -> str | None:
+        """What a rung's strike is written in when nobody says: as before if it is listed, and else
+        as all the others of its event are, if they agree."""
+        rungs = self._rungs(event_ticker)
+        if ticker in rungs:
+            return rungs[ticker][1]
+        units = {unit for _, unit in rungs.values()}
+        return units.pop() if len(units) == 1 else None
+
+    def _rungs(self, event_ticker: Ticker) -> dict[Ticker, tuple[str, str | None]]:
+        """Strike and unit of every rung of an event, also of those that reads do not show yet."""
+        event = self.operator.views.catalog.event(event_ticker)
+        shown = () if event is None else event.markets
+        found = {rung.ticker: (rung.strike_value, rung.strike_unit) for rung in shown}
+        found |= {
+            rung.ticker: (rung.strike_value, rung.strike_unit)
+            for rung in self.recent.markets.values()
+            if rung.event_ticker == event_ticker
+        }
+        return {
+            ticker: (value, unit) for ticker, (value, unit) in found.items() if value is not None
+        }
 
     def check_user(self, user_id: UserId) -> None:
         """Nothing for an account holder. Raises NotFound for anybody else."""

@@ -3,6 +3,8 @@
 Source: interface, Ticker structure; Resources (Market, Event); silences S10, S21, S22, S23, S33.
 """
 
+import msgspec
+
 from venue import derived
 from venue.control import bodies, replies
 from venue.control.bodies import (
@@ -151,6 +153,9 @@ async def add_market(call: Call) -> replies.MarketReply:
         description=body.description,
     )
     async with call.recent.listing:
+        if listed.strike_value is not None and listed.strike_unit is None:
+            unit = call.unit_at(listed.event_ticker, ticker)
+            listed = msgspec.structs.replace(listed, strike_unit=unit)
         _check_strike(call, listed)
         await call.submit(listed)
     return replies.MarketReply(
