@@ -1,8 +1,11 @@
 """What the crowd knows of the venue."""
 
+import math
+
+import msgspec
 import pytest
 
-from tests.venue.crowd_simulation import LAG_NS, START_NS, ladder, market_id
+from tests.venue.crowd_simulation import LAG_NS, PROJECT, START_NS, ladder, market_id
 from venue.core import messages as m
 from venue.core.engine import Engine
 from venue.crowd.floor import Floor
@@ -132,3 +135,15 @@ def test_events_of_an_unknown_market_are_passed_over():
         ]
     )
     assert floor.spots == {}
+
+
+def test_strikes_of_one_company_compare_whatever_unit_each_is_written_in():
+    floor = Floor([ANN], Cents(1))
+    company, event, *rungs = ladder(["2", "2000", "3"])
+    units = ["USD billions", "USD millions", None]
+    written = zip(rungs, units, strict=True)
+    listed = [msgspec.structs.replace(rung, strike_unit=unit) for rung, unit in written]
+    floor.open_with([company, event, *listed])
+    strikes = [spot.log_strike for spot in floor.spots.values()]
+    assert strikes == [math.log(2), pytest.approx(math.log(2)), math.log(3)]
+    assert floor.dollars_per_unit(PROJECT) == 10**9

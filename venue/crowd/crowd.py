@@ -124,8 +124,7 @@ class Crowd:
         self._world.latents[project_id] = latent
         if ladders:
             # Without a strike there is no unit, and so no value in dollars to tell.
-            unit = ladders[0].market.strike_unit
-            self._plan(now_ns, None, Publisher(self._world, project_id, name, unit))
+            self._plan(now_ns, None, Publisher(self._world, project_id, name))
 
     def _open_market(self, spot: Spot, now_ns: int) -> None:
         told, market_id = self._settings, spot.market.market_id

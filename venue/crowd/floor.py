@@ -14,10 +14,14 @@ from venue.core import messages as m
 from venue.wire.model import RESTING, MarketState, VenueState
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side, book_side, canonical
 from venue.wire.names import MarketId, OrderId, ProjectId, Ticker, UserId
+from venue.wire.strike import dollars_per_unit
 
 
 class Spot(msgspec.Struct, frozen=True):
-    """One market and what the crowd needs of its event. `log_strike` None: a binary market."""
+    """One market and what the crowd needs of its event.
+
+    log_strike: logarithm of its strike in the unit of its company; None for a binary market.
+    """
 
     market: m.ListMarket
     project_id: ProjectId
@@ -44,6 +48,7 @@ class Floor:
         self.venue_open = True
         self.cash_cents: dict[UserId, Cents] = dict.fromkeys(users, cash_cents)
         self._events: dict[Ticker, m.ListEvent] = {}
+        self._dollars_per_unit: dict[ProjectId, int] = {}
         self._active: dict[MarketId, bool] = {}
         self._depths: dict[MarketId, Depth] = {}
         self._orders: dict[tuple[UserId, MarketId], dict[OrderId, m.OrderState]] = {}
@@ -126,15 +131,30 @@ class Floor:
         )
         return Qty(max(0, self._shares.get((user_id, market_id, outcome), 0) - offered))
 
+    def dollars_per_unit(self, project_id: ProjectId) -> int:
+        """The unit of a company, that of its first rung, in dollars; 1 as long as it has none."""
+        return self._dollars_per_unit.get(project_id, 1)
+
     def _list(self, market: m.ListMarket) -> None:
         event = self._events[market.event_ticker]
-        strike = None if market.strike_value is None else float(market.strike_value)
-        log_strike = None if strike is None or strike <= 0 else math.log(strike)
         self.spots[market.market_id] = Spot(
-            market, event.project_id, event.resolution_date_ns, log_strike
+            market,
+            event.project_id,
+            event.resolution_date_ns,
+            self._log_strike(market, event.project_id),
         )
         self._active[market.market_id] = True
         self._depths[market.market_id] = Depth()
+
+    def _log_strike(self, market: m.ListMarket, project_id: ProjectId) -> float | None:
+        if market.strike_value is None:
+            return None
+        strike = float(market.strike_value)
+        unit = dollars_per_unit(market.strike_unit)
+        base = self._dollars_per_unit.setdefault(project_id, unit)
+        if market.strike_unit is not None and unit != base:
+            strike *= unit / base
+        return math.log(strike) if strike > 0 else None
 
     def _forget(self, market_id: MarketId) -> None:
         """Drop a resolved market: nothing will ever happen on it again."""

@@ -35,7 +35,6 @@ from venue.wire.money import (
 )
 from venue.wire.names import ClientOrderId, ProjectId, UserId
 from venue.wire.requests import QtyOrder, TimeInForce
-from venue.wire.strike import dollars_per_unit
 
 TAKE_QTY_MAX: Final = 200
 _KEEP_TICKS: Final = 1
@@ -230,9 +229,9 @@ class Maker:
 class Publisher:
     """Tells the channel what a company was worth a while ago, with an error and its own doubt."""
 
-    def __init__(self, world: World, project_id: ProjectId, name: str, unit: str | None) -> None:
+    def __init__(self, world: World, project_id: ProjectId, name: str) -> None:
         self._world, self._project_id = world, project_id
-        self._dollars_per_unit = dollars_per_unit(unit)
+        self._dollars_per_unit = world.floor.dollars_per_unit(project_id)
         self._draws = stream(world.settings.seed, "feed", name)
 
     def act(self, now_ns: int) -> list[Command]:
