@@ -221,9 +221,13 @@ def test_a_book_that_shows_less_than_ours_is_told_and_nothing_is_left_there():
     assert (others.bids, others.mine_bids, others.fits) == ((), ((40, 4),), False)
 
 
-def by_hand(folder, *messages: m.Event, nonce: str = "a" * 20):
+TENS = (("10", None), ("20", None))
+
+
+def by_hand(folder, *messages: m.Event, nonce: str = "a" * 20, strikes=TENS):
     shown = [
-        msgspec.structs.replace(market(number), strike_value=str(10 * number)) for number in (1, 2)
+        msgspec.structs.replace(market(number), strike_value=strike, strike_unit=unit)
+        for number, (strike, unit) in enumerate(strikes, 1)
     ]
     first = [
         m.Started(nonce, (), journal=m.JournalFate.LOST),
@@ -376,3 +380,11 @@ def test_the_catalogue_of_a_tape_is_plain_json_with_a_rung_for_each_market(tmp_p
         market(1).ticker,
         market(2).ticker,
     ]
+
+
+def test_strikes_written_in_several_units_are_in_one_on_a_tape(tmp_path):
+    strikes = [("1.5", "USD billions"), ("500", "USD millions")]
+    (folder,) = tape_folders(by_hand(tmp_path / "s", frame(1, 5), strikes=strikes))
+    (tape,) = read_tapes(folder)
+    assert tape.strike_unit == "USD millions"
+    assert [rung.strike for rung in tape.rungs] == ["500", "1500.0"]

@@ -14,6 +14,7 @@ What a reader has to know of that is in the catalogue's `warnings`. Source: docs
 
 import gzip
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ from bot.lab.sheets import LibraryFault, Row, arrow_library
 from venue.crowd.tape import TapeFault
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Outcome, Price, canonical
+from venue.wire.strike import dollars_per_unit
 
 _BOOKS: Final = "books.parquet"
 _NEEDED: Final = ("rungs", "books", "prints")
@@ -130,21 +132,23 @@ class _Taker:
         ):
             packed.writelines(line for _, line in lines)
         warnings = [*self.warnings, *self._warned()]
-        units = {row["strike_unit"] for row in self._rungs.values() if row["strike_unit"]}
+        units = {row["strike_unit"] or "" for row in self._rungs.values() if row["strike"]}
+        # A tape has one unit: the smallest, so that no strike gets more places than it had.
+        unit = min(units, key=lambda text: (dollars_per_unit(text), text), default="")
         catalog = {
             "tape": f"run-{self._run[:10]}" if self._run else folder.resolve().name,
-            "strike_unit": min(units, default=""),
-            "events": [*self._events()],
+            "strike_unit": unit,
+            "events": [*self._events(unit)],
             "warnings": warnings,
         }
         (into / "catalog.json").write_bytes(msgspec.json.encode(catalog))
 
-    def _events(self) -> Iterator[dict[str, Any]]:
+    def _events(self, unit: str) -> Iterator[dict[str, Any]]:
         by_event: dict[str, list[Row]] = {}
         for row in self._rungs.values():
             by_event.setdefault(row["event_ticker"], []).append(row)
         for event, rows in by_event.items():
-            rungs = [_rung(row) for row in rows]
+            rungs = [_rung(row, unit) for row in rows]
             yield {
                 "event_ticker": event,
                 "resolution_ns": rows[0]["resolution_ns"],
@@ -197,11 +201,18 @@ def _others(levels: Any, own: Any) -> list[list[int]]:
     return [row for row in rows if row[1] > 0]
 
 
-def _rung(row: Row) -> dict[str, Any]:
+def _rung(row: Row, unit: str) -> dict[str, Any]:
     winner = row["winner"] or None
-    told = {"ticker": row["ticker"], "strike": row["strike"] or "0", "outcome": winner}
+    strike = _strike_in(unit, row["strike"], row["strike_unit"]) if row["strike"] else "0"
+    told = {"ticker": row["ticker"], "strike": strike, "outcome": winner}
     # A single binary market is to a tape a bracket that stands alone.
     return told if row["strike"] else told | {"floor": "0", "cap": "0"}
+
+
+def _strike_in(unit: str, strike: str, its_unit: str | None) -> str:
+    """A strike in a unit that is not larger than its own."""
+    times = dollars_per_unit(its_unit) // dollars_per_unit(unit)
+    return strike if times == 1 else f"{Decimal(strike) * times:f}"
 
 
 def _read_tables(folder: Path, take: Callable[[str, Row], None]) -> None:
