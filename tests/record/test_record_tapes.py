@@ -373,6 +373,48 @@ def test_a_damaged_table_is_told_with_its_file(tmp_path):
         tape_folders(tmp_path)
 
 
+def _without(name):
+    return lambda rows: [{key: row[key] for key in row if key != name} for row in rows]
+
+
+def _with(**told):
+    return lambda rows: [*rows[:1], rows[1] | told, *rows[2:]]
+
+
+@pytest.mark.parametrize(
+    ("table", "made", "said"),
+    [
+        ("books", _without("ts_ns"), r"books\.parquet: row 1: .*`ts_ns`"),
+        ("rungs", _without("run"), r"rungs\.parquet: no column `run`"),
+        ("books", _with(ts_ns=None), r"books\.parquet: row 2: .*without ts_ns"),
+        ("books", _with(own_bids=None), r"books\.parquet: row 2: .*own_bids"),
+        ("prints", _with(price=None), r"prints\.parquet: row 2: .*price"),
+        ("prints", _with(price=100), r"prints\.parquet: row 2: .*price"),
+        ("prints", _with(qty=0), r"prints\.parquet: row 2: .*qty"),
+        ("prints", lambda rows: [row | {"qty": 2.5} for row in rows], r"row 1: .*qty"),
+    ],
+)
+def test_a_table_that_somebody_changed_is_told_with_its_file_and_row(
+    lived, tmp_path, table, made, said
+):
+    arrow, parquet = map(pytest.importorskip, ("pyarrow", "pyarrow.parquet"))
+    tables(lived[0], tmp_path)
+    path = tmp_path / f"{table}.parquet"
+    parquet.write_table(arrow.Table.from_pylist(made(parquet.read_table(path).to_pylist())), path)
+    with pytest.raises(TapeFault, match=said):
+        tape_folders(tmp_path)
+
+
+def test_a_table_whose_damage_lies_within_is_told_with_its_file(lived, tmp_path):
+    pytest.importorskip("pyarrow")
+    tables(lived[0], tmp_path)
+    path = tmp_path / "books.parquet"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:40] + bytes(200) + whole[240:])
+    with pytest.raises(TapeFault, match=r"books\.parquet: "):
+        tape_folders(tmp_path)
+
+
 def test_the_catalogue_of_a_tape_is_plain_json_with_a_rung_for_each_market(tmp_path):
     (folder,) = tape_folders(by_hand(tmp_path / "s", frame(1, 5)))
     told = json.loads((folder / "catalog.json").read_bytes())

@@ -14,11 +14,13 @@ What a reader has to know of that is in the catalogue's `warnings`. Source: docs
 
 import gzip
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
+from msgspec import Meta
 
 from bot.io.faults import ShellFault
 from bot.io.journal import segments
@@ -151,7 +153,7 @@ class _Taker:
             rungs = [_rung(row, unit) for row in rows]
             yield {
                 "event_ticker": event,
-                "resolution_ns": rows[0]["resolution_ns"],
+                "resolution_ns": rows[0]["resolution_ns"] or None,
                 "rungs": rungs,
             }
 
@@ -215,6 +217,77 @@ def _strike_in(unit: str, strike: str, its_unit: str | None) -> str:
     return strike if times == 1 else f"{Decimal(strike) * times:f}"
 
 
+_Price = Annotated[int, Meta(ge=1, le=99)]
+_Size = Annotated[int, Meta(ge=1)]
+_Text = str | None
+"""An empty text is null in Parquet."""
+
+
+class _Level(msgspec.Struct):
+    """A level of a book, as Parquet has it."""
+
+    price: int
+    qty: int
+
+
+_Side = tuple[_Level, ...]
+
+
+class _RungRow(msgspec.Struct):
+    """What is needed of a row of `rungs`."""
+
+    run: _Text
+    ticker: str
+    event_ticker: str
+    strike: _Text
+    strike_unit: _Text
+    resolution_ns: int | None
+    winner: _Text
+
+
+class _BookRow(msgspec.Struct):
+    """The same of `books`. ts_ns: null in that of a read alone."""
+
+    run: _Text
+    at_ns: int
+    ts_ns: int | None
+    source: str
+    ticker: _Text
+    bids: _Side
+    asks: _Side
+    own_bids: _Side
+    own_asks: _Side
+    own_fits: bool
+
+
+class _PrintRow(msgspec.Struct):
+    """The same of `prints`."""
+
+    run: _Text
+    at_ns: int
+    ts_ns: int
+    ticker: _Text
+    trade_id: str
+    price: _Price
+    qty: _Size
+    taker_bought_yes: bool
+    own: _Text
+
+
+_ROWS: Final = {"rungs": _RungRow, "books": _BookRow, "prints": _PrintRow}
+
+
+def _fault_of(table: str, row: Row) -> str:
+    """What is wrong with a row of a table, whoever wrote it; empty where nothing is."""
+    try:
+        msgspec.convert(row, _ROWS[table])
+    except msgspec.ValidationError as fault:
+        return str(fault)
+    if table == "books" and row["source"] == "channel" and row["ts_ns"] is None:
+        return "a frame of the channel without ts_ns"
+    return ""
+
+
 def _read_tables(folder: Path, take: Callable[[str, Row], None]) -> None:
     """The rows of the newest run of exported tables. Raises TapeFault and LibraryFault."""
     arrow = arrow_library()
@@ -223,22 +296,38 @@ def _read_tables(folder: Path, take: Callable[[str, Row], None]) -> None:
     files = {}
     for name in _NEEDED:
         path = folder / f"{name}.parquet"
-        try:
+        with _told(path, arrow):
             files[name] = pyarrow.parquet.ParquetFile(path)
-        except (OSError, arrow.ArrowException) as fault:
-            raise TapeFault(f"{path}: {fault}") from None
-    newest = _newest(*(_runs(files[name]) for name in ("rungs", "books")))
+    listed, quoted, _ = (_runs(folder, name, files[name], arrow) for name in _NEEDED)
+    newest = _newest(listed, quoted)
     for name, file in files.items():
-        for batch in file.iter_batches():
-            for row in batch.to_pylist():
+        with _told(path := folder / f"{name}.parquet", arrow):
+            rows = (row for batch in file.iter_batches() for row in batch.to_pylist())
+            for number, row in enumerate(rows, start=1):
+                if (row["run"] or "") != newest:
+                    continue
+                if fault := _fault_of(name, row):
+                    raise TapeFault(f"{path}: row {number}: {fault}")
                 plain = {key: "" if value is None else value for key, value in row.items()}
-                if plain["run"] == newest:
-                    take(name, _with_levels(plain))
+                take(name, _with_levels(plain))
 
 
-def _runs(file: Any) -> list[str]:
-    """The runs of a table, the oldest first."""
-    column = file.read(columns=["run"]).column("run")
+@contextmanager
+def _told(path: Path, arrow: Any) -> Iterator[None]:
+    """What the library says of a file it cannot read is a TapeFault with the file's name."""
+    try:
+        yield
+    except (OSError, arrow.ArrowException) as fault:
+        raise TapeFault(f"{path}: {fault}") from None
+
+
+def _runs(folder: Path, name: str, file: Any, arrow: Any) -> list[str]:
+    """The runs of a table, the oldest first. Raises TapeFault."""
+    path = folder / f"{name}.parquet"
+    if "run" not in file.schema_arrow.names:
+        raise TapeFault(f"{path}: no column `run`")
+    with _told(path, arrow):
+        column = file.read(columns=["run"]).column("run")
     return list(dict.fromkeys(each or "" for each in column.to_pylist()))
 
 
