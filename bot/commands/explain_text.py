@@ -10,7 +10,7 @@ from venue.wire import instant
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
 if TYPE_CHECKING:
-    from bot.core.strategy import Levels, Quote
+    from bot.core.strategy import Levels, Quote, Take
     from bot.lab.explained import Choice, Curve, Decision, Limits, Token
     from bot.lab.lives import Deed, Frame, Life
 
@@ -130,7 +130,9 @@ def _strategy(decision: "Decision") -> str:
         why = f": {decision.pulled}" if decision.pulled else ""
         return f"{decision.strategy} was not asked{why}"
     flat = f"; only to shrink: {decision.flattening}" if decision.flattening else ""
-    return f"{decision.strategy} wanted {_quotes(decision.answered)}{flat}"
+    takes = [f"to take {each}" for each in map(_one, decision.takes)]
+    told = ", ".join([*map(_one, decision.answered), *takes]) or "nothing here"
+    return f"{decision.strategy} wanted {told}{flat}"
 
 
 def _skew(decision: "Decision", deed: "Deed | None", life: "Life | None") -> str:
@@ -171,9 +173,20 @@ def _limit(decision: "Decision", limits: "Limits | None") -> str:
                 parts.append(f"{limits.sent_qty} of {limits.wished_qty} sent")
             else:
                 parts.append(f"all {limits.sent_qty} sent")
+        elif taken := _taken(decision):
+            parts.append(f"{limits.sent_qty} sent of a take of {taken.qty}")
         parts.append(f"{least.limit} leaves room for {least.qty}, the others for as much or more")
         parts.append(", ".join(f"{each.name} {each.used} of {each.limit}" for each in limits.used))
     return "; ".join(parts)
+
+
+def _taken(decision: "Decision") -> "Take | None":
+    """The take that the request carries out, or a part of it; there is one a side at most."""
+    choice = decision.choice
+    if choice is None or choice.kind != "take":
+        return None
+    said = choice.why.split()[1:3]
+    return next((e for e in decision.takes if [e.side.value, str(e.price)] == said), None)
 
 
 def _steady(decision: "Decision") -> str:
@@ -188,6 +201,8 @@ def _choice(choice: "Choice | None") -> str:
     text = choice.why
     if choice.kind == "none":
         text = f"{text}; by no plan of quotes"
+    elif choice.kind == "take":
+        text = f"{text}; as the strategy wished, by no plan of quotes"
     else:
         text = f"{choice.kind}: {text}, worth {choice.value_cents:.3f} cents"
     if choice.keeps_place is not None:
@@ -223,8 +238,11 @@ def sizes_text(levels: "Levels") -> str:
 
 
 def _quotes(quotes: "Iterable[Quote]") -> str:
-    told = [f"{quote.side.value} {quote.price} x {quote.qty}" for quote in quotes]
-    return ", ".join(told) or "nothing here"
+    return ", ".join(map(_one, quotes)) or "nothing here"
+
+
+def _one(quote: "Quote | Take") -> str:
+    return f"{quote.side.value} {quote.price} x {quote.qty}"
 
 
 def _clock(ns: int) -> str:

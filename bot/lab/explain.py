@@ -361,6 +361,7 @@ class Explainer:
             leans=leans,
             leans_fault=fault,
             answered=ladder.answered.get(market_id, ()) if was_asked else (),
+            takes=ladder.takes.get(market_id, ()) if was_asked and not ladder.conduct.fault else (),
             wanted=rung.wanted,
             steady=tuple(rung.planned),
             cuts=tuple(

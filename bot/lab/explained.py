@@ -11,7 +11,7 @@ import msgspec
 from bot.core.cutting import Cut
 from bot.core.intentions import Room
 from bot.core.report import BreakerReport, Phase
-from bot.core.strategy import Levels, Quote
+from bot.core.strategy import Levels, Quote, Take
 from bot.lab.asked import Lean
 from bot.lab.lives import Frame
 from bot.lab.replay import Place
@@ -98,8 +98,9 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     decided_ns: when its event was decided last. asked: whether the strategy was asked then; if not,
     `pulled` says why. flattening: why only what shrinks a position was wanted, else empty. frames:
     of the event since the decision before. leans_fault: why the leans are not known, else empty.
-    answered: what the strategy wanted of the rung; wanted: the same within the limits; steady:
-    without flicker. cuts: what the limits took off it.
+    answered: what the strategy wanted to rest on the rung; takes: what it wanted to trade there at
+    once; wanted: what was to rest within the limits; steady: without flicker. cuts: what the limits
+    took off it.
     """
 
     at_ns: int
@@ -120,6 +121,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     leans: tuple[Lean, ...]
     leans_fault: str
     answered: tuple[Quote, ...]
+    takes: tuple[Take, ...]
     wanted: tuple[Quote, ...]
     steady: tuple[Quote, ...]
     cuts: tuple[Cut, ...]
