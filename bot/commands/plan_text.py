@@ -34,7 +34,9 @@ def plan_text(plan: "TraderPlan") -> str:
     if plan.flattening:
         lines.append(f"only what shrinks positions is wanted: {plan.flattening}")
     requests = plan.requests
-    lines.append(f"{len(requests)} requests:" if requests else "no request: all is as wanted")
+    wished = any(rung.takes for event in plan.events for rung in event.rungs)
+    none = "no request waits: takes were wished for" if wished else "no request: all is as wanted"
+    lines.append(f"{len(requests)} requests:" if requests else none)
     for rung, each in requests:
         left = plan.tokens - each.turn
         lines.append(f"  {each.turn}. {_intention(each, rung.ticker)}; {left} tokens left")
@@ -55,12 +57,17 @@ def _event(event: "EventPlan", now_ns: int) -> list[str]:
 def _rung(rung: "RungPlan", now_ns: int) -> list[str]:
     wanted = ", ".join(f"{each.side.value} {each.price} x {each.qty}" for each in rung.wanted)
     lines = [
-        f"  {rung.ticker}: wants {wanted or 'nothing'}",
+        f"  {rung.ticker}: wants {wanted or ('nothing to rest' if rung.takes else 'nothing')}",
         f"    frame {_frame(rung, now_ns)}",
         f"    curve {_curve(rung)}",
     ]
     if rung.blocked:
         lines.append(f"    cannot be quoted: {rung.blocked}")
+    if rung.takes:
+        takes = ", ".join(f"{each.side.value} {each.price} x {each.qty}" for each in rung.takes)
+        lines.append(
+            f"    wished to take {takes} when it was asked last: that leaves then or never"
+        )
     for cut in rung.cuts:
         lines.append(
             f"    limit {cut.side.value} {cut.price} cut from {cut.wanted} to {cut.allowed} by "

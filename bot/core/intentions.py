@@ -19,7 +19,7 @@ from bot.core.picture import limits_used
 from bot.core.report import BreakerReport, Phase
 from bot.core.risk import Bounds, Exposure, Live
 from bot.core.room import Ladder, Rung
-from bot.core.strategy import Levels, Quote
+from bot.core.strategy import Levels, Quote, Take
 from bot.core.wishes import WantAmend, WantCancel, WantCreate, Wish, free_shares
 from venue.wire.limits import QTY_MAX
 from venue.wire.money import BookSide, Cents, Price, Qty, canonical
@@ -78,7 +78,8 @@ class RungPlan(msgspec.Struct, frozen=True, kw_only=True):
     lean_cents: the middle of the two best wanted quotes less the fair value, which is what is held
     and what it costs to be traded with; None unless both sides are wanted. wanted: the strategy's
     quotes within the limits; steady: the same without flicker, which is what orders are compared
-    with; cuts: what the limits took off. blocked: why nothing can be quoted, else empty."""
+    with; cuts: what the limits took off. blocked: why nothing can be quoted, else empty. takes: of
+    the strategy's last answer, what was to trade at once; it left then, or never will."""
 
     market_id: MarketId
     ticker: Ticker
@@ -95,6 +96,7 @@ class RungPlan(msgspec.Struct, frozen=True, kw_only=True):
     steady: tuple[Quote, ...]
     cuts: tuple[Cut, ...]
     intentions: tuple[Intention, ...]
+    takes: tuple[Take, ...] = ()
 
 
 class EventPlan(msgspec.Struct, frozen=True):
@@ -207,7 +209,7 @@ def _event(
 ) -> EventPlan:
     quoting, strategy = trader.quoting, ladder.strategy
     exposure, bounds = quoting.exposure(ladder), quoting.bounds(ladder)
-    cuts = quoting.cuts(ladder)
+    cuts, pulled = quoting.cuts(ladder), _pulled(ladder, now_ns)
     rungs = []
     for rung in ladder.rungs:
         orders = trader.desk.live(rung.market_id)
@@ -215,11 +217,13 @@ def _event(
         wishes = rung.foreseen(orders, free_shares(yes_qty, no_qty, orders), now_ns)
         asked = _Asked(sending, exposure, bounds, rung, withheld, now_ns)
         mine = tuple(cut for cut in cuts if cut.market_id == rung.market_id)
-        rungs.append(_rung(rung, yes_qty - no_qty, mine, tuple(asked.intentions(orders, wishes))))
+        plan = _rung(rung, yes_qty - no_qty, mine, tuple(asked.intentions(orders, wishes)))
+        takes = () if pulled or rung.blocked else ladder.takes.get(rung.market_id, ())
+        rungs.append(msgspec.structs.replace(plan, takes=takes))
     return EventPlan(
         ladder.event.event_ticker,
         strategy.name or type(strategy).__name__,
-        _pulled(ladder, now_ns),
+        pulled,
         limits_used(exposure, bounds),
         tuple(rungs),
     )

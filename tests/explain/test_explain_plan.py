@@ -7,11 +7,13 @@ import anyio
 import msgspec
 import pytest
 
+from bot.commands.plan_text import dry_text
 from bot.core import messages as m
 from bot.core.intentions import Act, TraderPlan, rooms
 from bot.core.report import Phase
 from bot.core.risk import Exposure, Live, RungTerms, bounds_of, limits_in_force
 from bot.core.settings import RiskSettings
+from bot.core.strategy import Strategy, Take
 from bot.core.trader import Trader
 from bot.io.clock import Clock
 from bot.io.dryrun import DryPlan, WishesOnly, dry_run
@@ -21,7 +23,7 @@ from strategies.ladder_joint import LadderJoint
 from tests.bot.thin import Thin
 from venue.wire import model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import Cents, FeeRate, Outcome, Price, Qty, Side
+from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import QtyOrder, RequestBody, TimeInForce
 
@@ -213,13 +215,17 @@ class Books:
 
 
 def dry(
-    thin: Thin, longest_s: float = 8, memory: Memory = NOTHING_LEFT, **more: object
+    thin: Thin,
+    longest_s: float = 8,
+    memory: Memory = NOTHING_LEFT,
+    strategy: Callable[[], Strategy] = joint,
+    **more: object,
 ) -> tuple[DryPlan, Reads]:
     """A dry run on a thin venue, with a read lag of a hundredth of a second."""
     settings = thin.trader.reconfiguration.settings
     trust = msgspec.structs.replace(settings.trust, read_lag_ns=10 * NS_PER_MS)
     settings = msgspec.structs.replace(settings, trust=trust)
-    trader = Trader(settings, joint, WishesOnly(settings.budget))
+    trader = Trader(settings, strategy, WishesOnly(settings.budget))
     reads, clock = Reads(thin), Clock()
     thin.now_ns = clock.now_ns()
 
@@ -249,6 +255,34 @@ def test_a_dry_run_plans_quotes_on_every_rung_and_writes_nothing():
     assert all(not each.held_back for each in intentions(plan.plan))
     assert plan.first == ()
     assert reads.asked
+
+
+class Taking(Strategy):
+    name = "taking"
+
+    def quote(self, view):
+        first = view.rungs[0]
+        if first.best_ask is None or not first.quotable:
+            return {}
+        return {first.market_id: (Take(BookSide.BID, first.best_ask, Qty(5)),)}
+
+
+def test_a_dry_run_says_what_the_strategy_wished_to_take():
+    plan, _ = dry(Thin([70, 50, 30], joint), strategy=lambda: Taking(Taking.Params()))
+    takes = [rung.takes for rung in plan.plan.events[0].rungs]
+    assert takes == [(Take(BookSide.BID, Price(72), Qty(5)),), (), ()]
+    told = dry_text(plan)
+    assert "wished to take bid 72 x 5 when it was asked last" in told
+    assert "all is as wanted" not in told
+
+
+def test_of_an_event_that_is_pulled_no_take_is_told():
+    thin = Thin([70, 50, 30], lambda: Taking(Taking.Params()))
+    thin.start()
+    ladder = thin.trader.quoting.ladders[0]
+    assert ladder.takes
+    ladder.event = msgspec.structs.replace(ladder.event, status=model.EventStatus.SETTLED)
+    assert not any(rung.takes for rung in thin.trader.plan(thin.now_ns).events[0].rungs)
 
 
 def test_what_rests_already_would_be_cancelled_first_and_stays():
