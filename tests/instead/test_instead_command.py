@@ -1,6 +1,7 @@
 """Claims about `bot what-if`: what it shows, and how it ends where there is nothing to compare."""
 
 import json
+import re
 from pathlib import Path
 
 import msgspec
@@ -88,6 +89,37 @@ def test_what_happened_is_what_the_journal_holds(state, entries):
     assert told["played"][0]["changed"] is None
     events = [each for each in entries if isinstance(each.message, m.Event)]
     assert told["happened"]["events"] == len(events)
+
+
+FAULTY = """
+from bot.core.strategy import Strategy
+
+
+class Faulty(Strategy):
+    def quote(self, view):
+        raise ValueError("no idea")
+
+
+STRATEGY = Faulty
+"""
+
+
+def test_a_strategy_that_is_at_fault_is_told_with_what_it_did_first(state, tmp_path):
+    path = tmp_path / "faulty.py"
+    path.write_text(FAULTY)
+    asked = (state, "--set", f"strategy.name={path}", "--bound", "averse")
+    assert re.search(
+        r"^averse, changed: \d+ strategy errors, the first: .*ValueError: no idea",
+        invoke(*asked).stdout,
+        re.MULTILINE,
+    )
+    (played,) = json.loads(invoke(*asked, "--json").stdout)["played"]
+    assert played["changed"]["strategy_errors"] > 0
+    assert played["unchanged"]["strategy_errors"] == 0
+
+
+def test_without_a_fault_of_a_strategy_none_is_told(state):
+    assert "strategy errors" not in invoke(state, "--bound", "averse").stdout
 
 
 def test_a_part_of_a_session_is_told_up_to_there(state):

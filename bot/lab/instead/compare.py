@@ -163,5 +163,4 @@ def _happened(run: Run, again: Again, session: Session, until: Until, told: Told
             measure.event(message)
     tickers = {rung.market_id: Ticker(rung.label) for rung in session.tape.rungs}
     span_ns = (run.begun_ns, session.ended_ns)
-    report = again.trader.report(session.ended_ns)
-    return measure.result(report, span_ns, tickers, (session.own, session.fills))
+    return measure.result(again.trader, span_ns, tickers, (session.own, session.fills))

@@ -14,6 +14,7 @@ import msgspec
 from bot.core import messages as m
 from bot.core.outbox import kind_of
 from bot.core.report import Report
+from bot.core.trader import Trader
 from bot.lab.instead.own import Change, Own, OwnFill
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide
@@ -52,7 +53,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     maker_qty, taker_qty: shares that came to us, and that we took. requests: by kind; refused: by
     code; unknown: answers that said neither. worst_case_max_cents: the most that could have been
     lost at once. present: `Quoted.present` over all rungs and sides. profit: None before quoting.
-    events: that the trader took in.
+    events: that the trader took in. strategy_errors: answers that raised or could not be quoted,
+    each of which pulled the event for seconds; strategy_fault: the first of them, else empty.
     """
 
     hours: float
@@ -70,6 +72,8 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     decisions: int
     latched: str
     events: int
+    strategy_errors: int
+    strategy_fault: str
 
 
 class Measure:
@@ -101,13 +105,14 @@ class Measure:
 
     def result(
         self,
-        report: Report,
+        trader: Trader,
         span_ns: tuple[int, int],
         tickers: Mapping[MarketId, Ticker],
         own: tuple[Sequence[Change], Sequence[OwnFill]] | None = None,
     ) -> Measured:
         """What it came to between two instants. tickers: of every rung, in order. own: what rested
         and what filled, where that is known otherwise."""
+        report = trader.report(span_ns[1])
         changes, fills = (self._own.changes(), self._own.fills()) if own is None else own
         # What was held at the start was bought before it.
         fills = [fill for fill in fills if fill.at_ns > span_ns[0]]
@@ -129,6 +134,8 @@ class Measure:
             decisions=report.counters.decisions,
             latched=report.latched,
             events=self._events,
+            strategy_errors=report.counters.strategy_errors,
+            strategy_fault=trader.out.first_fault,
         )
 
 

@@ -100,7 +100,7 @@ class Play:
         tickers = {rung.market_id: Ticker(rung.label) for rung in session.tape.rungs}
         self.venue.account.prove(self.venue.gain_cents)
         span_ns = (session.run.begun_ns, session.ended_ns)
-        return self._measure.result(self.trader.report(session.ended_ns), span_ns, tickers)
+        return self._measure.result(self.trader, span_ns, tickers)
 
     def _live_until(self, end_ns: int) -> None:
         """Everything before an instant that is not the market's."""

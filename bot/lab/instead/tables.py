@@ -142,12 +142,20 @@ def notes(told: Compared) -> list[str]:
             f"{told.short_qty} shares of ours should have stood in books and did not: the market "
             "without us is not known exactly"
         )
+    lines += _troubles("happened", told.happened)
     for played in told.played:
         for name, of in (("unchanged", played.unchanged), ("changed", played.changed)):
-            if of is not None and of.latched:
-                lines.append(f"{played.reading}, {name}: latched: {of.latched}")
+            lines += () if of is None else _troubles(f"{played.reading}, {name}", of)
         lines += _doubts(told.happened, played)
     return lines
+
+
+def _troubles(name: str, of: Measured) -> Iterator[str]:
+    """What kept one side from quoting as its strategy would have."""
+    if of.latched:
+        yield f"{name}: latched: {of.latched}"
+    if of.strategy_errors:
+        yield f"{name}: {of.strategy_errors} strategy errors, the first: {of.strategy_fault}"
 
 
 def _doubts(happened: Measured, played: Played) -> Sequence[str]:
