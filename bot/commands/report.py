@@ -148,7 +148,7 @@ def _tell(
 
 
 def _text(session: "Session") -> str:
-    from bot.lab.report.shown import dollars, filled, final_cents, span_text
+    from bot.lab.report.shown import dollars, filled, final_cents, findings, span_text
 
     totals = final_cents(session)
     bound = f", queue {session.bound}" if session.bound else ""
@@ -164,6 +164,5 @@ def _text(session: "Session") -> str:
     sent = ", ".join(f"{row.sent} {kind}s" for kind, row in session.answers.items())
     refused = sum(session.refused.values())
     lines.append(f"  {sent or 'no request'}; {refused} refused")
-    if session.damage:
-        lines.append(f"  {session.damage}")
+    lines += [f"  {line}" for line in findings(session)]
     return "\n".join(lines)

@@ -6,7 +6,9 @@ import re
 import msgspec
 import pytest
 
+from bot.commands.report import _text as in_words
 from bot.lab.evaluate.results import Lines
+from bot.lab.report.compare import differences
 from bot.lab.report.gathered import report
 from bot.lab.report.session import Uptime
 from bot.lab.report.watch import MOMENTS_MAX, PICTURES_MAX
@@ -58,6 +60,31 @@ def test_a_worst_case_is_told_beside_every_limit_that_there_was():
     text = report([session(moments=[moment(1), tightened, moment(3)])])
     assert "At most $0.00 of $50.00 to $400.00 could have been lost" in text
     assert "At most $0.00 of $400.00 could" in report([session(moments=[moment(1), moment(2)])])
+
+
+def _at_fault(times: int):
+    made = session()
+    made.closing = msgspec.structs.replace(made.closing, strategy_errors=times)
+    return made
+
+
+@pytest.mark.parametrize(("times", "told"), [(1, "once"), (1_200, "1,200 times")])
+def test_a_strategy_that_was_at_fault_is_told_above_all_figures(times, told):
+    text = report([_at_fault(times)])
+    assert f"the strategy was at fault {told}: its event was pulled each time" in text
+    assert "was at fault" not in report([_at_fault(0)])
+
+
+def test_two_sessions_beside_each_other_tell_how_often_their_strategies_were_at_fault():
+    text = differences(_at_fault(2), _at_fault(5))
+    row = re.search(r"strategy errors.*?</tr>", text)
+    assert row is not None
+    assert re.findall(r">([+\d]+)<", row.group()) == ["2", "5", "+3"]
+
+
+def test_the_words_of_a_report_tell_it_too():
+    assert "\n  the strategy was at fault 3 times" in in_words(_at_fault(3))
+    assert "at fault" not in in_words(_at_fault(0))
 
 
 def test_the_page_names_no_address(text):

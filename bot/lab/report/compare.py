@@ -22,6 +22,8 @@ def differences(first: Session, second: Session) -> str:
         *(("requests: " + kind, *_counts(_sent(first, kind), _sent(second, kind)))
           for kind in ("create", "amend", "cancel", "read")),
         ("refused", *_counts(sum(first.refused.values()), sum(second.refused.values()))),
+        ("strategy errors", *_counts(first.closing.strategy_errors,
+                                     second.closing.strategy_errors)),
         ("uptime on target", *_uptimes(first, second)),
     ]  # fmt: skip
     head = ("figure", "A", "B", "B less A")

@@ -17,7 +17,7 @@ from bot.lab.report.compare import differences
 from bot.lab.report.draw import folded, table
 from bot.lab.report.film import film
 from bot.lab.report.session import Mode, Session
-from bot.lab.report.shown import dollars, filled, final_cents, span_text, when
+from bot.lab.report.shown import dollars, filled, final_cents, findings, span_text, when
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
@@ -129,8 +129,7 @@ def _figures(label: str, session: Session) -> str:
         what.append(f"from {when(session.begun_ns)}")
         what.append(f"run {session.run}")
     what.append(f"{session.events:,} events")
-    told = [line for line in (session.damage, _latched(session)) if line]
-    warned = "".join(f"<p class='finding'>{escaped(line)}</p>" for line in told)
+    warned = "".join(f"<p class='finding'>{escaped(line)}</p>" for line in findings(session))
     return (
         f"<section class='head' aria-label='{escaped(label)}'><p class='label'>{escaped(label)}"
         f"</p><dl class='figures'>{pairs}</dl><p class='soft'>{escaped(' · '.join(what))}</p>"
@@ -144,10 +143,6 @@ def _strategy(session: Session) -> str:
         return ""
     told = f"<p class='soft'>{escaped(params)}</p>"
     return folded(f"strategy {name} and its parameters", told)
-
-
-def _latched(session: Session) -> str:
-    return f"latched: {session.closing.latched}" if session.closing.latched else ""
 
 
 def _limits(group: Group) -> str:

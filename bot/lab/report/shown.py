@@ -172,6 +172,17 @@ def plain(session: Session) -> dict[str, object]:
     }
 
 
+def findings(session: Session) -> list[str]:
+    """What a reader has to know before any figure: a session cut short, latched, or at fault."""
+    errors, latched = session.closing.strategy_errors, session.closing.latched
+    told = [session.damage] if session.damage else []
+    told += [f"latched: {latched}"] if latched else []
+    if errors:
+        counted = "once" if errors == 1 else f"{errors:,} times"
+        told.append(f"the strategy was at fault {counted}: its event was pulled each time")
+    return told
+
+
 def share(part: int, whole: int) -> float | None:
     """A part of a whole to the ten-thousandth; None of nothing."""
     return round(part / whole, 4) if whole else None
