@@ -22,10 +22,11 @@ from bot.core.trader import Trader
 from bot.core.wishes import WantCancel, Wish
 from bot.ideas import Makers
 from bot.io.journal import read_journal
-from bot.io.records import OPENING, Entry, Head, framed
+from bot.io.plugins import StrategyFault
+from bot.io.records import OPENING, Entry, Head, JournalFault, framed
 from bot.io.watched import Retold
 from bot.lab.again import TO_THE_END, Again, Replayed, Until, runs_meant
-from bot.lab.replay import Place
+from bot.lab.replay import Place, _made_again
 from bot.lab.sim.run import Patch, planted
 from tests.replay.recorded import brutal, recorded
 from tests.scale import cases
@@ -403,3 +404,15 @@ def test_where_there_is_no_journal_it_ends_with_3(tmp_path):
     (tmp_path / "notes.txt").write_text("nothing")
     for name in ("empty", "none", "notes.txt", "journal-00000001.log"):
         assert invoke(str(tmp_path / name)).exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "is_told"), [("../mine.py:Mine", True), ("/srv/mine.py", False), ("mine", False)]
+)
+def test_of_a_strategy_with_a_relative_path_it_says_where_that_starts(name, is_told):
+    def remake(choice):
+        raise StrategyFault(f"{choice.name}: no such Python file")
+
+    with pytest.raises(JournalFault) as raised:
+        _made_again(remake, m.StrategyChoice(name, ""))
+    assert ("its path starts from the configuration's folder" in str(raised.value)) is is_told
