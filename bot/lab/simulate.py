@@ -25,7 +25,8 @@ class Outcome(msgspec.Struct, frozen=True):
     """What came of one seed. broken: the text of the invariant that did not hold, else empty.
 
     log: a digest of every effect. cpu_s: seconds of processor time. events: the last ones, replay:
-    the command that repeats it, both empty unless it broke.
+    the command that repeats it, both empty unless it broke. own_faults: answers of the strategy
+    that raised or were nonsense of themselves, by no fault drawn; own_fault: the first, else empty.
     """
 
     seed: int
@@ -38,6 +39,8 @@ class Outcome(msgspec.Struct, frozen=True):
     invariant: str = ""
     events: str = ""
     replay: str = ""
+    own_faults: int = 0
+    own_fault: str = ""
 
 
 class Summary(msgspec.Struct):
@@ -49,6 +52,8 @@ class Summary(msgspec.Struct):
     cpu_s: float = 0.0
     counts: Counter[str] = msgspec.field(default_factory=Counter)
     broken: list[int] = msgspec.field(default_factory=list)
+    own_faults: int = 0
+    own_fault: str = ""
 
     def add(self, outcome: Outcome) -> None:
         """One more seed."""
@@ -57,15 +62,19 @@ class Summary(msgspec.Struct):
         self.faults += outcome.faults
         self.cpu_s += outcome.cpu_s
         self.counts.update(outcome.counts)
+        self.own_faults += outcome.own_faults
+        self.own_fault = self.own_fault or outcome.own_fault
         if outcome.broken:
             self.broken.append(outcome.seed)
 
     def line(self) -> str:
         """One line for a person."""
         pace = self.events / self.cpu_s if self.cpu_s else 0.0
+        own = f"; the strategy was at fault {self.own_faults} times, first {self.own_fault}"
         return (
             f"{self.seeds} seeds, {self.events} events, {self.faults} faults in {self.cpu_s:.1f} s "
             f"of processor time ({pace:,.0f} events/s/core); broken: {len(self.broken)}"
+            f"{own if self.own_faults else ''}"
         )
 
     def plain(self) -> dict[str, Any]:
@@ -76,6 +85,8 @@ class Summary(msgspec.Struct):
             "faults": self.faults,
             "events_per_second": round(self.events / self.cpu_s) if self.cpu_s else 0,
             "broken": self.broken,
+            "strategy_errors": self.own_faults,
+            "strategy_fault": self.own_fault,
             "rows": {str(row): count for row, count in coverage.by_row(self.counts).items()},
             "counts": dict(sorted(self.counts.items())),
         }
@@ -104,6 +115,8 @@ def lived(odds: Odds) -> Outcome:
         invariant,
         events,
         replay,
+        world.seen.own_faults,
+        world.seen.own_fault,
     )
 
 

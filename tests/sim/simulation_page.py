@@ -40,7 +40,8 @@ Profiles: `calm` has no faults; `swarm` leaves each fault out of most seeds and 
 others, so that none always hides behind another; `brutal` has them all. Exit code 0 means that
 every invariant held, 1 that one broke. A failure prints its seed and draw, the last 200 events and
 effects, the invariant, and a command that repeats it; then it is made smaller: faults go one by
-one, then time, then rungs.
+one, then time, then rungs. How often the strategy itself raised or answered nonsense stands in the
+last line, by no fault drawn; that is no broken invariant where it quotes again before the end.
 
 `--without` leaves out faults, and the variants `maker_fee` and `strangers` too. Without those two,
 `reload`, `rung_listed`, `event_listed` and `event_ends` a seed is the world that it was before

@@ -63,6 +63,48 @@ def test_json_is_one_line_on_stdout_and_the_draw_goes_to_stderr():
     assert "seed 11" in done.stderr
 
 
+NOW_AND_THEN = """
+from bot.core.strategy import Quote, Strategy
+from venue.wire.money import BookSide, Price, Qty
+
+
+class NowAndThen(Strategy):
+    calls = 0
+
+    def quote(self, view):
+        self.calls += 1
+        if self.calls == 3:
+            raise ValueError("no idea")
+        bid = Quote(BookSide.BID, Price(50), Qty(1))
+        ask = Quote(BookSide.ASK, Price(49), Qty(1))
+        return {view.rungs[0].market_id: (bid, ask)} if self.calls == 6 else {}
+
+
+STRATEGY = NowAndThen
+"""
+
+
+def test_a_strategy_that_is_at_fault_now_and_then_is_told_though_all_invariants_hold(tmp_path):
+    path = tmp_path / "now_and_then.py"
+    path.write_text(NOW_AND_THEN)
+    asked = ("--seed", "11", "--profile", "calm", "--strategy", str(path), "--quiet")
+    done = simulate(*asked)
+    assert done.returncode == 0, done.stdout
+    told = r"broken: 0; the strategy was at fault (\d+) times, first .*ValueError: no idea$"
+    found = re.search(told, done.stdout, re.MULTILINE)
+    assert found is not None
+    assert int(found[1]) >= 2
+    plain = json.loads(simulate(*asked, "--json").stdout)
+    assert plain["strategy_errors"] == int(found[1])
+    assert "no idea" in plain["strategy_fault"]
+
+
+def test_a_mood_that_is_drawn_is_no_fault_of_the_strategys_own():
+    drawn = draw(11, "brutal")
+    assert "tantrum" in drawn.episodes
+    assert run(drawn).seen.own_faults == 0
+
+
 def test_two_processes_give_what_one_gives():
     one = json.loads(simulate("--seeds", "1-3", "--until", "2s", "--json").stdout)
     two = json.loads(simulate("--seeds", "1-3", "--until", "2s", "--json", "--jobs", "2").stdout)

@@ -5,11 +5,12 @@ What it does hangs on its view alone, so a replay meets the same moods at the sa
 Source: reliability, rows 71, 76, 77.
 """
 
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import msgspec
 
-from bot.core.strategy import EventView, Quote, Quotes, Strategy, Take
+from bot.core.strategy import EventView, NonsenseQuotes, Quote, Quotes, Strategy, Take, split
 from bot.lab.sim.exchange import RESOLUTION_NS
 from bot.lab.sim.odds import MS, SECOND
 from bot.lab.sim.seen import Seen
@@ -41,14 +42,14 @@ class Moody(Strategy):
     def quote(self, view: EventView) -> Quotes:
         """What the other wants, or what the mood does. Raises what a mood raises."""
         if not self._moods:
-            return self._inner.quote(view)
+            return self._asked(view)
         now_ns = self._resolves_ns - int(view.seconds_to_resolution * SECOND)
         name = next((m.name for m in self._moods if m.begin_ns <= now_ns < m.end_ns), "")
         if name == "tantrum":
             self._seen.fault("tantrum_quote")
             nonsense: Quotes = _nonsense(view, now_ns // (10 * MS) % 5)
             return nonsense
-        wanted = self._inner.quote(view)
+        wanted = self._asked(view)
         if name == "greed":
             self._seen.fault("greed_quote")
             return _greedy(view, wanted, now_ns // (10 * MS))
@@ -64,6 +65,21 @@ class Moody(Strategy):
             )
             for market, quotes in wanted.items()
         }
+
+    def _asked(self, view: EventView) -> Quotes:
+        """What the other wants; its own faults are told from those of moods. Raises as it does."""
+        with ExitStack() as raised:
+            raised.push(self._raised)
+            wanted = self._inner.quote(view)
+        try:
+            split(wanted, view)
+        except NonsenseQuotes as fault:
+            self._seen.own(fault)
+        return wanted
+
+    def _raised(self, _: object, fault: BaseException | None, __: object) -> None:
+        if fault is not None:
+            self._seen.own(fault)
 
 
 def _elsewhere(wanted: Quotes, ticks: int) -> Quotes:
