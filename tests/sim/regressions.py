@@ -110,5 +110,12 @@ REGRESSIONS = (
         (),
         LATER,
     ),
+    Regression(
+        1795648287,
+        "swarm",
+        "the answers to its own writes showed the bot a clock that had jumped",
+        (),
+        LATER,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

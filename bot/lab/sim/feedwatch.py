@@ -10,6 +10,7 @@ Source: reliability, Terms (FEED_OK); rows 7, 9, 42, 46, 48; B4.
 
 from collections import deque
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from typing import Final
 
 from bot.core import messages as m
@@ -34,7 +35,8 @@ _OTHERS_MIN: Final = 2
 
 _JUMP_NS: Final = 1_800 * SECOND
 _AGREEING: Final = 3
-"""So many reads whose stamps lead alike show a clock that has jumped, where no frame does."""
+"""So many stamps of reads and of our own writes that lead alike show a clock that has jumped, where
+no frame does."""
 
 _PRINTS_NS: Final = 60 * SECOND
 
@@ -104,7 +106,7 @@ class FeedWatch:
         self._right_ns = right_ns
         self._steady_ns = steady_ns
         self._newest_ns = 0
-        self._leads: deque[int] = deque(maxlen=16)  # of reads, by far more than any frame's
+        self._leads: deque[int] = deque(maxlen=16)  # beyond any frame by far
         self._prints: deque[tuple[int, int]] = deque()  # when they came, and how long they took
         self._closed_ns = 0
         self._open = False
@@ -235,8 +237,15 @@ class FeedWatch:
             rung.doubt(now_ns)
             rung.crossed = False
 
+    def wrote(self, answer: m.Answer, now_ns: int) -> None:
+        """An answer to a write that may have shown an order: the venue dates that, too."""
+        if isinstance(answer, m.Done) and isinstance(answer.body, m.OrderShown | m.CancelShown):
+            with suppress(ValueError):
+                self._is_timed(instant.to_ns(answer.body.order.updated_at), now_ns)
+
     def _is_timed(self, stamp_ns: int, now_ns: int) -> bool:
-        """Whether the bot can know when a read was captured: by frames, or by other reads."""
+        """Whether the bot can know when a read was captured: by frames, by other reads, or by the
+        answers to its writes."""
         if not 0 < self._newest_ns < stamp_ns - _JUMP_NS:
             return True
         lead_ns = stamp_ns - now_ns

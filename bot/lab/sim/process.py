@@ -197,6 +197,8 @@ class Process:
         if request is not None:
             decided = self.traffic.all_decided
             self._manners.answered(request, replied.answer, now_ns, decided=decided)
+        if isinstance(request, m.Create | m.AmendResting | m.CancelResting):
+            self.feed.wrote(replied.answer, now_ns)
         if isinstance(request, m.ReadBook):
             self.feed.read(request, replied.answer, now_ns)
         elif isinstance(request, m.Create):
