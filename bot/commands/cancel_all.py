@@ -119,7 +119,7 @@ def cancel_all(
     )
     with acting("orders may rest, and cancels may be under way; run it again"):
         verdict = _swept(settings, key, read_key, wanted, quiet=json_line)
-    code, text, shown = _told(verdict)
+    code, text, shown = _told(verdict, reaper_key=reaper_key)
     if json_line:
         typer.echo(json.dumps({"exit_code": code, "bot_paused": paused, **shown}))
     else:
@@ -240,7 +240,7 @@ class _Progress:
             typer.echo(line, err=True)
 
 
-def _told(verdict: "Verdict") -> tuple[int, str, dict[str, object]]:
+def _told(verdict: "Verdict", *, reaper_key: bool) -> tuple[int, str, dict[str, object]]:
     """Exit code, text for a person, and fields of the JSON line."""
     from bot.core.sweeper import Clean, KeyRefused, Overdue, Sent
 
@@ -252,8 +252,11 @@ def _told(verdict: "Verdict") -> tuple[int, str, dict[str, object]]:
             text = f"{verdict.cancelled} orders cancelled; not verified: --verify reads the account"
             return 0, text, {"verified": False, "cancelled": verdict.cancelled, "left": []}
         case KeyRefused():
-            text = f"the venue refuses the key: {verdict.status} {verdict.code}; see --reaper-key"
-            fields = {"verified": False, "refused": f"{verdict.status} {verdict.code}"}
+            refused = f"{verdict.status} {verdict.code}"
+            text = f"the venue refuses the key: {refused}; see --reaper-key"
+            if reaper_key:
+                text = f"the venue refuses the reaper's key: {refused}; its file wants a new one"
+            fields = {"verified": False, "refused": refused}
             return EXIT_VENUE, _listed(text, verdict.left), {**fields, "left": _rows(verdict.left)}
         case Overdue(listed=False):
             text = "the account could not be read, so nobody knows what rests; see the venue"

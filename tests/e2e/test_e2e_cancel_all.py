@@ -194,6 +194,19 @@ def test_a_key_that_may_not_cancel_ends_with_3_and_the_reapers_key_helps(venue, 
     assert venue.orders("resting") == []
 
 
+def test_a_reapers_key_that_is_refused_is_told_as_such_and_not_advised(venue, tmp_path):
+    venue.place(1)
+    config_for(venue, tmp_path)
+    config = tmp_path / "bot.yaml"
+    (tmp_path / "reaper.key").write_text(venue.keys["reader"])
+    config.write_text(f"{config.read_text()}reaper: {{key_file: {tmp_path / 'reaper.key'}}}\n")
+    done = cancel_all(venue, tmp_path, "--verify", "--reaper-key")
+    assert done.returncode == 3
+    assert "the venue refuses the reaper's key: 403 forbidden_scope" in done.stderr
+    assert "see --reaper-key" not in done.stderr
+    assert cancel_all(venue, tmp_path).returncode == 0
+
+
 def test_a_bot_that_holds_the_account_is_named_with_the_signal_that_pauses_it(venue, tmp_path):
     """It is a warning: whoever cancels everything in a hurry is not refused."""
     config_for(venue, tmp_path)
