@@ -1,10 +1,11 @@
-"""The compose file's venue, reaper and bot without an engine: they trade, one is killed, one mends.
+"""The compose file's venue, reaper and bot without an engine: they trade, two are killed, all mend.
 
 The three are started as the file says: its command lines, configurations and secret files, one
 network namespace, the volumes that they share, a read-only root each. Then the bot is killed, and
 what docs/operations.md and the head of the compose file promise has to come true: the reaper
 latches and cancels everything, the bot starts again and does not quote, the command that is written
-there resets it, it quotes, and all of them end with 0 on the signal.
+there resets it, it quotes. The venue is killed and comes back, and the bot is well again. At last
+all of them end with 0 on the signal.
 
 Source: deploy/compose.yaml; reliability, rows 64, 65; design, The bot, item 11.
 """
@@ -58,24 +59,26 @@ class Together:
     def start(self, name: str) -> Container:
         """Start a service."""
         service = self._told["services"][name]
-        state, _, target = service["volumes"][0].partition(":")
+        states = [each.partition(":") for each in service.get("volumes", [])]
         shown = [
             Mount(self._configuration(each["source"]), each["target"])
-            for each in service["configs"]
+            for each in service.get("configs", [])
         ]
-        shown += [Mount(self._work / each, f"/run/secrets/{each}") for each in service["secrets"]]
+        secret = service.get("secrets", [])
+        shown += [Mount(self._work / each, f"/run/secrets/{each}") for each in secret]
+        holder = service.get("network_mode", "").removeprefix("service:")
         output = self._work / f"{name}-{len(self._outputs)}.log"
         self._outputs[name] = output
         self._running[name] = Container.start(
             self._root,
-            [*(service.get("entrypoint") or ["bot"]), *service["command"]],
+            [*(service.get("entrypoint") or ["bot"]), *service.get("command", [])],
             user=service["user"],
             folder=self._folder,
             environment=self._environment,
-            writable=(Mount(self._work / state, target),),
+            writable=tuple(Mount(self._work / state, target) for state, _, target in states),
             readable=tuple(shown),
             output=output,
-            beside=self._running.get("venue"),
+            beside=self._running.get(holder),
         )
         return self._running[name]
 
@@ -132,7 +135,8 @@ def try_together(services: Together, health: list[str], say: Callable[[str, floa
     """Trade, kill, reap, reset, stop. health: the image's own check. Raises Trouble."""
     try:
         begun_s = time.monotonic()
-        services.start("venue")
+        services.start("loopback")
+        venue = services.start("venue")
         ready = [*health, "--url=http://127.0.0.1:8091/readyz"]
         services.becomes("venue", ready, lambda code, _: code == 0)
         services.start("reaper")
@@ -150,6 +154,13 @@ def try_together(services: Together, health: list[str], say: Callable[[str, floa
         services.becomes("reaper", list(_RESET), lambda code, _: code == 0)
         services.becomes("bot", health, lambda code, _: code == 0)
         say("started again: latched until it was reset, then well", begun_s)
+        begun_s = time.monotonic()
+        venue.stop(signal.SIGKILL, 5.0)
+        services.becomes("bot", health, lambda code, _: code == 1)
+        services.start("venue")
+        services.becomes("venue", ready, lambda code, _: code == 0)
+        services.becomes("bot", health, lambda code, _: code == 0)
+        say("venue killed and started again: the bot is well again", begun_s)
         begun_s = time.monotonic()
         for name in ("bot", "reaper", "venue"):
             services.stop(name)
