@@ -110,13 +110,22 @@ def keys_place(path: Path, is_known: Callable[[str], bool]) -> Path | None:
     return next((each for each in (path, *newest) if _holds(each, is_known)), None)
 
 
+def has_keys(path: Path) -> bool:
+    """Whether a file of keys has any: where all keys came from elsewhere, none were generated."""
+    return bool(_raw_keys(path))
+
+
 def _holds(path: Path, is_known: Callable[[str], bool]) -> bool:
+    return any(is_known(_sha256_hex(each)) for each in _raw_keys(path))
+
+
+def _raw_keys(path: Path) -> list[str]:
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return False
+        return []
     raw = told.values() if isinstance(told, dict) else ()
-    return any(isinstance(each, str) and is_known(_sha256_hex(each)) for each in raw)
+    return [each for each in raw if isinstance(each, str)]
 
 
 def _sha256_hex(raw: str) -> str:

@@ -23,7 +23,7 @@ from venue.compaction import compact_when_sealed
 from venue.control.app import make_control
 from venue.control.listener import control_address
 from venue.core.messages import AccessCommand, Command
-from venue.credentials import keys_place
+from venue.credentials import has_keys, keys_place
 from venue.feed.socket import make_stream
 from venue.hold import Held
 from venue.http.app import make_app
@@ -143,7 +143,7 @@ def _ready(venue: Venue, plan: ServePlan, control: str | None) -> Ready:
 def _keys_found(venue: Venue, plan: ServePlan) -> Path | None:
     """Where the keys of the first start are; told where another venue's stand in their place."""
     found = keys_place(plan.keys_file, lambda sha256_hex: venue.access.key(sha256_hex) is not None)
-    if found != plan.keys_file and plan.keys_file.is_file():
+    if found != plan.keys_file and has_keys(plan.keys_file):
         structlog.get_logger().warning(
             "keys_elsewhere",
             why=f"{plan.keys_file} has keys of another venue",

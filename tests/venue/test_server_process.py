@@ -231,6 +231,24 @@ def test_a_state_whose_keys_were_put_aside_says_where_they_are(tmp_path: Path) -
         assert process.wait(timeout=8) == 0
 
 
+def test_a_state_whose_keys_all_came_from_files_misses_none_at_a_later_start(
+    tmp_path: Path,
+) -> None:
+    text = (ROOT / "deploy" / "venue.yaml").read_text()
+    config = tmp_path / "venue.yaml"
+    config.write_text(text.replace("/run/secrets/", f"{tmp_path}/"))
+    for name in ("maker_key", "reaper_key"):
+        (tmp_path / name).write_text(name * 4)
+        (tmp_path / name).chmod(0o600)
+    state = ("--config", str(config), "--no-crowd", "--state", str(tmp_path / "state"))
+    for _ in range(2):
+        with served(tmp_path / "keys.json", *state) as (process, _):
+            process.send_signal(signal.SIGTERM)
+            _, told = process.communicate(timeout=8)
+            assert process.returncode == 0
+    assert "keys_elsewhere" not in told
+
+
 def test_an_end_before_the_crowd_has_begun_is_as_calm_as_any(tmp_path: Path) -> None:
     told = command(tmp_path / "keys.json", "--exit-with-stdin", "--state", str(tmp_path / "state"))
     for _ in range(2):
