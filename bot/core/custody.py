@@ -345,7 +345,8 @@ class Custody:
         if not self._read_since(quiet_ns, now_ns):
             return False
         fills_may_come = self._heritage.keeping or self._account.is_shared
-        if fills_may_come and not self._books_are_quiet(now_ns):
+        # Cash that is locked tells of an order that may fill, though no list has shown one.
+        if (fills_may_come or self._ledgers.reserved_cents) and not self._books_are_quiet(now_ns):
             return False
         if not (self._kept_can_be_quoted() and self._fills_are_booked(now_ns)):
             return False

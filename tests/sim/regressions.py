@@ -117,5 +117,12 @@ REGRESSIONS = (
         (),
         LATER,
     ),
+    Regression(
+        1795648762,
+        "swarm",
+        "an order that no journal knew filled between the reads by which the books opened",
+        (),
+        LATER,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )
