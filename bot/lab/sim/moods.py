@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from bot.core.strategy import EventView, NonsenseQuotes, Quote, Quotes, Strategy, Take, split
+from bot.lab.sim.configured import FAILING
 from bot.lab.sim.exchange import RESOLUTION_NS
 from bot.lab.sim.odds import MS, SECOND
 from bot.lab.sim.seen import Seen
@@ -78,7 +79,7 @@ class Moody(Strategy):
         return wanted
 
     def _raised(self, _: object, fault: BaseException | None, __: object) -> None:
-        if fault is not None:
+        if fault is not None and self._inner.name != FAILING:  # that one was drawn
             self._seen.own(fault)
 
 
