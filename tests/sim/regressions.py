@@ -124,5 +124,12 @@ REGRESSIONS = (
         (),
         LATER,
     ),
+    Regression(
+        1795648335,
+        "swarm",
+        "more was wanted than could be cancelled within the time to flat",
+        (),
+        LATER,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

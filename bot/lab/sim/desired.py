@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from bot.core.sending import REFUSED_BEFORE
 from bot.core.strategy import Quote
+from bot.lab.sim.odds import SECOND
 from bot.lab.sim.possible import DOLLAR
 from venue.wire.money import BookSide, Outcome, Side
 from venue.wire.names import MarketId
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from bot.lab.sim.world import World
 
 _PCT = 50
+_TOKENS_MISSING = 4
+"""One more order takes a token to create and one to cancel; reads may just have taken some."""
+
 Key = tuple[MarketId, BookSide, int]
 
 
@@ -124,8 +128,18 @@ def _differences(
         # limit may leave no room for what is missing.
         if there < qty and (too_much or aside) and world.auditor.is_tight(market, qty - there):
             continue
+        if there < qty and _is_long_to_flat(world):
+            continue
         out.append(f"{market} {side}: {there} rest, {qty} wanted")
     return out + [f"not wanted: {key} {qty}" for key, qty in resting.items() if key not in near]
+
+
+def _is_long_to_flat(world: "World") -> bool:
+    """Whether one more order might make cancelling all of them take too long (`risk.flat_ns`)."""
+    settings, resting = world.process.settings, len(world.auditor.truth.resting())
+    budget = settings.budget
+    most = budget.burst + budget.rate_per_second * settings.risk.flat_ns // SECOND
+    return resting + _TOKENS_MISSING >= most
 
 
 def why_not(world: "World") -> str:
