@@ -131,5 +131,12 @@ REGRESSIONS = (
         (),
         LATER,
     ),
+    Regression(
+        1795648538,
+        "swarm",
+        "creates of before a limit was lowered were sent again after a restart",
+        (),
+        LATER,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

@@ -51,8 +51,22 @@ def test_a_limit_that_is_raised_again_holds_as_it_did(lowered):
 
 
 def test_what_is_sent_again_counts_again_and_breaks_nothing(lowered):
-    lowered.lift({PLACE: 12})
+    lowered.lift({PLACE: 12}, 0)
     assert lowered.admits(*PLACE, 12, 0, sent=True)
+
+
+def test_the_same_in_a_later_life_that_began_below_the_lowered_limit(lowered):
+    assert not lowered.change(LOWER, {PLACE: 3}, 0)
+    assert not lowered.admits(*PLACE, 9, 0, sent=True)
+    lowered.lift({PLACE: 9}, 0)
+    assert lowered.admits(*PLACE, 9, 0, sent=True)
+    assert not lowered.admits(*PLACE, 10, 0, sent=True)
+
+
+def test_what_is_sent_again_passes_no_limit_that_was_not_lowered_under_it():
+    ceilings = Ceilings(LIMITS)
+    ceilings.lift({PLACE: 12}, 0)
+    assert not ceilings.admits(*PLACE, 12, 0, sent=True)
 
 
 def test_fees_rounded_up_fill_by_fill_may_add_cents_and_nothing_that_is_sent_may():

@@ -408,7 +408,7 @@ class Auditor:
         if not request.again:
             self._counted(order.market_id)
         else:
-            self.ceilings.lift(self._in_use())
+            self.ceilings.lift(self._in_use(), self._now_ns)
 
     def _crosses_nothing(self, market: MarketId, outcome: Outcome, side: Side, price: int) -> None:
         """B11: a price of ours meets nothing of ours that may be live."""

@@ -84,6 +84,7 @@ class Ceilings:
     def __init__(self, risk: RiskSettings) -> None:
         self._risk = risk
         self._above: dict[tuple[str, str], _Above] = {}
+        self._lowered: dict[tuple[str, str], None] = {}  # whatever was above once
 
     def limit(self, name: str) -> int:
         """A limit of `LIMITS`; 0 for one that the judge does not know."""
@@ -98,12 +99,18 @@ class Ceilings:
             for key, amount in used.items()
             if 0 < self.limit(key[0]) < amount
         }
+        self._lowered |= dict.fromkeys(self._above)
         return bool(self._above)
 
-    def lift(self, used: dict[tuple[str, str], int]) -> None:
-        """A create without an answer was sent again: what could land no more can once more."""
-        for key, above in self._above.items():
-            above.most = max(above.most, used.get(key, 0))
+    def lift(self, used: dict[tuple[str, str], int], now_ns: int) -> None:
+        """A create without an answer was sent again: what could land no more can once more, also
+        above a limit that was lowered under it, and under which all was since."""
+        for key in self._lowered:
+            amount, above = used.get(key, 0), self._above.get(key)
+            if above is not None:
+                above.most = max(above.most, amount)
+            elif 0 < self.limit(key[0]) < amount:
+                self._above[key] = _Above(amount, now_ns)
 
     def admits(
         self, name: str, place: str, used: int, now_ns: int, *, sent: bool, slack: int = 0
