@@ -159,6 +159,7 @@ class Settling:
         self._listed: dict[MarketId, tuple[Ticker, Decimal | None, bool]] = {}
         self._resolved: dict[MarketId, _Resolved] = {}
         self._early: set[MarketId] = set()
+        self._missing: frozenset[MarketId] = frozenset()  # from the newest list of positions
         self._sure_from_ns = 0
 
     def opened(self, held: Held, ended_ns: int, balance_ended_ns: int) -> list[MarketId]:
@@ -191,7 +192,9 @@ class Settling:
 
     def positions_shown(self, held: Held, begun_ns: int) -> None:
         """A list of positions, whatever is filled meanwhile: what it shows had not been paid for
-        when the opening balance was answered, if it was begun late enough after that."""
+        when the opening balance was answered, if it was begun late enough after that. What it lacks
+        may have been paid before the series shows that it has resolved."""
+        self._missing = self.lacking(held)
         if begun_ns >= self._sure_from_ns:
             self._early -= {market_id for (market_id, _), qty in held.items() if qty}
 
@@ -316,7 +319,8 @@ class Settling:
             if winner is not None and strike is not None:
                 known.setdefault(event_ticker, []).append((strike, winner))
         paid = self.waiting(begun_ns)
-        if not paid or len(paid) < len(self.waiting()):
+        unseen = self._missing - self._resolved.keys()
+        if not paid or len(paid) < len(self.waiting()) or unseen:
             # What is about to be paid, or just was, could be taken for what these were paid.
             return {}
         ways = (winners_by_cash(cents, paid, known) for cents in received_cents)

@@ -98,6 +98,18 @@ def test_cash_that_either_of_two_rungs_may_have_paid_tells_neither():
     assert (books.of.book.winner(MARKET), books.of.book.winner(OTHER)) == (None, None)
 
 
+def test_cash_that_a_rung_may_have_paid_whose_end_is_not_seen_yet_tells_no_other_winner():
+    """Its shares are gone from the list before the series shows that it has resolved."""
+    books = opened_amid(0)
+    beside = made.fill(made.own(State.OPEN), 2, 5, fee_cents=0)
+    books.fills(T0 + LAG_NS, FILL, msgspec.structs.replace(beside, market_id=OTHER))
+    gone(books, T0 + 2 * LAG_NS, 10_000 - SPENT - 200 + 500)
+    assert books.of.book.winner(MARKET) is None
+    books.of.settling.resolved(OTHER, T0 + 11 * LAG_NS)
+    gone(books, T0 + 12 * LAG_NS, 10_000 - SPENT - 200 + 500)
+    assert (books.of.book.winner(MARKET), books.of.book.winner(OTHER)) == (None, None)
+
+
 class PaidLate(Thin):
     """A thin venue on which ten shares were bought before the start, of a rung that has resolved:
     they are held no more, and a balance that lags shows only later what they paid."""

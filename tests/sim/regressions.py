@@ -138,5 +138,12 @@ REGRESSIONS = (
         (),
         LATER,
     ),
+    Regression(
+        77701309,
+        "swarm",
+        "a rung was settled by what another paid whose end was not seen yet",
+        (),
+        LATER,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )
