@@ -159,7 +159,8 @@ class Settling:
         self._listed: dict[MarketId, tuple[Ticker, Decimal | None, bool]] = {}
         self._resolved: dict[MarketId, _Resolved] = {}
         self._early: set[MarketId] = set()
-        self._missing: frozenset[MarketId] = frozenset()  # from the newest list of positions
+        self._shown: frozenset[MarketId] = frozenset()  # by the newest list of positions
+        self._missing: frozenset[MarketId] = frozenset()  # from it, and shown by one before
         self._sure_from_ns = 0
 
     def opened(self, held: Held, ended_ns: int, balance_ended_ns: int) -> list[MarketId]:
@@ -192,11 +193,12 @@ class Settling:
 
     def positions_shown(self, held: Held, begun_ns: int) -> None:
         """A list of positions, whatever is filled meanwhile: what it shows had not been paid for
-        when the opening balance was answered, if it was begun late enough after that. What it lacks
-        may have been paid before the series shows that it has resolved."""
-        self._missing = self.lacking(held)
+        when the opening balance was answered, if it was begun late enough after that. What was
+        shown and is no more may have been paid before the series shows that it has resolved."""
+        shown = frozenset(market_id for (market_id, _), qty in held.items() if qty)
+        self._shown, self._missing = shown, (self._missing | self._shown) - shown
         if begun_ns >= self._sure_from_ns:
-            self._early -= {market_id for (market_id, _), qty in held.items() if qty}
+            self._early -= shown
 
     def listed(self, market: model.Market, *, ours: bool) -> None:
         """A market of ours, or of another series on the account, is known."""
@@ -320,7 +322,11 @@ class Settling:
                 known.setdefault(event_ticker, []).append((strike, winner))
         paid = self.waiting(begun_ns)
         unseen = self._missing - self._resolved.keys()
-        if not paid or len(paid) < len(self.waiting()) or unseen:
+        if (
+            not paid
+            or len(paid) < len(self.waiting())
+            or any(any(self._book.holdings(market_id)) for market_id in unseen)
+        ):
             # What is about to be paid, or just was, could be taken for what these were paid.
             return {}
         ways = (winners_by_cash(cents, paid, known) for cents in received_cents)
@@ -334,7 +340,9 @@ class Settling:
 
     def forget(self, event_ticker: Ticker) -> None:
         """Drop the markets of an event."""
-        for market_id in self.rungs_of(event_ticker):
+        gone = self.rungs_of(event_ticker)
+        self._shown, self._missing = self._shown.difference(gone), self._missing.difference(gone)
+        for market_id in gone:
             del self._listed[market_id]
             self._resolved.pop(market_id, None)
             self._early.discard(market_id)

@@ -99,10 +99,12 @@ def test_cash_that_either_of_two_rungs_may_have_paid_tells_neither():
 
 
 def test_cash_that_a_rung_may_have_paid_whose_end_is_not_seen_yet_tells_no_other_winner():
-    """Its shares are gone from the list before the series shows that it has resolved."""
+    """Its shares leave the list before the series shows that it has resolved."""
     books = opened_amid(0)
     beside = made.fill(made.own(State.OPEN), 2, 5, fee_cents=0)
     books.fills(T0 + LAG_NS, FILL, msgspec.structs.replace(beside, market_id=OTHER))
+    both = {(MARKET, Outcome.YES): 5, (OTHER, Outcome.YES): 5}
+    books.of.settling.positions_shown(both, T0 + LAG_NS - 1)
     gone(books, T0 + 2 * LAG_NS, 10_000 - SPENT - 200 + 500)
     assert books.of.book.winner(MARKET) is None
     books.of.settling.resolved(OTHER, T0 + 11 * LAG_NS)
