@@ -28,6 +28,9 @@ market, hours after it began: however old, what a venue may show anew with its n
 _PRINT_LEAD_NS: Final = NS_PER_SECOND
 """A print this much newer than the book says that a frame is missing (reliability, Terms)."""
 
+_DATED_NS: Final = 10 * NS_PER_SECOND
+"""So long after a book was dated by us, a read that shows another is no older than it."""
+
 _TOUCH_SIZE_CAP: Final = 100
 """Shares beyond this at the touch add nothing to the microprice: one large order is one opinion."""
 
@@ -42,10 +45,12 @@ class Book:
         "_asks",
         "_bids",
         "_confirmed_ns",
+        "_dated_ns",
         "_last_price",
         "_last_print_seen_ns",
         "_last_print_ts_ns",
         "_print_unexplained",
+        "_told_ns",
         "_trade_ids",
         "_ts_ns",
     )
@@ -54,6 +59,8 @@ class Book:
         self._bids: Levels = ()
         self._asks: Levels = ()
         self._ts_ns: int | None = None
+        self._told_ns = 0
+        self._dated_ns: int | None = None
         self._confirmed_ns: int | None = None
         self._last_price: Price | None = None
         self._last_print_ts_ns: int | None = None
@@ -91,19 +98,38 @@ class Book:
         """The price of the newest print, by the venue's time; it outlives `forget`."""
         return self._last_price
 
-    def replace(self, bids: Levels, asks: Levels, ts_ns: int, now_ns: int) -> bool:
+    def replace(
+        self, bids: Levels, asks: Levels, ts_ns: int, now_ns: int, *, is_dated: bool = False
+    ) -> bool:
         """Take in a whole book. False, and nothing changed, when it is older than the one held.
 
-        An equal `ts_ns` is accepted: several changes may share one instant.
+        An equal `ts_ns` is accepted: several changes may share one instant. is_dated: the stamp is
+        of our making (`meant`), and says no more than that the book came last.
         """
         if self._ts_ns is not None and ts_ns < self._ts_ns:
             return False
+        if not is_dated:
+            self._told_ns, self._dated_ns = ts_ns, None
+        elif (bids, asks) != (self._bids, self._asks):
+            self._dated_ns = now_ns
         self._bids = bids
         self._asks = asks
         self._ts_ns = ts_ns
         self._confirmed_ns = now_ns
         self._print_unexplained = self._print_leads()
         return True
+
+    def replace_by_read(self, seen: BookSeen, now_ns: int) -> bool:
+        """Take in a book read by REST, as `replace` does.
+
+        One that was dated by us some seconds ago may have been older than it seems: a read that
+        still shows what was believed before, or newer, takes its place.
+        """
+        dated_ns = self._dated_ns
+        is_outlived = dated_ns is not None and now_ns >= dated_ns + _DATED_NS
+        if is_outlived and seen.ts_ns >= self._told_ns:
+            self._ts_ns = seen.ts_ns
+        return self.replace(seen.bids, seen.asks, seen.ts_ns, now_ns)
 
     def confirm(self, now_ns: int) -> None:
         """Another source has shown the very book that is held; without one this does nothing."""
@@ -116,6 +142,7 @@ class Book:
         self._bids = ()
         self._asks = ()
         self._ts_ns = None
+        self._dated_ns = None
         self._confirmed_ns = None
         self._print_unexplained = False
         self._last_print_ts_ns = None  # one that was stamped wrong must not bar every later book
@@ -127,7 +154,7 @@ class Book:
             is_new = (seen.bids, seen.asks) != (self._bids, self._asks)
             meant_ns = venue_time.in_turn(seen.ts_ns, self._ts_ns, now_ns, is_new=is_new)
             if self._ts_ns is not None and venue_time.is_beyond(self._ts_ns, now_ns):
-                self._ts_ns = meant_ns
+                self._ts_ns, self._told_ns = meant_ns, 0
         else:
             meant_ns = venue_time.by_now(seen.ts_ns, now_ns)
         print_ns = self._last_print_ts_ns

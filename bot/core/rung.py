@@ -186,16 +186,17 @@ class Rung:
         One that cannot be of when it says may be of any time: nothing is sent on it unconfirmed.
         """
         meant = self.as_meant(seen, now_ns)
-        is_timed, seen = meant is seen, meant
+        is_dated, seen = meant is not seen, meant
         if self.ladder.venue_time.is_beyond(self._own_change_ns, now_ns):
             self._own_change_ns = 0
         old_bids, old_asks = self.book.bids, self.book.asks
-        if not self.book.replace(seen.bids, seen.asks, seen.ts_ns, now_ns):
+        book = self.book
+        if not book.replace(seen.bids, seen.asks, seen.ts_ns, now_ns, is_dated=is_dated):
             return False
-        if is_timed:
-            self._confirmed(now_ns)
-        else:
+        if is_dated:
             self.suspect(now_ns)
+        else:
+            self._confirmed(now_ns)
         self._look_for_depth(trust, now_ns)
         if self.queues.saw_book(seen.bids, seen.asks, seen.ts_ns, own, now_ns):
             self.recent.own_changed()
@@ -240,7 +241,7 @@ class Rung:
         """
         if self.ladder.venue_time.is_beyond(seen.ts_ns, now_ns):
             self.suspect(now_ns)
-        elif self.book.replace(seen.bids, seen.asks, seen.ts_ns, now_ns):
+        elif self.book.replace_by_read(seen, now_ns):
             self.ladder.dirty = True
             self.news = True
             self._others = None

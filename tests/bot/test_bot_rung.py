@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
+from bot.core.settings import TrustSettings
 from bot.core.strategy import Strategy
 from bot.core.strike import strike_dollars
 from tests.bot import made
@@ -262,6 +263,30 @@ def test_a_book_that_was_held_does_not_come_back_after_a_newer_one_that_was_stam
     world.mids[0] = 50 if world.mids[0] == 60 else 60
     world.show(0, held_ns)
     assert world.rung(0).book.bids == newer
+
+
+@pytest.mark.parametrize("seconds", [9, 11])
+def test_a_read_brings_back_what_was_held_once_a_book_stamped_wrong_was_the_last_for_long(seconds):
+    world = timed()
+    held_ns, held = world.rung(0).book.ts_ns, world.rung(0).book.bids
+    moves(world, 0, HOUR_NS)
+    wrong, asks = world.rung(0).book.bids, world.rung(0).book.asks
+    world.now_ns += seconds * NS_PER_SECOND
+    read = m.BookSeen(world.markets[0].market_id, held_ns, held, asks)
+    world.rung(0).read_book(read, TrustSettings(), world.now_ns)
+    assert world.rung(0).book.bids == (wrong if seconds < 10 else held)
+    assert world.rung(0).is_suspect
+
+
+def test_a_read_older_than_what_was_held_never_takes_the_place_of_a_book_stamped_wrong():
+    world = timed()
+    held_ns, held = world.rung(0).book.ts_ns, world.rung(0).book.bids
+    moves(world, 0, HOUR_NS)
+    wrong, asks = world.rung(0).book.bids, world.rung(0).book.asks
+    world.now_ns += 60 * NS_PER_SECOND
+    read = m.BookSeen(world.markets[0].market_id, held_ns - 1, held, asks)
+    world.rung(0).read_book(read, TrustSettings(), world.now_ns)
+    assert world.rung(0).book.bids == wrong
 
 
 def test_a_print_stamped_far_ahead_leaves_the_rung_quoted_and_the_channel_in_time():

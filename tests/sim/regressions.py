@@ -145,5 +145,12 @@ REGRESSIONS = (
         (),
         LATER,
     ),
+    Regression(
+        77700041,
+        "swarm",
+        "an old book stamped wrong stood for ever before the true one, which did not change",
+        (),
+        LATER,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )
