@@ -8,7 +8,7 @@ Source: reliability, rows 23, 25, 59, 62, 63, 65, B2, B6, B13; design, The bot, 
 """
 
 from collections import OrderedDict
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 from bot.core import messages as m
 from bot.core.account import READ_AGAIN_NS, Account, Kind
@@ -20,6 +20,7 @@ from bot.core.order import OwnOrder, State
 from bot.core.outbox import Outbox, kind_of
 from bot.core.quoting import Quoting
 from bot.core.report import Phase
+from bot.core.risen import Risen
 from bot.core.settings import TraderSettings
 from bot.core.shedding import pull_beyond
 from bot.core.shelf import keep_newest
@@ -40,11 +41,6 @@ _LANDED_NS = 2 * NS_PER_SECOND
 
 _TOLD_MAX = 1_000
 _UNREADABLE_NAMED = 5
-
-_RISES_MAX = 2
-"""An id that came back from its end so often, and was cancelled, is asked about from then on: where
-a read by it shows that it is over, nothing stands behind the row that lists it, which is neither
-written about nor waited for any more. Where it rests the cancels were not carried out."""
 
 TOGETHER_NS = 15 * NS_PER_SECOND
 """So long a series whose books are open waits for those of the others, and then quotes."""
@@ -78,19 +74,18 @@ class Custody:
         self._out = out
         self._earlier_ns = 0  # until when an earlier run may have written; 0 when there was none
         self._live_ns = 0  # when an order that we found was last seen to be live
+        self._unplaced = False  # whether something rested before our rungs were known
+        self._locked_ns = 0  # when the balance was last seen to lock cash
         self._keep_until_ns: int | None = None
         self._unbooked_ns: int | None = None  # since when only an unreadable fill is in the way
         self._lacking: frozenset[MarketId] = frozenset()  # what a list of positions lacked
         self._lacking_ns = 0  # when that one was answered
         self._opened_ns: int | None = None
         self._swept_strangers: frozenset[str] = frozenset()
+        self._risen = Risen(desk, out, self._cancel, self._ask)
         self._adopted_ns = -1  # when the last list of orders began whose strangers were taken over
         self._drains = False  # whether the end was asked about before
         self._told: OrderedDict[OrderId, None] = OrderedDict()
-        self._risen: frozenset[OrderId] = frozenset()  # over, and yet in the last list
-        self._rises: OrderedDict[OrderId, int] = OrderedDict()  # how often one was cancelled for it
-        self._may_rest: frozenset[OrderId] = frozenset()  # of all those, what the last list showed
-        self._asked: OrderedDict[OrderId, OwnOrder] = OrderedDict()  # what became of it after that
         self.unreadable: tuple[OrderId, ...] = ()
         self._missed: tuple[Ticker, ...] = ()  # series beside ours that the last read had to miss
 
@@ -146,60 +141,33 @@ class Custody:
         strangers = self._in_our_rungs(
             order
             for order in by_id.values()
-            if not self._desk.knows(order.order_id) and not self._is_let_be(order.order_id)
+            if not self._desk.knows(order.order_id) and not self._risen.is_let_be(order.order_id)
         )
         self.unreadable = ()
-        risen = self._rise(by_id.values(), begun_ns, now_ns)
+        risen = self._risen.listed(by_id.values(), begun_ns - self._trust.read_lag_ns, now_ns)
+        if self._risen.is_news:
+            self._account.hasten(Kind.RESTING, now_ns + self._trust.read_lag_ns)
         if phase in (Phase.QUOTING, Phase.PAUSED):
             self._suspect(strangers, begun_ns, now_ns)
         elif Kind.SERIES in self._account.done_ns:
-            # Before the series is read nobody knows our rungs: such a list says nothing.
+            # Before the series is read nobody knows our rungs: such a list says no more than that
+            # something rested, which may have filled until this one.
+            if self._unplaced:
+                self._live_ns, self._unplaced = now_ns, False
             if not risen:
                 self._adopted_ns = begun_ns
             if not strangers:
                 self._swept_strangers = frozenset()
                 self._out.clear("foreign_orders")
             self._take_in(strangers, begun_ns, now_ns, phase)
+        else:
+            self._unplaced |= bool(by_id)
         named = ", ".join(self.unreadable[:_UNREADABLE_NAMED])
         self._out.hold("order_unreadable", f"orders that cannot be read: {named}" if named else "")
 
-    def _rise(self, shown: Collection[model.Order], begun_ns: int, now_ns: int) -> bool:
-        """Orders of ours that are over and rest all the same, in two lists running: a venue that
-        was set back to an earlier state brings them back. They are cancelled as what was found
-        resting is. Whether this list shows one."""
-        from_ns = begun_ns - self._trust.read_lag_ns
-        risen = {
-            order.order_id: order
-            for order in shown
-            if self._desk.ended_by(order.order_id, from_ns) and not self._is_let_be(order.order_id)
-        }
-        for order_id in risen.keys() & self._risen:
-            self._out.note("error", "ended_order_rests", order_id=order_id)
-            rises = self._rises.get(order_id, 0)
-            if rises < _RISES_MAX:
-                keep_newest(self._rises, order_id, rises + 1, _TOLD_MAX)
-                self._cancel(risen[order_id], now_ns)
-            else:
-                self._ask(risen[order_id], from_ns, now_ns)
-        if risen.keys() - self._risen:
-            self._account.hasten(Kind.RESTING, now_ns + self._trust.read_lag_ns)
-        self._risen = frozenset(risen)
-        came_back = (each for each in self._rises if not self._is_let_be(each))
-        self._may_rest = self._risen.union(came_back) & {order.order_id for order in shown}
-        return bool(risen)
-
-    def _ask(self, order: model.Order, over_ns: int, now_ns: int) -> None:
-        """Have an order that came back from its end too often read by its id."""
-        own = OwnOrder.found_risen(order, over_ns, now_ns)
-        keep_newest(self._asked, order.order_id, own, _TOLD_MAX)
+    def _ask(self, own: OwnOrder) -> None:
         self._desk.add(own)
-        self._quoting.orders_changed(order.market_id)
-
-    def _is_let_be(self, order_id: OrderId) -> bool:
-        """Whether nothing stands behind the rows of an id: it was read to be over, and no cancel
-        was sent since it was asked about. It stays one of ours, though the desk forgets it."""
-        own = self._asked.get(order_id)
-        return own is not None and not own.is_live and own.last_write_ns < own.placed_ns
+        self._quoting.orders_changed(own.market_id)
 
     def _in_our_rungs(self, strangers: Iterable[model.Order]) -> list[model.Order]:
         """Those that are of our business; orders elsewhere on the account are told once."""
@@ -272,17 +240,20 @@ class Custody:
         """Foreign orders seen in two lists running: somebody else trades this account (row 63).
 
         The second list is asked for as soon as the first one cannot have lagged any more.
-        What may be a create of ours that landed after all is ours, to be cancelled (row 25).
+        What may be a create of ours that landed after all is ours, to be cancelled (row 25), and
+        what may be one whose id is not known yet is neither.
         """
-        if self._desk.creates_undecided():
-            return
-        late = [order for order in strangers if self._desk.landed_late(order)]
+        undecided = [order for order in strangers if self._desk.may_be_undecided(order)]
+        late = [
+            order for order in strangers if order not in undecided and self._desk.landed_late(order)
+        ]
         for order in late:
             self._cancel(order, now_ns)
-        foreign = frozenset(order.order_id for order in strangers if order not in late)
+        ours = {order.order_id for order in (*undecided, *late)}
+        foreign = frozenset(order.order_id for order in strangers) - ours
         if foreign & self._swept_strangers:
             self._out.find("foreign_orders", "orders that are not ours rest in our rungs")
-        elif not foreign:
+        elif not foreign and not undecided:
             self._out.clear("foreign_orders")
         if foreign - self._swept_strangers:
             self._account.hasten(Kind.RESTING, now_ns + self._trust.read_lag_ns)
@@ -341,7 +312,12 @@ class Custody:
             return False
         if any(kind not in self._account.done_ns for kind in Kind):
             return False
+        if self._ledgers.reserved_cents:
+            self._locked_ns = now_ns
         quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._live_ns)
+        if not self._ledgers.reserved_cents:
+            # What locked the cash may have filled meanwhile, though no list has shown it.
+            quiet_ns = max(quiet_ns, self._locked_ns)
         if not self._read_since(quiet_ns, now_ns):
             return False
         fills_may_come = self._heritage.keeping or self._account.is_shared
@@ -491,7 +467,7 @@ class Custody:
         """What a drain that ran out of time leaves behind, for the operator: what the last list
         showed although it was said to be over included."""
         live = {own.order_id: None for own in self._desk.all_live() if own.order_id is not None}
-        resting = tuple(live | dict.fromkeys(sorted(self._may_rest)))
+        resting = tuple(live | dict.fromkeys(sorted(self._risen.may_rest)))
         unknown = tuple(
             own.client_order_id for own in self._desk.all_live() if own.order_id is None
         )

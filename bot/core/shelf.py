@@ -138,7 +138,17 @@ class Shelf:
 
     def creates_undecided(self) -> bool:
         """Whether an order of ours may rest under an id that we do not know yet."""
-        return any(own.order_id is None or own.elsewhere_since_ns is not None for own in self._live)
+        return any(_is_undecided(own) for own in self._live)
+
+    def may_be_undecided(self, shown: model.Order) -> bool:
+        """Whether a stranger may be such an order: it rests in its rung, on its side."""
+        return any(
+            own.market_id == shown.market_id
+            and own.outcome.value == shown.outcome.value
+            and own.own_side.value == shown.side.value
+            for own in self._live
+            if _is_undecided(own)
+        )
 
     def unknown_count(self) -> int:
         """How many orders have a write without a definite answer, or are suspected."""
@@ -297,6 +307,10 @@ def slots_of(own: OwnOrder) -> list[Slot]:
     if own.amend is not None and own.amend.price not in (None, own.price):
         prices.append(Price(own.amend.price))
     return [(own.market_id, own.outcome.value, own.own_side.value, price) for price in prices]
+
+
+def _is_undecided(own: OwnOrder) -> bool:
+    return own.order_id is None or own.elsewhere_since_ns is not None
 
 
 def slot_shown(shown: model.Order) -> Slot:

@@ -62,8 +62,10 @@ def _no_gap(self: Channel, gap_ns: int, now_ns: int) -> None:
 _replace = Book.replace
 
 
-def _dated_by_venue(self: Book, bids: Levels, asks: Levels, ts_ns: int, now_ns: int) -> bool:
-    return _replace(self, bids, asks, ts_ns, ts_ns)
+def _dated_by_venue(
+    self: Book, bids: Levels, asks: Levels, ts_ns: int, now_ns: int, *, is_dated: bool = False
+) -> bool:
+    return _replace(self, bids, asks, ts_ns, ts_ns, is_dated=is_dated)
 
 
 def _confirmed_by_venue(self: Rung, now_ns: int) -> None:

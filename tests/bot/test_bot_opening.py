@@ -1,13 +1,14 @@
 """Claims about the moment at which the books open: what an unseen order does meanwhile counts."""
 
 import msgspec
+import pytest
 
 from bot.core import messages as m
 from tests.bot import made
-from tests.bot.meddled import Meddled
+from tests.bot.meddled import Held, Meddled
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import Cents, Qty
+from venue.wire.money import Cents, Qty, Side
 
 CASH_CENTS = 10**9
 QTY = 4
@@ -75,3 +76,79 @@ def test_cash_that_stays_locked_by_nothing_that_is_listed_keeps_nobody_from_quot
     assert len(venue.orders) == 4
     first_ns = min(at_ns for at_ns, request in venue.sent if isinstance(request, m.Create))
     assert first_ns - began_ns < 4 * NS_PER_SECOND
+
+
+SEEN_RESTING_NS = NS_PER_SECOND // 2
+LAGGING_NS = 9 * NS_PER_SECOND // 10
+
+
+class SlowLists(Meddled):
+    """An account on which an order of an earlier run rests for half a second more. Fills and
+    positions tell that it filled nine tenths later still; the balance and what rests at once."""
+
+    def __init__(self, side: Side) -> None:
+        super().__init__()
+        of, earlier = made.own(side=side), made.own(number=2)
+        market = self.markets[0]
+        placed = {"market_id": market.market_id, "ticker": market.ticker}
+        self.filled_ns = self.now_ns + SEEN_RESTING_NS
+        at = instant.from_ns(self.filled_ns)
+        self.order = msgspec.structs.replace(made.shown(of), qty=QTY, remaining_qty=QTY, **placed)
+        self.fill = msgspec.structs.replace(made.fill(of, 1, QTY), created_at=at, **placed)
+        at = instant.from_ns(self.now_ns - 60 * NS_PER_SECOND)
+        self.is_bid = side is Side.BUY
+        bought = msgspec.structs.replace(made.fill(earlier, 2, QTY), created_at=at, **placed)
+        self.fills_before = () if self.is_bid else (bought,)
+        self.cost_cents = QTY * of.price
+        self.meddle = self.amid
+
+    def start(self) -> None:
+        """An earlier run may have written until now; the series is read last of all."""
+        self.give(m.Started("0" * 20, (), new_account=False))
+        self.give(m.FeedOpened())
+        self.give(m.Beat())
+        (series,) = self.held
+        self.let(series, self.answer(series.request))
+        self.held.clear()
+        for index in range(len(self.mids)):
+            self.show(index)
+        self.run(8)
+
+    def amid(self, request: m.Request) -> m.Answer | None:
+        """The account before and after; the venue answers what is not of it."""
+        has_filled = self.now_ns >= self.filled_ns
+        is_listed = self.now_ns >= self.filled_ns + LAGGING_NS
+        match request:
+            case m.ReadSeries() if not self.trader.quoting.ladders:
+                raise Held
+            case m.ReadResting() if not has_filled:
+                return m.Done(m.OrdersShown((self.order,), ""))
+            case m.ReadBalance():
+                locked = self.cost_cents if self.is_bid and not has_filled else 0
+                moved = (-self.cost_cents if self.is_bid else self.cost_cents) * has_filled
+                total = CASH_CENTS + moved
+                cash = model.Balance(Cents(total - locked), Cents(locked), Cents(total))
+                return m.Done(m.BalanceShown(cash))
+            case m.ReadPositions() if is_listed is self.is_bid:
+                held = model.Position(
+                    ticker=self.fill.ticker,
+                    market_id=self.fill.market_id,
+                    outcome=model.ShownOutcome.YES,
+                    qty=Qty(QTY),
+                )
+                return m.Done(m.PositionsShown((held,), ""))
+            case m.ReadFills():
+                latest = (self.fill,) if is_listed else ()
+                return m.Done(m.FillsShown((*latest, *self.fills_before), ""))
+        return None
+
+
+@pytest.mark.parametrize("side", list(Side))
+def test_what_was_seen_to_rest_and_rests_no_more_is_waited_for_before_the_books_open(side):
+    venue = SlowLists(side)
+    venue.start()
+    assert any(isinstance(request, m.Create) for _, request in venue.sent)
+    held = (QTY, 0) if side is Side.BUY else (0, 0)
+    assert venue.trader.ledgers.holdings(venue.markets[0].market_id) == held
+    assert venue.trader.report(venue.now_ns).ledger_difference_cents == 0
+    assert not venue.trader.out.findings

@@ -152,5 +152,26 @@ REGRESSIONS = (
         (),
         LATER,
     ),
+    Regression(
+        918023,
+        "swarm",
+        "of two books older than one stamped wrong only the older one was to be believed",
+        (),
+        LATER,
+    ),
+    Regression(
+        918784,
+        "swarm",
+        "what rested before the rungs were known filled between the reads of the opening",
+        (),
+        LATER,
+    ),
+    Regression(
+        919515,
+        "swarm",
+        "an order not found under its id excused every order of somebody else",
+        (),
+        LATER,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

@@ -46,8 +46,9 @@ Book = tuple[Levels, Levels]
 
 class _Shown:
     """A rung's book as it reached the bot. doubted: in doubt until it is confirmed. stamp_ns: what
-    its stamp should have been; ts_ns: by a clock that goes on evenly. overtaken: a book that came
-    after one that was stamped wrong and is older: which of the two is newer no bot can tell."""
+    its stamp should have been; ts_ns: by a clock that goes on evenly. overtaken: the newest book of
+    those that came after one that was stamped wrong and are older, overtaken_ns: its stamp: which
+    of the two is newer no bot can tell."""
 
     __slots__ = (
         "book",
@@ -61,6 +62,7 @@ class _Shown:
         "misstamped",
         "ours",
         "overtaken",
+        "overtaken_ns",
         "print_ns",
         "stamp_ns",
         "ts_ns",
@@ -73,6 +75,7 @@ class _Shown:
         self.stamp_ns = 0
         self.misstamped = False
         self.overtaken: Book | None = None
+        self.overtaken_ns = 0
         self.confirmed_ns = 0
         self.crossed = False
         self.doubted = False
@@ -199,11 +202,11 @@ class FeedWatch:
         rung, ts_ns = self._rung(seen.market_id), self._steady_ns(seen.ts_ns)
         # A clock that steps back a little and then jumps ahead shows what is newer by either.
         if rung.ts_ns is not None and ts_ns < rung.ts_ns and stamp_ns < rung.stamp_ns:
-            if rung.misstamped:
-                rung.overtaken = (seen.bids, seen.asks)
+            if rung.misstamped and seen.ts_ns >= rung.overtaken_ns:
+                rung.overtaken, rung.overtaken_ns = (seen.bids, seen.asks), seen.ts_ns
             return
         rung.ts_ns, rung.stamp_ns = ts_ns, stamp_ns
-        rung.misstamped, rung.overtaken = stamp_ns != seen.ts_ns, None
+        rung.misstamped, rung.overtaken, rung.overtaken_ns = stamp_ns != seen.ts_ns, None, 0
         self._confirms(rung, now_ns)
         self._shows(seen.market_id, rung, (seen.bids, seen.asks), now_ns)
         rung.crossed = bool(seen.bids and seen.asks and seen.bids[0][0] >= seen.asks[0][0])
