@@ -173,5 +173,12 @@ REGRESSIONS = (
         (),
         LATER,
     ),
+    Regression(
+        920241,
+        "swarm",
+        "a create of before a limit was lowered was sent again beside shares that filled it",
+        (),
+        LATER,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

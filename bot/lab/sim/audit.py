@@ -58,8 +58,7 @@ class Auditor:
         self.ceilings = Ceilings(settings_of(odds).risk)
         self.bodies: dict[ClientOrderId, bytes] = {}
         self.order_of: dict[ClientOrderId, OrderId] = {}
-        self._landing: dict[MarketId, dict[ClientOrderId, QtyOrder]]
-        self._landing = {market: {} for market in self._event_of}
+        self._landing = {market: dict[ClientOrderId, QtyOrder]() for market in self._event_of}
         self._copies: dict[ClientOrderId, int] = {}
         self._over: dict[ClientOrderId, None] = {}
         self._explained: dict[ClientOrderId, None] = {}
@@ -406,9 +405,10 @@ class Auditor:
             )
         self._landing[order.market_id][name] = order
         if not request.again:
+            self.ceilings.made(name)
             self._counted(order.market_id)
         else:
-            self.ceilings.lift(self._in_use(), self._now_ns)
+            self.ceilings.lift(name, self._in_use(), self._now_ns)
 
     def _crosses_nothing(self, market: MarketId, outcome: Outcome, side: Side, price: int) -> None:
         """B11: a price of ours meets nothing of ours that may be live."""

@@ -14,6 +14,7 @@ import msgspec
 from bot.core import messages as m
 from bot.core.settings import BreakerSettings, RiskSettings
 from bot.lab.sim.odds import SECOND
+from venue.wire.names import ClientOrderId
 
 LIMITS: Final = {
     "loss": "event_loss_cents",
@@ -84,7 +85,9 @@ class Ceilings:
     def __init__(self, risk: RiskSettings) -> None:
         self._risk = risk
         self._above: dict[tuple[str, str], _Above] = {}
-        self._lowered: dict[tuple[str, str], None] = {}  # whatever was above once
+        self._lowered: dict[str, int] = {}  # the change by which a limit was lowered last
+        self._changes = 0  # how often others came into force
+        self._made: dict[ClientOrderId, int] = {}  # how often by when a create was sent first
 
     def limit(self, name: str) -> int:
         """A limit of `LIMITS`; 0 for one that the judge does not know."""
@@ -93,20 +96,30 @@ class Ceilings:
 
     def change(self, risk: RiskSettings, used: dict[tuple[str, str], int], now_ns: int) -> bool:
         """Other limits hold from here on. used: what is in use of each. Whether any is above."""
+        self._changes += 1
+        before = {name: self.limit(name) for name in LIMITS}
         self._risk = risk
+        for name, old in before.items():
+            if self.limit(name) > 0 and (not old or self.limit(name) < old):
+                self._lowered[name] = self._changes
         self._above = {
             key: _Above(amount, now_ns)
             for key, amount in used.items()
             if 0 < self.limit(key[0]) < amount
         }
-        self._lowered |= dict.fromkeys(self._above)
         return bool(self._above)
 
-    def lift(self, used: dict[tuple[str, str], int], now_ns: int) -> None:
+    def made(self, name: ClientOrderId) -> None:
+        """A create was sent that was never sent before."""
+        self._made[name] = self._changes
+
+    def lift(self, name: ClientOrderId, used: dict[tuple[str, str], int], now_ns: int) -> None:
         """A create without an answer was sent again: what could land no more can once more, also
-        above a limit that was lowered under it, and under which all was since."""
-        for key in self._lowered:
-            amount, above = used.get(key, 0), self._above.get(key)
+        above a limit that was lowered since it was made, and under which all was meanwhile."""
+        for key, amount in used.items():
+            above = self._above.get(key)
+            if self._lowered.get(key[0], 0) <= self._made.get(name, 0):
+                continue
             if above is not None:
                 above.most = max(above.most, amount)
             elif 0 < self.limit(key[0]) < amount:
