@@ -74,8 +74,7 @@ class Custody:
         self._out = out
         self._earlier_ns = 0  # until when an earlier run may have written; 0 when there was none
         self._live_ns = 0  # when an order that we found was last seen to be live
-        self._unplaced = False  # whether something rested before our rungs were known
-        self._locked_ns = 0  # when the balance was last seen to lock cash
+        self._rested = False  # whether something was seen to rest that the desk does not know
         self._keep_until_ns: int | None = None
         self._unbooked_ns: int | None = None  # since when only an unreadable fill is in the way
         self._lacking: frozenset[MarketId] = frozenset()  # what a list of positions lacked
@@ -151,9 +150,7 @@ class Custody:
             self._suspect(strangers, begun_ns, now_ns)
         elif Kind.SERIES in self._account.done_ns:
             # Before the series is read nobody knows our rungs: such a list says no more than that
-            # something rested, which may have filled until this one.
-            if self._unplaced:
-                self._live_ns, self._unplaced = now_ns, False
+            # something rests.
             if not risen:
                 self._adopted_ns = begun_ns
             if not strangers:
@@ -161,7 +158,7 @@ class Custody:
                 self._out.clear("foreign_orders")
             self._take_in(strangers, begun_ns, now_ns, phase)
         else:
-            self._unplaced |= bool(by_id)
+            self._rested |= bool(by_id)
         named = ", ".join(self.unreadable[:_UNREADABLE_NAMED])
         self._out.hold("order_unreadable", f"orders that cannot be read: {named}" if named else "")
 
@@ -312,17 +309,14 @@ class Custody:
             return False
         if any(kind not in self._account.done_ns for kind in Kind):
             return False
-        if self._ledgers.reserved_cents:
-            self._locked_ns = now_ns
         quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._live_ns)
-        if not self._ledgers.reserved_cents:
-            # What locked the cash may have filled meanwhile, though no list has shown it.
-            quiet_ns = max(quiet_ns, self._locked_ns)
+        if self._ledgers.reserved_cents and self._account.begun_ns[Kind.BALANCE] >= quiet_ns:
+            # Cash that is locked tells of an order that may fill, though no list has shown one.
+            self._rested = True
         if not self._read_since(quiet_ns, now_ns):
             return False
-        fills_may_come = self._heritage.keeping or self._account.is_shared
-        # Cash that is locked tells of an order that may fill, though no list has shown one.
-        if (fills_may_come or self._ledgers.reserved_cents) and not self._books_are_quiet(now_ns):
+        fills_may_come = self._heritage.keeping or self._account.is_shared or self._rested
+        if fills_may_come and not self._books_are_quiet(now_ns):
             return False
         if not (self._kept_can_be_quoted() and self._fills_are_booked(now_ns)):
             return False
@@ -375,8 +369,8 @@ class Custody:
         """Whether what was read of cash and shares holds exactly the fills that were read.
 
         Orders to be kept, and those of other series, may fill at any moment, unlike an account on
-        which nothing rests: both must have been read a lag after the last fill known, and the fills
-        once more a lag later.
+        which nothing rests, and what rested unseen by the desk may have: both must have been read a
+        lag after the last fill known, and the fills once more a lag later.
         """
         lag_ns = self._trust.read_lag_ns
         begun_ns, done_ns = self._account.begun_ns, self._account.done_ns

@@ -180,5 +180,19 @@ REGRESSIONS = (
         (),
         LATER,
     ),
+    Regression(
+        921175,
+        "swarm",
+        "a limit cut a side into as many orders as may stand at a price, which merge later",
+        (),
+        LATER,
+    ),
+    Regression(
+        922267,
+        "swarm",
+        "a start waited twice for cash that the orders it cancelled had locked",
+        (),
+        LATER,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

@@ -4,6 +4,7 @@ Source: reliability, section 3 (TigerBeetle), B2, B9, B13.
 """
 
 import random
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
@@ -157,7 +158,21 @@ def _converge(world: "World") -> None:
     if world.odds.has_new_events:
         within_ns += _among_new_events_ns(world)
     done = world.run_until(start_ns + within_ns, lambda: not differences(world))
+    if not done and _has_full_levels(world):
+        # Cut by a limit into as many orders as may stand there, they are put together once that is
+        # some seconds ago.
+        world.seen.hit("merged_late")
+        done = world.run_until(world.now_ns + _ROUTES_NS, lambda: not differences(world))
     check(done, "B2", f"resting is not what is wanted: {why_not(world)}")
+
+
+def _has_full_levels(world: "World") -> bool:
+    """Whether no further order may stand at some price by some route."""
+    levels = Counter(
+        (own.market_id, own.side, own.level, own.own_side)
+        for own in world.process.trader.desk.all_live()
+    )
+    return max(levels.values(), default=0) >= world.process.settings.pace.siblings
 
 
 def _among_new_events_ns(world: "World") -> int:
