@@ -194,5 +194,12 @@ REGRESSIONS = (
         (),
         LATER,
     ),
+    Regression(
+        922583,
+        "swarm",
+        "a cent of a fee rounded up counted against the next order that was sent",
+        (),
+        LATER,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

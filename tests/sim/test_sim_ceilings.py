@@ -89,6 +89,7 @@ def test_fees_rounded_up_fill_by_fill_may_add_cents_and_nothing_that_is_sent_may
     lower = msgspec.structs.replace(LIMITS, event_loss_cents=100)
     ceilings.change(lower, {("loss", "e"): 200}, 0)
     assert ceilings.admits("loss", "e", 202, 0, sent=False, slack=2)
+    assert ceilings.admits("loss", "e", 202, 0, sent=True, slack=2)
     assert not ceilings.admits("loss", "e", 203, 0, sent=True, slack=2)
 
 

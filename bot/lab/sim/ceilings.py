@@ -71,12 +71,13 @@ def _tighter(one: _Part, other: _Part) -> _Part:
 
 class _Above:
     """What was in use of a limit when it was lowered under that. most: so much may be in use still;
-    recent: what has been in use since `until_ns` less the time that a bot may take to learn."""
+    rounded: and so many cents more, by which fees of fills were rounded up; recent: what has been
+    in use since `until_ns` less the time that a bot may take to learn."""
 
-    __slots__ = ("most", "recent", "until_ns")
+    __slots__ = ("most", "recent", "rounded", "until_ns")
 
     def __init__(self, used: int, now_ns: int) -> None:
-        self.most, self.recent, self.until_ns = used, 0, now_ns + LEARNS_NS
+        self.most, self.rounded, self.recent, self.until_ns = used, 0, 0, now_ns + LEARNS_NS
 
 
 class Ceilings:
@@ -136,7 +137,10 @@ class Ceilings:
         above = self._above.get((name, place))
         if not limit or above is None:
             return not limit or used <= limit
-        holds = used <= max(limit, above.most) + (0 if sent or name not in _CENTS else slack)
+        over = used - max(limit, above.most)
+        if not sent and name in _CENTS and 0 < over <= slack:
+            above.rounded = max(above.rounded, over)
+        holds = over <= above.rounded
         above.recent = max(above.recent, used)
         if now_ns >= above.until_ns:
             # What went at the venue is gone for the bot once it has been told.
