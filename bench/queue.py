@@ -9,7 +9,7 @@ cancels to be behind us, and of taking all that is shown at the price to be ahea
 
 from bench.maker import traded
 from bench.stand import Stand, crowd_plan
-from bot.core.order import State
+from bot.core.orders.order import State
 from bot.core.trader import Trader
 from strategies.ladder_joint import LadderJoint
 from venue.wire.instant import NS_PER_SECOND

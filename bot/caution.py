@@ -1,7 +1,7 @@
 """The `breakers` part of the configuration file: bounds, and what the compiled caps refuse.
 
-Nothing here can be switched off. A number beyond a compiled cap of `bot.core.breaker` is refused:
-to pass it, that file has to be changed too, and so by two people.
+Nothing here can be switched off. A number beyond a compiled cap of `bot.core.limits.breaker` is
+refused: to pass it, that file has to be changed too, and so by two people.
 
 Source: docs/operations.md, Breakers and latches; reliability, rows 70, 71, 76.
 """
@@ -11,7 +11,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from bot.core.breaker import ORDER_NOTIONAL_CENTS_CAP, ORDER_QTY_CAP, TICKS_THROUGH_CAP
+from bot.core.limits.breaker import ORDER_NOTIONAL_CENTS_CAP, ORDER_QTY_CAP, TICKS_THROUGH_CAP
 from bot.core.settings import BreakerSettings
 from bot.part import LivePart
 from venue.wire.instant import NS_PER_MS
@@ -105,4 +105,4 @@ def beyond_caps(breakers: Breakers, order_qty: int) -> Iterator[tuple[tuple[str,
         (("breakers", "ticks_through"), breakers.ticks_through, TICKS_THROUGH_CAP),
     ):
         if value > cap:
-            yield place, f"{value} is beyond the compiled cap of {cap} (bot/core/breaker.py)"
+            yield place, f"{value} is beyond the compiled cap of {cap} (bot/core/limits/breaker.py)"

@@ -13,7 +13,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from bot.caution import Breakers
-from bot.core.breaker import ORDER_QTY_CAP
+from bot.core.limits.breaker import ORDER_QTY_CAP
 from bot.core.settings import (
     BudgetSettings,
     PaceSettings,

@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from bot.core.cutting import Cut
-from bot.core.order import OwnOrder, State
+from bot.core.event.room import Ladder, Rung
+from bot.core.limits.cutting import Cut
+from bot.core.limits.risk import Bounds, Exposure, Live
+from bot.core.orders.order import OwnOrder, State
 from bot.core.picture import limits_used
+from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate, Wish, free_shares
 from bot.core.report import BreakerReport, Phase
-from bot.core.risk import Bounds, Exposure, Live
-from bot.core.room import Ladder, Rung
 from bot.core.strategy import Levels, Quote, Take
-from bot.core.wishes import WantAmend, WantCancel, WantCreate, Wish, free_shares
 from venue.wire.limits import QTY_MAX
 from venue.wire.money import BookSide, Cents, Price, Qty, canonical
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
 
 if TYPE_CHECKING:
-    from bot.core.sending import Sending
+    from bot.core.sending.sending import Sending
     from bot.core.trader import Trader
 
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from bot.core.markouts import MILLI
-from bot.core.ontarget import sides_on_target
-from bot.core.order import OwnOrder, State
+from bot.core.event.room import Ladder, Rung
+from bot.core.limits.risk import Bounds, Exposure, loss_cents
+from bot.core.orders.order import OwnOrder, State
+from bot.core.plan.ontarget import sides_on_target
+from bot.core.profit.markouts import MILLI
 from bot.core.reasons import reason_of
 from bot.core.report import BreakerReport, EventReport, OrderReport, Report, RungReport
-from bot.core.risk import Bounds, Exposure, loss_cents
-from bot.core.room import Ladder, Rung
 from bot.core.settings import TraderSettings
 from bot.core.strategy import Levels
 from venue.wire.money import BookSide, Cents

@@ -5,10 +5,10 @@ Source: design, The bot, item 10; reconcile's table of what to keep, move and ca
 
 from typing import Final
 
-from bot.core.order import OwnOrder, State
-from bot.core.rung import Rung
+from bot.core.event.rung import Rung
+from bot.core.orders.order import OwnOrder, State
+from bot.core.plan.wishes import WantCreate
 from bot.core.strategy import Quote
-from bot.core.wishes import WantCreate
 from venue.wire.money import BookSide
 
 _UNDER_WAY: Final = {

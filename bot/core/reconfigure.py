@@ -18,15 +18,15 @@ from typing import Final
 
 import msgspec
 
-from bot.core.desk import Desk
+from bot.core.desk.desk import Desk
+from bot.core.desk.outbox import Outbox
 from bot.core.fault_text import fault_text
-from bot.core.guard import Guard
-from bot.core.limits import no_looser
+from bot.core.limits.tighter import no_looser
 from bot.core.messages import ConfigRefused, Configuration, Reconfigured, StrategyChoice
-from bot.core.outbox import Outbox
-from bot.core.quoting import Quoting
 from bot.core.report import ConfigReport
-from bot.core.sending import Sending
+from bot.core.sending.guard import Guard
+from bot.core.sending.sending import Sending
+from bot.core.series.quoting import Quoting
 from bot.core.settings import TraderSettings
 from bot.core.strategy import Strategy
 from bot.core.trial import Trial

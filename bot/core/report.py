@@ -55,7 +55,7 @@ class RungReport(msgspec.Struct, frozen=True):
     the rung can be quoted, else the reason why not. book_age_ns: since its book was confirmed, None
     without one and once the market has resolved; nor has it a fair value then. fee_rate: the
     dearer of maker's and taker's. wanted_bids, wanted_asks: what orders are steered to, best first;
-    on_target: the sides where that rests, see `bot.core.ontarget`."""
+    on_target: the sides where that rests, see `bot.core.plan.ontarget`."""
 
     market_id: MarketId
     ticker: Ticker
@@ -86,7 +86,7 @@ class EventReport(msgspec.Struct, frozen=True):
     it has behaved since. implied: what the fair curve of a ladder, and the rungs whose winners are
     certain, say of the value; None while they say nothing. alarms: what cannot be right, or is
     unlikely, in the prices of others and in the curve. stage: how much may be quoted so near to
-    its end, see `bot.core.curfew`."""
+    its end, see `bot.core.event.curfew`."""
 
     event_ticker: Ticker
     title: str
@@ -115,12 +115,12 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
     """Totals since the start. requests: sent, by create, amend, cancel, read. refused: by code.
 
     breaker_trips: by breaker. beyond_caps: creates and amends held back by the compiled caps.
-    news_pulls: times that news pulled all rungs of an event.
-    takes: by what became of them, see `bot.core.takefate.TakeFate`. strategy_errors: answers that
-    were an exception or nonsense. strategy_overruns: calls that took too long,
-    strategy_interrupted: those of them that were ended by force. denied: requests that had to wait
-    for a token, by lane, once a decision each. held_back: wanted orders and changes that a limit
-    held back as they were to leave, by limit.
+    news_pulls: times that news pulled all rungs of an event. takes: by what became of them, see
+    `bot.core.orders.takefate.TakeFate`. strategy_errors: answers that were an exception or
+    nonsense. strategy_overruns: calls that took too long, strategy_interrupted: those of them that
+    were ended by force. denied: requests that had to wait for a token, by lane, once a decision
+    each. held_back: wanted orders and changes that a limit held back as they were to leave, by
+    limit.
     """
 
     frames: int

@@ -22,8 +22,8 @@ class RiskSettings(msgspec.Struct, frozen=True, kw_only=True):
     event_gross_qty: the rungs' |YES - NO| added up. event_gross_cents: loss of an event if every
     rung went against us by itself. resting_cents: what all live orders of the series would lose,
     both sides added up. The last four follow from the others where they are 0, see
-    `bot.core.risk.limits_in_force`. resting_orders: orders possibly live at once, for time to
-    flat. flat_ns: no create leaves that would make cancelling everything take longer than this.
+    `bot.core.limits.risk.limits_in_force`. resting_orders: orders possibly live at once, for time
+    to flat. flat_ns: no create leaves that would make cancelling everything take longer than this.
     """
 
     event_loss_cents: Cents = Cents(3_000)
@@ -46,13 +46,13 @@ class PaceSettings(msgspec.Struct, frozen=True, kw_only=True):
     this is not moved in price. tolerance_ticks: an order this far on the safe side of its wanted
     price keeps its place. resize_pct: a level is topped up or shrunk when it is off by this much of
     its wanted size, for each request has its price; limits count what is live, so they do not hang
-    on it. siblings: most orders of ours at one price by one route. requests_in_flight: most
-    writes awaiting an answer. market_writes_per_second, market_writes_burst: creates and amends of
-    one market; writes_per_second, writes_burst: of all. Cancels count, and always pass.
-    queue_power_pct: a hundred times the exponent n of `bot.core.queue`. place_horizon_ns: how far
-    ahead the fills are expected that make a place worth keeping. move_millicents: thousandths of a
-    cent that a change must gain per share. capital_millicents: the same that a dollar tied up costs
-    a day.
+    on it. siblings: most orders of ours at one price by one route. requests_in_flight: most writes
+    awaiting an answer. market_writes_per_second, market_writes_burst: creates and amends of one
+    market; writes_per_second, writes_burst: of all. Cancels count, and always pass.
+    queue_power_pct: a hundred times the exponent n of `bot.core.books.queue`. place_horizon_ns: how
+    far ahead the fills are expected that make a place worth keeping. move_millicents: thousandths
+    of a cent that a change must gain per share. capital_millicents: the same that a dollar tied up
+    costs a day.
     """
 
     decide_ns: int = 50 * NS_PER_MS
@@ -130,14 +130,14 @@ class BreakerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What stops everything until a person resets it, and what one create may be at most.
 
     None of it can be switched off; 0 stands for what follows from the other limits, see
-    `bot.core.breaker.limits_of`. writes_per_second: creates, amends and cancels, but for cancels of
-    what earlier runs or others left. creates_per_minute and notional_cents_per_minute: of first
-    creates, re-sends not counted. fills_per_minute and filled_qty_per_minute: fills booked, and
-    their shares. loss_cents: below the profit at the opening. drawdown_cents: below the highest
-    profit since. rejects_per_minute: writes that the venue found wrong. unknown_age_ns: age of the
-    oldest write without an answer.
-    order_notional_cents: price times size of one create. ticks_through: how far beyond the others'
-    best price on the far side a create or a new price may reach.
+    `bot.core.limits.breaker.limits_of`. writes_per_second: creates, amends and cancels, but for
+    cancels of what earlier runs or others left. creates_per_minute and notional_cents_per_minute:
+    of first creates, re-sends not counted. fills_per_minute and filled_qty_per_minute: fills
+    booked, and their shares. loss_cents: below the profit at the opening. drawdown_cents: below the
+    highest profit since. rejects_per_minute: writes that the venue found wrong. unknown_age_ns: age
+    of the oldest write without an answer. order_notional_cents: price times size of one create.
+    ticks_through: how far beyond the others' best price on the far side a create or a new price may
+    reach.
     """
 
     writes_per_second: int = 0

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 import msgspec
 
 from bot.core import messages as m
+from bot.core.desk.shelf import NEVER_NS
+from bot.core.desk.spend import Lane, Purse
 from bot.core.settings import BudgetSettings
-from bot.core.shelf import NEVER_NS
-from bot.core.spend import Lane, Purse
 from venue.wire import model
 from venue.wire.errors import Advice, Code, Culprit, Sequenced, row_for
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND

@@ -13,29 +13,29 @@ Source: design, laws 2, 3, 6 and 8; reliability, B1-B13.
 from collections.abc import Callable, Sequence
 
 from bot.core import messages as m
-from bot.core.account import READ_AGAIN_NS, Account, Kind, Walk
-from bot.core.accountrisk import AccountRisk
+from bot.core.account.account import READ_AGAIN_NS, Account, Kind, Walk
+from bot.core.account.ledgers import Ledgers
 from bot.core.candidate import Candidate
-from bot.core.custody import Custody
-from bot.core.desk import Desk
-from bot.core.ending import is_flat
-from bot.core.guard import Gate, Guard
-from bot.core.hints import Hints
+from bot.core.custody.custody import Custody
+from bot.core.desk.desk import Desk
+from bot.core.desk.outbox import Pending
+from bot.core.desk.sharing import LOOK_AGAIN_NS
+from bot.core.desk.spend import Lane, Purse
+from bot.core.event.room import PARK_MIN_NS, Rung
 from bot.core.intentions import TraderPlan, plan_of
-from bot.core.ledgers import Ledgers
-from bot.core.order import Finding, OwnOrder
-from bot.core.outbox import Pending
+from bot.core.limits.accountrisk import AccountRisk
+from bot.core.orders.order import Finding, OwnOrder
 from bot.core.picture import draw
-from bot.core.quoting import Quoting
+from bot.core.plan.wishes import Wish
 from bot.core.reconfigure import Reconfiguration, Remake
 from bot.core.report import Phase, Report
-from bot.core.room import PARK_MIN_NS, Rung
-from bot.core.sending import Sending
+from bot.core.sending.guard import Gate, Guard
+from bot.core.sending.hints import Hints
+from bot.core.sending.sending import Sending
+from bot.core.series.ending import is_flat
+from bot.core.series.quoting import Quoting
 from bot.core.settings import TraderSettings
-from bot.core.sharing import LOOK_AGAIN_NS
-from bot.core.spend import Lane, Purse
 from bot.core.strategy import Strategy
-from bot.core.wishes import Wish
 from venue.wire.errors import Advice, Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Qty

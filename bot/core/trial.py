@@ -17,9 +17,9 @@ Source: docs/configuration.md; reliability, row 77.
 from collections.abc import Sequence
 from typing import Final
 
-from bot.core.curfew import Stage
-from bot.core.desk import Desk
-from bot.core.room import Ladder
+from bot.core.desk.desk import Desk
+from bot.core.event.curfew import Stage
+from bot.core.event.room import Ladder
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.names import Ticker
 

@@ -18,11 +18,11 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
+from bot.core.desk.outbox import kind_of
+from bot.core.desk.spend import Lane, Purse
 from bot.core.intentions import TraderPlan
-from bot.core.outbox import kind_of
 from bot.core.report import Phase
 from bot.core.settings import BudgetSettings
-from bot.core.spend import Lane, Purse
 from bot.core.trader import Trader
 from bot.io.clock import Clock
 from bot.io.feed import Feed

@@ -12,11 +12,11 @@ from typing import Final, Generic, TypeVar
 
 import msgspec
 
-from bot.core.cutting import CutReason
+from bot.core.desk.spend import Lane
 from bot.core.distribution import KINDS
+from bot.core.limits.cutting import CutReason
+from bot.core.orders.takefate import TakeFate
 from bot.core.report import BreakerReport, Phase, Report, RungReport
-from bot.core.spend import Lane
-from bot.core.takefate import TakeFate
 from venue.wire.errors import CODES
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide

@@ -13,7 +13,7 @@ from typing import Final, Protocol, get_args
 import msgspec
 
 from bot.core import messages as m
-from bot.core.outbox import kind_of
+from bot.core.desk.outbox import kind_of
 from bot.core.report import Report
 from bot.io.heartbeat import REAPER, Pulse, Silence, read_pulse
 from bot.io.metrics_cells import Histogram, Timed

@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core.outbox import TOO_MANY, WAIT_DEFAULT_NS
+from bot.core.desk.outbox import TOO_MANY, WAIT_DEFAULT_NS
 from bot.io.feed import Feed
 from bot.io.rest import Rest
 from venue.wire.errors import Code

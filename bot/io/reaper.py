@@ -25,7 +25,7 @@ import msgspec
 import structlog
 
 from bot.core import messages as m
-from bot.core.outbox import TOO_MANY
+from bot.core.desk.outbox import TOO_MANY
 from bot.core.sweeper import Clean, KeyRefused, Overdue, Sweeper, SweepSettings, Verdict
 from bot.io.clock import Clock
 from bot.io.faults import ShellFault

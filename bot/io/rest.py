@@ -21,7 +21,7 @@ import httpx
 import msgspec
 
 from bot.core import messages as m
-from bot.core.outbox import TOO_MANY, WAIT_DEFAULT_NS
+from bot.core.desk.outbox import TOO_MANY, WAIT_DEFAULT_NS
 from bot.io.answers import answer_of, is_write, plain, retry_after_ns, tokens_left
 from bot.io.secret import Secret
 from bot.io.sockets import LAST_LOOK, UNTIL_S, LastLook, is_early, transport

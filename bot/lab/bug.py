@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from bot.core import messages as m
-from bot.core.order import Fact, OwnOrder
-from bot.core.outbox import Pending
+from bot.core.desk.outbox import Pending
+from bot.core.orders.order import Fact, OwnOrder
 from bot.core.trader import Trader
 from bot.lab.sim.run import Patch
 

@@ -16,9 +16,9 @@ from typing import Any, Final
 import msgspec
 
 import bot.core
-from bot.core.quoting import Quoting
-from bot.core.room import Rung
-from bot.core.wishes import WantCreate
+from bot.core.event.room import Rung
+from bot.core.plan.wishes import WantCreate
+from bot.core.series.quoting import Quoting
 from bot.lab.bug import Bug
 from bot.lab.bugs_books import ACCOUNTS, LIMITS
 from bot.lab.bugs_changes import CHANGES

@@ -9,19 +9,20 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core import portfolio, room
-from bot.core.booking import Booking
-from bot.core.desk import Desk
-from bot.core.ledgers import Ledgers
-from bot.core.order import Fact, OwnOrder, State
-from bot.core.portfolio import OrderTally, Portfolio, _Market
-from bot.core.quoting import Quoting
-from bot.core.risk import Exposure, Live, RungTerms
-from bot.core.room import Ladder, Rung
-from bot.core.spend import Lane
-from bot.core.standing import Standing
+from bot.core.account import portfolio
+from bot.core.account.booking import Booking
+from bot.core.account.ledgers import Ledgers
+from bot.core.account.portfolio import OrderTally, Portfolio, _Market
+from bot.core.desk.desk import Desk
+from bot.core.desk.spend import Lane
+from bot.core.event import room
+from bot.core.event.room import Ladder, Rung
+from bot.core.limits.risk import Exposure, Live, RungTerms
+from bot.core.orders.order import Fact, OwnOrder, State
+from bot.core.orders.standing import Standing
+from bot.core.plan.wishes import WantCreate
+from bot.core.series.quoting import Quoting
 from bot.core.strategy import Answer, EventView, Quote, Quotes, Take
-from bot.core.wishes import WantCreate
 from bot.lab.bug import Bug
 from bot.lab.sim.run import Patch
 from venue.wire import model

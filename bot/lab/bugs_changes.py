@@ -11,22 +11,23 @@ from typing import Any, Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core import reconfigure, sending
-from bot.core.custody import Custody
-from bot.core.desk import Desk
-from bot.core.heritage import Heritage
-from bot.core.order import OwnOrder
-from bot.core.quoting import Quoting
-from bot.core.risk import RungTerms
-from bot.core.room import Ladder, Rung
+from bot.core import reconfigure
+from bot.core.account.settling import Held, Settling
+from bot.core.custody.custody import Custody
+from bot.core.custody.heritage import Heritage
+from bot.core.desk.desk import Desk
+from bot.core.desk.spend import Pace
+from bot.core.event.room import Ladder, Rung
+from bot.core.limits.risk import RungTerms
+from bot.core.orders.order import OwnOrder
+from bot.core.sending import sending
+from bot.core.series.quoting import Quoting
 from bot.core.settings import (
     PaceSettings,
     StartSettings,
     Strangers,
     TraderSettings,
 )
-from bot.core.settling import Held, Settling
-from bot.core.spend import Pace
 from bot.core.strategy import Strategy
 from bot.core.trial import Trial
 from bot.lab.bug import Bug

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from typing import Final
 
 from bot.core import messages as m
-from bot.core.book import Book
-from bot.core.channel import Channel, Lag
-from bot.core.order import OwnOrder
-from bot.core.rung import Rung
+from bot.core.books.book import Book
+from bot.core.books.venuetime import VenueTime
+from bot.core.event.rung import Rung
+from bot.core.orders.order import OwnOrder
+from bot.core.series.channel import Channel, Lag
 from bot.core.settings import TrustSettings
 from bot.core.strategy import Levels
-from bot.core.venuetime import VenueTime
 from bot.lab.bug import Bug
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.run import Patch

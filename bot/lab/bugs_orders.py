@@ -9,20 +9,20 @@ from typing import Any, Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core import reconcile
-from bot.core.account import Account, Walk
-from bot.core.desk import Desk
-from bot.core.known import Known, _newness
-from bot.core.order import Fact, OwnOrder, State
-from bot.core.quoting import Quoting
-from bot.core.reconcile import _Side
-from bot.core.sending import Sending
-from bot.core.shelf import Shelf, slot_shown, slots_of
-from bot.core.spend import Pace
-from bot.core.stand import Level, Stand
-from bot.core.standing import Standing
+from bot.core.account.account import Account, Walk
+from bot.core.desk.desk import Desk
+from bot.core.desk.shelf import Shelf, slot_shown, slots_of
+from bot.core.desk.spend import Pace
+from bot.core.orders.known import Known, _newness
+from bot.core.orders.order import Fact, OwnOrder, State
+from bot.core.orders.standing import Standing
+from bot.core.plan import reconcile
+from bot.core.plan.reconcile import _Side
+from bot.core.plan.stand import Level, Stand
+from bot.core.plan.wishes import WantAmend, crosses
+from bot.core.sending.sending import Sending
+from bot.core.series.quoting import Quoting
 from bot.core.trader import Trader
-from bot.core.wishes import WantAmend, crosses
 from bot.lab.bug import FORGOTTEN, Bug, forgets
 from bot.lab.sim.run import Patch
 from venue.wire import model

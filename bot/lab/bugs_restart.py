@@ -10,20 +10,20 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core import trader
-from bot.core.breaker import Breakers
-from bot.core.custody import Custody
-from bot.core.cutting import Cutter
-from bot.core.guard import Guard
-from bot.core.heritage import Heritage
-from bot.core.order import OwnOrder
-from bot.core.quoting import Quoting
+from bot.core.custody.custody import Custody
+from bot.core.custody.heritage import Heritage
+from bot.core.desk.shelf import NEVER_NS
+from bot.core.event.room import Rung
+from bot.core.limits.breaker import Breakers
+from bot.core.limits.cutting import Cutter
+from bot.core.limits.risk import Bounds, Exposure
+from bot.core.orders.order import OwnOrder
+from bot.core.plan.wishes import WantCreate, Wish
 from bot.core.report import Phase
-from bot.core.risk import Bounds, Exposure
-from bot.core.room import Rung
-from bot.core.shelf import NEVER_NS
+from bot.core.sending.guard import Guard
+from bot.core.series.quoting import Quoting
 from bot.core.strategy import Quote, Resting
 from bot.core.trader import Trader
-from bot.core.wishes import WantCreate, Wish
 from bot.io.intents import Intents, _is_against
 from bot.io.records import Entry, Segment
 from bot.lab.bug import FORGOTTEN, Bug

@@ -6,12 +6,12 @@ Source: reliability, rows 1, 33, 75; strategy, 1(f).
 from collections.abc import Sequence
 from typing import Final
 
-from bot.core import sending
-from bot.core.order import Fact, OwnOrder
-from bot.core.rung import Rung
-from bot.core.sending import Sending
+from bot.core.event.rung import Rung
+from bot.core.orders.order import Fact, OwnOrder
+from bot.core.orders.takefate import TakeFate
+from bot.core.sending import sending
+from bot.core.sending.sending import Sending
 from bot.core.strategy import Take
-from bot.core.takefate import TakeFate
 from bot.lab.bug import FORGOTTEN, Bug, forgets
 from bot.lab.sim.run import Patch
 

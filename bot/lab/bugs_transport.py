@@ -10,20 +10,20 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core import outbox
-from bot.core.book import Book
-from bot.core.channel import Channel
-from bot.core.desk import Desk
-from bot.core.order import Fact, OwnOrder, State
-from bot.core.quoting import Quoting
-from bot.core.refusals import Refusals
-from bot.core.rung import Rung
-from bot.core.sending import Sending
+from bot.core.books.book import Book
+from bot.core.desk import outbox
+from bot.core.desk.desk import Desk
+from bot.core.desk.refusals import Refusals
+from bot.core.desk.shelf import NEVER_NS
+from bot.core.desk.spend import Lane, Purse
+from bot.core.event.rung import Rung
+from bot.core.orders.order import Fact, OwnOrder, State
+from bot.core.plan.wishes import Wish
+from bot.core.sending.sending import Sending
+from bot.core.series.channel import Channel
+from bot.core.series.quoting import Quoting
 from bot.core.settings import BudgetSettings
-from bot.core.shelf import NEVER_NS
-from bot.core.spend import Lane, Purse
 from bot.core.strategy import Levels
-from bot.core.wishes import Wish
 from bot.lab.bug import FORGOTTEN, Bug, forgets, misread
 from bot.lab.sim.run import Patch
 from venue.wire import codec

@@ -18,8 +18,8 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from bot.core.estimate import TradedPrice
-from bot.core.ladder import FairCurve, RungInput
+from bot.core.curve.estimate import TradedPrice
+from bot.core.curve.ladder import FairCurve, RungInput
 from bot.core.strategy import ImpliedView, Levels
 from bot.lab.counted import Counted, Told, untold
 from bot.lab.evaluate.statistics import interval

@@ -14,17 +14,17 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
+from bot.core.desk.spend import Lane, Purse
+from bot.core.event.room import Ladder, Rung
 from bot.core.intentions import SHOWN_LEVELS, rooms
-from bot.core.order import OwnOrder
+from bot.core.limits.risk import Live, loss_cents
+from bot.core.orders.order import OwnOrder
 from bot.core.picture import limits_used
+from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate, Wish
 from bot.core.reconfigure import Remake
-from bot.core.risk import Live, loss_cents
-from bot.core.room import Ladder, Rung
 from bot.core.settings import BudgetSettings, TraderSettings
-from bot.core.spend import Lane, Purse
 from bot.core.strategy import EventView
 from bot.core.trader import Trader
-from bot.core.wishes import WantAmend, WantCancel, WantCreate, Wish
 from bot.lab.asked import Askers
 from bot.lab.explained import (
     Beside,

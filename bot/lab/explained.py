@@ -8,8 +8,8 @@ Source: design, The bot, items 1-6; docs/operations.md, Explain.
 
 import msgspec
 
-from bot.core.cutting import Cut
 from bot.core.intentions import Room
+from bot.core.limits.cutting import Cut
 from bot.core.report import BreakerReport, Phase
 from bot.core.strategy import Levels, Quote, Take
 from bot.lab.asked import Lean

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core.outbox import kind_of
+from bot.core.desk.outbox import kind_of
 from bot.io.journal import number_of, read_segment, segments
 from bot.io.records import Entry, JournalFault
 from bot.lab.replay import Place, Placed, Run, placed_entries, runs

@@ -18,10 +18,10 @@ import msgspec
 
 from bot.core import messages as m
 from bot.core.candidate import Candidate
+from bot.core.desk.spend import Purse
 from bot.core.observer import RECORDING
 from bot.core.reconfigure import Remake
 from bot.core.settings import BudgetSettings, TraderSettings
-from bot.core.spend import Purse
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.io.archive import ARCHIVE_MAGIC

@@ -1,7 +1,7 @@
 """What if: the worst case of given holdings and orders, outcome by outcome, and the room left.
 
-The sums are those of the trader (`bot.core.risk`); here a picture of a running bot, a file or
-options become what they are asked about. Nothing here sends, reads a clock or waits.
+The sums are those of the trader (`bot.core.limits.risk`); here a picture of a running bot, a file
+or options become what they are asked about. Nothing here sends, reads a clock or waits.
 
 Source: strategy, 1(g); reliability, row 55; docs/operations.md, What if.
 """
@@ -13,9 +13,7 @@ from typing import Final
 
 import msgspec
 
-from bot.core.picture import limits_used
-from bot.core.report import BreakerReport
-from bot.core.risk import (
+from bot.core.limits.risk import (
     Bounds,
     Exposure,
     Live,
@@ -25,6 +23,8 @@ from bot.core.risk import (
     limits_in_force,
     series_loss_cents,
 )
+from bot.core.picture import limits_used
+from bot.core.report import BreakerReport
 from bot.core.settings import RiskSettings
 from bot.lab.digits import is_whole
 from venue.wire.limits import QTY_MAX

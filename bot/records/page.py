@@ -6,7 +6,7 @@ Source: docs/records.md.
 from collections.abc import Sequence
 from typing import Final
 
-from bot.core.markouts import MILLI
+from bot.core.profit.markouts import MILLI
 from bot.drawing import (
     BELOW,
     COLOURS,

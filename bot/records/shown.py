@@ -10,7 +10,7 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from bot.core.markouts import HORIZONS_S, MILLI
+from bot.core.profit.markouts import HORIZONS_S, MILLI
 from bot.core.report import Against
 from bot.io.profits import plain_markout
 from bot.records.statement import Line, Statement, Told, dollars

@@ -19,7 +19,7 @@ from typing import Final
 
 import msgspec
 
-from bot.core.markouts import HORIZONS_S, MILLI, Markouts
+from bot.core.profit.markouts import HORIZONS_S, MILLI, Markouts
 from bot.core.report import Against, MarkoutReport
 from bot.records.day import AROUND_NS, Day, Holding, Move
 from bot.records.rows import FillRow, ValuedRow

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bot.core.ladder import RungInput
+from bot.core.curve.ladder import RungInput
 from bot.core.strategy import ImpliedView
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Price, Qty

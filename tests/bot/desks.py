@@ -1,9 +1,9 @@
 """A desk with its outbox, and answers that arrive there."""
 
 from bot.core import messages as m
-from bot.core.desk import Desk
-from bot.core.order import OwnOrder, State
-from bot.core.outbox import Outbox, Pending
+from bot.core.desk.desk import Desk
+from bot.core.desk.outbox import Outbox, Pending
+from bot.core.orders.order import OwnOrder, State
 from bot.core.settings import BudgetSettings, TrustSettings
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0

@@ -1,7 +1,7 @@
 """Ready-made orders, readings and answers for the claims about the trader's parts."""
 
 from bot.core import messages as m
-from bot.core.order import OwnOrder, State
+from bot.core.orders.order import OwnOrder, State
 from venue.wire import codec, model
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker

@@ -1,6 +1,6 @@
 """News about one order, as the claims about its life deal it out."""
 
-from bot.core.order import Fact, OwnOrder, State
+from bot.core.orders.order import Fact, OwnOrder, State
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
 from venue.wire import model

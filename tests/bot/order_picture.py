@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from bot.core.life import LIFE, Barred, Cell, Fact, State, Suspect
+from bot.core.orders.life import LIFE, Barred, Cell, Fact, State, Suspect
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "order-life.md"
 
 _HEAD = """# The life of an own order
 
-Drawn from the table `LIFE` of `bot/core/life.py` by `python -m tests.bot.order_picture`; a test
-keeps the two equal. The picture shows the steps that a venue which keeps its word can cause; the
-table below it decides every fact in every state.
+Drawn from the table `LIFE` of `bot/core/orders/life.py` by `python -m tests.bot.order_picture`; a
+test keeps the two equal. The picture shows the steps that a venue which keeps its word can cause;
+the table below it decides every fact in every state.
 
 """
 

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.core import messages as m
-from bot.core.account import HURRIED_NS, READ_AGAIN_NS, Account, Kind, Walk
+from bot.core.account.account import HURRIED_NS, READ_AGAIN_NS, Account, Kind, Walk
 from bot.core.settings import TrustSettings
 from tests.bot import made
 from tests.bot.test_bot_quoting import event

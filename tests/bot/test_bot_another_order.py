@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.order import OwnOrder, State
+from bot.core.orders.order import OwnOrder, State
 from bot.io.intents import Intents
 from tests.bot.meddled import Held, Meddled, named, over, quoted
 from venue.wire import model
@@ -238,7 +238,7 @@ def test_a_drain_does_not_end_well_while_an_order_is_said_to_be_cancelled_and_re
 
 
 def test_a_row_that_was_let_be_is_nobody_elses_when_its_end_is_forgotten(venue, monkeypatch):
-    monkeypatch.setattr("bot.core.shelf.ENDED_KEPT_NS", 20 * NS_PER_SECOND)
+    monkeypatch.setattr("bot.core.desk.shelf.ENDED_KEPT_NS", 20 * NS_PER_SECOND)
     ghost = next(iter(venue.orders.values()))
     venue.give(m.PauseRequested("asked"))
     venue.go(5)

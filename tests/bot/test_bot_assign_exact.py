@@ -2,9 +2,9 @@
 
 import pytest
 
-from bot.core.assign import assign
-from bot.core.order import OwnOrder, State
-from bot.core.wishes import WantAmend, WantCancel, WantCreate
+from bot.core.orders.order import OwnOrder, State
+from bot.core.plan.assign import assign
+from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate
 from tests.bot import made
 from tests.bot.test_bot_reconcile import BID, LATER, plan
 from tests.bot.test_bot_reconcile_exact import BOTH, Ruler, order, pace, quote

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.attribution import DIMENSIONS, Attribution, Entry
-from bot.core.markouts import HORIZONS_S, MILLI, OPEN_STRETCHES, Markouts, Moments
-from bot.core.marks import Marks
-from bot.core.portfolio import Portfolio
+from bot.core.account.portfolio import Portfolio
+from bot.core.orders.tag import Tag, tag_of
+from bot.core.profit.attribution import DIMENSIONS, Attribution, Entry
+from bot.core.profit.markouts import HORIZONS_S, MILLI, OPEN_STRETCHES, Markouts, Moments
+from bot.core.profit.marks import Marks
 from bot.core.report import Against, ProfitRow
 from bot.core.strategy import EventView, Quote
-from bot.core.tag import Tag, tag_of
 from tests.scale import cases
 from tests.strategies.views import rung
 from venue.wire import instant, model

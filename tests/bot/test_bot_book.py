@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.book import Book, microprice, shrunk
+from bot.core.books.book import Book, microprice, shrunk
 from bot.core.messages import TradeSeen
 from bot.core.strategy import Levels
 from venue.wire.instant import NS_PER_SECOND

@@ -4,8 +4,8 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.order import State
-from bot.core.portfolio import FILL_IDS_KEPT, FILL_IDS_KEPT_NS
+from bot.core.account.portfolio import FILL_IDS_KEPT, FILL_IDS_KEPT_NS
+from bot.core.orders.order import State
 from tests.bot import made
 from tests.bot.made import EVENT, LAG_NS, MARKET, T0
 from tests.bot.test_bot_ledgers import Books

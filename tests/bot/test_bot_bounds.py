@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.bounds import lowered, taken
+from bot.core.limits.bounds import lowered, taken
 from bot.core.strategy import Quote
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin

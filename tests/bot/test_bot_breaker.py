@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core import messages as m
-from bot.core.breaker import (
+from bot.core.limits.breaker import (
     ORDER_NOTIONAL_CENTS_CAP,
     TICKS_THROUGH_CAP,
     Breakers,

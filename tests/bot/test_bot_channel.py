@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.channel import Lag
+from bot.core.series.channel import Lag
 from bot.core.settings import PaceSettings
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.curfew import Stage, kept, stage_of
+from bot.core.event.curfew import Stage, kept, stage_of
 from bot.core.settings import CurfewSettings
 from bot.core.strategy import Quote, Take
 from bot.core.trader import Trader

@@ -12,8 +12,8 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from bot.core.estimate import from_probit
-from bot.core.ladder import FairCurve, RungInput
+from bot.core.curve.estimate import from_probit
+from bot.core.curve.ladder import FairCurve, RungInput
 from bot.core.strategy import Levels
 from tests.bot.curve_worlds import (
     LEFT_S,

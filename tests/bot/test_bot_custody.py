@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.heritage import Heritage
+from bot.core.custody.heritage import Heritage
 from bot.core.report import Phase
 from bot.core.settings import Strangers
 from bot.lab.sim.exchange import CROWD, MAKER, market_id

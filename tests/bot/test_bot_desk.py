@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.desk import REPEAT_NS, Desk
-from bot.core.order import OwnOrder, State
-from bot.core.outbox import Outbox
+from bot.core.desk.desk import REPEAT_NS, Desk
+from bot.core.desk.outbox import Outbox
+from bot.core.desk.shelf import NEVER_NS
+from bot.core.orders.order import OwnOrder, State
 from bot.core.settings import BudgetSettings, TrustSettings
-from bot.core.shelf import NEVER_NS
 from tests.bot import made
 from tests.bot.desks import TRUST, amending, answer, create, desk, sent
 from tests.bot.made import LAG_NS, T0

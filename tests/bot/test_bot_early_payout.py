@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.order import State
+from bot.core.orders.order import State
 from bot.core.report import Phase
 from bot.core.settings import TrustSettings
 from strategies.ladder_joint import STRATEGY as LADDER_JOINT

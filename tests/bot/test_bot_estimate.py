@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.estimate import (
+from bot.core.curve.estimate import (
     VARIANCE_FLOOR,
     Estimate,
     FeedTrust,

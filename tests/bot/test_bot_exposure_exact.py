@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.core.risk import bounds_of, limits_in_force, live_of
+from bot.core.limits.risk import bounds_of, limits_in_force, live_of
 from tests.bot.test_bot_risk import ask, bid, limits
 from tests.bot.test_bot_risk_rules import bounds, two
 from venue.wire.money import Cents

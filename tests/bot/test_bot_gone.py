@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.absence import Absence
-from bot.core.order import State
+from bot.core.orders.absence import Absence
+from bot.core.orders.order import State
 from bot.core.report import Phase
 from strategies.fixed_spread import FixedSpread
 from tests.bot import made

@@ -1,9 +1,9 @@
 """Claims about what is counted of requests that did not leave: no token, or a limit held them."""
 
 from bot.core import messages as m
-from bot.core.outbox import Outbox
+from bot.core.desk.outbox import Outbox
+from bot.core.desk.spend import Lane
 from bot.core.settings import BudgetSettings
-from bot.core.spend import Lane
 
 READ = m.ReadBalance()
 SECOND = 10**9

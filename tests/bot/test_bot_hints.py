@@ -3,8 +3,8 @@
 import pytest
 
 from bot.core import messages as m
-from bot.core.hints import FIRST_LOOK_NS, LOOK_AGAIN_NS, SETTLED_NS, Hints
-from bot.core.order import OwnOrder, State
+from bot.core.orders.order import OwnOrder, State
+from bot.core.sending.hints import FIRST_LOOK_NS, LOOK_AGAIN_NS, SETTLED_NS, Hints
 from bot.core.settings import TrustSettings
 from tests.bot import made
 from tests.bot.made import LAG_NS, MARKET, T0

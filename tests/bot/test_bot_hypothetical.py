@@ -1,9 +1,9 @@
 """Claims about what would have filled orders that were never sent, and at what cost."""
 
-from bot.core.hypothetical import HypotheticalRung, Met
-from bot.core.imagined import Bound
 from bot.core.messages import TradeSeen
 from bot.core.settings import PaceSettings
+from bot.core.shadow.hypothetical import HypotheticalRung, Met
+from bot.core.shadow.imagined import Bound
 from bot.core.strategy import Quote, Take
 from venue.wire.money import (
     BookSide,

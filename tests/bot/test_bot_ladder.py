@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from bot.core.curve.estimate import from_probit
+from bot.core.curve.ladder import Fair, FairCurve, RungInput
 from bot.core.distribution import bucket_masses, monotone
-from bot.core.estimate import from_probit
-from bot.core.ladder import Fair, FairCurve, RungInput
 from bot.core.pricing.arbitrage import Arbitrage, arbitrages
 from bot.core.strategy import ImpliedView, Levels
 from venue.wire.instant import NS_PER_SECOND

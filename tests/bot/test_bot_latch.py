@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.account import Kind, Walk
+from bot.core.account.account import Kind, Walk
+from bot.core.desk.spend import Lane
 from bot.core.report import Phase
 from bot.core.settings import BreakerSettings, PaceSettings, RiskSettings, TraderSettings
-from bot.core.spend import Lane
 from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from bot.core.trader import Trader
 from bot.lab.sim.exchange import MAKER, SERIES

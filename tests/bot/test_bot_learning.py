@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.learning import (
+from bot.core.event.learning import (
     DECAY_MAX,
     DECAY_MIN,
     DISTANCES_CENTS,

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.desk import Desk
-from bot.core.ledgers import Ledgers
-from bot.core.order import State
-from bot.core.outbox import Outbox
+from bot.core.account.ledgers import Ledgers
+from bot.core.desk.desk import Desk
+from bot.core.desk.outbox import Outbox
+from bot.core.orders.order import State
 from bot.core.settings import BudgetSettings, TrustSettings
 from tests.bot import made
 from tests.bot.made import EVENT, LAG_NS, MARKET, T0

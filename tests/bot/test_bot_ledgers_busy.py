@@ -4,9 +4,9 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.order import State
-from bot.core.settling import SETTLES_WITHIN_NS
-from bot.core.trail import READS_MAX, CashTrail
+from bot.core.account.settling import SETTLES_WITHIN_NS
+from bot.core.account.trail import READS_MAX, CashTrail
+from bot.core.orders.order import State
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
 from tests.bot.test_bot_ledgers import OTHER, Books

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from bot.core.order import OwnOrder, State
-from bot.core.portfolio import Portfolio, UnbookableFill
+from bot.core.account.portfolio import Portfolio, UnbookableFill
+from bot.core.orders.order import OwnOrder, State
 from tests.bot import made
 from tests.bot.made import EVENT, LAG_NS, MARKET, T0
 from tests.bot.test_bot_ledgers import FILL, RATE, Books, market

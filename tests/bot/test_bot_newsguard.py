@@ -3,7 +3,7 @@
 import pytest
 
 from bot.core import messages as m
-from bot.core.newsguard import NewsGuard
+from bot.core.event.newsguard import NewsGuard
 from bot.core.settings import NewsSettings
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from bot.core.ontarget import sides_on_target
-from bot.core.order import State
+from bot.core.orders.order import State
+from bot.core.plan.ontarget import sides_on_target
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Quote
 from venue.wire.money import BookSide, Price, Qty

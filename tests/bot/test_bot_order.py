@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.life import ACTS, LIFE, Barred, Fact, Finding, State, Suspect, To
-from bot.core.order import IN_FLIGHT
+from bot.core.orders.life import ACTS, LIFE, Barred, Fact, Finding, State, Suspect, To
+from bot.core.orders.order import IN_FLIGHT
 from tests.bot import made, order_picture
 from tests.bot.made import T0
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.core.order import Fact, State
+from bot.core.orders.order import Fact, State
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
 from tests.bot.news import STRANGE, amending, read, read_over

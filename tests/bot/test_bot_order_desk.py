@@ -3,9 +3,9 @@
 import pytest
 
 from bot.core import messages as m
-from bot.core.desk import REPEAT_NS, UNKNOWN_OLD_NS, Desk
-from bot.core.order import OwnOrder, State
-from bot.core.outbox import Outbox
+from bot.core.desk.desk import REPEAT_NS, UNKNOWN_OLD_NS, Desk
+from bot.core.desk.outbox import Outbox
+from bot.core.orders.order import OwnOrder, State
 from tests.bot import made
 from tests.bot.desks import TRUST, amending, answer, create, desk, sent
 from tests.bot.made import LAG_NS, T0

@@ -3,9 +3,9 @@
 import pytest
 from msgspec.structs import replace
 
-from bot.core.known import EARLIER, Known
-from bot.core.life import ACTS, Barred, Fact, Finding, State, Suspect, To, _row
-from bot.core.order import EARLIER_IDS_MAX, OwnOrder, Suspicion
+from bot.core.orders.known import EARLIER, Known
+from bot.core.orders.life import ACTS, Barred, Fact, Finding, State, Suspect, To, _row
+from bot.core.orders.order import EARLIER_IDS_MAX, OwnOrder, Suspicion
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
 from tests.bot.news import STRANGE, amending, read, read_over

@@ -2,12 +2,12 @@
 
 import pytest
 
-from bot.core.known import Known
-from bot.core.life import LIFE, Barred, Fact, Finding, State
+from bot.core.limits.risk import Live
 from bot.core.messages import OpenIntent
-from bot.core.order import OwnOrder, Suspicion
-from bot.core.risk import Live
-from bot.core.tag import UNTAGGED
+from bot.core.orders.known import Known
+from bot.core.orders.life import LIFE, Barred, Fact, Finding, State
+from bot.core.orders.order import OwnOrder, Suspicion
+from bot.core.orders.tag import UNTAGGED
 from tests.bot import made
 from tests.bot.made import LAG_NS, MARKET, T0
 from tests.bot.news import amending

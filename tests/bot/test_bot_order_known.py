@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.core.known import EARLIER, Known
+from bot.core.orders.known import EARLIER, Known
 from tests.bot import made
 from venue.wire import model
 from venue.wire.money import Price, Qty

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core import messages as m
-from bot.core.desk import Desk
-from bot.core.order import OwnOrder, State
-from bot.core.outbox import Outbox, Pending
+from bot.core.desk.desk import Desk
+from bot.core.desk.outbox import Outbox, Pending
+from bot.core.orders.order import OwnOrder, State
 from bot.core.settings import BudgetSettings, TrustSettings
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from bot.core.known import Known
 from bot.core.messages import OpenIntent
-from bot.core.order import Fact, Finding, OwnOrder, State
+from bot.core.orders.known import Known
+from bot.core.orders.order import Fact, Finding, OwnOrder, State
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
 from tests.bot.news import CANCELED, STRANGE, amending, read, read_over

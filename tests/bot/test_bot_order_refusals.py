@@ -3,8 +3,8 @@
 import pytest
 
 from bot.core import messages as m
-from bot.core.order import OwnOrder, State
-from bot.core.refusals import LATCHED_MAX, OFTEN_WITHIN_NS, SIDES_MAX, Refusals
+from bot.core.desk.refusals import LATCHED_MAX, OFTEN_WITHIN_NS, SIDES_MAX, Refusals
+from bot.core.orders.order import OwnOrder, State
 from tests.bot import made
 from tests.bot.desks import create
 from tests.bot.made import T0

@@ -3,10 +3,10 @@
 import pytest
 
 from bot.core import messages as m
-from bot.core import shelf
-from bot.core.life import Finding
-from bot.core.order import Fact, OwnOrder, State
-from bot.core.shelf import NEVER_NS
+from bot.core.desk import shelf
+from bot.core.desk.shelf import NEVER_NS
+from bot.core.orders.life import Finding
+from bot.core.orders.order import Fact, OwnOrder, State
 from tests.bot import made
 from tests.bot.desks import answer, create, desk, sent
 from tests.bot.made import LAG_NS, T0

@@ -3,9 +3,9 @@
 import pytest
 
 from bot.core import messages as m
-from bot.core.outbox import Outbox, kind_of
+from bot.core.desk.outbox import Outbox, kind_of
+from bot.core.desk.spend import Lane, Purse
 from bot.core.settings import BudgetSettings, KeySettings
-from bot.core.spend import Lane, Purse
 from tests.bot import made
 from venue.wire import codec
 from venue.wire.errors import CODES, Advice, Code

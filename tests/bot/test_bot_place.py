@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.order import OwnOrder, State
-from bot.core.place import EDGE_MIN_CENTS, Flow, Worth, fills, worth_of
-from bot.core.queue import Queues
+from bot.core.books.queue import Queues
+from bot.core.orders.order import OwnOrder, State
+from bot.core.plan.place import EDGE_MIN_CENTS, Flow, Worth, fills, worth_of
 from bot.core.settings import PaceSettings
 from tests.bot import made
 from tests.bot.made import T0

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.portfolio import Portfolio, UnbookableFill
+from bot.core.account.portfolio import Portfolio, UnbookableFill
 from venue.wire import model
 from venue.wire.instant import from_ns
 from venue.wire.money import Cents, FeeRate, Outcome, Price, Qty, complement

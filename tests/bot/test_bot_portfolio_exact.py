@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from bot.core.portfolio import Portfolio, UnbookableFill
+from bot.core.account.portfolio import Portfolio, UnbookableFill
 from tests.bot.test_bot_portfolio import EVENT, M1, MAKER, TAKER, fill, portfolio
 from venue.wire import model
 from venue.wire.money import FeeRate, Outcome

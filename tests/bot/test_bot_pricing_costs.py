@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.estimate import from_probit, slope
+from bot.core.curve.estimate import from_probit, slope
 from bot.core.pricing import fees
 from bot.core.pricing.costs import (
     PRIOR_FILLS,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.estimate import probit, slope
+from bot.core.curve.estimate import probit, slope
 from bot.core.pricing.skew import (
     CURVE_STEP,
     Linear,

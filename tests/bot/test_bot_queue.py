@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.known import Known
-from bot.core.order import OwnOrder, State
-from bot.core.queue import QueueAhead, Queues
+from bot.core.books.queue import QueueAhead, Queues
+from bot.core.orders.known import Known
+from bot.core.orders.order import OwnOrder, State
 from tests.bot import made
 from tests.bot.made import T0
 from venue.wire import model

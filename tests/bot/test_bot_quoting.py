@@ -4,11 +4,11 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.desk import Desk
-from bot.core.ledgers import FORGET_AFTER_NS, Ledgers
-from bot.core.order import State
-from bot.core.outbox import Outbox
-from bot.core.quoting import Quoting
+from bot.core.account.ledgers import FORGET_AFTER_NS, Ledgers
+from bot.core.desk.desk import Desk
+from bot.core.desk.outbox import Outbox
+from bot.core.orders.order import State
+from bot.core.series.quoting import Quoting
 from bot.core.settings import BudgetSettings, RiskSettings, TraderSettings
 from bot.core.strategy import Quote, Strategy
 from strategies.fixed_spread import FixedSpread

@@ -6,16 +6,16 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.attribution import Attribution, Entry
-from bot.core.lastfills import KEPT_MAX
-from bot.core.life import Finding
-from bot.core.marks import Marks
-from bot.core.order import State
+from bot.core.orders.life import Finding
+from bot.core.orders.order import State
+from bot.core.orders.tag import Tag
+from bot.core.plan.wishes import WantAmend
+from bot.core.profit.attribution import Attribution, Entry
+from bot.core.profit.lastfills import KEPT_MAX
+from bot.core.profit.marks import Marks
 from bot.core.reasons import reason_of
 from bot.core.settings import PaceSettings
 from bot.core.strategy import EventView, Quote
-from bot.core.tag import Tag
-from bot.core.wishes import WantAmend
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
 from tests.strategies.views import rung as rung_view

@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.order import OwnOrder, State
-from bot.core.reconcile import plan_rung
-from bot.core.settings import PaceSettings
-from bot.core.strategy import Quote
-from bot.core.wishes import (
+from bot.core.orders.order import OwnOrder, State
+from bot.core.plan.reconcile import plan_rung
+from bot.core.plan.wishes import (
     FreeShares,
     Plan,
     WantAmend,
@@ -19,6 +17,8 @@ from bot.core.wishes import (
     crosses,
     free_shares,
 )
+from bot.core.settings import PaceSettings
+from bot.core.strategy import Quote
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side

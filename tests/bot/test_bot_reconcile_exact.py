@@ -2,11 +2,11 @@
 
 import pytest
 
-from bot.core.order import OwnOrder, State
-from bot.core.reconcile import plan_rung
+from bot.core.orders.order import OwnOrder, State
+from bot.core.plan.reconcile import plan_rung
+from bot.core.plan.wishes import FreeShares, WantAmend, WantCancel, WantCreate, crosses
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Quote
-from bot.core.wishes import FreeShares, WantAmend, WantCancel, WantCreate, crosses
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
 from tests.bot.test_bot_reconcile import ASK, BID, LATER, ask, bid, plan, rests

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.order import OwnOrder, State
-from bot.core.place import NOTHING_KNOWN
-from bot.core.reconcile import _Side
-from bot.core.stand import levels_of, stand_as_priced
-from bot.core.wishes import WantCancel, WantCreate, free_shares
+from bot.core.orders.order import OwnOrder, State
+from bot.core.plan.place import NOTHING_KNOWN
+from bot.core.plan.reconcile import _Side
+from bot.core.plan.stand import levels_of, stand_as_priced
+from bot.core.plan.wishes import WantCancel, WantCreate, free_shares
 from tests.bot import made
 from tests.bot.made import T0
 from tests.bot.test_bot_reconcile import BID, LATER, PACES, bid, plan

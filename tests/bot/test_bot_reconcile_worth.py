@@ -2,12 +2,12 @@
 
 import pytest
 
-from bot.core.order import OwnOrder, State
-from bot.core.place import Worth, fills
-from bot.core.queue import Queues
+from bot.core.books.queue import Queues
+from bot.core.orders.order import OwnOrder, State
+from bot.core.plan.place import Worth, fills
+from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Quote
-from bot.core.wishes import WantAmend, WantCancel, WantCreate
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
 from tests.bot.test_bot_reconcile import ASK, BID, ask, bid, plan, rests

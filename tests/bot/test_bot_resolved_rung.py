@@ -5,9 +5,9 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.distribution import decided
-from bot.core.guard import Guard
+from bot.core.event.room import Ladder
 from bot.core.report import EventReport
-from bot.core.room import Ladder
+from bot.core.sending.guard import Guard
 from bot.core.settings import PaceSettings
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin

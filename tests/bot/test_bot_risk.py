@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.cutting import Cut, CutReason, Cutter
-from bot.core.risk import (
+from bot.core.limits.cutting import Cut, CutReason, Cutter
+from bot.core.limits.risk import (
     Exposure,
     Live,
     RungTerms,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.core.life import Fact
-from bot.core.order import OwnOrder, State
+from bot.core.orders.life import Fact
+from bot.core.orders.order import OwnOrder, State
 from tests.bot import made
 from tests.bot.made import EVENT, LAG_NS, MARKET, T0
 from tests.bot.test_bot_ledgers import Books

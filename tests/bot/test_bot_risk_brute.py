@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bot.core.risk import Bounds, Exposure, Live, RungTerms
+from bot.core.limits.risk import Bounds, Exposure, Live, RungTerms
 from tests.scale import cases
 from venue.wire.money import Cents, FeeRate, Outcome, Price, Qty, Side
 from venue.wire.names import MarketId

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.core.cutting import Cut, CutReason
-from bot.core.risk import Exposure, Live, RungTerms, live_of
+from bot.core.limits.cutting import Cut, CutReason
+from bot.core.limits.risk import Exposure, Live, RungTerms, live_of
 from bot.core.strategy import Quote
 from tests.bot.test_bot_risk import ask, bid, cut, flat, ids, limits, terms, with_quotes
 from venue.wire.money import Cents, FeeRate, Outcome, Price, Qty, Side

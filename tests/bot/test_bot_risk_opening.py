@@ -3,8 +3,8 @@
 import pytest
 
 from bot.core import messages as m
+from bot.core.limits.risk import Exposure
 from bot.core.report import Phase
-from bot.core.risk import Exposure
 from bot.lab.sim.exchange import MAKER
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.world import World

@@ -4,8 +4,8 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.cutting import CutReason, Cutter
-from bot.core.risk import (
+from bot.core.limits.cutting import CutReason, Cutter
+from bot.core.limits.risk import (
     Bounds,
     Exposure,
     Live,

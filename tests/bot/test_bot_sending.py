@@ -6,17 +6,17 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.desk import Desk
-from bot.core.hints import Hints
-from bot.core.ledgers import Ledgers
-from bot.core.order import OwnOrder, State
-from bot.core.outbox import Outbox
-from bot.core.quoting import Quoting
-from bot.core.sending import Sending
+from bot.core.account.ledgers import Ledgers
+from bot.core.desk.desk import Desk
+from bot.core.desk.outbox import Outbox
+from bot.core.desk.spend import Lane
+from bot.core.orders.order import OwnOrder, State
+from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate
+from bot.core.sending.hints import Hints
+from bot.core.sending.sending import Sending
+from bot.core.series.quoting import Quoting
 from bot.core.settings import BudgetSettings, PaceSettings, RiskSettings, TraderSettings
-from bot.core.spend import Lane
 from bot.core.strategy import Strategy
-from bot.core.wishes import WantAmend, WantCancel, WantCreate
 from tests.bot import made
 from tests.bot.made import INSTANT, LAG_NS, T0
 from venue.wire import model

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bot.core.sharing import Sharing
+from bot.core.desk.sharing import Sharing
 from venue.wire.limits import RATE_BURST
 
 SECOND = 1_000_000_000

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.core.desk.spend import CLAIM_MAX, MARKETS_MAX, Lane, Pace, Purse
 from bot.core.settings import BudgetSettings, PaceSettings
-from bot.core.spend import CLAIM_MAX, MARKETS_MAX, Lane, Pace, Purse
 from venue.wire.names import MarketId
 
 SECOND = 1_000_000_000

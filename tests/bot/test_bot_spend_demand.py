@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from bot.core.desk.spend import Lane, Purse
 from bot.core.settings import BudgetSettings
-from bot.core.spend import Lane, Purse
 from tests.bot.venue_bucket import MS, SECOND, VenueBucket, Wire
 
 BEAT_NS = 10 * MS

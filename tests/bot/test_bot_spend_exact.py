@@ -2,8 +2,8 @@
 
 import pytest
 
+from bot.core.desk.spend import MARKETS_MAX, Lane, Pace, Purse
 from bot.core.settings import BudgetSettings, PaceSettings
-from bot.core.spend import MARKETS_MAX, Lane, Pace, Purse
 from tests.bot.test_bot_spend import MS, SECOND, purse, spent
 from venue.wire.names import MarketId
 

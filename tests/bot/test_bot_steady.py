@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.steady import Steady, by_side
+from bot.core.plan.steady import Steady, by_side
 from bot.core.strategy import Quote
 from venue.wire.money import BookSide, Price, Qty
 

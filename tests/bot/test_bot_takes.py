@@ -7,9 +7,12 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.bounds import takable
-from bot.core.order import Fact, OwnOrder, State
-from bot.core.reconcile import plan_rung
+from bot.core.event.taking import barred, routes
+from bot.core.limits.bounds import takable
+from bot.core.orders.order import Fact, OwnOrder, State
+from bot.core.orders.takefate import TakeFate
+from bot.core.plan.reconcile import plan_rung
+from bot.core.plan.wishes import free_shares
 from bot.core.settings import PaceSettings
 from bot.core.strategy import (
     EventView,
@@ -21,9 +24,6 @@ from bot.core.strategy import (
     checked,
     split,
 )
-from bot.core.takefate import TakeFate
-from bot.core.taking import barred, routes
-from bot.core.wishes import free_shares
 from tests.bot import made
 from tests.bot.made import T0
 from tests.bot.test_bot_sending import Account, create, event

@@ -7,9 +7,9 @@ from functools import partial
 import pytest
 
 from bot.core import messages as m
+from bot.core.desk.spend import Purse
 from bot.core.report import Phase
 from bot.core.settings import BudgetSettings, KeySettings, TraderSettings
-from bot.core.spend import Purse
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.lab.sim import configured as simulated

@@ -3,8 +3,8 @@
 import pytest
 
 from bot.core import messages as m
+from bot.core.desk.uncancelled import FAILING_NS
 from bot.core.strategy import EventView, Quotes
-from bot.core.uncancelled import FAILING_NS
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
 from venue.wire.instant import NS_PER_SECOND

@@ -2,9 +2,9 @@
 
 import pytest
 
-from bot.core.implied import ImpliedValues
+from bot.core.books.venuetime import VenueTime
 from bot.core.messages import ImpliedValueSeen
-from bot.core.venuetime import VenueTime
+from bot.core.series.implied import ImpliedValues
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import ProjectId
 

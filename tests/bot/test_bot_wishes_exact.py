@@ -2,8 +2,8 @@
 
 import pytest
 
-from bot.core.order import State
-from bot.core.wishes import FreeShares, WantAmend, WantCancel, WantCreate, crosses, free_shares
+from bot.core.orders.order import State
+from bot.core.plan.wishes import FreeShares, WantAmend, WantCancel, WantCreate, crosses, free_shares
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
 from tests.bot.test_bot_reconcile import ASK, BID, LATER, plan, rests

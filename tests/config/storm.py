@@ -18,7 +18,7 @@ import msgspec
 
 from bot.config import BotConfig, finish, read_draft
 from bot.core import messages as m
-from bot.core.order import State
+from bot.core.orders.order import State
 from bot.core.report import Phase
 from bot.core.trader import Trader
 from bot.ideas import Makers

@@ -5,7 +5,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.candidate import Candidate
-from bot.core.order import State
+from bot.core.orders.order import State
 from bot.core.report import Phase
 from bot.core.settings import (
     BreakerSettings,

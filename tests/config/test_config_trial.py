@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.limits import no_looser
+from bot.core.limits.risk import limits_in_force
+from bot.core.limits.tighter import no_looser
 from bot.core.reconfigure import TIGHTER
-from bot.core.risk import limits_in_force
 from bot.core.settings import BreakerSettings, NewsSettings
 from tests.config.changing import Changing, around
 from venue.wire.instant import NS_PER_MS

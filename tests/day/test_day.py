@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from bot.core import marks
-from bot.core.outbox import Outbox
+from bot.core.desk.outbox import Outbox
+from bot.core.profit import marks
 from tests.day.day import Asked, live
 from tests.day.growth import grown, held_by, slope
 from tests.day.leap import LeapingClock, LeapingLoop

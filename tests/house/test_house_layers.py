@@ -24,6 +24,7 @@ PLANTS = [
     ("one-arrow", "venue/core/planted_arrow.py", "import bot.core.settings"),
     ("venue-layers", "venue/wire/planted_up.py", "import venue.core.messages"),
     ("bot-layers", "bot/core/planted_up.py", "import bot.io"),
+    ("trader-layers", "bot/core/orders/planted_up.py", "import bot.core.desk.shelf"),
     ("venue-edges", "venue/read/planted_edge.py", "import venue.core.planted_engine"),
     ("judge", "venue/check/planted_types.py", "import venue.wire.model"),
     ("bot-core", "bot/core/planted_venue.py", "import venue.core.messages"),
@@ -152,7 +153,7 @@ def test_a_file_imports_only_what_the_table_of_its_package_allows(path):
         ("bot.core.trader", "venue.core.messages"),
         ("bot.io.rest", "venue.http.app"),
         ("bot.cli", "venue.core.engine"),
-        ("strategies.mine", "bot.core.order"),
+        ("strategies.mine", "bot.core.orders.order"),
         ("strategies.mine", "venue.wire.codec"),
     ],
 )

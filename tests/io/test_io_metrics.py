@@ -9,7 +9,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from bot.core import messages as m
-from bot.core.life import Finding
+from bot.core.orders.life import Finding
 from bot.core.report import BreakerReport, ConfigReport, ProfitReport, ProfitRow, Report
 from bot.core.strategy import EventView, Quotes, Strategy
 from bot.io.heartbeat import REAPER, Heartbeat

@@ -20,7 +20,7 @@ PARTS = (
     Part("errors", ("venue/wire/errors.py",), ("tests/wire/test_wire_errors.py",)),
     Part(
         "risk",
-        ("bot/core/risk.py", "bot/core/cutting.py"),
+        ("bot/core/limits/risk.py", "bot/core/limits/cutting.py"),
         (
             "tests/bot/test_bot_exposure_exact.py",
             "tests/bot/test_bot_cutting_exact.py",
@@ -32,12 +32,17 @@ PARTS = (
     ),
     Part(
         "portfolio",
-        ("bot/core/portfolio.py",),
+        ("bot/core/account/portfolio.py",),
         ("tests/bot/test_bot_portfolio_exact.py", "tests/bot/test_bot_portfolio.py"),
     ),
     Part(
         "order",
-        ("bot/core/order.py", "bot/core/life.py", "bot/core/known.py", "bot/core/standing.py"),
+        (
+            "bot/core/orders/order.py",
+            "bot/core/orders/life.py",
+            "bot/core/orders/known.py",
+            "bot/core/orders/standing.py",
+        ),
         (
             "tests/bot/test_bot_order*_exact.py",
             "tests/bot/test_bot_order.py",
@@ -47,7 +52,7 @@ PARTS = (
     ),
     Part(
         "reconcile",
-        ("bot/core/reconcile.py", "bot/core/wishes.py", "bot/core/assign.py"),
+        ("bot/core/plan/reconcile.py", "bot/core/plan/wishes.py", "bot/core/plan/assign.py"),
         (
             "tests/bot/test_bot_wishes_exact.py",
             "tests/bot/test_bot_reconcile_exact.py",
@@ -60,7 +65,7 @@ PARTS = (
     ),
     Part(
         "spend",
-        ("bot/core/spend.py", "bot/core/sharing.py"),
+        ("bot/core/desk/spend.py", "bot/core/desk/sharing.py"),
         (
             "tests/bot/test_bot_spend_exact.py",
             "tests/bot/test_bot_sharing_exact.py",

@@ -7,10 +7,10 @@ import math
 
 import pytest
 
-from bot.core.reconcile import plan_rung
+from bot.core.plan.reconcile import plan_rung
+from bot.core.plan.wishes import FreeShares, WantCreate
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Quote
-from bot.core.wishes import FreeShares, WantCreate
 from strategies.amm import Amm, buy_depth, sell_depth, split_cash
 from strategies.bands import Band, Bands
 from tests.strategies.scenes import changed, own

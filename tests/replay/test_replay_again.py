@@ -15,11 +15,11 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.core import messages as m
-from bot.core.rung import Rung
-from bot.core.sending import Sending
+from bot.core.event.rung import Rung
+from bot.core.plan.wishes import WantCancel, Wish
+from bot.core.sending.sending import Sending
 from bot.core.strategy import EventView, Quotes, Strategy
 from bot.core.trader import Trader
-from bot.core.wishes import WantCancel, Wish
 from bot.ideas import Makers
 from bot.io.journal import read_journal
 from bot.io.plugins import StrategyFault

@@ -8,8 +8,8 @@ from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 import pytest
 
 from bot.core import messages as m
+from bot.core.desk.spend import Pace
 from bot.core.report import Phase
-from bot.core.spend import Pace
 from strategies.fixed_spread import FixedSpread
 from tests.series.days import (
     DAY,

@@ -7,8 +7,8 @@ opened theirs would keep them from it for as long as it is filled often.
 import msgspec
 
 from bot.core import messages as m
-from bot.core.accountrisk import AccountRisk
-from bot.core.custody import TOGETHER_NS
+from bot.core.custody.custody import TOGETHER_NS
+from bot.core.limits.accountrisk import AccountRisk
 from bot.core.report import Phase
 from bot.core.trader import Trader
 from strategies.fixed_spread import FixedSpread

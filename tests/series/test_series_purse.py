@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.core.desk.spend import Lane, Purse
 from bot.core.settings import BudgetSettings
-from bot.core.spend import Lane, Purse
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
 RATE, BURST, RESERVE = 40, 60, 15

@@ -7,8 +7,8 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.portfolio import Portfolio
-from bot.core.settling import SETTLES_WITHIN_NS, Settling, Waiting, winners_by_cash
+from bot.core.account.portfolio import Portfolio
+from bot.core.account.settling import SETTLES_WITHIN_NS, Settling, Waiting, winners_by_cash
 from tests.bot.made import EVENT, LAG_NS, MARKET, T0
 from tests.bot.test_bot_ledgers import FILL, OTHER, Books
 from tests.bot.thin import market

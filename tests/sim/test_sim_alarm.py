@@ -4,9 +4,9 @@ from functools import cache
 
 import pytest
 
-from bot.core import reconcile
-from bot.core.quoting import Quoting
-from bot.core.spend import Purse
+from bot.core.desk.spend import Purse
+from bot.core.plan import reconcile
+from bot.core.series.quoting import Quoting
 from bot.lab.sim.audit import Broken
 from bot.lab.sim.odds import draw, narrowed
 from bot.lab.sim.run import Patch, planted, run

@@ -5,7 +5,7 @@ import itertools
 import msgspec
 
 from bot.core import messages as m
-from bot.core.order import OwnOrder
+from bot.core.orders.order import OwnOrder
 from strategies.arb import Arb
 from tests.bot import made
 from tests.bot.thin import Thin

@@ -1,7 +1,7 @@
 """What a quote must earn beside its fee: those who know more, cash tied up, and its own age.
 
 All in cents per share. A rung's slope is 100 phi(d) cents per standard deviation, d how many of
-them it is in the money (`bot.core.estimate.slope`).
+them it is in the money (`bot.core.curve.estimate.slope`).
 
 Source: strategy, 1(c): adverse selection, capital charge, staleness.
 """
@@ -9,7 +9,7 @@ Source: strategy, 1(c): adverse selection, capital charge, staleness.
 import math
 from typing import Final
 
-from bot.core.estimate import clipped, probit, slope
+from bot.core.curve.estimate import clipped, probit, slope
 from venue.wire.money import PAYOUT_CENTS
 
 ADVERSE_PROBIT: Final = 0.02

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from bot.core.learning import DECAY_MAX, DECAY_MIN
+from bot.core.event.learning import DECAY_MAX, DECAY_MIN
 from bot.core.strategy import Print
 from venue.wire.money import BookSide
 

@@ -18,10 +18,10 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core.imagined import Bound
-from bot.core.outbox import kind_of as request_kind
+from bot.core.desk.outbox import kind_of as request_kind
 from bot.core.report import ProfitRow
 from bot.core.settings import TraderSettings
+from bot.core.shadow.imagined import Bound
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.lab.backtest.exchange import Exchange

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Final
 
+from bot.core.event.room import Ladder
 from bot.core.fault_text import place_of
-from bot.core.room import Ladder
 
 LOOK_S = 1.0
 """Between two looks."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from bot.core import messages as m
-from bot.core.outbox import kind_of
+from bot.core.desk.outbox import kind_of
 from bot.core.report import Report
 from bot.core.trader import Trader
 from bot.lab.instead.own import Change, Own, OwnFill
@@ -38,7 +38,7 @@ class Quoted(msgspec.Struct, frozen=True):
 
 class Sources(msgspec.Struct, frozen=True):
     """Where the profit came from, thousandths of a cent: spread + adverse + drift - fees, as
-    `bot.core.attribution` splits it."""
+    `bot.core.profit.attribution` splits it."""
 
     profit: int
     spread: int

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from bot.core.markouts import HORIZONS_S
+from bot.core.profit.markouts import HORIZONS_S
 from bot.core.report import Against
 from bot.io.profits import sure_cents
 from bot.lab.report.draw import Plot, figure, folded, span_of, table

@@ -1,8 +1,8 @@
 """What chance allows in one session: markouts with bootstrap intervals, and two runs in pairs.
 
 Fills close together meet the same move, so stretches of time are drawn again, never single fills: a
-stretch as long as the horizon, as in `bot.core.markouts`. Drawing is seeded: the same session gives
-the same page.
+stretch as long as the horizon, as in `bot.core.profit.markouts`. Drawing is seeded: the same
+session gives the same page.
 
 Source: strategy, 3, Metrics and Protocol; docs/accounting.md.
 """
@@ -14,7 +14,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from bot.core.markouts import HORIZONS_S, MILLI
+from bot.core.profit.markouts import HORIZONS_S, MILLI
 from bot.core.report import Against
 from bot.lab.evaluate.statistics import (
     CASES_MIN,

@@ -6,7 +6,7 @@ Source: docs/lab.md, Report; docs/accounting.md.
 from collections.abc import Sequence
 from typing import Final
 
-from bot.core.markouts import MILLI
+from bot.core.profit.markouts import MILLI
 from bot.io.profits import plain_profit, row_cents
 from bot.lab.report.draw import ticks
 from bot.lab.report.session import Mode, Moment, Rung, Session

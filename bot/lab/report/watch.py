@@ -13,13 +13,13 @@ from collections.abc import Iterable
 from typing import Final, Generic, TypeVar
 
 from bot.core import messages as m
-from bot.core.markouts import MILLI
-from bot.core.ontarget import sides_on_target
-from bot.core.order import OwnOrder, State
-from bot.core.outbox import kind_of
-from bot.core.place import fills as expected_fills
+from bot.core.desk.outbox import kind_of
+from bot.core.event.rung import Rung as TraderRung
+from bot.core.orders.order import OwnOrder, State
+from bot.core.plan.ontarget import sides_on_target
+from bot.core.plan.place import fills as expected_fills
+from bot.core.profit.markouts import MILLI
 from bot.core.report import Phase, Report, RungReport
-from bot.core.rung import Rung as TraderRung
 from bot.core.trader import Trader
 from bot.lab.report.session import (
     AHEAD_FROM,

@@ -10,7 +10,7 @@ Source: reliability, B2.
 from collections.abc import Container
 from typing import TYPE_CHECKING
 
-from bot.core.sending import REFUSED_BEFORE
+from bot.core.sending.sending import REFUSED_BEFORE
 from bot.core.strategy import Quote
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.possible import DOLLAR
@@ -18,7 +18,7 @@ from venue.wire.money import BookSide, Outcome, Side
 from venue.wire.names import MarketId
 
 if TYPE_CHECKING:
-    from bot.core.rung import Rung
+    from bot.core.event.rung import Rung
     from bot.lab.sim.world import World
 
 _PCT = 50

@@ -9,8 +9,8 @@ from collections.abc import Callable
 import msgspec
 
 from bot.core import messages as m
-from bot.core.life import State
-from bot.core.order import OwnOrder
+from bot.core.orders.life import State
+from bot.core.orders.order import OwnOrder
 from bot.core.reconfigure import Remake
 from bot.core.trader import Trader
 from bot.lab.sim.audit import Auditor, Broken, check

@@ -1,0 +1,199 @@
+"""Pages of the list of fills into the books: what is booked when, and how far back a walk goes.
+
+Before the books are open every page is booked as it comes: the sums do not ask in which order, and
+of a long history no rows stand in memory, only ids and what its orders come to. Once they are open
+the fills that a walk shows are booked at its end, in the order in which they happened; only they
+are kept till then. Of a fill of before that the list shows late the opening has the cash, and where
+it took over shares that no fill explained, those as well: they must not count twice.
+
+Source: design, laws 4 and 9; reliability, rows 37, 52-58; silences S4, S16.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from bot.core.account.portfolio import Portfolio, UnbookableFill, created_ns_of
+from bot.core.account.trail import CashTrail
+from bot.core.account.unbooked import UnbookedFills
+from bot.core.desk.desk import Desk
+from bot.core.desk.outbox import Outbox
+from bot.core.orders.order import State
+from venue.wire import model
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import Cents
+from venue.wire.names import MarketId, OrderId, Ticker, fold_ticker
+
+_HISTORY_DOUBTED: Final = ("position_differs", "fills_missing")
+"""Findings that a fill was passed over: pages of one walk may come from copies that lag unequally,
+and a fill that falls between them is not on the pages that are read otherwise (rows 37, 54)."""
+
+_SHOWN_LATE_NS: Final = 60 * NS_PER_SECOND
+"""So long after the opening a fill may turn out to be of before; far longer than reads lag."""
+
+Slot = tuple[MarketId, str]
+"""What shares are of: the market, and the outcome by its name."""
+
+TakenOver = dict[Slot, int]
+"""Shares that the opening took over, for no fill explained them; below zero where some lacked."""
+
+
+class Booking:
+    """The list of fills, and what of it is in the books.
+
+    is_open: whether the books are. fresh_fills: those of the last walk that were not booked before,
+    oldest first, each with the fee charged; none while the books are not open. booked_ns: when a
+    fill was booked last. history_wanted: whether the next walk is to look for fills that were
+    passed over. opening_cents: cash of fills booked since which the opening held already.
+    """
+
+    def __init__(
+        self,
+        book: Portfolio,
+        trail: CashTrail,
+        desk: Desk,
+        out: Outbox,
+        by_ticker: Mapping[Ticker, MarketId],
+    ) -> None:
+        """by_ticker: the markets listed so far, by folded ticker, as they become known."""
+        self._book = book
+        self._trail = trail
+        self._desk = desk
+        self._out = out
+        self._by_ticker = by_ticker
+        self.is_open = False
+        self._changed: dict[MarketId, None] = {}
+        self._is_refused_anew = False
+        self.unbooked = UnbookedFills(out)
+        self.fresh_fills: list[model.Fill] = []
+        self.booked_ns = 0
+        self.history_wanted = False
+        self.opening_cents = 0
+        self._taken_over: TakenOver = {}
+        self._opened_ns = self._before_ns = 0
+
+    def opened(self, taken_over: TakenOver, opened_ns: int, before_ns: int) -> None:
+        """The books are open, with all that was booked till now, and with cash and shares of all
+        that happened before `opened_ns`, which is `before_ns` by the venue's clock, 0 where that is
+        not known."""
+        self.is_open = True
+        self.history_wanted = self.unbooked.opened()
+        self._taken_over, self._opened_ns, self._before_ns = taken_over, opened_ns, before_ns
+
+    # --- a page -----------------------------------------------------------------------------------
+
+    def page(self, rows: Sequence[model.Fill], now_ns: int) -> tuple[Sequence[model.Fill], bool]:
+        """A page of a walk, newest first: what of it `walked` needs, and whether the walk may end
+        here, for older pages hold nothing that would be booked."""
+        may_end = self._may_end(rows)
+        if not self.is_open:
+            self._book_all(rows, now_ns)
+            return (), may_end
+        # Nearly all are booked, for each walk shows the newest page again.
+        return self._book.unknown(rows, self.unbooked.ids), may_end
+
+    def _may_end(self, rows: Sequence[model.Fill]) -> bool:
+        if not rows:
+            return False
+        doubted = any(name in self._out.findings for name in _HISTORY_DOUBTED)
+        try:
+            if self.is_open and not doubted and not self.history_wanted:
+                return self._book.is_booked(rows[-1])
+            # Back to the floor, not to the first fill that is known: what was passed over lies
+            # deeper. A fill that could not be read may lie deeper still.
+            return not self.unbooked.has_any and self._book.ends_below_floor(rows)
+        except UnbookableFill:
+            return False
+
+    # --- the books --------------------------------------------------------------------------------
+
+    def walked(self, rows: Sequence[model.Fill], now_ns: int) -> dict[MarketId, None]:
+        """A walk has ended; book what `page` kept of it. Returns the rungs with fills that no walk
+        had shown before, in first-seen order.
+
+        A fill that cannot be booked is a finding, until a walk shows it readably."""
+        self.fresh_fills = []
+        self._book_all(rows, now_ns)
+        self.unbooked.tell()
+        changed, self._changed = self._changed, {}
+        self.history_wanted, self._is_refused_anew = self._is_refused_anew, False
+        return changed
+
+    def _book_all(self, rows: Sequence[model.Fill], now_ns: int) -> None:
+        unbooked = self.unbooked
+        for row in reversed(rows):
+            try:
+                fill = row if row.market_id else self._placed(row)
+                if not unbooked.is_in_opening(row.fill_id):
+                    self._book_one(fill, now_ns)
+                unbooked.readable(row.fill_id)
+            except UnbookableFill as fault:
+                # Every fill is read once more, for this one may lie deep in the list.
+                self._is_refused_anew |= unbooked.refused(row.fill_id, str(fault))
+
+    def _book_one(self, fill: model.Fill, now_ns: int) -> None:
+        book = self._book
+        fees_cents, flow_cents = book.fees_cents, book.cash_flow_cents
+        of_before = self.is_open and self._is_of_before(fill, now_ns)
+        if of_before and self._is_taken_over(fill):
+            book.pass_over(fill)
+            self._taken_over[_slot(fill)] -= _moved(fill)
+        elif book.book_fill(fill):
+            self.booked_ns = now_ns
+            flow_cents = Cents(book.cash_flow_cents - flow_cents)
+            if of_before:
+                self.opening_cents += flow_cents
+            else:
+                self._trail.booked(flow_cents, now_ns)
+            if self.is_open:
+                fee_cents = Cents(book.fees_cents - fees_cents)
+                self.fresh_fills.append(msgspec.structs.replace(fill, fee_cents=fee_cents))
+        else:
+            return
+        self._changed[fill.market_id] = None
+
+    def _is_of_before(self, fill: model.Fill, now_ns: int) -> bool:
+        """Whether a fill that is not booked is of before the opening: by its time, and by its
+        order, which can have traded before only. Raises UnbookableFill for an unreadable time."""
+        if now_ns > self._opened_ns + _SHOWN_LATE_NS or created_ns_of(fill) > self._before_ns:
+            return False
+        return not self._book.is_booked(fill) and self._was_over(fill.order_id)
+
+    def _is_taken_over(self, fill: model.Fill) -> bool:
+        sought, moved = self._taken_over.get(_slot(fill), 0), _moved(fill)
+        return bool(moved) and min(0, sought) <= moved <= max(0, sought)
+
+    def _was_over(self, order_id: OrderId) -> bool:
+        if self._desk.knows(order_id):
+            return self._desk.ended_by(order_id, self._opened_ns)
+        return not any(own.state is State.LOST for own in self._desk.all_live())
+
+    def _placed(self, fill: model.Fill) -> model.Fill:
+        """A fill that does not tell its market, with the one of its ticker, or of its order (S4).
+
+        While neither is known its ticker stands for it: the fills may be read before the series.
+        Without one it may be of an order whose id is not known yet, and raises UnbookableFill.
+        """
+        known = self._by_ticker.get(fold_ticker(fill.ticker))
+        market_id = self._desk.market_of(fill.order_id) if known is None else known
+        if market_id is None and not fill.ticker and self._desk.creates_undecided():
+            raise UnbookableFill(f"it names no market, and order {fill.order_id} is not known yet")
+        market_id = stand_in(fill.ticker) if market_id is None else market_id
+        return msgspec.structs.replace(fill, market_id=market_id)
+
+
+def stand_in(ticker: Ticker) -> MarketId:
+    """What a market is booked under whose id was not told: its ticker, which no id equals."""
+    return MarketId(fold_ticker(ticker))
+
+
+def _slot(fill: model.Fill) -> Slot:
+    return fill.market_id, fill.outcome.value
+
+
+def _moved(fill: model.Fill) -> int:
+    """Shares that came by a fill, below zero where they went; 0 where its side is not known."""
+    if fill.side is model.ShownSide.UNKNOWN:
+        return 0
+    return fill.qty if fill.side is model.ShownSide.BUY else -fill.qty

@@ -1,0 +1,150 @@
+"""What a strategy is told of a rung since it was last asked: prints, fills of ours, what rests.
+
+A rung on which nothing happened costs nothing: the empty tuples are shared, and what rests of ours
+is told in the same tuple until something about it may have changed, or its age has.
+
+Source: strategy, section 2; design, The bot, item 3; reliability, B14.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeVar
+
+from bot.core.books.queue import Queues
+from bot.core.orders.order import OwnOrder, State
+from bot.core.strategy import Levels, OwnFill, OwnQuote, Print
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import BookSide, Price, Qty
+
+_BID: Final = BookSide.BID
+
+KEPT_MAX: Final = 64
+"""Prints, and fills, told at once at most: the newest. The curve has learned from all of them."""
+
+AGE_STEP_NS: Final = NS_PER_SECOND
+"""Ages of what rests are told anew at least so often."""
+
+_RESTS: Final = frozenset({State.OPEN, State.AMENDING, State.BLURRED, State.CANCELLING})
+"""The states in which an order is known to stand in the book, as far as anybody knows."""
+
+
+_Row = TypeVar("_Row")
+
+
+class Recent:
+    """The news of one rung. has_news: something is to be told that was not told yet."""
+
+    __slots__ = ("_fills", "_own", "_own_until_ns", "_prints", "has_news")
+
+    def __init__(self) -> None:
+        self.has_news = False
+        self._prints: list[tuple[Price, Qty, BookSide, int]] = []
+        self._fills: list[tuple[BookSide, Price, Qty, int]] = []
+        self._own: tuple[OwnQuote, ...] = ()
+        self._own_until_ns = 0
+
+    # --- believing --------------------------------------------------------------------------------
+
+    def printed(self, price: Price, qty: Qty, taker: BookSide, now_ns: int) -> None:
+        """A trade was shown; our place in the queue may be another one."""
+        _keep(self._prints, (price, qty, taker, now_ns))
+        self.has_news = True
+        self._own_until_ns = 0
+
+    def filled(self, side: BookSide, price: Price, qty: Qty, now_ns: int) -> None:
+        """A fill of ours was booked, canonical."""
+        _keep(self._fills, (side, price, qty, now_ns))
+        self.has_news = True
+
+    def own_changed(self) -> None:
+        """Something about our orders, or about the book around them, is not what it was."""
+        self._own_until_ns = 0
+
+    # --- telling ----------------------------------------------------------------------------------
+
+    def prints(self, now_ns: int) -> tuple[Print, ...]:
+        """The trades since the strategy was last asked, oldest first."""
+        if not self._prints:
+            return ()
+        return tuple(
+            [
+                Print(price, qty, taker, _seconds(now_ns - at_ns))
+                for price, qty, taker, at_ns in self._prints
+            ]
+        )
+
+    def fills(self, now_ns: int) -> tuple[OwnFill, ...]:
+        """Our fills since the strategy was last asked, oldest first."""
+        if not self._fills:
+            return ()
+        return tuple(
+            OwnFill(side, price, qty, _seconds(now_ns - at_ns))
+            for side, price, qty, at_ns in self._fills
+        )
+
+    def own(
+        self, orders: Sequence[OwnOrder], queues: Queues, book: tuple[Levels, Levels], now_ns: int
+    ) -> tuple[OwnQuote, ...]:
+        """What rests of ours, bids before asks and the boldest first; the very tuple told before
+        where nothing can have changed but ages by less than a second.
+
+        book: that of others, canonical; what stands there counts as before us while nothing better
+        is known of our place.
+        """
+        if not orders:
+            return ()
+        if now_ns >= self._own_until_ns:
+            self._own = _aggregated(orders, queues, book, now_ns)
+            self._own_until_ns = now_ns + AGE_STEP_NS
+        return self._own
+
+    def told(self) -> None:
+        """The strategy was asked: what comes now is news."""
+        self._prints.clear()
+        self._fills.clear()
+        self.has_news = False
+
+
+def _keep(rows: list[_Row], row: _Row) -> None:
+    rows.append(row)
+    if len(rows) > KEPT_MAX:
+        del rows[0]
+
+
+def _seconds(ns: int) -> float:
+    return ns / NS_PER_SECOND if ns > 0 else 0.0
+
+
+def _aggregated(
+    orders: Iterable[OwnOrder], queues: Queues, book: tuple[Levels, Levels], now_ns: int
+) -> tuple[OwnQuote, ...]:
+    """One row for each price of each side at which something of ours rests."""
+    told: list[OwnQuote] = []
+    for own in orders:
+        qty = own.remaining
+        if qty <= 0 or own.state not in _RESTS:
+            continue
+        side, price = own.side, own.level
+        ahead, age_s = _ahead(own, queues, book), _seconds(now_ns - own.placed_ns)
+        for place, row in enumerate(told):
+            if row.side is side and row.price == price:
+                together = Qty(row.qty + qty)
+                nearest, oldest = min(row.ahead_qty, ahead), max(row.age_s, age_s)
+                told[place] = OwnQuote(side, price, together, nearest, oldest)
+                break
+        else:
+            told.append(OwnQuote(side, price, qty, ahead, age_s))
+    told.sort(key=_bids_then_boldest)
+    return tuple(told)
+
+
+def _ahead(own: OwnOrder, queues: Queues, book: tuple[Levels, Levels]) -> float:
+    queue = queues.of(own)
+    if queue is not None and queue.is_placed:
+        return queue.likely
+    levels = book[0] if own.side is _BID else book[1]
+    return float(next((size for price, size in levels if price == own.level), 0))
+
+
+def _bids_then_boldest(quote: OwnQuote) -> tuple[bool, int]:
+    is_bid = quote.side is _BID
+    return not is_bid, -quote.price if is_bid else quote.price

@@ -1,0 +1,1 @@
+"""The fair curve of an event: what each book says of a fair value, and the line through them."""

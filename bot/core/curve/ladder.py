@@ -1,0 +1,458 @@
+"""All rungs of an event as one curve: fair values from every source at once.
+
+The chance that the value ends above a strike can only fall as the strike rises. Sources of all
+rungs, and the implied value, are fitted by two numbers (`bot.core.curve.probit_line`); each rung is
+then drawn back to its own data by as much as the line has proved wrong there
+(`bot.core.curve.allowance`); last, the curve is made non-increasing. Values in canonical YES cents.
+
+A rung is looked at anew when what is known of it changed, or when its age has made it a twentieth
+less sure. A fair value keeps its object until it has moved by a quarter of a cent, so that nobody
+after it works on what did not move. What is slow (the shape, volatilities, the feed's worth) is
+learned once a second.
+
+Source: strategy, 1(a).
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from math import erfc
+from typing import Final
+
+import msgspec
+
+from bot.core.curve.allowance import Allowances
+from bot.core.curve.estimate import (
+    FAIR_MAX_CENTS,
+    FAIR_MIN_CENTS,
+    Estimate,
+    FeedTrust,
+    Volatility,
+    baseline_volatility,
+    clipped,
+    from_book,
+    from_prints,
+    from_probit,
+    merged,
+    probit,
+    slope,
+)
+from bot.core.curve.probit_line import Line, LineFit, Prior
+from bot.core.distribution import monotone
+from bot.core.strategy import ImpliedView, Levels
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import PAYOUT_CENTS
+
+__all__ = ["Fair", "FairCurve", "RungInput"]
+
+_LOG_SD_PRIOR: Final = 0.30
+"""Standard deviation of the logarithm of the final value before anything is known (judgement)."""
+
+_SPREAD_SD_LEARNED: Final = 0.25
+_SPREAD_SD_GUESSED: Final = 0.5
+"""How sure the prior of the line's steepness is, relative to it."""
+
+_HALF_LIFE_S: Final = 3600.0
+_STEP_MAX_S: Final = 60.0
+"""One look counts for no more than a minute of evidence, however long the silence before it."""
+
+_LEARN_NS: Final = NS_PER_SECOND
+
+_STEADY_CENTS: Final = 0.25
+_STEADY_WEIGHT: Final = 1.15
+"""A fair value is the same object while it, and one over its variance, stay within these."""
+
+_APART: Final = 1 + 1e-9
+"""The least ratio of two strikes of one curve."""
+
+_LESS_SURE: Final = 0.05
+_LOOK_MIN_NS: Final = NS_PER_SECOND // 4
+_LOOK_MAX_NS: Final = 60 * NS_PER_SECOND
+"""A rung is looked at anew when its variance has grown by this part, but not before and not later
+than this."""
+
+_ROUGHER: Final = 1.1
+"""And when its volatility is more than this many times what it was, or less than one over it."""
+
+_WEIGHTLESS: Final = 1e-12
+"""The weight of a rung that is over: it moves no other, whatever the line says of it."""
+
+_TOLD_MIN: Final = 0.5
+"""A steepness is learned from only where the market has told at least this part of it: what the
+prior said must not come back as what was learned."""
+
+_SPAN_SD: Final = 2.0
+"""A ladder is listed where the value may end: it spans no less than so many deviations."""
+
+_MARKET_SPEAKS: Final = 2
+"""Rungs with data of their own from which on the market, not the feed, says where the value is."""
+
+_PROBIT_SCALE: Final = 1 / math.sqrt(2)
+_HALF_PAYOUT: Final = PAYOUT_CENTS / 2
+
+
+class RungInput(msgspec.Struct, frozen=True):
+    """What is known of one rung: the book of others (`Book.others`), when it was last confirmed,
+    and the faded traded price with the mean instant of its prints (`TradedPrice.read`).
+
+    is_over: it has resolved. What was known of it is of before; it has no fair value any more.
+    """
+
+    bids: Levels
+    asks: Levels
+    confirmed_ns: int
+    traded: tuple[float, int] | None
+    is_over: bool = False
+
+
+class Fair(msgspec.Struct, frozen=True):
+    """A rung's fair value, 0.5..99.5 cents, and its standard deviation in cents: at most 50, as of
+    anything between nothing and the whole payout."""
+
+    value_cents: float
+    sd_cents: float
+
+
+class FairCurve:
+    """The fair curve of one event; it learns, so keep one for the life of the event.
+
+    volatilities: cents per sqrt(second) that the fair value of each rung moves, as learned.
+    """
+
+    def __init__(self, strikes: Sequence[float] | None) -> None:
+        """strikes: lowest first, in the unit of the implied value (dollars); None for a binary
+        market. Raises ValueError unless `is_ladder`.
+        """
+        if strikes is not None and not is_ladder(strikes):
+            raise ValueError(f"strikes must be above zero and rising: {list(strikes)}")
+        count = 1 if strikes is None else len(strikes)
+        self._is_ladder = strikes is not None
+        logs = [math.log(strike) for strike in strikes] if strikes is not None else [0.0]
+        self._log_reference = (logs[0] + logs[-1]) / 2
+        self._us = [log - self._log_reference for log in logs]
+        self._fit = LineFit(self._us)
+        span = self._us[-1] - self._us[0]
+        self._steepness_guess = max(1 / _LOG_SD_PRIOR, _SPAN_SD / span if span > 0 else 0.0)
+        self._lessons = Allowances(count)
+        # What each rung's own data says: value, one over variance (0: nothing).
+        self._cents = [0.0] * count
+        self._inverse = [0.0] * count
+        self._known = 0
+        # Which rungs have spoken, and whether one did for the first time since the last lesson.
+        self._heard = [False] * count
+        self._is_news = False
+        # A rung's value is `_base` + `_pull` * erfc of its place on the line.
+        self._base = [0.0] * count
+        self._pull = [_HALF_PAYOUT] * count
+        self._weights = [1.0] * count
+        self._weighed = (0, 0)
+        self._looked_at: list[int] = []
+        self._inputs: list[RungInput | None] = [None] * count
+        self._again_ns = [0] * count
+        self._one_sided = [False] * count
+        self._realised = [Volatility() for _ in range(count)]
+        self.volatilities = [0.0] * count
+        self._used_volatility = [0.0] * count
+        # What is shown: the values of `_fairs`, with their weights.
+        self._fairs: list[Fair | None] = [None] * count
+        self._fair_cents = [math.nan] * count
+        self._fair_weights = [0.0] * count
+        self._shown: tuple[Fair | None, ...] = (None,) * count
+        self._drawn: list[float] = []
+        self._log_sd_rate = 0.0
+        self._log_sd_seconds = 0.0
+        self._learned_prior: Prior | None = None
+        self._trust = FeedTrust()
+        self._learned_ns: int | None = None
+
+    # --- what it shows ----------------------------------------------------------------------------
+
+    def update(
+        self,
+        rungs: Sequence[RungInput],
+        implied: ImpliedView | None,
+        seconds_to_resolution: float,
+        now_ns: int,
+    ) -> tuple[Fair | None, ...]:
+        """The fair curve now, in strike order; None for a rung of which nothing is known.
+
+        rungs: one per strike; one that did not change is best passed as the same object. now_ns:
+        on the clock of the inputs' instants. On a ladder all are known as soon as one source of
+        any rung, or the implied value, is, but for those that are over. A single binary market has
+        only its own data; `implied` tells it nothing.
+        """
+        left_s = seconds_to_resolution if seconds_to_resolution > 1.0 else 1.0
+        seen, again_ns = self._inputs, self._again_ns
+        for index, rung in enumerate(rungs):
+            if rung is not seen[index] or now_ns >= again_ns[index]:
+                self._look(index, rung, left_s, now_ns)
+        if not self._is_ladder:
+            return self._alone(left_s, now_ns)
+        if implied is not None and not _is_sane(implied):
+            implied = None
+        if implied is None and not self._known:
+            return self._nothing()
+        line = self._fit.fit(self._prior(implied, left_s))
+        self._draw_back(line)
+        self._learn(line, implied, left_s, now_ns)
+        return self._shown
+
+    def again_ns(self, index: int) -> int:
+        """When a rung is to be looked at anew though nothing of it changed."""
+        return self._again_ns[index]
+
+    @property
+    def line_cents(self) -> tuple[float, ...]:
+        """What the line alone says of each rung, its learned shape left out; empty before it."""
+        line = self._fit.line
+        return () if line is None else tuple(from_probit(line.at(u)) for u in self._us)
+
+    @property
+    def all_cents(self) -> tuple[float, ...]:
+        """The values shown, and of rungs that are over what the others imply; each is not a number
+        while nothing is known."""
+        return tuple(self._fair_cents)
+
+    @property
+    def drawn_cents(self) -> tuple[float, ...]:
+        """The values before they were made non-increasing; empty while nothing is known."""
+        return tuple(self._drawn)
+
+    # --- a rung's own data ------------------------------------------------------------------------
+
+    def _look(self, index: int, rung: RungInput, left_s: float, now_ns: int) -> None:
+        """Take in what a rung's own data says now."""
+        self._inputs[index] = rung
+        self._looked_at.append(index)
+        volatility = self.volatilities[index]
+        if not volatility:
+            volatility = baseline_volatility(slope(0.0), left_s)
+        age_s = (now_ns - rung.confirmed_ns) / NS_PER_SECOND
+        own: Estimate | None = from_book(rung.bids, rung.asks, age_s, volatility)
+        growth = volatility * volatility
+        if rung.traded is not None:
+            cents, at_ns = rung.traded
+            age_s = (now_ns - at_ns) / NS_PER_SECOND
+            own = merged(own, from_prints(cents, age_s, rung.bids, rung.asks, volatility))
+        self._used_volatility[index] = volatility
+        self._one_sided[index] = (not rung.bids) is not (not rung.asks)
+        self._known -= self._inverse[index] > 0
+        if own is None:
+            self._inverse[index] = 0.0
+            self._blend(index)
+            self._fit.drop(index)
+            self._again_ns[index] = now_ns + _LOOK_MAX_NS
+            return
+        self._known += 1
+        if not self._heard[index]:
+            self._heard[index] = self._is_news = True
+        self._cents[index] = own.cents
+        self._inverse[index] = 1 / own.variance
+        self._blend(index)
+        allowed = own.variance + self._lessons.allowances[index]
+        self._fit.take(index, probit(clipped(own.cents)), allowed)
+        wait_ns = _LOOK_MAX_NS
+        if growth > 0:
+            wait_ns = round(min(60.0, _LESS_SURE * own.variance / growth) * NS_PER_SECOND)
+        self._again_ns[index] = now_ns + max(_LOOK_MIN_NS, wait_ns)
+
+    def _alone(self, left_s: float, now_ns: int) -> tuple[Fair | None, ...]:
+        if not self._known:
+            return self._nothing()
+        cents = clipped(self._cents[0])
+        self._looked_at.clear()
+        self._sure(0, self._inverse[0])
+        self._show([cents])
+        if self._learned_ns is None or now_ns >= self._learned_ns + _LEARN_NS:
+            self._learned_ns = now_ns
+            self._learn_volatility(0, cents, slope(probit(cents)), left_s, now_ns)
+        return self._shown
+
+    # --- the curve --------------------------------------------------------------------------------
+
+    def _prior(self, implied: ImpliedView | None, left_s: float) -> Prior:
+        """What the line should be before looking: from this event's own past; else from its
+        outermost rungs, or where it was listed, so that a ladder of a day is not judged by the
+        width of one of a quarter; else that of an unknown value.
+        """
+        steepness, relative_sd = self._steepness_guess, _SPREAD_SD_GUESSED
+        if self._learned_prior is not None:
+            if implied is None:
+                return self._learned_prior
+            steepness = self._learned_prior.steepness
+            relative_sd = self._learned_prior.relative_sd
+        elif (outermost := self._fit.outermost()) is not None:
+            (low_u, low_d), (high_u, high_d) = outermost
+            if low_d > high_d:
+                steepness = (low_d - high_d) / (high_u - low_u)
+        if implied is None:
+            return Prior(steepness, relative_sd)
+        drift = max(0.0, implied.age_s) / left_s / steepness**2
+        return Prior(
+            steepness,
+            relative_sd,
+            math.log(implied.value_dollars) - self._log_reference,
+            math.sqrt(self._trust.log_sd(implied.confidence) ** 2 + drift),
+        )
+
+    def _blend(self, index: int) -> None:
+        """How a rung's own data and the line with its shape are blended there."""
+        own, allowance = self._inverse[index], self._lessons.allowances[index]
+        share = allowance * own / (1 + allowance * own)
+        shape = self._lessons.shapes[index]
+        self._base[index] = share * self._cents[index] + (1 - share) * shape
+        self._pull[index] = (1 - share) * _HALF_PAYOUT
+
+    def _weigh(self, index: int, line: Line) -> None:
+        """How sure a rung's value is: by its own data, the allowance, and the line."""
+        if self._is_over(index):
+            self._sure(index, _WEIGHTLESS)
+            return
+        allowance = self._lessons.allowances[index]
+        rest = self._pull[index] / _HALF_PAYOUT
+        unsure = self._fit.steep_squares[index] * line.variance_at(self._us[index])
+        self._sure(index, 1 / (rest * (allowance + rest * unsure)))
+
+    def _is_over(self, index: int) -> bool:
+        seen = self._inputs[index]
+        return seen is not None and seen.is_over
+
+    def _sure(self, index: int, weight: float) -> None:
+        """A rung's value is so sure, one over its variance: it is shown anew where that is far from
+        what was shown."""
+        self._weights[index] = weight
+        shown = self._fair_weights[index]
+        if weight > shown * _STEADY_WEIGHT or shown > weight * _STEADY_WEIGHT:
+            self._fair_cents[index] = math.nan
+
+    def _draw_back(self, line: Line) -> None:
+        """The line drawn back to each rung's own data, made monotone, inside one-sided bounds."""
+        weighed = (self._fit.weighed, self._known)
+        if weighed != self._weighed:
+            self._weighed = weighed
+            self._looked_at = list(range(len(self._us)))
+        for index in self._looked_at:
+            self._weigh(index, line)
+        self._looked_at = []
+        height, steepness = line.height * _PROBIT_SCALE, line.steepness * _PROBIT_SCALE
+        values = [
+            base + pull * erfc(steepness * u - height)
+            for base, pull, u in zip(self._base, self._pull, self._us, strict=True)
+        ]
+        self._drawn = values
+        if sorted(values, reverse=True) != values:
+            values = monotone(values, self._weights)
+        if True in self._one_sided or values[0] > FAIR_MAX_CENTS or values[-1] < FAIR_MIN_CENTS:
+            bounded = [_bounded(v, r) for v, r in zip(values, self._inputs, strict=True)]
+            values = monotone(bounded, self._weights)
+        self._show(values)
+
+    def _show(self, values: list[float]) -> None:
+        """Show these, and as the objects they were where they have hardly moved."""
+        shown = self._fair_cents
+        moved = [
+            index
+            for index, (value, before) in enumerate(zip(values, shown, strict=True))
+            if not -_STEADY_CENTS < value - before < _STEADY_CENTS
+        ]
+        if not moved:
+            return
+        for index in moved:
+            shown[index] = values[index]
+        if sorted(shown, reverse=True) != shown:
+            # A new value beside one that was kept: only all of them together are in order.
+            shown[:] = values
+            moved = list(range(len(values)))
+        for index in moved:
+            weight = self._fair_weights[index] = self._weights[index]
+            sd_cents = min(1 / math.sqrt(weight), _HALF_PAYOUT)
+            self._fairs[index] = None if self._is_over(index) else Fair(shown[index], sd_cents)
+        self._shown = tuple(self._fairs)
+
+    def _nothing(self) -> tuple[Fair | None, ...]:
+        """Nothing is known of any rung."""
+        count = len(self._us)
+        self._fairs, self._fair_cents = [None] * count, [math.nan] * count
+        self._drawn = []
+        # Whatever is known next weighs every rung anew, whichever were looked at before.
+        self._weighed = (0, 0)
+        self._looked_at.clear()
+        self._shown = (None,) * count
+        return self._shown
+
+    # --- what is learned --------------------------------------------------------------------------
+
+    def _learn(self, line: Line, implied: ImpliedView | None, left_s: float, now_ns: int) -> None:
+        """Once a second: shape and allowance, volatilities, the width of the value per
+        sqrt(second), and what the feed is worth."""
+        learned_ns = self._learned_ns
+        if learned_ns is not None and now_ns < learned_ns + _LEARN_NS:
+            return
+        self._learned_ns = now_ns
+        elapsed_s = 0.0 if learned_ns is None else (now_ns - learned_ns) / NS_PER_SECOND
+        is_news, self._is_news = self._is_news, False
+        residuals: list[tuple[float, float] | None] = []
+        for index, (u, fair) in enumerate(zip(self._us, self._fairs, strict=True)):
+            deviations = line.at(u)
+            inverse = self._inverse[index]
+            residual = self._cents[index] - from_probit(deviations)
+            residuals.append((residual, 1 / inverse) if inverse > 0 else None)
+            if fair is not None:
+                steep = slope(deviations)
+                if is_news:  # the whole line is another one now, and no price has moved
+                    self._realised[index].restart(fair.value_cents, now_ns)
+                self._learn_volatility(index, fair.value_cents, steep, left_s, now_ns)
+        if elapsed_s > 0:
+            self._lessons.learn(residuals, elapsed_s)
+            for index in range(len(self._us)):
+                self._blend(index)
+                self._weigh(index, line)
+        if self._known < _MARKET_SPEAKS or line.told < _TOLD_MIN:
+            return
+        fade = 0.5 ** (elapsed_s / _HALF_LIFE_S)
+        step_s = min(elapsed_s, _STEP_MAX_S)
+        log_sd_rate = 1 / (line.steepness * math.sqrt(left_s))
+        self._log_sd_rate = self._log_sd_rate * fade + log_sd_rate * step_s
+        self._log_sd_seconds = self._log_sd_seconds * fade + step_s
+        if self._log_sd_seconds > 0:
+            rate = self._log_sd_rate / self._log_sd_seconds
+            steepness = 1 / (rate * math.sqrt(left_s))
+            # Never so sure of a line far too flat that no ladder could steepen it again.
+            relative_sd = _SPREAD_SD_LEARNED * max(1.0, self._steepness_guess / steepness)
+            self._learned_prior = Prior(steepness, relative_sd)
+        if implied is not None:
+            log_median = self._log_reference + line.height / line.steepness
+            log_value = math.log(implied.value_dollars)
+            self._trust.observe(log_value, implied.confidence, log_median, now_ns)
+
+    def _learn_volatility(
+        self, index: int, cents: float, steep: float, left_s: float, now_ns: int
+    ) -> None:
+        realised = self._realised[index]
+        realised.update(cents, now_ns)
+        volatility = max(realised.cents_per_sqrt_s, baseline_volatility(steep, left_s))
+        self.volatilities[index] = volatility
+        used = self._used_volatility[index]
+        if volatility > used * _ROUGHER or used > volatility * _ROUGHER:
+            self._again_ns[index] = now_ns
+
+
+def is_ladder(strikes: Sequence[float]) -> bool:
+    """Whether one curve can be drawn over the logarithms of these: above zero, finite and rising.
+    Strikes so near each other that their logarithms hardly differ are one to it."""
+    rising = all(low * _APART < high for low, high in itertools.pairwise(strikes))
+    return bool(strikes) and strikes[0] > 0 and strikes[-1] < math.inf and rising
+
+
+def _is_sane(implied: ImpliedView) -> bool:
+    """Whether an implied value can be one; others, not-a-number included, are no news."""
+    return 0 < implied.value_dollars < math.inf and math.isfinite(implied.confidence)
+
+
+def _bounded(cents: float, rung: RungInput | None) -> float:
+    """A value inside 0.5..99.5, and not beyond the only side of a one-sided book."""
+    if rung is not None and rung.bids and not rung.asks:
+        cents = max(cents, rung.bids[0][0])
+    elif rung is not None and rung.asks and not rung.bids:
+        cents = min(cents, rung.asks[0][0])
+    return clipped(cents)

@@ -1,0 +1,185 @@
+"""The two numbers that draw a whole ladder: a line through probits, kept fitted as rungs change.
+
+d(u) = height - steepness * u, with u the logarithm of the strike: a lognormal value. Weighted least
+squares, each rung weighed in cents as the line itself shows it. A rung that did not change costs
+nothing but its share of five sums, and is weighed anew only when the line has moved.
+
+Source: strategy, 1(a) step 2.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from bot.core.curve.estimate import slope
+
+_ROUNDS_MAX: Final = 4
+_NEAR: Final = 0.02
+"""Weights stand while the line stays this near to where they were taken, in standard deviations:
+within it none is off by more than a tenth."""
+
+_DEVIATIONS_MAX: Final = 2.5
+"""Weights are taken no further out: beyond it half a cent moves the probit by half a unit."""
+
+_STEEPNESS_MIN: Final = 0.05
+"""A noisy ladder may lean the wrong way, and the curve of a survival never rises: the line keeps
+this part of the steepness it should have."""
+
+
+class Line(msgspec.Struct, frozen=True):
+    """The fit d(u) = height - steepness * u and its covariance, u the log strike.
+
+    told: how much of what is known of the steepness comes from data and not from the prior, 0..1;
+    0 where the data say that it rises.
+    """
+
+    height: float
+    steepness: float
+    height_variance: float
+    covariance: float
+    steepness_variance: float
+    told: float
+
+    def at(self, u: float) -> float:
+        """Standard deviations in the money of a rung at this log strike."""
+        return self.height - self.steepness * u
+
+    def variance_at(self, u: float) -> float:
+        """How unsure that is, squared."""
+        return self.height_variance + (self.steepness_variance * u - 2 * self.covariance) * u
+
+
+class Prior(msgspec.Struct, frozen=True):
+    """What the line should be before any rung is looked at: its steepness with the relative
+    standard deviation of that, and where the feed has it cross one half, if there is a feed.
+
+    feed_u: log strike. feed_sd: standard deviation of that; 0 without a feed.
+    """
+
+    steepness: float
+    relative_sd: float
+    feed_u: float = 0.0
+    feed_sd: float = 0.0
+
+
+class LineFit:
+    """Data of all rungs, and the line through it.
+
+    weighed: how often all rungs were weighed anew, for the line had moved. steep_squares: of each
+    rung, the square of the cents that the curve moved there per standard deviation, by then.
+    """
+
+    __slots__ = (
+        "_deviations",
+        "_inverse",
+        "_reference",
+        "_us",
+        "_w",
+        "_wd",
+        "_wu",
+        "_wud",
+        "_wuu",
+        "line",
+        "steep_squares",
+        "weighed",
+    )
+
+    def __init__(self, us: Sequence[float]) -> None:
+        """us: log strikes, rising, one per rung."""
+        none = [0.0] * len(us)
+        self._us = tuple(us)
+        self._deviations = none.copy()
+        self._inverse = none.copy()
+        self.steep_squares = none.copy()
+        self._w, self._wu, self._wuu = none.copy(), none.copy(), none.copy()
+        self._wd, self._wud = none.copy(), none.copy()
+        self._reference: Line | None = None
+        self.line: Line | None = None
+        self.weighed = 0
+
+    def take(self, index: int, deviations: float, variance: float) -> None:
+        """A rung's own data says this, in probits; variance in cents squared, above zero."""
+        self._deviations[index] = deviations
+        self._inverse[index] = 1 / variance
+        if self._reference is None:
+            self.steep_squares[index] = _steep_square(deviations)
+        self._weigh(index)
+
+    def drop(self, index: int) -> None:
+        """Nothing is known of a rung by its own data."""
+        self._inverse[index] = 0.0
+        self._weigh(index)
+
+    def outermost(self) -> tuple[tuple[float, float], tuple[float, float]] | None:
+        """(log strike, probit) of the lowest and the highest rung with data; None below two."""
+        known = [index for index, inverse in enumerate(self._inverse) if inverse > 0]
+        if len(known) <= 1:
+            return None
+        low, high = known[0], known[-1]
+        return (
+            (self._us[low], self._deviations[low]),
+            (self._us[high], self._deviations[high]),
+        )
+
+    def fit(self, prior: Prior) -> Line:
+        """The line through everything known. There must be a feed, or data of some rung."""
+        line: Line | None = None
+        for _ in range(_ROUNDS_MAX):
+            line = self._solve(prior)
+            if self._is_near(line):
+                break
+            self._reference = line
+            self.weighed += 1
+            for index, u in enumerate(self._us):
+                self.steep_squares[index] = _steep_square(line.at(u))
+                self._weigh(index)
+        assert line is not None
+        self.line = line
+        return line
+
+    def _weigh(self, index: int) -> None:
+        w = self.steep_squares[index] * self._inverse[index]
+        u = self._us[index]
+        d = self._deviations[index]
+        self._w[index] = w
+        self._wu[index] = w * u
+        self._wuu[index] = w * u * u
+        self._wd[index] = w * d
+        self._wud[index] = w * u * d
+
+    def _is_near(self, line: Line) -> bool:
+        """Whether the weights were taken by a line that agrees at both ends of the ladder."""
+        reference = self._reference
+        if reference is None:
+            return False
+        for u in (self._us[0], self._us[-1]):
+            if not -_NEAR < line.at(u) - reference.at(u) < _NEAR:
+                return False
+        return True
+
+    def _solve(self, prior: Prior) -> Line:
+        """Weighted least squares: a 2 x 2 system."""
+        guess = self._reference
+        steepness = prior.steepness if guess is None else guess.steepness
+        feed = 0.0 if prior.feed_sd <= 0 else 1 / (steepness * prior.feed_sd) ** 2
+        sure = 1 / (prior.relative_sd * prior.steepness) ** 2
+        w = sum(self._w, feed)
+        wu = sum(self._wu, feed * prior.feed_u)
+        wuu = sum(self._wuu, feed * prior.feed_u * prior.feed_u + sure)
+        wd = sum(self._wd)
+        wud = sure * prior.steepness - sum(self._wud)
+        determinant = w * wuu - wu * wu
+        fitted = (w * wud + wu * wd) / determinant
+        steepness = max(fitted, _STEEPNESS_MIN * prior.steepness)
+        height = (wd + wu * steepness) / w
+        # What is known of the steepness, whatever the height, is determinant / w, prior included.
+        told = 1 - sure * w / determinant if steepness == fitted else 0.0
+        return Line(height, steepness, wuu / determinant, wu / determinant, w / determinant, told)
+
+
+def _steep_square(deviations: float) -> float:
+    """The square of the cents that the curve moves there per standard deviation."""
+    out = abs(deviations)
+    steep = slope(out if out < _DEVIATIONS_MAX else _DEVIATIONS_MAX)
+    return steep * steep

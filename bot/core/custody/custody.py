@@ -1,0 +1,470 @@
+"""What rests in our rungs: taken over at the start, suspected while quoting, seen gone at the end.
+
+Reads of the account say what is ours only when they began late enough after our last write; this
+file asks for the ones that are missing. At the start `bot.core.custody.heritage` says what becomes
+of orders that this run did not place, and nothing is quoted before that has been done.
+
+Source: reliability, rows 23, 25, 59, 62, 63, 65, B2, B6, B13; design, The bot, item 7.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+
+from bot.core import messages as m
+from bot.core.account.account import READ_AGAIN_NS, Account, Kind
+from bot.core.account.ledgers import Ledgers
+from bot.core.custody.heritage import Heritage
+from bot.core.custody.risen import Risen
+from bot.core.desk.desk import Desk
+from bot.core.desk.hung import send_beside
+from bot.core.desk.outbox import Outbox, kind_of
+from bot.core.desk.shelf import keep_newest
+from bot.core.orders.order import OwnOrder, State
+from bot.core.report import Phase
+from bot.core.series.quoting import Quoting
+from bot.core.series.shedding import pull_beyond
+from bot.core.settings import TraderSettings
+from venue.wire import model
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.names import MarketId, OrderId, Ticker
+
+_KEEP_WITHIN_NS = 5 * NS_PER_SECOND
+"""So long, and four read lags, orders to be kept may wait for their books and the account; longer
+they would rest unwatched, and are cancelled."""
+
+_READABLE_WITHIN_NS = 3 * NS_PER_SECOND
+"""So long the books are not opened for a fill that was shown unreadably: a later walk may show it
+readably, and what is booked after the opening would count twice."""
+
+_LANDED_NS = 2 * NS_PER_SECOND
+"""So long after its end a request of an earlier run may still have been on its way."""
+
+_TOLD_MAX = 1_000
+_UNREADABLE_NAMED = 5
+
+TOGETHER_NS = 15 * NS_PER_SECOND
+"""So long a series whose books are open waits for those of the others, and then quotes."""
+
+_NO_JOURNAL = "no journal here: a first start, or one that is lost"
+"""What is on disk cannot tell the two apart, and what is cancelled first is the same."""
+
+
+class Custody:
+    """Lists of resting orders against the desk, and whether the account may be opened or closed.
+
+    unreadable: what the last list showed and was to be cancelled, if its outcome or side is none
+    that this version knows: it is told, and left.
+    """
+
+    def __init__(
+        self,
+        settings: TraderSettings,
+        desk: Desk,
+        ledgers: Ledgers,
+        quoting: Quoting,
+        account: Account,
+        out: Outbox,
+    ) -> None:
+        self._trust = settings.trust
+        self._heritage = Heritage(settings.start.strangers)
+        self._desk = desk
+        self._ledgers = ledgers
+        self._quoting = quoting
+        self._account = account
+        self._out = out
+        self._earlier_ns = 0  # until when an earlier run may have written; 0 when there was none
+        self._live_ns = 0  # when an order that we found was last seen to be live
+        self._rested = False  # whether something was seen to rest that the desk does not know
+        self._keep_until_ns: int | None = None
+        self._unbooked_ns: int | None = None  # since when only an unreadable fill is in the way
+        self._lacking: frozenset[MarketId] = frozenset()  # what a list of positions lacked
+        self._lacking_ns = 0  # when that one was answered
+        self._opened_ns: int | None = None
+        self._swept_strangers: frozenset[str] = frozenset()
+        self._risen = Risen(desk, out, self._cancel, self._ask)
+        self._adopted_ns = -1  # when the last list of orders began whose strangers were taken over
+        self._drains = False  # whether the end was asked about before
+        self._told: OrderedDict[OrderId, None] = OrderedDict()
+        self.unreadable: tuple[OrderId, ...] = ()
+        self._missed: tuple[Ticker, ...] = ()  # series beside ours that the last read had to miss
+
+    def begin(self, started: m.Started, now_ns: int) -> None:
+        """The run begins with what the journal tells of earlier ones."""
+        # An earlier run may have written until just before this one began.
+        self._earlier_ns = 0 if started.new_account else now_ns
+        self._heritage.begin(started.working)
+        if started.latched:
+            self._quoting.account.opened(self._quoting.member)
+        if started.journal is m.JournalFate.DAMAGED:
+            self._out.note("error", "journal_damaged")
+        elif started.journal is m.JournalFate.LOST and not started.new_account:
+            self._out.note("info", "no_journal", text=_NO_JOURNAL)
+
+    # --- lists ------------------------------------------------------------------------------------
+
+    def resting_page(self, answer: m.Answer, begun_ns: int) -> None:
+        """Merge a page of a list of resting orders that goes on, and may never be read to its end:
+        each row is a read of its order, and the page says nothing of those that it lacks."""
+        if isinstance(answer, m.Done) and isinstance(answer.body, m.OrdersShown):
+            by_id = {order.order_id: order for order in answer.body.orders}
+            for own in list(self._desk.all_live()):
+                if own.order_id in by_id:
+                    self._merge(own, by_id[own.order_id], begun_ns)
+
+    def _merge(self, own: OwnOrder, row: model.Order, begun_ns: int) -> None:
+        if own.is_shown_as_known(row):
+            return  # as most are: the desk would find nothing in it either
+        before = (own.state, own.filled, own.remaining, own.price)
+        self._desk.merge_list_row(own, row, begun_ns)
+        if before != (own.state, own.filled, own.remaining, own.price):
+            self._quoting.orders_changed(own.market_id)
+
+    def resting_walked(
+        self, shown: Iterable[model.Order], begun_ns: int, now_ns: int, phase: Phase
+    ) -> None:
+        """Merge a whole list of resting orders. While quoting, strangers are foreign orders; at the
+        start the policy decides about them; in every other phase they are cancelled, but that
+        a run which ends before it quoted leaves alone what the policy does."""
+        by_id = {order.order_id: order for order in shown}
+        fills_ns = self._account.begun_ns.get(Kind.FILLS, -1)
+        for market_id in self._desk.explain_lost(by_id.values(), begun_ns, fills_ns):
+            self._quoting.orders_changed(market_id)
+        for own in list(self._desk.all_live()):
+            if own.order_id is None:
+                continue
+            row = by_id.get(own.order_id)
+            if row is not None:
+                self._merge(own, row, begun_ns)
+            elif self._desk.missing_from_list(own, begun_ns, now_ns, fills_ns):
+                self._quoting.orders_changed(own.market_id)
+        strangers = self._in_our_rungs(
+            order
+            for order in by_id.values()
+            if not self._desk.knows(order.order_id) and not self._risen.is_let_be(order.order_id)
+        )
+        self.unreadable = ()
+        risen = self._risen.listed(by_id.values(), begun_ns - self._trust.read_lag_ns, now_ns)
+        if self._risen.is_news:
+            self._account.hasten(Kind.RESTING, now_ns + self._trust.read_lag_ns)
+        if phase in (Phase.QUOTING, Phase.PAUSED):
+            self._suspect(strangers, begun_ns, now_ns)
+        elif Kind.SERIES in self._account.done_ns:
+            # Before the series is read nobody knows our rungs: such a list says no more than that
+            # something rests.
+            if not risen:
+                self._adopted_ns = begun_ns
+            if not strangers:
+                self._swept_strangers = frozenset()
+                self._out.clear("foreign_orders")
+            self._take_in(strangers, begun_ns, now_ns, phase)
+        else:
+            self._rested |= bool(by_id)
+        named = ", ".join(self.unreadable[:_UNREADABLE_NAMED])
+        self._out.hold("order_unreadable", f"orders that cannot be read: {named}" if named else "")
+
+    def _ask(self, own: OwnOrder) -> None:
+        self._desk.add(own)
+        self._quoting.orders_changed(own.market_id)
+
+    def _in_our_rungs(self, strangers: Iterable[model.Order]) -> list[model.Order]:
+        """Those that are of our business; orders elsewhere on the account are told once."""
+        ours = []
+        for order in strangers:
+            if self._quoting.is_ours(order.market_id):
+                ours.append(order)
+            elif (
+                Kind.SERIES in self._account.done_ns
+                and order.order_id not in self._told
+                and not self._missed  # whose order it may be
+                and not self._ledgers.is_beside(order.market_id)
+            ):
+                self._out.note("warning", "order_of_another_series", ticker=order.ticker)
+                keep_newest(self._told, order.order_id, None, _TOLD_MAX)
+        return ours
+
+    def _take_in(
+        self, strangers: list[model.Order], begun_ns: int, now_ns: int, phase: Phase
+    ) -> None:
+        """Before the first quote and after the last, what rests in our rungs is ours to cancel, but
+        for what the policy keeps or leaves alone.
+
+        The order of an undecided create of ours may be among them: then it is counted twice until
+        both are over. Waiting instead could be for ever, for what rests may hold the very cash
+        without which the re-send is refused.
+        """
+        gone = self._heritage.to_cancel(
+            strangers,
+            self._may_be_lost,
+            starting=phase is Phase.STARTING,
+            stopping=phase is Phase.STOPPING and not self._ledgers.is_open,
+            fresh=begun_ns >= self._fresh_from_ns(),
+            late=0 < self._earlier_ns < begun_ns - _LANDED_NS - self._trust.read_lag_ns,
+        )
+        for order in gone:
+            self._cancel(order, now_ns)
+        if self._heritage.kept and self._keep_until_ns is None:
+            self._keep_until_ns = now_ns + _KEEP_WITHIN_NS + 4 * self._trust.read_lag_ns
+        if self._heritage.refuses:
+            self._out.find("strangers_found", self._heritage.refusal())
+
+    def _fresh_from_ns(self) -> int:
+        """From when on a list shows all that earlier runs wrote."""
+        return self._earlier_ns + self._trust.read_lag_ns if self._earlier_ns else 0
+
+    def _may_be_lost(self, order: model.Order) -> bool:
+        """Whether a stranger may be a create of ours that is about to be identified.
+
+        Once its re-sends are refused it is not: then the stranger is what it looks like.
+        """
+        return any(
+            own.state is State.LOST
+            and not own.is_take
+            and own.refused_since_ns is None
+            and own.market_id == order.market_id
+            and own.outcome.value == order.outcome.value
+            and own.own_side.value == order.side.value
+            for own in self._desk.all_live()
+        )
+
+    def _cancel(self, order: model.Order, now_ns: int) -> None:
+        try:
+            self._desk.add(OwnOrder.found_resting(order, now_ns))
+            self._quoting.orders_changed(order.market_id)
+        except ValueError:
+            self.unreadable = (*self.unreadable, order.order_id)
+
+    def _suspect(self, strangers: list[model.Order], begun_ns: int, now_ns: int) -> None:
+        """Foreign orders seen in two lists running: somebody else trades this account (row 63).
+
+        The second list is asked for as soon as the first one cannot have lagged any more.
+        What may be a create of ours that landed after all is ours, to be cancelled (row 25), and
+        what may be one whose id is not known yet is neither.
+        """
+        undecided = [order for order in strangers if self._desk.may_be_undecided(order)]
+        late = [
+            order for order in strangers if order not in undecided and self._desk.landed_late(order)
+        ]
+        for order in late:
+            self._cancel(order, now_ns)
+        ours = {order.order_id for order in (*undecided, *late)}
+        foreign = frozenset(order.order_id for order in strangers) - ours
+        if foreign & self._swept_strangers:
+            self._out.find("foreign_orders", "orders that are not ours rest in our rungs")
+        elif not foreign and not undecided:
+            self._out.clear("foreign_orders")
+        if foreign - self._swept_strangers:
+            self._account.hasten(Kind.RESTING, now_ns + self._trust.read_lag_ns)
+        self._swept_strangers = foreign
+
+    def series_walked(self, missed: tuple[Ticker, ...]) -> None:
+        """The series was read, but for these beside it, whose rungs need not be known."""
+        if missed and missed != self._missed:
+            self._out.note("warning", "series_beside_unread", series=", ".join(missed))
+        self._missed = missed
+
+    def watch(self, now_ns: int) -> None:
+        """What is ours and was not read for long is a limit that cannot be checked (law 8); and
+        positions that differed are read again once fills may explain them."""
+        self._out.hold("series_unread", self._account.series_unread(now_ns))
+        unread = self._account.unread(now_ns)
+        if not (unread or self._out.findings):
+            return
+        if self._ledgers.may_agree:
+            again_ns = self._account.done_ns[Kind.POSITIONS] + NS_PER_SECOND
+            self._account.hasten(Kind.POSITIONS, max(now_ns, again_ns))
+        if unread:
+            self._out.find("account_unread", f"not read for long: {', '.join(unread)}")
+        else:
+            self._out.clear("account_unread")
+
+    # --- the beginning ----------------------------------------------------------------------------
+
+    @property
+    def refuses(self) -> bool:
+        """Whether the run must end because of orders that the journal does not know."""
+        return self._heritage.refuses
+
+    def has_opened(self, now_ns: int) -> bool:
+        """Open the books as soon as they may be. Whether quoting may begin: they are open, and
+        those of every other series of the process, too, or it has waited for them long enough.
+
+        What rests already is not left waiting: it would be pulled.
+        """
+        if self._opened_ns is None:
+            if not self.may_open(now_ns):
+                return False
+            self._take_over(now_ns)
+            self._opened_ns = now_ns
+            self._quoting.account.opened(self._quoting.member)
+        together = self._quoting.account.all_opened or now_ns >= self._opened_ns + TOGETHER_NS
+        return together or self._desk.live_count() > 0
+
+    def may_open(self, now_ns: int) -> bool:
+        """Whether the account is known and nothing of an earlier run is left but what is kept."""
+        if self._keep_until_ns is not None and now_ns >= self._keep_until_ns:
+            self._cancel_kept(now_ns)
+        if self._desk.live_count():
+            # It may fill until it is over, whoever ends it: what was read before tells too little.
+            self._live_ns = now_ns
+            return False
+        if any(kind not in self._account.done_ns for kind in Kind):
+            return False
+        quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._live_ns)
+        if self._ledgers.reserved_cents and self._account.begun_ns[Kind.BALANCE] >= quiet_ns:
+            # Cash that is locked tells of an order that may fill, though no list has shown one.
+            self._rested = True
+        if not self._read_since(quiet_ns, now_ns):
+            return False
+        fills_may_come = self._heritage.keeping or self._account.is_shared or self._rested
+        if fills_may_come and not self._books_are_quiet(now_ns):
+            return False
+        if not (self._kept_can_be_quoted() and self._fills_are_booked(now_ns)):
+            return False
+        return self._payouts_are_in(now_ns)
+
+    def _payouts_are_in(self, now_ns: int) -> bool:
+        """Whether the balance holds what was paid for shares that the list of positions lacks: it
+        was asked for a lag after that list, or it is asked for again."""
+        lacking = self._ledgers.lacking()
+        if not lacking <= self._lacking:
+            self._lacking, self._lacking_ns = lacking, self._account.done_ns[Kind.POSITIONS]
+        from_ns = self._lacking_ns + self._trust.read_lag_ns
+        if not lacking or self._account.begun_ns[Kind.BALANCE] > from_ns:
+            return True
+        again_ns = self._account.done_ns[Kind.BALANCE] + READ_AGAIN_NS
+        self._account.hasten(Kind.BALANCE, max(now_ns, from_ns + 1, again_ns))
+        return False
+
+    def _fills_are_booked(self, now_ns: int) -> bool:
+        """Whether every fill shown is booked, or was waited for long enough. Asks for the walk."""
+        if not self._ledgers.booking.unbooked.has_any:
+            return True
+        if self._unbooked_ns is None:
+            self._unbooked_ns = now_ns
+        again_ns = self._account.begun_ns[Kind.FILLS] + READ_AGAIN_NS
+        self._account.hasten(Kind.FILLS, max(now_ns, again_ns))
+        return now_ns >= self._unbooked_ns + _READABLE_WITHIN_NS
+
+    def _take_over(self, now_ns: int) -> None:
+        """The books open, and the orders kept are ours from here on, with the place they have."""
+        for market_id in self._ledgers.open_books(self._quoting.venue_time.ahead_ns):
+            # What the event may lose was reckoned by the fills alone until now.
+            self._quoting.fills_booked(market_id)
+        sure_ns = self._ledgers.settling.sure_from_ns
+        if sure_ns is not None:
+            again_ns = self._account.done_ns[Kind.POSITIONS] + READ_AGAIN_NS
+            self._account.hasten(Kind.POSITIONS, max(now_ns, sure_ns, again_ns))
+        taken = self._heritage.take_over(now_ns)
+        for own in taken:
+            self._desk.add(own)
+            self._quoting.orders_changed(own.market_id)
+        if taken:
+            self._out.note("info", "orders_kept", count=len(taken))
+            # This run may hold to tighter limits than the one that placed them.
+            pull_beyond(self._quoting, self._desk)
+        ids = tuple(own.order_id for own in taken if own.order_id is not None)
+        self._out.effects.append(m.TakenOver(ids))
+
+    def _books_are_quiet(self, now_ns: int) -> bool:
+        """Whether what was read of cash and shares holds exactly the fills that were read.
+
+        Orders to be kept, and those of other series, may fill at any moment, unlike an account on
+        which nothing rests, and what rested unseen by the desk may have: both must have been read a
+        lag after the last fill known, and the fills once more a lag later.
+        """
+        lag_ns = self._trust.read_lag_ns
+        begun_ns, done_ns = self._account.begun_ns, self._account.done_ns
+        from_ns = self._ledgers.booking.booked_ns + lag_ns
+        late = [kind for kind in (Kind.BALANCE, Kind.POSITIONS) if begun_ns[kind] <= from_ns]
+        for kind in late:
+            self._account.hasten(kind, max(now_ns, from_ns + 1, done_ns[kind] + READ_AGAIN_NS))
+        again_ns = max(done_ns[Kind.BALANCE], done_ns[Kind.POSITIONS]) + lag_ns
+        if late or begun_ns[Kind.FILLS] >= again_ns:
+            return not late
+        for kind in (Kind.BALANCE, Kind.POSITIONS):
+            # A newer one would put the fills off once more, for ever where reads lag much: so none
+            # is begun together with the fills either, whose pages take longer.
+            self._account.put_off(kind, max(now_ns, again_ns) + lag_ns)
+        self._account.hasten(Kind.FILLS, max(now_ns, again_ns))
+        return False
+
+    def _kept_can_be_quoted(self) -> bool:
+        """Whether every rung with an order to be kept has a book; without one it would be pulled
+        at once."""
+        ready = {rung.market_id for rung in self._quoting.active_rungs() if not rung.blocked}
+        return all(order.market_id in ready for order in self._heritage.kept.values())
+
+    def _cancel_kept(self, now_ns: int) -> None:
+        given_up = self._heritage.give_up()
+        for order in given_up:
+            self._cancel(order, now_ns)
+        if given_up:
+            self._out.note("warning", "orders_not_kept", count=len(given_up))
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def drained(self, now_ns: int) -> bool:
+        """Whether nothing of ours is live, a late enough read shows so, and the cash was compared.
+
+        Asks for the reads that are missing; a list of what rests is among them in any case, for
+        strangers that came since the start are told while quoting, and cancelled only now.
+        """
+        if not self._drains:
+            self._drains, self._adopted_ns = True, -1
+            self._account.hurry()
+        send_beside(self._out, now_ns)
+        self._cancel_kept(now_ns)
+        quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._ledgers.booking.booked_ns)
+        if self._desk.live_count() or not self._read_since(quiet_ns, now_ns):
+            return False
+        if self._ledgers.compared_since(quiet_ns):
+            if self._ledgers.booking.history_wanted:
+                self._account.hasten(Kind.FILLS, now_ns)
+                return False
+            # Reads that come often are always under way; what they say changes nothing any more,
+            # nor does what is said of no order of ours.
+            ours = (each for each in self._out.pending.values() if each.own is not None)
+            return all(kind_of(each.request) == "read" for each in ours)
+        if self._ledgers.balance_ended_ns is None:
+            self._account.hasten(Kind.BALANCE, now_ns)
+            if "position_differs" in self._out.findings:
+                self._account.hasten(Kind.POSITIONS, now_ns)
+        else:
+            compare_ns = self._ledgers.balance_ended_ns + self._trust.read_lag_ns
+            again_ns = self._account.begun_ns[Kind.FILLS] + READ_AGAIN_NS
+            self._account.hasten(Kind.FILLS, max(now_ns, compare_ns, again_ns))
+        return False
+
+    def _read_since(self, quiet_ns: int, now_ns: int) -> bool:
+        """Whether the account was read late enough after `quiet_ns`; asks for what is missing."""
+        from_ns = self._late_from_ns(quiet_ns)
+        fresh = True
+        for kind in (Kind.BALANCE, Kind.FILLS, Kind.RESTING, Kind.POSITIONS):
+            begun_ns = self._account.begun_ns.get(kind, -1)
+            if kind is Kind.RESTING:
+                begun_ns = self._adopted_ns
+            if begun_ns < from_ns:
+                again_ns = self._account.done_ns.get(kind, 0) + READ_AGAIN_NS
+                self._account.hasten(kind, max(now_ns, from_ns, again_ns))
+                fresh = False
+        return fresh
+
+    def _late_from_ns(self, quiet_ns: int) -> int:
+        """From when on a read shows all that was before `quiet_ns`; 0 is never, and long ago."""
+        return quiet_ns + self._trust.read_lag_ns if quiet_ns else 0
+
+    def drained_to(self) -> m.Finished:
+        """What a whole drain ends with: nothing, but for the strangers that were left alone."""
+        return m.Finished((*self._heritage.refused, *self.unreadable), ())
+
+    def left_over(self) -> m.Finished:
+        """What a drain that ran out of time leaves behind, for the operator: what the last list
+        showed although it was said to be over included."""
+        live = {own.order_id: None for own in self._desk.all_live() if own.order_id is not None}
+        resting = tuple(live | dict.fromkeys(sorted(self._risen.may_rest)))
+        unknown = tuple(
+            own.client_order_id for own in self._desk.all_live() if own.order_id is None
+        )
+        from_ns = self._late_from_ns(max(self._earlier_ns, self._desk.last_write_ns))
+        left = (*resting, *self._heritage.refused, *self.unreadable)
+        return m.Finished(left, unknown, unshown=self._adopted_ns < from_ns)

@@ -1,0 +1,145 @@
+"""What earlier runs left resting, and what the policy makes of it: cancel, keep, or leave alone.
+
+Knows orders by the journal alone and by the lists that it is shown; sends and reads nothing. With a
+journal that is lost or damaged nothing is known, so that there is nothing to keep.
+
+Source: reliability, rows 59, 62, 63, B6, B14.
+"""
+
+from collections.abc import Callable
+
+from bot.core import messages as m
+from bot.core.orders.order import OwnOrder
+from bot.core.settings import Strangers
+from venue.wire import model
+from venue.wire.names import OrderId
+
+NAMED_MAX = 1_000
+NEWCOMERS_MAX = 3
+"""So many orders that appear while a start waits are no late ones of an earlier run."""
+
+_SHOWN_MAX = 10
+
+
+class Heritage:
+    """Orders in our rungs that this run did not place.
+
+    kept: those that will be ours when quoting begins, as the newest fresh list shows them.
+    keeping: whether any was ever spared, by a stale list too; it may have filled since.
+    """
+
+    def __init__(self, policy: Strangers) -> None:
+        self._policy = policy
+        self._known: dict[OrderId, m.KnownOrder] = {}
+        self._refused: dict[OrderId, None] = {}
+        self._seen: set[OrderId] = set()
+        self._newcomers = 0
+        self._listed = False  # whether a late list was taken in: only then anything can be new
+        self.kept: dict[OrderId, model.Order] = {}
+        self.keeping = False
+
+    def begin(self, known: tuple[m.KnownOrder, ...]) -> None:
+        """The run begins with the orders that the journal knows."""
+        self._known = {order.order_id: order for order in known}
+
+    # --- lists ------------------------------------------------------------------------------------
+
+    def to_cancel(
+        self,
+        strangers: list[model.Order],
+        may_be_lost: Callable[[model.Order], bool],
+        *,
+        starting: bool,
+        fresh: bool,
+        late: bool,
+        stopping: bool = False,
+    ) -> list[model.Order]:
+        """Those of a whole list that are to be cancelled now; what the policy spares is noted here.
+
+        starting: nothing was quoted yet; later everything goes, but for what was left alone.
+        stopping: a run ends that never quoted; what is to be left alone is left alone by it, too.
+        fresh: the list began late enough to show all that earlier runs wrote; an older one may show
+        an order as it was before an amend, or one that is over. may_be_lost: whether a stranger may
+        be a create of ours that is about to be identified. late: whether it began so late that it
+        shows all that earlier runs made, requests on their way included: what a later one is the
+        first to show is of somebody else who is at work here, and to go on cancelling would be a
+        war.
+        """
+        if fresh or not starting:
+            self.kept = {}
+        gone = []
+        for order in strangers:
+            known = self._known.get(order.order_id)
+            if starting and known is None and order.order_id not in self._seen:
+                self._seen.add(order.order_id)
+                self._newcomers += late and self._listed and not may_be_lost(order)
+                if self._newcomers >= NEWCOMERS_MAX:
+                    self._refused[order.order_id] = None
+            if starting and self._policy is Strangers.ADOPT and _is_same(known, order):
+                self.keeping = True
+                if fresh:
+                    self.kept[order.order_id] = order
+            elif known is None and (
+                self.refuses or ((starting or stopping) and self._leaves_alone)
+            ):
+                if fresh and not may_be_lost(order) and len(self._refused) < NAMED_MAX:
+                    self._refused[order.order_id] = None
+            else:
+                gone.append(order)
+        self._listed |= late
+        return gone
+
+    @property
+    def _leaves_alone(self) -> bool:
+        return self._policy is Strangers.REFUSE
+
+    @property
+    def refuses(self) -> bool:
+        """Whether there are orders that the journal does not know and that are left alone."""
+        return bool(self._refused)
+
+    @property
+    def refused(self) -> tuple[OrderId, ...]:
+        """The first of them, at most NAMED_MAX."""
+        return tuple(self._refused)
+
+    def refusal(self) -> str:
+        """What to tell a person about them."""
+        shown = ", ".join(self.refused[:_SHOWN_MAX])
+        return f"{len(self._refused)} orders in our rungs are not in the journal: {shown}"
+
+    # --- the end of the wait ----------------------------------------------------------------------
+
+    def take_over(self, now_ns: int) -> list[OwnOrder]:
+        """The orders kept, as our own from here on: where they stand, and as old as they are."""
+        taken = []
+        for order_id, shown in self.kept.items():
+            known = self._known[order_id]
+            own = OwnOrder.found_resting(shown, now_ns)
+            own.client_order_id = known.client_order_id
+            own.placed_ns = min(known.placed_ns, now_ns)
+            own.doomed = False
+            own.why = "kept from an earlier run"
+            taken.append(own)
+        self.kept, self._known = {}, {}
+        self._seen.clear()
+        return taken
+
+    def give_up(self) -> list[model.Order]:
+        """Keep nothing any more; the orders that were to be kept."""
+        given_up, self.kept = list(self.kept.values()), {}
+        # A later list must not bring one of them back.
+        for order in given_up:
+            self._known.pop(order.order_id, None)
+        return given_up
+
+
+def _is_same(known: m.KnownOrder | None, order: model.Order) -> bool:
+    """Whether a listed order is the one that the journal knows, with no write of ours undecided."""
+    return (
+        known is not None
+        and known.settled
+        and known.market_id == order.market_id
+        and known.outcome.value == order.outcome.value
+        and known.side.value == order.side.value
+    )

@@ -1,0 +1,81 @@
+"""Whether an answer shows the very order that was asked about, and nothing impossible of it.
+
+Connections and caches mix answers up: a server that writes one twice leaves it to be read as the
+answer to the next request. Whatever was asked may have been carried out all the same.
+
+Source: interface, POST /orders, PUT and DELETE /orders/{order_id}; reliability, rows 20, 21, B1.
+"""
+
+from collections.abc import Callable
+
+from bot.core import messages as m
+from bot.core.desk.shelf import slot_shown, slots_of
+from bot.core.orders.order import OwnOrder
+from venue.wire import model
+from venue.wire.names import OrderId
+
+
+def doubt_about(
+    answer: m.Answer,
+    request: m.Request,
+    own: OwnOrder,
+    find: Callable[[OrderId], OwnOrder | None],
+    knows: Callable[[OrderId], bool],
+) -> str:
+    """Why an answer about an order of ours is not to be believed; empty when it is.
+
+    find: the live order of ours with an id, None when there is none. knows: whether an id is, or
+    was, one of ours.
+    """
+    if not isinstance(answer, m.Done):
+        return ""
+    if not isinstance(answer.body, m.OrderShown | m.CancelShown):
+        return "it shows no order"
+    shown = answer.body.order
+    holder = find(shown.order_id)
+    is_over = holder is None and knows(shown.order_id)
+    if not _is_about(own, request, answer.body, shown, holder, is_over):
+        return "it shows another order than was asked about"
+    # A cancel ends the order whatever it says of fills: asking again could go on for ever.
+    if isinstance(answer.body, m.OrderShown) and not own.may_have_filled(shown.filled_qty):
+        return "it shows more filled than was asked for"
+    return ""
+
+
+def _is_about(
+    own: OwnOrder,
+    request: m.Request,
+    body: m.Body,
+    shown: model.Order,
+    holder: OwnOrder | None,
+    is_over: bool,
+) -> bool:
+    """holder: the order of ours that has the id shown. is_over: it was one of ours, and ended."""
+    if isinstance(body, m.CancelShown) is not isinstance(request, m.CancelResting):
+        return False
+    # One that was found resting may be the very order that the create or amend made.
+    may_be_named = holder is own or holder is None or holder.is_stranger
+    if isinstance(request, m.Create):
+        name = shown.client_order_id
+        return name == own.client_order_id if name else may_be_named
+    if isinstance(request, m.AmendResting) and shown.order_id != own.order_id:
+        # An order that is over takes no other's place: what is amended would rest uncounted.
+        is_free = may_be_named and not is_over
+        return is_free and slot_shown(shown)[:3] == slots_of(own)[0][:3]
+    return shown.order_id == own.order_id
+
+
+def is_elsewhere(own: OwnOrder, shown: model.Order) -> bool:
+    """Whether what is shown under an order's id trades another market, outcome or side: nothing
+    can have moved it there, so that it is another order."""
+    readable = (
+        shown.outcome is not model.ShownOutcome.UNKNOWN
+        and shown.side is not model.ShownSide.UNKNOWN
+    )
+    return readable and slot_shown(shown)[:3] != slots_of(own)[0][:3]
+
+
+def is_named_otherwise(holder: OwnOrder, own: OwnOrder) -> bool:
+    """Whether the order of ours that has an id is known to be another one than this, which was just
+    made with that id: one that was found resting may be the very same."""
+    return not holder.is_stranger and holder.client_order_id != own.client_order_id

@@ -1,0 +1,394 @@
+"""What one call of the trader wishes for: requests paid from the purse, notes, and the counters.
+
+Each credential has a purse of its own, and stops by itself when the venue refuses it: reads go on
+the read key if there is one, cancels on the standby key while the trade key is refused.
+
+Source: design, laws 2, 3 and 6; reliability, code-to-action table, rows 12-19, 108, B5, B14.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from bot.core.desk.spend import Lane, Purse
+from bot.core.messages import (
+    AmendResting,
+    CancelResting,
+    Create,
+    Effect,
+    Key,
+    Noted,
+    ReadBook,
+    ReadOrder,
+    ReadSeries,
+    Refused,
+    Replied,
+    Request,
+    RequestId,
+    Send,
+    Unknown,
+)
+from bot.core.orders.order import OwnOrder
+from bot.core.report import Counters
+from bot.core.settings import BudgetSettings, KeySettings, PaceSettings
+from venue.wire.errors import CODES, Advice, Code, Culprit, row_for
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.names import OrderId, is_order_id, is_path_segment
+
+KEY_STOP_NS: Final = 10 * NS_PER_SECOND
+"""After a 401 or 403 nothing leaves for so long; then one request asks whether the key works."""
+
+TOO_MANY: Final = 429
+"""The status of an answer that asks to wait."""
+
+WAIT_DEFAULT_NS: Final = NS_PER_SECOND
+"""How long a 429 without a readable Retry-After asks to wait (row 16)."""
+
+HANGS_NS: Final = 3 * NS_PER_SECOND // 2
+"""A request without an answer for so long hangs: others do not wait for it."""
+
+_HUNG_MAX: Final = 8
+"""So many that hang are no hindrance to others: connections to spare there are no more."""
+
+_REFUSED_NAMES_MAX: Final = 64
+
+_NO_SUCH_ORDER: Final = OrderId("9" * 20)
+"""Above 2**64: no venue of this interface gives it out, so a cancel of it changes nothing."""
+
+_REFUSED_FINDING: Final = {
+    Key.TRADE: "key_refused",
+    Key.READ: "read_key_refused",
+    Key.STANDBY: "standby_key_refused",
+}
+
+
+class Pending(msgspec.Struct, frozen=True):
+    """A request that has left and has no answer yet. number: its count in the key's purse."""
+
+    request: Request
+    own: OwnOrder | None
+    begun_ns: int
+    key: Key = Key.TRADE
+    number: int = 0
+
+    def unheard(self) -> "Pending":
+        """The same, what it says of an order being nobody's business any more."""
+        return msgspec.structs.replace(self, own=None)
+
+
+class _Credential:
+    """A key's purse, our number in it, and until when nothing may leave on the key."""
+
+    __slots__ = ("purse", "stopped_until_ns", "user")
+
+    def __init__(self, purse: Purse, user: int) -> None:
+        self.purse = purse
+        self.user = user
+        self.stopped_until_ns: int | None = None
+
+
+class Outbox:
+    """Collects effects; the one place that makes request ids and takes tokens.
+
+    wants_look: whether one more cheap read would tell whether somebody else spends on the key that
+    reads go on; what is written on another one says nothing of it. writes_max: as many writes may
+    be under way, a few hanging ones apart, before a cancel waits for an answer to one of them: what
+    finds no connection outside would stand in a line there, and be told to come to nothing.
+    """
+
+    def __init__(
+        self,
+        budget: BudgetSettings,
+        keys: KeySettings | None = None,
+        purse: Purse | None = None,
+        read_purse: Purse | None = None,
+        standby_purse: Purse | None = None,
+    ) -> None:
+        """purse, read_purse, standby_purse: shared with others on the same credential; None is one
+        of our own."""
+        keys = KeySettings() if keys is None else keys
+        self.effects: list[Effect] = []
+        self._credentials = {Key.TRADE: _joined(purse, budget)}
+        if keys.read:
+            self._credentials[Key.READ] = _joined(read_purse, budget)
+        if keys.standby:
+            self._credentials[Key.STANDBY] = _joined(standby_purse, budget)
+        self._trade = self._credentials[Key.TRADE]
+        self._reads_on = Key.READ if keys.read else Key.TRADE
+        self.purse = self._trade.purse
+        self.pending: dict[RequestId, Pending] = {}
+        self.writes_in_flight = 0
+        self.writes_max = PaceSettings().requests_in_flight
+        self.findings: dict[str, str] = {}
+        self.requests = {"create": 0, "amend": 0, "cancel": 0, "read": 0}
+        self.refused: dict[str, int] = {}
+        self.unknown_answers = 0
+        self.rate_limited = 0
+        self.frames = 0
+        self.frames_garbled = 0
+        self.decisions = 0
+        self.self_trades = 0
+        self.strategy_errors = 0
+        self.first_fault = ""
+        self.news_pulls = 0
+        self.strategy_overruns = 0
+        self.strategy_interrupted = 0
+        self.amends_kept_place = 0
+        self.amends_lost_place = 0
+        self.takes: dict[str, int] = {}
+        self.denied: dict[str, int] = {}
+        self.held_back: dict[str, int] = {}
+        self._last_id = 0
+        self.wants_look = False
+        self._dry: dict[Lane, int] = {}
+
+    @property
+    def user(self) -> int:
+        """Our number among those that spend from `purse`."""
+        return self._trade.user
+
+    def purse_of(self, key: Key) -> Purse | None:
+        """What is spent on a credential, for another trader to share; None without such a key."""
+        credential = self._credentials.get(key)
+        return None if credential is None else credential.purse
+
+    def note(self, level: str, name: str, /, **fields: str | int) -> None:
+        """Tell a person or a metric; see `Noted`."""
+        self.effects.append(Noted(level, name, dict(fields)))
+
+    def find(self, name: str, text: str) -> None:
+        """Keep a finding until it is cleared; told once, when it is new."""
+        if name not in self.findings:
+            self.note("error", name, text=text)
+        self.findings[name] = text
+
+    def clear(self, name: str) -> None:
+        """A finding no longer holds."""
+        if self.findings.pop(name, None) is not None:
+            self.note("info", f"{name}_cleared")
+
+    def hold(self, name: str, text: str) -> None:
+        """A finding as it stands now: kept while there is a text, cleared where there is none."""
+        if text:
+            self.find(name, text)
+        else:
+            self.clear(name)
+
+    def took(self, fate: str) -> None:
+        """Count what became of a take."""
+        self.takes[str(fate)] = self.takes.get(fate, 0) + 1
+
+    def holds_back(self, limit: str) -> None:
+        """Count a wanted order or change that a limit held back. limit: of a small closed set."""
+        self.held_back[limit] = self.held_back.get(limit, 0) + 1
+
+    # --- sending ----------------------------------------------------------------------------------
+
+    def send(
+        self, request: Request, lane: Lane, why: str, now_ns: int, own: OwnOrder | None = None
+    ) -> bool:
+        """Send a request if a token may be spent on it. False, and nothing changed, if not."""
+        return self._send(self._key_for(request), request, lane, why, now_ns, own)
+
+    def _key_for(self, request: Request) -> Key:
+        if kind_of(request) == "read":
+            return self._reads_on
+        is_refused = self._trade.stopped_until_ns is not None
+        takes_over = Key.STANDBY in self._credentials and is_refused
+        return Key.STANDBY if takes_over and isinstance(request, CancelResting) else Key.TRADE
+
+    def _send(
+        self,
+        key: Key,
+        request: Request,
+        lane: Lane,
+        why: str,
+        now_ns: int,
+        own: OwnOrder | None,
+    ) -> bool:
+        credential = self._credentials[key]
+        if credential.stopped_until_ns is not None and now_ns < credential.stopped_until_ns:
+            return False
+        if isinstance(request, CancelResting) and self._is_full(now_ns):
+            return False
+        if not credential.purse.spend(lane, now_ns, credential.user):
+            if self._dry.get(lane) != now_ns:
+                name = lane.name.lower()
+                self.denied[name] = self.denied.get(name, 0) + 1
+            self._dry[lane] = now_ns
+            return False
+        if credential.stopped_until_ns is not None:
+            # This one goes through as the probe; the next waits for its answer.
+            credential.stopped_until_ns = now_ns + KEY_STOP_NS
+        self._last_id += 1
+        request_id = RequestId(self._last_id)
+        self.pending[request_id] = Pending(request, own, now_ns, key, credential.purse.spent)
+        kind = kind_of(request)
+        self.requests[kind] += 1
+        if kind != "read":
+            self.writes_in_flight += 1
+        self.effects.append(Send(request_id, request, why, key))
+        return True
+
+    def _is_full(self, now_ns: int) -> bool:
+        """Whether as many writes are under way as may be, a few that hang apart."""
+        if self.writes_in_flight < self.writes_max:
+            return False
+        if self.writes_in_flight >= self.writes_max + _HUNG_MAX:
+            return True
+        young = (
+            kind_of(each.request) != "read" and now_ns < each.begun_ns + HANGS_NS
+            for each in self.pending.values()
+        )
+        return sum(young) >= self.writes_max
+
+    def is_dry(self, lane: Lane, now_ns: int) -> bool:
+        """Whether a request of this lane was denied a token at this very instant."""
+        return self._dry.get(lane) == now_ns
+
+    def probe_key(self, now_ns: int) -> None:
+        """Ask whether a refused trade key works again, where nothing else is sent on it: with a
+        cancel of what cannot exist, as often as a refused key may be tried."""
+        if len(self._credentials) > 1 and self._trade.stopped_until_ns is not None:
+            request = CancelResting(_NO_SUCH_ORDER)
+            self._send(Key.TRADE, request, Lane.RECOVER, "does the key work", now_ns, None)
+
+    def flat_ns(self, resting: int, now_ns: int) -> int:
+        """How long until the last cancel has left, if `resting` orders of ours were cancelled now
+        and those of everybody else on the key."""
+        return self.purse.flat_ns(resting, now_ns, self._trade.user)
+
+    def rests(self, resting: int) -> None:
+        """So many orders of ours may be live: others on the key count them into theirs."""
+        self.purse.rests(resting, self._trade.user)
+
+    def foreign_per_second(self, now_ns: int) -> int:
+        """Tokens a second that somebody else takes on our keys, where that is a finding; else 0."""
+        return sum(each.purse.sharing.per_second(now_ns) for each in self._credentials.values())
+
+    # --- answers ----------------------------------------------------------------------------------
+
+    def answered(self, replied: Replied, now_ns: int) -> Pending | None:
+        """Account for an answer. None when its request is not known (answered twice)."""
+        pending = self.pending.pop(replied.request_id, None)
+        if pending is None:
+            return None
+        if kind_of(pending.request) != "read":
+            self.writes_in_flight -= 1
+        answer, left = replied.answer, replied.tokens_left
+        credential = self._credentials[pending.key]
+        credential.purse.answered(
+            left,
+            now_ns,
+            pending.number,
+            definite=left is not None or not isinstance(answer, Unknown),
+        )
+        self._watch_sharing(pending.key, now_ns)
+        if isinstance(answer, Refused):
+            self._refused(pending, answer, replied.retry_after_ns, now_ns)
+        elif isinstance(answer, Unknown):
+            self.unknown_answers += 1
+        else:
+            credential.purse.eased(now_ns)
+            self._key_works(pending.key)
+        return pending
+
+    def _watch_sharing(self, key: Key, now_ns: int) -> None:
+        sharing = self._credentials[key].purse.sharing
+        if key is self._reads_on:
+            self.wants_look = sharing.wants_look(now_ns)
+        if sharing.is_found(now_ns):
+            rate = sharing.per_second(now_ns)
+            self.find("foreign_spend", f"{rate} requests a second of others on the {key} key")
+        elif "foreign_spend" in self.findings and self.foreign_per_second(now_ns) == 0:
+            self.clear("foreign_spend")
+
+    def _key_works(self, key: Key) -> None:
+        if self._credentials[key].stopped_until_ns is not None:
+            self._credentials[key].stopped_until_ns = None
+            self.clear(_REFUSED_FINDING[key])
+
+    def _refused(
+        self, pending: Pending, answer: Refused, retry_after_ns: int | None, now_ns: int
+    ) -> None:
+        is_unfit = answer.status == 0 and not _is_fit(pending.request)
+        name = answer.code or (f"http_{answer.status}" if answer.status else "not_connected")
+        name = "unfit_id" if is_unfit else name
+        if name in self.refused or len(self.refused) < _REFUSED_NAMES_MAX:
+            self.refused[name] = self.refused.get(name, 0) + 1
+        if is_unfit:
+            return  # it never left, whatever the venue does: nobody else is to wait for it
+        credential = self._credentials[pending.key]
+        if answer.status == 0:
+            credential.purse.unserved(retry_after_ns, now_ns)
+            return
+        row = row_for(answer.status, answer.code)
+        if row.advice is Advice.STOP_KEY:
+            credential.stopped_until_ns = now_ns + KEY_STOP_NS
+            text = f"{answer.status} {answer.code} on the {pending.key} key: nothing is sent on it"
+            self.find(_REFUSED_FINDING[pending.key], text)
+            return
+        if answer.code in CODES:
+            # Whatever else is wrong, the venue has let the key in.
+            self._key_works(pending.key)
+        if row.advice is not Advice.WAIT:
+            credential.purse.eased(now_ns)
+        elif answer.status == TOO_MANY:
+            self.rate_limited += answer.code == Code.RATE_LIMITED or row.culprit is Culprit.PACE
+            wait_ns = WAIT_DEFAULT_NS if retry_after_ns is None else retry_after_ns
+            credential.purse.told_to_wait(wait_ns, now_ns)
+        elif not isinstance(pending.request, ReadBook):
+            # A venue without its market data store has no books to read, and all else to offer.
+            credential.purse.unserved(retry_after_ns, now_ns)
+
+    def counters(self, fills: int) -> Counters:
+        """The totals as a report shows them."""
+        return Counters(
+            frames=self.frames,
+            frames_garbled=self.frames_garbled,
+            decisions=self.decisions,
+            fills=fills,
+            requests=dict(self.requests),
+            amends_kept_place=self.amends_kept_place,
+            amends_lost_place=self.amends_lost_place,
+            refused=dict(self.refused),
+            unknown_answers=self.unknown_answers,
+            self_trades=self.self_trades,
+            rate_limited=self.rate_limited,
+            strategy_errors=self.strategy_errors,
+            news_pulls=self.news_pulls,
+            strategy_overruns=self.strategy_overruns,
+            strategy_interrupted=self.strategy_interrupted,
+            takes=dict(self.takes),
+            denied=dict(self.denied),
+            held_back=dict(self.held_back),
+        )
+
+
+def _joined(purse: Purse | None, budget: BudgetSettings) -> _Credential:
+    """Our part in a purse: that of others, or one of our own."""
+    if purse is None:
+        return _Credential(Purse(budget, 0), 0)
+    return _Credential(purse, purse.join())
+
+
+def _is_fit(request: Request) -> bool:
+    """Whether the id that a request names may stand in a path: with another one it never leaves."""
+    if isinstance(request, AmendResting | CancelResting | ReadOrder):
+        return is_order_id(request.order_id)
+    if isinstance(request, ReadSeries):
+        return is_path_segment(request.series_ticker)
+    return not isinstance(request, ReadBook) or is_path_segment(request.market_id)
+
+
+def kind_of(request: Request) -> str:
+    """create, amend, cancel or read."""
+    return _WRITE_KINDS.get(type(request), "read")
+
+
+_WRITE_KINDS: Final[Mapping[type, str]] = {
+    Create: "create",
+    AmendResting: "amend",
+    CancelResting: "cancel",
+}

@@ -1,0 +1,500 @@
+"""One ladder of the series: its rungs in strike order, its curve, its strategy and what that wants.
+
+Source: design, The bot, items 2-4; reliability, rows 32, 77; silences S23, S33.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import cast
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core.account.ledgers import Ledgers
+from bot.core.books.book import microprice
+from bot.core.books.venuetime import VenueTime
+from bot.core.curve.ladder import Fair, FairCurve, RungInput, is_ladder
+from bot.core.desk.desk import Desk
+from bot.core.desk.outbox import Outbox
+from bot.core.desk.shelf import NEVER_NS
+from bot.core.distribution import Alarm, Implied, alarms, decided, implied_distribution
+from bot.core.event.conduct import Conduct
+from bot.core.event.curfew import Stage, kept, left_by, part_of, stage_of, turns_in_ns
+from bot.core.event.learning import Learner
+from bot.core.event.listed import unlisted
+from bot.core.event.newsguard import NewsGuard
+from bot.core.event.rung import PARK_MIN_NS, Rung
+from bot.core.limits.bounds import grid_of, taken
+from bot.core.settings import TraderSettings
+from bot.core.strategy import (
+    EventView,
+    ImpliedView,
+    Levels,
+    Quote,
+    Resting,
+    RungView,
+    Strategy,
+    Take,
+    mapped,
+    split,
+)
+from bot.core.strike import strike_dollars
+from venue.wire import instant, model
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Qty
+from venue.wire.names import MarketId, Ticker
+
+__all__ = ["PARK_MIN_NS", "Ladder", "Rung"]
+
+
+_LOOK_MIN_NS = 2 * NS_PER_SECOND
+_LOOK_MAX_NS = 10 * NS_PER_SECOND
+"""A quiet rung is told anew when the age of its book has doubled, within these bounds."""
+
+_SANE_MAX = 1_024
+"""Proven tuples that are remembered."""
+
+_FREE = FeeRate.parse("0")
+_NOTHING_SEEN = RungInput((), (), 0, None)
+_OVER = RungInput((), (), 0, None, is_over=True)
+_NOTHING_TOLD = RungView(
+    MarketId(""),
+    Ticker(""),
+    None,
+    (),
+    (),
+    None,
+    None,
+    Qty(0),
+    Qty(0),
+    _FREE,
+    _FREE,
+    None,
+    None,
+    False,
+)
+
+
+class Ladder:
+    """One event of the series with its rungs in strike order, its curve and its strategy.
+
+    dirty: the strategy is to be asked anew. is_read: its newest read was whole. unjudged, stirred:
+    some rung is to be judged, to be planned. again_ns: when a plan of some rung is to be looked at
+    again. has_wishes: some plan is not carried out yet. unweighed: the exposure is not what is live
+    on some rung; worst_cents: its worst case, None until it is reckoned. ceilings: the largest
+    order that the venue was seen to take on a rung, where it has refused a larger one. began_ns:
+    when the run began, and loss_limit_cents: what it may lose at worst, both for the strategy to
+    know. venue_time: that of the series, as its stamps tell. stage: how near to its end it was
+    decided last; another stage comes at stage_until_ns. flattening: why only what shrinks a
+    position is wanted, however far that end is; empty where everything is.
+    """
+
+    def __init__(self, event: model.Event, settings: TraderSettings, strategy: Strategy) -> None:
+        self.event = event
+        self.strategy = strategy
+        self.curve: FairCurve | None = None
+        self._proven: dict[MarketId, tuple[Quote, ...]] = {}
+        # Tuples once proven sane, by rung and identity; what is held here keeps its identity, and
+        # nothing in it can change: it is sane for good.
+        self._sane: dict[tuple[MarketId, int], tuple[Quote, ...]] = {}
+        self.takes: dict[MarketId, tuple[Take, ...]] = {}
+        self.rungs: list[Rung] = []
+        self._repriced: dict[MarketId, Rung] = {}  # not returned by `refresh` yet
+        self._reordered = False  # some strike, or the kind, is not what it was for `rungs`
+        self.resolution_ns = instant.to_ns(event.resolution_date)
+        self.dirty = True
+        self.is_read = True
+        self.may_quote = False
+        self.decided_ns = 0
+        self.conduct = Conduct(strategy.name or type(strategy).__name__)
+        self.pace = settings.pace
+        self.unjudged = True
+        self.stirred = True
+        self.again_ns = NEVER_NS
+        self.has_wishes = False
+        self.unweighed = True
+        self.worst_cents: Cents | None = None
+        self._some_denied = False
+        self.ceilings: dict[MarketId, Qty] = {}
+        self.began_ns = 0
+        self.venue_time = VenueTime()
+        self.loss_limit_cents: Cents | None = None
+        self._curfew = settings.curfew
+        self.stage = Stage.OPEN
+        self._part = 1
+        self.stage_until_ns = 0
+        self.flattening = ""
+        self.news = NewsGuard(settings.news)
+        self.learner = Learner()
+        self._forget_views()
+
+    def reconfigure(self, settings: TraderSettings, strategy: Strategy | None) -> None:
+        """Hold to other settings, and ask another strategy if there is one, from now on.
+
+        What was learned of the event stays. What rests stays where it is until the next decision.
+        """
+        self.pace = settings.pace
+        self._curfew = settings.curfew
+        self.news.follow(settings.news)
+        if strategy is not None:
+            self._ask(strategy)
+        self.dirty = True
+        for rung in self.rungs:
+            rung.reconfigured()
+
+    def _ask(self, strategy: Strategy) -> None:
+        """Ask this strategy from now on, of which nothing is known yet."""
+        self.strategy = strategy
+        self.conduct = Conduct(strategy.name or type(strategy).__name__, self.conduct.calls)
+        self._proven = {}
+        self.takes = {}
+
+    @property
+    def pulled_until_ns(self) -> int:
+        """Until when nothing is quoted because of what its strategy did."""
+        return self.conduct.pulled_until_ns
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the event trades: open, or closed with rungs left that take orders (S33)."""
+        return self.event.status in (model.EventStatus.OPEN, model.EventStatus.CLOSED)
+
+    @property
+    def is_ladder(self) -> bool:
+        """Whether it is a survival ladder and not one binary market."""
+        return bool(self.rungs) and all(rung.strike is not None for rung in self.rungs)
+
+    @property
+    def is_understood(self) -> bool:
+        """Whether it is one of the two kinds that the limits are exact for, as it was read last."""
+        return self.curve is not None and self.is_read
+
+    def due_ns(self, now_ns: int) -> int:
+        """When it is to be judged, decided or planned though nothing but frames came since it last
+        was: now, or later. What time alone brings on a rung is not in it."""
+        if self.unjudged or self.stirred or self.news.turns(now_ns):
+            return now_ns
+        if not self.dirty:
+            return self.stage_until_ns
+        return min(self.stage_until_ns, self.decided_ns + self.pace.decide_ns)
+
+    def active_rungs(self) -> list[Rung]:
+        """Rungs that take orders."""
+        return [rung for rung in self.rungs if rung.is_active]
+
+    def refresh(
+        self,
+        event: model.Event,
+        believed_from_ns: int,
+        make_strategy: Callable[[], Strategy],
+    ) -> list[Rung]:
+        """Take in a newer read of the event. Returns rungs that are new or have other fee rates;
+        all of them where a strike is another, for whatever hangs on their order begins anew.
+
+        Raises ValueError for what cannot be read; what came before it is taken in, and rungs of it
+        that changed are among those that the next read returns.
+        """
+        known = {rung.market_id: rung for rung in self.rungs}
+        new: list[Rung] = []
+        for market in (*event.markets, *unlisted(known, event)):
+            rung = known.get(market.market_id)
+            if rung is None:
+                rung = Rung(market, self)
+                new.append(rung)
+            elif rung.market != market:
+                self.dirty |= rung.market.state is not market.state
+                self.dirty |= grid_of(rung.market) != grid_of(market)
+                before = rung.strike
+                rung.strike = strike_dollars(market.strike_value, market.strike_unit)
+                self._reordered |= rung.strike != before
+            if rung.refresh(market, believed_from_ns):
+                self._repriced[rung.market_id] = rung
+            known[market.market_id] = rung
+        self.dirty |= event.status is not self.event.status or not self.is_read
+        self._reordered |= event.mutually_exclusive is not self.event.mutually_exclusive
+        self.event = event
+        resolution_ns = instant.to_ns(event.resolution_date)
+        self.is_read = True
+        if resolution_ns != self.resolution_ns:
+            self.resolution_ns = resolution_ns
+            self.stage_until_ns = 0
+        if self._reordered:
+            self._reordered = False
+            self._ask(make_strategy())
+            self._repriced, new = {}, list(known.values())
+        if new:
+            self.rungs = list(known.values())
+            self.curve = self._fresh_curve()
+            self._forget_views()
+            self.dirty = True
+            self.stirred = True
+            self.unjudged = True
+        repriced, self._repriced = self._repriced, {}
+        return new + list(repriced.values())
+
+    def unread(self) -> None:
+        """A newer read of the event cannot be read: how it stands now is not known."""
+        self.dirty |= self.is_read
+        self.is_read = False
+
+    def implied(self, winner: Callable[[MarketId], Outcome | None]) -> Implied | None:
+        """What the fair curve, and the rungs that have resolved, say of the value; None on a binary
+        market, and while it is not known. winner: of a rung, None while it is not certain."""
+        if self.curve is None or not self.is_ladder:
+            return None
+        if any(rung.fair is None and not rung.is_over for rung in self.rungs):
+            return None
+        won = [winner(rung.market_id) if rung.is_over else None for rung in self.rungs]
+        values = decided(self.curve.all_cents, won)
+        if any(map(math.isnan, values)):
+            return None
+        strikes = [rung.strike for rung in self.rungs if rung.strike is not None]
+        return implied_distribution(strikes, values)
+
+    @property
+    def alarms(self) -> tuple[Alarm, ...]:
+        """What stands out in the prices of others as they were decided on last, and in the curve,
+        on the rungs that have not resolved; nothing on a binary market."""
+        if self.curve is None or not self.is_ladder:
+            return ()
+        drawn, line = self.curve.drawn_cents, self.curve.line_cents
+        live = [index for index, rung in enumerate(self.rungs) if not rung.is_over]
+        markets = [self.rungs[index].market for index in live]
+        return alarms(
+            [market.strike_value or market.ticker for market in markets],
+            [(self._views[index].best_bid, self._views[index].best_ask) for index in live],
+            [drawn[index] for index in live] if drawn else (),
+            [line[index] for index in live] if line else (),
+        )
+
+    def _forget_views(self) -> None:
+        """Other rungs than before: every one is to be told anew. The lists go by place."""
+        self._views = [_NOTHING_TOLD] * len(self.rungs)
+        self._books: list[tuple[Levels, Levels]] = [((), ())] * len(self.rungs)
+        self._due_ns = [0] * len(self.rungs)
+        self._inputs = [_NOTHING_SEEN] * len(self.rungs)
+        self._fairs: tuple[Fair | None, ...] = (None,) * len(self.rungs)
+        for rung in self.rungs:
+            rung.news = True
+
+    def _fresh_curve(self) -> FairCurve | None:
+        """A curve for the rungs as they are now; None when they are neither kind of event."""
+        if self.is_ladder and not self.event.mutually_exclusive:
+            self.rungs.sort(key=lambda rung: rung.strike or 0.0)
+            strikes = [rung.strike or 0.0 for rung in self.rungs]
+            return FairCurve(strikes) if is_ladder(strikes) else None
+        return FairCurve(None) if len(self.rungs) == 1 else None
+
+    def seconds_left(self, now_ns: int) -> float:
+        """Seconds until it resolves, never below zero."""
+        return max(0.0, (self.resolution_ns - now_ns) / NS_PER_SECOND)
+
+    def printed(self, rung: Rung, seen: m.TradeSeen, taker: BookSide, now_ns: int) -> None:
+        """A trade was shown on a rung: it teaches how far takers reach, and may be news."""
+        fair = rung.fair
+        self.learner.printed(None if fair is None else fair.value_cents, seen.price, taker)
+        book = (rung.book.bids, rung.book.asks)
+        self.news.printed(rung.market.ticker, seen.price, seen.size, taker, book, now_ns)
+
+    def is_news(self, out: Outbox, now_ns: int) -> bool:
+        """Whether news keeps its quotes away now; counted and told once when it begins."""
+        was_pulled, pulled = self.news.was_pulled, self.news.is_pulled(now_ns)
+        if pulled and not was_pulled:
+            out.news_pulls += 1
+            out.note("warning", "news", event=self.event.event_ticker, why=self.news.why)
+        return pulled
+
+    def learn(self, view: EventView, now_ns: int) -> None:
+        """The event is decided now: learn from what has become of fills, and look for news."""
+        self.news.looked(view.rungs, now_ns)
+        known = sum(rung.fair_cents is not None for rung in view.rungs)
+        self.learner.looked(known, now_ns)
+        if self.learner.is_due(now_ns):
+            fairs = {rung.market_id: rung.fair_cents for rung in view.rungs}
+            judged = self.learner.judge(fairs, now_ns)
+            for rung in self.rungs:
+                rung.news |= rung.market_id in judged
+
+    def denied(self, rung: Rung) -> None:
+        """A limit denied a wish of a rung."""
+        self._some_denied = True
+        self.again_ns = min(self.again_ns, rung.again_ns)
+
+    def eased(self) -> None:
+        """What is live or held on a rung of the event changed: a limit may admit what it denied."""
+        self.unweighed = True
+        if self._some_denied:
+            self._some_denied = False
+            for rung in self.rungs:
+                if rung.denied_some:
+                    rung.touch()
+
+    def view(
+        self, implied: ImpliedView | None, desk: Desk, ledgers: Ledgers, now_ns: int
+    ) -> EventView:
+        """The event as the strategy sees it; fits the fair curve on the way.
+
+        A rung on which nothing happened is told in the very object it was told in before, for some
+        seconds at most, while its fair value has hardly moved (`FairCurve`): ages lag by as much.
+        """
+        seconds = self.seconds_left(now_ns)
+        left_ns = max(0, self.resolution_ns - now_ns)
+        self.stage = stage_of(self._curfew, left_ns)
+        self._part = part_of(self._curfew, left_ns)
+        self.stage_until_ns = now_ns + turns_in_ns(self._curfew, left_ns)
+        rungs, views, inputs = self.rungs, self._views, self._inputs
+        looked_at: list[int] = []
+        for index, rung in enumerate(rungs):
+            if rung.news or now_ns >= rung.look_ns:
+                book = rung.settled_others(desk.live(rung.market_id), now_ns)
+                if rung.news or now_ns >= self._due_ns[index] or book is not self._books[index]:
+                    self._books[index] = book
+                    traded = rung.traded.read()
+                    seen = RungInput(book[0], book[1], rung.confirmed_ns, traded)
+                    inputs[index] = _OVER if rung.is_over else seen
+                    looked_at.append(index)
+        fairs: tuple[Fair | None, ...] = self._fairs
+        if self.curve is not None:
+            fairs = self.curve.update(inputs, implied, seconds, now_ns)
+        for index in looked_at:
+            rungs[index].fair = fairs[index]
+            views[index] = self._told(index, desk, ledgers, now_ns)
+        if fairs is not self._fairs:
+            self._fairs = fairs
+            for index, fair in enumerate(fairs):
+                if fair is not rungs[index].fair:
+                    rungs[index].fair = fair
+                    views[index] = _with_fair(views[index], fair)
+        return EventView(
+            self.event.event_ticker,
+            self.is_ladder,
+            seconds,
+            implied,
+            tuple(views),
+            now_s=max(0, now_ns - self.began_ns) / NS_PER_SECOND,
+            cash_cents=ledgers.available_cents,
+            loss_limit_cents=self.loss_limit_cents,
+            intensity=self.learner.intensity,
+        )
+
+    def _told(self, index: int, desk: Desk, ledgers: Ledgers, now_ns: int) -> RungView:
+        """A rung as the strategy is told of it now; sets when to tell it anew at the latest."""
+        rung, curve = self.rungs[index], self.curve
+        bids, asks = book = self._books[index]
+        yes_qty, no_qty = ledgers.holdings(rung.market_id)
+        prints, fills = rung.recent.prints(now_ns), rung.recent.fills(now_ns)
+        age_ns = max(0, now_ns - rung.confirmed_ns)
+        due_ns = now_ns + min(_LOOK_MAX_NS, max(_LOOK_MIN_NS, age_ns))
+        if curve is not None:
+            due_ns = min(due_ns, curve.again_ns(index))
+            rung.traded.follow(curve.volatilities[index])
+        self._due_ns[index] = due_ns
+        # A book that stands still for its own sake may be shown anew at any moment.
+        rung.look_ns = due_ns if rung.is_settled else now_ns
+        # What is news now is none the next time: then it is to be told without it.
+        rung.news = bool(prints or fills)
+        fair, adverse = rung.fair, self.learner.adverse(rung.market_id)
+        return RungView(
+            rung.market_id,
+            rung.market.ticker,
+            rung.strike,
+            bids,
+            asks,
+            microprice(bids, asks),
+            rung.book.last_price,
+            yes_qty,
+            no_qty,
+            rung.maker_rate,
+            rung.taker_rate,
+            None if fair is None else fair.value_cents,
+            None if fair is None else fair.sd_cents,
+            not rung.blocked,
+            book_age_s=age_ns / NS_PER_SECOND,
+            volatility_cents=0.0 if curve is None else curve.volatilities[index],
+            adverse_bid_cents=adverse.bid_cents,
+            adverse_ask_cents=adverse.ask_cents,
+            prints=prints,
+            fills=fills,
+            own=rung.recent.own(desk.live(rung.market_id), rung.queues, book, now_ns),
+        )
+
+    def quotes(self, view: EventView) -> dict[MarketId, tuple[Quote, ...]]:
+        """What the strategy wants, proven sane. Raises whatever the strategy raises.
+
+        A strategy may return for a rung a very tuple that it returned before: that one was proven.
+        One with takes never is the same again: each answer wishes for them anew, in `takes`.
+        """
+        for rung in self.rungs:
+            if rung.recent.has_news:
+                rung.recent.told()
+        self.conduct.calls += 1
+        wanted = cast("Resting", mapped(self.strategy.quote(view)))  # `split` tells what is none
+        before, sane = self._proven, self._sane
+        fresh = {
+            key: each
+            for key, each in wanted.items()
+            if before.get(key) is not each and sane.get((key, id(each))) is not each
+        }
+        answer = split(fresh, view)
+        self._proven = {**dict(wanted.items()), **answer.resting}
+        for key, quotes in answer.resting.items():
+            if quotes is fresh[key]:
+                if len(sane) >= _SANE_MAX:
+                    sane.clear()
+                sane[key, id(quotes)] = quotes
+        self.takes = answer.takes
+        return self._proven
+
+    def within_curfew(self, quotes: Resting, view: EventView) -> Resting:
+        """What of the wanted quotes stands so near to the end of the event; takes likewise."""
+        if not self._is_bound:
+            return quotes
+        net_qty = {rung.market_id: rung.net_qty for rung in view.rungs}
+        quotes, self.takes = self.curfewed(quotes, self.takes, net_qty)
+        return quotes
+
+    @property
+    def _is_bound(self) -> bool:
+        """Whether its end, or an operator who wants everything flat, leaves less to be wanted."""
+        return self.stage is not Stage.OPEN or bool(self.flattening)
+
+    def curfewed(
+        self, quotes: Resting, takes: dict[MarketId, tuple[Take, ...]], net_qty: dict[MarketId, int]
+    ) -> tuple[Resting, dict[MarketId, tuple[Take, ...]]]:
+        """What of these stands now, quotes and takes together. net_qty: YES less NO shares held of
+        every rung, by whoever wants them."""
+        if not self._is_bound:
+            return quotes, takes
+        part, shrinks = self._part, bool(self.flattening)
+        takes = dict(kept(takes, net_qty, self.stage, part=part, flattening=shrinks))
+        left = left_by(net_qty, takes)
+        return kept(quotes, left, self.stage, part=part, flattening=shrinks), takes
+
+    @property
+    def answered(self) -> dict[MarketId, tuple[Quote, ...]]:
+        """What the strategy wanted to rest when it was last asked and did not fail."""
+        return self._proven
+
+    def want(self, quotes: Mapping[MarketId, tuple[Quote, ...]], *, pulled: bool) -> None:
+        """Make these the wanted quotes; a blocked rung wants nothing. pulled: nothing is wanted,
+        for a reason that is not the strategy's."""
+        ceilings = self.ceilings
+        for rung in self.rungs:
+            if rung.blocked or pulled:
+                rung.want((), pulled=True)
+                continue
+            wanted = quotes.get(rung.market_id, ())
+            if ceilings or not rung.takes_any:
+                wanted = taken(wanted, rung.market, ceilings.get(rung.market_id))
+            if wanted is not rung.wanted:
+                rung.want(wanted, pulled=False)
+
+
+def _with_fair(view: RungView, fair: Fair | None) -> RungView:
+    """A rung told as before, but for its fair value."""
+    told: RungView = msgspec.structs.replace(
+        view,
+        fair_cents=None if fair is None else fair.value_cents,
+        fair_sd_cents=None if fair is None else fair.sd_cents,
+    )
+    return told

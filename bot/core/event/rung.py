@@ -1,0 +1,499 @@
+"""One rung of the series: what is believed of it, what is wanted there, what is planned.
+
+A rung is quotable when its market takes orders and its book can be believed; otherwise `blocked`
+says in a few words why not. Nothing here sends.
+
+Source: design, The bot, items 2-5; reliability, FEED_OK, rows 32, 38-48; silences S23, S28, S30.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from bot.core import messages as m
+from bot.core.books.book import Book, shrunk
+from bot.core.books.queue import Queues
+from bot.core.books.recent import Recent
+from bot.core.curve.estimate import TradedPrice
+from bot.core.curve.ladder import Fair
+from bot.core.desk.desk import Desk
+from bot.core.desk.shelf import NEVER_NS
+from bot.core.limits.bounds import takes_any
+from bot.core.limits.risk import Live, RungTerms
+from bot.core.orders.order import IN_FLIGHT, OwnOrder, State
+from bot.core.orders.tag import Tag, tag_of
+from bot.core.plan.place import Flow, Worth, worth_of
+from bot.core.plan.reconcile import plan_rung, plan_sides
+from bot.core.plan.steady import Steady, by_side
+from bot.core.plan.wishes import FreeShares, WantCreate, Wish
+from bot.core.settings import TrustSettings
+from bot.core.strategy import Levels, Quote
+from bot.core.strike import strike_dollars
+from venue.wire import instant, model
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import BookSide, Cents, FeeRate, Price, Qty, canonical
+
+if TYPE_CHECKING:
+    from bot.core.event.room import Ladder
+
+_Frame = TypeVar("_Frame", m.BookSeen, m.TradeSeen)
+
+_BID: Final = BookSide.BID
+_ASK: Final = BookSide.ASK
+_OPEN: Final = State.OPEN
+
+PARK_MIN_NS = 2 * NS_PER_SECOND
+_PAUSE_ALLOWED_NS = NS_PER_SECOND
+_UNSETTLED_MAX_NS = NS_PER_SECOND
+_DENIED_NS = NS_PER_SECOND
+"""What a limit denied is asked for again this late, at the latest."""
+
+_SHORT_NS = 10 * NS_PER_SECOND
+"""So long after a limit cut an order of a side, no order there is given up to come back larger."""
+
+
+class Rung:
+    """One rung.
+
+    news: what a strategy is told of it may not be what it was; look_ns: and from then on in any
+    case. touched: its orders or wanted quotes changed since `wishes` were planned. unjudged:
+    something happened that may change `blocked`. weighed: the exposure of its event counts
+    `counted` for it, and that is what is live; `held` is what it counts as held. `_others`: the
+    book without our own, until the book or our orders change; `_mine`: our own size by price,
+    until our orders change. takes_any: its market takes every price. `_stamp_ns`: what the newest
+    frame of its book was stamped. owed_ns: the venue's time of our newest change that its book has
+    to show, 0 when a read has shown that it holds all of them.
+    """
+
+    def __init__(self, market: model.Market, ladder: "Ladder") -> None:
+        self.ladder = ladder
+        self.market = market
+        self.takes_any = takes_any(market)
+        self.market_id = market.market_id
+        self.book = Book()
+        self.maker_rate = FeeRate.parse(market.maker_fee_rate)
+        self.taker_rate = FeeRate.parse(market.taker_fee_rate)
+        self.terms = RungTerms.of(market.market_id, self.maker_rate, self.taker_rate)
+        self.strike = strike_dollars(market.strike_value, market.strike_unit)
+        self.traded = TradedPrice()
+        self.fair: Fair | None = None
+        self.news = True
+        self.look_ns = 0
+        self.wanted: tuple[Quote, ...] = ()
+        self._wanted_by_side = by_side(())
+        self.planned: Sequence[Quote] = ()
+        self.last_print: m.TradeSeen | None = None
+        self.blocked = "not looked at yet"
+        self.was_blocked = ""
+        self.unjudged = True
+        self.judge_ns = 0
+        self.touched = True
+        self.wishes: tuple[Wish, ...] = ()
+        self.again_ns = NEVER_NS
+        self.denied_some = False
+        self.weighed = False
+        self.counted: tuple[Live, ...] = ()
+        self.held = (Qty(0), Qty(0), Cents(0))
+        self.confirmed_ns = 0
+        self.read_asked_ns = 0
+        self.suspect_since_ns: int | None = None
+        self.unasked = False
+        self.parked_at_ns: int | None = None
+        self.parked_code = ""
+        self.side_parked_until_ns: dict[BookSide, int] = {_BID: 0, _ASK: 0}
+        pace = ladder.pace
+        self.queues = Queues(pace.queue_power_pct / 100)
+        self.recent = Recent()
+        self._flows = (Flow(), Flow())
+        self._steady = (
+            Steady(_BID, pace.dwell_ns),
+            Steady(_ASK, pace.dwell_ns),
+        )
+        self._short_until_ns: dict[BookSide, int] = {_BID: 0, _ASK: 0}
+        self._planned_ns = 0
+        self._others: tuple[Levels, Levels] | None = None
+        self._mine: tuple[dict[Price, Qty], dict[Price, Qty]] | None = None
+        self.shown_others: tuple[Levels, Levels] = ((), ())
+        self._own_change_ns = self.owed_ns = 0
+        self._stamp_ns: int | None = None
+        self._unsettled_ns: int | None = None
+        self._depth_ns: int | None = None
+        self._emptied_until_ns = 0
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the venue says that its market takes orders."""
+        return self.market.state is model.MarketState.ACTIVE
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has resolved: it is worth its payout, and never trades again."""
+        return self.market.state is model.MarketState.RESOLVED
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether its book wants a confirmation before anything new is sent."""
+        return self.suspect_since_ns is not None
+
+    def refresh(self, market: model.Market, believed_from_ns: int) -> bool:
+        """Take in a newer read of its market, which speaks of `believed_from_ns` and before.
+
+        Whether its fee rates are others now. Raises ValueError for rates that cannot be read.
+        """
+        rates = (FeeRate.parse(market.maker_fee_rate), FeeRate.parse(market.taker_fee_rate))
+        changed = rates != (self.maker_rate, self.taker_rate)
+        if changed:
+            self.maker_rate, self.taker_rate = rates
+            self.terms = RungTerms.of(self.market_id, *rates)
+            self.ladder.dirty = True
+        self.market = market
+        self.takes_any = takes_any(market)
+        self.news = True
+        parked = self.parked_at_ns
+        if parked is not None and self.is_active and believed_from_ns > parked + PARK_MIN_NS:
+            self.parked_at_ns = None
+        self.doubt()
+        return changed
+
+    # --- what is believed -------------------------------------------------------------------------
+
+    def doubt(self) -> None:
+        """Something happened that may change whether it can be quoted: judge it anew."""
+        self.unjudged = True
+        self.ladder.unjudged = True
+
+    def suspect(self, now_ns: int) -> None:
+        """Send nothing new on its book until that is confirmed; a second later, pull the quotes."""
+        if self.suspect_since_ns is None:
+            self.suspect_since_ns = now_ns
+        self.doubt()
+
+    def as_meant(self, seen: _Frame, now_ns: int) -> _Frame:
+        """A frame with the stamp that it can have. What a frame tells anew tells the time, too."""
+        if isinstance(seen, m.BookSeen):
+            is_new = self._stamp_ns not in (None, seen.ts_ns)
+            self._stamp_ns = seen.ts_ns
+        else:
+            is_new = not self.book.has_printed(seen.trade_id)
+        if is_new:
+            self.ladder.venue_time.told(seen.ts_ns, now_ns)
+        return self.book.meant(seen, self.ladder.venue_time, now_ns)
+
+    def saw_book(
+        self, seen: m.BookSeen, own: Sequence[OwnOrder], trust: TrustSettings, now_ns: int
+    ) -> bool:
+        """Believe a book frame. Whether a level of ours shrank, so that we may have filled.
+
+        One that cannot be of when it says may be of any time: nothing is sent on it unconfirmed.
+        """
+        meant = self.as_meant(seen, now_ns)
+        is_dated, seen = meant is not seen, meant
+        if self.ladder.venue_time.is_beyond(self._own_change_ns, now_ns):
+            self._own_change_ns = 0
+        old_bids, old_asks = self.book.bids, self.book.asks
+        book = self.book
+        if not book.replace(seen.bids, seen.asks, seen.ts_ns, now_ns, is_dated=is_dated):
+            return False
+        if is_dated:
+            self.suspect(now_ns)
+        else:
+            self._confirmed(now_ns)
+        self._look_for_depth(trust, now_ns)
+        if self.queues.saw_book(seen.bids, seen.asks, seen.ts_ns, own, now_ns):
+            self.recent.own_changed()
+        self.ladder.dirty |= self._unsettled_ns is not None
+        if (old_bids, old_asks) == (seen.bids, seen.asks):
+            return False
+        self.ladder.dirty = True
+        self.news = True
+        self._others = None
+        fallen = {
+            _BID: shrunk(old_bids, seen.bids),
+            _ASK: shrunk(old_asks, seen.asks),
+        }
+        return any(level in fallen[order.side] for order in own for level in order.levels)
+
+    def _confirmed(self, now_ns: int) -> None:
+        """The book held was shown, or confirmed. What a paused process finds waiting says nothing:
+        it may be as old as the pause, until the books were asked for anew (row 9)."""
+        doubtful = bool(self.blocked) or self.is_suspect or self.book.is_crossed
+        if not self.unasked:
+            self.confirmed_ns = now_ns
+            if not self.book.print_leads:
+                self.suspect_since_ns = None
+            else:  # the first book after a print may be older than it
+                self.suspect(now_ns)
+        if doubtful:  # what could be quoted on still can be: it is only younger
+            self.doubt()
+
+    def _look_for_depth(self, trust: TrustSettings, now_ns: int) -> None:
+        """A book emptied at once is unknown: the venue's store may be gone, not its orders
+        (row 46)."""
+        if self.book.bids or self.book.asks:
+            self._emptied_until_ns = 0
+        elif self._depth_ns is not None and now_ns < self._depth_ns + trust.emptied_ns:
+            self._emptied_until_ns = self._depth_ns + trust.emptied_ns
+            self.doubt()
+
+    def read_book(self, seen: m.BookSeen, trust: TrustSettings, now_ns: int) -> None:
+        """Take over a book that no frame has shown; nothing is sent on it unconfirmed.
+
+        One that cannot be of when it says may be older than the one held, which stays, in doubt.
+        """
+        if self.ladder.venue_time.is_beyond(seen.ts_ns, now_ns):
+            self.suspect(now_ns)
+        elif self.book.replace_by_read(seen, now_ns):
+            self.ladder.dirty = True
+            self.news = True
+            self._others = None
+            self._look_for_depth(trust, now_ns)
+            self.suspect(now_ns)
+
+    def saw_trade(self, seen: m.TradeSeen, own: Sequence[OwnOrder], now_ns: int) -> bool:
+        """Believe a print. Whether it was at or through a price of ours."""
+        if not self.book.print_seen(seen, now_ns):
+            return False
+        self.last_print = seen
+        self.news = True
+        self.traded.update(seen.price, seen.size, now_ns)
+        self._flows[seen.taker_bought_yes].printed(seen.size, now_ns)
+        taker = _BID if seen.taker_bought_yes else _ASK
+        self.recent.printed(seen.price, seen.size, taker, now_ns)
+        self.ladder.printed(self, seen, taker, now_ns)
+        self.queues.printed(seen.price, seen.size, seen.ts_ns, seen.taker_bought_yes, own, now_ns)
+        if self.book.print_leads:
+            self.suspect(now_ns)
+        self.ladder.dirty = True
+        return any(
+            seen.price <= order.level if order.side is _BID else seen.price >= order.level
+            for order in own
+        )
+
+    def confirms(self, shown: model.Orderbook, now_ns: int) -> bool:
+        """Whether a book read by REST is the one believed; that confirms it.
+
+        One captured well before the newest print says nothing: the feed behind it stands still.
+        One that does not tell when it was captured confirms nothing either.
+        """
+        bids = tuple((level.price, level.size) for level in shown.bids)
+        asks = tuple((level.price, level.size) for level in shown.asks)
+        if not self.book.known or (bids, asks) != (self.book.bids, self.book.asks):
+            return False
+        self.owed_ns = 0
+        try:
+            as_of_ns = instant.to_ns(shown.as_of)
+        except ValueError:
+            return False
+        if not self.book.leads(as_of_ns):
+            self.book.confirm(now_ns)
+            self._confirmed(now_ns)
+        return True
+
+    def forget_book(self) -> None:
+        """The channel is gone."""
+        self.book.forget()
+        self.queues.forget_book()
+        self.news = True
+        self._others = None
+        self.doubt()
+
+    def judge(self, channel: str, trust: TrustSettings, now_ns: int) -> None:
+        """Decide whether the rung can be quoted now, and when to look again at the latest.
+
+        channel: why no rung can be, empty if that is not so.
+        """
+        self.unjudged = False
+        suspect = self.suspect_since_ns
+        changes = [self.confirmed_ns + trust.book_ns + 1]
+        since = self._unsettled_ns
+        if since is not None:
+            if now_ns >= since + _UNSETTLED_MAX_NS:
+                self.ladder.dirty = True
+            changes.append(since + _UNSETTLED_MAX_NS)
+        if suspect is not None:
+            changes.append(suspect + _PAUSE_ALLOWED_NS + 1)
+        changes.append(self._emptied_until_ns)
+        self.judge_ns = min([at for at in changes if at > now_ns], default=NEVER_NS)
+        if not self.is_active:
+            self.blocked = f"market {self.market.state}"
+        elif self.parked_at_ns is not None:
+            self.blocked = f"refused: {self.parked_code}"
+        elif channel:
+            self.blocked = channel
+        elif not self.book.known:
+            self.blocked = "no book yet"
+        elif now_ns < self._emptied_until_ns:
+            self.blocked = "book emptied"
+        elif not self.book.believable(now_ns, trust.book_ns):
+            self.blocked = "book stale"
+        elif suspect is not None and now_ns - suspect > _PAUSE_ALLOWED_NS:
+            self.blocked = "book not confirmed"
+        else:
+            self.blocked = ""
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the book that the strategy saw last was as new as our own orders."""
+        return self._unsettled_ns is None
+
+    @property
+    def may_send(self) -> bool:
+        """Whether a create or amend may leave for this rung now."""
+        return not self.blocked and self.suspect_since_ns is None
+
+    def side_parked(self, side: BookSide, now_ns: int) -> bool:
+        """Whether new orders of a side wait after a refusal."""
+        return now_ns < self.side_parked_until_ns[side]
+
+    def others(self, own: Iterable[OwnOrder]) -> tuple[Levels, Levels]:
+        """The book without our own size; what may rest at two prices is taken out at both.
+
+        Right only while book and orders speak of the same instant: see `settled_others`.
+        """
+        if self._others is None:
+            if self._mine is None:
+                self._mine = _by_price(own)
+            self._others = self.book.others(*self._mine)
+        return self._others
+
+    def settled_others(self, own: Sequence[OwnOrder], now_ns: int) -> tuple[Levels, Levels]:
+        """The book without our own size, as of the last instant at which both spoke of one time.
+
+        While a write of ours is under way, or its effect is not in the book yet, our own size
+        would be taken for others', or theirs for ours; quotes that followed would follow
+        themselves, for ever (row 47). So the view stands still meanwhile, a second at most.
+        """
+        lags = self.book.known and (self.book.ts_ns or 0) < self._own_change_ns
+        if not lags and not any(order.state in IN_FLIGHT for order in own):
+            self._unsettled_ns = None
+        elif self._unsettled_ns is None:
+            self._unsettled_ns = now_ns
+            self.doubt()
+        if self._unsettled_ns is None or now_ns >= self._unsettled_ns + _UNSETTLED_MAX_NS:
+            self._unsettled_ns = None
+            self.shown_others = self.others(own)
+            if self.shown_others != ((), ()):
+                self._depth_ns = now_ns
+        return self.shown_others
+
+    # --- our orders -------------------------------------------------------------------------------
+
+    def tag(self, side: BookSide, price: Price, why: str) -> Tag:
+        """What is remembered of an order that leaves now for a canonical price."""
+        strategy = self.ladder.strategy
+        return tag_of(self.planned, side, price, strategy.name or type(strategy).__name__, why)
+
+    def live(self, wish: WantCreate, qty: int) -> Live:
+        """A wanted order as the limits count it."""
+        return Live(
+            self.market_id,
+            wish.outcome,
+            wish.own_side,
+            canonical(wish.outcome, wish.price),
+            Qty(qty),
+        )
+
+    def is_two_sided(self, desk: Desk) -> bool:
+        """Whether orders of ours rest on both sides."""
+        sides = {own.side for own in desk.live(self.market_id) if own.state is _OPEN}
+        return len(sides) == len(BookSide)
+
+    def reconfigured(self) -> None:
+        """The pace of its event is another one: plan anew."""
+        for steady in self._steady:
+            steady.last(self.ladder.pace.dwell_ns)
+        self.touch()
+
+    def touch(self) -> None:
+        """Its changes are to be planned anew."""
+        self.touched = True
+        self.ladder.stirred = True
+
+    def orders_changed(self) -> None:
+        """Our orders or holdings here are not what they were."""
+        self.touch()
+        self.weighed = False
+        self.news = True
+        self._others = self._mine = None
+        self.recent.own_changed()
+        self.ladder.dirty = True
+        self.ladder.eased()
+
+    def shown_own(
+        self, shown: model.Order, venue_ns: int, own: Sequence[OwnOrder], now_ns: int
+    ) -> None:
+        """An answer to a write showed an order of ours as of this instant of the venue's."""
+        self._own_change_ns = max(self._own_change_ns, venue_ns)
+        self.owed_ns = max(self.owed_ns, venue_ns)
+        self.news = True
+        self.queues.wrote(shown, venue_ns, own, now_ns)
+
+    # --- what is wanted ---------------------------------------------------------------------------
+
+    def want(self, quotes: tuple[Quote, ...], *, pulled: bool) -> None:
+        """Make these the wanted quotes. pulled: it is not the strategy that wants nothing here."""
+        if pulled:
+            for steady in self._steady:
+                steady.forget()
+        if quotes != self.wanted:
+            self.wanted = quotes
+            self._wanted_by_side = by_side(quotes)
+            self.touch()
+
+    def plan(self, orders: Sequence[OwnOrder], free: FreeShares, now_ns: int) -> None:
+        """Plan the changes that turn our orders into what is wanted, flicker left out."""
+        pace = self.ladder.pace
+        for flow in self._flows:
+            flow.watched(now_ns)
+        steady_bids, steady_asks = self._steady
+        bids, bids_turn_ns = steady_bids.quotes(self._wanted_by_side[0], now_ns)
+        asks, asks_turn_ns = steady_asks.quotes(self._wanted_by_side[1], now_ns)
+        short = {side: at for side, at in self._short_until_ns.items() if now_ns < at}
+        plan = plan_sides(bids, asks, orders, free, pace, now_ns, self.worth(now_ns), short)
+        self.wishes = plan.wishes
+        turns_ns = (bids_turn_ns, asks_turn_ns, plan.again_ns, *short.values())
+        self.again_ns = min([at for at in turns_ns if at is not None], default=NEVER_NS)
+        self.planned = [*bids, *asks]
+        self.touched = False
+        self.denied_some = False
+        self._planned_ns = now_ns
+
+    def foreseen(
+        self, orders: Sequence[OwnOrder], free: FreeShares, now_ns: int
+    ) -> tuple[Wish, ...]:
+        """The changes that would be planned now for what was planned last; changes nothing."""
+        short = {side: at for side, at in self._short_until_ns.items() if now_ns < at}
+        worth = self.worth(now_ns)
+        return plan_rung(self.planned, orders, free, self.ladder.pace, now_ns, worth, short).wishes
+
+    def worth(self, now_ns: int) -> Worth:
+        """What prices and places are worth here now; asking changes nothing."""
+        return worth_of(
+            None if self.fair is None else self.fair.value_cents,
+            self._flows,
+            self.shown_others,
+            self.queues,
+            self.ladder.pace,
+            self.ladder.seconds_left(now_ns),
+            now_ns,
+        )
+
+    def denied(self, wish: Wish) -> None:
+        """A limit does not admit a wish now. It is not made again before something changes that
+        the limit may hang on, or a second is over."""
+        self.wishes = tuple(each for each in self.wishes if each is not wish)
+        self.denied_some = True
+        self.again_ns = min(self.again_ns, self._planned_ns + _DENIED_NS)
+        if isinstance(wish, WantCreate):
+            self._short_until_ns[wish.side] = self._planned_ns + _SHORT_NS
+        self.ladder.denied(self)
+
+
+def _by_price(own: Iterable[OwnOrder]) -> tuple[dict[Price, Qty], dict[Price, Qty]]:
+    """Shares of ours at each canonical price, bids and asks; at both where one of two is theirs."""
+    bids: dict[Price, Qty] = {}
+    asks: dict[Price, Qty] = {}
+    for order in own:
+        mine, left = bids if order.side is _BID else asks, order.remaining
+        for level in order.levels:
+            mine[level] = Qty(mine.get(level, 0) + left)
+    return bids, asks

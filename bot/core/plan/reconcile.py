@@ -1,0 +1,499 @@
+"""Wanted quotes and working orders of one rung -> the changes that keep the most queue place.
+
+Pure and without memory: nothing here sends, counts requests or knows limits of loss. The table:
+
+    same price, same size        keep
+    same price, less             amend the remaining size down: the place is kept
+    same price, more             keep, and add a second order for the difference
+    near, not worth the place    keep: a tick on the safe side, or bolder but still with an edge
+    other price, worth it        amend the price: one request, no moment without a quote
+    other route, or no partner   cancel, and create
+    a pair locked for too little cancel the purchase: what is held is sold instead
+    many at one price and route  cancel the newest, if its place is worth little; create it larger
+    would cross our own order    wait: that one is moved or cancelled by its own side's plan first
+
+A bid is `sell no` while free NO shares are held, else `buy yes`; an ask `sell yes` before `buy no`.
+Orders at one price are one stand. Which stand serves which wanted price is the assignment of least
+cost: requests, places lost, edge given up. What a place is worth is told by `bot.core.plan.place`.
+
+Source: design, The bot, item 5; interface, PUT /orders; strategy, 1(e), 1(f); reliability, rows 22,
+26, 27, 33, B1, B11.
+"""
+
+from collections.abc import Container, Iterable, Sequence
+from typing import Final
+
+from bot.core.orders.order import OwnOrder, State
+from bot.core.plan.assign import assign
+from bot.core.plan.place import NOTHING_KNOWN, RISK_CENTS, Worth
+from bot.core.plan.stand import (
+    Level,
+    Stand,
+    age,
+    destination,
+    join,
+    levels_of,
+    size_then_age,
+    stand_as_priced,
+)
+from bot.core.plan.steady import by_side
+from bot.core.plan.wishes import (
+    FreeShares,
+    Plan,
+    WantAmend,
+    WantCancel,
+    WantCreate,
+    Wish,
+    cancels_first,
+    crosses,
+)
+from bot.core.settings import PaceSettings
+from bot.core.strategy import Quote
+from venue.wire.money import BookSide, Outcome, Price, Qty, Side, canonical
+from venue.wire.requests import Amend
+
+_BID: Final = BookSide.BID
+_ASK: Final = BookSide.ASK
+_OPEN: Final = State.OPEN
+_DONE: Final = State.DONE
+_BUY: Final = Side.BUY
+
+
+def plan_rung(
+    wanted: Sequence[Quote],
+    orders: Sequence[OwnOrder],
+    free: FreeShares,
+    pace: PaceSettings,
+    now_ns: int,
+    worth: Worth = NOTHING_KNOWN,
+    short: Container[BookSide] = (),
+) -> Plan:
+    """The plan of `plan_sides` for what is wanted on both sides, in any order."""
+    bids, asks = by_side(wanted)
+    return plan_sides(bids, asks, orders, free, pace, now_ns, worth, short)
+
+
+def plan_sides(
+    wanted_bids: Sequence[Quote],
+    wanted_asks: Sequence[Quote],
+    orders: Sequence[OwnOrder],
+    free: FreeShares,
+    pace: PaceSettings,
+    now_ns: int,
+    worth: Worth = NOTHING_KNOWN,
+    short: Container[BookSide] = (),
+) -> Plan:
+    """The changes that turn `orders` (all live ones of the rung) into what is wanted on each side,
+    the best first.
+
+    An order whose last write is undecided is left alone, counted at its price, and keeps new
+    orders of its side from being made (one live-or-possible order per slot, B1). So does a take
+    without an answer, which serves no wanted price: it never rests. short: sides on
+    which a limit has cut new orders: nothing is given up there to be made anew.
+    """
+    wishes: list[Wish] = []
+    again: list[int] = []
+    bids: list[OwnOrder] = []
+    asks: list[OwnOrder] = []
+    for own in orders:
+        if own.doomed and own.is_free:
+            if own.due_ns <= now_ns:
+                wishes.append(WantCancel(own, own.why, RISK_CENTS * own.remaining))
+            else:
+                again.append(own.due_ns)
+        if own.state is not _DONE and not own.is_take:
+            (bids if own.side is _BID else asks).append(own)
+    for side, quotes, facing, mine in (
+        (_BID, wanted_bids, wanted_asks, bids),
+        (_ASK, wanted_asks, wanted_bids, asks),
+    ):
+        # A plan only takes from what is free.
+        held = free if free.has_some and side not in short else None
+        if (mine or quotes) and not stand_as_priced(mine, quotes, held, pace):
+            levels = levels_of(side, quotes, facing, worth)
+            plan = _Side(side, levels, mine, orders, free, pace, now_ns, worth, side in short)
+            if not plan.stands_as_wanted():
+                plan.make()
+                wishes.extend(plan.wishes)
+                again.extend(plan.again)
+    return Plan(cancels_first(wishes) if wishes else (), min(again) if again else None)
+
+
+class _Side:
+    """The plan of one side of a rung, as it is made."""
+
+    __slots__ = (
+        "_everyone",
+        "_free",
+        "_is_bid",
+        "_levels",
+        "_may_lock",
+        "_merges",
+        "_mine",
+        "_now_ns",
+        "_pace",
+        "_side",
+        "_spares",
+        "_worth",
+        "again",
+        "wishes",
+    )
+
+    def __init__(
+        self,
+        side: BookSide,
+        levels: dict[Price, Level],
+        mine: list[OwnOrder],
+        everyone: Sequence[OwnOrder],
+        free: FreeShares,
+        pace: PaceSettings,
+        now_ns: int,
+        worth: Worth,
+        is_short: bool,
+    ) -> None:
+        self._side = side
+        self._is_bid = side is _BID
+        self._mine = mine
+        self._everyone = everyone
+        self._free = free
+        self._pace = pace
+        self._now_ns = now_ns
+        self._worth = worth
+        self._merges = not is_short
+        self._may_lock = not is_short and free.has_some  # a plan only takes from what is free
+        self._levels = levels
+        self._spares: list[OwnOrder] = []
+        self.wishes: list[Wish] = []
+        self.again: list[int] = []
+
+    def make(self) -> None:
+        """Plan a side that does not stand as wanted: `wishes` and `again` hold what comes of it."""
+        stands = self._stands()
+        levels = [level for level in self._levels.values() if not level.served]
+        for stand, level in self._assigned(stands, levels):
+            if level is None:
+                self._spares.extend(stand.orders)
+            elif stand.price == level.price:
+                self._stay(stand, level)
+            elif self._stays_near(stand, level):
+                level.serve(max(stand.qty, level.wanted))
+            else:
+                self._move(stand, level)
+        self._place_spares()
+        if not any(own.is_unknown and own.side is self._side for own in self._everyone):
+            for level in self._levels.values():
+                self._fill_up(level)
+
+    def stands_as_wanted(self) -> bool:
+        """Whether every level has one stand near enough, the best the best: nothing is to be done.
+
+        Most plans end here, so it comes before any assignment is looked for.
+        """
+        levels = self._levels
+        if len(self._mine) < len(levels):
+            return False
+        stands: dict[Price, Stand] = {}
+        for own in self._mine:
+            if own.state is not _OPEN or own.doomed:
+                return False
+            join(stands, own)
+        if stands.keys() == levels.keys():
+            return all(self._is_served(stands[price], levels[price]) for price in levels)
+        if len(stands) != len(levels):
+            return False
+        by_price = [stands[price] for price in sorted(stands, reverse=self._is_bid)]
+        return all(map(self._is_served, by_price, levels.values()))
+
+    def _is_served(self, stand: Stand, level: Level) -> bool:
+        """Whether a stand may be left as it is for a level."""
+        if stand.price != level.price:
+            return self._stays_near(stand, level)
+        room, pace, orders = level.wanted, self._pace, stand.orders
+        for own in orders if len(orders) == 1 else sorted(orders, key=age):
+            if room <= 0 or level.is_off(own.remaining - room, pace):
+                return False
+            if self._may_lock and self._locks_too_much(own, level):
+                return False
+            room -= own.may_fill
+        return not level.is_off(room, pace)
+
+    # --- who serves what --------------------------------------------------------------------------
+
+    def _stands(self) -> list[Stand]:
+        """Our orders that can be changed, by price; those that cannot serve their price, or one
+        near it, whatever is wanted."""
+        stands: dict[Price, Stand] = {}
+        fixed: list[OwnOrder] = []
+        for own in self._mine:
+            if own.doomed:
+                continue
+            if own.state is _OPEN:
+                join(stands, own)
+            else:
+                fixed.append(own)
+        for own in fixed:
+            price = destination(own)
+            level = self._levels.get(price)
+            if level is not None:
+                level.serve(own.may_fill)
+                if price in stands:
+                    self._stay(stands.pop(price), level)
+                continue
+            near = [
+                level
+                for level in self._levels.values()
+                if not level.served and level.keeps(price, own.remaining, self._pace)
+            ]
+            if near:
+                level = min(near, key=lambda level: abs(level.price - price))
+                level.serve(max(own.remaining, level.wanted))
+        for price in [price for price in stands if price in self._levels]:
+            if self._levels[price].served:
+                self._stay(stands.pop(price), self._levels[price])
+        return list(stands.values())
+
+    def _assigned(
+        self, stands: list[Stand], levels: list[Level]
+    ) -> list[tuple[Stand, Level | None]]:
+        """Each stand with the level that it shall serve, at the least cost of all.
+
+        A stand serves the level of its own price before anything new comes there: beside what stays
+        there for another level it would be taken for too much, and be cancelled again.
+        """
+        at = {level.price: level for level in levels}
+        pairs = self._cheapest(stands, levels, at)
+        stays = {level.price for stand, level in pairs if level and self._stays_near(stand, level)}
+        for stand, level in pairs:
+            own = at.get(stand.price)
+            if level is None or own is None or level is own or own.price in stays:
+                continue
+            if self._stays_near(stand, level):
+                others = [each for each in stands if each is not stand]
+                left = [each for each in levels if each is not own]
+                return [(stand, own), *self._assigned(others, left)]
+        return pairs
+
+    def _stays_near(self, stand: Stand, level: Level) -> bool:
+        """Whether a stand at another price may be left for a level, and is not better moved."""
+        near = level.keeps(stand.price, stand.qty, self._pace)
+        return near and not self._pays(stand, level)
+
+    def _cheapest(
+        self, stands: list[Stand], levels: list[Level], at: dict[Price, Level]
+    ) -> list[tuple[Stand, Level | None]]:
+        """The assignment of least cost. at: the levels by price."""
+        if not stands or not levels:
+            return [(stand, None) for stand in stands]
+        if len(stands) == len(levels) and all(stand.price in at for stand in stands):
+            return [(stand, at[stand.price]) for stand in stands]
+        if len(stands) == len(levels) == 1:
+            return [(stands[0], levels[0])]
+        lost = [self._lost(stand) for stand in stands]
+        chosen = assign(
+            [
+                [self._cost(stand, level, place) for level in levels]
+                for stand, place in zip(stands, lost, strict=True)
+            ],
+            [
+                self._requests(stand.qty) * len(stand.orders) + place
+                for stand, place in zip(stands, lost, strict=True)
+            ],
+            [self._requests(level.wanted) for level in levels],
+        )
+        return [
+            (stand, None if place is None else levels[place])
+            for stand, place in zip(stands, chosen, strict=True)
+        ]
+
+    def _cost(self, stand: Stand, level: Level, lost: float) -> float:
+        """Cents that it costs to have a stand serve a level: nothing where it stands already, the
+        edge given up by staying near, else the requests and the place, worth `lost`."""
+        if stand.price == level.price:
+            return 0.0
+        ticks = abs(stand.price - level.price)
+        largest = stand.largest
+        moved = self._requests(max(largest, level.wanted))
+        if level.is_off(abs(largest - level.wanted), self._pace):
+            moved += self._requests(abs(largest - level.wanted))
+        # Never more than to cancel the one and create the other, and of equal ones the shorter way.
+        apart = self._requests(stand.qty) * len(stand.orders) + self._requests(level.wanted)
+        moved = min(moved, apart - _REQUEST_MIN / 2) + lost + _TICK_COST * ticks
+        if level.keeps(stand.price, stand.qty, self._pace):
+            return min(moved, max(0.0, self._gain(stand.orders, level)) + _TICK_COST * ticks / 2)
+        return moved
+
+    def _requests(self, qty: int) -> float:
+        """What one request about `qty` shares must gain, cents."""
+        return max(_REQUEST_MIN, self._worth.move_cents * qty)
+
+    def _lost(self, stand: Stand) -> float:
+        """What the places of a stand are worth, cents."""
+        edge = self._worth.edge(self._side, stand.price)
+        return sum(self._worth.place_cents(own, edge) for own in stand.orders)
+
+    def _gain(self, orders: Iterable[OwnOrder], level: Level) -> float:
+        """Cents gained by having orders at a level's price, at the back, rather than where they
+        are. What stands beyond its bound counts as if it filled whole: whoever knows more comes
+        for it first."""
+        gain = 0.0
+        for own in orders:
+            bolder = own.level - level.price if self._is_bid else level.price - own.level
+            edge = level.edge - bolder
+            gain += self._worth.joining(self._side, level.price, own.remaining, level.edge)
+            if self._is_safer(level.bound, own.level):
+                gain += own.remaining * max(_REQUEST_MIN, -edge, float(bolder))
+            else:
+                gain -= self._worth.staying(own, edge)
+        return gain
+
+    def _pays(self, stand: Stand, level: Level) -> bool:
+        """Whether a stand near its level gains by moving there, the request paid. One that stands
+        bolder is left where it is: it is nearer to a fill, and has an edge."""
+        return self._is_safer(stand.price, level.price) and (
+            self._gain(stand.orders, level) > self._requests(stand.qty)
+        )
+
+    def _is_safer(self, price: Price, target: Price) -> bool:
+        """Whether `price` is further from trading than `target`."""
+        return price < target if self._is_bid else price > target
+
+    # --- carrying it out --------------------------------------------------------------------------
+
+    def _cancel(self, own: OwnOrder, why: str, value: float) -> None:
+        self.wishes.append(WantCancel(own, why, value))
+
+    def _stay(self, stand: Stand, level: Level) -> None:
+        """A stand at its level's price: oldest first; too much there is shrunk from the newest."""
+        for own in sorted(stand.orders, key=age):
+            room = level.missing
+            if room <= 0:
+                self._spares.append(own)
+                continue
+            level.serve(own.may_fill)
+            if level.is_off(own.remaining - room, self._pace):
+                value = RISK_CENTS * (own.remaining - room)
+                amend = Amend(qty=Qty(room))
+                self.wishes.append(WantAmend(own, amend, True, "less wanted at this price", value))
+            elif self._locks_too_much(own, level):
+                self._free.take(own.outcome.other, own.remaining)
+                value = self._worth.capital_cents * own.remaining
+                self._cancel(own, "shares held now: sold instead", value)
+
+    def _locks_too_much(self, own: OwnOrder, level: Level) -> bool:
+        """Whether a purchase would lock pairs with shares held that are worth more than its place
+        and the two requests that selling them takes."""
+        if not self._may_lock or own.own_side is not _BUY:
+            return False
+        if self._free.of(own.outcome.other) < own.remaining:
+            return False
+        freed = self._worth.capital_cents * own.remaining
+        place = self._worth.place_cents(own, level.edge)
+        return freed > place + 2 * self._requests(own.remaining)
+
+    def _move(self, stand: Stand, level: Level) -> None:
+        """Bring a stand to a price that has none: its largest order by one amend, or by a change of
+        route; the others are to spare."""
+        own = max(stand.orders, key=size_then_age)
+        price = level.price
+        if self._is_safer(own.level, price):
+            # Moving toward the touch can wait; stepping back from it cannot.
+            ripe_ns = max(own.placed_ns, own.last_write_ns) + self._pace.dwell_ns
+            if self._now_ns < ripe_ns or crosses(self._side, price, self._everyone):
+                level.serve(stand.qty)
+                if self._now_ns < ripe_ns:
+                    self.again.append(ripe_ns)
+                return
+        self._spares.extend(other for other in stand.orders if other is not own)
+        gain = self._gain((own,), level)
+        if own.own_side is _BUY and self._free.of(own.outcome.other) >= own.remaining:
+            # Its place is lost anyway, and selling what is held needs no cash and locks no pair.
+            self._cancel(own, "shares held now: sold instead", gain)
+            return
+        too_large = level.is_off(own.remaining - level.wanted, self._pace)
+        amend = Amend(
+            price=canonical(own.outcome, price), qty=Qty(level.wanted) if too_large else None
+        )
+        level.serve(own.remaining)
+        why = f"moved from {own.level} to {price}"
+        self.wishes.append(WantAmend(own, amend, False, why, gain))
+
+    def _place_spares(self) -> None:
+        """Orders to spare go to the prices that have none, both from the touch outward; the rest
+        is cancelled: moved to a price that is served, it would only split that level's size."""
+        toward_touch = -1 if self._is_bid else 1
+        spares: list[OwnOrder] = []
+        for own in sorted(self._spares, key=lambda own: toward_touch * own.level):
+            here = self._levels.get(own.level)
+            if here is None or here.served:
+                spares.append(own)
+            else:  # the others of its stand went elsewhere
+                self._stay(Stand(own), here)
+        empty = [level for level in self._levels.values() if not level.served]
+        for own, level in zip(spares, empty, strict=False):
+            self._move(Stand(own), level)
+        for own in spares[len(empty) :]:
+            self._cancel(own, "no longer wanted", RISK_CENTS * own.remaining)
+
+    def _fill_up(self, level: Level) -> None:
+        """One or two new orders for what is missing at a price: held shares first, then cash."""
+        price, qty = level.price, level.missing
+        if not level.is_off(qty, self._pace):
+            return
+        held = Outcome.NO if self._is_bid else Outcome.YES
+        offered = min(self._free.of(held), qty)
+        # A part too small to be worth a request is left to the other route, or left out.
+        offered = offered if level.is_off(offered, self._pace) else 0
+        here = self._by_route(Side.SELL if offered else _BUY, price)
+        if self._merge(here, level):
+            return
+        if self._is_full(here) or crosses(self._side, price, self._everyone):
+            return
+        from_held = self._free.take(held, offered)
+        why = f"quote {self._side} {price}"
+        value = self._worth.joining(self._side, price, qty, level.edge) / qty
+        if from_held:
+            text = f"{why} from shares held"
+            self.wishes.append(
+                WantCreate(self._side, price, held, Side.SELL, from_held, text, value * from_held)
+            )
+            if self._is_full(self._by_route(_BUY, price)):
+                return
+        rest = Qty(qty - from_held)
+        if any(own.state is State.CANCELLING and own.own_side is Side.SELL for own in self._mine):
+            return  # what its cancel sets free is sold again: bought now, it would go the next time
+        if rest and (not from_held or level.is_off(rest, self._pace)):
+            self.wishes.append(
+                WantCreate(self._side, price, held.other, _BUY, rest, why, value * rest)
+            )
+
+    def _by_route(self, route: Side, price: Price) -> list[OwnOrder]:
+        """Our orders at a price that sell shares held, or that buy."""
+        return [own for own in self._mine if own.own_side is route and price in own.levels]
+
+    def _is_full(self, here: list[OwnOrder]) -> bool:
+        """Whether no further order may stand at a price by a route, beside these."""
+        return len(here) >= self._pace.siblings
+
+    def _merge(self, here: list[OwnOrder], level: Level) -> bool:
+        """Whether the newest of several orders at a price by one route gives way, to come back
+        larger: where its place is worth no more than a request, or no further order may stand
+        there. What is to come by the other route comes beside it."""
+        staying = [own for own in here if not own.doomed]
+        if not self._merges or not staying or (len(staying) == 1 and not self._is_full(here)):
+            return False
+        newest = max(staying, key=age)
+        place = self._worth.place_cents(newest, level.edge)
+        if newest.state is not _OPEN or (
+            not self._is_full(staying) and place > self._requests(newest.remaining)
+        ):
+            return False
+        value = self._worth.joining(self._side, level.price, level.missing, level.edge)
+        self._cancel(newest, "to be merged with what is missing", value)
+        return True
+
+
+_REQUEST_MIN = 0.001
+"""Cents: no request is for nothing, even where a share of it need not gain anything."""
+
+_TICK_COST = _REQUEST_MIN / 1_000
+"""Cents a tick: decides between ways that cost the same, and nothing else."""

@@ -1,0 +1,150 @@
+"""What stands and what is wanted at one price: `Stand`, our orders there, and `Level`, the quote.
+
+Source: design, The bot, item 5; reliability, rows 22, 26, 27.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from bot.core.orders.order import OwnOrder, State
+from bot.core.plan.place import Worth
+from bot.core.plan.wishes import FreeShares
+from bot.core.settings import PaceSettings
+from bot.core.strategy import Quote
+from venue.wire.money import PAYOUT_CENTS, BookSide, Price, Side
+
+_BID: Final = BookSide.BID
+_OPEN: Final = State.OPEN
+_BUY: Final = Side.BUY
+
+
+class Level:
+    """One wanted price: shares wanted, shares still missing, and whether orders of ours serve it.
+
+    bound: the boldest price at which an order may stay for it.
+    """
+
+    __slots__ = ("_side", "_worth", "bound", "missing", "price", "served", "wanted")
+
+    def __init__(self, quote: Quote, bound: Price, worth: Worth) -> None:
+        self._side = quote.side
+        self._worth = worth
+        self.price = quote.price
+        self.wanted: int = quote.qty
+        self.missing: int = quote.qty
+        self.bound = bound
+        self.served = False
+
+    @property
+    def edge(self) -> float:
+        """Cents a share there; most plans never ask."""
+        return self._worth.edge(self._side, self.price)
+
+    def serve(self, qty: int) -> None:
+        """An order of ours stands or will stand here."""
+        self.served = True
+        self.missing = max(0, self.missing - qty)
+
+    def is_off(self, qty: int, pace: PaceSettings) -> bool:
+        """Whether `qty` shares too many or too few are worth a request."""
+        return qty > 0 and pace.resizes(qty, self.wanted)
+
+    def keeps(self, price: Price, qty: int, pace: PaceSettings) -> bool:
+        """Whether `qty` shares at `price` may stay for it: near enough, with an edge, and of about
+        the size wanted."""
+        if self.is_off(abs(qty - self.wanted), pace):
+            return False
+        if self._side is _BID:
+            return self.price - pace.tolerance_ticks <= price <= self.bound
+        return self.bound <= price <= self.price + pace.tolerance_ticks
+
+
+def levels_of(
+    side: BookSide, quotes: Sequence[Quote], facing: Sequence[Quote], worth: Worth
+) -> dict[Price, Level]:
+    """The wanted prices of a side, in the order of its quotes. None is bolder than its limit, nor
+    meets one of `facing`, the quotes of the other side. Both sides: the best quote first."""
+    out: dict[Price, Level] = {}
+    for quote in quotes:
+        price, bound = quote.price, quote.limit
+        if bound is None or bound == price:
+            bound = price
+        elif side is _BID:
+            reach = (facing[0].price if facing else PAYOUT_CENTS) - 1
+            bound = Price(max(price, min(bound, reach)))
+        else:
+            reach = (facing[0].price if facing else 0) + 1
+            bound = Price(min(price, max(bound, reach)))
+        out[price] = Level(quote, bound, worth)
+    return out
+
+
+class Stand:
+    """Our orders at one price, none of which has a write under way. qty, largest: shares of all,
+    and of the largest."""
+
+    __slots__ = ("largest", "orders", "price", "qty")
+
+    def __init__(self, own: OwnOrder) -> None:
+        """own: the first of them."""
+        self.price = own.level
+        self.orders = [own]
+        self.qty: int = own.remaining
+        self.largest = self.qty
+
+    def add(self, own: OwnOrder) -> None:
+        """One more order of ours at this price."""
+        remaining = own.remaining
+        self.orders.append(own)
+        self.qty += remaining
+        self.largest = max(self.largest, remaining)
+
+
+def join(stands: dict[Price, Stand], own: OwnOrder) -> None:
+    """Count an order with the stand at its price; a new one where there is none."""
+    stand = stands.get(own.level)
+    if stand is None:
+        stands[own.level] = Stand(own)
+    else:
+        stand.add(own)
+
+
+def destination(own: OwnOrder) -> Price:
+    """Where an order stands, or will stand once the amend on its way is carried out."""
+    return own.level if own.amend is None else own.levels[-1]
+
+
+def age(own: OwnOrder) -> int:
+    """Sorts orders the oldest first."""
+    return own.placed_ns
+
+
+def size_then_age(own: OwnOrder) -> tuple[int, int]:
+    """Sorts orders by what is left of them, and of equal ones the newest first."""
+    return own.remaining, -own.placed_ns
+
+
+def stand_as_priced(
+    mine: Sequence[OwnOrder],
+    quotes: Sequence[Quote],
+    held: FreeShares | None,
+    pace: PaceSettings,
+) -> bool:
+    """Whether our orders of a side stand at the very prices wanted there, one at each, of about the
+    size wanted, and none may lock a pair with shares `held`: then nothing is to be done, whatever
+    prices and places are worth.
+    """
+    if len(mine) != len(quotes):
+        return False
+    wanted = {quote.price: quote.qty for quote in quotes}
+    for own in mine:
+        if own.state is not _OPEN or own.doomed or own.amend is not None:
+            return False
+        qty = wanted.pop(own.level, None)
+        if qty is None or (own.remaining != qty and pace.resizes(abs(own.remaining - qty), qty)):
+            return False
+        if held is None or own.own_side is not _BUY:
+            continue
+        if held.of(own.outcome.other) >= own.remaining:
+            return False
+    return True

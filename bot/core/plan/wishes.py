@@ -1,0 +1,135 @@
+"""What a plan may wish for, the shares that it may sell, and the orders that it must not cross.
+
+Wishes are carried out by `bot.core.sending.sending`, the most valuable first. Any of them may be
+refused by a limit at the instant it would leave.
+
+Source: design, The bot, items 5 and 6; strategy, 1(f); reliability,
+row 33.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from bot.core.orders.order import OwnOrder
+from venue.wire.money import BookSide, Outcome, Price, Qty, Side
+from venue.wire.requests import Amend, TimeInForce
+
+_BID: Final = BookSide.BID
+_ASK: Final = BookSide.ASK
+_SELL: Final = Side.SELL
+_YES: Final = Outcome.YES
+
+
+class WantCreate(msgspec.Struct, frozen=True):
+    """A new order is wanted at a canonical price, by the route given.
+
+    value of any wish: cents of edge expected to be gained over the horizon, or of risk taken off.
+    time_in_force: one that does not rest trades now or not at all, and has no value of its own: it
+    leaves first.
+    """
+
+    side: BookSide
+    price: Price
+    outcome: Outcome
+    own_side: Side
+    qty: Qty
+    why: str
+    value: float = 0.0
+    time_in_force: TimeInForce = TimeInForce.GTC
+
+
+class WantAmend(msgspec.Struct, frozen=True):
+    """A change of a resting order is wanted. `keeps_place`: whether it keeps its place."""
+
+    order: OwnOrder
+    amend: Amend
+    keeps_place: bool
+    why: str
+    value: float = 0.0
+
+
+class WantCancel(msgspec.Struct, frozen=True):
+    """The end of a resting order is wanted."""
+
+    order: OwnOrder
+    why: str
+    value: float = 0.0
+
+
+Wish = WantCreate | WantAmend | WantCancel
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What to change on a rung, cancels first; `again_ns` is when to look once more, if ever."""
+
+    wishes: tuple[Wish, ...]
+    again_ns: int | None
+
+
+def cancels_first(wishes: Iterable[Wish]) -> tuple[Wish, ...]:
+    """The wishes, cancels first, else as they were; of several about one order the first stands."""
+    ordered = sorted(wishes, key=_is_no_cancel)
+    seen: set[int] = set()
+    out: list[Wish] = []
+    for wish in ordered:
+        if not isinstance(wish, WantCreate):
+            if id(wish.order) in seen:
+                continue
+            seen.add(id(wish.order))
+        out.append(wish)
+    return tuple(out)
+
+
+def _is_no_cancel(wish: Wish) -> bool:
+    return not isinstance(wish, WantCancel)
+
+
+class FreeShares(msgspec.Struct):
+    """Shares held that no order of ours may be selling; taken from as routes are chosen."""
+
+    yes: int
+    no: int
+
+    @property
+    def has_some(self) -> bool:
+        """Whether a share of either outcome is free."""
+        return self.yes > 0 or self.no > 0
+
+    def of(self, outcome: Outcome) -> int:
+        """Free shares of an outcome; may be below zero while sells are undecided."""
+        return self.yes if outcome is _YES else self.no
+
+    def take(self, outcome: Outcome, qty: int) -> Qty:
+        """Up to `qty` shares of an outcome; what is returned is no longer free."""
+        taken = max(0, min(self.of(outcome), qty))
+        if outcome is _YES:
+            self.yes -= taken
+        else:
+            self.no -= taken
+        return Qty(taken)
+
+
+def free_shares(yes_qty: Qty, no_qty: Qty, orders: Iterable[OwnOrder]) -> FreeShares:
+    """Held shares less everything that our own sells may still sell."""
+    free = FreeShares(yes_qty, no_qty)
+    for own in orders:
+        if own.own_side is _SELL:
+            if own.outcome is _YES:
+                free.yes -= own.may_fill
+            else:
+                free.no -= own.may_fill
+    return free
+
+
+def crosses(side: BookSide, price: Price, orders: Iterable[OwnOrder]) -> list[OwnOrder]:
+    """Our own live orders that a quote at this canonical price would trade with.
+
+    Every price counts at which an order may rest, whatever its state (row 33).
+    """
+    if side is _BID:
+        return [
+            own for own in orders if own.is_live and own.side is _ASK and min(own.levels) <= price
+        ]
+    return [own for own in orders if own.is_live and own.side is _BID and max(own.levels) >= price]

@@ -1,0 +1,1 @@
+"""Where profit came from: each fill by its level, strategy and reason, and its markouts."""

@@ -1,0 +1,184 @@
+"""Which of our orders may have filled, and the cheapest reads that would tell.
+
+No fill is pushed to us (S11). But every match is printed: a print at the price of an order of ours
+may have been ours in part, one beyond it surely was in whole, and a level that shows less than we
+have there has lost some of ours. Such a hint is worth a read by as many shares as it is about, and
+that read is a candidate for a token like any other wish. Several at once are told for less by one
+page of the fills and one of what rests. A read may lag: begun too soon after the print it ends no
+hint.
+
+Source: design, The bot, item 9; reliability, rows 36, 54, 111; silences S11.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from bot.core.desk.shelf import NEVER_NS
+from bot.core.messages import BookSeen, TradeSeen
+from bot.core.orders.order import OwnOrder, State
+from bot.core.plan.place import RISK_CENTS
+from bot.core.settings import TrustSettings
+from venue.wire.instant import NS_PER_MS
+from venue.wire.money import BookSide, Qty
+from venue.wire.names import OrderId
+
+FIRST_LOOK_NS: Final = 50 * NS_PER_MS
+"""The read model is some milliseconds behind, and prints of one sweep come together."""
+
+LOOK_AGAIN_NS: Final = 250 * NS_PER_MS
+SETTLED_NS: Final = 250 * NS_PER_MS
+"""A book shown sooner after our last write may not show what that changed."""
+
+LISTS_COST: Final = 2
+"""One page of the fills and one of what rests tell about every order."""
+
+
+class Hint(msgspec.Struct):
+    """An order that may have filled by `shares` since it was known to have filled `filled`.
+
+    seen_ns: the last sign of it. due_ns: when a read is worth a token.
+    """
+
+    own: OwnOrder
+    shares: int
+    filled: Qty
+    seen_ns: int
+    due_ns: int
+
+    @property
+    def value(self) -> float:
+        """What a read that tells is worth, in cents."""
+        return RISK_CENTS * self.shares
+
+    @property
+    def is_over(self) -> bool:
+        """Whether what was hinted is known, or the order is."""
+        return not self.own.is_live or self.own.filled >= self.filled + self.shares
+
+
+class Hints:
+    """The orders that may have filled; never more than there are live orders."""
+
+    def __init__(self, trust: TrustSettings) -> None:
+        self._lag_ns = trust.read_lag_ns
+        self._by_id: dict[OrderId, Hint] = {}
+
+    def saw(self, event: BookSeen | TradeSeen, own: Sequence[OwnOrder], now_ns: int) -> None:
+        """A frame that makes fills likely. own: our live orders of its market."""
+        if isinstance(event, TradeSeen):
+            self._saw_trade(event, own, now_ns)
+        else:
+            self._saw_book(event, own, now_ns)
+
+    def _saw_trade(self, seen: TradeSeen, own: Sequence[OwnOrder], now_ns: int) -> None:
+        for side in BookSide:
+            sign = 1 if side is BookSide.BID else -1
+            reached = [
+                order
+                for order in own
+                if order.side is side and sign * order.level >= sign * seen.price
+            ]
+            # The boldest are filled first, and of one price the oldest.
+            reached.sort(key=lambda order: (-sign * order.level, order.placed_ns))
+            left: int = seen.size
+            for order in reached:
+                if order.level != seen.price:
+                    # Prints of its own price came before, seen or not.
+                    self._hint(order, order.remaining, now_ns)
+                    continue
+                self._hint(order, min(order.remaining, left), now_ns)
+                left = max(0, left - order.remaining)
+
+    def _saw_book(self, seen: BookSeen, own: Sequence[OwnOrder], now_ns: int) -> None:
+        """A level that shows less than we have there: the newest of ours may still be there."""
+        shown = {
+            (side, price): int(size)
+            for side, levels in ((BookSide.BID, seen.bids), (BookSide.ASK, seen.asks))
+            for price, size in levels
+        }
+        settled = [
+            order
+            for order in own
+            if order.state is State.OPEN and now_ns - order.last_write_ns >= SETTLED_NS
+        ]
+        for order in sorted(settled, key=lambda order: -order.placed_ns):
+            place = (order.side, order.level)
+            still = min(order.remaining, shown.get(place, 0))
+            shown[place] = shown.get(place, 0) - still
+            self._hint(order, order.remaining - still, now_ns)
+
+    def _hint(self, own: OwnOrder, shares: int, now_ns: int) -> None:
+        if shares < 1 or own.order_id is None:
+            return
+        hint = self._by_id.get(own.order_id)
+        if hint is None:
+            self._by_id[own.order_id] = Hint(
+                own, shares, own.filled, now_ns, now_ns + FIRST_LOOK_NS
+            )
+            return
+        hint.shares = min(hint.shares + shares, own.filled - hint.filled + own.remaining)
+        hint.seen_ns = now_ns
+        hint.due_ns = min(hint.due_ns, now_ns + LOOK_AGAIN_NS)
+
+    # --- reads ------------------------------------------------------------------------------------
+
+    def is_empty(self) -> bool:
+        """Whether nothing of ours may have filled unknown to us."""
+        return not self._by_id
+
+    def next_due_ns(self) -> int:
+        """When the next read is worth a token; a time that does not come when none is."""
+        soonest_ns = NEVER_NS
+        for each in self._by_id.values():
+            if each.due_ns < soonest_ns:
+                soonest_ns = each.due_ns
+        return soonest_ns
+
+    def due(self, now_ns: int) -> list[Hint]:
+        """Orders that a read by id is worth a token for now, those hinted at longest ago first."""
+        if not self._by_id:
+            return []
+        return [each for each in self._by_id.values() if each.due_ns <= now_ns]
+
+    def want_lists(self, now_ns: int) -> bool:
+        """Whether the lists of fills and of what rests tell for less, or sooner; then nothing is
+        due for a while. What is explained is dropped.
+
+        A read by id may not know an order yet that we wrote about less than a lag ago, and would
+        say that there is none; a list says nothing of it, or shows its fills.
+        """
+        if not self._by_id:
+            return False
+        for order_id, hint in list(self._by_id.items()):
+            if hint.is_over:
+                del self._by_id[order_id]
+        due = self.due(now_ns)
+        young = any(now_ns < each.own.last_write_ns + self._lag_ns for each in due)
+        if len(due) <= LISTS_COST and not young:
+            return False
+        self.asked(due, now_ns)
+        return True
+
+    def asked(self, hints: Iterable[Hint], now_ns: int) -> None:
+        """Reads of these have been sent for; should they lag, they are due once more."""
+        for hint in hints:
+            hint.due_ns = max(hint.seen_ns + self._lag_ns, now_ns + LOOK_AGAIN_NS)
+
+    def booked(self, booked_qty: Callable[[OwnOrder], int], now_ns: int) -> None:
+        """A walk of the fills has ended: of an order that has filled by more than it shows, what
+        is left is worth reading at once."""
+        for hint in self._by_id.values():
+            if booked_qty(hint.own) > hint.own.filled:
+                hint.due_ns = min(hint.due_ns, now_ns)
+
+    def looked(self, begun_ns: int, own: OwnOrder | None = None) -> None:
+        """A read that began then has shown this order, or all that rest.
+
+        What was hinted at more than a lag before has not filled by more than it showed.
+        """
+        for order_id, hint in list(self._by_id.items()):
+            concerned = own is None or hint.own is own
+            if hint.is_over or (concerned and begun_ns >= hint.seen_ns + self._lag_ns):
+                del self._by_id[order_id]

@@ -1,0 +1,406 @@
+"""From wishes to requests: what leaves now, in which order, and what waits for a halted venue.
+
+Cancels go first. Then the candidates for a token, the most valuable first: amends, creates, and
+reads of orders that may have filled. Each is admitted by every limit at the instant it leaves.
+Nothing is queued: what cannot leave is wished for anew once something has changed.
+
+Source: design, law 6 and The bot, items 5, 6 and 9; reliability, rows 14, 17, 31, 32, 38, 54, B3,
+B5.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from bot.core import messages as m
+from bot.core.account.ledgers import Ledgers
+from bot.core.desk.desk import Desk
+from bot.core.desk.outbox import Outbox
+from bot.core.desk.spend import Lane, Pace
+from bot.core.event.rung import Rung
+from bot.core.event.taking import barred, routes
+from bot.core.orders.order import OwnOrder
+from bot.core.orders.takefate import TakeFate
+from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate, Wish
+from bot.core.sending.hints import Hint, Hints
+from bot.core.series.quoting import Quoting
+from bot.core.series.shedding import pull_beyond
+from bot.core.settings import TraderSettings
+from bot.core.strategy import Levels, Take
+from venue.wire import codec
+from venue.wire.errors import Code
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import BookSide, Price, Qty, canonical
+from venue.wire.names import ClientOrderId
+from venue.wire.requests import Amend, QtyOrder, TimeInForce
+
+_VENUE_PARK_NS = 5 * NS_PER_SECOND
+"""A venue that takes no writes is asked with one request this often (row 31)."""
+
+REFUSED_BEFORE: Final = "the venue has refused just this, and is not asked again"
+"""What keeps a create from leaving that was refused as something that cannot succeed."""
+
+
+class Sending:
+    """Carries wishes out. `nonce` begins every client_order_id of the run."""
+
+    def __init__(
+        self,
+        settings: TraderSettings,
+        desk: Desk,
+        ledgers: Ledgers,
+        quoting: Quoting,
+        hints: Hints,
+        out: Outbox,
+    ) -> None:
+        self._settings = settings
+        self._desk = desk
+        self._ledgers = ledgers
+        self._quoting = quoting
+        self._hints = hints
+        self._out = out
+        out.writes_max = settings.pace.requests_in_flight
+        self._pace = Pace(settings.pace)
+        self.nonce = ""
+        self._orders_made = 0
+        self._parked_until_ns: int | None = None
+        self._cancels_parked = False
+
+    def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
+        """Hold to other settings from here on; what the limits would not admit any more goes."""
+        lowered = settings.risk != self._settings.risk
+        self._settings = settings
+        self._out.writes_max = settings.pace.requests_in_flight
+        if lowered and (count := pull_beyond(self._quoting, self._desk)):
+            self._out.note("warning", "orders_beyond_limits", count=count)
+        self._pace.reconfigure(settings.pace, now_ns)
+
+    # --- a venue that takes no writes -------------------------------------------------------------
+
+    def venue_refuses(self, code: str, now_ns: int) -> None:
+        """The venue is halted, or takes cancels only: keep away but for a probe."""
+        self._parked_until_ns = now_ns + _VENUE_PARK_NS
+        self._cancels_parked = code == Code.VENUE_HALTED
+        self._out.note("warning", "venue_parked", code=code)
+
+    def venue_takes(self, *, by_cancel: bool = False) -> None:
+        """The venue carried a write out: it is open again. by_cancel: that was a cancel, of which
+        nothing follows for the rest where cancels were taken all the time."""
+        if by_cancel and not self._cancels_parked:
+            return
+        self._parked_until_ns = None
+        self._cancels_parked = False
+
+    def _parked(self, now_ns: int) -> bool:
+        """Whether the venue has told us to keep away; every five seconds one write may probe."""
+        return self._parked_until_ns is not None and now_ns < self._parked_until_ns
+
+    def _meets_unshown(self, rung: Rung, wish: Wish) -> bool:
+        """Whether a quote would trade at once with what others show by now, and not with what the
+        strategy was shown when it was asked last.
+
+        While a write of ours is under way the view stands still. A quote that fills on arrival
+        would be sent again at each answer meanwhile, at a price that nobody has looked at.
+        """
+        if isinstance(wish, WantCreate):
+            side, price = wish.side, wish.price
+        elif isinstance(wish, WantAmend) and wish.amend.price is not None:
+            side, price = wish.order.side, canonical(wish.order.outcome, wish.amend.price)
+        else:
+            return False
+        facing = 1 if side is BookSide.BID else 0
+        if not _reaches(side, price, (rung.book.bids, rung.book.asks)[facing]):
+            return False
+        # What it reaches may be an order of ours that is on its way out: that it does not wait for.
+        others = rung.others(self._desk.live(rung.market_id))
+        return _reaches(side, price, others[facing]) and not _reaches(
+            side, price, rung.shown_others[facing]
+        )
+
+    # --- cancels ----------------------------------------------------------------------------------
+
+    def pull_growth(self) -> None:
+        """While positions differ (row 54), or are to be flat, only orders that shrink one may stay;
+        the oldest do."""
+        if not self._shrinks_only:
+            return
+        room: dict[tuple[str, BookSide], int] = {}
+        for own in self._desk.all_live():
+            place = (own.market_id, own.side)
+            if place not in room:
+                room[place] = self._ledgers.shrink_room(own.market_id, own.side)
+            room[place] -= own.may_fill
+            own.doomed |= room[place] < 0
+
+    @property
+    def _shrinks_only(self) -> bool:
+        return "position_differs" in self._out.findings or bool(self._quoting.flattening)
+
+    def cancel(self, wishes: Sequence[tuple[Rung, Wish]], now_ns: int) -> None:
+        """Send the cancels among the wishes."""
+        parked = self._cancels_parked and self._parked(now_ns)
+        for rung, wish in wishes:
+            if not isinstance(wish, WantCancel) or not wish.order.is_free:
+                continue
+            if parked or not self._cancel(rung, wish.order, wish.why, now_ns):
+                return
+            if self._cancels_parked:
+                self._parked_until_ns = now_ns + _VENUE_PARK_NS
+                return
+
+    def cancel_all(self, now_ns: int) -> None:
+        """Send the cancels of all that may rest, straight from the desk: no plan has to hold, and
+        no rung has to claim them."""
+        parked = self._cancels_parked and self._parked(now_ns)
+        for own in self._desk.all_live():
+            own.doomed = True
+        for own in list(self._desk.all_live()):
+            if parked or not own.is_free or own.due_ns > now_ns:
+                continue
+            if not self._desk.send_cancel(own, own.why, now_ns):
+                return
+            self._quoting.orders_changed(own.market_id)
+            if self._cancels_parked:
+                self._parked_until_ns = now_ns + _VENUE_PARK_NS
+                return
+
+    def _cancel(self, rung: Rung, own: OwnOrder, why: str, now_ns: int) -> bool:
+        if not self._desk.send_cancel(own, why, now_ns):
+            return False
+        self._pace.wrote(rung.market_id, now_ns)
+        rung.orders_changed()
+        return True
+
+    # --- candidates for a token -------------------------------------------------------------------
+
+    def spend(
+        self,
+        wishes: Sequence[tuple[Rung, Wish]],
+        now_ns: int,
+        takes: Sequence[tuple[Rung, Take]] = (),
+    ) -> None:
+        """Takes, then amends, creates and targeted reads, the most valuable first; each costs one
+        token.
+
+        wishes, takes: none where nothing may be quoted. What a limit holds back is told to its
+        rung, so that it is not wished for again before something has changed. Where a take left,
+        the plan of the rung no longer stands: it is made anew before anything else leaves there.
+        """
+        hints = self._hints.due(now_ns)
+        if not (wishes or takes or hints):
+            self._out.rests(self._desk.live_count())
+            return
+        taken = [rung for rung, take in takes if self._take(rung, take, now_ns)]
+        ranked: list[tuple[float, int, Rung | None, Wish | Hint]] = [
+            (-wish.value, place, rung, wish)
+            for place, (rung, wish) in enumerate(wishes)
+            if not isinstance(wish, WantCancel) and rung.may_send and rung not in taken
+        ]
+        ranked += [(-hint.value, len(wishes), None, hint) for hint in hints]
+        ranked.sort(key=lambda row: row[:2])
+        self._out.rests(self._desk.live_count())
+        for _, _, rung, candidate in ranked:
+            if rung is None or isinstance(candidate, Hint):
+                assert isinstance(candidate, Hint)
+                self._look(candidate, now_ns)
+            elif self._meets_unshown(rung, candidate):
+                rung.ladder.dirty = True  # the strategy is asked again, whatever else happens
+            elif self._may_write(candidate, now_ns) and self._write(rung, candidate, now_ns):
+                rung.orders_changed()
+                if self._parked_until_ns is not None:
+                    self._parked_until_ns = now_ns + _VENUE_PARK_NS
+
+    def _look(self, hint: Hint, now_ns: int) -> None:
+        own = hint.own
+        assert own.order_id is not None
+        why = f"{hint.shares} shares may have filled"
+        if self._out.send(m.ReadOrder(own.order_id), Lane.READ, why, now_ns, own):
+            self._hints.asked([hint], now_ns)
+
+    def _may_write(self, wish: Wish, now_ns: int) -> bool:
+        """Whether one more write may be on its way; a parked venue is probed with one alone."""
+        lane = Lane.CREATE if isinstance(wish, WantCreate) else Lane.AMEND
+        if self._out.is_dry(lane, now_ns):
+            return False
+        in_flight = self._out.writes_in_flight
+        if self._parked_until_ns is not None and (in_flight or self._parked(now_ns)):
+            return False
+        return in_flight < self._settings.pace.requests_in_flight
+
+    def _write(self, rung: Rung, wish: Wish, now_ns: int) -> bool:
+        """Whether an amend or a create left, or a cancel instead of the amend."""
+        if isinstance(wish, WantAmend):
+            return self._amend(rung, wish, now_ns)
+        assert isinstance(wish, WantCreate)
+        return self._create(rung, wish, now_ns)
+
+    def _amend(self, rung: Rung, wish: WantAmend, now_ns: int) -> bool:
+        own, amend = wish.order, wish.amend
+        if amend.qty is not None and not self._desk.amends_of_size:
+            if amend.price is None:
+                return self._cancel(rung, own, "too much here", now_ns)
+            amend = Amend(price=amend.price)
+        if not self._pace.admits(rung.market_id, now_ns):
+            if _is_beyond_fair(own, rung):
+                # It may not move, but it must not be picked off where it stands (row 38).
+                return self._cancel(rung, own, "beyond the fair price, and too many writes", now_ns)
+            self._out.holds_back("pace")
+            return self._denied(rung, wish)
+        # A smaller size too: fills may come first, and then the amend sets the remainder (S13).
+        if not self._quoting.admits_amend(own, amend):
+            self._out.holds_back("exposure")
+            return self._cancel(rung, own, "the change could pass a limit", now_ns)
+        if self._shrinks_only and not self._shrinks(own, amend):
+            return self._cancel(rung, own, "the change could grow a position", now_ns)
+        if not self._desk.send_amend(own, amend, wish.why, now_ns):
+            return False
+        if amend.price is not None:
+            own.tag = rung.tag(own.side, canonical(own.outcome, amend.price), wish.why)
+        self._pace.wrote(rung.market_id, now_ns)
+        return True
+
+    def _shrinks(self, own: OwnOrder, amend: Amend) -> bool:
+        """Whether all orders of a side still only shrink a position if this change is carried out;
+        fills may come before it."""
+        others = sum(
+            each.may_fill
+            for each in self._desk.live(own.market_id)
+            if each.side is own.side and each is not own
+        )
+        after = own.may_fill + (0 if amend.qty is None else max(0, amend.qty - own.remaining))
+        return others + after <= self._ledgers.shrink_room(own.market_id, own.side)
+
+    def _take(self, rung: Rung, take: Take, now_ns: int) -> bool:
+        """Whether an order of a take left. What cannot leave now is dropped, and counted."""
+        orders = self._desk.live(rung.market_id)
+        fate = barred(take, orders)
+        if fate is not None:
+            self._out.took(fate)
+            return False
+        some = False
+        for wish in routes(take, *self._ledgers.holdings(rung.market_id), orders):
+            if not (self._may_write(wish, now_ns) and self._create(rung, wish, now_ns)):
+                self._out.took(TakeFate.HELD_BACK)
+                continue
+            some = True
+            self._out.took(TakeFate.SENT)
+            rung.orders_changed()  # the limits count it before the other route is looked at
+            if self._parked_until_ns is not None:
+                self._parked_until_ns = now_ns + _VENUE_PARK_NS
+        return some
+
+    def _create(self, rung: Rung, wish: WantCreate, now_ns: int) -> bool:
+        qty = self._room(rung, wish, now_ns)
+        if wish.time_in_force is not TimeInForce.GTC:
+            if qty < (wish.qty if wish.time_in_force is TimeInForce.FOK else 1):
+                return False
+        elif qty < 1:
+            return self._denied(rung, wish)
+        self._orders_made += 1
+        order = _order(rung, wish, qty, f"{self.nonce}-{self._orders_made}")
+        request = m.Create(order, codec.encode_new_order(order), False)
+        own = OwnOrder.first_sent(order, request.body, now_ns, wish.why)
+        own.tag = rung.tag(wish.side, wish.price, wish.why)
+        if not self._desk.send_create(own, request, now_ns):
+            return False
+        self._pace.wrote(rung.market_id, now_ns)
+        self._out.rests(self._desk.live_count())
+        return True
+
+    def _room(self, rung: Rung, wish: WantCreate, now_ns: int) -> int:
+        """Shares of a wanted order that may be sent now; 0 when none, what holds it is counted."""
+        qty, limit = self._allowed(rung, wish, now_ns)
+        if limit:
+            self._out.holds_back(limit)
+        return qty
+
+    def _allowed(self, rung: Rung, wish: WantCreate, now_ns: int) -> tuple[int, str]:
+        """Shares of a wanted order that may be sent now, and the limit that leaves none; changes
+        nothing."""
+        risk = self._settings.risk
+        if "foreign_spend" in self._out.findings:
+            return 0, "foreign_spend"
+        if not self._pace.admits(rung.market_id, now_ns):
+            return 0, "pace"
+        resting = self._desk.live_count() + 1
+        # The token of the create itself will be missing when all is to be cancelled.
+        if resting > risk.resting_orders:
+            return 0, "resting_orders"
+        if self._out.flat_ns(resting + 1, now_ns) > risk.flat_ns:
+            return 0, "time_to_flat"
+        qty = int(self._quoting.admits_create(rung, wish, now_ns))
+        if self._shrinks_only:
+            mine = sum(
+                own.may_fill for own in self._desk.live(rung.market_id) if own.side is wish.side
+            )
+            qty = min(qty, self._ledgers.shrink_room(rung.market_id, wish.side) - mine)
+        return (qty, "") if qty > 0 else (0, "exposure")
+
+    # --- for a person -----------------------------------------------------------------------------
+
+    def held_back(self, rung: Rung, wish: Wish, now_ns: int) -> str:
+        """What keeps a wish from leaving now, in a few words; empty when nothing does. The same
+        questions as where it leaves, and nothing is changed by asking."""
+        if isinstance(wish, WantCancel):
+            if self._cancels_parked and self._parked(now_ns):
+                return "the venue is halted"
+            return "" if wish.order.is_free else f"the order is {wish.order.state}"
+        if not rung.may_send:
+            return rung.blocked or "the book is to be confirmed first"
+        if self._parked(now_ns):
+            return "the venue takes no orders at the moment"
+        if self._meets_unshown(rung, wish):
+            return "others have come to its price since the strategy was asked"
+        if self._out.writes_in_flight >= self._settings.pace.requests_in_flight:
+            return f"{self._out.writes_in_flight} requests are under way"
+        opens_ns = self._pace.opens_ns(rung.market_id, now_ns)
+        if opens_ns > now_ns:
+            return f"many writes of late: the next in {(opens_ns - now_ns) / NS_PER_SECOND:.1f} s"
+        if isinstance(wish, WantAmend):
+            admitted = self._quoting.admits_amend(wish.order, wish.amend)
+            return "" if admitted else "the change could pass a limit: cancelled instead"
+        if rung.side_parked(wish.side, now_ns):
+            left_ns = rung.side_parked_until_ns[wish.side] - now_ns
+            return f"refused of late: asked again in {left_ns / NS_PER_SECOND:.1f} s"
+        qty, limit = self._allowed(rung, wish, now_ns)
+        if limit:
+            return f"no room left: {limit}"
+        refused = self._desk.was_refused(_order(rung, wish, qty, ""))
+        return REFUSED_BEFORE if refused else ""
+
+    def _denied(self, rung: Rung, wish: Wish) -> bool:
+        """A wish is held back by a limit. Where other events have taken since what this one was
+        decided by, it is decided anew: else it would wish for the same until something moves."""
+        rung.denied(wish)
+        decided_cents = rung.ladder.loss_limit_cents
+        if decided_cents is not None:
+            shrunk = self._quoting.loss_limit_cents(rung.ladder) < decided_cents
+            rung.ladder.dirty |= shrunk
+        return False
+
+
+def _order(rung: Rung, wish: WantCreate, qty: int, name: str) -> QtyOrder:
+    """The order that a create of this wish makes."""
+    return QtyOrder(
+        rung.market_id,
+        wish.outcome,
+        wish.own_side,
+        canonical(wish.outcome, wish.price),
+        Qty(qty),
+        wish.time_in_force,
+        ClientOrderId(name),
+    )
+
+
+def _reaches(side: BookSide, price: Price, theirs: Levels) -> bool:
+    """Whether an order at a price would trade with the best of the other side."""
+    if not theirs:
+        return False
+    return price >= theirs[0][0] if side is BookSide.BID else price <= theirs[0][0]
+
+
+def _is_beyond_fair(own: OwnOrder, rung: Rung) -> bool:
+    """Whether an order stands where others would gladly trade with it."""
+    if rung.fair is None:
+        return False
+    gap = own.level - rung.fair.value_cents
+    return gap > 0 if own.side is BookSide.BID else gap < 0

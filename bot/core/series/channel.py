@@ -1,0 +1,358 @@
+"""What is known of the channel: whether it lives, how late it is, and which books want confirming.
+
+Silence, lateness and a pause of this process block every rung; an old confirmation asks for books
+anew, by a subscribe that costs no token (S9) and then by a read. Nothing is decided here.
+
+Source: design, The bot, item 1; reliability, FEED_OK, rows 7, 9, 40-48; silences S9, S28, S30.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from bot.core import messages as m
+from bot.core.books.book import book_seen
+from bot.core.books.venuetime import VenueTime
+from bot.core.desk.outbox import Outbox
+from bot.core.desk.shelf import NEVER_NS
+from bot.core.event.room import Ladder, Rung
+from bot.core.series.owing import READS_PER_BEAT, Owing
+from bot.core.settings import TrustSettings
+from venue.wire import instant, model
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.names import MarketId, ProjectId
+
+_LATE: Final = "channel late"
+_RESUBSCRIBE_NS: Final = NS_PER_SECOND
+_REFUSED_SUBSCRIBE_NS: Final = 5 * NS_PER_SECOND
+_GARBLED_WITHIN_NS: Final = 10 * NS_PER_SECOND
+_GARBLED_MAX: Final = 3
+_SILENT_NS: Final = 10 * NS_PER_SECOND
+"""A target that has shown no book by then is told: its UUID may be a wrong one (row 40)."""
+
+_LAG_WINDOW_NS: Final = 60 * NS_PER_SECOND
+_LAG_MAX_NS: Final = 10 * NS_PER_SECOND
+"""What always comes as late is in time, but not with more than this beside the venue's clock."""
+
+_LATE_WINDOW_NS: Final = NS_PER_SECOND
+
+
+class Lag:
+    """How late prints come, against the earliest they have come of late, or against the venue's
+    clock where even those came far too late (row 44).
+
+    Only prints tell: they are sent once, when they happen, while a book of a quiet market is as
+    old as its last change. The clocks of the two ends need not agree, nor run alike. One print
+    that comes late is an accident: late is a second in which none came in time.
+    """
+
+    __slots__ = ("_earliest", "_earliest_before", "_excess", "_since_ns", "_window_ns")
+
+    def __init__(self) -> None:
+        self._earliest: int | None = None
+        self._earliest_before: int | None = None
+        self._since_ns = 0
+        self._excess: int | None = None
+        self._window_ns = 0
+
+    def seen(self, ts_ns: int, now_ns: int, ahead_ns: int | None = None) -> None:
+        """A print of the venue's `ts_ns` arrived now. ahead_ns: how far the venue's clock leads, by
+        what else was stamped there: the first print may be late by that, and all of them may by far
+        more than any other thing; None where nobody knows.
+        """
+        took = now_ns - ts_ns
+        likely = took if ahead_ns is None else min(took, _LAG_MAX_NS - ahead_ns)
+        if self._earliest is None or took < self._earliest - _LAG_MAX_NS:
+            # The first, or the first by a clock set ahead, of which what came before tells nothing.
+            self._since_ns = now_ns
+            self._earliest = took if ahead_ns is None else min(took, -ahead_ns)
+        elif now_ns >= self._since_ns + _LAG_WINDOW_NS:
+            self._earliest_before, self._earliest = self._earliest, likely
+            self._since_ns = now_ns
+        self._earliest = min(self._earliest, likely)
+        least = self.least_ns
+        assert least is not None
+        if self._excess is None or now_ns >= self._window_ns + _LATE_WINDOW_NS:
+            self._excess, self._window_ns = took - least, now_ns
+        else:
+            self._excess = min(self._excess, took - least)
+
+    @property
+    def least_ns(self) -> int | None:
+        """The least that lay of late between a print, by the venue's clock, and its coming, by
+        ours; None before the first one. Below zero where the venue's clock is ahead."""
+        if self._earliest is None or self._earliest_before is None:
+            return self._earliest
+        return min(self._earliest, self._earliest_before)
+
+    def is_late(self, allowed_ns: int, now_ns: int) -> bool:
+        """Whether prints come later than allowed. Without prints of late there is no telling, and
+        the age of the books speaks alone."""
+        fresh = now_ns < self._window_ns + 2 * _LATE_WINDOW_NS
+        return fresh and self._excess is not None and self._excess > allowed_ns
+
+
+class Channel:
+    """The subscriptions of one series. ladders, rungs, venue_time: those of `Quoting`, kept up
+    there."""
+
+    def __init__(
+        self,
+        trust: TrustSettings,
+        ladders: list[Ladder],
+        rungs: Mapping[MarketId, Rung],
+        venue_time: VenueTime,
+        out: Outbox,
+    ) -> None:
+        self._trust = trust
+        self._venue_time = venue_time
+        self._ladders = ladders
+        self._rungs = rungs
+        self._out = out
+        self._is_open = False
+        self._was_open = False
+        self.heard_ns: int | None = None
+        self._lag = Lag()
+        self._set_backs = 0
+        self._why = ""
+        self._judge_ns = 0
+        self._read_ns = self._telling_read_ns = 0
+        self._recheck_ns = 0
+        self._subscribe_due_ns = NEVER_NS
+        self._subscribed: tuple[tuple[MarketId, ...], tuple[ProjectId, ...]] | None = None
+        self._subscribed_ns = 0
+        self._set_changed_ns = 0
+        self._garbled_at_ns: list[int] = []
+        self._owing = Owing(venue_time, trust)
+
+    @property
+    def lag_ns(self) -> int | None:
+        """What to add to an instant of the venue's for the soonest that it could be heard of."""
+        return self._lag.least_ns
+
+    # --- events -----------------------------------------------------------------------------------
+
+    def opened(self, now_ns: int) -> None:
+        """The channel is there again; subscribe to everything."""
+        self._is_open = True
+        self.heard_ns = now_ns
+        self._lag = Lag()
+        self._subscribed = None
+        if self._was_open:
+            self._out.purse.outage_over(now_ns)
+        self._was_open = True
+        for rung in self._rungs.values():
+            rung.read_asked_ns = now_ns
+        self.series_changed(now_ns)
+
+    def closed(self) -> None:
+        """The channel is gone: no book is believed until it is seen anew."""
+        self._is_open = False
+        for rung in self._rungs.values():
+            rung.forget_book()
+        for ladder in self._ladders:
+            ladder.dirty = True
+
+    def heard(self, now_ns: int) -> None:
+        """The far end is alive."""
+        self.heard_ns = now_ns
+
+    def printed(self, seen: m.TradeSeen, now_ns: int) -> None:
+        """A print arrived that was not seen before."""
+        if self._venue_time.set_backs != self._set_backs:
+            self._set_backs, self._lag = self._venue_time.set_backs, Lag()
+        self._lag.seen(seen.ts_ns, now_ns, self._venue_time.ahead_ns)
+
+    def paused_for(self, gap_ns: int, now_ns: int) -> None:
+        """This process stood still: nothing is sent on a rung before its book is confirmed, and
+        what waited meanwhile confirms nothing. A doubt of before goes on: pause after pause must
+        not put off for ever that quotes are pulled."""
+        self._out.note("warning", "process_paused", gap_ns=gap_ns)
+        for rung in self._rungs.values():
+            rung.unasked = self._subscribed is not None
+            rung.suspect(now_ns)
+        self._subscribe_due_ns = now_ns
+
+    def garbled(self, known: bool, now_ns: int) -> None:
+        """A frame could not be read: three in ten seconds ask for all books anew (row 48)."""
+        if not known:
+            return
+        since_ns = now_ns - _GARBLED_WITHIN_NS
+        self._garbled_at_ns = [at for at in self._garbled_at_ns if at > since_ns]
+        self._garbled_at_ns.append(now_ns)
+        for rung in self._rungs.values():
+            rung.suspect(now_ns)
+        self._recheck_ns = now_ns
+        if len(self._garbled_at_ns) >= _GARBLED_MAX:
+            self._garbled_at_ns = []
+            self._ask_anew(now_ns)
+
+    def refused(self, now_ns: int) -> None:
+        """The set was refused: read the series again soon and send the set once more."""
+        self._subscribe_due_ns = now_ns + _REFUSED_SUBSCRIBE_NS
+
+    def series_changed(self, now_ns: int) -> None:
+        """Rungs may have come or gone: subscribe to what there is, if that is another set."""
+        self._judge_ns = self._read_ns = self._recheck_ns = 0
+        if not self._is_open:
+            return
+        rungs = tuple(
+            rung.market_id
+            for ladder in self._ladders
+            if ladder.is_open
+            for rung in ladder.rungs
+            if rung.market.state is not model.MarketState.RESOLVED
+        )
+        companies = tuple(sorted({ladder.event.project_id for ladder in self._ladders}))
+        # Where nothing trades for a while the old set stands; where no event is left it goes.
+        some = rungs or (self._subscribed is not None and not self._ladders)
+        if some and (rungs, companies) != self._subscribed:
+            self._subscribed = (rungs, companies)
+            self._subscribe_due_ns = self._set_changed_ns = now_ns
+
+    def active_rungs(self) -> Iterator[Rung]:
+        """Rungs that take orders, of events that are open."""
+        for ladder in self._ladders:
+            if ladder.is_open:
+                yield from ladder.active_rungs()
+
+    # --- the beat ---------------------------------------------------------------------------------
+
+    def watch(self, now_ns: int) -> None:
+        """Ask for books anew where that is due, and judge the rungs whose judgement may change."""
+        if self._is_open and self._subscribed is not None:
+            self._recheck(now_ns)
+            if now_ns >= self._subscribe_due_ns:
+                self._subscribe_due_ns = NEVER_NS
+                self._subscribed_ns = now_ns
+                for rung in self._rungs.values():
+                    rung.unasked = False
+                self._out.effects.append(m.SubscribeTo(*self._subscribed))
+        why = self._blocks(now_ns)
+        everyone = why != self._why or now_ns >= self._judge_ns
+        self._why = why
+        if everyone:
+            self._judge_ns = NEVER_NS
+        for ladder in self._ladders:
+            if everyone or ladder.unjudged:
+                self._judge(ladder, ladder.rungs, everyone, now_ns)
+        if everyone:
+            self._tell_silent(now_ns)
+
+    def _judge(self, ladder: Ladder, rungs: Iterable[Rung], everyone: bool, now_ns: int) -> None:
+        ladder.unjudged = False
+        for rung in rungs:
+            if everyone or rung.unjudged:
+                rung.judge(self._why, self._trust, now_ns)
+                self._judge_ns = min(self._judge_ns, rung.judge_ns)
+                if rung.is_suspect:
+                    self._recheck_ns = min(self._recheck_ns, now_ns)
+                if rung.blocked != rung.was_blocked:
+                    rung.was_blocked = rung.blocked
+                    rung.news = True
+                    ladder.dirty = True
+                    if rung.blocked:
+                        # Its quotes do not wait for the next decision, which may be minutes away.
+                        rung.want((), pulled=True)
+
+    def _blocks(self, now_ns: int) -> str:
+        """Why no rung can be quoted; empty while the channel lives and keeps pace."""
+        heard_ns = self.heard_ns
+        if not self._is_open or heard_ns is None or now_ns - heard_ns > self._trust.heard_ns:
+            return "channel silent"
+        return _LATE if self._lag.is_late(self._trust.lag_ns, now_ns) else ""
+
+    def _recheck(self, now_ns: int) -> None:
+        """Ask anew for books whose last confirmation is getting old; once a second at most."""
+        if now_ns < self._recheck_ns or now_ns - self._subscribed_ns < _RESUBSCRIBE_NS:
+            return
+        next_ns = NEVER_NS
+        for rung in self.active_rungs():
+            due_ns = now_ns if rung.is_suspect else rung.confirmed_ns + self._trust.recheck_ns
+            next_ns = min(next_ns, due_ns)
+        self._recheck_ns = next_ns
+        if now_ns >= next_ns:
+            self._ask_anew(now_ns)
+
+    def _ask_anew(self, now_ns: int) -> None:
+        """Have all books sent once more, once a second at most."""
+        due_ns = max(now_ns, self._subscribed_ns + _RESUBSCRIBE_NS)
+        self._subscribe_due_ns = min(self._subscribe_due_ns, due_ns)
+
+    def _tell_silent(self, now_ns: int) -> None:
+        """A finding while a target that was asked for long ago has shown nothing."""
+        silent = (
+            [rung.market.ticker for rung in self.active_rungs() if not rung.book.known]
+            if self._is_open
+            else []
+        )
+        since_ns = self._set_changed_ns + _SILENT_NS
+        if silent and now_ns > since_ns:
+            self._out.find("silent_target", f"no book of {', '.join(silent[:5])} since subscribed")
+            self._judge_ns = min(self._judge_ns, now_ns + NS_PER_SECOND)
+        elif silent:
+            self._judge_ns = min(self._judge_ns, since_ns + 1)
+        else:
+            self._out.clear("silent_target")
+
+    # --- confirming by reads ----------------------------------------------------------------------
+
+    def books_to_read(self, now_ns: int) -> list[MarketId]:
+        """Rungs whose book should be confirmed by a read, a few at a time."""
+        if not self._is_open:
+            return []
+        out = [*self._telling(now_ns), *self._owing.to_read(self.active_rungs(), now_ns)]
+        if now_ns < self._read_ns:
+            return out
+        late_ns = 3 * self._trust.recheck_ns // 2
+        self._read_ns = NEVER_NS
+        for rung in self.active_rungs():
+            due_ns = max(rung.confirmed_ns + late_ns, rung.read_asked_ns + NS_PER_SECOND)
+            if now_ns < due_ns:
+                self._read_ns = min(self._read_ns, due_ns)
+                continue
+            rung.read_asked_ns = now_ns
+            out.append(rung.market_id)
+            if len(out) >= READS_PER_BEAT:
+                self._read_ns = now_ns
+                break
+            self._read_ns = min(self._read_ns, now_ns + NS_PER_SECOND)
+        return out
+
+    def _telling(self, now_ns: int) -> list[MarketId]:
+        """The rung that was shown last, once a second while the venue's clock is doubted or prints
+        are late: its book tells a clock that was set back from frames that are old (row 44)."""
+        doubted = self._venue_time.is_doubted or self._why == _LATE
+        if not doubted or now_ns < self._telling_read_ns:
+            return []
+        rungs = [rung for rung in self.active_rungs() if rung.book.known]
+        if not rungs:
+            return []
+        self._telling_read_ns = now_ns + NS_PER_SECOND
+        last = max(rungs, key=lambda rung: rung.confirmed_ns)
+        last.read_asked_ns = now_ns
+        return [last.market_id]
+
+    def book_read(self, market_id: MarketId, answer: m.Answer, now_ns: int) -> None:
+        """A book read by REST confirms ours when equal; the zero instant says nothing (S28)."""
+        rung = self._rungs.get(market_id)
+        if (
+            rung is None
+            or not isinstance(answer, m.Done)
+            or not isinstance(answer.body, m.BookShown)
+        ):
+            return
+        shown = answer.body.book
+        if instant.is_zero(shown.as_of):
+            return
+        seen = book_seen(shown)
+        if seen is not None:
+            self._venue_time.was_read(seen.ts_ns, now_ns)
+        if rung.confirms(shown, now_ns):
+            return
+        # Newer than ours, or ours is missing: the channel owes us a frame. Until it comes this is
+        # the best there is, once a second read shows the same; an older one only lags.
+        self._ask_anew(now_ns)
+        if seen is not None:
+            if self._owing.is_paid_by(rung, seen.ts_ns):
+                self._out.note("warning", "channel_behind", ticker=rung.market.ticker)
+            rung.read_book(seen, self._trust, now_ns)

@@ -1,0 +1,43 @@
+"""What is complete: quotes on both sides, flat positions, and events that have settled and leave.
+
+Source: silences S21, S22, S33; reliability, B9.
+"""
+
+from collections.abc import Iterable
+
+from bot.core.account.ledgers import Ledgers
+from bot.core.desk.desk import Desk
+from bot.core.event.room import Ladder, Rung
+from venue.wire import model
+
+
+def is_flat(ladders: Iterable[Ladder], ledgers: Ledgers) -> bool:
+    """Whether as many YES as NO shares are held of every rung that has not resolved."""
+    return all(
+        yes_qty == no_qty
+        for ladder in ladders
+        for rung in ladder.rungs
+        if rung.market.state is not model.MarketState.RESOLVED
+        for yes_qty, no_qty in (ledgers.holdings(rung.market_id),)
+    )
+
+
+def all_two_sided(rungs: Iterable[Rung], desk: Desk) -> bool:
+    """Whether there are rungs, and orders of ours rest on both sides of each."""
+    some = False
+    for rung in rungs:
+        if not rung.is_two_sided(desk):
+            return False
+        some = True
+    return some
+
+
+def departing(ladders: Iterable[Ladder], desk: Desk, ledgers: Ledgers, now_ns: int) -> list[Ladder]:
+    """The events that settled long enough ago, rest nothing of ours and hold nothing of ours."""
+    return [
+        ladder
+        for ladder in ladders
+        if ladder.event.status is model.EventStatus.SETTLED
+        and not any(desk.live(rung.market_id) for rung in ladder.rungs)
+        and ledgers.may_forget(ladder.event, now_ns)
+    ]

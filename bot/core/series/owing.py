@@ -1,0 +1,91 @@
+"""Books that do not show what we have changed in them: that finds a channel that stands still.
+
+A far end that has lost its own source goes on to answer pings, and sends the same old books at each
+subscribe; those would confirm themselves for ever. But the venue dates our own writes, and a book
+of its market that is older than one of them cannot hold it. Such a book is read by REST.
+
+Source: reliability, rows 43 and 44, FEED_OK; design, law 8.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from bot.core.books.venuetime import VenueTime
+from bot.core.event.room import Rung
+from bot.core.settings import TrustSettings
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.names import MarketId
+
+READS_PER_BEAT: Final = 2
+
+_LOOK_NS: Final = NS_PER_SECOND // 4
+"""Between two looks."""
+
+_LEAD_NS: Final = NS_PER_SECOND
+"""A write may be dated by another clock than a book: by so much they need not agree, as with
+prints."""
+
+
+class _Owed(msgspec.Struct):
+    """A change of ours that a book lacks: the venue's time of it, and when to ask, by ours."""
+
+    at_ns: int
+    due_ns: int
+
+
+class Owing:
+    """The rungs whose books lack changes of ours."""
+
+    def __init__(self, venue_time: VenueTime, trust: TrustSettings) -> None:
+        self._venue_time = venue_time
+        self._trust = trust
+        self._owed: dict[MarketId, _Owed] = {}
+        self._look_ns = 0
+
+    def to_read(self, rungs: Iterable[Rung], now_ns: int) -> list[MarketId]:
+        """Those of these rungs whose book is to be read now, a few at a time."""
+        if now_ns < self._look_ns:
+            return []
+        self._look_ns = now_ns + _LOOK_NS
+        owed: dict[MarketId, _Owed] = {}
+        out: list[MarketId] = []
+        for rung in rungs:
+            if not rung.owed_ns:
+                continue
+            held = self._owed.get(rung.market_id)
+            if held is None or not self._lacks(rung, held.at_ns, now_ns):
+                if not self._lacks(rung, rung.owed_ns, now_ns):
+                    continue
+                # By then a read shows it, too, so that an equal one says that nothing is lacking.
+                held = _Owed(rung.owed_ns, now_ns + self._trust.read_lag_ns)
+            owed[rung.market_id] = held
+            if now_ns < held.due_ns or not rung.book.known:
+                continue
+            if len(out) == READS_PER_BEAT:
+                self._look_ns = now_ns
+                continue
+            held.due_ns = now_ns + self._trust.recheck_ns
+            rung.read_asked_ns = now_ns
+            out.append(rung.market_id)
+        self._owed = owed
+        return out
+
+    def is_paid_by(self, rung: Rung, ts_ns: int) -> bool:
+        """Whether a read of this instant holds a change that the rung's book has long lacked."""
+        held = self._owed.get(rung.market_id)
+        if held is None or not rung.book.known:
+            return False
+        return _is_before(rung.book.ts_ns, held.at_ns) and not _is_before(ts_ns, held.at_ns)
+
+    def _lacks(self, rung: Rung, at_ns: int, now_ns: int) -> bool:
+        """Whether a change of this instant is not in the book. One that the venue's clock cannot
+        show yet tells nothing, and without a book nothing is lacking that is not asked for."""
+        if self._venue_time.is_beyond(at_ns, now_ns):
+            return False
+        return _is_before(rung.book.ts_ns, at_ns)
+
+
+def _is_before(book_ns: int | None, at_ns: int) -> bool:
+    return book_ns is None or book_ns < at_ns - _LEAD_NS

@@ -1,0 +1,232 @@
+"""Keeps the score: gives every booked fill and every decision to the account of profit.
+
+Reads what `quoting` believes and decides; changes nothing of it. A fill counts as of when it could
+first be heard of: the venue's own time of it, and the least delay that prints have come with.
+
+Source: strategy, 3, Metrics; design, law 9.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from bot.core import messages as m
+from bot.core.account.ledgers import Ledgers
+from bot.core.candidate import Candidate
+from bot.core.desk.desk import Desk
+from bot.core.desk.outbox import Outbox
+from bot.core.event.room import Ladder, Rung
+from bot.core.orders.order import OwnOrder
+from bot.core.orders.tag import UNTAGGED
+from bot.core.profit.attribution import Attribution, Entry
+from bot.core.profit.marks import Marks
+from bot.core.report import Against, FillReport, ProfitReport, ShadowReport
+from bot.core.series.channel import Channel
+from bot.core.settings import TraderSettings
+from bot.core.shadow.shadow import Shadows
+from bot.core.strategy import EventView
+from venue.wire import instant, model
+from venue.wire.money import PAYOUT_CENTS, Outcome, Side, book_side, canonical
+from venue.wire.names import MarketId
+
+
+class Scoring:
+    """The score of one series. ladders, rungs: those of `Quoting`, kept up there."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        ledgers: Ledgers,
+        channel: Channel,
+        ladders: Sequence[Ladder],
+        rungs: Mapping[MarketId, Rung],
+        out: Outbox,
+    ) -> None:
+        self._desk = desk
+        self._ledgers = ledgers
+        self._channel = channel
+        self._ladders = ladders
+        self._rungs = rungs
+        self._out = out
+        self.marks = Marks()
+        self._shadows: Shadows | None = None
+        self._view: EventView | None = None
+        self._attribution = Attribution(self.marks, self._tell_marked)
+        self._sure_cents = 0
+        self._gone_cents = 0
+        self._opened = False
+        self._known: dict[MarketId, int] = {}  # what its cash had come to when it was taken in
+        self._moved: dict[MarketId, None] = {}
+        self._lag_ns: int | None = None
+
+    def cast(self, candidates: Sequence[Candidate], settings: TraderSettings) -> None:
+        """Let these run beside the live strategy; before anything has happened."""
+        if candidates:
+            self._shadows = Shadows(candidates, settings, self.marks, self._out)
+
+    def reconfigure(self, settings: TraderSettings) -> None:
+        """The candidates are held to what the live strategy is held to, from here on."""
+        if self._shadows is not None:
+            self._shadows.reconfigure(settings)
+
+    # --- what happened ----------------------------------------------------------------------------
+
+    def beat(self, now_ns: int) -> None:
+        """Take what is due; compare with the ledger what fills have changed."""
+        self.take_in()
+        self._attribution.sample(now_ns)
+        if self._shadows is not None:
+            self._shadows.beat(now_ns)
+        if self._moved and self._opened:
+            for market_id in self._moved:
+                self._settle(market_id, now_ns)
+            self._moved.clear()
+            self._compare()
+
+    def viewed(self, view: EventView, now_ns: int) -> None:
+        """An event as it is believed now."""
+        self.marks.seen(view, now_ns)
+        self._view = None
+
+    def asked(self, view: EventView) -> None:
+        """The live strategy is shown this view now."""
+        self._view = view
+
+    def decided(self, ladder: Ladder, now_ns: int) -> None:
+        """What is wanted of an event was decided; its candidates come after the live strategy."""
+        if self._shadows is not None:
+            failed = now_ns < ladder.pulled_until_ns
+            self._shadows.decided(ladder, self._view, None if failed else ladder.answered, now_ns)
+
+    def printed(self, rung: Rung, seen: m.TradeSeen, now_ns: int) -> None:
+        """A print was shown; one that was shown before is none."""
+        if self._shadows is not None and rung.last_print is seen:
+            self._shadows.printed(rung, seen, now_ns)
+
+    def filled(self, rung: Rung, fill: model.Fill, now_ns: int) -> None:
+        """A fill of ours was booked, its fee in it."""
+        assert fill.fee_cents is not None
+        outcome = Outcome(fill.outcome.value)
+        side = book_side(outcome, Side(fill.side.value))
+        own = self._owner(fill)
+        entry = Entry(
+            rung.market_id,
+            rung.market.ticker,
+            side,
+            canonical(outcome, fill.outcome_price),
+            fill.qty,
+            fill.fee_cents,
+            UNTAGGED if own is None else own.tag,
+            fill.fill_id,
+        )
+        heard_ns = self._heard_ns(fill, now_ns)
+        # For whoever keeps records: the journal has what was believed, so nobody has to ask.
+        self._out.note(
+            "debug",
+            "fill_valued",
+            fill_id=fill.fill_id,
+            heard_ns=heard_ns,
+            value=self._attribution.booked(entry, heard_ns),
+            level=entry.tag.level,
+            strategy=entry.tag.strategy,
+            reason=entry.tag.reason,
+        )
+
+    def _tell_marked(self, fill_id: str, against: Against, horizon_s: int, value: int) -> None:
+        """What a share was worth so long after a fill is known."""
+        self._out.note(
+            "debug",
+            "fill_marked",
+            fill_id=fill_id,
+            against=against.value,
+            horizon_s=horizon_s,
+            value=value,
+        )
+
+    def moved(self, market_id: MarketId) -> None:
+        """The ledger has moved cash or shares of a rung: a fill, or its payout."""
+        self._moved[market_id] = None
+
+    def _settle(self, market_id: MarketId, now_ns: int) -> None:
+        winner = self._ledgers.book.winner(market_id)
+        if winner is not None and not self.marks.is_settled(market_id):
+            self._attribution.settled(market_id, winner, now_ns)
+            if self._shadows is not None:
+                self._shadows.settled(market_id, winner, now_ns)
+
+    def forget(self, ladder: Ladder) -> None:
+        """An event leaves, before the ledger forgets it: nothing of it is held any more."""
+        event_ticker = ladder.event.event_ticker
+        names = {rung.market_id: rung.market.ticker for rung in ladder.rungs}
+        # Ours first: candidates settle what they hold by a winner that they only take to be one.
+        self._attribution.forget(names)
+        if self._shadows is not None:
+            self._shadows.forget(ladder)
+        self.marks.forget(event_ticker, names)
+        for market_id in names:
+            if market_id in self._known:
+                cash_cents = self._ledgers.book.cash_of_market(market_id)
+                self._gone_cents += cash_cents - self._known.pop(market_id)
+            self._moved.pop(market_id, None)
+
+    def _owner(self, fill: model.Fill) -> OwnOrder | None:
+        """The order of ours that a fill is of, under its id or an earlier one."""
+        own = self._desk.find(fill.order_id)
+        if own is not None:
+            return own
+        for each in (*self._desk.unsettled, *self._desk.live(fill.market_id)):
+            ids = (each.order_id, *(order_id for order_id, _ in each.earlier))
+            if fill.order_id in ids:
+                return each
+        return None
+
+    def _heard_ns(self, fill: model.Fill, now_ns: int) -> int:
+        """When a fill could first have been heard of, by our own clock."""
+        self._lag_ns = self._lag_ns if self._channel.lag_ns is None else self._channel.lag_ns
+        if self._lag_ns is None:
+            return now_ns
+        return min(now_ns, instant.to_ns(fill.created_at) + self._lag_ns)
+
+    # --- the ledger -------------------------------------------------------------------------------
+
+    def take_in(self) -> None:
+        """Once the books are open: what is held of rungs that are new here was held before, and
+        was paid before, be it by fills read before their rung was. It counts from now on."""
+        if len(self._known) == len(self._rungs) or not self._ledgers.is_open:
+            return
+        self._opened = True
+        book = self._ledgers.book
+        for ladder in self._ladders:
+            for rung in ladder.rungs:
+                if rung.market_id not in self._known:
+                    self._known[rung.market_id] = book.cash_of_market(rung.market_id)
+                    yes_qty, no_qty = book.holdings(rung.market_id)
+                    self._sure_cents += PAYOUT_CENTS * no_qty
+                    net_qty = yes_qty - no_qty
+                    self._attribution.opens(rung.market_id, rung.market.ticker, net_qty)
+
+    def _difference(self) -> int:
+        """What the ledger's account and ours differ by, in thousandths of a cent."""
+        book = self._ledgers.book
+        cash = sum(book.cash_of_market(key) - was for key, was in self._known.items())
+        holdings = {market_id: book.holdings(market_id) for market_id in self._known}
+        cash += self._gone_cents - self._sure_cents
+        return self._attribution.difference(cash, holdings)
+
+    def _compare(self) -> None:
+        difference = self._difference()
+        if difference:
+            text = f"the fills and the ledger differ by {difference} thousandths of a cent"
+            self._out.find("profit_unexplained", text)
+        else:
+            self._out.clear("profit_unexplained")
+
+    def report(self) -> ProfitReport | None:
+        """The account as of now; None before the books are open."""
+        return self._attribution.report(self._difference()) if self._opened else None
+
+    def fills(self) -> tuple[FillReport, ...]:
+        """The newest fills, the newest first."""
+        return self._attribution.last_fills.report()
+
+    def shadows(self) -> tuple[ShadowReport, ...]:
+        """The candidates as of now."""
+        return () if self._shadows is None else self._shadows.report()

@@ -1,0 +1,1 @@
+"""Strategies that run beside the live one without sending, and how their quotes would do."""
