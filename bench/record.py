@@ -17,9 +17,9 @@ import zlib
 from pathlib import Path
 
 from bot.core import messages as m
-from bot.io.archive import archived, restored
-from bot.io.journal import Journal
-from bot.io.records import OPENING, Entry, Head, framed
+from bot.io.journal.archive import archived, restored
+from bot.io.journal.journal import Journal
+from bot.io.journal.records import OPENING, Entry, Head, framed
 from venue.crowd.tape import BookRecord, decode_record
 from venue.wire.instant import NS_PER_MS
 from venue.wire.money import Outcome, canonical

@@ -54,8 +54,8 @@ from bot.io.early import remembered
 
 if TYPE_CHECKING:
     from bot.config import Draft
-    from bot.io.embedded import EmbeddedVenue
-    from bot.io.probe import Finding
+    from bot.io.client.probe import Finding
+    from bot.io.run.embedded import EmbeddedVenue
 
 app = typer.Typer(
     name="bot",
@@ -81,7 +81,7 @@ def version(
     import importlib.metadata
     import platform
 
-    from bot.io.records import READABLE, VERSION
+    from bot.io.journal.records import READABLE, VERSION
 
     number, python = importlib.metadata.version("laddermaker"), platform.python_version()
     if json_line:
@@ -207,8 +207,8 @@ def _probe(draft: "Draft", embedded: "EmbeddedVenue | None") -> "list[Finding]":
 
     from bot.companions import refuse_missing
     from bot.config import finish
-    from bot.io.probe import Finding, probe
-    from bot.io.rest import Rest
+    from bot.io.client.probe import Finding, probe
+    from bot.io.client.rest import Rest
 
     config = finish(draft)
     refuse_missing(config)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.io import secret
-from bot.io.beside import Companion
-from bot.io.notices import Notices, Target, What
+from bot.io.notices.notices import Notices, Target, What
+from bot.io.run.beside import Companion
 from bot.io.secret import Secret
 from bot.keeping import SQLITE_NAME, NoticeSettings, RecordsSettings
 from bot.keyplaces import KeyPlace, Wrong, check_address

@@ -28,8 +28,8 @@ from bot.core.settings import (
 from bot.core.strategy import Strategy
 from bot.effective import KeyRow, digest_of, rows_of
 from bot.ideas import Makers, choice_of, find_live, find_shadows, maker
-from bot.io.typed import typed
-from bot.io.yamltext import Fault, Place, Plain, YamlFault, YamlText, read_yaml
+from bot.io.settings.typed import typed
+from bot.io.settings.yamltext import Fault, Place, Plain, YamlFault, YamlText, read_yaml
 from bot.keeping import (
     NoticeSettings,
     RecordsSettings,

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 from pydantic import BaseModel
 
-from bot.io.yamltext import Place, YamlText
+from bot.io.settings.yamltext import Place, YamlText
 from bot.part import LIVE, applies_of
 
 NOT_SHOWN: Final = "(not shown)"

@@ -13,9 +13,9 @@ from pydantic import Field
 from bot.core.candidate import LATENCY_NS, Candidate
 from bot.core.configured import StrategyChoice
 from bot.core.strategy import Strategy
-from bot.io.plugins import StrategyFault, find_strategy, made
-from bot.io.typed import typed
-from bot.io.yamltext import Fault, Place, Plain, YamlText
+from bot.io.settings.plugins import StrategyFault, find_strategy, made
+from bot.io.settings.typed import typed
+from bot.io.settings.yamltext import Fault, Place, Plain, YamlText
 from bot.part import ON_RESTART, LivePart, Part
 from venue.wire.instant import NS_PER_MS
 

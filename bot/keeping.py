@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 from pydantic import Field
 
-from bot.io.notices import Form, What
+from bot.io.notices.notices import Form, What
 from bot.keyplaces import VARIABLE, KeyPlace, Wrong, file_in, is_loopback
 from bot.part import Part
 from bot.records.database import Address

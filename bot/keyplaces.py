@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from bot.io.yamltext import Place
+from bot.io.settings.yamltext import Place
 
 Wrong = Callable[[Place, str], None]
 """Takes the place of a fault in the file, and what is wrong there."""

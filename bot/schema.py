@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from bot.io.plugins import find_strategy, shipped_strategies
+from bot.io.settings.plugins import find_strategy, shipped_strategies
 from bot.part import applies_of
 from bot.sections import File
 

@@ -164,8 +164,8 @@ def stands_still(page: Page) -> bool:
 def token_of(draft: "Draft", state: Path | None) -> "Secret | None":
     """The token in the bot's state directory; None when there is none. Raises SecretFault when it
     cannot be read."""
-    from bot.io.control import TOKEN_NAME
     from bot.io.secret import from_file
+    from bot.io.status.control import TOKEN_NAME
 
     place = (state or draft.state.directory) / TOKEN_NAME
     with suppress(OSError):  # a place that cannot be looked at, as another user's: told by reading

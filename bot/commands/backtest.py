@@ -291,7 +291,7 @@ def _keep(
     """Write the page, and the file for `bot report`; ends with 2 where that cannot be done."""
     import msgspec
 
-    from bot.io.whole import replace_named
+    from bot.io.folder.whole import replace_named
     from bot.lab.report.gathered import report
     from bot.lab.report.session import Saved
 

@@ -170,8 +170,8 @@ def _ask_the_bot(
 
 def _warn_of_a_bot(settings: "ExternalSettings", key: "Secret") -> None:
     """A bot that goes on quoting makes this a race; it is the person's to decide."""
-    from bot.io.accountlock import holder_of
     from bot.io.faults import ShellFault
+    from bot.io.folder.accountlock import holder_of
 
     try:
         holder = holder_of(settings.base_url, key)
@@ -200,10 +200,10 @@ def _swept(
     import anyio
 
     from bot.core.messages import Key
+    from bot.io.client.rest import Rest
     from bot.io.clock import Clock
-    from bot.io.logs import Masker, configure_logs
-    from bot.io.rest import Rest
-    from bot.io.sweeping import sweep
+    from bot.io.logs.logs import Masker, configure_logs
+    from bot.io.run.sweeping import sweep
 
     keep_memory_private()
     masker = Masker()

@@ -78,7 +78,7 @@ def evaluate(
     is told, when a strategy raised or answered nonsense; with 4 after Ctrl-C, or when a process
     died: --results goes on from there.
     """
-    from bot.io.plugins import StrategyFault
+    from bot.io.settings.plugins import StrategyFault
     from bot.lab.evaluate.lineup import entries_named
     from bot.lab.evaluate.results import Results, code_digest, tasks_of
     from bot.lab.evaluate.seeds import SeedFault, is_held_out, log_opening
@@ -155,7 +155,7 @@ def _live_through(
     where not all of it was lived."""
     from concurrent.futures.process import BrokenProcessPool
 
-    from bot.io.plugins import StrategyFault
+    from bot.io.settings.plugins import StrategyFault
     from bot.lab.evaluate.results import NotKept
 
     kept = wanted - len(missing)
@@ -195,7 +195,7 @@ def _tell(
 ) -> None:
     import msgspec
 
-    from bot.io.whole import replace_named
+    from bot.io.folder.whole import replace_named
     from bot.lab.evaluate import tables
     from bot.lab.evaluate.page import page
 

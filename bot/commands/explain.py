@@ -137,7 +137,7 @@ def _decisions(
     found: "list[tuple[Deed, Decision]]",
 ) -> str:
     """Add what was decided of these requests of one run; why the rest cannot be told, else ""."""
-    from bot.io.records import JournalFault
+    from bot.io.journal.records import JournalFault
 
     try:
         with printed_aside():

@@ -25,8 +25,8 @@ from bot.commands.common import (
 if TYPE_CHECKING:
     from bot.config import BotConfig, Draft
     from bot.core.intentions import TraderPlan
-    from bot.io.dryrun import DryPlan
-    from bot.io.embedded import EmbeddedVenue
+    from bot.io.run.dryrun import DryPlan
+    from bot.io.run.embedded import EmbeddedVenue
 
 _EXAMPLE: Final = "Example: bot plan configs/demo.yaml --cold"
 
@@ -116,7 +116,7 @@ def _waits_for(plan: "TraderPlan") -> str:
 def _dry(draft: "Draft", state: Path, longest_ns: int, *, cold: bool) -> "DryPlan":
     from bot.commands.sites import venue_for_a_moment
     from bot.config import finish
-    from bot.io.statedir import held_by_a_bot
+    from bot.io.folder.statedir import held_by_a_bot
 
     if held_by_a_bot(state):
         advice = (
@@ -140,16 +140,16 @@ def _planned(
 
     from bot.commands.sites import site_of
     from bot.core.trader import Trader
+    from bot.io.client.feed import Feed
+    from bot.io.client.probe import obstacles
+    from bot.io.client.rest import Rest
     from bot.io.clock import Clock
-    from bot.io.dryrun import WishesOnly, dry_run
-    from bot.io.feed import Feed
-    from bot.io.journal import left_in
-    from bot.io.latch import Latch
-    from bot.io.logs import Masker, configure_logs
-    from bot.io.memory import NOTHING_LEFT
-    from bot.io.probe import obstacles
-    from bot.io.rest import Rest
-    from bot.io.watched import Watch
+    from bot.io.folder.latch import Latch
+    from bot.io.journal.journal import left_in
+    from bot.io.journal.memory import NOTHING_LEFT
+    from bot.io.logs.logs import Masker, configure_logs
+    from bot.io.run.dryrun import WishesOnly, dry_run
+    from bot.io.run.watched import Watch
 
     site, _ = site_of(config, embedded)
     masker = Masker()

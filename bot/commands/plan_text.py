@@ -11,7 +11,7 @@ from venue.wire.instant import NS_PER_SECOND
 
 if TYPE_CHECKING:
     from bot.core.intentions import EventPlan, Intention, RungPlan, TraderPlan
-    from bot.io.dryrun import DryPlan
+    from bot.io.run.dryrun import DryPlan
 
 
 def dry_text(dry: "DryPlan") -> str:

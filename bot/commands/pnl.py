@@ -25,7 +25,7 @@ from venue.wire.instant import NS_PER_SECOND
 
 if TYPE_CHECKING:
     from bot.core.report import Report
-    from bot.io.profits import ShownReport
+    from bot.io.metrics.profits import ShownReport
 
 _EXAMPLE = "Example: bot pnl configs/demo.yaml --by rung"
 
@@ -94,7 +94,7 @@ def _asked(config: Path, by: list[str], status: str, *, shadow: bool) -> dict[st
     """The account of the running bot, as its status page has it; ends with 3 without an answer."""
     import msgspec
 
-    from bot.io.profits import Shown
+    from bot.io.metrics.profits import Shown
 
     with faults_told():
         page = page_of(read(config), status)
@@ -128,7 +128,7 @@ def _told_again(
 
 
 def _accounts(report: "Report | ShownReport", by: list[str], *, shadow: bool) -> dict[str, Any]:
-    from bot.io.profits import plain_profit, plain_shadow
+    from bot.io.metrics.profits import plain_profit, plain_shadow
 
     shadows = report.shadows if shadow else ()
     return {

@@ -105,8 +105,8 @@ def _refuse_the_bots_key(settings: "ExternalSettings", own: "Secret") -> None:
     """
     import hmac
 
-    from bot.io.accountlock import holder_of
     from bot.io.faults import ShellFault
+    from bot.io.folder.accountlock import holder_of
     from bot.io.secret import SecretFault
 
     same = False
@@ -137,8 +137,8 @@ def _watch(
     import anyio
 
     from bot.core.sweeper import SweepSettings
-    from bot.io.logs import Masker, configure_logs
-    from bot.io.statedir import REAPER_LOCK, StateDirectory
+    from bot.io.folder.statedir import REAPER_LOCK, StateDirectory
+    from bot.io.logs.logs import Masker, configure_logs
     from venue.wire.instant import NS_PER_SECOND
     from venue.wire.names import fold_ticker
 
@@ -176,10 +176,17 @@ async def _run(
     import httpx
 
     from bot.core.messages import Refused
+    from bot.io.client.rest import Rest
     from bot.io.clock import Clock
-    from bot.io.latch import Latch
-    from bot.io.reaper import Reaper, ReaperFault, file_source, heart_in, key_trouble, page_source
-    from bot.io.rest import Rest
+    from bot.io.folder.latch import Latch
+    from bot.io.run.reaper import (
+        Reaper,
+        ReaperFault,
+        file_source,
+        heart_in,
+        key_trouble,
+        page_source,
+    )
 
     rest = Rest(base_url, own, wanted.requests_in_flight, sane_only=False)
     trouble = await key_trouble(rest)

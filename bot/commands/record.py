@@ -22,9 +22,9 @@ from bot.commands.sites import site_of, start_venue
 
 if TYPE_CHECKING:
     from bot.config import BotConfig
-    from bot.io.recording import Recorded
-    from bot.io.rest import Rest
-    from bot.io.session import Site
+    from bot.io.client.rest import Rest
+    from bot.io.run.recording import Recorded
+    from bot.io.run.session import Site
     from venue.wire.names import Ticker
 
 _EXAMPLE: Final = "Example: bot record configs/demo.yaml --for 30m"
@@ -85,7 +85,7 @@ def _recorded(
     import msgspec
 
     from bot.config import finish
-    from bot.io.statedir import StateDirectory
+    from bot.io.folder.statedir import StateDirectory
     from venue.wire.names import fold_ticker
 
     tape, seed = embedded_on
@@ -118,8 +118,8 @@ async def _look_first(rest: "Rest", series: "Ticker") -> None:
     import asyncio
 
     from bot.core import messages as m
-    from bot.io.probe import REACH_PAUSE_S, REACH_TRIES
-    from bot.io.session import SiteFault
+    from bot.io.client.probe import REACH_PAUSE_S, REACH_TRIES
+    from bot.io.run.session import SiteFault
 
     answer = (await rest.ask(m.ReadSeries(series, ""))).answer
     for _ in range(REACH_TRIES - 1):
@@ -134,11 +134,11 @@ async def _look_first(rest: "Rest", series: "Ticker") -> None:
 
 
 async def _record(config: "BotConfig", site: "Site", state: Path, run_ns: int | None) -> "Recorded":
+    from bot.io.client.feed import Feed
+    from bot.io.client.rest import Rest
     from bot.io.clock import Clock
-    from bot.io.feed import Feed
-    from bot.io.logs import Masker, configure_logs
-    from bot.io.recording import Recording
-    from bot.io.rest import Rest
+    from bot.io.logs.logs import Masker, configure_logs
+    from bot.io.run.recording import Recording
 
     masker = Masker()
     for key in (site.key, *site.others.values()):

@@ -137,7 +137,7 @@ def _explained(run: "Run", config: Path | None, found: "Replayed") -> "tuple[Tol
 def until_of(text: str, run: "Run", runs: "Sequence[Run]" = ()) -> "Until":
     """Where to stop; ends with 2 for a text that is none of the four, and for a segment that
     neither the run nor any of `runs` has."""
-    from bot.io.journal import number_of
+    from bot.io.journal.journal import number_of
     from bot.lab.again import TO_THE_END, Until
     from bot.lab.digits import is_whole
     from bot.lab.replay import Place
@@ -218,7 +218,7 @@ def _chain(told: "Told") -> str:
 
 
 def _why(version: int) -> str:
-    from bot.io.records import VERSION
+    from bot.io.journal.records import VERSION
 
     if version != VERSION:
         return (

@@ -110,7 +110,7 @@ def _makers(config: Path | None) -> Any:
 
 
 def _write(path: Path, page: str) -> None:
-    from bot.io.whole import replace_named
+    from bot.io.folder.whole import replace_named
 
     try:
         replace_named(path, page.encode())

@@ -47,9 +47,9 @@ def reset(
     """
     with faults_told():
         folder = state_dir or read_where(config).state.directory
-        from bot.io.crashes import CrashLog
-        from bot.io.latch import Latch
-        from bot.io.statedir import BOT_LOCK
+        from bot.io.folder.crashes import CrashLog
+        from bot.io.folder.latch import Latch
+        from bot.io.folder.statedir import BOT_LOCK
 
         latch = Latch(folder)
         record = latch.read()

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from bot.core.settings import TraderSettings
     from bot.core.trader import Trader
     from bot.io.clock import Clock
-    from bot.io.embedded import EmbeddedVenue
-    from bot.io.runner import Ended
-    from bot.io.session import Plan, Site
+    from bot.io.run.embedded import EmbeddedVenue
+    from bot.io.run.runner import Ended
+    from bot.io.run.session import Plan, Site
 
 
 class Options(NamedTuple):
@@ -52,7 +52,7 @@ def run_all(drafts: "Sequence[Draft]", options: Options) -> "tuple[int, dict[str
     Raises ConfigFault for configurations that cannot go together, and every ShellFault.
     """
     from bot.io.clock import Clock
-    from bot.io.statedir import StateDirectory
+    from bot.io.folder.statedir import StateDirectory
 
     clock = Clock()
     _check_alike(drafts, options)
@@ -68,8 +68,8 @@ def run_all(drafts: "Sequence[Draft]", options: Options) -> "tuple[int, dict[str
             held.callback(embedded.stop)
         # The strategies, the traders and the libraries load while the venue opens.
         from bot.config import finish
-        from bot.io.fleet import worst
-        from bot.io.summary import summary_of
+        from bot.io.run.fleet import worst
+        from bot.io.run.summary import summary_of
 
         configs = [finish(draft) for draft in drafts]
         ended = _trade(configs, clock, states, embedded, options)
@@ -180,8 +180,8 @@ def _trade(
     import anyio
     import msgspec
 
-    from bot.io.session import run_plans
-    from bot.io.status import address, listen
+    from bot.io.run.session import run_plans
+    from bot.io.status.status import address, listen
     from venue.wire.names import fold_ticker
 
     keep_memory_private()
@@ -233,9 +233,9 @@ def _plan(
     from bot.core.messages import Key
     from bot.core.trader import Trader
     from bot.ideas import Makers
-    from bot.io.archivist import Archivist
-    from bot.io.session import Plan
-    from bot.io.watched import Watch
+    from bot.io.journal.archivist import Archivist
+    from bot.io.run.session import Plan
+    from bot.io.run.watched import Watch
     from bot.live import LiveConfig
 
     watch = Watch(config.strategy_budget_ns)
@@ -282,7 +282,7 @@ def _account_held(site: "Site", state: Path) -> Iterator[None]:
     if site.embedded is not None:
         yield
         return
-    from bot.io.accountlock import AccountLock
+    from bot.io.folder.accountlock import AccountLock
 
     lock = AccountLock.take(site.base_url, site.key, state)
     try:

@@ -12,8 +12,8 @@ from bot.commands.common import key_of
 
 if TYPE_CHECKING:
     from bot.config import BotConfig, Draft
-    from bot.io.embedded import EmbeddedVenue
-    from bot.io.session import Site
+    from bot.io.run.embedded import EmbeddedVenue
+    from bot.io.run.session import Site
 
 
 def start_venue(
@@ -25,7 +25,7 @@ def start_venue(
     a venue that is not our own.
     """
     from bot.config import ConfigFault, EmbeddedSettings
-    from bot.io.embedded import EmbeddedVenue
+    from bot.io.run.embedded import EmbeddedVenue
 
     settings = draft.venue
     if isinstance(settings, EmbeddedSettings):
@@ -72,8 +72,8 @@ def site_of(
     from bot.config import ConfigFault, ExternalSettings
     from bot.core.messages import Key
     from bot.io import secret
-    from bot.io.embedded import KEY_NAME, OpeningFault
-    from bot.io.session import Site
+    from bot.io.run.embedded import KEY_NAME, OpeningFault
+    from bot.io.run.session import Site
 
     settings = config.venue
     if isinstance(settings, ExternalSettings):

@@ -67,7 +67,7 @@ def statement(
     places_for(csv_file, html, read=(config,))
     with faults_told():
         found, others = _gathered(config, date, account, state_dir)
-    from bot.io.whole import replace_named
+    from bot.io.folder.whole import replace_named
     from bot.records.page import page
     from bot.records.shown import as_csv, as_text, plain
     from bot.records.statement import state

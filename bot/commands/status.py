@@ -68,8 +68,8 @@ def _read(body: bytes, base: str) -> "tuple[Report | None, int, str, str]":
 def _show(report: "Report", age_ms: int, paused: str, base: str) -> None:
     from rich.console import Console
 
-    from bot.io.snapshot import Snapshot
-    from bot.io.terminal import picture
+    from bot.io.run.terminal import picture
+    from bot.io.status.snapshot import Snapshot
     from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 
     seconds = max(1.0, (report.now_ns - report.started_ns) / NS_PER_SECOND)

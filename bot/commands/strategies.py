@@ -31,7 +31,7 @@ def strategies(
 
     Ends with 2 when there is none of that name, or when it cannot be used.
     """
-    from bot.io.plugins import StrategyFault, find_strategy, listed_strategies, tried
+    from bot.io.settings.plugins import StrategyFault, find_strategy, listed_strategies, tried
 
     if name is not None:
         try:
@@ -55,8 +55,8 @@ def strategies(
 
 
 def _tell_one(name: str, found: "type[Strategy]", *, json_line: bool) -> None:
-    from bot.io.parameters import parameters_of
-    from bot.io.plugins import about
+    from bot.io.settings.parameters import parameters_of
+    from bot.io.settings.plugins import about
 
     params = parameters_of(found)
     if json_line:

@@ -146,7 +146,7 @@ def sweep(
 @contextmanager
 def _options_told() -> Iterator[None]:
     """What is wrong with what was asked for, as a text on stderr and an exit code."""
-    from bot.io.plugins import StrategyFault
+    from bot.io.settings.plugins import StrategyFault
     from bot.lab.backtest.tapes import TapeFault
     from bot.lab.evaluate.seeds import SeedFault
 
@@ -328,7 +328,7 @@ def _found(
 def _tell(found: "Found", html: Path | None, *, json_line: bool) -> None:
     import msgspec
 
-    from bot.io.whole import replace_named
+    from bot.io.folder.whole import replace_named
     from bot.lab.sweep import tables
     from bot.lab.sweep.page import page
 

@@ -25,7 +25,7 @@ LIVE_S: Final = 3.0
 """Within this time a bot that lives decides again; it does so twice a second at least."""
 
 _BEAT_HEADER: Final = "x-laddermaker-beat"
-"""As in bot.io.status, which is not imported: it takes longer to load than all of this."""
+"""As in bot.io.status.status, which is not imported: it takes longer to load than all of this."""
 
 _LOOK_AGAIN_S: Final = 0.2
 _BODY_BYTES_MAX: Final = 500

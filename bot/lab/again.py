@@ -26,8 +26,8 @@ from bot.core.observer import Observer
 from bot.core.reconfigure import Remake
 from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
-from bot.io.journal import number_of, read_segment, stands_at, version_in
-from bot.io.records import Entry, JournalFault, entry_of
+from bot.io.journal.journal import number_of, read_segment, stands_at, version_in
+from bot.io.journal.records import Entry, JournalFault, entry_of
 from bot.lab.replay import (
     EVENTS,
     MakeStrategy,

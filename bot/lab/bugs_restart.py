@@ -24,8 +24,8 @@ from bot.core.sending.guard import Guard
 from bot.core.series.quoting import Quoting
 from bot.core.strategy import Quote, Resting
 from bot.core.trader import Trader
-from bot.io.intents import Intents, _is_against
-from bot.io.records import Entry, Segment
+from bot.io.journal.intents import Intents, _is_against
+from bot.io.journal.records import Entry, Segment
 from bot.lab.bug import FORGOTTEN, Bug
 from bot.lab.sim.odds import MS
 from bot.lab.sim.run import Patch

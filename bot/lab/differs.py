@@ -12,7 +12,7 @@ from itertools import chain, takewhile
 import msgspec
 
 from bot.core import messages as m
-from bot.io.records import Entry
+from bot.io.journal.records import Entry
 from bot.lab.again import Difference
 from bot.lab.explain import Explainer
 from bot.lab.explained import Decision

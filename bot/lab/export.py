@@ -14,8 +14,8 @@ from typing import Any
 import msgspec
 
 from bot.core import messages as m
-from bot.io.journal import number_of, read_segment, segments, stands_at
-from bot.io.records import Entry, JournalFault
+from bot.io.journal.journal import number_of, read_segment, segments, stands_at
+from bot.io.journal.records import Entry, JournalFault
 from bot.lab.counted import Counted, Told, untold
 from bot.lab.mine import Mine
 from bot.lab.replay import must_be_segment

@@ -24,10 +24,10 @@ from bot.core.reconfigure import Remake
 from bot.core.settings import BudgetSettings, TraderSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
-from bot.io.archive import ARCHIVE_MAGIC
-from bot.io.journal import first_entries, read_journal, read_segment, segments
-from bot.io.records import MAGIC, Entry, JournalFault, entry_of
-from bot.io.watched import Retold, interruptions
+from bot.io.journal.archive import ARCHIVE_MAGIC
+from bot.io.journal.journal import first_entries, read_journal, read_segment, segments
+from bot.io.journal.records import MAGIC, Entry, JournalFault, entry_of
+from bot.io.run.watched import Retold, interruptions
 from venue.wire.names import Ticker
 
 _BEGINS_WITHIN: Final = 64

@@ -22,7 +22,7 @@ from bot.core.reconfigure import Remake
 from bot.core.settings import BudgetSettings, TraderSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
-from bot.io.records import JournalFault
+from bot.io.journal.records import JournalFault
 from bot.lab.replay import (
     EVENTS,
     MakeStrategy,

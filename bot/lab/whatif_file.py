@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from bot.io.typed import typed
-from bot.io.yamltext import YamlFault, read_yaml
+from bot.io.settings.typed import typed
+from bot.io.settings.yamltext import YamlFault, read_yaml
 from bot.lab.whatif import GivenEvent, GivenOrder, GivenRung, WhatIfFault
 from venue.wire.limits import NOTIONAL_CENTS_MAX, QTY_MAX
 from venue.wire.money import PRICE_MAX, PRICE_MIN, BookSide, Price, Qty

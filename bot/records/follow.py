@@ -4,7 +4,7 @@ The journal holds every event and effect in order, so whoever has read it up to 
 nothing before it, whatever happened to the store, to this program or to the bot in the meantime.
 Entries that tell nothing of the account are passed over without being decoded.
 
-Source: design, law 7; bot/io/records.py, the format; docs/records.md.
+Source: design, law 7; bot/io/journal/records.py, the format; docs/records.md.
 """
 
 from collections import OrderedDict
@@ -15,8 +15,8 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.io.journal import number_of, opened, segments, size_of
-from bot.io.records import Entry, JournalFault, Stream, entry_of
+from bot.io.journal.journal import number_of, opened, segments, size_of
+from bot.io.journal.records import Entry, JournalFault, Stream, entry_of
 from bot.records.rows import (
     AccountRow,
     BalanceRow,

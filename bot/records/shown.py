@@ -12,7 +12,7 @@ from typing import Final
 
 from bot.core.profit.markouts import HORIZONS_S, MILLI
 from bot.core.report import Against
-from bot.io.profits import plain_markout
+from bot.io.metrics.profits import plain_markout
 from bot.records.statement import Line, Statement, Told, dollars
 from venue.wire.instant import from_ns
 

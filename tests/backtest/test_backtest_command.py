@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
-from bot.io import whole
+from bot.io.folder import whole
 from bot.lab.evaluate import patience
 from tests.backtest.made import book, configured, trade, written
 from tests.speaks import SPEAKS

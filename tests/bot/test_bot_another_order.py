@@ -7,7 +7,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.orders.order import OwnOrder, State
-from bot.io.intents import Intents
+from bot.io.journal.intents import Intents
 from tests.bot.meddled import Held, Meddled, named, over, quoted
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND

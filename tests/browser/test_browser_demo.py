@@ -3,7 +3,7 @@
 import pytest
 
 from bot.core import messages as m
-from bot.io.journal import read_journal, segments
+from bot.io.journal.journal import read_journal, segments
 from tests.browser.chromium import chromium
 from tests.browser.demo import running_demo
 

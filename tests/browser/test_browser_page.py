@@ -10,7 +10,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.report import Phase
-from bot.io.profits import plain_profit, row_cents
+from bot.io.metrics.profits import plain_profit, row_cents
 from tests.browser.chromium import Page, chromium
 from tests.browser.site import HOSTILE, STRIKES, Site, picture, site
 from tests.io.pages import SECOND, TOKEN

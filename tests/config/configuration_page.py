@@ -6,7 +6,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from bot.effective import written
-from bot.io.typed import accepted
+from bot.io.settings.typed import accepted
 from bot.part import applies_of
 from bot.sections import File
 

@@ -22,14 +22,14 @@ from bot.core.orders.order import State
 from bot.core.report import Phase
 from bot.core.trader import Trader
 from bot.ideas import Makers
+from bot.io.client.feed import Feed
+from bot.io.client.rest import Rest
 from bot.io.clock import Clock
-from bot.io.feed import Feed
-from bot.io.journal import Journal
-from bot.io.livecfg import FileWatch
-from bot.io.rest import Rest
-from bot.io.runner import Child, Ended, Runner
+from bot.io.journal.journal import Journal
+from bot.io.run.runner import Child, Ended, Runner
+from bot.io.run.watched import Watch
 from bot.io.secret import Secret
-from bot.io.watched import Watch
+from bot.io.settings.livecfg import FileWatch
 from bot.live import LiveConfig
 from tests.e2e.runs import Venue
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND

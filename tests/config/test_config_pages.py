@@ -10,7 +10,7 @@ import yaml
 from bot.core.reconfigure import FIXED_PACE
 from bot.core.reconfigure import LIVE as LIVE_PARTS
 from bot.core.settings import TraderSettings
-from bot.io.plugins import find_strategy, shipped_strategies
+from bot.io.settings.plugins import find_strategy, shipped_strategies
 from bot.part import LIVE, applies_of
 from bot.schema import APPLIES, schema, schema_text
 from bot.sections import File

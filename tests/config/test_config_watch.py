@@ -9,7 +9,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.io.early import remembered
-from bot.io.livecfg import FileWatch
+from bot.io.settings.livecfg import FileWatch
 from bot.io.signals import signals_to
 
 pytestmark = pytest.mark.anyio

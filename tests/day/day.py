@@ -23,12 +23,12 @@ import structlog
 from bot.companions import companions_of
 from bot.config import BotConfig, finish, read_draft
 from bot.core.trader import Trader
-from bot.io.journal import Journal, segments
-from bot.io.logs import Masker, configure_logs
-from bot.io.logtail import LogTail
-from bot.io.runner import Child, Runner
-from bot.io.terminal import show_lines
-from bot.io.watched import Watch
+from bot.io.journal.journal import Journal, segments
+from bot.io.logs.logs import Masker, configure_logs
+from bot.io.logs.logtail import LogTail
+from bot.io.run.runner import Child, Runner
+from bot.io.run.terminal import show_lines
+from bot.io.run.watched import Watch
 from bot.lab.sim.exchange import SERIES
 from tests.day.growth import Counts, counted, grown, resident_bytes, slope
 from tests.day.leap import LeapingClock, LeapingLoop

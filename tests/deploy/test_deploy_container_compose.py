@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from bot.config import finish, read_draft
-from bot.io.runner import DRAIN_NS
+from bot.io.run.runner import DRAIN_NS
 from deploy.image.dockerfile import exec_form
 from tests.deploy.container import DEPLOY, OURS, compose, seconds, stages, tool, understood
 from tests.house.tree import ROOT

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from bot.io import health
-from bot.io.status import BEAT_HEADER
+from bot.io.status.status import BEAT_HEADER
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from bot.io.runner import DRAIN_NS
+from bot.io.run.runner import DRAIN_NS
 from deploy.image.context import is_shown, read_patterns, shown_files
 from deploy.image.dockerfile import DockerfileFault, exec_form, read
 from tests.deploy.container import stages, tool, understood
@@ -107,7 +107,12 @@ def test_the_builder_is_not_shown(path):
 
 @pytest.mark.parametrize(
     "path",
-    ["bot/io/status.py", "configs/demo.yaml", "requirements.lock", "deploy/image/build.lock"],
+    [
+        "bot/io/status/status.py",
+        "configs/demo.yaml",
+        "requirements.lock",
+        "deploy/image/build.lock",
+    ],
 )
 def test_the_builder_is_shown(path):
     assert is_shown(PATTERNS, PurePosixPath(path))

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from bot.config import finish, read_draft
-from bot.io.runner import DRAIN_NS
+from bot.io.run.runner import DRAIN_NS
 from tests.deploy.container import (
     DEPLOY,
     SERIES,

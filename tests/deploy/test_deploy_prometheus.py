@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from bot.cli import app
-from bot.io import metrics
-from bot.io.metrics_kept import NOTICES, RECORDS
+from bot.io.metrics import metrics
+from bot.io.metrics.kept import NOTICES, RECORDS
 from tests.deploy import boards as made
 from tests.deploy import four_boards, metrics_page, rules
 from tests.house.tree import ROOT

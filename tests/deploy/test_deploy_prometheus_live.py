@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from bot.io.latch import Latch
+from bot.io.folder.latch import Latch
 from tests.deploy import four_boards, rules
 from tests.deploy.site import running, small_disk, until
 from tests.scale import FULL

@@ -166,7 +166,7 @@ def _take(verdict: Verdict, command: Any, answer: v.Answer, events: list[v.Event
 def intents(state: Path) -> dict[str, bytes]:
     """Every create of every run, by the bot's own journals; each has one body only."""
     from bot.core.messages import Create, Send
-    from bot.io.journal import read_journal, segments
+    from bot.io.journal.journal import read_journal, segments
 
     bodies: dict[str, bytes] = {}
     for segment in segments(state):

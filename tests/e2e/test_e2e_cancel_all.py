@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from bot.io.accountlock import AccountLock
+from bot.io.folder.accountlock import AccountLock
 from bot.io.secret import Secret
 from tests import ctrl_c
 from tests.e2e.runs import BOT, ROOT, Venue, config_for

@@ -5,7 +5,7 @@ import signal
 import subprocess
 from pathlib import Path
 
-from bot.io.latch import Latch
+from bot.io.folder.latch import Latch
 from tests.e2e.runs import (
     BOT,
     ROOT,

@@ -195,7 +195,7 @@ def test_a_network_that_loses_things_loses_no_order(tmp_path):
 def _creates(state: Path) -> set[str]:
     """Ids of every create that left, by the journals; each has one body only."""
     from bot.core.messages import Create, Send
-    from bot.io.journal import read_journal, segments
+    from bot.io.journal.journal import read_journal, segments
 
     bodies: dict[str, bytes] = {}
     for segment in segments(state):

@@ -5,9 +5,9 @@ from pathlib import Path
 from bot.config import finish, read_draft
 from bot.core import messages as m
 from bot.core.trader import Trader
-from bot.io.journal import remember, segments
-from bot.io.memory import Trail
-from bot.io.records import OPENING, Entry, Head, framed
+from bot.io.journal.journal import remember, segments
+from bot.io.journal.memory import Trail
+from bot.io.journal.records import OPENING, Entry, Head, framed
 from tests.bot.thin import Thin
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.core import messages as m
-from bot.io.records import JournalFault
+from bot.io.journal.records import JournalFault
 from bot.lab.lives import LifeFault, lives_of
 from bot.lab.replay import runs
 from tests.explain import lived as lives
@@ -195,7 +195,7 @@ def test_an_event_at_which_the_trader_raised_is_gone_over_as_it_was_then(tmp_pat
     monkeypatch.setattr(Trader, "receive", raising)
     run = Lived(config(tmp_path))
     run.begin()
-    from bot.io.records import Entry
+    from bot.io.journal.records import Entry
 
     run.entries.append(Entry(run.now_ns, m.FeedClosed("gone")))
     run.mids = [67, 50, 30]

@@ -16,9 +16,9 @@ from bot.core.settings import RiskSettings
 from bot.core.strategy import Strategy, Take
 from bot.core.trader import Trader
 from bot.io.clock import Clock
-from bot.io.dryrun import DryPlan, WishesOnly, dry_run
-from bot.io.memory import NOTHING_LEFT, Memory
-from bot.io.watched import Watch
+from bot.io.journal.memory import NOTHING_LEFT, Memory
+from bot.io.run.dryrun import DryPlan, WishesOnly, dry_run
+from bot.io.run.watched import Watch
 from strategies.ladder_joint import LadderJoint
 from tests.bot.thin import Thin
 from venue.wire import model

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bot.core import messages as m
-from bot.io.records import OPENING, Entry, Head, framed
+from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.again import TO_THE_END, runs_meant
 from bot.lab.instead.session import Session, session_of
 from bot.lab.replay import Run

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.core import messages as m
-from bot.io.journal import read_journal
-from bot.io.records import OPENING, Entry, Head, framed
+from bot.io.journal.journal import read_journal
+from bot.io.journal.records import OPENING, Entry, Head, framed
 from tests.instead.made import calm, run_of
 
 CONFIG = """

@@ -8,8 +8,8 @@ import pytest
 from bot.core import messages as m
 from bot.core.report import Phase
 from bot.ideas import Makers
-from bot.io.journal import read_journal
-from bot.io.records import OPENING, Head, framed
+from bot.io.journal.journal import read_journal
+from bot.io.journal.records import OPENING, Head, framed
 from bot.lab.again import TO_THE_END
 from bot.lab.backtest.terms import Reading, Terms
 from bot.lab.instead.changes import Trial

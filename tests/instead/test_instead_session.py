@@ -3,7 +3,7 @@
 import pytest
 
 from bot.core import messages as m
-from bot.io.records import JournalFault
+from bot.io.journal.records import JournalFault
 from bot.lab.again import Until
 from bot.lab.instead.session import GIVEN_BACK_NS, session_of
 from tests.instead.made import (

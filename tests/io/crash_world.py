@@ -21,8 +21,8 @@ from bot.core.settings import (
     TrustSettings,
 )
 from bot.core.trader import Trader
-from bot.io.memory import Memory, Trail, recall
-from bot.io.records import OPENING, Entry, Head, Segment, framed
+from bot.io.journal.memory import Memory, Trail, recall
+from bot.io.journal.records import OPENING, Entry, Head, Segment, framed
 from bot.lab.sim.exchange import CROWD, MAKER, SERIES, Exchange, market_id
 from bot.lab.sim.odds import MS, SECOND, Odds, draw
 from strategies.fixed_spread import FixedSpread
@@ -95,7 +95,7 @@ def _settings(strangers: Strangers) -> TraderSettings:
 
 
 class Disk:
-    """The journal's segments in memory; group commit as `bot.io.journal` does it."""
+    """The journal's segments in memory; group commit as `bot.io.journal.journal` does it."""
 
     def __init__(self, earlier: tuple[bytes, ...], now_ns: int) -> None:
         self.memory: Memory = recall(

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from bot.core import messages as m
 from bot.core.report import Phase, Report
-from bot.io.beside import Companion
+from bot.io.client.feed import Feed, FeedTimes
+from bot.io.client.rest import Rest
 from bot.io.clock import Clock
-from bot.io.feed import Feed, FeedTimes
-from bot.io.journal import Journal
-from bot.io.rest import Rest
-from bot.io.runner import Ended, Runner
+from bot.io.journal.journal import Journal
+from bot.io.run.beside import Companion
+from bot.io.run.runner import Ended, Runner
 from bot.io.secret import Secret
 from tests.io.samples import report
 

@@ -9,14 +9,14 @@ import httpx
 
 from bot.core import messages as m
 from bot.core.report import Phase, Report
-from bot.io.control import Control
-from bot.io.logtail import LogTail
-from bot.io.metrics import Metrics
+from bot.io.logs.logtail import LogTail
+from bot.io.metrics.metrics import Metrics
 from bot.io.secret import Secret
-from bot.io.shown import Shown
-from bot.io.snapshot import Snapshot
-from bot.io.status import StatusApp, address, listen, make_app, serve
-from bot.io.streaming import Streams
+from bot.io.status.control import Control
+from bot.io.status.shown import Shown
+from bot.io.status.snapshot import Snapshot
+from bot.io.status.status import StatusApp, address, listen, make_app, serve
+from bot.io.status.streaming import Streams
 from tests.io.samples import report
 from venue.wire.names import Ticker
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.io.accountlock import AccountFault, AccountLock, Holder, holder_of
+from bot.io.folder.accountlock import AccountFault, AccountLock, Holder, holder_of
+from bot.io.folder.statedir import StateFault
 from bot.io.secret import Secret
-from bot.io.statedir import StateFault
 
 URL = "https://venue.example/v1"
 KEY = Secret("lm_canary_key")
@@ -148,7 +148,7 @@ def test_a_lock_whose_file_says_nothing_is_a_lock_all_the_same(tmp_path, folders
 
 HOLD = """\
 import pathlib, sys, time
-from bot.io.accountlock import AccountLock
+from bot.io.folder.accountlock import AccountLock
 from bot.io.secret import Secret
 lock = AccountLock.take(sys.argv[1], Secret(sys.argv[2]), pathlib.Path("."))
 print("held", flush=True)

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from bot.core import messages as m
-from bot.io import session
-from bot.io.journal import segments
-from bot.io.records import OPENING, Entry, Head, JournalFault, framed
+from bot.io.journal.journal import segments
+from bot.io.journal.records import OPENING, Entry, Head, JournalFault, framed
+from bot.io.run import session
 from tests.io.samples import ORDER_JSON, create, sent
 from venue.wire import codec, model
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bot.core import messages as m
-from bot.io.answers import answer_of
+from bot.io.client.answers import answer_of
 from tests.io.samples import ORDER_ID, ORDER_JSON, RUNG, create
 from venue.wire.names import Ticker
 

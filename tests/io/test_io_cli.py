@@ -21,8 +21,8 @@ from bot.cli import app
 from bot.config import finish, read_draft
 from bot.core import messages as m
 from bot.core.trader import Trader
-from bot.io.embedded import EmbeddedVenue, VenueFault
-from bot.io.journal import read_journal, segments
+from bot.io.journal.journal import read_journal, segments
+from bot.io.run.embedded import EmbeddedVenue, VenueFault
 from bot.io.secret import SecretFault, from_file
 
 ROOT = Path(__file__).resolve().parents[2]

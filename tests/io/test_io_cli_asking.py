@@ -19,7 +19,7 @@ from bot.cli import app
 from bot.commands import asking
 from bot.config import read_draft
 from bot.core.report import ConfigReport, Phase, Report
-from bot.io.statedir import StateDirectory, held_by_a_bot
+from bot.io.folder.statedir import StateDirectory, held_by_a_bot
 from tests import ctrl_c
 from tests.io.samples import report
 

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.config import ReaperSettings, read_draft
-from bot.io.statedir import StateDirectory
+from bot.io.folder.statedir import StateDirectory
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "configs" / "demo.yaml"

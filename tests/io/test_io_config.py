@@ -12,8 +12,8 @@ from bot import sections
 from bot.config import BotConfig, ConfigFault, ExternalSettings, finish, read_draft
 from bot.core.settings import BudgetSettings, PaceSettings, RiskSettings, TrustSettings
 from bot.io.secret import SecretFault, from_environment, from_file, is_open_to_others
-from bot.io.typed import typed
-from bot.io.yamltext import read_yaml
+from bot.io.settings.typed import typed
+from bot.io.settings.yamltext import read_yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 GOOD = """\

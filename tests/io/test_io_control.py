@@ -9,10 +9,10 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.report import Phase
-from bot.io.control import TOKEN_NAME, Action, Control, ControlFault, token_in
-from bot.io.latch import Latch
+from bot.io.folder.latch import Latch
 from bot.io.secret import Secret
-from bot.io.status import make_app
+from bot.io.status.control import TOKEN_NAME, Action, Control, ControlFault, token_in
+from bot.io.status.status import make_app
 from tests.io.pages import TOKEN, Told, app_of, client_of, seen, served, shown_by
 from tests.io.samples import report
 from venue.wire.names import Ticker

@@ -5,7 +5,7 @@ import pytest
 from bot.core import messages as m
 from bot.core.custody.custody import Custody
 from bot.core.settings import Strangers
-from bot.io.intents import Intents
+from bot.io.journal.intents import Intents
 from tests.io.crash_boundaries import Broken, campaign, places
 from tests.io.crash_world import DISKS
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.io import crashes
-from bot.io.crashes import CrashLog, Moment, now
-from bot.io.latch import Latch, LatchFault
+from bot.io.folder import crashes
+from bot.io.folder.crashes import CrashLog, Moment, now
+from bot.io.folder.latch import Latch, LatchFault
 from venue.wire.instant import NS_PER_SECOND
 
 MINUTE = 60 * NS_PER_SECOND

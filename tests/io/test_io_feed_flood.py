@@ -7,8 +7,8 @@ import pytest
 from websockets.asyncio.server import ServerConnection
 
 from bot.core import messages as m
-from bot.io import feed as feed_module
-from bot.io.feed import FRAMES_PER_TURN, GARBLED_MAX
+from bot.io.client import feed as feed_module
+from bot.io.client.feed import FRAMES_PER_TURN, GARBLED_MAX
 from tests.io.samples import RUNG
 from tests.io.test_io_feed import BOOK, OTHER, TRADE, Heard, channel, listen
 

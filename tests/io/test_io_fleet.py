@@ -3,9 +3,9 @@
 import pytest
 
 from bot.core import messages as m
-from bot.io.ended import Ended, Exit
-from bot.io.fleet import Fleet, worst
-from bot.io.latch import LatchFault
+from bot.io.folder.latch import LatchFault
+from bot.io.run.ended import Ended, Exit
+from bot.io.run.fleet import Fleet, worst
 from tests.io.samples import report
 from venue.wire.names import Ticker
 

@@ -9,8 +9,8 @@ import time
 import pytest
 from structlog.testing import capture_logs
 
-from bot.io.heartbeat import BEAT_NS, HANGS_NS, Beats, Heartbeat, Silence, read_pulse
-from bot.io.vigil import Vigil
+from bot.io.folder.heartbeat import BEAT_NS, HANGS_NS, Beats, Heartbeat, Silence, read_pulse
+from bot.io.folder.vigil import Vigil
 
 S = 1_000_000_000
 T0 = 50 * S

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core import messages as m
-from bot.io.inbox import GARBLED_MAX, Inbox
+from bot.io.run.inbox import GARBLED_MAX, Inbox
 from venue.wire.money import Price, Qty
 from venue.wire.names import MarketId
 

@@ -4,10 +4,10 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.io.intents import OPEN_MAX, Intents
-from bot.io.memory import Trail
-from bot.io.records import Entry, Head
-from bot.io.working import WORKING_MAX, Working
+from bot.io.journal.intents import OPEN_MAX, Intents
+from bot.io.journal.memory import Trail
+from bot.io.journal.records import Entry, Head
+from bot.io.journal.working import WORKING_MAX, Working
 from tests.io.samples import ORDER_ID, ORDER_JSON, create, sent
 from venue.wire import codec, model
 from venue.wire.money import Price, Qty

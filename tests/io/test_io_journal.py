@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core import messages as m
-from bot.io import journal as journal_module
-from bot.io.journal import Journal, cut_torn_tail, read_journal, remember, segments
-from bot.io.records import OPENING, Entry, Head, JournalFault, Segment, framed
-from bot.io.statedir import StateDirectory, StateFault
+from bot.io.folder.statedir import StateDirectory, StateFault
+from bot.io.journal import journal as journal_module
+from bot.io.journal.journal import Journal, cut_torn_tail, read_journal, remember, segments
+from bot.io.journal.records import OPENING, Entry, Head, JournalFault, Segment, framed
 from tests.io.samples import ORDER_ID, ORDER_JSON, create, sent
 from venue.wire import codec, model
 from venue.wire.names import ClientOrderId

@@ -10,9 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.core import messages as m
-from bot.io.journal import Journal, cut_torn_tail, read_journal, remember, segments
-from bot.io.memory import Memory, recall
-from bot.io.records import MAGIC, OPENING, READABLE, Entry, Head, JournalFault, Segment, framed
+from bot.io.journal.journal import Journal, cut_torn_tail, read_journal, remember, segments
+from bot.io.journal.memory import Memory, recall
+from bot.io.journal.records import (
+    MAGIC,
+    OPENING,
+    READABLE,
+    Entry,
+    Head,
+    JournalFault,
+    Segment,
+    framed,
+)
 from tests.io.samples import create, sent
 from venue.wire.money import Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, OrderId

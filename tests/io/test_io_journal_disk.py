@@ -7,10 +7,10 @@ import os
 import pytest
 
 from bot.core import messages as m
-from bot.io import intents as intents_module
-from bot.io import journal as journal_module
-from bot.io.journal import Journal, read_journal, remember, segments
-from bot.io.records import JournalFault
+from bot.io.journal import intents as intents_module
+from bot.io.journal import journal as journal_module
+from bot.io.journal.journal import Journal, read_journal, remember, segments
+from bot.io.journal.records import JournalFault
 from tests.io.samples import create, sent
 
 pytestmark = pytest.mark.anyio

@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.core.report import BreakerReport, Phase
-from bot.io import whole
-from bot.io.crashes import CrashLog
-from bot.io.latch import Latch, LatchFault, LatchRecord
-from bot.io.metrics import Metrics
-from bot.io.snapshot import Snapshot
-from bot.io.statedir import BOT_LOCK
+from bot.io.folder import whole
+from bot.io.folder.crashes import CrashLog
+from bot.io.folder.latch import Latch, LatchFault, LatchRecord
+from bot.io.folder.statedir import BOT_LOCK
+from bot.io.metrics.metrics import Metrics
+from bot.io.status.snapshot import Snapshot
 from tests.io.samples import report
 
 WALL_NS = 1_800_000_000_000_000_000
@@ -84,7 +84,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, *, blind: bool = False) -> None:
     def refused(*_arguments: object) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("bot.io.latch.read_file", refused)
+    monkeypatch.setattr("bot.io.folder.latch.read_file", refused)
     if blind:
         monkeypatch.setattr(Path, "lstat", refused)
 

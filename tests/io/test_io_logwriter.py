@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from bot.io.logwriter import LineWriter
+from bot.io.logs.logwriter import LineWriter
 
 
 def logger(handler: logging.Handler) -> logging.Logger:
@@ -65,7 +65,7 @@ def test_a_reader_that_has_gone_stops_nothing(pipe):
 
 def test_a_process_ends_though_its_lines_cannot_be_written():
     said = (
-        "import logging, sys; from bot.io.logwriter import LineWriter; "
+        "import logging, sys; from bot.io.logs.logwriter import LineWriter; "
         "log = logging.getLogger(); log.addHandler(LineWriter(sys.stderr)); "
         "[log.warning('x' * 4000) for _ in range(100)]; print('over')"
     )

@@ -12,15 +12,15 @@ from bot.core import messages as m
 from bot.core.orders.life import Finding
 from bot.core.report import BreakerReport, ConfigReport, ProfitReport, ProfitRow, Report
 from bot.core.strategy import EventView, Quotes, Strategy
-from bot.io.heartbeat import REAPER, Heartbeat
-from bot.io.inbox import Inbox
-from bot.io.journal import Journal
-from bot.io.metrics import COUNTED, FAMILIES, TIMED, Metrics, text_of
-from bot.io.metrics_notes import FINDINGS, NOTES
-from bot.io.metrics_tally import Surroundings
-from bot.io.shown import Shown
-from bot.io.status import REAPER_HEADER, make_app
-from bot.io.watched import Watch
+from bot.io.folder.heartbeat import REAPER, Heartbeat
+from bot.io.journal.journal import Journal
+from bot.io.metrics.metrics import COUNTED, FAMILIES, TIMED, Metrics, text_of
+from bot.io.metrics.notes import FINDINGS, NOTES
+from bot.io.metrics.tally import Surroundings
+from bot.io.run.inbox import Inbox
+from bot.io.run.watched import Watch
+from bot.io.status.shown import Shown
+from bot.io.status.status import REAPER_HEADER, make_app
 from tests.house.tree import python_files
 from tests.io.samples import ORDER_ID, RUNG, create, report, sent
 from tests.strategies import views

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 from bot.cli import app
 from bot.config import ConfigFault, finish, read_draft
 from bot.core.strategy import Strategy
-from bot.io.parameters import parameters_of
-from bot.io.plugins import (
+from bot.io.settings.parameters import parameters_of
+from bot.io.settings.plugins import (
     StrategyFault,
     about,
     find_strategy,

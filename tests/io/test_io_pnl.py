@@ -14,8 +14,8 @@ from bot.core import messages as m
 from bot.core.report import Against, MarkoutReport, ProfitReport, ProfitRow, Report
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
-from bot.io.profits import MILLI, part_samples, plain_profit, row_cents
-from bot.io.records import OPENING, Entry, Head, framed
+from bot.io.journal.records import OPENING, Entry, Head, framed
+from bot.io.metrics.profits import MILLI, part_samples, plain_profit, row_cents
 from tests.bot.thin import EVENT, Thin
 from tests.io.samples import report
 from venue.wire import instant, model

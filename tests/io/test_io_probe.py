@@ -3,8 +3,8 @@
 import pytest
 
 from bot.core import messages as m
-from bot.io import probe
-from bot.io.rest import Reply
+from bot.io.client import probe
+from bot.io.client.rest import Reply
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.model import Balance
 from venue.wire.money import Cents

@@ -11,12 +11,13 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.sweeper import Clean, SweepSettings
-from bot.io import heartbeat as heartbeat_module
-from bot.io import reaper as reaper_module
+from bot.io.client.rest import Rest
 from bot.io.clock import Clock
-from bot.io.heartbeat import REAPER, Heartbeat, read_pulse
-from bot.io.latch import Latch, LatchFault, LatchRecord
-from bot.io.reaper import (
+from bot.io.folder import heartbeat as heartbeat_module
+from bot.io.folder.heartbeat import REAPER, Heartbeat, read_pulse
+from bot.io.folder.latch import Latch, LatchFault, LatchRecord
+from bot.io.run import reaper as reaper_module
+from bot.io.run.reaper import (
     Phase,
     Reaper,
     Seen,
@@ -25,11 +26,10 @@ from bot.io.reaper import (
     key_trouble,
     page_source,
 )
-from bot.io.rest import Rest
+from bot.io.run.sweeping import sweep
 from bot.io.secret import Secret
-from bot.io.snapshot import Snapshot
-from bot.io.status import listen, serve
-from bot.io.sweeping import sweep
+from bot.io.status.snapshot import Snapshot
+from bot.io.status.status import listen, serve
 from tests.io.hostile import hostile, says
 from tests.io.pages import app_of
 from tests.io.samples import ORDER_JSON, report
@@ -354,7 +354,7 @@ async def test_a_latch_that_was_only_feared_makes_it_forget_no_silent_bot(tmp_pa
     async with watching(account, tmp_path, latch=latch) as reaper:
         await Bot(tmp_path).beats(0.1)
         with monkeypatch.context() as broken:
-            broken.setattr("bot.io.latch.read_file", refused)
+            broken.setattr("bot.io.folder.latch.read_file", refused)
             broken.setattr(Path, "lstat", refused)
             broken.setattr(latch, "read", read)
             await feared.wait()

@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from bot.io import reaper as reaper_module
-from bot.io.latch import Latch
-from bot.io.reaper import Phase
+from bot.io.folder.latch import Latch
+from bot.io.run import reaper as reaper_module
+from bot.io.run.reaper import Phase
 from tests.io.test_io_reaper import Account, Bot, until, watching
 
 pytestmark = pytest.mark.anyio

@@ -3,8 +3,8 @@
 import pytest
 from structlog.testing import capture_logs
 
-from bot.io import reaper as reaper_module
-from bot.io.reaper import Phase
+from bot.io.run import reaper as reaper_module
+from bot.io.run.reaper import Phase
 from tests.io.test_io_reaper import Account, until, watching
 
 pytestmark = pytest.mark.anyio

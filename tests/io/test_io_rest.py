@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from bot.core import messages as m
-from bot.io.answers import answer_of, retry_after_ns, tokens_left
-from bot.io.rest import NEVER_LEFT, Rest
+from bot.io.client.answers import answer_of, retry_after_ns, tokens_left
+from bot.io.client.rest import NEVER_LEFT, Rest
 from bot.io.secret import Secret
 from tests.io.hostile import blurts, hostile, says, silence
 from tests.io.samples import ORDER_ID, ORDER_JSON, RUNG, create, sent

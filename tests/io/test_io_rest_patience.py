@@ -6,8 +6,8 @@ import asyncio
 import pytest
 
 from bot.core import messages as m
-from bot.io.reaper import key_trouble
-from bot.io.rest import Rest
+from bot.io.client.rest import Rest
+from bot.io.run.reaper import key_trouble
 from bot.io.secret import Secret
 from tests.io.hostile import hostile, says
 from tests.io.samples import create, sent

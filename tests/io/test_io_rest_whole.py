@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from bot.core import messages as m
-from bot.io.rest import Rest
+from bot.io.client.rest import Rest
 from bot.io.secret import Secret
 from tests.io.fakes import FakeTrader, run, runner_of
 from tests.io.hostile import Hostile, Talk, hostile, says

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from bot.core import messages as m
-from bot.io.probe import probe
-from bot.io.rest import Rest
+from bot.io.client.probe import probe
+from bot.io.client.rest import Rest
 from bot.io.secret import Secret
 from tests.io.hostile import hostile, says
 from tests.io.samples import ORDER_ID, ORDER_JSON, create, sent

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from bot.core import messages as m
-from bot.io.feed import Feed
-from bot.io.inbox import Inbox
-from bot.io.journal import Journal
-from bot.io.metrics import Metrics
-from bot.io.runner import Child, Ended, Exit, Runner
+from bot.io.client.feed import Feed
+from bot.io.journal.journal import Journal
+from bot.io.metrics.metrics import Metrics
+from bot.io.run.inbox import Inbox
+from bot.io.run.runner import Child, Ended, Exit, Runner
 from tests.io.fakes import FakeTrader, run, runner_of
 from tests.io.hostile import hostile, says
 from tests.io.samples import ORDER_ID, create, sent

@@ -11,11 +11,12 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.report import Report
-from bot.io import crashes, runner, vigil
-from bot.io.heartbeat import Pulse, read_pulse
-from bot.io.journal import read_journal, segments
-from bot.io.latch import Latch, LatchFault
-from bot.io.runner import Exit
+from bot.io.folder import crashes, vigil
+from bot.io.folder.heartbeat import Pulse, read_pulse
+from bot.io.folder.latch import Latch, LatchFault
+from bot.io.journal.journal import read_journal, segments
+from bot.io.run import runner
+from bot.io.run.runner import Exit
 from tests.io.fakes import FakeTrader, run, runner_of
 from tests.io.samples import ORDER_ID
 
@@ -81,7 +82,7 @@ async def test_a_latch_that_cannot_be_written_stops_the_bot_with_a_fault(tmp_pat
     def full(_path: Path, _content: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("bot.io.latch.replace_file", full)
+    monkeypatch.setattr("bot.io.folder.latch.replace_file", full)
     trader = Tripping()
     ended = await run(runner_of(trader, tmp_path, keeps=True), None)
     assert trader.of(m.StopRequested) == [m.StopRequested("the latch cannot be kept")]
@@ -136,7 +137,7 @@ async def test_a_latch_that_was_only_feared_is_not_said_to_be_taken_away_by_a_pe
     running = asyncio.ensure_future(run(runner_of(trader, tmp_path, keeps=True), None))
     await trader.until(m.Beat)
     with monkeypatch.context() as broken:
-        broken.setattr("bot.io.latch.read_file", refused)
+        broken.setattr("bot.io.folder.latch.read_file", refused)
         broken.setattr(Path, "lstat", refused)
         await trader.until(m.LatchSet)
     await trader.until(m.LatchCleared)

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from bot.io.folder.statedir import StateFault
+from bot.io.run.session import drawn_on, run_plans
 from bot.io.secret import Secret
-from bot.io.session import drawn_on, run_plans
-from bot.io.statedir import StateFault
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ import structlog
 from rich.console import Console
 
 from bot.core.report import Phase
-from bot.io.logs import Masker, configure_logs, log_note
+from bot.io.logs.logs import Masker, configure_logs, log_note
+from bot.io.run.terminal import dollars, picture, show_lines
 from bot.io.secret import MASK, Secret
-from bot.io.snapshot import Snapshot
-from bot.io.status import StatusFault, listen
-from bot.io.terminal import dollars, picture, show_lines
+from bot.io.status.snapshot import Snapshot
+from bot.io.status.status import StatusFault, listen
 from tests.house.tree import ROOT
 from tests.io import pages
 from tests.io.samples import ORDER_ID, report
@@ -25,7 +25,7 @@ from tests.io.samples import ORDER_ID, report
 pytestmark = pytest.mark.anyio
 SECOND = 10**9
 HOST = {"Host": "127.0.0.1:8090"}
-PAGE = ROOT / "bot/io/page"
+PAGE = ROOT / "bot/io/status/page"
 
 
 @pytest.fixture

@@ -12,9 +12,9 @@ import msgspec
 import pytest
 
 from bot.core.report import ProfitReport, ProfitRow
-from bot.io.history import History
-from bot.io.logtail import ALERTS_MAX, LINES_MAX, LogTail
-from bot.io.streaming import Streams, framed
+from bot.io.logs.logtail import ALERTS_MAX, LINES_MAX, LogTail
+from bot.io.status.history import History
+from bot.io.status.streaming import Streams, framed
 from tests.io.pages import app_of, seen, served
 from tests.io.samples import report
 

@@ -6,7 +6,7 @@ import io
 import pytest
 from rich.console import Console
 
-from bot.io.terminal import show_table
+from bot.io.run.terminal import show_table
 
 pytestmark = pytest.mark.anyio
 

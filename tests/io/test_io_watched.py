@@ -12,8 +12,8 @@ from bot.core import messages as m
 from bot.core.event.conduct import Conduct
 from bot.core.fault_text import fault_text
 from bot.core.strategy import EventView, Quote, Quotes, Strategy
-from bot.io.journal import read_journal, segments
-from bot.io.watched import Retold, StrategyStalled, Watch, interruptions
+from bot.io.journal.journal import read_journal, segments
+from bot.io.run.watched import Retold, StrategyStalled, Watch, interruptions
 from tests.bot.thin import EVENT, START_NS, Thin
 from tests.io.fakes import FakeTrader, runner_of
 from tests.strategies import views

@@ -5,8 +5,8 @@ import stat
 
 import pytest
 
-from bot.io import whole
-from bot.io.whole import replace_named
+from bot.io.folder import whole
+from bot.io.folder.whole import replace_named
 
 
 def test_a_new_file_has_the_mode_of_any_new_file(tmp_path):

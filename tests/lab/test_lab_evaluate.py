@@ -11,7 +11,7 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from bot.cli import app
-from bot.io.plugins import StrategyFault, find_strategy
+from bot.io.settings.plugins import StrategyFault, find_strategy
 from bot.lab.evaluate import results, tables
 from bot.lab.evaluate.compare import Comparison, _markouts, compare
 from bot.lab.evaluate.gauge import Markout

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.core.strategy import EventView, Quotes, Strategy
-from bot.io.plugins import StrategyFault
+from bot.io.settings.plugins import StrategyFault
 from bot.lab.evaluate import patience
 from bot.lab.evaluate.draws import draw
 from bot.lab.evaluate.life import live

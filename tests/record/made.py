@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from bot.core import messages as m
-from bot.io.records import OPENING, Entry, Head, framed
+from bot.io.journal.records import OPENING, Entry, Head, framed
 from venue.wire.money import Price, Qty
 from venue.wire.names import MarketId
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from bench.record import AIM_BYTES, DEPTH, TAPES, frames
 from bot.core import messages as m
-from bot.io import archive as module
-from bot.io.archive import archive, archived, restored
-from bot.io.journal import (
+from bot.io.journal import archive as module
+from bot.io.journal.archive import archive, archived, restored
+from bot.io.journal.journal import (
     cut_torn_tail,
     first_entries,
     read_journal,
@@ -21,7 +21,7 @@ from bot.io.journal import (
     size_of,
     version_in,
 )
-from bot.io.records import MAGIC, OPENING, Entry, Head, JournalFault, framed
+from bot.io.journal.records import MAGIC, OPENING, Entry, Head, JournalFault, framed
 from tests.io.samples import create, sent
 from tests.record.made import ENTRIES, book, journal, segment, steady
 from tests.scale import cases

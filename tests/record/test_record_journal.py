@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.core import messages as m
-from bot.io.archive import archive, archive_of
-from bot.io.archivist import Archivist, closed
-from bot.io.journal import Journal, left_in, read_journal, segments
-from bot.io.records import Entry
+from bot.io.journal.archive import archive, archive_of
+from bot.io.journal.archivist import Archivist, closed
+from bot.io.journal.journal import Journal, left_in, read_journal, segments
+from bot.io.journal.records import Entry
 from bot.lab.again import runs_meant
 from bot.lab.replay import runs
 from bot.records.follow import Follower

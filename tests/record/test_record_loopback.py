@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 from bot.cli import app
 from bot.core import messages as m
 from bot.io.clock import Clock
-from bot.io.journal import read_journal, segments
-from bot.io.recording import Recording, WriteFault
-from bot.io.records import Entry, JournalFault
+from bot.io.journal.journal import read_journal, segments
+from bot.io.journal.records import Entry, JournalFault
+from bot.io.run.recording import Recording, WriteFault
 from tests.e2e.proxy import Proxy
 from tests.e2e.runs import config_for, running_venue, start_bot, summary_of, wait_until
 from tests.io.samples import ORDER_ID, create, sent

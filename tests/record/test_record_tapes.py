@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.core import messages as m
-from bot.io.archive import archive
-from bot.io.journal import read_segment, segments
-from bot.io.records import Entry
+from bot.io.journal.archive import archive
+from bot.io.journal.journal import read_segment, segments
+from bot.io.journal.records import Entry
 from bot.lab.backtest.run import closes_ns
 from bot.lab.backtest.tapes import TapeFault, read_tapes, tape_folders, warnings, winners
 from bot.lab.mine import Mine

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bot.core import messages as m
-from bot.io.records import OPENING, Entry, Head, framed
+from bot.io.journal.records import OPENING, Entry, Head, framed
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND, Instant
 from venue.wire.money import Cents, Price, Qty

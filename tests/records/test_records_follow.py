@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.io.records import JournalFault
+from bot.io.journal.records import JournalFault
 from bot.records.follow import Follower
 from bot.records.recorder import follower_of
 from bot.records.rows import MarkedRow, ValuedRow

@@ -11,7 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.core.report import Phase, ProfitReport, ProfitRow, Report
-from bot.io.runner import Exit
+from bot.io.run.runner import Exit
 from bot.io.secret import Secret
 from bot.records.database import Postgres, Sqlite, StoreFault
 from bot.records.recorder import PICTURES_MAX, Hand, Recorder

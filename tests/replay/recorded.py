@@ -8,7 +8,7 @@ import msgspec
 
 import bot.lab.sim.world
 from bot.core import messages as m
-from bot.io.records import OPENING, Entry, Head, framed
+from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.sim.audit import Broken
 from bot.lab.sim.configured import make_strategy
 from bot.lab.sim.odds import LATER, Odds, draw, narrowed

@@ -21,10 +21,10 @@ from bot.core.sending.sending import Sending
 from bot.core.strategy import EventView, Quotes, Strategy
 from bot.core.trader import Trader
 from bot.ideas import Makers
-from bot.io.journal import read_journal
-from bot.io.plugins import StrategyFault
-from bot.io.records import OPENING, Entry, Head, JournalFault, framed
-from bot.io.watched import Retold
+from bot.io.journal.journal import read_journal
+from bot.io.journal.records import OPENING, Entry, Head, JournalFault, framed
+from bot.io.run.watched import Retold
+from bot.io.settings.plugins import StrategyFault
 from bot.lab.again import TO_THE_END, Again, Replayed, Until, runs_meant
 from bot.lab.replay import Place, _made_again
 from bot.lab.sim.run import Patch, planted

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.core import messages as m
-from bot.io.journal import read_journal
-from bot.io.records import OPENING, Entry, Head, framed
+from bot.io.journal.journal import read_journal
+from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.again import runs_meant
 from tests.replay.recorded import brutal, recorded
 from venue.wire.instant import NS_PER_SECOND

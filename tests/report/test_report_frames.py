@@ -8,8 +8,8 @@ import pytest
 
 from bot.config import ConfigFault
 from bot.core import messages as m
-from bot.io.journal import read_journal
-from bot.io.records import Entry, framed
+from bot.io.journal.journal import read_journal
+from bot.io.journal.records import Entry, framed
 from bot.lab import frames
 from bot.lab.report.relive import ReportFault
 from tests.backtest.made import book, configured, trade, written

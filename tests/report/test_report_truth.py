@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bot.core import messages as m
-from bot.io.journal import read_journal
-from bot.io.records import Entry, framed
+from bot.io.journal.journal import read_journal
+from bot.io.journal.records import Entry, framed
 from bot.lab.report.shown import dollars
 from bot.lab.sim.odds import draw, narrowed, often
 from bot.lab.sim.world import World

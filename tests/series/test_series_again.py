@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from bot.cli import app
 from bot.core import messages as m
 from bot.ideas import Makers
-from bot.io.journal import read_journal
-from bot.io.records import OPENING, Entry, Head, framed
+from bot.io.journal.journal import read_journal
+from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.replay import newest_run, no_strategy
 from bot.lab.together import relived
 from tests.e2e.runs import (

@@ -23,11 +23,11 @@ from bot.core.report import Phase
 from bot.core.settings import RiskSettings, TraderSettings, TrustSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
+from bot.io.client.feed import Feed
+from bot.io.client.rest import TIMEOUTS, Rest
 from bot.io.clock import Clock
-from bot.io.feed import Feed
-from bot.io.journal import Journal, read_journal, segments
-from bot.io.rest import TIMEOUTS, Rest
-from bot.io.runner import Child, Ended, Runner
+from bot.io.journal.journal import Journal, read_journal, segments
+from bot.io.run.runner import Child, Ended, Runner
 from bot.io.secret import Secret
 from strategies.fixed_spread import FixedSpread
 from tests.shell.loop import VirtualLoop, run

@@ -13,12 +13,13 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.trader import Trader
-from bot.io import feed, journal, rest
-from bot.io.feed import Feed
-from bot.io.inbox import Inbox
-from bot.io.journal import Journal
-from bot.io.metrics import Metrics
-from bot.io.runner import DRAIN_NS, Child, Exit
+from bot.io.client import feed, rest
+from bot.io.client.feed import Feed
+from bot.io.journal import journal
+from bot.io.journal.journal import Journal
+from bot.io.metrics.metrics import Metrics
+from bot.io.run.inbox import Inbox
+from bot.io.run.runner import DRAIN_NS, Child, Exit
 from tests.shell.life import Life, Plan, assert_answered_once, live
 from venue.wire.instant import NS_PER_SECOND
 

@@ -10,7 +10,7 @@ from collections import Counter
 import anyio
 
 from bot.core import messages as m
-from bot.io.rest import Rest
+from bot.io.client.rest import Rest
 from bot.io.secret import Secret
 from tests.shell.life import Disk, Watch, spared
 from tests.shell.loop import VirtualLoop, run

@@ -9,7 +9,7 @@ import pytest
 from bot.core import messages as m
 from bot.core.candidate import Candidate
 from bot.core.trader import Trader
-from bot.io.plugins import find_strategy
+from bot.io.settings.plugins import find_strategy
 from bot.lab.sim import process
 from bot.lab.sim.configured import make_strategy
 from bot.lab.sim.odds import Odds, draw

@@ -23,7 +23,7 @@ import msgspec
 from msgspec import Meta
 
 from bot.io.faults import ShellFault
-from bot.io.journal import segments
+from bot.io.journal.journal import segments
 from bot.lab.export import tell
 from bot.lab.sheets import LibraryFault, Row, arrow_library
 from venue.crowd.tape import TapeFault

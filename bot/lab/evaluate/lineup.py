@@ -18,7 +18,7 @@ import msgspec
 import pydantic
 
 from bot.core.strategy import Strategy
-from bot.io.plugins import StrategyFault, find_strategy, made
+from bot.io.settings.plugins import StrategyFault, find_strategy, made
 
 Params = Mapping[str, Any]
 

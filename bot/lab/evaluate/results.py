@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from bot.core.strategy import Strategy
-from bot.io.plugins import StrategyFault, find_strategy
+from bot.io.settings.plugins import StrategyFault, find_strategy
 from bot.lab.evaluate.draws import Draws, draw
 from bot.lab.evaluate.life import Lived, live
 from bot.lab.evaluate.lineup import Entry, short_hash

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
-from bot.io.whole import replace_named
+from bot.io.folder.whole import replace_named
 from bot.lab.evaluate.compare import Claim, Comparison, Point
 from bot.lab.evaluate.statistics import Interval
 

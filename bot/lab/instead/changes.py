@@ -20,7 +20,7 @@ from bot.config import BotConfig, ConfigFault, Draft, draft_of, finish, read_dra
 from bot.core import messages as m
 from bot.core.settings import TraderSettings
 from bot.effective import Change, changes
-from bot.io.yamltext import Place, Plain, YamlFault, YamlText, read_yaml
+from bot.io.settings.yamltext import Place, Plain, YamlFault, YamlText, read_yaml
 from bot.sections import File
 from venue.wire.instant import NS_PER_MS
 

@@ -16,7 +16,7 @@ import msgspec
 from bot.core import messages as m
 from bot.core.reconfigure import Remake
 from bot.effective import Change
-from bot.io.records import JournalFault
+from bot.io.journal.records import JournalFault
 from bot.lab.again import Again, Until, version_of
 from bot.lab.backtest.terms import Reading, Terms
 from bot.lab.evaluate.patience import ended_when_stalled

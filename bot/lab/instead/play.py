@@ -19,7 +19,7 @@ from bot.core import messages as m
 from bot.core.reconfigure import Remake
 from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
-from bot.io.watched import Retold
+from bot.io.run.watched import Retold
 from bot.lab.backtest.terms import Reading, Terms
 from bot.lab.instead.measure import Measure, Measured
 from bot.lab.instead.session import Session

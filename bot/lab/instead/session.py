@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.io.records import JournalFault
+from bot.io.journal.records import JournalFault
 from bot.lab.again import Until
 from bot.lab.instead.own import Change, Own, OwnFill, Resting
 from bot.lab.replay import Run, placed_entries

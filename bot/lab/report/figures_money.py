@@ -9,7 +9,7 @@ from typing import Final
 
 from bot.core.profit.markouts import HORIZONS_S
 from bot.core.report import Against
-from bot.io.profits import sure_cents
+from bot.io.metrics.profits import sure_cents
 from bot.lab.report.draw import Plot, figure, folded, span_of, table
 from bot.lab.report.intervals import Point, markout_cents, markouts
 from bot.lab.report.session import Fill, Session

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from bot.core.reconfigure import Remake
 from bot.drawing import escaped
-from bot.io.journal import number_of
+from bot.io.journal.journal import number_of
 from bot.lab.report import sensitivity
 from bot.lab.report.page import Group, events_table, page, panel
 from bot.lab.report.relive import ReportFault, Told, saved, session_of

@@ -13,7 +13,7 @@ from bot.core import messages as m
 from bot.core.configured import StrategyChoice
 from bot.core.reconfigure import Remake
 from bot.core.trader import Trader
-from bot.io.records import JournalFault
+from bot.io.journal.records import JournalFault
 from bot.lab import together
 from bot.lab.again import runs_meant, version_of
 from bot.lab.backtest.market import Kind

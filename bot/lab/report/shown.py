@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from bot.core.profit.markouts import MILLI
-from bot.io.profits import plain_profit, row_cents
+from bot.io.metrics.profits import plain_profit, row_cents
 from bot.lab.report.draw import ticks
 from bot.lab.report.session import Mode, Moment, Rung, Session
 from venue.wire.instant import NS_PER_SECOND, from_ns

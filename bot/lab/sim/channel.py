@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from bot.core import messages as m
-from bot.io.translate import event_of
+from bot.io.client.translate import event_of
 from bot.lab.sim.dice import Dice
 from bot.lab.sim.odds import MS, SECOND
 from bot.lab.sim.process import Process

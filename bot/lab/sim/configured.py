@@ -27,7 +27,7 @@ from bot.core.settings import (
     TrustSettings,
 )
 from bot.core.strategy import EventView, Quotes, Strategy
-from bot.io.plugins import find_strategy, made
+from bot.io.settings.plugins import find_strategy, made
 from bot.lab.sim.ceilings import LIMITS
 from bot.lab.sim.exchange import SERIES
 from bot.lab.sim.odds import MS, Odds

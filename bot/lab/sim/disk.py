@@ -10,8 +10,8 @@ import random
 from collections.abc import Iterable, Sequence
 
 from bot.core import messages as m
-from bot.io.memory import Memory, Trail, recall
-from bot.io.records import OPENING, Entry, Head, Segment, framed
+from bot.io.journal.memory import Memory, Trail, recall
+from bot.io.journal.records import OPENING, Entry, Head, Segment, framed
 
 Logged = tuple[m.Event, int, Sequence[m.Effect]]
 """One event with its time, and the effects that it had."""

@@ -11,7 +11,7 @@ import random
 import msgspec
 
 from bot.core import messages as m
-from bot.io.answers import answer_of
+from bot.io.client.answers import answer_of
 from venue.wire import codec, model
 from venue.wire.errors import Code
 from venue.wire.money import Cents

@@ -14,7 +14,7 @@ import msgspec
 
 from bot.config import BotConfig, ConfigFault, draft_of, finish, read_draft
 from bot.core.settings import CurfewSettings, TraderSettings
-from bot.io.yamltext import Plain, YamlText
+from bot.io.settings.yamltext import Plain, YamlText
 from bot.lab.evaluate import life
 from bot.lab.evaluate.worlds import World
 from bot.lab.sim.exchange import SERIES

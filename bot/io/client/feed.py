@@ -1,0 +1,253 @@
+"""The subscription channel: sockets in, events out; connects again for ever until told to stop.
+
+Everything the trader hears of the channel comes from here: opened, closed, heard (a pong), and
+frames as events. One owner holds the whole subscription set and re-sends all of it on a change; a
+set beyond one message's limit is spread over several sockets, which live and die together, so the
+trader sees one channel. After a reconnect the trader subscribes anew.
+
+A far end that sends without measure takes neither the loop nor the memory: between a few frames
+everything else has its turn, a book, print or value that nobody asked for goes no further, and a
+channel of too many frames without use is closed and opened again ever more slowly.
+
+Source: interface, Events; silences S8, S9, S48; reliability, rows 6, 7, 39, 41, 42, 48.
+"""
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import WebSocketException
+
+from bot.core import messages as m
+from bot.io.client.answers import plain
+from bot.io.client.translate import event_of
+from venue.wire import codec, frames
+from venue.wire.limits import SUBSCRIPTION_TARGETS_MAX
+
+FRAME_BYTES_MAX: Final = 4 * 1024 * 1024
+FRAMES_PER_TURN: Final = 64
+"""After so many frames the loop's other tasks have their turn: a frame that is there already is
+handed out without one. A millisecond or so of work."""
+
+FLOOD_S: Final = 10.0
+GARBLED_MAX: Final = 1_000
+"""More frames than this that cannot be read, within `FLOOD_S`, and the channel is closed. Far above
+what a fault of one market makes, for the other markets' sake."""
+
+USELESS_MAX: Final = 50_000
+"""The same for frames of an unknown type or that nobody asked for: they do no harm but by their
+number, and a newer venue may well send more types than we know."""
+
+
+class FeedTimes(msgspec.Struct, frozen=True):
+    """Deadlines in seconds. open_s: to connect. ping_s: between pings. pong_s: until a pong is due.
+
+    backoff_min_s, backoff_max_s: the wait before connecting again is drawn from 0 to a bound that
+    doubles from the first to the second, so that many clients do not return in one instant.
+    """
+
+    open_s: float = 5.0
+    ping_s: float = 2.5
+    pong_s: float = 5.0
+    backoff_min_s: float = 0.25
+    backoff_max_s: float = 10.0
+
+
+class _Straight(connect):
+    """Follows no redirect: the books of another address are not the venue's (row 5)."""
+
+    def process_redirect(self, exc: Exception) -> Exception:
+        """Where a connection was refused, whatever the answer names as its new place."""
+        return exc
+
+
+class _Silent(Exception):
+    """No pong came in time."""
+
+
+class _Flooded(Exception):
+    """Too many frames were of no use."""
+
+
+class _Flood:
+    """Counts frames of a kind; more than `most` of them within `FLOOD_S` are too many."""
+
+    __slots__ = ("_count", "_most", "_since_s", "_what")
+
+    def __init__(self, most: int, what: str) -> None:
+        self._most = most
+        self._what = what
+        self._count = 0
+        self._since_s = 0.0
+
+    def rise(self) -> None:
+        """One more. Raises _Flooded when that is too many."""
+        now_s = asyncio.get_running_loop().time()
+        if now_s - self._since_s > FLOOD_S:
+            self._count, self._since_s = 0, now_s
+        self._count += 1
+        if self._count > self._most:
+            raise _Flooded(f"more than {self._most} frames {self._what} within {FLOOD_S:g} s")
+
+
+class Feed:
+    """One channel. `emit` is called on the event loop with every event, in order of arrival."""
+
+    def __init__(
+        self, url: str, emit: Callable[[m.Event], None], times: FeedTimes | None = None
+    ) -> None:
+        """url: ws or wss. Nothing happens before `run`."""
+        self._url = url
+        self._emit = emit
+        self._times = FeedTimes() if times is None else times
+        self._wanted: list[tuple[frames.Target, ...]] | None = None
+        self._asked_for: frozenset[str] = frozenset()
+        self._changed = asyncio.Event()
+        self._sockets: list[ClientConnection] = []
+        self._begin_counting()
+
+    def _begin_counting(self) -> None:
+        self._is_flooded = False
+        self._garbled = _Flood(GARBLED_MAX, "that cannot be read")
+        self._useless = _Flood(USELESS_MAX, "of no use")
+
+    def subscribe(self, wish: m.SubscribeTo) -> None:
+        """Make the set exactly this. Before the channel is open it is kept and sent on opening.
+
+        From now on what is told of any other market or company goes no further.
+        """
+        self._asked_for = frozenset((*wish.rungs, *wish.companies))
+        targets: list[frames.Target] = [
+            frames.RungTarget(frames.ByEventMarketId(market_id)) for market_id in wish.rungs
+        ]
+        targets += [
+            frames.CompanyTarget(frames.ByMarketId(project_id)) for project_id in wish.companies
+        ]
+        size = SUBSCRIPTION_TARGETS_MAX
+        shards = [tuple(targets[at : at + size]) for at in range(0, len(targets), size)]
+        self._wanted = shards or [()]
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Connect, listen, and connect again; ends only by being cancelled."""
+        bound_s = self._times.backoff_min_s
+        while True:
+            opened, reason = await self._session()
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                # A task group of Python 3.11 loses a cancel that comes as one of its tasks fails.
+                raise asyncio.CancelledError
+            if opened:
+                if not self._is_flooded:
+                    bound_s = self._times.backoff_min_s
+                self._emit(m.FeedClosed(reason))
+            await asyncio.sleep(random.uniform(0, bound_s))
+            bound_s = min(2 * bound_s, self._times.backoff_max_s)
+
+    async def _session(self) -> tuple[bool, str]:
+        """One life of the channel: whether it opened, and why it ended."""
+        opened, reason = False, ""
+        self._sockets = []
+        self._begin_counting()
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                await self._open_socket(tasks)
+                opened = True
+                self._emit(m.FeedOpened())
+                tasks.create_task(self._pings())
+                while True:
+                    await self._changed.wait()
+                    self._changed.clear()
+                    await self._send_wanted(tasks)
+        except* (
+            WebSocketException, OSError, TimeoutError, EOFError, _Silent, _Flooded,
+        ) as group:  # fmt: skip
+            reason = _first(group)
+        finally:
+            # A set asked for while the channel was down belongs to the next opening; one that was
+            # sent does not: the trader asks anew.
+            for socket in self._sockets:
+                socket.transport.abort()
+        return opened, reason
+
+    async def _open_socket(self, tasks: asyncio.TaskGroup) -> ClientConnection:
+        socket = await _Straight(
+            self._url,
+            proxy=None,
+            compression=None,
+            max_size=FRAME_BYTES_MAX,
+            open_timeout=self._times.open_s,
+            ping_interval=None,
+            close_timeout=1.0,
+            user_agent_header=None,
+        )
+        self._sockets.append(socket)
+        tasks.create_task(self._listen(socket))
+        return socket
+
+    async def _send_wanted(self, tasks: asyncio.TaskGroup) -> None:
+        """Send the whole set; sockets beyond it are left with an empty one."""
+        if self._wanted is None:
+            return
+        shards, self._wanted = self._wanted, None
+        while len(self._sockets) < len(shards):
+            await self._open_socket(tasks)
+        shards += [()] * (len(self._sockets) - len(shards))
+        for socket, targets in zip(self._sockets, shards, strict=True):
+            frame = codec.encode(frames.Subscribe(frames.Targets(targets)))
+            await socket.send(frame.decode(), text=True)
+
+    async def _listen(self, socket: ClientConnection) -> None:
+        while True:
+            for _ in range(FRAMES_PER_TURN):
+                event = event_of(await socket.recv())
+                if event is None:
+                    continue
+                wanted = self._is_wanted(event)
+                if wanted:
+                    self._emit(event)
+                if not wanted or isinstance(event, m.FrameGarbled):
+                    self._count(event)
+            await asyncio.sleep(0)
+
+    def _is_wanted(self, event: m.Event) -> bool:
+        """Whether an event is of something asked for, or of nothing that can be asked for."""
+        match event:
+            case m.BookSeen() | m.TradeSeen():
+                return event.market_id in self._asked_for
+            case m.ImpliedValueSeen():
+                return event.project_id in self._asked_for
+        return True
+
+    def _count(self, useless: m.Event) -> None:
+        """A frame came that is of no use. Raises _Flooded when it is one too many."""
+        is_garbled = isinstance(useless, m.FrameGarbled) and useless.known
+        try:
+            (self._garbled if is_garbled else self._useless).rise()
+        except _Flooded:
+            self._is_flooded = True
+            raise
+
+    async def _pings(self) -> None:
+        """A pong from every socket in each round, or the channel is dead (row 7)."""
+        while True:
+            await asyncio.sleep(self._times.ping_s)
+            pongs = [await socket.ping() for socket in self._sockets]
+            try:
+                async with asyncio.timeout(self._times.pong_s):
+                    for pong in pongs:
+                        await pong
+            except TimeoutError:
+                raise _Silent("no pong in time") from None
+            self._emit(m.FeedHeard())
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> str:
+    """The first plain fault of a group, as one line."""
+    fault: BaseException = group
+    while isinstance(fault, BaseExceptionGroup):
+        fault = fault.exceptions[0]
+    return f"{type(fault).__name__}: {plain(str(fault))}".removesuffix(": ")

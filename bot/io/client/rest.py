@@ -1,0 +1,392 @@
+"""One request to the venue and exactly one answer: the only place that speaks HTTP for the bot.
+
+No cancel scope ever encloses a request: a cancelled request loses its answer and leaks its
+connection. Each one is a task of its own that only the client's own timeouts end: those of single
+reads and writes, and one deadline over them all, head and body, so that every request has its
+answer in the end. `drain` waits for them, and no longer than that.
+
+No redirect is followed, and nothing is retried here: what may be sent again is the trader's
+decision, which takes a token for it. A 429 holds from the moment it is read: what was handed over
+before, and has not left by then, waiting for the disk or a connection, does not leave.
+
+Source: interface, Endpoints; Authentication; reliability, rows 1-6, 12, 16, 94, 103, B5.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, assert_never
+
+import httpx
+import msgspec
+
+from bot.core import messages as m
+from bot.core.desk.outbox import TOO_MANY, WAIT_DEFAULT_NS
+from bot.io.client.answers import answer_of, is_write, plain, retry_after_ns, tokens_left
+from bot.io.client.sockets import LAST_LOOK, UNTIL_S, LastLook, is_early, transport
+from bot.io.secret import Secret
+from venue.wire import codec, limits, names, routes
+from venue.wire.instant import NS_PER_SECOND
+
+TIMEOUTS: Final = httpx.Timeout(connect=2.0, read=5.0, write=2.0, pool=1.0)
+KEEPALIVE_S: Final = 4.0
+"""Idle connections go before the usual server's five seconds are over (row 4)."""
+
+REQUEST_S_MAX: Final = 10.0
+"""An answer that is not whole by then is given up: the read timeout counts single reads only, and a
+head or a body may trickle in for ever. Within the grace that a container has after its signal,
+together with the runner's own drain."""
+
+DRAIN_SLACK_S: Final = 0.5
+"""How much longer than one request the last of them are waited for."""
+
+DRAIN_READS_S: Final = 0.5
+"""How long reads are waited for at the end of a run, whose last word has been said by then."""
+
+BODY_BYTES_MAX: Final = 8 * 1024 * 1024
+_READS_IN_FLIGHT: Final = 16
+_TURN_S: Final = 0.05
+"""The loop's clock stands still within one of its turns: a wait is held to so much less, or what
+the trader sends at its very end would be held back."""
+
+_PATIENCE: Final = "the venue asks to wait, so not sent"
+
+_POISONED: Final = 2
+"""So many requests in a row that found no connection, although fewer were under way than there are
+connections: some have leaked for good, and the client is made anew (row 3)."""
+
+NEVER_LEFT: Final = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
+"""Failures before the first byte of a request: nothing can have been carried out (row 2)."""
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """A complete HTTP answer, or why there is none."""
+
+    answer: m.Answer
+    tokens_left: int | None = None
+    retry_after_ns: int | None = None
+
+
+class _Call(msgspec.Struct, frozen=True):
+    """A request as HTTP."""
+
+    method: str
+    path: str
+    query: dict[str, str | int] = {}
+    body: bytes | None = None
+
+
+class _Client:
+    """The connections, and how many requests use them; closed when it is replaced and unused."""
+
+    __slots__ = ("http", "retired", "users")
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        self.http = http
+        self.users = 0
+        self.retired = False
+
+    async def left(self) -> None:
+        """A request is over."""
+        self.users -= 1
+        if self.retired and not self.users:
+            await self.http.aclose()
+
+
+class BadSegment(Exception):
+    """An id that must not stand in a path: it could name another route (row 94)."""
+
+
+class Rest:
+    """The venue's REST interface for one account.
+
+    base_url: ends in the version segment, no trailing slash. key: for writes, and for reads unless
+    `others` has one for them. requests_in_flight: most writes at once; the connections are sized to
+    it. request_s: how long a whole request may take, in seconds above 0. sane_only: whether an
+    answer with a value that cannot be meant is unreadable, see `answer_of`. Needs a running asyncio
+    loop; end it with `drain`.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        key: Secret,
+        requests_in_flight: int,
+        *,
+        others: Mapping[m.Key, Secret] | None = None,
+        timeouts: httpx.Timeout = TIMEOUTS,
+        request_s: float = REQUEST_S_MAX,
+        sane_only: bool = True,
+        wall_s: Callable[[], float] = time.time,
+    ) -> None:
+        self._base_url = base_url
+        self._origin = _origin(httpx.URL(base_url))
+        self._keys = {m.Key.TRADE: key, **(others or {})}
+        self._wall_s = wall_s
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._reads: set[asyncio.Task[None]] = set()  # those of `_tasks` that change nothing
+        self._connections = requests_in_flight + _READS_IN_FLIGHT
+        self._timeouts = timeouts
+        self._request_s = request_s
+        self._sane_only = sane_only
+        self._starved = 0
+        self._shut_until_s: dict[m.Key, float] = {}
+        self._client = self._fresh_client()
+
+    def _fresh_client(self) -> _Client:
+        most = httpx.Limits(
+            max_connections=self._connections,
+            max_keepalive_connections=self._connections,
+            keepalive_expiry=KEEPALIVE_S,
+        )
+        http = httpx.AsyncClient(
+            transport=transport(most),
+            timeout=self._timeouts,
+            follow_redirects=False,
+            # No proxy and no netrc out of the environment (row 6).
+            trust_env=False,
+            # Asked for plain, a body cannot unpack into more than was sent.
+            headers={"Accept": "application/json", "Accept-Encoding": "identity"},
+        )
+        return _Client(http)
+
+    @property
+    def has_standby(self) -> bool:
+        """Whether there is a key for cancels should the first be refused."""
+        return m.Key.STANDBY in self._keys
+
+    def key_for(self, request: m.Request) -> m.Key:
+        """The key that such a request goes on by itself."""
+        splits = m.Key.READ in self._keys and not is_write(request)
+        return m.Key.READ if splits else m.Key.TRADE
+
+    @property
+    def in_flight(self) -> int:
+        """Requests begun and not yet answered."""
+        return len(self._tasks)
+
+    def start(
+        self,
+        send: m.Send,
+        answered: Callable[[m.Replied], None],
+        may_leave: Callable[[], Awaitable[bool]] | None = None,
+    ) -> None:
+        """Begin a request; `answered` is called exactly once, later, with its Replied.
+
+        may_leave: waited for before the first byte goes; when it says False, nothing is sent.
+        """
+        task = asyncio.get_running_loop().create_task(self._run(send, answered, may_leave))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        if not is_write(send.request):
+            self._reads.add(task)
+            task.add_done_callback(self._reads.discard)
+
+    async def _run(
+        self,
+        send: m.Send,
+        answered: Callable[[m.Replied], None],
+        may_leave: Callable[[], Awaitable[bool]] | None,
+    ) -> None:
+        if may_leave is None or await may_leave():
+            reply = await self.ask(send.request, send.key)
+        else:
+            reply = Reply(m.Refused(0, "", "not in the journal in time, so not sent"))
+        answered(m.Replied(send.request_id, reply.answer, reply.tokens_left, reply.retry_after_ns))
+
+    async def ask(self, request: m.Request, key: m.Key | None = None) -> Reply:
+        """Perform one request and wait for its answer. Raises nothing: a fault is an answer.
+
+        key: None is the one that such a request goes on by itself.
+        """
+        key = self.key_for(request) if key is None else key
+        secret = self._keys.get(key)
+        if secret is None:
+            return Reply(m.Refused(0, "", f"there is no {key} key"))
+        try:
+            call = _call_of(request)
+        except BadSegment as fault:
+            return Reply(m.Refused(0, "", str(fault)))
+        if held := self._held(key):
+            return held
+        client = self._client
+        client.users += 1
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + self._request_s
+        whole = UNTIL_S.set(until_s)
+        look = LAST_LOOK.set(LastLook(lambda: _PATIENCE if self._shut_s(key) else ""))
+        try:
+            reply = await self._perform(client.http, request, call, key)
+            self._starved = 0
+            return reply
+        except NEVER_LEFT as fault:
+            self._starve(client, fault)
+            return self._held(key) or Reply(m.Refused(0, "", _named(fault)))
+        except httpx.HTTPError as fault:
+            if loop.time() >= until_s:
+                return Reply(m.Unknown(f"an endless answer: not whole in {self._request_s:g} s"))
+            return Reply(m.Unknown(_named(fault)))
+        except Exception as fault:  # noqa: BLE001 - it may have been sent: only Unknown is safe
+            return Reply(m.Unknown(f"fault of ours: {_named(fault)}"))
+        finally:
+            LAST_LOOK.reset(look)
+            UNTIL_S.reset(whole)
+            await client.left()
+
+    def _shut_s(self, key: m.Key) -> float:
+        """For how much longer nothing leaves on a key; 0 when it may."""
+        until_s = self._shut_until_s.get(key, 0.0)
+        return max(0.0, until_s - asyncio.get_running_loop().time())
+
+    def _held(self, key: m.Key) -> Reply | None:
+        """The answer to what does not leave because its key is to wait; None where it is not."""
+        if shut_s := self._shut_s(key):
+            waits_ns = round(shut_s * NS_PER_SECOND)
+            return Reply(m.Refused(0, "", _PATIENCE), retry_after_ns=waits_ns)
+        return None
+
+    def _shut(self, key: m.Key, waits_ns: int | None) -> None:
+        """A 429 has been read: nothing leaves on its key for as long as it says."""
+        wait_s = (WAIT_DEFAULT_NS if waits_ns is None else waits_ns) / NS_PER_SECOND - _TURN_S
+        until_s = asyncio.get_running_loop().time() + wait_s
+        self._shut_until_s[key] = max(until_s, self._shut_until_s.get(key, 0.0))
+
+    def _starve(self, client: _Client, fault: Exception) -> None:
+        """A request that found no connection: replace a client whose connections have leaked."""
+        if not isinstance(fault, httpx.PoolTimeout) or client.users > self._connections:
+            self._starved = 0
+            return
+        self._starved += 1
+        if self._starved >= _POISONED and client is self._client:
+            self._starved = 0
+            client.retired = True
+            self._client = self._fresh_client()
+
+    async def _perform(
+        self, http: httpx.AsyncClient, request: m.Request, call: _Call, key: m.Key
+    ) -> Reply:
+        url = httpx.URL(self._base_url + call.path, params=call.query or None)
+        # The key is for one origin only; the path was checked, this says it once more (row 5).
+        if _origin(url) != self._origin:
+            return Reply(m.Refused(0, "", "the address left the configured origin"))
+        headers = {routes.API_KEY_HEADER: self._keys[key].reveal()}
+        if call.body is not None:
+            headers["Content-Type"] = "application/json"
+        built = http.build_request(call.method, url, content=call.body, headers=headers)
+        response = await http.send(built, stream=True)
+        try:
+            if is_early(response):
+                # Left behind by an earlier request, whose answer came twice; not to be read to its
+                # end, so that the connection is closed and not kept.
+                return Reply(m.Unknown("the answer was there before the request"))
+            waits_ns = retry_after_ns(response.headers, self._wall_s())
+            if response.status_code == TOO_MANY:
+                self._shut(key, waits_ns)
+            body = bytearray()
+            async for chunk in response.aiter_raw():
+                body += chunk
+                if len(body) > BODY_BYTES_MAX:
+                    return Reply(m.Unknown(f"{response.status_code} with an endless body"))
+        finally:
+            await response.aclose()
+        status = response.status_code
+        answer = answer_of(request, status, bytes(body), sane_only=self._sane_only)
+        return Reply(answer, tokens_left(response.headers), waits_ns)
+
+    async def drain(self, reads_s: float | None = None) -> int:
+        """Wait for every request under way, then close the connections.
+
+        reads_s: seconds that reads are waited for where no write is on its way any more; None is as
+        long as for writes. What they would have shown is nothing that is kept.
+
+        Returns how many have no answer even so: such as have not left yet, being held back for
+        longer than a request may take. They will not leave any more.
+        """
+        loop = asyncio.get_running_loop()
+        until_s = loop.time() + self._request_s + DRAIN_SLACK_S
+        await self._wait(lambda: self._tasks - self._reads, until_s)
+        if reads_s is not None:
+            until_s = min(until_s, loop.time() + reads_s)
+        await self._wait(lambda: self._tasks, until_s)
+        hanging = self._tasks & self._reads
+        unanswered = len(self._tasks) - (0 if reads_s is None else len(hanging))
+        await self._client.http.aclose()
+        if reads_s is not None:
+            # Their connections are gone, so that each has its answer now.
+            await self._wait(lambda: hanging & self._tasks, loop.time() + DRAIN_SLACK_S)
+        return unanswered
+
+    async def _wait(self, left: Callable[[], set[asyncio.Task[None]]], until_s: float) -> None:
+        """Wait for these requests, those included that begin meanwhile, and no longer than that."""
+        loop = asyncio.get_running_loop()
+        while (tasks := left()) and (left_s := until_s - loop.time()) > 0:
+            await asyncio.wait(tasks, timeout=left_s)
+
+
+def _named(fault: Exception) -> str:
+    """The kind of a fault and its text; httpx puts no header into either."""
+    return f"{type(fault).__name__}: {plain(str(fault))}".removesuffix(": ")
+
+
+def _origin(url: httpx.URL) -> tuple[str, str, int | None]:
+    return url.scheme, url.host, url.port
+
+
+def _order_path(route: routes.Route, order_id: str) -> str:
+    if not names.is_order_id(order_id):
+        raise BadSegment(f"not an order id: {plain(order_id)!r}")
+    return route.path.format(order_id=order_id)
+
+
+def _segment(text: str) -> str:
+    if not names.is_path_segment(text):
+        raise BadSegment(f"not fit for a path: {plain(text)!r}")
+    return text
+
+
+def _page(route: routes.Route, cursor: str, limit: int, **query: str) -> _Call:
+    more: dict[str, str | int] = {**query, "limit": limit}
+    if cursor:
+        more["cursor"] = cursor
+    return _Call(route.method, route.path, more)
+
+
+def _call_of(request: m.Request) -> _Call:
+    """The HTTP form of a request. Raises BadSegment for an id that cannot stand in a path."""
+    match request:
+        case m.Create():
+            route = routes.CREATE_ORDER
+            return _Call(route.method, route.path, body=request.body)
+        case m.AmendResting():
+            route = routes.AMEND_ORDER
+            path = _order_path(route, request.order_id)
+            return _Call(route.method, path, body=codec.encode_amend(request.amend))
+        case m.CancelResting():
+            route = routes.CANCEL_ORDER
+            return _Call(route.method, _order_path(route, request.order_id))
+        case m.ReadOrder():
+            route = routes.GET_ORDER
+            return _Call(route.method, _order_path(route, request.order_id))
+        case m.ReadResting():
+            return _page(
+                routes.LIST_ORDERS, request.cursor, limits.PAGE_LIMIT_MAX, status="resting"
+            )
+        case m.ReadFills():
+            # Read every second from the newest on: a long page would be mostly known rows. Where it
+            # goes on it is history, of which as much as can be is to fit into a walk (row 37).
+            most = limits.PAGE_LIMIT_MAX if request.cursor else limits.PAGE_LIMIT_DEFAULT
+            return _page(routes.FILLS, request.cursor, most)
+        case m.ReadPositions():
+            return _page(routes.POSITIONS, request.cursor, limits.PAGE_LIMIT_MAX)
+        case m.ReadBalance():
+            return _Call(routes.BALANCE.method, routes.BALANCE.path)
+        case m.ReadSeries():
+            route = routes.GET_EVENT
+            page = _page(route, request.cursor, limits.PAGE_LIMIT_MAX)
+            path = route.path.format(event_ticker=_segment(request.series_ticker))
+            return _Call(page.method, path, page.query)
+        case m.ReadBook():
+            route = routes.ORDERBOOK
+            return _Call(route.method, route.path.format(market_id=_segment(request.market_id)))
+        case _:
+            assert_never(request)

@@ -1,0 +1,455 @@
+"""The journal on disk: every event and effect in order, and no create leaves before it is there.
+
+Segments `journal-<number>.log` stand in the state directory; each run begins a new one, and a full
+one is followed by the next. Writing and syncing happen in a worker thread, everything that has
+gathered in one go; whoever must not act before the disk has it waits for `durable`. After the first
+failed write nothing is written any more and `durable` says False for good.
+
+A closed segment may stand there as its archive, `journal-<number>.arc` (`bot.io.journal.archive`):
+whoever reads segments reads either form, and one that is archived meanwhile.
+
+Source: design, law 7; reliability, rows 59-62, 67, B14.
+"""
+
+import asyncio
+import contextlib
+import errno
+import io
+import os
+import re
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from bot.core import messages as m
+from bot.io.journal.archive import (
+    ARCHIVE_MAGIC,
+    HEAD_BYTES,
+    SUFFIX,
+    Restored,
+    is_archive,
+    plain_bytes,
+    restored,
+)
+from bot.io.journal.memory import Memory, Trail, recall
+from bot.io.journal.records import MAGIC, OPENING, Entry, Head, JournalFault, Segment, framed
+
+SEGMENT_BYTES: Final = 64 * 1024 * 1024
+SEGMENTS_KEPT: Final = 8
+FLUSH_S: Final = 0.25
+"""What nobody waits for is written this often."""
+
+IN_TIME_S: Final = 1.0
+"""What a request is decided on may be so much older by the time that its record is on disk."""
+
+BACKLOG_BYTES_MAX: Final = 64 * 1024 * 1024
+"""What may wait in memory for a disk that stands still; beyond it the disk counts as failed."""
+
+_FILES_A_SEGMENT: Final = 50
+"""Of small segments at most so many are kept in the place of each full one."""
+
+_NAME: Final = re.compile(r"journal-([0-9]{8,18})\.(log|arc)", re.ASCII)
+_PLAIN: Final = ".log"
+
+
+def number_of(path: Path) -> int:
+    """The number of a segment in either form, -1 for any other file."""
+    named = _NAME.fullmatch(path.name)
+    return -1 if named is None else int(named[1])
+
+
+def segments(folder: Path) -> list[Path]:
+    """The segments of a state directory, oldest first, each once: as it was written where it still
+    stands, else its archive."""
+    found: dict[int, Path] = {}
+    for path in sorted(folder.iterdir()):
+        # Sorted by name: the archive of a segment comes before it.
+        if number_of(path) >= 0:
+            found[number_of(path)] = path
+    return [found[number] for number in sorted(found)]
+
+
+def stands_at(path: Path) -> Path | None:
+    """Where a segment stands: as named, or in its other form; None where it is gone."""
+    for each in (path, _other_form(path)) if number_of(path) >= 0 else (path,):
+        if each.is_file():
+            return each
+    return None
+
+
+def _weight(path: Path) -> int:
+    """Bytes on the disk, of either form; 0 when it is gone."""
+    stands = stands_at(path)
+    try:
+        return 0 if stands is None else stands.stat().st_size
+    except FileNotFoundError:  # archived between the two
+        return 0
+
+
+def _other_form(path: Path) -> Path:
+    return path.with_suffix(_PLAIN if path.suffix == SUFFIX else SUFFIX)
+
+
+def _read(path: Path, blocks: int | None = None) -> Restored:
+    """A segment's bytes as they were written. blocks: of an archive only the first so many, None
+    for all. Raises JournalFault."""
+    data = _bytes(path)
+    # One that is named as an archive and is none was cut; a plain one may have taken its place.
+    if is_archive(data) or (path.suffix == SUFFIX and not data.startswith(MAGIC)):
+        return restored(data, str(path), blocks)
+    return Restored(data, True)
+
+
+def _bytes(path: Path) -> bytes:
+    missing: OSError | None = None
+    # It may be archived between being listed and being read.
+    for each in (path, _other_form(path), path) if number_of(path) >= 0 else (path,):
+        try:
+            handle = os.open(each, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            with os.fdopen(handle, "rb") as file:
+                return file.read()
+        except FileNotFoundError as fault:
+            missing = missing or fault
+        except OSError as fault:
+            raise JournalFault(f"{each}: {fault.strerror}") from None
+    assert missing is not None
+    raise JournalFault(f"{path}: {missing.strerror}") from None
+
+
+def read_segment(path: Path) -> Segment:
+    """A segment in either form. Raises JournalFault when it cannot be read or is of another
+    version."""
+    data, whole = _read(path)
+    return Segment(data, str(path), cut=whole)
+
+
+def opened(path: Path) -> BinaryIO:
+    """A segment to be read piece by piece, as it was written; an archive is unpacked whole.
+
+    Raises FileNotFoundError when it is gone, OSError, and JournalFault for a damaged archive.
+    """
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        other = _other_form(path)
+        if number_of(path) < 0 or not other.is_file():
+            raise
+        return opened(other)
+    head = file.read(len(ARCHIVE_MAGIC))
+    if not is_archive(head):
+        file.seek(0)
+        return file
+    with file:
+        data = head + file.read()
+    return io.BytesIO(restored(data, str(path)).data)
+
+
+def size_of(path: Path) -> int:
+    """The bytes of a segment as it was written, 0 when it is gone. Raises JournalFault for an
+    archive that is damaged or of another version."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+            size = os.fstat(file.fileno()).st_size
+    except OSError:
+        other = _other_form(path)
+        return size_of(other) if path.suffix == _PLAIN and other.is_file() else 0
+    return plain_bytes(head, str(path)) if head.startswith(ARCHIVE_MAGIC) else size
+
+
+def version_in(path: Path) -> int:
+    """The version that a segment was written in; 0 for one that ends before it says so. Raises
+    JournalFault."""
+    return (_read(path, 0).data + bytes(len(OPENING)))[len(OPENING) - 1]
+
+
+def first_entries(path: Path, most: int) -> Iterator[Entry]:
+    """The first few entries of a segment; of an archive its first block alone is unpacked.
+
+    Raises JournalFault as `read_segment` does.
+    """
+    data, whole = _read(path, 1)
+    yield from islice(Segment(data, str(path), cut=whole).entries(), most)
+
+
+def read_journal(path: Path) -> Iterator[Entry]:
+    """The entries of one segment, in order, up to a torn tail.
+
+    Raises JournalFault when it cannot be read or is of another version, and, after the entries
+    before it, when it is damaged in its middle.
+    """
+    segment = read_segment(path)
+    yield from segment.entries()
+    if segment.damaged_at is not None:
+        raise JournalFault(f"{path}: journal damaged at byte {segment.damaged_at}")
+
+
+def remember(paths: Sequence[Path]) -> Memory:
+    """What these segments, oldest first, tell a new run. Raises JournalFault as `Segment` does."""
+    return recall(read_segment(path) for path in reversed(paths))
+
+
+def left_in(folder: Path) -> Memory:
+    """What a state directory tells a new run; nothing of it is changed. A folder that is not there
+    tells what an empty one does. Raises JournalFault as `remember` does."""
+    return remember(segments(folder) if folder.is_dir() else [])
+
+
+def cut_torn_tail(path: Path) -> int:
+    """Cut what a crash left half written off the end of a segment; the bytes cut.
+
+    A damaged segment stays as it is, for a person to look at; an archive has no torn tail. Raises
+    JournalFault when it cannot be read or is of another version.
+    """
+    data = _bytes(path)
+    if is_archive(data):
+        return 0
+    segment = Segment(data, str(path))
+    for _ in segment.payloads():
+        pass
+    torn = len(data) - segment.whole_bytes
+    if segment.damaged_at is not None:
+        return 0
+    if torn:
+        try:
+            os.truncate(path, segment.whole_bytes)
+        except OSError as fault:
+            raise JournalFault(f"{path}: torn tail cannot be cut: {fault.strerror}") from None
+    return torn
+
+
+class Journal:
+    """Writes the segments of one run. `run` must be running for anything to reach the disk.
+
+    memory: what earlier runs left. failed: called once, on the event loop, with the reason, when
+    the disk refuses a write or falls behind by more than `backlog_bytes_max`.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        opened_ns: int,
+        failed: Callable[[str], None],
+        *,
+        segment_bytes: int = SEGMENT_BYTES,
+        segments_kept: int = SEGMENTS_KEPT,
+        backlog_bytes_max: int = BACKLOG_BYTES_MAX,
+    ) -> None:
+        """Recover what earlier runs left and begin a segment.
+
+        Raises JournalFault when an earlier segment is of another version or the disk refuses.
+        """
+        self._folder = folder
+        self._failed = failed
+        self._segment_bytes = segment_bytes
+        self._segments_kept = segments_kept
+        self._backlog_bytes_max = backlog_bytes_max
+        self._buffer = bytearray()
+        self._last_ns = opened_ns
+        self._appended = 0
+        self._durable = 0
+        self._broken = False
+        self._waiting: deque[tuple[int, asyncio.Future[bool]]] = deque()
+        self._wake = asyncio.Event()
+        self._waits_since_ns: int | None = None
+        self._writing_since_ns: int | None = None
+        self._writing_bytes = 0
+        self._bytes = 0
+        self._file = -1
+        self._path = folder
+        try:
+            earlier = segments(folder)
+            if earlier:
+                cut_torn_tail(earlier[-1])
+            self.memory = remember(earlier)
+            self._trail = Trail(Head(opened_ns, self.memory.open_intents, self.memory.working))
+            self._number = number_of(earlier[-1]) if earlier else 0
+            self._begin_segment(self._trail.head(opened_ns))
+        except OSError as fault:
+            self._let_go()
+            raise JournalFault(f"journal in {folder}: {fault.strerror}") from None
+
+    @property
+    def broken(self) -> bool:
+        """Whether a write has failed."""
+        return self._broken
+
+    @property
+    def waiting_bytes(self) -> int:
+        """What is not on disk yet."""
+        return len(self._buffer) + self._writing_bytes
+
+    def lag_ns(self, now_ns: int) -> int:
+        """The age of the oldest entry that is not on disk yet, by its own time; 0 without one."""
+        since_ns = self._writing_since_ns
+        since_ns = self._waits_since_ns if since_ns is None else since_ns
+        return 0 if since_ns is None else max(0, now_ns - since_ns)
+
+    def append(self, at_ns: int, message: m.Event | m.Effect) -> None:
+        """Add an entry; it reaches the disk with the next write."""
+        self._appended += 1
+        self._last_ns = at_ns
+        if self._broken:
+            return
+        entry = Entry(at_ns, message)
+        self._trail.follow(entry)
+        if not self._buffer:
+            self._waits_since_ns = at_ns
+        self._buffer += framed(entry)
+        if len(self._buffer) > self._backlog_bytes_max:
+            self._fail(f"{self._folder}: the disk does not keep up")
+        elif self._trail.too_many:
+            self._fail("more creates without an answer than can be")
+
+    async def durable(self, within_s: float | None = None) -> bool:
+        """Wait until everything appended so far is on disk; False when it never will be, or is not
+        within so many seconds."""
+        if self._broken:
+            return False
+        if self._durable >= self._appended:
+            return True
+        on_disk: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+        self._waiting.append((self._appended, on_disk))
+        self._wake.set()
+        try:
+            async with asyncio.timeout(within_s):
+                return await on_disk
+        except TimeoutError:
+            return False
+
+    async def run(self) -> None:
+        """Write for ever; end it by cancelling, then call `close`."""
+        while True:
+            try:
+                async with asyncio.timeout(FLUSH_S):
+                    await self._wake.wait()
+            except TimeoutError:
+                pass
+            self._wake.clear()
+            if self._buffer:
+                await self._commit()
+
+    async def _commit(self) -> None:
+        batch, self._buffer = self._buffer, bytearray()
+        self._writing_since_ns, self._waits_since_ns = self._waits_since_ns, None
+        self._writing_bytes = len(batch)
+        mark = self._appended
+        full = self._bytes + len(batch) >= self._segment_bytes
+        head = self._trail.head(self._last_ns) if full else None
+        writing = asyncio.get_running_loop().run_in_executor(None, self._write, batch, head)
+        try:
+            # A cancelled wait must not leave the thread writing behind our back.
+            await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            await asyncio.wait([writing])
+            raise
+        except OSError as fault:
+            self._fail(f"{self._folder}: {fault.strerror}")
+        else:
+            self._durable = mark
+            while self._waiting and self._waiting[0][0] <= mark:
+                self._tell(self._waiting.popleft()[1], True)
+        finally:
+            self._writing_since_ns = None
+            self._writing_bytes = 0
+
+    async def give_up(self, reason: str) -> None:
+        """Nothing more will be written: whoever waits is told so, and `failed` is called."""
+        self._fail(reason)
+
+    def _fail(self, reason: str) -> None:
+        if not self._broken:
+            self._broken = True
+            self._buffer.clear()
+            self._waits_since_ns = None
+            while self._waiting:
+                self._tell(self._waiting.popleft()[1], False)
+            self._failed(reason)
+
+    def _tell(self, waiter: asyncio.Future[bool], on_disk: bool) -> None:
+        if not waiter.done():
+            waiter.set_result(on_disk)
+
+    def _write(self, batch: bytes | bytearray, head: Head | None) -> None:
+        """In the worker thread: append and sync. head: of the next segment, this one being full."""
+        _write_all(self._file, batch)
+        os.fdatasync(self._file)
+        if not self._stands():  # it is written and synced as any other
+            raise OSError(errno.ENOENT, "the journal was deleted or moved while it was written")
+        self._bytes += len(batch)
+        if head is not None:
+            os.close(self._file)
+            self._file = -1
+            self._begin_segment(head)
+
+    def _stands(self) -> bool:
+        """Whether the next run will find the file that is written where it looks for it."""
+        try:
+            return os.path.samestat(os.lstat(self._path), os.fstat(self._file))
+        except FileNotFoundError:
+            return False
+
+    def _begin_segment(self, head: Head) -> None:
+        self._number += 1
+        self._path = path = self._folder / f"journal-{self._number:08d}.log"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        self._file = os.open(path, flags, 0o600)
+        opening = OPENING + framed(head)
+        _write_all(self._file, opening)
+        os.fdatasync(self._file)
+        self._bytes = len(opening)
+        self._sync_folder()
+        self._forget_old()
+
+    def _forget_old(self) -> None:
+        """Keep as much as so many full segments weigh, the newest first: archives weigh little, so
+        they reach back further. Starts that follow each other at once leave many small ones: of
+        those only so many are kept."""
+        room = self._segment_bytes * (self._segments_kept - 1)
+        files = _FILES_A_SEGMENT * self._segments_kept
+        for old in reversed(segments(self._folder)[:-1]):
+            # A full one is a little larger than it should be.
+            room -= min(_weight(old), self._segment_bytes)
+            files -= 1
+            if room < 0 or files < 1:
+                for form in (old, _other_form(old)):
+                    form.unlink(missing_ok=True)
+
+    def _sync_folder(self) -> None:
+        """The new file's name is on disk too, not only its content."""
+        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+    def close(self) -> None:
+        """Write what is left, after `run` has ended. Says nothing of a disk that refuses: the
+        failure was told, or only the last quarter of a second is lost."""
+        try:
+            if not self._broken:
+                self._write(self._buffer, None)
+        except OSError:
+            self._broken = True
+        finally:
+            self._buffer = bytearray()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Close the file; what it refuses now was synced before, or is known to be lost."""
+        if self._file >= 0:
+            with contextlib.suppress(OSError):
+                os.close(self._file)
+            self._file = -1
+
+
+def _write_all(handle: int, data: bytes | bytearray) -> None:
+    """os.write may take less than it was given. Raises OSError when it takes nothing at all."""
+    left = memoryview(data)
+    while left:
+        taken = os.write(handle, left)
+        if taken == 0:
+            raise OSError(errno.EIO, "the disk takes nothing")
+        left = left[taken:]

@@ -1,0 +1,1 @@
+"""The log lines of the process: made, masked, written, and kept for the page."""

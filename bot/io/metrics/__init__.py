@@ -1,0 +1,1 @@
+"""What Prometheus reads: tables of metrics, and the counts that only the shell can take."""

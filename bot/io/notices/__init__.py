@@ -1,0 +1,1 @@
+"""Notices to people by webhook: what is told, and how it is delivered."""

@@ -1,0 +1,1 @@
+"""What runs: the loop, sessions and fleets of it, the reaper, a recording, a dry run."""

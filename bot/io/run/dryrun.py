@@ -1,0 +1,250 @@
+"""A dry run: the real trader against the real venue, every write withheld, nothing changed there.
+
+It reads what a start reads and hears the channel, and decides as it would. Two doors stand between
+it and the venue. Its purse gives no token for a create or an amend, so that what it wants to send
+stays wished for and can be told. And what leaves all the same (the cancels of a start, creates of
+an earlier run sent again) is taken here: a cancel is answered as the venue would, and that order is
+left out of what is read from then on; a create is answered once a whole list of what rests has been
+read, by the order of its id that rests, else as one that is over. Anything else is not answered.
+
+Source: docs/operations.md, Plan; design, law 2.
+"""
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from bot.core import messages as m
+from bot.core.desk.outbox import kind_of
+from bot.core.desk.spend import Lane, Purse
+from bot.core.intentions import TraderPlan
+from bot.core.report import Phase
+from bot.core.settings import BudgetSettings
+from bot.core.trader import Trader
+from bot.io.client.feed import Feed
+from bot.io.client.rest import Rest
+from bot.io.clock import Clock
+from bot.io.journal.memory import Memory
+from bot.io.run.inbox import Inbox
+from bot.io.run.watched import Watch
+from venue.wire import instant, model
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import Qty
+from venue.wire.names import OrderId, Ticker
+from venue.wire.requests import QtyOrder
+
+SETTLE_NS: Final = NS_PER_SECOND
+"""Quotes are looked at so long after the last rung could be quoted: the first belief of a curve is
+drawn from a few frames, and what flickers has been seen to."""
+
+_BATCH: Final = 256
+_WITHHELD: Final = (Lane.AMEND, Lane.CREATE)
+
+
+class WishesOnly(Purse):
+    """A purse that gives no token for anything new."""
+
+    def __init__(self, settings: BudgetSettings) -> None:
+        super().__init__(settings, 0)
+
+    def spend(self, lane: Lane, now_ns: int, user: int = 0) -> bool:
+        """As of any purse, but for creates and amends."""
+        return lane not in _WITHHELD and super().spend(lane, now_ns, user)
+
+
+class Withheld(msgspec.Struct, frozen=True):
+    """A write that a start would have sent before its first quote."""
+
+    kind: str
+    order: str
+    why: str
+
+
+class DryPlan(msgspec.Struct, frozen=True):
+    """What a run that began now would send. first: before anything is quoted. settled: whether the
+    trader came to quote every rung that can be quoted in the time it had."""
+
+    plan: TraderPlan
+    first: tuple[Withheld, ...]
+    settled: bool
+
+
+class _Venue:
+    """The venue as the dry run meets it: reads go there, writes do not."""
+
+    def __init__(self, rest: Rest, tell: Callable[[m.Event], None]) -> None:
+        self._rest = rest
+        self._tell = tell
+        self._seen: dict[OrderId, model.Order] = {}
+        self._cancelled: dict[OrderId, model.Order] = {}
+        self._creates: list[m.Send] = []
+        self._listed = False
+        self.withheld: list[Withheld] = []
+
+    def perform(self, send: m.Send) -> None:
+        """Ask the venue for what is read; keep what would be written."""
+        request = send.request
+        if not isinstance(request, m.Create | m.AmendResting | m.CancelResting):
+            self._rest.start(send, self._read)
+            return
+        order = (
+            str(request.order.client_order_id)
+            if isinstance(request, m.Create)
+            else str(request.order_id)
+        )
+        self.withheld.append(Withheld(kind_of(request), order, send.why))
+        resting = None if isinstance(request, m.Create) else self._seen.get(request.order_id)
+        if isinstance(request, m.CancelResting) and resting is not None:
+            ended = msgspec.structs.replace(
+                resting, status=model.OrderStatus.CANCELED, remaining_qty=Qty(0)
+            )
+            self._cancelled[request.order_id] = ended
+            body = m.CancelShown(ended, resting.remaining_qty)
+            self._tell(m.Replied(send.request_id, m.Done(body)))
+        elif isinstance(request, m.Create):
+            self._creates.append(send)
+            self._answer_creates()
+
+    def _answer_creates(self) -> None:
+        """Say what became of creates whose answer an earlier run did not see."""
+        if not self._listed:
+            return
+        resting = {order.client_order_id: order for order in self._seen.values()}
+        for send in self._creates:
+            assert isinstance(send.request, m.Create)
+            order = send.request.order
+            shown = resting.get(order.client_order_id) or _over(order, len(self._cancelled))
+            if shown.status in model.TERMINAL:
+                self._cancelled[shown.order_id] = shown
+            self._tell(m.Replied(send.request_id, m.Done(m.OrderShown(shown))))
+        self._creates.clear()
+
+    def _read(self, replied: m.Replied) -> None:
+        answer = replied.answer
+        if isinstance(answer, m.Done):
+            replied = msgspec.structs.replace(replied, answer=m.Done(self._without(answer.body)))
+        self._tell(replied)
+
+    def _without(self, body: m.Body) -> m.Body:
+        """What was read, as it would read had the cancels been carried out."""
+        if isinstance(body, m.OrdersShown):
+            self._seen.update((order.order_id, order) for order in body.orders)
+            self._listed |= not body.cursor
+            self._answer_creates()
+            left = tuple(each for each in body.orders if each.order_id not in self._cancelled)
+            return m.OrdersShown(left, body.cursor)
+        if isinstance(body, m.OrderShown):
+            return m.OrderShown(self._cancelled.get(body.order.order_id, body.order))
+        return body
+
+
+def _over(order: QtyOrder, number: int) -> model.Order:
+    """An order as the venue shows one that is over without a fill. number: of those so far."""
+    return model.Order(
+        order_id=OrderId(str(_NO_ID + number)),
+        ticker=Ticker(""),
+        market_id=order.market_id,
+        event_ticker=Ticker(""),
+        outcome=model.ShownOutcome(order.outcome.value),
+        side=model.ShownSide(order.side.value),
+        price=order.price,
+        qty=order.qty,
+        remaining_qty=Qty(0),
+        filled_qty=Qty(0),
+        status=model.OrderStatus.CANCELED,
+        time_in_force=model.ShownTimeInForce(order.time_in_force.value),
+        created_at=instant.from_ns(0),
+        updated_at=instant.from_ns(0),
+        client_order_id=order.client_order_id,
+    )
+
+
+_NO_ID: Final = 10**20
+"""No venue of this interface gives out an id from here on: they are below 2**64."""
+
+
+async def dry_run(
+    trader: Trader,
+    rest: Rest,
+    feed_of: Callable[[Callable[[m.Event], None]], Feed],
+    memory: Memory,
+    watch: Watch,
+    clock: Clock,
+    longest_ns: int,
+    *,
+    latched: str = "",
+    new_account: bool = False,
+) -> DryPlan:
+    """What a run that began now would send, as soon as it has settled or `longest_ns` have passed.
+
+    trader: fresh, with a purse of `WishesOnly`. memory: what a run would begin with. Raises nothing
+    for a venue that does not answer: the plan then says what the trader waits for.
+    """
+    inbox = Inbox()
+
+    def tell(event: m.Event) -> None:
+        inbox.put(event, clock.now_ns())
+
+    venue, feed = _Venue(rest, tell), feed_of(tell)
+    listening = asyncio.ensure_future(feed.run())
+    try:
+        tell(
+            m.Started(
+                secrets.token_hex(10),
+                memory.open_intents,
+                new_account,
+                working=memory.working,
+                journal=memory.fate,
+                latched=latched,
+            )
+        )
+        settled = await _until_settled(trader, venue, feed, inbox, watch, clock, longest_ns)
+        return DryPlan(trader.plan(clock.now_ns()), tuple(venue.withheld), settled)
+    finally:
+        listening.cancel()
+        await asyncio.gather(listening, return_exceptions=True)
+
+
+async def _until_settled(
+    trader: Trader,
+    venue: _Venue,
+    feed: Feed,
+    inbox: Inbox,
+    watch: Watch,
+    clock: Clock,
+    longest_ns: int,
+) -> bool:
+    """Run the trader. Whether it settled in time; a latched one has nothing to settle."""
+    give_up_ns = clock.now_ns() + longest_ns
+    ready_ns: int | None = None
+    while (now_ns := clock.now_ns()) < give_up_ns:
+        events = [(each.event, each.at_ns) for each in inbox.take(_BATCH)]
+        events += [(m.Beat(), now_ns), *((each, now_ns) for each in watch.take())]
+        wake_ns = now_ns + NS_PER_SECOND // 10
+        for event, at_ns in events:
+            for effect in trader.receive(event, at_ns):
+                if isinstance(effect, m.Send):
+                    venue.perform(effect)
+                elif isinstance(effect, m.SubscribeTo):
+                    feed.subscribe(effect)
+                elif isinstance(effect, m.WakeAt):
+                    wake_ns = effect.at_ns
+        if trader.phase in (Phase.LATCHED, Phase.STOPPED):
+            return True
+        if not _can_quote(trader):
+            ready_ns = None
+        elif ready_ns is None:
+            ready_ns = now_ns
+        elif now_ns >= ready_ns + SETTLE_NS:
+            return True
+        await inbox.wait(min(wake_ns, give_up_ns) - clock.now_ns())
+    return False
+
+
+def _can_quote(trader: Trader) -> bool:
+    """Whether it quotes, and every rung that takes orders."""
+    rungs = trader.quoting.active_rungs()
+    return trader.phase is Phase.QUOTING and bool(rungs) and not any(rung.blocked for rung in rungs)

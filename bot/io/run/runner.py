@@ -1,0 +1,496 @@
+"""The loop: what arrives goes to the trader, what it wishes is journalled and then carried out.
+
+One task decides; the channel, the journal, the status page and the terminal are children beside it,
+and a child that ends for any reason but being told to stops the bot: no new orders, everything
+cancelled, a non-zero exit. Requests are tasks of their own that nothing cancels. A batch of events
+is followed by one Beat, and a Beat comes when the trader's WakeAt falls due; before it the latch is
+looked at once a second and after every gap, and after it the heartbeat beats.
+
+Source: design, laws 2, 6, 7 and 8; reliability, rows 3, 9, 11, 59, 61, 64-66, 76, B13.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Final, Protocol
+
+import anyio
+import anyio.abc
+import msgspec
+import structlog
+
+from bot.core import messages as m
+from bot.core.intentions import TraderPlan
+from bot.core.report import Report
+from bot.io.client.feed import Feed
+from bot.io.client.rest import DRAIN_READS_S, Rest
+from bot.io.clock import Clock
+from bot.io.folder.latch import LatchFault
+from bot.io.folder.vigil import Vigil
+from bot.io.journal.journal import IN_TIME_S, Journal
+from bot.io.journal.memory import NOTHING_LEFT
+from bot.io.logs.logs import log_note
+from bot.io.metrics.metrics import Metrics
+from bot.io.metrics.tally import Surroundings
+from bot.io.run.beside import Companion, finish_all
+from bot.io.run.drain import DRAIN_NS, Drain
+from bot.io.run.ended import Ended, Exit, tell_left
+from bot.io.run.inbox import Inbox
+from bot.io.run.watched import Watch
+from bot.io.signals import signals_to
+from bot.io.status.snapshot import Snapshot, why_paused
+from venue.wire.instant import NS_PER_SECOND
+
+__all__ = ["BATCH_MAX", "DRAIN_NS", "REPORT_NS", "Child", "Ended", "Exit", "Runner", "TraderLike"]
+
+BATCH_MAX: Final = 256
+REPORT_NS: Final = NS_PER_SECOND // 2
+"""A picture is drawn at most this often."""
+
+NOTES_KEPT: Final = 5
+GAP_NS: Final = 2 * NS_PER_SECOND
+"""After a decision this long ago the latch is looked at whenever that was last done."""
+
+_STUMBLE_S: Final = 0.05
+
+
+class TraderLike(Protocol):
+    """What the loop needs of a trader."""
+
+    def receive(self, event: m.Event, now_ns: int) -> list[m.Effect]:
+        """Take one event in; the effects to carry out, in order."""
+        ...
+
+    @property
+    def effects(self) -> list[m.Effect]:
+        """Those of the newest event, also where taking it in has failed half-way."""
+        ...
+
+    def report(self, now_ns: int) -> Report:
+        """The whole picture."""
+        ...
+
+    def plan(self, now_ns: int) -> TraderPlan:
+        """What would be sent next, and why."""
+        ...
+
+    def left_over(self) -> m.Finished:
+        """What may still be live, when there is no more time."""
+        ...
+
+
+class Child(msgspec.Struct, frozen=True):
+    """Something that runs beside the loop until it is cancelled."""
+
+    name: str
+    run: Callable[[], Awaitable[None]]
+
+
+class Runner:
+    """One trader on one account. Make it inside the event loop, then `run` it once."""
+
+    def __init__(
+        self,
+        trader: TraderLike,
+        clock: Clock,
+        rest: Rest,
+        journal_of: Callable[[Callable[[str], None]], Journal],
+        feed_of: Callable[[Callable[[m.Event], None]], Feed],
+        *,
+        state: Path | None = None,
+        drain_ns: int = DRAIN_NS,
+        watch: Watch | None = None,
+        reaper: bool = False,
+        configured: m.Configuration | None = None,
+        companions: tuple[Companion, ...] = (),
+    ) -> None:
+        """journal_of, feed_of: make them, told where failures and events go. watch: of the trader's
+        strategies; what it tells becomes an event. reaper: whether one ought to stand by.
+        configured: what the trader was made with, for the journal. companions: told of every
+        effect; they have tasks of their own.
+
+        state: where latch, crash record and heartbeat stand; None keeps none of them.
+        """
+        self._trader = trader
+        self._clock = clock
+        self._rest = rest
+        self._state = state
+        self._watch = watch
+        self._configured = configured
+        self._companions = companions
+        self._vigil: Vigil | None = None
+        self._drain = Drain(drain_ns, clock.now_ns())
+        self._inbox = Inbox()
+        self._journal = journal_of(lambda reason: self.tell(m.JournalFailed(reason)))
+        self._feed = feed_of(self.tell)
+        self._wake_ns = 0
+        self._stop_at_ns: int | None = None
+        self._finished: m.Finished | None = None
+        self._died: list[str] = []
+        self._unkept = False
+        self._closing = False
+        self._decided_ns = clock.now_ns()
+        self._drawn: Report | None = None
+        self.metrics = Metrics(
+            lambda: self._drawn,
+            around=Surroundings(
+                clock.now_ns,
+                self._journal,
+                None if watch is None else lambda: watch.asked,
+                state,
+                reaper=reaper,
+                unheard=lambda: self._vigil is not None and self._vigil.is_unheard,
+                dropped=lambda: self._inbox.dropped,
+            ),
+        )
+        if watch is not None:
+            watch.timed = self.metrics.tally.asked
+        for companion in companions:
+            companion.begin(self.newest, clock.now_ns)
+        self.metrics.beside = lambda: [row for each in companions for row in each.families]
+        self._notes: list[str] = []
+        self._paused = ""
+        self._log = structlog.stdlib.get_logger("bot")
+
+    def tell(self, event: m.Event) -> None:
+        """Give the trader an event, as of now."""
+        self._inbox.put(event, self._clock.now_ns())
+
+    def look(self) -> Snapshot | None:
+        """The newest picture; None before the first decision."""
+        now_ns = self._clock.now_ns()
+        if self._drawn is None or now_ns - self._drawn.now_ns > REPORT_NS:
+            self._draw(now_ns)
+        if self._drawn is None:
+            return None
+        return Snapshot(now_ns, self._decided_ns, self._drawn, self._paused)
+
+    def plan(self) -> TraderPlan:
+        """What the trader would send next, and why, as of now."""
+        return self._trader.plan(self._clock.now_ns())
+
+    def last_notes(self) -> list[str]:
+        """The last few things noted, oldest first."""
+        return self._notes
+
+    def newest(self) -> Report | None:
+        """The report of the newest picture."""
+        shown = self.look()
+        return None if shown is None else shown.report
+
+    def _draw(self, now_ns: int) -> None:
+        self._drawn = self._trader.report(now_ns)
+        self.metrics.tally.watched(self._drawn)
+
+    async def run(
+        self,
+        boot_nonce: str,
+        children: tuple[Child, ...],
+        run_ns: int | None = None,
+        *,
+        new_account: bool = False,
+        signals: bool = True,
+    ) -> Ended:
+        """Trade until stopped, then drain. run_ns: stop by itself after so long. new_account: the
+        venue began with this run, so what earlier runs left open there is gone with it. signals:
+        those of the process are for this runner; else somebody else hears them (`bot.io.signals`).
+
+        Raises LatchFault, before anything is done, when this bot is to stay down.
+        """
+        latched = await self._begin_vigil(boot_nonce)
+        now_ns = self._clock.now_ns()
+        self._stop_at_ns = None if run_ns is None else now_ns + run_ns
+        left = NOTHING_LEFT if new_account else self._journal.memory
+        self.tell(
+            m.Started(
+                boot_nonce,
+                left.open_intents,
+                new_account,
+                working=left.working,
+                journal=left.fate,
+                latched=latched,
+                configured=self._configured,
+            )
+        )
+        with signals_to((self,)) if signals else nullcontext():
+            overdue = await self._live(children)
+            self._journal.close()
+            assert self._finished is not None
+            ended = Ended(self._last_report(), self._finished, overdue, tuple(self._died))
+            self._end_vigil(ended)
+            await finish_all(self._companions)
+        return ended
+
+    async def _live(self, children: tuple[Child, ...]) -> bool:
+        """Decide, with everything beside it, until finished. Whether the drain took too long."""
+        async with anyio.create_task_group() as tasks:
+            for child in (
+                Child("journal", self._journal.run),
+                Child("feed", self._feed.run),
+                *(Child(each.name, each.run) for each in self._companions),
+                *children,
+            ):
+                tasks.start_soon(self._beside, child)
+            overdue = await self._decide()
+            # Replies still under way belong into the journal: a create among them may be live.
+            if unanswered := await self._rest.drain(DRAIN_READS_S):
+                self._log.error("requests_unanswered", count=unanswered)
+            for arrived in self._inbox.take(len(self._inbox)):
+                if overdue:  # too late to act on, and in time to tell what is left
+                    self._receive(arrived.event, arrived.at_ns)
+                else:
+                    self._keep(arrived.at_ns, arrived.event)
+            if overdue:
+                self._give_up(keep=True)
+            if not self._journal.broken:
+                await self._journal.durable()
+            if self._vigil is not None:
+                await self._vigil.settle()
+            self._closing = True
+            tasks.cancel_scope.cancel()
+        return overdue
+
+    async def abandon(self) -> None:
+        """Close what was opened, where `run` will never be called."""
+        await self._rest.drain()
+        self._journal.close()
+
+    def _last_report(self) -> Report:
+        """The final picture, or the newest one that a failing trader could still draw."""
+        last = self._drawn
+        try:
+            last = self._trader.report(self._clock.now_ns())
+        except Exception:  # noqa: BLE001 - a bug in the trader: how it ended is told all the same
+            self._failed("trader", "report")
+        assert last is not None, "a trader that never could draw a picture"
+        return last
+
+    async def _begin_vigil(self, boot_nonce: str) -> str:
+        """Why nothing may be quoted, "" if it may. Raises LatchFault with everything closed."""
+        if self._state is None:
+            return ""
+        vigil = Vigil(self._state, boot_nonce)
+        try:
+            latched = vigil.begin()
+        except LatchFault:
+            await self.abandon()
+            raise
+        self._vigil = vigil
+        return latched
+
+    def _end_vigil(self, ended: Ended) -> None:
+        if self._vigil is None:
+            return
+        flat = ended.exit_code is not Exit.LEFT_OVER
+        try:
+            self._vigil.end(clean=not ended.crashed, flat=flat)
+        except LatchFault as fault:
+            self._log.error("clean_end_not_kept", text=str(fault))
+
+    async def _beside(self, child: Child) -> None:
+        """Run a child; its end, however it comes, stops the bot in good order."""
+        try:
+            await child.run()
+            self._log.error("child_ended", child=child.name)
+        except asyncio.CancelledError:
+            if self._closing:
+                raise
+            # Cancelled from within: a silent death like any other.
+            self._log.error("child_cancelled", child=child.name)
+        except Exception:  # noqa: BLE001 - the task's boundary: the drain goes on
+            self._log.exception("child_failed", child=child.name)
+        self._died.append(child.name)
+        if child.name == "journal":
+            await self._journal.give_up("its task ended")
+        self.tell(m.StopRequested(f"{child.name} ended"))
+
+    # --- deciding ---------------------------------------------------------------------------------
+
+    async def _decide(self) -> bool:
+        """The loop, until finished. Whether the drain ran out of time."""
+        while True:
+            now_ns = self._clock.now_ns()
+            if self._finished is not None:
+                return False
+            if self._drain.look(now_ns):
+                self._give_up()
+                return True
+            if self._stop_at_ns is not None and now_ns >= self._stop_at_ns:
+                self._stop_at_ns = None
+                self.tell(m.StopRequested("the time asked for is over"))
+            await self._inbox.wait(self._next_ns() - now_ns)
+            self._drain.look(self._clock.now_ns())
+            try:
+                self._turn()
+            except Exception:  # noqa: BLE001 - the loop's own boundary: it must live to cancel
+                self._failed("loop", "turn")
+                await asyncio.sleep(_STUMBLE_S)
+
+    def _turn(self) -> None:
+        """What has arrived, the latch, one decision, one beat of the heart."""
+        for arrived in self._inbox.take(BATCH_MAX):
+            self._receive(arrived.event, arrived.at_ns)
+        now_ns = self._clock.now_ns()
+        if self._vigil is not None:
+            found = self._vigil.look(now_ns, after_a_gap=now_ns - self._decided_ns > GAP_NS)
+            if found is not None:
+                self._receive(found, now_ns)
+        self._receive(m.Beat(), now_ns)
+        self._decided_ns = now_ns
+        if self._watch is not None:
+            for overran in self._watch.take():
+                self.tell(overran)
+        if self._vigil is not None:
+            self._vigil.beat(now_ns)
+
+    def _next_ns(self) -> int:
+        """When something is due even if nothing arrives."""
+        due_ns = self._wake_ns
+        if self._stop_at_ns is not None:
+            due_ns = min(due_ns, self._stop_at_ns)
+        return self._drain.next_ns(due_ns)
+
+    def _receive(self, event: m.Event, at_ns: int) -> None:
+        """One event through the trader; its effects are in the journal before they are begun."""
+        if isinstance(event, m.StopRequested | m.JournalFailed):
+            self._drain.begin(at_ns)
+        if isinstance(event, m.JournalFailed) and "disk" not in self._died:
+            self._died.append("disk")
+        self._keep(at_ns, event)
+        # Asked again at the latest then, should the trader say nothing of when.
+        self._wake_ns = at_ns + NS_PER_SECOND // 10
+        began_ns = time.perf_counter_ns()
+        try:
+            effects = self._trader.receive(event, at_ns)
+        except Exception:  # noqa: BLE001 - a bug in the trader: stop it, let it cancel if it can
+            self._failed("trader", type(event).__name__)
+            # It believes that these have left.
+            effects = self._trader.effects
+        took_ns = time.perf_counter_ns() - began_ns
+        for effect in effects:
+            self._keep(at_ns, effect)
+        for effect in effects:
+            try:
+                self.metrics.did(effect, at_ns)
+                self._perform(effect)
+                for companion in self._companions:
+                    companion.did(effect, at_ns)
+            except Exception:  # noqa: BLE001 - a bug of the shell must not end the drain
+                self._failed("shell", type(effect).__name__)
+                if isinstance(effect, m.Send):
+                    self.tell(m.Replied(effect.request_id, m.Unknown("a fault of ours")))
+        try:
+            self.metrics.saw(event, at_ns, took_ns)
+        except Exception:  # noqa: BLE001 - the rest of the batch must not go with it
+            self._failed("shell", type(event).__name__)
+
+    def _keep(self, at_ns: int, message: m.Event | m.Effect) -> None:
+        """Into the journal; one that cannot take it ends new orders like a disk that cannot."""
+        if self._unkept:
+            return
+        try:
+            self._journal.append(at_ns, message)
+        except Exception:  # noqa: BLE001 - a bug in the journal: the cancels must still leave
+            self._unkept = True
+            self._failed("journal", type(message).__name__)
+            self.tell(m.JournalFailed("it does not take an entry"))
+
+    async def _on_disk(self) -> bool:
+        """Whether everything decided so far is on disk, so that what adds exposure may leave;
+        False, too, where that takes long: its price would be one of another market."""
+        try:
+            return not self._unkept and await self._journal.durable(IN_TIME_S)
+        except Exception:  # noqa: BLE001 - a bug in the journal: not sent is always safe
+            self._failed("journal", "durable")
+            return False
+
+    async def _may_leave(self, send: m.Send, *, wait: bool) -> bool:
+        """Whether a request may go out now. wait: not before everything decided is on disk."""
+        may = not wait or await self._on_disk()
+        try:
+            if may:
+                self.metrics.tally.left(send.request_id, self._clock.now_ns())
+        except Exception:  # noqa: BLE001 - what is counted must hold no request back
+            self._failed("shell", type(send.request).__name__)
+        return may
+
+    def _failed(self, who: str, at: str) -> None:
+        """Something of the loop raised: say so once more, and stop in good order."""
+        if who not in self._died:
+            self._died.append(who)
+        self._log.exception(f"{who}_failed", at=at)
+        if not self._drain.has_begun:
+            self.tell(m.StopRequested(f"the {who} failed"))
+
+    def _perform(self, effect: m.Effect) -> None:
+        match effect:
+            case m.Send():
+                # An intent is on disk before its bytes leave; what only takes away need not wait.
+                adds = isinstance(effect.request, m.Create | m.AmendResting)
+                self._rest.start(effect, self.tell, lambda: self._may_leave(effect, wait=adds))
+            case m.SubscribeTo():
+                self._feed.subscribe(effect)
+            case m.WakeAt():
+                self._wake_ns = effect.at_ns
+            case m.Noted():
+                if effect.level != "debug":
+                    self._notes = [*self._notes[1 - NOTES_KEPT :], _said(effect)]
+                self._paused = why_paused(effect) or self._paused
+                log_note(effect.level, effect.name, effect.fields)
+                self._plead(effect)
+            case m.Latched():
+                self._latch(effect.reason)
+            case m.Finished():
+                self._finished = effect
+
+    def _latch(self, reason: str) -> None:
+        """A breaker tripped: keep that; a latch that cannot be kept stops the bot for good."""
+        self._log.error("breaker_tripped", reason=reason, advice="look, then bot reset CONFIG")
+        if self._vigil is not None:
+            self._vigil.latch(reason, self._latch_lost)
+
+    def _latch_lost(self, text: str) -> None:
+        self._log.error("latch_not_kept", text=text)
+        self._died.append("latch")
+        self.tell(m.StopRequested("the latch cannot be kept"))
+
+    def _plead(self, note: m.Noted) -> None:
+        """A key that is refused cannot cancel; the reaper has one of its own (row 108)."""
+        if self._vigil is not None and note.name in ("key_refused", "key_refused_cleared"):
+            self._vigil.plead(note.name if note.name == "key_refused" else "")
+
+    def _give_up(self, *, keep: bool = False) -> None:
+        """The drain took too long: say what is left, for a person to look after; again where late
+        answers have changed it. keep: no more of them come, and it goes into the journal."""
+        left = m.Finished((), (), unshown=True)
+        try:
+            left = self._trader.left_over()
+            if keep:
+                self._keep(self._clock.now_ns(), left)
+        except Exception:  # noqa: BLE001 - a bug in the trader: the end must come all the same
+            # Nothing is kept: that nothing is left would make the next run forget what is open.
+            self._failed("trader", "left_over")
+        if left != self._finished:
+            self._finished = left
+            tell_left(self._log, left)
+
+    # --- the end ----------------------------------------------------------------------------------
+
+    def stop(self, reason: str) -> None:
+        """Have it end in good order; nothing while it does so already."""
+        if not self._drain.has_begun:
+            self.tell(m.StopRequested(reason))
+
+    def asked_to_stop(self, name: str) -> None:
+        """A signal, or whoever else is named, asks for the end; again meanwhile it does nothing."""
+        if self._drain.has_begun:
+            self._log.warning("stopping_already", signal=name, advice="cancelling orders; wait")
+            return
+        self.tell(m.StopRequested(name))
+
+
+def _said(note: m.Noted) -> str:
+    fields = " ".join(f"{key}={value}" for key, value in note.fields.items())
+    return f"{note.level} {note.name} {fields}".rstrip()

@@ -1,0 +1,259 @@
+"""One run from a configuration to an exit code: puts the parts together and takes them apart.
+
+One process may trade several series of one account, each with a trader, a runner, a journal and a
+state directory of its own; purse, account risk, signals and the status listener are shared. What is
+shown and told goes by series ticker, in the order of the command line, for one series as for more:
+
+    shown: dict[Ticker, Shown]          # Shown.look, .metrics, .last_notes, .tell, .state
+    make_app(shown, allowed_hosts)      # bot.io.status.status; the first series is what `/` begins
+    with
+
+Source: design, The bot, in the order a datum flows.
+"""
+
+import secrets
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from socket import socket
+
+import anyio
+import msgspec
+import structlog
+from rich.console import Console
+
+from bot.core import messages as m
+from bot.core.messages import Key
+from bot.core.trader import Trader
+from bot.io.client.feed import Feed
+from bot.io.client.probe import obstacles
+from bot.io.client.rest import Rest
+from bot.io.clock import Clock
+from bot.io.faults import ShellFault
+from bot.io.folder.statedir import StateFault
+from bot.io.journal.address import EMBEDDED, keep_address
+from bot.io.journal.journal import Journal
+from bot.io.journal.records import JournalFault
+from bot.io.logs.logs import Masker, configure_logs
+from bot.io.logs.logtail import LogTail
+from bot.io.run.beside import Companion
+from bot.io.run.embedded import EmbeddedVenue
+from bot.io.run.fleet import Fleet
+from bot.io.run.runner import Child, Ended, Runner
+from bot.io.run.terminal import show_lines, show_table
+from bot.io.run.watched import Watch
+from bot.io.secret import Secret
+from bot.io.settings.livecfg import FileWatch, LiveFile
+from bot.io.status.control import Control, token_in
+from bot.io.status.shown import Shown
+from bot.io.status.status import address, make_app, serve
+from venue.wire.names import Ticker
+
+
+class SiteFault(ShellFault):
+    """The venue does not answer, or refuses the key, a scope or the series."""
+
+
+class Site(msgspec.Struct, frozen=True):
+    """Where the venue is and what opens it; `embedded` is the child when it is one of ours.
+
+    others: keys beside the one that trades, by what they are for.
+    """
+
+    base_url: str
+    stream_url: str
+    key: Secret
+    embedded: EmbeddedVenue | None
+    others: dict[Key, Secret] = {}
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """A whole run. `live_table`: there is a terminal to draw on. run_ns: None is until stopped.
+
+    control: whether the status page may also ask things of the trader, with a token. configured:
+    what the trader was made with. live: makes of the way to tell it events the configuration file
+    that is watched; None watches none. companions: what stands beside the run.
+    """
+
+    trader: Trader
+    watch: Watch
+    requests_in_flight: int
+    site: Site
+    state: Path
+    segment_bytes: int
+    segments_kept: int
+    page: socket
+    allowed_hosts: tuple[str, ...]
+    live_table: bool
+    run_ns: int | None
+    control: bool = False
+    configured: m.Configuration | None = None
+    live: Callable[[Callable[[m.Event], None]], LiveFile] | None = None
+    companions: tuple[Companion, ...] = ()
+
+
+async def run_plan(plan: Plan, clock: Clock) -> Ended:
+    """Trade one series as planned and say how it ended. Raises as `run_plans` does."""
+    return (await run_plans((plan,), clock))[0]
+
+
+async def run_plans(plans: Sequence[Plan], clock: Clock) -> tuple[Ended, ...]:
+    """Trade every series as planned and say how each ended, in order. What they share, the site
+    but for the account's keys and the page and the terminal, is that of the first.
+
+    Raises SiteFault, JournalFault and LatchFault, all before anything is traded on that series.
+    """
+    first = plans[0]
+    masker = Masker()
+    beside = (each for plan in plans for companion in plan.companions for each in companion.secrets)
+    for key in (first.site.key, *first.site.others.values(), *beside):
+        masker.learn(key)
+    # A live table owns the terminal: what would scroll it away goes to a file.
+    tail, console = LogTail(), drawn_on(plans)
+    log = None if console is None else first.state / "bot.log"
+    try:
+        configure_logs(masker, log, tail=tail)
+    except OSError as fault:
+        raise StateFault(f"{log}: cannot be written: {fault.strerror}; is it a file?") from None
+    runners = await _runners(plans, clock)
+    shown = {
+        ticker: Shown(
+            runner.look, runner.metrics, runner.last_notes, runner.tell, plan.state, runner.plan
+        )
+        for plan, (ticker, runner) in zip(plans, runners.items(), strict=True)
+    }
+    children = _children(plans, shown, masker, tail, console)
+
+    async def run(runner: Runner, beside: tuple[Child, ...], *, signals: bool = False) -> Ended:
+        new_account = first.site.embedded is not None
+        nonce = secrets.token_hex(10)
+        return await runner.run(
+            nonce, beside, first.run_ns, new_account=new_account, signals=signals
+        )
+
+    if len(plans) == 1:
+        (runner,) = runners.values()
+        return (await run(runner, children, signals=True),)
+    return await Fleet(runners, children).run(run)
+
+
+async def _runners(plans: Sequence[Plan], clock: Clock) -> dict[Ticker, Runner]:
+    """A runner for each series. Raises SiteFault and JournalFault, with everything closed."""
+    runners: dict[Ticker, Runner] = {}
+    try:
+        for plan in plans:
+            runners[plan.trader.series_ticker] = await _runner(plan, clock)
+    except ShellFault:
+        for runner in runners.values():
+            await runner.abandon()
+        raise
+    return runners
+
+
+async def _runner(plan: Plan, clock: Clock) -> Runner:
+    site = plan.site
+    rest = Rest(site.base_url, site.key, plan.requests_in_flight, others=site.others)
+    await _look_first(rest, plan)
+    return Runner(
+        plan.trader,
+        clock,
+        rest,
+        lambda failed: _open_journal(plan, clock, failed),
+        lambda emit: Feed(site.stream_url, emit),
+        state=plan.state,
+        watch=plan.watch,
+        configured=plan.configured,
+        reaper=site.embedded is None,
+        companions=plan.companions,
+    )
+
+
+def _open_journal(plan: Plan, clock: Clock, failed: Callable[[str], None]) -> Journal:
+    """The journal of this run; what is wrong with that of earlier ones is told by place.
+
+    Raises JournalFault.
+    """
+    journal = Journal(
+        plan.state,
+        clock.now_ns(),
+        failed,
+        segment_bytes=plan.segment_bytes,
+        segments_kept=plan.segments_kept,
+    )
+    place = EMBEDDED if plan.site.embedded is not None else plan.site.base_url
+    try:
+        keep_address(plan.state, place, journal.memory)
+    except JournalFault:
+        journal.close()
+        raise
+    if journal.memory.damage:
+        structlog.stdlib.get_logger("bot").error(
+            "journal_damaged",
+            at=journal.memory.damage,
+            advice="everything that rests is cancelled first; keep the file and check the disk",
+        )
+    return journal
+
+
+async def _look_first(rest: Rest, plan: Plan) -> None:
+    """Raise SiteFault when it would be pointless to begin; see `bot.io.client.probe.obstacles`."""
+    for found in await obstacles(rest, plan.trader.series_ticker):
+        await rest.drain()
+        raise SiteFault(f"{found.name}: {found.found}; {found.advice}")
+
+
+def drawn_on(plans: Sequence[Plan]) -> Console | None:
+    """The terminal on which a live table is drawn; None where there is none that can move its
+    cursor, and beside other series: a table shows one. Then the log is what a person sees."""
+    if not plans[0].live_table or len(plans) > 1:
+        return None
+    console = Console(file=sys.stdout)
+    return None if console.is_dumb_terminal else console
+
+
+def _children(
+    plans: Sequence[Plan],
+    shown: Mapping[Ticker, Shown],
+    masker: Masker,
+    tail: LogTail,
+    console: Console | None,
+) -> tuple[Child, ...]:
+    """What runs beside the series, once for all of them. console: where a table is drawn."""
+    first, only = plans[0], next(iter(shown.values()))
+    control = None
+    if first.control:
+        token = token_in([plan.state for plan in plans])
+        masker.learn(token)
+        control = Control(token, shown)
+    app = make_app(shown, first.allowed_hosts, control=control, tail=tail)
+    children = [Child("status", lambda: serve(app, first.page))]
+    if console is not None:
+        table = partial(show_table, only.look, only.last_notes, address(first.page), console)
+        children.append(Child("terminal", table))
+    else:
+        children.append(Child("lines", lambda: _lines(shown)))
+    files = [
+        plan.live(each.tell)
+        for plan, each in zip(plans, shown.values(), strict=True)
+        if plan.live is not None
+    ]
+    if files:
+        children.append(Child("config", FileWatch(files).run))
+    embedded = first.site.embedded
+    if embedded is not None:
+        children.append(Child("venue", embedded.gone))
+    return tuple(children)
+
+
+async def _lines(shown: Mapping[Ticker, Shown]) -> None:
+    """A line for each series every few seconds, until cancelled."""
+    async with anyio.create_task_group() as tasks:
+        for ticker, each in shown.items():
+            tasks.start_soon(_lines_of, ticker if len(shown) > 1 else None, each)
+
+
+async def _lines_of(ticker: Ticker | None, shown: Shown) -> None:
+    if ticker is not None:
+        structlog.contextvars.bind_contextvars(series=ticker)
+    await show_lines(shown.look)

@@ -1,0 +1,203 @@
+"""What a person at the terminal sees: a calm live table, or a line of JSON every few seconds.
+
+The table is drawn from the newest report in a thread of its own, so drawing never holds up the
+trader. Whatever the venue named is shown without control signs and is never read as markup.
+
+Source: design, The bot, item 10; reliability, row 99.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Final
+
+import structlog
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from bot.core.report import EventReport, Report, RungReport
+from bot.core.strategy import Levels
+from bot.io.client.answers import plain
+from bot.io.status.snapshot import Snapshot
+from venue.wire.money import BookSide
+
+REFRESH_PER_SECOND: Final = 2
+LINES_S: Final = 5.0
+
+_TOUCH: Final = "  touch"
+"""As wide as two prices of two figures."""
+
+Look = Callable[[], Snapshot | None]
+
+
+async def show_lines(look: Look, every_s: float = LINES_S) -> None:
+    """Log the state of things every few seconds, until cancelled."""
+    log = structlog.stdlib.get_logger("bot")
+    while True:
+        await asyncio.sleep(every_s)
+        snapshot = look()
+        if snapshot is not None:
+            report = snapshot.report
+            log.info(
+                "state",
+                phase=report.phase.value,
+                age_ms=snapshot.age_ms,
+                resting=report.resting,
+                unknown=report.unknown_open,
+                fills=report.counters.fills,
+                pnl_cents=report.pnl_cents,
+                worst_case_cents=report.worst_case_cents,
+                tokens=report.tokens,
+                findings=len(report.findings),
+                latched=report.latched,
+            )
+
+
+async def show_table(
+    look: Look, notes: Callable[[], list[str]], address: str, console: Console
+) -> None:
+    """Keep a live table on the terminal, until cancelled. A terminal that has gone, as with the
+    connection that it was on, ends nothing."""
+    board = _Board(address)
+    live = Live(
+        get_renderable=board.drawn,
+        console=console,
+        refresh_per_second=REFRESH_PER_SECOND,
+        transient=True,
+    )
+    try:
+        with suppress(OSError):
+            live.start()
+        while True:
+            board.update(look(), notes())
+            await asyncio.sleep(1 / REFRESH_PER_SECOND)
+    finally:
+        with suppress(OSError):
+            live.stop()
+
+
+class _Board:
+    """The newest picture, taken on the event loop, drawn on the display's thread."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._snapshot: Snapshot | None = None
+        self._notes: list[str] = []
+        self._before: tuple[int, int] | None = None
+        self._per_second = 0.0
+
+    def update(self, snapshot: Snapshot | None, notes: list[str]) -> None:
+        """Take in what there is now."""
+        self._notes = notes
+        if snapshot is None:
+            return
+        sent = sum(snapshot.report.counters.requests.values())
+        if self._before is not None and snapshot.now_ns > self._before[0]:
+            seconds = (snapshot.now_ns - self._before[0]) / 1e9
+            self._per_second = (sent - self._before[1]) / seconds
+        self._before = (snapshot.now_ns, sent)
+        self._snapshot = snapshot
+
+    def drawn(self) -> RenderableType:
+        """All of it, for a person."""
+        if self._snapshot is None:
+            return Text("starting …")
+        return picture(self._snapshot, self._notes, self._address, self._per_second)
+
+
+def picture(
+    snapshot: Snapshot, notes: list[str], address: str, per_second: float
+) -> RenderableType:
+    """The totals, what is wrong, a table per event and the last few notes: a terminal too low for
+    all of it has the end cut off."""
+    report = snapshot.report
+    why = snapshot.unhealthy()
+    phase = f"{report.phase}, only to flatten" if report.flattening else report.phase
+    head = f"{report.series_ticker}  {phase}  {address}"
+    parts: list[RenderableType] = [_text(head, "bold")]
+    parts += [_text(f"{what}: {told}", "yellow") for what, told in _asides(snapshot) if told]
+    if why and report.phase == "quoting":
+        parts.append(_text(why, "yellow"))
+    parts.append(_text(_totals(report, per_second)))
+    parts += [_text(finding, "red") for finding in report.findings]
+    parts += _ladders(report.events)
+    parts += [_text(note, "dim") for note in notes]
+    return Group(*parts)
+
+
+def _asides(snapshot: Snapshot) -> tuple[tuple[str, str], ...]:
+    """What is other than usual by somebody's wish or fault, and why; an empty reason: it is not."""
+    report = snapshot.report
+    return (
+        ("paused", snapshot.stands_still),
+        ("only to flatten", report.flattening),
+        ("the configuration before the newest change is in force", report.config.fault),
+    )
+
+
+def _text(text: str, style: str = "") -> Text:
+    return Text("".join(sign if sign.isprintable() else "?" for sign in text), style=style)
+
+
+def _ladders(events: Sequence[EventReport]) -> list[RenderableType]:
+    """One line a rung where a terminal is 80 wide, and one heading for all of them, so that the 17
+    rungs of the demo are seen on one that is 24 high."""
+    names = [_name(rung) for event in events for rung in event.rungs]
+    width = max(map(len, names), default=0)
+    parts: list[RenderableType] = []
+    for event in events:
+        parts.append(_text(f"{event.event_ticker}  {plain(event.title)}", "italic"))
+        parts.append(_ladder(event, width, is_first=event is events[0]))
+    return parts
+
+
+def _ladder(event: EventReport, width: int, *, is_first: bool) -> Table:
+    """width: of the names of all events, so that the columns of each stand below those before."""
+    table = Table(box=None, pad_edge=False, collapse_padding=True, show_header=is_first)
+    table.add_column("rung", min_width=width, no_wrap=True)
+    for name in ("own bid", "own ask", _TOUCH, "fair", "YES-NO", "orders"):
+        table.add_column(name, min_width=len(name), justify="right", no_wrap=True)
+    table.add_column("why not")
+    for rung in event.rungs:
+        table.add_row(*(_text(cell) for cell in _cells(rung)))
+    return table
+
+
+def _name(rung: RungReport) -> str:
+    return rung.strike_text or rung.ticker
+
+
+def _cells(rung: RungReport) -> tuple[str, ...]:
+    bids = [order.price for order in rung.orders if order.side is BookSide.BID]
+    asks = [order.price for order in rung.orders if order.side is BookSide.ASK]
+    return (
+        _name(rung),
+        str(max(bids)) if bids else "-",
+        str(min(asks)) if asks else "-",
+        f"{_touch(rung.bids)} / {_touch(rung.asks)}",
+        "-" if rung.fair_cents is None else f"{rung.fair_cents:.1f}",
+        str(rung.yes_qty - rung.no_qty),
+        str(len(rung.orders)),
+        rung.blocked,
+    )
+
+
+def _touch(levels: Levels) -> str:
+    return str(levels[0][0]) if levels else "-"
+
+
+def _totals(report: Report, per_second: float) -> str:
+    worst = f"{dollars(report.worst_case_cents)} of {dollars(report.worst_case_limit_cents)}"
+    return (
+        f"fills {report.counters.fills}   profit {dollars(report.pnl_cents)}   "
+        f"worst case {worst}   {per_second:.1f} requests/s   tokens {report.tokens}   "
+        f"resting {report.resting}   unknown {report.unknown_open}"
+    )
+
+
+def dollars(cents: int) -> str:
+    """Cents as dollars, for people only."""
+    whole, part = divmod(abs(cents), 10**2)
+    return f"{'-' if cents < 0 else ''}${whole:,}.{part:02d}"

@@ -1,0 +1,197 @@
+"""What a person may ask of a running bot, with a token: pause, resume, flatten, cancel all, reset.
+
+Whatever is asked becomes an event of the trader, so it is in the journal with its reason and is
+replayed. Off unless the configuration says `status.control: true`; then a token stands in the state
+directory, for its owner alone. A pause cancels everything, so to cancel all is to pause.
+
+Source: design, law 8 and The bot, item 10; reliability, rows 64, 66, 103, 106, B13.
+"""
+
+import asyncio
+import enum
+import hmac
+import secrets
+import stat
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from bot.core import messages as m
+from bot.core.report import Phase, Report
+from bot.io.client.answers import plain
+from bot.io.faults import ShellFault
+from bot.io.folder.crashes import CrashLog
+from bot.io.folder.latch import Latch, LatchFault
+from bot.io.folder.whole import read_file, replace_file
+from bot.io.secret import Secret, SecretFault, checked
+from bot.io.status.shown import Shown
+from bot.io.status.snapshot import Snapshot
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.names import Ticker
+
+TOKEN_NAME: Final = "control-token"  # noqa: S105 - the file's name, not a token
+REASON_MAX: Final = 200
+_TOKEN_BYTES: Final = 32
+
+_TAKEN_NS: Final = NS_PER_SECOND // 10
+"""So long after a word the trader has taken it in: an older picture does not show it."""
+
+_LOOK_AGAIN_S: Final = 0.05
+_LOOKS: Final = 30
+
+
+class ControlFault(ShellFault):
+    """The token cannot be had; the text says what to do."""
+
+
+class Action(enum.StrEnum):
+    """What can be asked; also the last part of its path."""
+
+    PAUSE = "pause"
+    RESUME = "resume"
+    FLATTEN = "flatten"
+    CANCEL_ALL = "cancel-all"
+    RESET = "reset"
+
+
+class Control:
+    """The door to the traders of this process. Several series: each by its ticker."""
+
+    def __init__(self, token: Secret, shown: Mapping[Ticker, Shown]) -> None:
+        self._token = token
+        self._shown = shown
+        self._told_ns: dict[Ticker, int] = {}
+
+    def admits(self, authorization: str | None) -> bool:
+        """Whether an Authorization header holds the token; takes the same time for any other."""
+        scheme, _, given = (authorization or "").partition(" ")
+        fits = hmac.compare_digest(given.strip().encode(), self._token.reveal().encode())
+        return fits and scheme.lower() == "bearer"
+
+    async def ask(self, action: Action, reason: str, series: Ticker | None = None) -> str | None:
+        """Ask it of one series, or of every one. None once it is told; else why it makes no sense,
+        which it does if it does for any of them.
+
+        reason: 1 to REASON_MAX characters, the caller's own words.
+        """
+        tickers = list(self._shown) if series is None else [series]
+        refusals = [await self._ask(action, reason, ticker) for ticker in tickers]
+        refused = [refusal for refusal in refusals if refusal]
+        structlog.stdlib.get_logger("bot").warning(
+            "control",
+            action=action.value,
+            series=", ".join(tickers),
+            reason=plain(reason),
+            refused="; ".join(refused),
+        )
+        return "; ".join(sorted(set(refused))) if len(refused) == len(refusals) else None
+
+    async def _ask(self, action: Action, reason: str, ticker: Ticker) -> str:
+        """Ask one series; why it makes no sense, else ""."""
+        shown = self._shown[ticker]
+        snapshot = await self._picture(ticker)
+        refusal = "" if snapshot is None else _refusal(action, snapshot.report)
+        if refusal:
+            return refusal
+        newest = shown.look()
+        self._told_ns[ticker] = 0 if newest is None else newest.now_ns
+        match action:
+            case Action.PAUSE:
+                shown.tell(m.PauseRequested(reason))
+            case Action.CANCEL_ALL:
+                shown.tell(m.PauseRequested(f"cancel all: {reason}"))
+            case Action.RESUME:
+                shown.tell(m.ResumeRequested(reason))
+            case Action.FLATTEN:
+                shown.tell(m.FlattenRequested(reason))
+            case Action.RESET:
+                return await self._reset(reason, shown)
+        return ""
+
+    async def _picture(self, ticker: Ticker) -> Snapshot | None:
+        """The newest picture of a series. One from before the last word to it says nothing of what
+        came of that: then a newer one, or None when none comes soon."""
+        told_ns = self._told_ns.get(ticker)
+        if told_ns is None:
+            return self._shown[ticker].look()
+        for _ in range(_LOOKS):
+            snapshot = self._shown[ticker].look()
+            if snapshot is None or snapshot.report.now_ns > told_ns + _TAKEN_NS:
+                return snapshot
+            await asyncio.sleep(_LOOK_AGAIN_S)
+        return None
+
+    async def _reset(self, reason: str, shown: Shown) -> str:
+        """Take the latch away, from the disk first, as `bot reset` does."""
+        if shown.state is None:
+            return "this bot keeps no latch"
+        try:
+            # Off the loop: it syncs the disk, and the cancels must not wait for that.
+            removed = await asyncio.to_thread(_unlatch, shown.state)
+        except LatchFault as fault:
+            return str(fault)
+        snapshot = shown.look()
+        if not removed and (snapshot is None or not snapshot.report.latched):
+            return "nothing is latched"
+        shown.tell(m.LatchCleared(reason))
+        return ""
+
+
+def _unlatch(folder: Path) -> bool:
+    removed = Latch(folder).clear()
+    CrashLog(folder).forget()
+    return removed
+
+
+def _refusal(action: Action, report: Report) -> str:
+    """Why an action makes no sense now; "" when it does."""
+    phase = report.phase
+    if phase in (Phase.STOPPING, Phase.STOPPED):
+        return f"it is {phase}"
+    if phase is Phase.LATCHED and action in (Action.RESUME, Action.FLATTEN):
+        return "it is latched: look at the reason, then reset"
+    match action:
+        case Action.PAUSE if phase is Phase.PAUSED:
+            return "it is paused already"
+        case Action.RESUME if phase is Phase.QUOTING and not report.flattening:
+            return "it is quoting already"
+        case Action.FLATTEN if report.flattening:
+            return "it is flattening already"
+        case Action.CANCEL_ALL if phase is Phase.PAUSED and not _may_rest(report):
+            return "nothing rests, and it is paused"
+        case Action.RESET if phase is not Phase.LATCHED and not report.latched:
+            return "nothing is latched"
+    return ""
+
+
+def _may_rest(report: Report) -> bool:
+    return bool(report.resting or report.unknown_open or report.in_flight)
+
+
+def token_in(folders: Iterable[Path]) -> Secret:
+    """The token that stands in these state directories, mode 0600: the first that is found, or a
+    fresh one, then in each of them. Raises ControlFault when the disk does not take it."""
+    places = [folder / TOKEN_NAME for folder in folders]
+    found = next(filter(None, map(_kept, places)), None)
+    token = found or Secret(secrets.token_urlsafe(_TOKEN_BYTES))
+    for place in places:
+        kept = _kept(place)
+        if kept is None or kept.reveal() != token.reveal():
+            try:
+                replace_file(place, token.reveal().encode() + b"\n")
+            except OSError as fault:
+                raise ControlFault(f"{place} cannot be written: {fault.strerror}") from None
+    return token
+
+
+def _kept(place: Path) -> Secret | None:
+    """The token in a file; None when there is none, or others could have read or written it."""
+    try:
+        content = read_file(place)
+        if content is None or place.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            return None
+        return checked(content.decode("ascii"), str(place))
+    except (OSError, UnicodeDecodeError, SecretFault):
+        return None

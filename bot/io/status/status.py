@@ -1,0 +1,280 @@
+"""The status page: for a person, as JSON, as a stream; metrics, health, and controls with a token.
+
+Raw ASGI: a few fixed paths, read only but for `/control/...`, nothing read from the caller but the
+path, the series asked for and the Host, which must be one of ours (a page elsewhere could otherwise
+point its own name at this address). Several series: `?series=` names one, the first is the default.
+
+Source: design, The bot, item 10; reliability, row 106.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from importlib import resources
+from typing import Final
+from urllib.parse import parse_qs, urlsplit
+
+import msgspec
+
+from bot.io.logs.logtail import LogTail
+from bot.io.metrics.metrics import CONTENT_TYPE, text_of
+from bot.io.status.asgi import JSON, Answer, Message, Receive, Send, body_of, header, reply, said
+from bot.io.status.control import REASON_MAX, Action, Control
+from bot.io.status.overview import Overview
+from bot.io.status.serving import StatusFault, address, listen, serve
+from bot.io.status.shown import Shown
+from bot.io.status.streaming import Streams
+from venue.wire.names import Ticker
+
+__all__ = [
+    "BEAT_HEADER",
+    "StatusApp",
+    "StatusFault",
+    "address",
+    "listen",
+    "make_app",
+    "serve",
+]
+
+BEAT_HEADER: Final = "x-laddermaker-beat"
+"""When the trader last decided, on its own clock: a number that changes as long as it lives; the
+oldest of them where no series is asked for."""
+
+REAPER_HEADER: Final = "x-laddermaker-reaper"
+"""A reaper that watches this page says so with each look."""
+
+_LOOPBACK_HOSTS: Final = ("localhost", "127.0.0.1", "[::1]")
+_BODY_MAX: Final = 4_096
+_KEEP_S: Final = 1.0
+_POLICY: Final = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "trusted-types 'none'; require-trusted-types-for 'script'"
+)
+_HEADERS: Final = (
+    (b"cache-control", b"no-store"),
+    (b"content-security-policy", _POLICY.encode()),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+)
+_KINDS: Final = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+_FIRST: Final = b'<script type="application/json" id="first">'
+_CONTROL: Final = "/control/"
+_ACTIONS: Final = {f"{_CONTROL}{action.value}": action for action in Action}
+
+
+class _Asked(msgspec.Struct):
+    """The body of a control request."""
+
+    reason: str
+
+
+def make_app(
+    shown: Mapping[Ticker, Shown],
+    allowed_hosts: tuple[str, ...],
+    *,
+    control: Control | None = None,
+    tail: LogTail | None = None,
+    streams: Streams | None = None,
+) -> "StatusApp":
+    """The ASGI application. shown: the series of this process, at least one; the first is the one
+    that is meant where none is named. control: None while the controls are off."""
+    hosts = frozenset(host.lower() for host in (*_LOOPBACK_HOSTS, *allowed_hosts))
+    return StatusApp(shown, hosts, control, tail, streams or Streams())
+
+
+def _page_files() -> dict[str, Answer]:
+    """What is served as it is, by path; `/` is the page itself."""
+    files = {}
+    for file in (resources.files("bot.io.status") / "page").iterdir():
+        kind = _KINDS.get(file.name[file.name.rfind(".") :])
+        if kind is not None:
+            path = "/" if file.name == "index.html" else f"/{file.name}"
+            files[path] = Answer(200, kind, file.read_bytes())
+    return files
+
+
+class StatusApp:
+    """Answers everything; `keep` is to run beside, `close` ends the streams."""
+
+    def __init__(
+        self,
+        shown: Mapping[Ticker, Shown],
+        hosts: frozenset[str],
+        control: Control | None,
+        tail: LogTail | None,
+        streams: Streams,
+    ) -> None:
+        self._shown = dict(shown)
+        self._hosts = hosts
+        self._control = control
+        self._streams = streams
+        self._files = _page_files()
+        series = tuple(self._shown)
+        self._overviews = {
+            ticker: Overview(each, tail, series, control=control is not None)
+            for ticker, each in self._shown.items()
+        }
+
+    async def keep(self) -> None:
+        """Keep what is shown over time, whether anybody looks or not."""
+        while True:
+            for overview in self._overviews.values():
+                overview.take()
+            await asyncio.sleep(_KEEP_S)
+
+    def close(self) -> None:
+        """End the streams."""
+        self._streams.close()
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        path, method = scope["path"], scope["method"]
+        asked = _series_asked(scope)
+        headers = (*self._beat(asked), *_HEADERS)
+        if _host(scope) not in self._hosts:
+            await reply(send, said(421, "not a name of this host"), headers)
+            return
+        if header(scope, REAPER_HEADER.encode()):
+            for each in self._shown.values():
+                each.metrics.tally.reaper_called()
+        if asked is not None and asked not in self._shown:
+            answer = said(404, "no such series")
+        elif path in _ACTIONS:
+            answer = await self._controlled(scope, receive, _ACTIONS[path], asked)
+        elif method not in ("GET", "HEAD"):
+            answer = said(405, "GET only", (b"allow", b"GET, HEAD"))
+        elif path == "/events" and method == "GET" and not self._streams.is_full:
+            await self._stream(asked, headers, receive, send)
+            return
+        else:
+            answer = self._answer(path, asked)
+        await reply(send, answer, headers)
+
+    # --- reading ----------------------------------------------------------------------------------
+
+    def _answer(self, path: str, asked: Ticker | None) -> Answer:
+        if path == "/":
+            return self._page(asked)
+        if path in self._files:
+            return self._files[path]
+        if path == "/healthz":
+            why = self._unhealthy(asked)
+            return said(503 if why else 200, why or "ok")
+        ticker = next(iter(self._shown)) if asked is None else asked
+        if path == "/metrics":
+            parts = [each.metrics for each in self._shown.values()]
+            one = [] if asked is None else [self._shown[asked].metrics]
+            return Answer(200, CONTENT_TYPE, text_of(one or parts))
+        if path == "/status.json":
+            return Answer(200, JSON, msgspec.json.encode(self._overviews[ticker].status()))
+        plan = self._shown[ticker].plan
+        if path == "/plan.json" and plan is not None:
+            return Answer(200, JSON, msgspec.json.encode(plan()))
+        if path == "/events":
+            return said(503, "too many readers: close another page", (b"retry-after", b"5"))
+        return said(404, "no such page")
+
+    def _page(self, asked: Ticker | None) -> Answer:
+        """The page with a first picture in it, as data: that is a round trip less to wait for."""
+        page = self._files["/"]
+        ticker = next(iter(self._shown)) if asked is None else asked
+        told = msgspec.json.encode(self._overviews[ticker].status())
+        # No sign in it can end the element that it stands in.
+        body = page.body.replace(_FIRST, _FIRST + told.replace(b"<", b"\\u003c"), 1)
+        return Answer(page.status, page.kind, body)
+
+    def _unhealthy(self, asked: Ticker | None) -> str:
+        """Why a series, or any of them, does not do its work; "" when all is well."""
+        reasons = []
+        for ticker, shown in self._shown.items():
+            if asked is None or ticker == asked:
+                snapshot = shown.look()
+                why = "starting" if snapshot is None else snapshot.unhealthy()
+                if why:
+                    reasons.append(f"{ticker}: {why}" if len(self._shown) > 1 else why)
+        return "; ".join(reasons)
+
+    def _beat(self, asked: Ticker | None) -> tuple[tuple[bytes, bytes], ...]:
+        """The header that shows that a series, or the one that is furthest behind, decides."""
+        snapshots = [
+            shown.look() for ticker, shown in self._shown.items() if asked in (None, ticker)
+        ]
+        decided = [each.decided_ns for each in snapshots if each is not None]
+        if not decided or len(decided) < len(snapshots):
+            return ()
+        return ((BEAT_HEADER.encode(), b"%d" % min(decided)),)
+
+    async def _stream(
+        self,
+        asked: Ticker | None,
+        headers: tuple[tuple[bytes, bytes], ...],
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        ticker = next(iter(self._shown)) if asked is None else asked
+        kind = (b"content-type", b"text/event-stream")
+        await send({"type": "http.response.start", "status": 200, "headers": [kind, *headers]})
+        await self._streams.feed(receive, send, self._overviews[ticker].reader().news)
+
+    # --- control ----------------------------------------------------------------------------------
+
+    async def _controlled(
+        self, scope: Message, receive: Receive, action: Action, asked: Ticker | None
+    ) -> Answer:
+        if scope["method"] != "POST":
+            return said(405, "POST only", (b"allow", b"POST"))
+        if self._control is None:
+            return said(403, "the controls are off: see status.control in the configuration")
+        if not _same_origin(scope):
+            return said(403, "not from a page of another origin")
+        if not self._control.admits(header(scope, b"authorization")):
+            return said(401, "the token is missing or wrong", (b"www-authenticate", b"Bearer"))
+        reason = _reason(await body_of(receive, _BODY_MAX))
+        if reason is None:
+            return said(400, f'send {{"reason": "..."}} of 1 to {REASON_MAX} characters')
+        refusal = await self._control.ask(action, reason, asked)
+        if refusal is not None:
+            return said(409, refusal)
+        return Answer(202, JSON, msgspec.json.encode({"done": action.value}))
+
+
+def _reason(body: bytes | None) -> str | None:
+    """The reason in a body, without white space around it; None when it is not one."""
+    try:
+        reason = msgspec.json.decode(body or b"", type=_Asked).reason.strip()
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return reason if 1 <= len(reason) <= REASON_MAX else None
+
+
+def _same_origin(scope: Message) -> bool:
+    """Whether no browser says that a page of another origin has sent this."""
+    origin = header(scope, b"origin")
+    try:
+        place = None if origin is None else urlsplit(origin).netloc.lower()
+    except ValueError:  # no address at all, such as http://[
+        return False
+    if place is not None and place != (header(scope, b"host") or "").lower():
+        return False
+    return header(scope, b"sec-fetch-site") in (None, "same-origin", "none")
+
+
+def _series_asked(scope: Message) -> Ticker | None:
+    """The series that the query names; None when it names none."""
+    named = parse_qs(scope.get("query_string", b"").decode("latin-1")).get("series")
+    return Ticker(named[-1]) if named else None
+
+
+def _host(scope: Message) -> str:
+    """The Host header without its port, lower case; "" when there is none or more than one."""
+    text = (header(scope, b"host") or "").lower()
+    return text if text.endswith("]") else text.rpartition(":")[0] or text
