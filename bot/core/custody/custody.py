@@ -74,7 +74,8 @@ class Custody:
         self._out = out
         self._earlier_ns = 0  # until when an earlier run may have written; 0 when there was none
         self._live_ns = 0  # when an order that we found was last seen to be live
-        self._rested = False  # whether something was seen to rest that the desk does not know
+        self._unplaced: frozenset[OrderId] = frozenset()  # what rested before rungs were known
+        self._rested = False  # whether something was seen to rest that no list of our rungs showed
         self._keep_until_ns: int | None = None
         self._unbooked_ns: int | None = None  # since when only an unreadable fill is in the way
         self._lacking: frozenset[MarketId] = frozenset()  # what a list of positions lacked
@@ -151,6 +152,8 @@ class Custody:
         elif Kind.SERIES in self._account.done_ns:
             # Before the series is read nobody knows our rungs: such a list says no more than that
             # something rests.
+            self._rested |= not self._unplaced <= by_id.keys()
+            self._unplaced = frozenset()
             if not risen:
                 self._adopted_ns = begun_ns
             if not strangers:
@@ -158,7 +161,7 @@ class Custody:
                 self._out.clear("foreign_orders")
             self._take_in(strangers, begun_ns, now_ns, phase)
         else:
-            self._rested |= bool(by_id)
+            self._unplaced |= by_id.keys()
         named = ", ".join(self.unreadable[:_UNREADABLE_NAMED])
         self._out.hold("order_unreadable", f"orders that cannot be read: {named}" if named else "")
 
