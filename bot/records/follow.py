@@ -100,8 +100,10 @@ class Follower:
         self._asked: OrderedDict[int, int] = OrderedDict()
         self._batches: list[Batch] = []
         self._odd: set[str] = set()
+        self._as_own: set[str] = set()
         for rung in rungs:
             self._remember(rung)
+            self._as_own.add(rung.market_id)
 
     @property
     def account(self) -> int | None:
@@ -242,11 +244,16 @@ class Follower:
         self._batches.append(self._batch)
         self._rungs.clear()
         self._by_ticker.clear()
+        self._as_own.clear()
         self._fills.clear()
 
     def _listed(self, batch: Batch, event: model.Event, market: model.Market, at_ns: int) -> None:
         resolved = market.state is model.MarketState.RESOLVED
         known = self._rungs.get(market.market_id)
+        own = self._series in ("", fold_ticker(event.series_ticker))
+        if not own and market.market_id in self._as_own:
+            self._as_own.remove(market.market_id)
+            batch.not_ours.append(market.market_id)
         row = RungRow(
             market_id=market.market_id,
             ticker=market.ticker,
@@ -268,7 +275,7 @@ class Follower:
                 return
         self._remember(row)
         # Of rungs of other series only fees are wanted: nobody looks at what is held of them.
-        if self._series in ("", fold_ticker(event.series_ticker)):
+        if own:
             batch.rungs.append(row)
 
     def _filled(self, batch: Batch, fill: model.Fill) -> None:

@@ -181,10 +181,12 @@ class Settled(msgspec.Struct, frozen=True):
 
 
 class Batch(msgspec.Struct):
-    """What one look at the journal found, for one account."""
+    """What one look at the journal found, for one account. not_ours: markets of other series that
+    earlier versions of the program kept among the bot's own rungs."""
 
     account: AccountRow
     rungs: list[RungRow] = []
+    not_ours: list[str] = []
     fills: list[FillRow] = []
     valued: list[ValuedRow] = []
     marked: list[MarkedRow] = []

@@ -48,6 +48,11 @@ _VALUED: Final = """INSERT INTO valued (account, fill_id, heard_ns, value, level
     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (account, fill_id) DO NOTHING"""
 _MARKED: Final = """INSERT INTO marked (account, fill_id, against, horizon_s, value, at_ns)
     VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (account, fill_id, against, horizon_s) DO NOTHING"""
+_NOT_OURS: Final = """DELETE FROM rungs WHERE account = ? AND market_id = ? AND NOT EXISTS
+    (SELECT 1 FROM marks WHERE marks.account = rungs.account
+    AND marks.market_id = rungs.market_id)"""
+"""A rung of which a trader of ours has told what it held was ours once, and stays."""
+
 _SETTLED: Final = """UPDATE rungs SET winner = ?, settled_ns = ?
     WHERE account = ? AND market_id = ? AND winner IS NULL"""
 _CURSOR: Final = """INSERT INTO cursors (book, account, segment, opened_ns, place, at_ns)
@@ -156,6 +161,7 @@ class Store:
                     rung.resolved_ns,
                 ),
             )
+        database.run_many(_NOT_OURS, [(account, market_id) for market_id in batch.not_ours])
         fresh = self._write_fills(account, batch.fills)
         database.run_many(_VALUED, [(account, *_fields(row)) for row in batch.valued])
         database.run_many(_MARKED, [(account, *_fields(row)) for row in batch.marked])

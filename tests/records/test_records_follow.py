@@ -9,7 +9,7 @@ from bot.core import messages as m
 from bot.io.journal.records import JournalFault
 from bot.records.follow import Follower
 from bot.records.recorder import follower_of
-from bot.records.rows import MarkedRow, ValuedRow
+from bot.records.rows import MarkedRow, MarkRow, Picture, ValuedRow
 from bot.records.store import Store
 from tests.records.lived import NOON_NS, Journalled, event, fill, market
 from venue.wire.instant import NS_PER_SECOND
@@ -214,6 +214,27 @@ def test_rungs_of_a_series_beside_it_are_none_of_its_own(store, journal):
     assert [rung.market_id for rung in store.rungs(account)] == [market(1).market_id]
     (row,) = store.fills(account, 0, END)
     assert (row.market_id, row.fee_cents) == (market(2).market_id, 2)
+
+
+def test_rungs_of_a_series_beside_it_that_earlier_programs_kept_as_its_own_are_so_no_more(
+    store, journal
+):
+    """But one of which the bot's own trader told what it held was its own once."""
+    journal.started(NOON_NS)
+    journal.series(NOON_NS, market(1), market(2), market(3))
+    # As the programs did that knew of no series of the bot's own.
+    catch_up(store, journal)
+    account = store.accounts()[0].account
+    held = MarkRow(market(3).market_id, NOON_NS, None, 1, 0)
+    store.write_picture(account, Picture((held,), None))
+    theirs = msgspec.structs.replace(event(market(2), market(3)), series_ticker="OTHER-VAL")
+    journal.told(NOON_NS + 1, m.SeriesShown((theirs,), ""))
+    journal.fills(NOON_NS + 2, fill(1, NOON_NS + 1, rung=2, fee_cents=None))
+    found = follower_of(store, journal.folder, LABEL, "acme-val").look()
+    store.write(found.batches, found.cursor)
+    ours = [market(1).market_id, market(3).market_id]
+    assert sorted(rung.market_id for rung in store.rungs(account)) == ours
+    assert [row.fee_cents for row in store.fills(account, 0, END)] == [2]
 
 
 def test_when_a_rung_was_first_seen_resolved_stands_although_it_is_seen_again(store, journal):
