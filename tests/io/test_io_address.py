@@ -53,6 +53,17 @@ def test_a_run_does_not_begin_elsewhere_while_a_create_has_no_answer(tmp_path, e
     assert begin(tmp_path) == 1, "where it was sent it is still known"
 
 
+def test_a_start_that_is_refused_leaves_the_journal_as_it_was(tmp_path):
+    """For the program before it, that may read no newer one; and however often it is refused."""
+    begin(tmp_path)
+    leave_a_create_without_an_answer(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for _ in range(3):
+        with pytest.raises(JournalFault, match=f"would trade at {ELSEWHERE}"):
+            begin(tmp_path, ELSEWHERE)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 @pytest.mark.parametrize("embedded", [False, True])
 def test_a_run_does_not_begin_elsewhere_while_an_order_may_rest(tmp_path, embedded):
     begin(tmp_path)

@@ -1,6 +1,7 @@
 """Claims about the loop and what outlives it: the latch, the crash record, the heartbeat."""
 
 import asyncio
+import contextlib
 import json
 import os
 import time
@@ -183,6 +184,19 @@ async def test_the_fourth_start_does_nothing_at_all(tmp_path):
     with pytest.raises(LatchFault, match="3 unclean ends"):
         await run(runner_of(trader, tmp_path, keeps=True))
     assert trader.events == []
+
+
+async def test_starts_that_stay_down_add_nothing_to_the_journal_of_the_runs_that_crashed(tmp_path):
+    """A supervisor may try for days, and their many small segments would push out the others."""
+    await run(runner_of(FakeTrader(), tmp_path, keeps=True))
+    journals = {path.name: path.read_bytes() for path in tmp_path.glob("journal-*")}
+    for _ in range(4):
+        with contextlib.suppress(LatchFault):
+            crashes.CrashLog(tmp_path).begin()
+    for _ in range(3):
+        with pytest.raises(LatchFault, match="3 unclean ends"):
+            await run(runner_of(FakeTrader(), tmp_path, keeps=True))
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("journal-*")} == journals
 
 
 @pytest.mark.parametrize("number", [2, 15])

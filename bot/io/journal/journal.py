@@ -437,6 +437,18 @@ class Journal:
             self._buffer = bytearray()
             self._let_go()
 
+    def withdraw(self) -> None:
+        """Close it for a run that does not begin, and take the segment away that it began.
+
+        That says nothing that those before it do not, is of this program's version, and starts that
+        are refused again and again would leave so many that those before it went.
+        """
+        unused = not self._appended and not self._broken
+        self.close()
+        if unused:
+            with contextlib.suppress(OSError):
+                self._path.unlink()
+
     def _let_go(self) -> None:
         """Close the file; what it refuses now was synced before, or is known to be lost."""
         if self._file >= 0:

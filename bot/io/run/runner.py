@@ -255,7 +255,7 @@ class Runner:
     async def abandon(self) -> None:
         """Close what was opened, where `run` will never be called."""
         await self._rest.drain()
-        self._journal.close()
+        self._journal.withdraw()
 
     def _last_report(self) -> Report:
         """The final picture, or the newest one that a failing trader could still draw."""

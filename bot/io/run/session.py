@@ -185,7 +185,7 @@ def _open_journal(plan: Plan, clock: Clock, failed: Callable[[str], None]) -> Jo
     try:
         keep_address(plan.state, place, journal.memory)
     except JournalFault:
-        journal.close()
+        journal.withdraw()
         raise
     if journal.memory.damage:
         structlog.stdlib.get_logger("bot").error(
