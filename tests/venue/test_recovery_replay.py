@@ -17,6 +17,11 @@ from venue.journal.statedir import StateDir
 from venue.recovery import compact, compact_command, fresh, recover, replay, snapshot_of
 
 ROOT = Path(__file__).parents[2]
+FIRST = Path(__file__).parent / "state_v1"
+FIRST_ENDS = (216, "d21af9eef810376a8a8d63e2b447c37e597a62f21858909edcf5b645bfd9dc58")
+"""A state directory of the first program that kept one, with a snapshot and the whole log; and the
+sequence and hash that it had come to there."""
+
 T0 = 1_767_312_245_000_000_000
 
 
@@ -261,3 +266,27 @@ def test_a_damaged_newest_snapshot_is_passed_over_for_the_older_one(sealed):
     told, notices = recovered(path)
     assert told == full_hash(live)
     assert len(notices) == 1
+
+
+# --- states of earlier programs -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kept", ["snapshot-*", "commands-*", "*"])
+def test_a_state_of_the_first_program_opens_to_the_hash_that_it_had_there(tmp_path, kept):
+    """From its snapshot and the end of its log, and from the whole log alone."""
+    path = tmp_path / "state"
+    path.mkdir(mode=0o700)
+    for file in FIRST.iterdir():
+        (path / file.name).write_bytes(file.read_bytes())
+        (path / file.name).chmod(0o600)
+    (snapshot,) = path.glob("snapshot-*")
+    if kept == "commands-*":
+        snapshot.unlink()
+    elif kept == "snapshot-*":
+        for segment in segment_files(path)[:-1]:
+            segment.unlink()
+    with StateDir.open(path) as state:
+        exchange = recover(state)
+        assert state.notices == []
+    assert (exchange.sequence, exchange.engine.state_hash()) == FIRST_ENDS
+    assert exchange.printed_ns > 0
