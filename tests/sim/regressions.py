@@ -201,5 +201,12 @@ REGRESSIONS = (
         (),
         LATER,
     ),
+    Regression(
+        926219,
+        "swarm",
+        "a start that gave up the orders it was to keep waited on as if they could still fill",
+        (),
+        LATER,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

@@ -402,6 +402,7 @@ class Custody:
         for order in given_up:
             self._cancel(order, now_ns)
         if given_up:
+            self._rested = False
             self._out.note("warning", "orders_not_kept", count=len(given_up))
 
     # --- the end ----------------------------------------------------------------------------------

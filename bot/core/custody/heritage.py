@@ -126,8 +126,10 @@ class Heritage:
         return taken
 
     def give_up(self) -> list[model.Order]:
-        """Keep nothing any more; the orders that were to be kept."""
+        """Keep nothing any more; the orders that were to be kept. Where there are any they are to
+        be cancelled, and what is read long enough after that shows whatever was spared before."""
         given_up, self.kept = list(self.kept.values()), {}
+        self.keeping &= not given_up
         # A later list must not bring one of them back.
         for order in given_up:
             self._known.pop(order.order_id, None)
