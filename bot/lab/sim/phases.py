@@ -264,7 +264,7 @@ def _looked(world: "World") -> tuple[int, int]:
     trader = world.process.trader
     rungs = [rung for ladder in trader.quoting.ladders for rung in ladder.rungs]
     two_sided = all(all(rung.others(trader.desk.live(rung.market_id))) for rung in rungs)
-    unknowable = world.odds.has_new_events and any(cannot_be_known(world, rung) for rung in rungs)
+    unknowable = any(cannot_be_known(world, rung) for rung in rungs)
     drifts = _follows_curve(world) or unknowable or not two_sided
     return _writes(world) - before, 12 * len(rungs) if drifts else len(rungs) + 1
 
