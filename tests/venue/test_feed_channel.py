@@ -119,6 +119,17 @@ def test_a_refused_handle_says_why_and_leaves_the_set(handle: str, word: str) ->
     assert list(channel.rungs) == [IDS[1]]
 
 
+def test_a_refused_symbol_says_why_and_leaves_the_set() -> None:
+    channel = make_channel()
+    channel.receive(subscribe(("market", "symbol", "c1")), 0)
+    drain(channel)
+    channel.receive(subscribe(by_id(2), ("market", "symbol", "nobody")), 0)
+    (error,) = drain(channel)
+    assert (error["type"], error["code"]) == ("error", "unknown_target")
+    assert error["message"] == "NOBODY is not in the directory"
+    assert (list(channel.rungs), list(channel.companies)) == ([], [IDS[299]])
+
+
 @pytest.mark.parametrize(
     ("kind", "key"), [("event-market", "eventMarketId"), ("market", "marketId")]
 )
@@ -139,7 +150,7 @@ def test_three_unparseable_messages_in_a_row_close() -> None:
     channel = make_channel()
     for message in (b"x", b"\xff", subscribe(), b"x", b"{}"):
         channel.receive(message, 0)
-    assert not channel.closing
+        assert not channel.closing
     channel.receive(b"[]", 0)
     assert channel.closing
 
@@ -148,15 +159,18 @@ def test_a_refusal_for_an_unknown_target_is_not_an_unparseable_message() -> None
     channel = make_channel()
     for message in (b"x", b"x", subscribe(rung("NOBODY")), b"x", b"x"):
         channel.receive(message, 0)
-    assert not channel.closing
+        assert not channel.closing
 
 
 def test_too_many_targets_is_not_an_unparseable_message() -> None:
     channel = make_channel()
     for _ in range(3):
         channel.receive(subscribe(*(by_id(number) for number in range(201))), 0)
-    assert not channel.closing
-    assert {frame["code"] for frame in drain(channel)} == {"too_many_targets"}
+    for _ in range(2):
+        channel.receive(b"x", 0)
+        assert not channel.closing
+    codes = [frame["code"] for frame in drain(channel)]
+    assert codes == ["too_many_targets"] * 3 + ["invalid_frame"] * 2
 
 
 def test_a_book_marked_many_times_goes_out_once() -> None:
@@ -222,6 +236,15 @@ def test_a_send_that_does_not_end_makes_a_reader_overdue() -> None:
     assert channel.overdue(7 + STUCK_NS)
     assert channel.next_frame(8) is None
     assert not channel.overdue(10 * STUCK_NS)
+
+
+def test_a_reader_that_takes_a_frame_within_every_five_seconds_is_kept() -> None:
+    channel = make_channel()
+    channel.offer(b"{}", 0)
+    for turn in range(10):
+        channel.offer(b"{}", turn * (STUCK_NS - 1))
+        assert not channel.overdue(turn * (STUCK_NS - 1))
+        assert channel.next_frame(turn * (STUCK_NS - 1)) is not None
 
 
 def test_a_quiet_channel_is_never_overdue() -> None:

@@ -175,6 +175,12 @@ async def test_an_unusable_key_is_403_everywhere_and_costs_a_token(desk, key, co
         assert "www-authenticate" not in reply.headers
 
 
+@pytest.mark.parametrize("credential", sorted(set(CREDENTIALS) - {"empty-key"}))
+async def test_a_path_that_is_no_route_is_404_whatever_the_scopes(desk, credential):
+    reply = await Client(desk, CREDENTIALS[credential]).ask("GET", "/no/such/path")
+    assert (reply.status_code, reply.json()["code"]) == (404, "market_not_found")
+
+
 # --- the bucket ----------------------------------------------------------------------------------
 
 

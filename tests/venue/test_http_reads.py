@@ -76,6 +76,7 @@ async def test_a_rung_has_a_strike_and_a_binary_market_has_none(client):
     ("query", "found"),
     [
         ({"q": "acme"}, 3),
+        ({"q": "ac"}, 3),
         ({"series_ticker": "bolt-ipo"}, 1),
         ({"project_id": ACME.upper()}, 3),
         ({"q": "acme", "project_id": BOLT}, 0),
@@ -115,8 +116,8 @@ async def test_an_unknown_market_is_not_found(client, leaf):
 async def test_a_book_that_never_traded_is_at_the_zero_instant_in_book_and_snapshot(desk, client):
     desk.show([level(BookSide.BID, 40, 3), m.OrderChanged(T0, order(7))])
     book = await client.get(f"/markets/{LOW}/orderbook")
-    assert book["as_of"] == "0001-01-01T00:00:00Z"
-    assert (book["bids"], book["asks"]) == ([], [])
+    names = {"ticker": TICKERS[LOW], "market_id": LOW}
+    assert book == names | {"as_of": "0001-01-01T00:00:00Z", "bids": [], "asks": []}
     shot = await client.get(f"/markets/{LOW}/snapshot")
     assert shot["orderbook"] == book
     assert set(shot) == {"market", "orderbook", "stats", "positions", "resting_orders"}
@@ -166,6 +167,14 @@ async def test_candles_default_to_the_last_24_hours_by_the_hour(desk, client):
     assert set(series["candles"][0]) == {
         "timestamp", "open", "high", "low", "close", "volume", "trade_count",
     }  # fmt: skip
+
+
+async def test_candles_of_longer_ago_than_24_hours_are_there_for_who_asks(desk, client):
+    desk.clock_ns = T0 + 2 * DAY_NS
+    desk.show([printed(T0 + 5, 10), printed(desk.clock_ns - 1, 30)])
+    for query, opens in (({}, [10, 30]), ({"to": from_ns(T0 + DAY_NS)}, [10])):
+        series = await client.get(f"/markets/{LOW}/candles", from_=from_ns(T0), **query)
+        assert [candle["open"] for candle in series["candles"]] == opens
 
 
 async def test_a_market_without_trades_has_no_candles_and_no_trades(client):
