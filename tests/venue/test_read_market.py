@@ -188,6 +188,36 @@ def test_candles_of_every_length_equal_those_counted_from_the_prints(prints, int
     ] == expected
 
 
+@pytest.mark.parametrize("later", [False, True])
+@pytest.mark.parametrize("interval", CandleInterval)
+def test_a_candle_is_in_every_window_that_shares_an_instant_with_it(interval, later):
+    length_ns = LENGTH_NS[interval]
+    start_ns = T0 - T0 % length_ns
+    end_ns = start_ns + length_ns
+    candles = Candles()
+    for at_ns in (start_ns, end_ns - 1, *([end_ns + length_ns] if later else [])):
+        candles.add(at_ns, 50, 1)
+    for from_, to, count in (
+        (0, start_ns - 1, 0),
+        (0, start_ns, 1),
+        (end_ns - 1, end_ns - 1, 1),
+        (end_ns, end_ns + length_ns - 1, 0),
+    ):
+        assert len(candles.window(interval, from_, to)) == count
+
+
+@pytest.mark.parametrize("interval", [CandleInterval.H4, CandleInterval.H12])
+def test_a_candle_of_several_hours_is_made_of_all_their_prints(interval):
+    start_ns = T0 - T0 % LENGTH_NS[CandleInterval.D1]
+    candles = Candles()
+    for hour, prices in enumerate([(40, 60, 50), (45, 30, 42)]):
+        for second, price in enumerate(prices):
+            candles.add(start_ns + hour * HOUR_NS + second * NS_PER_SECOND, price, 2)
+    (candle,) = candles.window(interval, start_ns, start_ns)
+    assert (candle.open, candle.high, candle.low, candle.close) == (40, 60, 30, 42)
+    assert (candle.volume, candle.trade_count) == (12, 6)
+
+
 def traded_every(length_ns: int, count: int) -> Candles:
     candles = Candles()
     for number in range(count):
