@@ -12,6 +12,7 @@ from venue.core.access import Access, AccessSnapshot
 from venue.core.engine import Engine
 from venue.core.snapshot import EngineSnapshot
 from venue.wire.limits import ACTIVE_KEYS_PER_USER_MAX
+from venue.wire.model import VenueState
 from venue.wire.money import BookSide, FeeUnits
 from venue.wire.routes import KeyScope, TokenScope
 
@@ -54,6 +55,13 @@ def test_a_restored_engine_goes_on_as_the_first_one_does(seed):
     assert other.state_hash() == first.state_hash()
     assert other.dump() == first.dump()
     assert copied(other).snapshot() == first.snapshot()
+
+
+@pytest.mark.parametrize("state", VenueState)
+def test_a_stop_of_the_venue_is_in_the_snapshot(state):
+    world = World()
+    world.engine.apply(m.SetVenueState(state), 1)
+    assert copied(world.engine).state_hash() == world.engine.state_hash()
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
