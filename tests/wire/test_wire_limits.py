@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from venue.wire import limits
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.limits import TokenBucket
+from venue.wire.money import PRICE_MAX
 
 PUBLISHED = {
     "RATE_PER_SECOND": 250,
@@ -30,6 +31,10 @@ PUBLISHED = {
 @pytest.mark.parametrize(("name", "value"), PUBLISHED.items())
 def test_a_limit_is_the_number_that_is_published(name, value):
     assert getattr(limits, name) == value
+
+
+def test_no_price_takes_the_largest_size_beyond_the_notional_ceiling():
+    assert limits.QTY_MAX * PRICE_MAX <= limits.NOTIONAL_CENTS_MAX
 
 
 BUCKETS = st.tuples(st.integers(1, 50), st.integers(1, 20))

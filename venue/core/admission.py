@@ -14,7 +14,7 @@ from venue.core.messages import Refused
 from venue.wire.errors import Code
 from venue.wire.limits import NOTIONAL_CENTS_MAX, QTY_MAX
 from venue.wire.model import MarketState, VenueState
-from venue.wire.money import PRICE_MAX, PRICE_MIN, Cents, Price, Qty, is_price, notional
+from venue.wire.money import PRICE_MAX, PRICE_MIN, Cents, Qty, is_price
 from venue.wire.names import is_client_order_id
 from venue.wire.requests import Amend, NewOrder, QtyOrder
 
@@ -31,7 +31,6 @@ _QTY: Final = Refused(Code.INVALID_QTY, f"qty: whole shares, 1 to {QTY_MAX}")
 _WHOLE_QTY: Final = Refused(
     Code.INVALID_QTY, f"qty: with what has filled, more than {QTY_MAX} shares"
 )
-_NOTIONAL: Final = Refused(Code.INVALID_QTY, f"qty: notional above {NOTIONAL_CENTS_MAX} cents")
 _BUDGET: Final = Refused(Code.INVALID_BUDGET, f"budget_cents: 1 to {NOTIONAL_CENTS_MAX} cents")
 _KEY: Final = Refused(
     Code.MISSING_IDEMPOTENCY_KEY, "client_order_id: 1 to 64 printable ASCII characters"
@@ -48,8 +47,6 @@ _DEPOSITS: Final = Refused(
     Code.INVALID_REQUEST, f"amount_cents: all deposits together exceed {CASH_CENTS_MAX} cents"
 )
 _SHARES: Final = Refused(Code.INSUFFICIENT_SHARES, "more than is held and not yet committed")
-_QTY_AT_ANY_PRICE: Final = min(QTY_MAX, NOTIONAL_CENTS_MAX // PRICE_MAX)
-"""As many shares are within the ceilings whatever they cost: most orders need no product."""
 _VENUE_OPEN: Final = VenueState.OPEN
 _MARKET_ACTIVE: Final = MarketState.ACTIVE
 
@@ -60,11 +57,8 @@ def new_order_values(order: NewOrder) -> Refused | None:
     if not PRICE_MIN <= price <= PRICE_MAX:
         return _PRICE
     if isinstance(order, QtyOrder):
-        qty = order.qty
-        if not 1 <= qty <= _QTY_AT_ANY_PRICE:
-            refused = size(price, qty)
-            if refused is not None:
-                return refused
+        if not 1 <= order.qty <= QTY_MAX:
+            return _QTY
     elif not 1 <= order.budget_cents <= NOTIONAL_CENTS_MAX:
         return _BUDGET
     return None if is_client_order_id(order.client_order_id) else _KEY
@@ -79,16 +73,10 @@ def amend_values(amend: Amend) -> Refused | None:
     return None
 
 
-def size(price: Price, qty: Qty) -> Refused | None:
-    """invalid_qty: less than a share, or beyond a ceiling of one order (S25)."""
-    if not 1 <= qty <= QTY_MAX:
-        return _QTY
-    return _NOTIONAL if notional(price, qty) > NOTIONAL_CENTS_MAX else None
-
-
-def whole_size(price: Price, qty: Qty) -> Refused | None:
-    """invalid_qty: the same of an amended order, whose `qty` counts what has filled too (S13)."""
-    return _WHOLE_QTY if qty > QTY_MAX else size(price, qty)
+def whole_size(qty: Qty) -> Refused | None:
+    """invalid_qty: beyond the ceiling of an amended order's `qty`, in which what has filled counts
+    too (S13)."""
+    return _WHOLE_QTY if qty > QTY_MAX else None
 
 
 def venue_takes_orders(state: VenueState) -> Refused | None:

@@ -178,7 +178,7 @@ class Engine:
         remaining = order.remaining if amend.qty is None else amend.qty
         qty = Qty(order.filled + remaining)
         # The size of an order that is over is not looked at: it has nothing left to be amended.
-        refused = admission.whole_size(price, qty) if order.is_resting else None
+        refused = admission.whole_size(qty) if order.is_resting else None
         if refused is not None:
             return refused, []
         refused = admission.venue_takes_orders(self._venue_state)

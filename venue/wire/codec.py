@@ -28,7 +28,6 @@ from venue.wire.money import (
     Side,
     complement,
     is_price,
-    notional,
 )
 from venue.wire.names import ClientOrderId, MarketId
 from venue.wire.requests import Amend, BudgetOrder, NewOrder, QtyOrder, RequestBody, TimeInForce
@@ -211,11 +210,9 @@ def _checked_price(value: int | NoInteger) -> Price:
     return Price(value)
 
 
-def _checked_qty(value: int | NoInteger, price: Price) -> Qty:
+def _checked_qty(value: int | NoInteger) -> Qty:
     if isinstance(value, NoInteger) or not 1 <= value <= limits.QTY_MAX:
         raise Refusal(Code.INVALID_QTY, f"qty: whole shares, 1 to {limits.QTY_MAX}")
-    if notional(price, Qty(value)) > limits.NOTIONAL_CENTS_MAX:
-        raise Refusal(Code.INVALID_QTY, f"qty: notional above {limits.NOTIONAL_CENTS_MAX} cents")
     return Qty(value)
 
 
@@ -261,7 +258,7 @@ def parse_new_order(body: bytes, resolve: Callable[[str], MarketId | None]) -> N
     price = _checked_price(price_value)
     qty = None
     if qty_value is not None and budget_value is None:
-        qty = _checked_qty(qty_value, price)
+        qty = _checked_qty(qty_value)
     if budget_value is not None:
         _check_budget(budget_value, qty_value, side_text, tif_text)
     outcome = _member(_OUTCOMES, outcome_text, "outcome")
@@ -310,7 +307,7 @@ def parse_amend(body: bytes) -> Amend:
     if price_value is None and qty_value is None:
         raise Refusal(Code.INVALID_REQUEST_BODY, "price or qty: at least one is wanted")
     price = None if price_value is None else _checked_price(price_value)
-    qty = None if qty_value is None else _checked_qty(qty_value, price or Price(1))
+    qty = None if qty_value is None else _checked_qty(qty_value)
     return Amend(price, qty)
 
 

@@ -28,7 +28,7 @@ UNPARSED_FRAMES_MAX: Final = 3
 
 QTY_MAX: Final = 1_000_000
 NOTIONAL_CENTS_MAX: Final = 100_000_000
-"""Per-order ceilings (S25)."""
+"""Per-order ceilings (S25). So many shares are within that of notional at any price."""
 
 BODY_BYTES_MAX: Final = 16 * 1024
 BODY_DEPTH_MAX: Final = 8
