@@ -90,8 +90,14 @@ class Disk:
         crashed, self._left = self._left is not None and self._left <= 0, None
         _let_go(folder)
         if crashed and self._kind == "power cut":
-            self._synced.cut_power(folder)
+            self.cut_power(folder)
         return crashed
+
+    def cut_power(self, folder):
+        """Cut the power while nothing is open in a directory: what is left of it is durable."""
+        self._synced.cut_power(folder)
+        if folder.exists():
+            self.trust(folder)
 
     def _is_last(self):
         if self._left is None:

@@ -46,6 +46,27 @@ def test_acknowledged_appends_survive_a_crash_at_any_call(disk, tmp_path):
     assert crashes(disk, tmp_path, act, check) > 50
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_what_an_opened_log_goes_on_from_survives_a_power_cut(disk, tmp_path, more):
+    def act(path):
+        with StateDir.open(path, segment_records=1) as state:
+            log = state.log()
+            for _ in range(2):
+                log.append(7, deposits(1, log.next_sequence))
+
+    def check(path):
+        with StateDir.open(path) as state:
+            log = state.log()
+            log.append(8, deposits(more, log.next_sequence))
+            log.close()
+            held = amounts(state)
+        disk.cut_power(path)
+        with StateDir.open(path) as state:
+            assert amounts(state) == held
+
+    assert crashes(disk, tmp_path, act, check) > 30
+
+
 def test_keys_that_have_been_used_survive_a_crash_at_any_call(disk, tmp_path):
     used = {}
 

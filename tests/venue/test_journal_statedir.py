@@ -43,6 +43,19 @@ def test_the_directory_and_everything_in_it_is_for_the_owner_alone(tmp_path):
     assert set(names.values()) == {0o600}
 
 
+def test_the_name_of_every_directory_that_is_made_is_synced_in_the_one_above(tmp_path, monkeypatch):
+    synced, real = set(), os.fsync
+
+    def noted(handle):
+        synced.add(Path(os.readlink(f"/proc/self/fd/{handle}")))
+        real(handle)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    path = tmp_path / "deep" / "er" / "state"
+    StateDir.open(path).close()
+    assert {tmp_path, tmp_path / "deep", tmp_path / "deep" / "er", path} <= synced
+
+
 def test_a_name_that_no_directory_can_have_is_refused(tmp_path):
     with pytest.raises(StateFault, match="cannot be opened: File name too long"):
         StateDir.open(tmp_path / ("x" * 300))
