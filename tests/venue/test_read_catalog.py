@@ -245,3 +245,9 @@ def test_a_symbol_that_was_given_up_may_go_to_another_company(catalog):
     catalog.apply(m.CompanyListed(NOW, m.ListCompany(ACME, "Acme Robotics", "ACM")))
     catalog.apply(m.CompanyListed(NOW + 1, m.ListCompany(BOLT, "Bolt", "ACME")))
     assert catalog.resolve_symbol("ACME", LATER) == BOLT
+
+
+def test_the_symbol_of_an_archived_company_may_go_to_one_listed_before_it(catalog):
+    catalog.apply(m.CompanyArchived(NOW, BOLT))
+    catalog.apply(m.CompanyListed(NOW, m.ListCompany(ACME, "Acme Robotics", "BOLT")))
+    assert catalog.resolve_symbol("BOLT", LATER) == ACME
