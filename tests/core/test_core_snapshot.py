@@ -57,6 +57,13 @@ def test_a_restored_engine_goes_on_as_the_first_one_does(seed):
     assert copied(other).snapshot() == first.snapshot()
 
 
+def test_an_order_that_has_ended_makes_another_state():
+    world = World()
+    before = world.engine.state_hash()
+    world.cancel(world.buy("a", YES, 40, 1))
+    assert world.engine.state_hash() != before
+
+
 @pytest.mark.parametrize("state", VenueState)
 def test_a_stop_of_the_venue_is_in_the_snapshot(state):
     world = World()

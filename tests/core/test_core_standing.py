@@ -2,9 +2,12 @@
 
 import pytest
 
-from tests.core.histories import USERS, History
+from tests.core.histories import USERS, History, uuid
+from tests.core.world import World
+from venue.core import messages as m
 from venue.core.engine import Engine
 from venue.read.account import Scope
+from venue.read.directory import Unresolvable
 from venue.read.projector import Views
 from venue.wire.model import STATUS_GROUPS, MarketState
 
@@ -52,6 +55,13 @@ def test_a_newcomer_sees_every_book_balance_position_and_resting_order(seed):
         assert {order.order_id: order for order in told} == {
             order.order_id: order for order in resting
         }
+
+
+def test_a_newcomer_knows_that_a_company_is_archived():
+    world = World()
+    world.do(m.ArchiveCompany(uuid(1)))
+    late = joined(world.engine)
+    assert late.catalog.resolve_symbol("ACME", 10**12) is Unresolvable.ARCHIVED
 
 
 def test_a_newcomer_to_an_empty_exchange_is_told_its_state_only():
