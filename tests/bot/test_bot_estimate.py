@@ -152,6 +152,12 @@ def test_prints_are_surer_in_a_tight_book_and_less_with_age() -> None:
     assert from_prints(49.0, 0, level(50, 1), level(51, 1), 0.1).variance == VARIANCE_FLOOR
 
 
+def test_a_book_of_orders_far_off_makes_a_print_no_less_sure_than_no_book_does() -> None:
+    blind = from_prints(49.0, 0, (), (), 0.1)
+    assert from_prints(49.0, 0, level(1, 500), level(99, 500), 0.1) == blind
+    assert from_prints(49.0, 0, level(44, 5), level(55, 5), 0.1) == blind
+
+
 def test_merged_estimates_weigh_by_sureness_and_are_surer_than_either() -> None:
     both = merged(Estimate(40.0, 1.0), Estimate(46.0, 2.0))
     assert both == Estimate(pytest.approx(42.0), pytest.approx(2 / 3))

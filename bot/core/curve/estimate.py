@@ -29,7 +29,8 @@ _SIZE_REF: Final = 20.0
 """Shares at the touch at which its width counts for twice the variance (judgement)."""
 
 _BLIND_HALF_CENTS: Final = 5.0
-"""Half spread taken for prints when the book shows no two sides (judgement)."""
+"""Half spread taken for prints when the book shows no two sides, and the most that one says of them
+(judgement)."""
 
 _STANDARD: Final = NormalDist()
 _DENSITY_AT_0: Final = 1 / math.sqrt(2 * math.pi)
@@ -186,7 +187,8 @@ def from_prints(
     recorded trades, by a fifth in what the next print is)."""
     half = _BLIND_HALF_CENTS
     if bids and asks and bids[0][0] < asks[0][0]:
-        half = (asks[0][0] - bids[0][0]) / 2
+        # Orders far off say no more of where it trades than none would.
+        half = min(half, (asks[0][0] - bids[0][0]) / 2)
     variance = 0.64 * half * half
     if age_s > 0:
         variance += volatility * volatility * age_s
