@@ -215,5 +215,12 @@ REGRESSIONS = (
         (),
         LATER,
     ),
+    Regression(
+        930691,
+        "swarm",
+        "a book said by its stamp to be older than one of hours ahead was to confirm nothing",
+        (),
+        LATER,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

@@ -204,6 +204,7 @@ class FeedWatch:
         if rung.ts_ns is not None and ts_ns < rung.ts_ns and stamp_ns < rung.stamp_ns:
             if rung.misstamped and seen.ts_ns >= rung.overtaken_ns:
                 rung.overtaken, rung.overtaken_ns = (seen.bids, seen.asks), seen.ts_ns
+                self._confirms(rung, now_ns)  # by all that the bot can know
             return
         rung.ts_ns, rung.stamp_ns = ts_ns, stamp_ns
         rung.misstamped, rung.overtaken, rung.overtaken_ns = stamp_ns != seen.ts_ns, None, 0
