@@ -13,8 +13,8 @@ from bot.commands.common import EXIT_CONFIGURATION, fail
 from bot.commands.progress import progress
 
 if TYPE_CHECKING:
-    from bot.lab.at_touch import TouchScore
-    from bot.lab.calibrate import Calibration
+    from bot.lab.calibrate.at_touch import TouchScore
+    from bot.lab.calibrate.calibrate import Calibration
 
 _EXAMPLE = "Example: bot calibrate tapes/kxinxu-2026-01 --every 300 --json"
 
@@ -49,9 +49,9 @@ def calibrate(
     """
     import msgspec
 
-    from bot.lab.at_touch import at_touch
-    from bot.lab.calibrate import TapeFault, holds_books
-    from bot.lab.calibrate import calibrate as calibrated
+    from bot.lab.calibrate.at_touch import at_touch
+    from bot.lab.calibrate.calibrate import TapeFault, holds_books
+    from bot.lab.calibrate.calibrate import calibrate as calibrated
 
     try:
         with progress("records") as meter:

@@ -22,10 +22,10 @@ from bot.commands.common import (
 
 if TYPE_CHECKING:
     from bot.config import BotConfig
-    from bot.lab.explain import Explainer
-    from bot.lab.explained import Decision
-    from bot.lab.lives import Deed, Life, Told
-    from bot.lab.replay import Run
+    from bot.lab.explain.explain import Explainer
+    from bot.lab.explain.explained import Decision
+    from bot.lab.explain.lives import Deed, Life, Told
+    from bot.lab.replay.replay import Run
 
 _EXAMPLE: Final = "Example: bot explain configs/demo.yaml 129080876012945619"
 _ORDER_HELP: Final = "Its id, ours or the venue's, or what only one begins with; left out: a list."
@@ -68,7 +68,7 @@ def explain(
         fail(EXIT_CONFIGURATION, "--at is for --rung")
     with faults_told():
         from bot.config import finish
-        from bot.lab.lives import LifeFault, lives_of
+        from bot.lab.explain.lives import LifeFault, lives_of
 
         draft = read(config)
         with printed_aside():
@@ -149,7 +149,7 @@ def _decisions(
 
 def _explainer(run: "Run", whole: "BotConfig", folder: Path) -> "Explainer":
     from bot.ideas import Makers
-    from bot.lab.explain import Explainer
+    from bot.lab.explain.explain import Explainer
 
     return Explainer(run, whole.trader, whole.make_strategy, Makers(folder))
 

@@ -44,8 +44,8 @@ def export(
     """
     import msgspec
 
-    from bot.lab import export as lab
-    from bot.lab.sheets import COLUMNS, KINDS, LibraryFault
+    from bot.lab.export import export as lab
+    from bot.lab.export.sheets import COLUMNS, KINDS, LibraryFault
 
     folders = {kind: at for kind, at in (("csv", csv), ("parquet", parquet)) if at is not None}
     if not folders:

@@ -113,7 +113,7 @@ def _told_again(
     with faults_told(), printed_aside():
         from bot.config import finish
         from bot.ideas import Makers
-        from bot.lab.together import retell
+        from bot.lab.replay.together import retell
 
         draft = read(config)
         whole = finish(draft)

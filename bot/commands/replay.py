@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bot.core import messages as m
-    from bot.lab.again import Again, Difference, Happened, Replayed, Until
-    from bot.lab.differs import Told
-    from bot.lab.replay import Run
+    from bot.lab.explain.differs import Told
+    from bot.lab.replay.again import Again, Difference, Happened, Replayed, Until
+    from bot.lab.replay.replay import Run
 
 _EXAMPLE: Final = "Example: bot replay state/demo --until 90s"
 _UNTIL_HELP: Final = (
@@ -75,7 +75,7 @@ def replay(
     Ends with 0 when nothing differs, with 4 when something does, with 2 for a wrong option, and
     with 3 when there is no journal, when it is damaged, or when it cannot be lived again.
     """
-    from bot.lab.again import entries_of, runs_meant
+    from bot.lab.replay.again import entries_of, runs_meant
 
     worst = 0
     with faults_told():
@@ -103,7 +103,7 @@ def _code(found: "Replayed") -> int:
 def _again(run: "Run", config: Path | None, *, notes: bool) -> "Again":
     """The run with what it was made with. Raises JournalFault where that is not known."""
     from bot.ideas import Makers
-    from bot.lab.again import Again
+    from bot.lab.replay.again import Again
 
     if config is None:
         return Again(run, None, None, Makers(Path()), notes=notes)
@@ -116,8 +116,8 @@ def _again(run: "Run", config: Path | None, *, notes: bool) -> "Again":
 def _explained(run: "Run", config: Path | None, found: "Replayed") -> "tuple[Told, ...]":
     """The order that the difference is about, looked into; empty where there is none."""
     from bot.ideas import Makers
-    from bot.lab.differs import explained
-    from bot.lab.explain import Explainer
+    from bot.lab.explain.differs import explained
+    from bot.lab.explain.explain import Explainer
 
     if found.difference is None:
         return ()
@@ -138,9 +138,9 @@ def until_of(text: str, run: "Run", runs: "Sequence[Run]" = ()) -> "Until":
     """Where to stop; ends with 2 for a text that is none of the four, and for a segment that
     neither the run nor any of `runs` has."""
     from bot.io.journal.journal import number_of
-    from bot.lab.again import TO_THE_END, Until
     from bot.lab.digits import is_whole
-    from bot.lab.replay import Place
+    from bot.lab.replay.again import TO_THE_END, Until
+    from bot.lab.replay.replay import Place
     from venue.wire import instant
 
     if not text:

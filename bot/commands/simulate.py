@@ -22,9 +22,9 @@ from bot.commands.common import (
 from venue.wire.instant import NS_PER_SECOND
 
 if TYPE_CHECKING:
-    from bot.lab.bug import Bug
+    from bot.lab.bugs.bug import Bug
     from bot.lab.sim.odds import Odds
-    from bot.lab.simulate import Outcome
+    from bot.lab.sim.simulate import Outcome
 
 _EXAMPLE = "Example: bot simulate --seed 7 --events 1_000_000 --profile brutal"
 _ENDING = "ending: seeds that have begun are lived to their end"
@@ -88,7 +88,7 @@ def simulate(
     if bug or bugs:
         _plant(bug, bugs, seed, profile, jobs, json_line=json_line)
     from bot.lab.sim.coverage import table
-    from bot.lab.simulate import Summary, many
+    from bot.lab.sim.simulate import Summary, many
 
     draws = _draws(seed, seeds, profile, events, for_, without, until, rungs, strategy)
     summary = Summary()
@@ -217,7 +217,7 @@ def _tell(odds: "Odds", outcome: "Outcome", *, quiet: bool, err: bool) -> None:
 def _tell_smallest(odds: "Odds", *, err: bool) -> None:
     """The smallest odds that fail in the same way, and the command that repeats them."""
     from bot.lab.sim.show import replay_command
-    from bot.lab.simulate import shrunk
+    from bot.lab.sim.simulate import shrunk
 
     smallest, text = shrunk(odds, lambda step: typer.echo(f"shrinking: {step}", err=err))
     if text:
@@ -232,7 +232,7 @@ def _plant(
     bug: str, which: str, seed: int | None, profile: str, jobs: int, *, json_line: bool
 ) -> None:
     """Hunt one planted bug, or several; ends the command."""
-    from bot.lab.bugs import BUGS, named, rotating
+    from bot.lab.bugs.hunt import BUGS, named, rotating
 
     if bug and which:
         fail(EXIT_CONFIGURATION, "--bug and --bugs: one of them")
@@ -252,7 +252,7 @@ def _plant(
 
 def _hunt_one(planted: "Bug", seed: int | None, profile: str, *, json_line: bool) -> NoReturn:
     """One bug, in one seed or in as many as it takes; ends with 1 when it was found."""
-    from bot.lab.bugs import hunt, hunt_in, plain
+    from bot.lab.bugs.hunt import hunt, hunt_in, plain
     from bot.lab.sim.show import last_events
 
     if seed is None:
@@ -276,7 +276,7 @@ def _hunt_one(planted: "Bug", seed: int | None, profile: str, *, json_line: bool
 
 def _hunt_many(planted: "Sequence[Bug]", jobs: int, json_line: bool) -> NoReturn:
     """Several bugs, each told as it is found; ends with 0 only when all were."""
-    from bot.lab.bugs import HEAD, hunt_all, line, plain, summary
+    from bot.lab.bugs.hunt import HEAD, hunt_all, line, plain, summary
 
     typer.echo(HEAD, err=json_line)
     results = []

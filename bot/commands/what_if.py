@@ -20,10 +20,10 @@ from bot.commands.progress import progress
 
 if TYPE_CHECKING:
     from bot.core.configured import Configuration
-    from bot.lab.again import Again
     from bot.lab.backtest.terms import Reading, Terms
     from bot.lab.instead.compare import Compared
-    from bot.lab.replay import Run
+    from bot.lab.replay.again import Again
+    from bot.lab.replay.replay import Run
 
 _EXAMPLE: Final = "Example: bot what-if state/demo --set strategy.params.levels=3"
 _CONFIG_HELP: Final = (
@@ -73,9 +73,9 @@ def what_if(
     come back; with 3 when there is no journal, when it is damaged, or when its run cannot be lived
     again.
     """
-    from bot.lab.again import runs_meant
     from bot.lab.backtest.terms import Reading, Terms, milliseconds
     from bot.lab.evaluate.patience import Stalled
+    from bot.lab.replay.again import runs_meant
 
     if bound not in _BOUNDS:
         fail(EXIT_CONFIGURATION, f"--bound {bound}: averse, likely or both")
@@ -129,7 +129,7 @@ def _as_it_was(run: "Run", config: Path | None, folder: Path) -> "tuple[Again, C
     import msgspec
 
     from bot.ideas import Makers
-    from bot.lab.again import Again
+    from bot.lab.replay.again import Again
 
     had = run.started.configured
     if had is None and config is not None:

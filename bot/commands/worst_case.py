@@ -21,7 +21,7 @@ from bot.commands.common import (
 
 if TYPE_CHECKING:
     from bot.config import Draft
-    from bot.lab.whatif import EventAnswer, GivenEvent
+    from bot.lab.worst_case.worst_case import EventAnswer, GivenEvent
 
 _EXAMPLE = (
     "\b\nExample: bot worst-case configs/demo.yaml --rungs 175B,200B \\\n"
@@ -82,22 +82,22 @@ def worst_case(
     with faults_told(), printed_aside():
         draft = read(config)
         from bot.config import finish
-        from bot.lab import whatif
+        from bot.lab.worst_case import worst_case as lab
 
         risk = finish(draft).trader.risk
         try:
             events = _events(draft, file, rungs, fee_rate, status)
             if event and event not in [each.ticker for each in events]:
                 known = ", ".join(each.ticker for each in events)
-                raise whatif.WhatIfFault(f"--event {event}: there is {known}")
+                raise lab.WhatIfFault(f"--event {event}: there is {known}")
             for text in hold or ():
-                whatif.hold(events, text, event)
+                lab.hold(events, text, event)
             for text in order or ():
-                whatif.order(events, text, event)
+                lab.order(events, text, event)
             if at is not None:
-                whatif.ask_at(events, at)
-            found = [each for each in whatif.answers(events, risk) if event in ("", each.event)]
-        except whatif.WhatIfFault as fault:
+                lab.ask_at(events, at)
+            found = [each for each in lab.answers(events, risk) if event in ("", each.event)]
+        except lab.WhatIfFault as fault:
             fail(EXIT_CONFIGURATION, str(fault))
     if json_line:
         import msgspec
@@ -111,7 +111,7 @@ def _events(
     draft: "Draft", file: Path | None, rungs: str, fee_rate: str, status: str
 ) -> "list[GivenEvent]":
     """Where to begin. Raises WhatIfFault; ends with 3 when nobody answers."""
-    from bot.lab.whatif import GivenEvent, GivenRung, WhatIfFault, events_of_status
+    from bot.lab.worst_case.worst_case import GivenEvent, GivenRung, WhatIfFault, events_of_status
 
     if rungs:
         labels = [label.strip() for label in rungs.split(",")]
@@ -124,7 +124,7 @@ def _events(
         except OSError as fault:
             raise WhatIfFault(f"{file}: cannot be read: {fault.strerror}") from None
     if file is not None:
-        from bot.lab.whatif_file import event_of_file
+        from bot.lab.worst_case.file import event_of_file
 
         return [event_of_file(file)]
     body, where = _page(draft, status)

@@ -20,12 +20,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from bot.lab.export.sheets import BIG_MAX, LibraryFault, within
+from bot.lab.export.sheets import COLUMNS as SHEET_COLUMNS
 from bot.lab.report.gathered import sessions_of
 from bot.lab.report.intervals import markout_cents
 from bot.lab.report.relive import ReportFault
 from bot.lab.report.session import Session
-from bot.lab.sheets import BIG_MAX, LibraryFault, within
-from bot.lab.sheets import COLUMNS as SHEET_COLUMNS
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -234,8 +234,8 @@ def requests(source: Source) -> "DataFrame":
 
 
 def _told(name: str, source: Source) -> "DataFrame":
-    from bot.lab.again import runs_meant
-    from bot.lab.export import tell
+    from bot.lab.export.export import tell
+    from bot.lab.replay.again import runs_meant
 
     pandas_library()
     path = Path(source)

@@ -4,7 +4,7 @@ import pytest
 
 from bot.ideas import Makers
 from bot.io.run.runner import Exit
-from bot.lab.together import retell
+from bot.lab.replay.together import retell
 from tests.config.storm import Storm, share
 from tests.e2e.runs import running_venue
 from tests.scale import cases

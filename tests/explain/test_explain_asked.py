@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from bot.core.strategy import EventView, Quote, Quotes, RungView, Strategy
-from bot.lab.asked import KEPT_MAX, Asked, Askers, without_shares
+from bot.lab.explain.asked import KEPT_MAX, Asked, Askers, without_shares
 from venue.wire.money import BookSide, FeeRate, Price, Qty
 from venue.wire.names import MarketId, Ticker
 

@@ -3,7 +3,7 @@
 import pytest
 
 from bot.commands.explain_text import _choice
-from bot.lab.explained import Choice
+from bot.lab.explain.explained import Choice
 
 
 @pytest.mark.parametrize(

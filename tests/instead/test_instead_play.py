@@ -10,12 +10,12 @@ from bot.core.report import Phase
 from bot.ideas import Makers
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Head, framed
-from bot.lab.again import TO_THE_END
 from bot.lab.backtest.terms import Reading, Terms
 from bot.lab.instead.changes import Trial
 from bot.lab.instead.play import Play, Setup
 from bot.lab.instead.session import session_of
 from bot.lab.instead.venue import Elsewhere
+from bot.lab.replay.again import TO_THE_END
 from tests.instead.made import (
     MARKET,
     book,

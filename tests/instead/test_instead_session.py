@@ -4,8 +4,8 @@ import pytest
 
 from bot.core import messages as m
 from bot.io.journal.records import JournalFault
-from bot.lab.again import Until
 from bot.lab.instead.session import GIVEN_BACK_NS, session_of
+from bot.lab.replay.again import Until
 from tests.instead.made import (
     MARKET,
     book,

@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
-from bot.lab.at_touch import at_touch
-from bot.lab.calibrate import Forecast, calibrate, reliability, scores
+from bot.lab.calibrate.at_touch import at_touch
+from bot.lab.calibrate.calibrate import Forecast, calibrate, reliability, scores
 from tests.backtest.made import book
 from tests.backtest.made import trade as trade_of
 from tests.backtest.made import written as written_of

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
-from bot.lab.sheets import COLUMNS, LEVELS, opened
+from bot.lab.export.sheets import COLUMNS, LEVELS, opened
 from bot.lab.sim.odds import draw, narrowed
 from tests.replay.recorded import MOODS, recorded
 from venue.wire.instant import NS_PER_SECOND
@@ -98,7 +98,10 @@ def test_what_breaks_off_leaves_the_files_of_before_as_they_were(kind, tmp_path)
 
 
 def test_rows_of_several_groups_are_all_there(tmp_path):
-    with mock.patch("bot.lab.sheets.ROWS_AT_ONCE", 3), opened({"parquet": tmp_path}) as sheets:
+    with (
+        mock.patch("bot.lab.export.sheets.ROWS_AT_ONCE", 3),
+        opened({"parquet": tmp_path}) as sheets,
+    ):
         for number in range(8):
             sheets.add("fills", {"fill_id": str(number), "ticker": f"T{number % 2}"})
     rows = parquet.read_table(tmp_path / "fills.parquet").to_pylist()

@@ -17,8 +17,8 @@ from bot.io.journal.journal import read_segment, segments
 from bot.io.journal.records import Entry
 from bot.lab.backtest.run import closes_ns
 from bot.lab.backtest.tapes import TapeFault, read_tapes, tape_folders, warnings, winners
-from bot.lab.mine import Mine
-from bot.lab.sheets import opened
+from bot.lab.export.mine import Mine
+from bot.lab.export.sheets import opened
 from bot.lab.sim.exchange import MAKER
 from bot.lab.sim.odds import draw, narrowed
 from bot.lab.sim.phases import live_through

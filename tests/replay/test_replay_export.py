@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.lab.counted import EVERY
-from bot.lab.export import segments_meant, tell
+from bot.lab.export.export import segments_meant, tell
 from tests.explain import raw
 from tests.explain.raw import Row
 from tests.replay.recorded import brutal, recorded
@@ -174,8 +174,8 @@ def test_on_a_full_disk_it_says_which_folder_could_not_be_written(monkeypatch, t
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("bot.lab.export.segments_meant", lambda journal: [journal])
-    monkeypatch.setattr("bot.lab.export.export", full)
+    monkeypatch.setattr("bot.lab.export.export.segments_meant", lambda journal: [journal])
+    monkeypatch.setattr("bot.lab.export.export.export", full)
     folder = tmp_path / "tables"
     ended = CliRunner().invoke(app, ["export", str(tmp_path), "--csv", str(folder)])
     assert ended.exit_code == 2

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bot.lab.sim.odds import Odds, draw, often
-from bot.lab.simulate import Summary, lived
+from bot.lab.sim.simulate import Summary, lived
 
 SWARM_SEEDS = 350
 BRUTAL_SEEDS = 20

@@ -222,5 +222,19 @@ REGRESSIONS = (
         (),
         LATER,
     ),
+    Regression(
+        934901,
+        "swarm",
+        "a book of hours ahead that is older than a crossed one was to be known as older",
+        (),
+        LATER,
+    ),
+    Regression(
+        935133,
+        "swarm",
+        "a start after shares had paid was to know what they paid",
+        (),
+        LATER,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

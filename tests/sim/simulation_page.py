@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from bot.lab.bugs import BUGS, CANARY, EVENTS_MAX, ROTATING
+from bot.lab.bugs.hunt import BUGS, CANARY, EVENTS_MAX, ROTATING
 from bot.lab.sim.coverage import GOAL, ROWS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "simulation.md"
 
 _HEAD = f"""# The simulator
 
-Drawn from `bot/lab/sim/coverage.py` and `bot/lab/bugs.py` by `python -m tests.sim.simulation_page`;
-a test keeps them equal.
+Drawn from `bot/lab/sim/coverage.py` and `bot/lab/bugs/hunt.py` by
+`python -m tests.sim.simulation_page`; a test keeps them equal.
 
 `bot simulate` lives through whole lives of the bot in one thread of virtual time. The trader is the
 real one, with the real journal format under it; the venue is the real engine with its real read

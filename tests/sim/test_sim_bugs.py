@@ -8,8 +8,8 @@ import pytest
 import bot.core
 import bot.io
 import venue
-from bot.lab import bugs
-from bot.lab.bugs import BUGS, CANARY, EVENTS_MAX, Found
+from bot.lab.bugs import hunt as bugs
+from bot.lab.bugs.hunt import BUGS, CANARY, EVENTS_MAX, Found
 from bot.lab.sim.coverage import ROWS
 from bot.lab.sim.odds import draw, often
 from bot.lab.sim.run import planted

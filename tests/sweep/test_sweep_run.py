@@ -123,7 +123,7 @@ def test_how_the_rungs_of_a_tape_ended_is_read_by_code_that_names_a_life(monkeyp
     before, read = lives._lab.__wrapped__(), Path.read_bytes
 
     def edited(path):
-        return read(path) + b"#" * (path == ROOT / "bot/lab/calibrate.py")
+        return read(path) + b"#" * (path == ROOT / "bot/lab/calibrate/calibrate.py")
 
     monkeypatch.setattr(Path, "read_bytes", edited)
     assert lives._lab.__wrapped__() != before

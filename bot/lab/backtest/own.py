@@ -2,9 +2,10 @@
 
 The newest run in them is taken, as far as it is kept: frames of the channel in the order of the
 venue's own time, the rungs as they were listed last, and how they ended where the run saw it. Of
-every book our own orders are taken off (`bot.lab.mine`), and prints that we made as taker are left
-out, for without us they would not have been. A print that came to us as maker stays: somebody
-wanted those shares. What others would have done without us is not to be had from any recording.
+every book our own orders are taken off (`bot.lab.export.mine`), and prints that we made as taker
+are left out, for without us they would not have been. A print that came to us as maker stays:
+somebody wanted those shares. What others would have done without us is not to be had from any
+recording.
 
 A book that stood when the recording began stands in the tape from then on, however long before
 that it had changed last: so all rungs begin together, as they did for whoever subscribed.
@@ -24,8 +25,8 @@ from msgspec import Meta
 
 from bot.io.faults import ShellFault
 from bot.io.journal.journal import segments
-from bot.lab.export import tell
-from bot.lab.sheets import LibraryFault, Row, arrow_library
+from bot.lab.export.export import tell
+from bot.lab.export.sheets import LibraryFault, Row, arrow_library
 from venue.crowd.tape import TapeFault
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Outcome, Price, canonical

@@ -12,7 +12,7 @@ from bot.core import messages as m
 from bot.io.journal.journal import read_segment
 from bot.io.journal.records import JournalFault
 from bot.lab.backtest.terms import Latency
-from bot.lab.export import segments_meant
+from bot.lab.export.export import segments_meant
 from venue.wire.instant import NS_PER_MS
 
 KEPT_MAX: Final = 1_000

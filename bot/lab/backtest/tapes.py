@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from bot.lab.backtest.own import is_own, write_tape
-from bot.lab.calibrate import outcomes
+from bot.lab.calibrate.calibrate import outcomes
 from venue.crowd.tape import Tape as Tape
 from venue.crowd.tape import TapeFault as TapeFault
 from venue.crowd.tape import read_tapes as read_tapes

@@ -17,15 +17,15 @@ from bot.core import messages as m
 from bot.core.reconfigure import Remake
 from bot.effective import Change
 from bot.io.journal.records import JournalFault
-from bot.lab.again import Again, Until, version_of
 from bot.lab.backtest.terms import Reading, Terms
 from bot.lab.evaluate.patience import ended_when_stalled
 from bot.lab.instead.changes import Trial, Wanted
 from bot.lab.instead.measure import Measure, Measured
 from bot.lab.instead.play import Play, Setup
 from bot.lab.instead.session import Session, session_of
-from bot.lab.replay import Run, placed_entries
-from bot.lab.together import beside_of
+from bot.lab.replay.again import Again, Until, version_of
+from bot.lab.replay.replay import Run, placed_entries
+from bot.lab.replay.together import beside_of
 from venue.wire.names import Ticker
 
 Told = Callable[[str, int, int], None]

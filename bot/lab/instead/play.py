@@ -24,7 +24,7 @@ from bot.lab.backtest.terms import Reading, Terms
 from bot.lab.instead.measure import Measure, Measured
 from bot.lab.instead.session import Session
 from bot.lab.instead.venue import Elsewhere
-from bot.lab.replay import MakeStrategy
+from bot.lab.replay.replay import MakeStrategy
 from venue.core import messages as v
 from venue.wire.instant import NS_PER_MS
 from venue.wire.names import Ticker

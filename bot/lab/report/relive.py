@@ -14,12 +14,12 @@ from bot.core.configured import StrategyChoice
 from bot.core.reconfigure import Remake
 from bot.core.trader import Trader
 from bot.io.journal.records import JournalFault
-from bot.lab import together
-from bot.lab.again import runs_meant, version_of
 from bot.lab.backtest.market import Kind
 from bot.lab.backtest.run import Result
 from bot.lab.backtest.tables import LIMITS as TAPE_LIMITS
-from bot.lab.replay import MakeStrategy, Relived, Run, no_strategy
+from bot.lab.replay import together
+from bot.lab.replay.again import runs_meant, version_of
+from bot.lab.replay.replay import MakeStrategy, Relived, Run, no_strategy
 from bot.lab.report.session import Answers, Closing, Mode, Saved, Session
 from bot.lab.report.watch import Watch
 
@@ -54,7 +54,7 @@ def relived(run: Run, configured: "BotConfig | None", remake: Remake) -> Relived
     """A run, ready to be lived again. configured: what it was made with, where its journal does not
     say so; None: not known.
 
-    Raises JournalFault when that is not known, and as `bot.lab.together.relived`.
+    Raises JournalFault when that is not known, and as `bot.lab.replay.together.relived`.
     """
     said = run.started.configured
     settings = said.settings if said is not None else None

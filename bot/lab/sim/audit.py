@@ -135,8 +135,7 @@ class Auditor:
         sign = -1 if fill.side is Side.BUY else 1
         cents = sign * fill.qty * fill.outcome_price - fill.fee_cents
         event = self._event_of[fill.market_id]
-        self.truth.cash[event] = self.truth.cash.get(event, 0) + cents
-        self.truth.flow_cents += cents
+        self.truth.moved(event, cents)
         self.fills += 1
         self._seen.hit("fill_with_fee" if fill.fee_cents else "fill")
         if fill.liquidity is Liquidity.MAKER:
@@ -156,8 +155,7 @@ class Auditor:
         event = self._event_of[market]
         net = self._held(market, Outcome.YES) - self._held(market, Outcome.NO)
         self._gone[event] = self._gone.get(event, 0) + abs(net)
-        self.truth.cash[event] = self.truth.cash.get(event, 0) + cents
-        self.truth.flow_cents += cents
+        self.truth.pays(event, cents)
         self.payouts.append(cents)
 
     def _no_self_trade(self, answer: v.Answer, events: list[v.Event]) -> None:
@@ -239,13 +237,15 @@ class Auditor:
     def is_tight(self, market: MarketId, more: int) -> bool:
         """Whether the limits may leave no room for so many more shares at the worst price.
 
-        A trader may count the fee of each share for itself, rounded up: a cent more a share.
+        A trader may count the fee of each share for itself, rounded up: a cent more a share. One
+        that starts after shares have paid knows what they cost, and not what they paid.
         """
         event, limit = self._event_of[market], self.ceilings.limit
         live_qty = sum(each.qty for every in self._event_of for each in self.possible(every))
         dear = DOLLAR * more + live_qty + more
-        total = sum(min(0, self.worst(each)) for each in self._markets)
-        room = min(limit("loss") + self.worst(event), limit("series") + total)
+        worst = {each: self.worst(each) - self.truth.paid.get(each, 0) for each in self._markets}
+        total = sum(min(0, cents) for cents in worst.values())
+        room = min(limit("loss") + worst[event], limit("series") + total)
         sums = self._sums(event)
         return (
             room < dear

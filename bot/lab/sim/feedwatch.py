@@ -46,14 +46,13 @@ Book = tuple[Levels, Levels]
 
 class _Shown:
     """A rung's book as it reached the bot. doubted: in doubt until it is confirmed. stamp_ns: what
-    its stamp should have been; ts_ns: by a clock that goes on evenly. overtaken: the newest book of
-    those that came after one that was stamped wrong and are older, overtaken_ns: its stamp: which
-    of the two is newer no bot can tell."""
+    its stamp should have been; ts_ns: by a clock that goes on evenly. overtaken: an older one that
+    no bot can tell to be older: stamped wrong itself, or the newest of those that came after one
+    that was; overtaken_ns: its stamp."""
 
     __slots__ = (
         "book",
         "confirmed_ns",
-        "crossed",
         "depth_ns",
         "doubted",
         "doubted_ns",
@@ -77,7 +76,6 @@ class _Shown:
         self.overtaken: Book | None = None
         self.overtaken_ns = 0
         self.confirmed_ns = 0
-        self.crossed = False
         self.doubted = False
         self.doubted_ns = 0
         self.depth_ns: int | None = None  # since when there was something of others' in it
@@ -87,10 +85,20 @@ class _Shown:
         self.unasked = False
         self.print_ns: int | None = None
 
+    @property
+    def crossed(self) -> bool:
+        """Whether every book that a bot may believe is crossed."""
+        return all(_is_crossed(book) for book in (self.book, self.overtaken) if book is not None)
+
     def doubt(self, now_ns: int) -> None:
         """It is in doubt from now on, if it is not already."""
         if not self.doubted:
             self.doubted, self.doubted_ns = True, now_ns
+
+
+def _is_crossed(book: Book) -> bool:
+    bids, asks = book
+    return bool(bids and asks and bids[0][0] >= asks[0][0])
 
 
 class FeedWatch:
@@ -202,15 +210,16 @@ class FeedWatch:
         rung, ts_ns = self._rung(seen.market_id), self._steady_ns(seen.ts_ns)
         # A clock that steps back a little and then jumps ahead shows what is newer by either.
         if rung.ts_ns is not None and ts_ns < rung.ts_ns and stamp_ns < rung.stamp_ns:
-            if rung.misstamped and seen.ts_ns >= rung.overtaken_ns:
-                rung.overtaken, rung.overtaken_ns = (seen.bids, seen.asks), seen.ts_ns
+            seems_newest = rung.misstamped and seen.ts_ns >= rung.overtaken_ns
+            if seems_newest:
                 self._confirms(rung, now_ns)  # by all that the bot can know
+            if seems_newest or stamp_ns != seen.ts_ns:
+                rung.overtaken, rung.overtaken_ns = (seen.bids, seen.asks), stamp_ns
             return
         rung.ts_ns, rung.stamp_ns = ts_ns, stamp_ns
         rung.misstamped, rung.overtaken, rung.overtaken_ns = stamp_ns != seen.ts_ns, None, 0
         self._confirms(rung, now_ns)
         self._shows(seen.market_id, rung, (seen.bids, seen.asks), now_ns)
-        rung.crossed = bool(seen.bids and seen.asks and seen.bids[0][0] >= seen.asks[0][0])
 
     def read(self, request: m.ReadBook, answer: m.Answer, now_ns: int) -> None:
         """A book read by REST: an equal one confirms."""
@@ -239,7 +248,6 @@ class FeedWatch:
             rung.ts_ns, rung.stamp_ns = as_of_ns, instant.to_ns(shown.as_of)
             self._shows(request.market_id, rung, (bids, asks), now_ns)
             rung.doubt(now_ns)
-            rung.crossed = False
 
     def wrote(self, answer: m.Answer, now_ns: int) -> None:
         """An answer to a write that may have shown an order: the venue dates that, too."""

@@ -15,9 +15,11 @@ from venue.wire.requests import QtyOrder, TimeInForce
 
 @dataclass
 class Truth:
-    """The maker's account as the engine's events make it. foreign: orders the bot did not place."""
+    """The maker's account as the engine's events make it. paid: what of the cash of an event its
+    resolved shares have paid. foreign: orders the bot did not place."""
 
     cash: dict[Ticker, int] = field(default_factory=dict)
+    paid: dict[Ticker, int] = field(default_factory=dict)
     held: dict[tuple[MarketId, Outcome], int] = field(default_factory=dict)
     working: dict[OrderId, v.OrderState] = field(default_factory=dict)
     working_in: dict[MarketId, dict[OrderId, v.OrderState]] = field(default_factory=dict)
@@ -27,6 +29,16 @@ class Truth:
     names: dict[OrderId, ClientOrderId] = field(default_factory=dict)
     flow_cents: int = 0
     total_cents: int = 0
+
+    def moved(self, event: Ticker, cents: int) -> None:
+        """Cash came, or went below zero, on account of an event."""
+        self.cash[event] = self.cash.get(event, 0) + cents
+        self.flow_cents += cents
+
+    def pays(self, event: Ticker, cents: int) -> None:
+        """Shares of an event pay so much."""
+        self.moved(event, cents)
+        self.paid[event] = self.paid.get(event, 0) + cents
 
     def take(self, order: v.OrderState) -> None:
         """An order is now this."""

@@ -48,7 +48,7 @@ ON_TAPES: Final = (
 
 _ROOT: Final = Path(__file__).parents[3]
 _PARTS: Final = ("bot/lab/backtest", "venue/crowd")
-_ENDS: Final = "bot/lab/calibrate.py"
+_ENDS: Final = "bot/lab/calibrate/calibrate.py"
 """Where how a tape's rungs ended is read."""
 
 _OWN: Final = ("lives.py", "setup.py", "cases.py", "configured.py")

@@ -1,8 +1,8 @@
 """Turns journals into tables: rungs, books, prints, requests and fills.
 
 Every row says which run it is of and when it reached the bot. Prices are canonical YES cents, times
-nanoseconds, sizes shares. Books and prints say what of them was ours (`bot.lab.mine`), which is
-known only once the whole journal was read: it is read twice.
+nanoseconds, sizes shares. Books and prints say what of them was ours (`bot.lab.export.mine`),
+which is known only once the whole journal was read: it is read twice.
 
 Source: docs/lab.md; design, law 7.
 """
@@ -17,9 +17,9 @@ from bot.core import messages as m
 from bot.io.journal.journal import number_of, read_segment, segments, stands_at
 from bot.io.journal.records import Entry, JournalFault
 from bot.lab.counted import Counted, Told, untold
-from bot.lab.mine import Mine
-from bot.lab.replay import must_be_segment
-from bot.lab.sheets import Row, opened
+from bot.lab.export.mine import Mine
+from bot.lab.export.sheets import Row, opened
+from bot.lab.replay.replay import must_be_segment
 from venue.wire import instant, model
 from venue.wire.money import Outcome, Side, book_side, canonical
 from venue.wire.names import MarketId, OrderId, Ticker

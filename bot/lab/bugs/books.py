@@ -23,7 +23,7 @@ from bot.core.orders.standing import Standing
 from bot.core.plan.wishes import WantCreate
 from bot.core.series.quoting import Quoting
 from bot.core.strategy import Answer, EventView, Quote, Quotes, Take
-from bot.lab.bug import Bug
+from bot.lab.bugs.bug import Bug
 from bot.lab.sim.run import Patch
 from venue.wire import model
 from venue.wire.money import Cents, FeeRate, Outcome, Qty

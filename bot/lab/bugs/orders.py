@@ -23,7 +23,7 @@ from bot.core.plan.wishes import WantAmend, crosses
 from bot.core.sending.sending import Sending
 from bot.core.series.quoting import Quoting
 from bot.core.trader import Trader
-from bot.lab.bug import FORGOTTEN, Bug, forgets
+from bot.lab.bugs.bug import FORGOTTEN, Bug, forgets
 from bot.lab.sim.run import Patch
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND

@@ -12,9 +12,9 @@ from bot.core.intentions import Room
 from bot.core.limits.cutting import Cut
 from bot.core.report import BreakerReport, Phase
 from bot.core.strategy import Levels, Quote, Take
-from bot.lab.asked import Lean
-from bot.lab.lives import Frame
-from bot.lab.replay import Place
+from bot.lab.explain.asked import Lean
+from bot.lab.explain.lives import Frame
+from bot.lab.replay.replay import Place
 from venue.wire.money import Cents, Price, Qty
 from venue.wire.names import ClientOrderId, Ticker
 

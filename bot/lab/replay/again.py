@@ -28,7 +28,7 @@ from bot.core.settings import TraderSettings
 from bot.core.trader import Trader
 from bot.io.journal.journal import number_of, read_segment, stands_at, version_in
 from bot.io.journal.records import Entry, JournalFault, entry_of
-from bot.lab.replay import (
+from bot.lab.replay.replay import (
     EVENTS,
     MakeStrategy,
     Place,
@@ -39,7 +39,7 @@ from bot.lab.replay import (
     no_strategy,
     runs,
 )
-from bot.lab.together import relived
+from bot.lab.replay.together import relived
 from venue.wire.names import MarketId
 
 EVENTS_SHOWN: Final = 5

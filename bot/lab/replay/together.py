@@ -23,7 +23,7 @@ from bot.core.settings import BudgetSettings, TraderSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.io.journal.records import JournalFault
-from bot.lab.replay import (
+from bot.lab.replay.replay import (
     EVENTS,
     MakeStrategy,
     Placed,

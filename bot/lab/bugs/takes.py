@@ -12,7 +12,7 @@ from bot.core.orders.takefate import TakeFate
 from bot.core.sending import sending
 from bot.core.sending.sending import Sending
 from bot.core.strategy import Take
-from bot.lab.bug import FORGOTTEN, Bug, forgets
+from bot.lab.bugs.bug import FORGOTTEN, Bug, forgets
 from bot.lab.sim.run import Patch
 
 _take = Sending._take

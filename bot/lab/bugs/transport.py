@@ -24,7 +24,7 @@ from bot.core.series.channel import Channel
 from bot.core.series.quoting import Quoting
 from bot.core.settings import BudgetSettings
 from bot.core.strategy import Levels
-from bot.lab.bug import FORGOTTEN, Bug, forgets, misread
+from bot.lab.bugs.bug import FORGOTTEN, Bug, forgets, misread
 from bot.lab.sim.run import Patch
 from venue.wire import codec
 from venue.wire.instant import NS_PER_SECOND

@@ -30,7 +30,7 @@ from bot.core.settings import (
 )
 from bot.core.strategy import Strategy
 from bot.core.trial import Trial
-from bot.lab.bug import Bug
+from bot.lab.bugs.bug import Bug
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.run import Patch
 from venue.wire import model

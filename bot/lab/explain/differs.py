@@ -13,11 +13,11 @@ import msgspec
 
 from bot.core import messages as m
 from bot.io.journal.records import Entry
-from bot.lab.again import Difference
-from bot.lab.explain import Explainer
-from bot.lab.explained import Decision
-from bot.lab.lives import Deed, Life, Lives
-from bot.lab.replay import Placed, Run, placed_entries
+from bot.lab.explain.explain import Explainer
+from bot.lab.explain.explained import Decision
+from bot.lab.explain.lives import Deed, Life, Lives
+from bot.lab.replay.again import Difference
+from bot.lab.replay.replay import Placed, Run, placed_entries
 
 
 class Told(msgspec.Struct, frozen=True):

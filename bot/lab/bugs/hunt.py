@@ -19,14 +19,14 @@ import bot.core
 from bot.core.event.room import Rung
 from bot.core.plan.wishes import WantCreate
 from bot.core.series.quoting import Quoting
-from bot.lab.bug import Bug
-from bot.lab.bugs_books import ACCOUNTS, LIMITS
-from bot.lab.bugs_changes import CHANGES
-from bot.lab.bugs_market import MARKET
-from bot.lab.bugs_orders import ORDERS
-from bot.lab.bugs_restart import OPERATOR, RESTART
-from bot.lab.bugs_takes import TAKES
-from bot.lab.bugs_transport import PACE, TRANSPORT
+from bot.lab.bugs.books import ACCOUNTS, LIMITS
+from bot.lab.bugs.bug import Bug
+from bot.lab.bugs.changes import CHANGES
+from bot.lab.bugs.market import MARKET
+from bot.lab.bugs.orders import ORDERS
+from bot.lab.bugs.restart import OPERATOR, RESTART
+from bot.lab.bugs.takes import TAKES
+from bot.lab.bugs.transport import PACE, TRANSPORT
 from bot.lab.pool import in_order
 from bot.lab.sim.audit import Broken
 from bot.lab.sim.odds import LATER, Odds, draw, narrowed, often

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from bot.io.settings.typed import typed
 from bot.io.settings.yamltext import YamlFault, read_yaml
-from bot.lab.whatif import GivenEvent, GivenOrder, GivenRung, WhatIfFault
+from bot.lab.worst_case.worst_case import GivenEvent, GivenOrder, GivenRung, WhatIfFault
 from venue.wire.limits import NOTIONAL_CENTS_MAX, QTY_MAX
 from venue.wire.money import PRICE_MAX, PRICE_MIN, BookSide, Price, Qty
 

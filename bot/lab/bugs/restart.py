@@ -26,7 +26,7 @@ from bot.core.strategy import Quote, Resting
 from bot.core.trader import Trader
 from bot.io.journal.intents import Intents, _is_against
 from bot.io.journal.records import Entry, Segment
-from bot.lab.bug import FORGOTTEN, Bug
+from bot.lab.bugs.bug import FORGOTTEN, Bug
 from bot.lab.sim.odds import MS
 from bot.lab.sim.run import Patch
 from venue.wire import model

@@ -25,8 +25,8 @@ from bot.core.reconfigure import Remake
 from bot.core.settings import BudgetSettings, TraderSettings
 from bot.core.strategy import EventView
 from bot.core.trader import Trader
-from bot.lab.asked import Askers
-from bot.lab.explained import (
+from bot.lab.explain.asked import Askers
+from bot.lab.explain.explained import (
     Beside,
     Choice,
     Curve,
@@ -35,9 +35,9 @@ from bot.lab.explained import (
     Seen,
     Token,
 )
-from bot.lab.lives import CHANNEL, Deed, Frame, Life
-from bot.lab.replay import MakeStrategy, Placed, Run, Step, entries_ahead
-from bot.lab.together import relived
+from bot.lab.explain.lives import CHANNEL, Deed, Frame, Life
+from bot.lab.replay.replay import MakeStrategy, Placed, Run, Step, entries_ahead
+from bot.lab.replay.together import relived
 from venue.wire import instant
 from venue.wire.money import Price, Qty, canonical
 from venue.wire.names import MarketId, Ticker

@@ -14,7 +14,7 @@ from bot.core.orders.order import OwnOrder
 from bot.core.series.channel import Channel, Lag
 from bot.core.settings import TrustSettings
 from bot.core.strategy import Levels
-from bot.lab.bug import Bug
+from bot.lab.bugs.bug import Bug
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.run import Patch
 from venue.wire import instant

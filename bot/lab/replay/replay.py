@@ -113,8 +113,8 @@ class Relived:
         makes one that behaves as the trader's own would. around: what each strategy is wrapped in,
         which must answer as the strategy does. first: the trader whose purses and account this one
         shares. others: lives the other series of the process up to an instant, and tells whether
-        their journals reach so far (`bot.lab.together`). Raises JournalFault as `steps` does, and
-        when the strategy that it was made with cannot be made."""
+        their journals reach so far (`bot.lab.replay.together`). Raises JournalFault as `steps`
+        does, and when the strategy that it was made with cannot be made."""
         self.run = run
         self.others = others
         self._step: Step | None = None

@@ -132,7 +132,7 @@ def outcomes(folder: Path) -> dict[str, dict[str, bool]]:
 
 
 def holds_books(folder: Path) -> bool:
-    """Whether a tape begins with a whole book, and so is one for `bot.lab.at_touch`.
+    """Whether a tape begins with a whole book, and so is one for `bot.lab.calibrate.at_touch`.
 
     Raises TapeFault for a tape that cannot be read.
     """

@@ -1,0 +1,1 @@
+"""Planted bugs: classic mistakes as patches, which the simulator has to find."""

@@ -1,0 +1,1 @@
+"""Why an order was made, changed or cancelled, from the journal alone."""

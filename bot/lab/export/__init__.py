@@ -1,0 +1,1 @@
+"""Journals as tables, and the files that those become."""

@@ -1,0 +1,1 @@
+"""A journalled run lived again, its effects compared with those of then."""

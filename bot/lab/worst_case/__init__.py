@@ -1,0 +1,1 @@
+"""The worst case of given holdings and orders."""
