@@ -207,7 +207,7 @@ def _with_turns(events: list[EventPlan]) -> tuple[EventPlan, ...]:
 def _event(
     trader: "Trader", sending: "Sending", ladder: Ladder, withheld: str, now_ns: int
 ) -> EventPlan:
-    quoting, strategy = trader.quoting, ladder.strategy
+    quoting = trader.quoting
     exposure, bounds = quoting.exposure(ladder), quoting.bounds(ladder)
     cuts, pulled = quoting.cuts(ladder), _pulled(ladder, now_ns)
     rungs = []
@@ -222,7 +222,7 @@ def _event(
         rungs.append(msgspec.structs.replace(plan, takes=takes))
     return EventPlan(
         ladder.event.event_ticker,
-        strategy.name or type(strategy).__name__,
+        ladder.conduct.name,
         pulled,
         limits_used(exposure, bounds),
         tuple(rungs),

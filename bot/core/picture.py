@@ -105,7 +105,7 @@ def limits_used(exposure: Exposure, bounds: Bounds) -> tuple[BreakerReport, ...]
 
 def _rung(trader: "Trader", rung: Rung, now_ns: int) -> RungReport:
     orders = trader.desk.live(rung.market_id)
-    bids, asks = rung.others(orders)
+    bids, asks = rung.others.left(orders)
     yes_qty, no_qty = trader.ledgers.holdings(rung.market_id)
     unit = f" {rung.market.strike_unit}" if rung.market.strike_unit else ""
     return RungReport(

@@ -104,7 +104,9 @@ def test_no_settings_let_an_order_past_a_compiled_cap(
     bid, ask = best
     trader.guard._rung = lambda _market_id: SimpleNamespace(
         market_id=made.MARKET,
-        others=lambda _own: (((Price(bid), Qty(1)),), ((Price(ask), Qty(1)),)),
+        others=SimpleNamespace(
+            left=lambda _own: (((Price(bid), Qty(1)),), ((Price(ask), Qty(1)),))
+        ),
         side_parked=lambda _side, _now_ns: False,
     )
     own = made.own(outcome=outcome, side=side, price=price, qty=qty)

@@ -308,9 +308,9 @@ def test_a_price_far_through_the_book_is_held_back_and_counted():
     trader = world.process.trader
     assert trader.phase is Phase.QUOTING
     far = [
-        rung.others(())[1][0][0]
+        rung.others.left(())[1][0][0]
         for rung in trader.quoting.active_rungs()
-        if rung.others(())[1] and rung.others(())[1][0][0] < 89
+        if rung.others.left(())[1] and rung.others.left(())[1][0][0] < 89
     ]
     assert far, "the crowd asks for less than 89 somewhere"
     assert 1 <= trader.guard.beyond_caps <= 8 * len(trader.quoting.active_rungs())

@@ -96,7 +96,7 @@ def after_stamp(world: Thin, stamp_ns: int) -> int:
     order.market_id = world.markets[0].market_id
     shown = msgspec.structs.replace(made.shown(order), updated_at=instant.from_ns(stamp_ns))
     world.trader.quoting.own_shown(shown, world.now_ns)
-    return world.rung(0)._own_change_ns
+    return world.rung(0).others._changed_ns
 
 
 def prints(world: Thin, stamp_ns: int, name: str, index: int = 0) -> m.TradeSeen:

@@ -174,7 +174,7 @@ def test_a_read_leaves_where_nothing_may_be_written():
 
 def asked(of: Account, best_bid: int, best_ask: int) -> None:
     """The strategy was shown these prices of others."""
-    of.rung.shown_others = ((Price(best_bid), Qty(5)),), ((Price(best_ask), Qty(5)),)
+    of.rung.others.shown = ((Price(best_bid), Qty(5)),), ((Price(best_ask), Qty(5)),)
     come(of, best_bid, best_ask)
 
 

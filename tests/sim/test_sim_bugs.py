@@ -1,6 +1,7 @@
 """Claims about planted bugs: the simulator finds them, and the shipped code knows of none."""
 
 import ast
+import inspect
 from pathlib import Path
 
 import pytest
@@ -84,6 +85,27 @@ def test_a_bug_says_what_it_is_and_changes_what_is_there(bug):
         assert patch.name in vars(patch.home)
     with planted(bug.patches):
         assert all(vars(each.home)[each.name] is each.value for each in bug.patches)
+
+
+def called_as(member: object) -> inspect.Signature | None:
+    """How a member of a class or module is called; None where it is no function."""
+    if isinstance(member, property):
+        member = member.fget
+    if isinstance(member, staticmethod | classmethod):
+        member = member.__func__
+    return inspect.signature(member) if inspect.isfunction(member) else None
+
+
+@pytest.mark.parametrize("bug", (*BUGS, CANARY), ids=lambda bug: bug.name)
+def test_a_bug_can_be_called_as_what_it_replaces(bug):
+    for patch in bug.patches:
+        there, instead = called_as(vars(patch.home)[patch.name]), called_as(patch.value)
+        if there is None or instead is None:
+            continue
+        every = there.parameters.values()
+        for some in (every, [each for each in every if each.default is each.empty]):
+            named = {each.name: None for each in some if each.kind is each.KEYWORD_ONLY}
+            instead.bind(*[None] * (len(some) - len(named)), **named)
 
 
 def test_another_core_has_another_ten_rotating():

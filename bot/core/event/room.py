@@ -5,79 +5,47 @@ Source: design, The bot, items 2-4; reliability, rows 32, 77; silences S23, S33.
 
 import math
 from collections.abc import Callable, Mapping
-from typing import cast
-
-import msgspec
 
 from bot.core import messages as m
 from bot.core.account.ledgers import Ledgers
-from bot.core.books.book import microprice
 from bot.core.books.venuetime import VenueTime
-from bot.core.curve.ladder import Fair, FairCurve, RungInput, is_ladder
+from bot.core.curve.ladder import FairCurve, is_ladder
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox
 from bot.core.desk.shelf import NEVER_NS
 from bot.core.distribution import Alarm, Implied, alarms, decided, implied_distribution
+from bot.core.event.answers import Answers
 from bot.core.event.conduct import Conduct
 from bot.core.event.curfew import Stage, kept, left_by, part_of, stage_of, turns_in_ns
 from bot.core.event.learning import Learner
 from bot.core.event.listed import unlisted
 from bot.core.event.newsguard import NewsGuard
 from bot.core.event.rung import PARK_MIN_NS, Rung
+from bot.core.event.telling import Telling
 from bot.core.limits.bounds import grid_of, taken
 from bot.core.settings import TraderSettings
 from bot.core.strategy import (
     EventView,
     ImpliedView,
-    Levels,
     Quote,
     Resting,
-    RungView,
     Strategy,
     Take,
-    mapped,
-    split,
 )
 from bot.core.strike import strike_dollars
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Qty
-from venue.wire.names import MarketId, Ticker
+from venue.wire.money import BookSide, Cents, Outcome, Qty
+from venue.wire.names import MarketId
 
 __all__ = ["PARK_MIN_NS", "Ladder", "Rung"]
-
-
-_LOOK_MIN_NS = 2 * NS_PER_SECOND
-_LOOK_MAX_NS = 10 * NS_PER_SECOND
-"""A quiet rung is told anew when the age of its book has doubled, within these bounds."""
-
-_SANE_MAX = 1_024
-"""Proven tuples that are remembered."""
-
-_FREE = FeeRate.parse("0")
-_NOTHING_SEEN = RungInput((), (), 0, None)
-_OVER = RungInput((), (), 0, None, is_over=True)
-_NOTHING_TOLD = RungView(
-    MarketId(""),
-    Ticker(""),
-    None,
-    (),
-    (),
-    None,
-    None,
-    Qty(0),
-    Qty(0),
-    _FREE,
-    _FREE,
-    None,
-    None,
-    False,
-)
 
 
 class Ladder:
     """One event of the series with its rungs in strike order, its curve and its strategy.
 
+    is_ladder: it is a survival ladder and not one binary market, as of when its rungs or strikes
+    changed last. answers: of the strategy; takes: what of its last one may trade at once.
     dirty: the strategy is to be asked anew. is_read: its newest read was whole. unjudged, stirred:
     some rung is to be judged, to be planned. again_ns: when a plan of some rung is to be looked at
     again. has_wishes: some plan is not carried out yet. unweighed: the exposure is not what is live
@@ -93,12 +61,10 @@ class Ladder:
         self.event = event
         self.strategy = strategy
         self.curve: FairCurve | None = None
-        self._proven: dict[MarketId, tuple[Quote, ...]] = {}
-        # Tuples once proven sane, by rung and identity; what is held here keeps its identity, and
-        # nothing in it can change: it is sane for good.
-        self._sane: dict[tuple[MarketId, int], tuple[Quote, ...]] = {}
+        self.answers = Answers()
         self.takes: dict[MarketId, tuple[Take, ...]] = {}
         self.rungs: list[Rung] = []
+        self.is_ladder = False
         self._repriced: dict[MarketId, Rung] = {}  # not returned by `refresh` yet
         self._reordered = False  # some strike, or the kind, is not what it was for `rungs`
         self.resolution_ns = instant.to_ns(event.resolution_date)
@@ -126,7 +92,7 @@ class Ladder:
         self.flattening = ""
         self.news = NewsGuard(settings.news)
         self.learner = Learner()
-        self._forget_views()
+        self.telling = Telling(self.rungs, self.curve, self.learner)
 
     def reconfigure(self, settings: TraderSettings, strategy: Strategy | None) -> None:
         """Hold to other settings, and ask another strategy if there is one, from now on.
@@ -146,7 +112,7 @@ class Ladder:
         """Ask this strategy from now on, of which nothing is known yet."""
         self.strategy = strategy
         self.conduct = Conduct(strategy.name or type(strategy).__name__, self.conduct.calls)
-        self._proven = {}
+        self.answers = Answers()
         self.takes = {}
 
     @property
@@ -158,11 +124,6 @@ class Ladder:
     def is_open(self) -> bool:
         """Whether the event trades: open, or closed with rungs left that take orders (S33)."""
         return self.event.status in (model.EventStatus.OPEN, model.EventStatus.CLOSED)
-
-    @property
-    def is_ladder(self) -> bool:
-        """Whether it is a survival ladder and not one binary market."""
-        return bool(self.rungs) and all(rung.strike is not None for rung in self.rungs)
 
     @property
     def is_understood(self) -> bool:
@@ -224,8 +185,9 @@ class Ladder:
             self._repriced, new = {}, list(known.values())
         if new:
             self.rungs = list(known.values())
+            self.is_ladder = all(rung.strike is not None for rung in self.rungs)
             self.curve = self._fresh_curve()
-            self._forget_views()
+            self.telling = Telling(self.rungs, self.curve, self.learner)
             self.dirty = True
             self.stirred = True
             self.unjudged = True
@@ -259,23 +221,13 @@ class Ladder:
             return ()
         drawn, line = self.curve.drawn_cents, self.curve.line_cents
         live = [index for index, rung in enumerate(self.rungs) if not rung.is_over]
-        markets = [self.rungs[index].market for index in live]
+        markets, views = [self.rungs[index].market for index in live], self.telling.views
         return alarms(
             [market.strike_value or market.ticker for market in markets],
-            [(self._views[index].best_bid, self._views[index].best_ask) for index in live],
+            [(views[index].best_bid, views[index].best_ask) for index in live],
             [drawn[index] for index in live] if drawn else (),
             [line[index] for index in live] if line else (),
         )
-
-    def _forget_views(self) -> None:
-        """Other rungs than before: every one is to be told anew. The lists go by place."""
-        self._views = [_NOTHING_TOLD] * len(self.rungs)
-        self._books: list[tuple[Levels, Levels]] = [((), ())] * len(self.rungs)
-        self._due_ns = [0] * len(self.rungs)
-        self._inputs = [_NOTHING_SEEN] * len(self.rungs)
-        self._fairs: tuple[Fair | None, ...] = (None,) * len(self.rungs)
-        for rung in self.rungs:
-            rung.news = True
 
     def _fresh_curve(self) -> FairCurve | None:
         """A curve for the rungs as they are now; None when they are neither kind of event."""
@@ -307,8 +259,8 @@ class Ladder:
     def learn(self, view: EventView, now_ns: int) -> None:
         """The event is decided now: learn from what has become of fills, and look for news."""
         self.news.looked(view.rungs, now_ns)
-        known = sum(rung.fair_cents is not None for rung in view.rungs)
-        self.learner.looked(known, now_ns)
+        fair_cents = [rung.fair_cents for rung in view.rungs]
+        self.learner.looked(len(fair_cents) - fair_cents.count(None), now_ns)
         if self.learner.is_due(now_ns):
             fairs = {rung.market_id: rung.fair_cents for rung in view.rungs}
             judged = self.learner.judge(fairs, now_ns)
@@ -332,118 +284,34 @@ class Ladder:
     def view(
         self, implied: ImpliedView | None, desk: Desk, ledgers: Ledgers, now_ns: int
     ) -> EventView:
-        """The event as the strategy sees it; fits the fair curve on the way.
-
-        A rung on which nothing happened is told in the very object it was told in before, for some
-        seconds at most, while its fair value has hardly moved (`FairCurve`): ages lag by as much.
-        """
+        """The event as the strategy sees it; fits the fair curve on the way."""
         seconds = self.seconds_left(now_ns)
         left_ns = max(0, self.resolution_ns - now_ns)
         self.stage = stage_of(self._curfew, left_ns)
         self._part = part_of(self._curfew, left_ns)
         self.stage_until_ns = now_ns + turns_in_ns(self._curfew, left_ns)
-        rungs, views, inputs = self.rungs, self._views, self._inputs
-        looked_at: list[int] = []
-        for index, rung in enumerate(rungs):
-            if rung.news or now_ns >= rung.look_ns:
-                book = rung.settled_others(desk.live(rung.market_id), now_ns)
-                if rung.news or now_ns >= self._due_ns[index] or book is not self._books[index]:
-                    self._books[index] = book
-                    traded = rung.traded.read()
-                    seen = RungInput(book[0], book[1], rung.confirmed_ns, traded)
-                    inputs[index] = _OVER if rung.is_over else seen
-                    looked_at.append(index)
-        fairs: tuple[Fair | None, ...] = self._fairs
-        if self.curve is not None:
-            fairs = self.curve.update(inputs, implied, seconds, now_ns)
-        for index in looked_at:
-            rungs[index].fair = fairs[index]
-            views[index] = self._told(index, desk, ledgers, now_ns)
-        if fairs is not self._fairs:
-            self._fairs = fairs
-            for index, fair in enumerate(fairs):
-                if fair is not rungs[index].fair:
-                    rungs[index].fair = fair
-                    views[index] = _with_fair(views[index], fair)
+        told = self.telling.told(implied, seconds, desk, ledgers, now_ns)
         return EventView(
             self.event.event_ticker,
             self.is_ladder,
             seconds,
             implied,
-            tuple(views),
+            told,
             now_s=max(0, now_ns - self.began_ns) / NS_PER_SECOND,
             cash_cents=ledgers.available_cents,
             loss_limit_cents=self.loss_limit_cents,
             intensity=self.learner.intensity,
         )
 
-    def _told(self, index: int, desk: Desk, ledgers: Ledgers, now_ns: int) -> RungView:
-        """A rung as the strategy is told of it now; sets when to tell it anew at the latest."""
-        rung, curve = self.rungs[index], self.curve
-        bids, asks = book = self._books[index]
-        yes_qty, no_qty = ledgers.holdings(rung.market_id)
-        prints, fills = rung.recent.prints(now_ns), rung.recent.fills(now_ns)
-        age_ns = max(0, now_ns - rung.confirmed_ns)
-        due_ns = now_ns + min(_LOOK_MAX_NS, max(_LOOK_MIN_NS, age_ns))
-        if curve is not None:
-            due_ns = min(due_ns, curve.again_ns(index))
-            rung.traded.follow(curve.volatilities[index])
-        self._due_ns[index] = due_ns
-        # A book that stands still for its own sake may be shown anew at any moment.
-        rung.look_ns = due_ns if rung.is_settled else now_ns
-        # What is news now is none the next time: then it is to be told without it.
-        rung.news = bool(prints or fills)
-        fair, adverse = rung.fair, self.learner.adverse(rung.market_id)
-        return RungView(
-            rung.market_id,
-            rung.market.ticker,
-            rung.strike,
-            bids,
-            asks,
-            microprice(bids, asks),
-            rung.book.last_price,
-            yes_qty,
-            no_qty,
-            rung.maker_rate,
-            rung.taker_rate,
-            None if fair is None else fair.value_cents,
-            None if fair is None else fair.sd_cents,
-            not rung.blocked,
-            book_age_s=age_ns / NS_PER_SECOND,
-            volatility_cents=0.0 if curve is None else curve.volatilities[index],
-            adverse_bid_cents=adverse.bid_cents,
-            adverse_ask_cents=adverse.ask_cents,
-            prints=prints,
-            fills=fills,
-            own=rung.recent.own(desk.live(rung.market_id), rung.queues, book, now_ns),
-        )
-
     def quotes(self, view: EventView) -> dict[MarketId, tuple[Quote, ...]]:
-        """What the strategy wants, proven sane. Raises whatever the strategy raises.
-
-        A strategy may return for a rung a very tuple that it returned before: that one was proven.
-        One with takes never is the same again: each answer wishes for them anew, in `takes`.
-        """
+        """What the strategy wants, proven sane. Raises whatever the strategy raises."""
         for rung in self.rungs:
             if rung.recent.has_news:
                 rung.recent.told()
         self.conduct.calls += 1
-        wanted = cast("Resting", mapped(self.strategy.quote(view)))  # `split` tells what is none
-        before, sane = self._proven, self._sane
-        fresh = {
-            key: each
-            for key, each in wanted.items()
-            if before.get(key) is not each and sane.get((key, id(each))) is not each
-        }
-        answer = split(fresh, view)
-        self._proven = {**dict(wanted.items()), **answer.resting}
-        for key, quotes in answer.resting.items():
-            if quotes is fresh[key]:
-                if len(sane) >= _SANE_MAX:
-                    sane.clear()
-                sane[key, id(quotes)] = quotes
-        self.takes = answer.takes
-        return self._proven
+        quotes = self.answers.ask(self.strategy, view)
+        self.takes = self.answers.takes
+        return quotes
 
     def within_curfew(self, quotes: Resting, view: EventView) -> Resting:
         """What of the wanted quotes stands so near to the end of the event; takes likewise."""
@@ -470,11 +338,6 @@ class Ladder:
         left = left_by(net_qty, takes)
         return kept(quotes, left, self.stage, part=part, flattening=shrinks), takes
 
-    @property
-    def answered(self) -> dict[MarketId, tuple[Quote, ...]]:
-        """What the strategy wanted to rest when it was last asked and did not fail."""
-        return self._proven
-
     def want(self, quotes: Mapping[MarketId, tuple[Quote, ...]], *, pulled: bool) -> None:
         """Make these the wanted quotes; a blocked rung wants nothing. pulled: nothing is wanted,
         for a reason that is not the strategy's."""
@@ -488,13 +351,3 @@ class Ladder:
                 wanted = taken(wanted, rung.market, ceilings.get(rung.market_id))
             if wanted is not rung.wanted:
                 rung.want(wanted, pulled=False)
-
-
-def _with_fair(view: RungView, fair: Fair | None) -> RungView:
-    """A rung told as before, but for its fair value."""
-    told: RungView = msgspec.structs.replace(
-        view,
-        fair_cents=None if fair is None else fair.value_cents,
-        fair_sd_cents=None if fair is None else fair.sd_cents,
-    )
-    return told

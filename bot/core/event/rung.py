@@ -6,11 +6,12 @@ says in a few words why not. Nothing here sends.
 Source: design, The bot, items 2-5; reliability, FEED_OK, rows 32, 38-48; silences S23, S28, S30.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from bot.core import messages as m
 from bot.core.books.book import Book, shrunk
+from bot.core.books.others import Others
 from bot.core.books.queue import Queues
 from bot.core.books.recent import Recent
 from bot.core.curve.estimate import TradedPrice
@@ -19,7 +20,7 @@ from bot.core.desk.desk import Desk
 from bot.core.desk.shelf import NEVER_NS
 from bot.core.limits.bounds import takes_any
 from bot.core.limits.risk import Live, RungTerms
-from bot.core.orders.order import IN_FLIGHT, OwnOrder, State
+from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.tag import Tag, tag_of
 from bot.core.plan.place import Flow, Worth, worth_of
 from bot.core.plan.reconcile import plan_rung, plan_sides
@@ -43,7 +44,6 @@ _OPEN: Final = State.OPEN
 
 PARK_MIN_NS = 2 * NS_PER_SECOND
 _PAUSE_ALLOWED_NS = NS_PER_SECOND
-_UNSETTLED_MAX_NS = NS_PER_SECOND
 _DENIED_NS = NS_PER_SECOND
 """What a limit denied is asked for again this late, at the latest."""
 
@@ -57,11 +57,8 @@ class Rung:
     news: what a strategy is told of it may not be what it was; look_ns: and from then on in any
     case. touched: its orders or wanted quotes changed since `wishes` were planned. unjudged:
     something happened that may change `blocked`. weighed: the exposure of its event counts
-    `counted` for it, and that is what is live; `held` is what it counts as held. `_others`: the
-    book without our own, until the book or our orders change; `_mine`: our own size by price,
-    until our orders change. takes_any: its market takes every price. `_stamp_ns`: what the newest
-    frame of its book was stamped. owed_ns: the venue's time of our newest change that its book has
-    to show, 0 when a read has shown that it holds all of them.
+    `counted` for it, and that is what is live; `held` is what it counts as held. takes_any: its
+    market takes every price. `_stamp_ns`: what the newest frame of its book was stamped.
     """
 
     def __init__(self, market: model.Market, ladder: "Ladder") -> None:
@@ -70,6 +67,7 @@ class Rung:
         self.takes_any = takes_any(market)
         self.market_id = market.market_id
         self.book = Book()
+        self.others = Others(self.book)
         self.maker_rate = FeeRate.parse(market.maker_fee_rate)
         self.taker_rate = FeeRate.parse(market.taker_fee_rate)
         self.terms = RungTerms.of(market.market_id, self.maker_rate, self.taker_rate)
@@ -110,13 +108,7 @@ class Rung:
         )
         self._short_until_ns: dict[BookSide, int] = {_BID: 0, _ASK: 0}
         self._planned_ns = 0
-        self._others: tuple[Levels, Levels] | None = None
-        self._mine: tuple[dict[Price, Qty], dict[Price, Qty]] | None = None
-        self.shown_others: tuple[Levels, Levels] = ((), ())
-        self._own_change_ns = self.owed_ns = 0
         self._stamp_ns: int | None = None
-        self._unsettled_ns: int | None = None
-        self._depth_ns: int | None = None
         self._emptied_until_ns = 0
 
     @property
@@ -187,8 +179,7 @@ class Rung:
         """
         meant = self.as_meant(seen, now_ns)
         is_dated, seen = meant is not seen, meant
-        if self.ladder.venue_time.is_beyond(self._own_change_ns, now_ns):
-            self._own_change_ns = 0
+        self.others.doubt_stamps(self.ladder.venue_time, now_ns)
         old_bids, old_asks = self.book.bids, self.book.asks
         book = self.book
         if not book.replace(seen.bids, seen.asks, seen.ts_ns, now_ns, is_dated=is_dated):
@@ -200,12 +191,12 @@ class Rung:
         self._look_for_depth(trust, now_ns)
         if self.queues.saw_book(seen.bids, seen.asks, seen.ts_ns, own, now_ns):
             self.recent.own_changed()
-        self.ladder.dirty |= self._unsettled_ns is not None
+        self.ladder.dirty |= not self.is_settled
         if (old_bids, old_asks) == (seen.bids, seen.asks):
             return False
         self.ladder.dirty = True
         self.news = True
-        self._others = None
+        self.others.book_changed()
         fallen = {
             _BID: shrunk(old_bids, seen.bids),
             _ASK: shrunk(old_asks, seen.asks),
@@ -230,9 +221,11 @@ class Rung:
         (row 46)."""
         if self.book.bids or self.book.asks:
             self._emptied_until_ns = 0
-        elif self._depth_ns is not None and now_ns < self._depth_ns + trust.emptied_ns:
-            self._emptied_until_ns = self._depth_ns + trust.emptied_ns
-            self.doubt()
+        elif self.others.depth_ns is not None:
+            until_ns = self.others.depth_ns + trust.emptied_ns
+            if now_ns < until_ns:
+                self._emptied_until_ns = until_ns
+                self.doubt()
 
     def read_book(self, seen: m.BookSeen, trust: TrustSettings, now_ns: int) -> None:
         """Take over a book that no frame has shown; nothing is sent on it unconfirmed.
@@ -244,7 +237,7 @@ class Rung:
         elif self.book.replace_by_read(seen, now_ns):
             self.ladder.dirty = True
             self.news = True
-            self._others = None
+            self.others.book_changed()
             self._look_for_depth(trust, now_ns)
             self.suspect(now_ns)
 
@@ -278,7 +271,7 @@ class Rung:
         asks = tuple((level.price, level.size) for level in shown.asks)
         if not self.book.known or (bids, asks) != (self.book.bids, self.book.asks):
             return False
-        self.owed_ns = 0
+        self.others.owed_ns = 0
         try:
             as_of_ns = instant.to_ns(shown.as_of)
         except ValueError:
@@ -293,7 +286,7 @@ class Rung:
         self.book.forget()
         self.queues.forget_book()
         self.news = True
-        self._others = None
+        self.others.book_changed()
         self.doubt()
 
     def judge(self, channel: str, trust: TrustSettings, now_ns: int) -> None:
@@ -304,11 +297,11 @@ class Rung:
         self.unjudged = False
         suspect = self.suspect_since_ns
         changes = [self.confirmed_ns + trust.book_ns + 1]
-        since = self._unsettled_ns
-        if since is not None:
-            if now_ns >= since + _UNSETTLED_MAX_NS:
+        settled_from_ns = self.others.settled_from_ns
+        if settled_from_ns is not None:
+            if now_ns >= settled_from_ns:
                 self.ladder.dirty = True
-            changes.append(since + _UNSETTLED_MAX_NS)
+            changes.append(settled_from_ns)
         if suspect is not None:
             changes.append(suspect + _PAUSE_ALLOWED_NS + 1)
         changes.append(self._emptied_until_ns)
@@ -333,7 +326,7 @@ class Rung:
     @property
     def is_settled(self) -> bool:
         """Whether the book that the strategy saw last was as new as our own orders."""
-        return self._unsettled_ns is None
+        return self.others.settled_from_ns is None
 
     @property
     def may_send(self) -> bool:
@@ -344,43 +337,19 @@ class Rung:
         """Whether new orders of a side wait after a refusal."""
         return now_ns < self.side_parked_until_ns[side]
 
-    def others(self, own: Iterable[OwnOrder]) -> tuple[Levels, Levels]:
-        """The book without our own size; what may rest at two prices is taken out at both.
-
-        Right only while book and orders speak of the same instant: see `settled_others`.
-        """
-        if self._others is None:
-            if self._mine is None:
-                self._mine = _by_price(own)
-            self._others = self.book.others(*self._mine)
-        return self._others
-
     def settled_others(self, own: Sequence[OwnOrder], now_ns: int) -> tuple[Levels, Levels]:
-        """The book without our own size, as of the last instant at which both spoke of one time.
-
-        While a write of ours is under way, or its effect is not in the book yet, our own size
-        would be taken for others', or theirs for ours; quotes that followed would follow
-        themselves, for ever (row 47). So the view stands still meanwhile, a second at most.
-        """
-        lags = self.book.known and (self.book.ts_ns or 0) < self._own_change_ns
-        if not lags and not any(order.state in IN_FLIGHT for order in own):
-            self._unsettled_ns = None
-        elif self._unsettled_ns is None:
-            self._unsettled_ns = now_ns
+        """The book without our own size, as of the last instant at which both spoke of one time."""
+        was_settled = self.is_settled
+        shown = self.others.settled(own, now_ns)
+        if was_settled and not self.is_settled:
             self.doubt()
-        if self._unsettled_ns is None or now_ns >= self._unsettled_ns + _UNSETTLED_MAX_NS:
-            self._unsettled_ns = None
-            self.shown_others = self.others(own)
-            if self.shown_others != ((), ()):
-                self._depth_ns = now_ns
-        return self.shown_others
+        return shown
 
     # --- our orders -------------------------------------------------------------------------------
 
     def tag(self, side: BookSide, price: Price, why: str) -> Tag:
         """What is remembered of an order that leaves now for a canonical price."""
-        strategy = self.ladder.strategy
-        return tag_of(self.planned, side, price, strategy.name or type(strategy).__name__, why)
+        return tag_of(self.planned, side, price, self.ladder.conduct.name, why)
 
     def live(self, wish: WantCreate, qty: int) -> Live:
         """A wanted order as the limits count it."""
@@ -413,7 +382,7 @@ class Rung:
         self.touch()
         self.weighed = False
         self.news = True
-        self._others = self._mine = None
+        self.others.own_changed()
         self.recent.own_changed()
         self.ladder.dirty = True
         self.ladder.eased()
@@ -422,8 +391,7 @@ class Rung:
         self, shown: model.Order, venue_ns: int, own: Sequence[OwnOrder], now_ns: int
     ) -> None:
         """An answer to a write showed an order of ours as of this instant of the venue's."""
-        self._own_change_ns = max(self._own_change_ns, venue_ns)
-        self.owed_ns = max(self.owed_ns, venue_ns)
+        self.others.wrote(venue_ns)
         self.news = True
         self.queues.wrote(shown, venue_ns, own, now_ns)
 
@@ -470,7 +438,7 @@ class Rung:
         return worth_of(
             None if self.fair is None else self.fair.value_cents,
             self._flows,
-            self.shown_others,
+            self.others.shown,
             self.queues,
             self.ladder.pace,
             self.ladder.seconds_left(now_ns),
@@ -486,14 +454,3 @@ class Rung:
         if isinstance(wish, WantCreate):
             self._short_until_ns[wish.side] = self._planned_ns + _SHORT_NS
         self.ladder.denied(self)
-
-
-def _by_price(own: Iterable[OwnOrder]) -> tuple[dict[Price, Qty], dict[Price, Qty]]:
-    """Shares of ours at each canonical price, bids and asks; at both where one of two is theirs."""
-    bids: dict[Price, Qty] = {}
-    asks: dict[Price, Qty] = {}
-    for order in own:
-        mine, left = bids if order.side is _BID else asks, order.remaining
-        for level in order.levels:
-            mine[level] = Qty(mine.get(level, 0) + left)
-    return bids, asks

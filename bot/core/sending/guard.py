@@ -147,7 +147,7 @@ class Guard:
     def _through(self, rung: Rung, own: OwnOrder, price: Price) -> str:
         """Why a price reaches too far through the others' best one; empty when it does not."""
         level = canonical(own.outcome, price)
-        bids, asks = rung.others(self._desk.live(rung.market_id))
+        bids, asks = rung.others.left(self._desk.live(rung.market_id))
         far = asks if own.side is BookSide.BID else bids
         if not far:
             return ""

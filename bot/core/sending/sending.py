@@ -111,9 +111,9 @@ class Sending:
         if not _reaches(side, price, (rung.book.bids, rung.book.asks)[facing]):
             return False
         # What it reaches may be an order of ours that is on its way out: that it does not wait for.
-        others = rung.others(self._desk.live(rung.market_id))
+        others = rung.others.left(self._desk.live(rung.market_id))
         return _reaches(side, price, others[facing]) and not _reaches(
-            side, price, rung.shown_others[facing]
+            side, price, rung.others.shown[facing]
         )
 
     # --- cancels ----------------------------------------------------------------------------------

@@ -52,14 +52,14 @@ class Owing:
         owed: dict[MarketId, _Owed] = {}
         out: list[MarketId] = []
         for rung in rungs:
-            if not rung.owed_ns:
+            if not rung.others.owed_ns:
                 continue
             held = self._owed.get(rung.market_id)
             if held is None or not self._lacks(rung, held.at_ns, now_ns):
-                if not self._lacks(rung, rung.owed_ns, now_ns):
+                if not self._lacks(rung, rung.others.owed_ns, now_ns):
                     continue
                 # By then a read shows it, too, so that an equal one says that nothing is lacking.
-                held = _Owed(rung.owed_ns, now_ns + self._trust.read_lag_ns)
+                held = _Owed(rung.others.owed_ns, now_ns + self._trust.read_lag_ns)
             owed[rung.market_id] = held
             if now_ns < held.due_ns or not rung.book.known:
                 continue

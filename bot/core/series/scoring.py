@@ -94,7 +94,9 @@ class Scoring:
         """What is wanted of an event was decided; its candidates come after the live strategy."""
         if self._shadows is not None:
             failed = now_ns < ladder.pulled_until_ns
-            self._shadows.decided(ladder, self._view, None if failed else ladder.answered, now_ns)
+            self._shadows.decided(
+                ladder, self._view, None if failed else ladder.answers.resting, now_ns
+            )
 
     def printed(self, rung: Rung, seen: m.TradeSeen, now_ns: int) -> None:
         """A print was shown; one that was shown before is none."""

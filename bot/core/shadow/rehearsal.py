@@ -15,6 +15,7 @@ from typing import Final
 import msgspec
 
 from bot.core.candidate import Candidate
+from bot.core.event.answers import Answers
 from bot.core.event.room import Ladder, Rung
 from bot.core.limits.bounds import takable, taken
 from bot.core.limits.cutting import Cutter
@@ -42,8 +43,6 @@ from bot.core.strategy import (
     RungView,
     Strategy,
     Take,
-    mapped,
-    split,
 )
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS, Cents, Outcome, Qty
@@ -63,7 +62,7 @@ class _Stage:
         self.cutter = cutter
         self.rungs: dict[MarketId, HypotheticalRung] = {}
         self.wanted: Wanted = {}
-        self.answered: Wanted = {}
+        self.answers = Answers()
         self.coming: deque[tuple[int, Wanted, _Takes]] = deque()
         self.cut: Mapping[MarketId, tuple[Quote, ...]] = {}
         self.fills: dict[MarketId, list[tuple[Met, int]]] = {}
@@ -290,14 +289,7 @@ class Rehearsal:
             rungs=tuple(stage.shown(rung, self._now_ns) for rung in view.rungs),
             cash_cents=self._free_cents(view.cash_cents),
         )
-        answer = mapped(stage.strategy.quote(mine))
-        before = stage.answered
-        fresh = {key: each for key, each in answer.items() if before.get(key) is not each}
-        proven = split(fresh, mine)
-        stage.answered = {
-            key: proven.resting[key] if key in proven.resting else before[key] for key in answer
-        }
-        return stage.answered, proven.takes
+        return stage.answers.ask(stage.strategy, mine), stage.answers.takes
 
     def _free_cents(self, live_cents: int | None) -> int | None:
         """Its cash: the live one's when it began, what its fills did, less what its orders lock."""

@@ -15,7 +15,7 @@ from bot.core.account.ledgers import Ledgers
 from bot.core.account.portfolio import OrderTally, Portfolio, _Market
 from bot.core.desk.desk import Desk
 from bot.core.desk.spend import Lane
-from bot.core.event import room
+from bot.core.event import answers
 from bot.core.event.room import Ladder, Rung
 from bot.core.limits.risk import Exposure, Live, RungTerms
 from bot.core.orders.order import Fact, OwnOrder, State
@@ -308,7 +308,7 @@ LIMITS: Final = (
         (77,),
         "What a strategy returns is sent as it is.",
         ("B12", "B11", "raises"),
-        (Patch(room, "split", _unproven),),
+        (Patch(answers, "split", _unproven),),
         likely=("tantrum",),
     ),
 )

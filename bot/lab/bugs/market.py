@@ -8,6 +8,7 @@ from typing import Final
 
 from bot.core import messages as m
 from bot.core.books.book import Book
+from bot.core.books.others import Others
 from bot.core.books.venuetime import VenueTime
 from bot.core.event.rung import Rung
 from bot.core.orders.order import OwnOrder
@@ -40,9 +41,11 @@ def _kept(self: Rung) -> None:
     self.doubt()
 
 
-def _older_too(self: Book, bids: Levels, asks: Levels, ts_ns: int, now_ns: int) -> bool:
+def _older_too(
+    self: Book, bids: Levels, asks: Levels, ts_ns: int, now_ns: int, *, is_dated: bool = False
+) -> bool:
     self._ts_ns = None
-    return _replace(self, bids, asks, ts_ns, now_ns)
+    return _replace(self, bids, asks, ts_ns, now_ns, is_dated=is_dated)
 
 
 def _never_beyond(self: VenueTime, stamp_ns: int, now_ns: int) -> bool:
@@ -83,8 +86,8 @@ def _zero_confirms(self: Channel, market_id: MarketId, answer: m.Answer, now_ns:
     rung._confirmed(now_ns)
 
 
-def _ours_too(self: Rung, own: Iterable[OwnOrder]) -> tuple[Levels, Levels]:
-    return self.book.bids, self.book.asks
+def _ours_too(self: Others, own: Iterable[OwnOrder]) -> tuple[Levels, Levels]:
+    return self._book.bids, self._book.asks
 
 
 def _never_late(self: Lag, allowed_ns: int, now_ns: int) -> bool:
@@ -182,7 +185,7 @@ MARKET: Final = (
         (47,),
         "Our own orders are left in the book that our quotes follow.",
         ("B2",),
-        (Patch(Rung, "others", _ours_too),),
+        (Patch(Others, "left", _ours_too),),
     ),
     Bug(
         "crossed-book-quoted",

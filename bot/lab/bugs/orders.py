@@ -353,7 +353,7 @@ def _any_read_counts(self: OwnOrder, shown: model.Order, begun_ns: int, lag_ns: 
 
 
 def _gone_at_once(
-    self: Shelf, own: OwnOrder, _begun_ns: int, now_ns: int, _fills_begun_ns: int
+    self: Shelf, own: OwnOrder, _begun_ns: int, now_ns: int, _fills_begun_ns: int = -1
 ) -> bool:
     if own.state is State.OPEN:
         own.move(Fact.READ_ENDED, now_ns)

@@ -135,6 +135,9 @@ def _was_provoked(finding: str, world: "World") -> bool:
     if finding == "silent_target":
         rungs = world.process.trader.quoting.active_rungs()
         return all(rung.book.known or cannot_be_known(world, rung) for rung in rungs)
+    on_trial = world.process.trader.reconfiguration.trial is not None
+    if finding == "strategy_at_fault" and on_trial:
+        return True  # the stop leaves no time to take its configuration back
     return any(world.seen.counts.get(name) for name in _PROVOKED_BY.get(finding, ()))
 
 
@@ -263,7 +266,7 @@ def _looked(world: "World") -> tuple[int, int]:
     world.run_until(world.now_ns + _STILL_NS)
     trader = world.process.trader
     rungs = [rung for ladder in trader.quoting.ladders for rung in ladder.rungs]
-    two_sided = all(all(rung.others(trader.desk.live(rung.market_id))) for rung in rungs)
+    two_sided = all(all(rung.others.left(trader.desk.live(rung.market_id))) for rung in rungs)
     unknowable = any(cannot_be_known(world, rung) for rung in rungs)
     drifts = _follows_curve(world) or unknowable or not two_sided
     return _writes(world) - before, 12 * len(rungs) if drifts else len(rungs) + 1

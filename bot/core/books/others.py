@@ -1,0 +1,95 @@
+"""The book of one market without our own size, as of an instant at which both speak of one time.
+
+Source: design, The bot, item 2; reliability, row 47.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from bot.core.books.book import Book
+from bot.core.books.venuetime import VenueTime
+from bot.core.orders.order import IN_FLIGHT, OwnOrder
+from bot.core.strategy import Levels
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import BookSide, Price, Qty
+
+_UNSETTLED_MAX_NS: Final = NS_PER_SECOND
+
+
+class Others:
+    """What others have in one book.
+
+    shown: what `settled` returned last. settled_from_ns: while that stands still, because the book
+    and our orders do not speak of one instant, when it moves again at the latest; else None.
+    depth_ns: when it was last settled with something in it. owed_ns: the venue's time of our newest
+    change that its book has to show, 0 when a read has shown that it holds all of them.
+    """
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+        self._left: tuple[Levels, Levels] | None = None  # until the book or our orders change
+        self._mine: tuple[dict[Price, Qty], dict[Price, Qty]] | None = None  # until our orders do
+        self.shown: tuple[Levels, Levels] = ((), ())
+        self.settled_from_ns: int | None = None
+        self.depth_ns: int | None = None
+        self.owed_ns = 0
+        self._changed_ns = 0  # by the venue's time, our newest change that a write has shown
+
+    def book_changed(self) -> None:
+        """The book is another one."""
+        self._left = None
+
+    def own_changed(self) -> None:
+        """Our orders are not what they were."""
+        self._left = self._mine = None
+
+    def wrote(self, venue_ns: int) -> None:
+        """An answer to a write showed an order of ours as of this instant of the venue's."""
+        self._changed_ns = max(self._changed_ns, venue_ns)
+        self.owed_ns = max(self.owed_ns, venue_ns)
+
+    def doubt_stamps(self, venue_time: VenueTime, now_ns: int) -> None:
+        """A frame came: a change of ours that is dated beyond what can be is waited for no more."""
+        if venue_time.is_beyond(self._changed_ns, now_ns):
+            self._changed_ns = 0
+
+    def left(self, own: Iterable[OwnOrder]) -> tuple[Levels, Levels]:
+        """The book without our own size; what may rest at two prices is taken out at both.
+
+        Right only while book and orders speak of the same instant: see `settled`.
+        """
+        if self._left is None:
+            if self._mine is None:
+                self._mine = _by_price(own)
+            self._left = self._book.others(*self._mine)
+        return self._left
+
+    def settled(self, own: Sequence[OwnOrder], now_ns: int) -> tuple[Levels, Levels]:
+        """The book without our own size, as of the last instant at which both spoke of one time.
+
+        While a write of ours is under way, or its effect is not in the book yet, our own size
+        would be taken for others', or theirs for ours; quotes that followed would follow
+        themselves, for ever (row 47). So it stands still meanwhile, a second at most.
+        """
+        lags = self._book.known and (self._book.ts_ns or 0) < self._changed_ns
+        if not lags and not any(order.state in IN_FLIGHT for order in own):
+            self.settled_from_ns = None
+        elif self.settled_from_ns is None:
+            self.settled_from_ns = now_ns + _UNSETTLED_MAX_NS
+        if self.settled_from_ns is None or now_ns >= self.settled_from_ns:
+            self.settled_from_ns = None
+            self.shown = self.left(own)
+            if self.shown != ((), ()):
+                self.depth_ns = now_ns
+        return self.shown
+
+
+def _by_price(own: Iterable[OwnOrder]) -> tuple[dict[Price, Qty], dict[Price, Qty]]:
+    """Shares of ours at each canonical price, bids and asks; at both where one of two is theirs."""
+    bids: dict[Price, Qty] = {}
+    asks: dict[Price, Qty] = {}
+    for order in own:
+        mine, left = bids if order.side is BookSide.BID else asks, order.remaining
+        for level in order.levels:
+            mine[level] = Qty(mine.get(level, 0) + left)
+    return bids, asks

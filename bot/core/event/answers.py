@@ -1,0 +1,51 @@
+"""What a strategy wants of an event, proven sane; what was proven before is not proven again.
+
+Source: design, The bot, item 3; docs/strategies.md, What a strategy may return.
+"""
+
+from typing import Final, cast
+
+from bot.core.strategy import EventView, Quote, Resting, Strategy, Take, mapped, split
+from venue.wire.names import MarketId
+
+_SANE_MAX: Final = 1_024
+"""Proven tuples that are remembered."""
+
+
+class Answers:
+    """The answers of one strategy about one event.
+
+    resting: what it wanted to rest when it was last asked and did not fail; takes: what it wanted
+    at once, then.
+    """
+
+    def __init__(self) -> None:
+        self.resting: dict[MarketId, tuple[Quote, ...]] = {}
+        self.takes: dict[MarketId, tuple[Take, ...]] = {}
+        # Tuples once proven sane, by rung and identity; what is held here keeps its identity, and
+        # nothing in it can change: it is sane for good.
+        self._sane: dict[tuple[MarketId, int], tuple[Quote, ...]] = {}
+
+    def ask(self, strategy: Strategy, view: EventView) -> dict[MarketId, tuple[Quote, ...]]:
+        """What it wants to rest now. Raises whatever the strategy raises, and as `mapped` and
+        `split` do for what is no answer; `resting` and `takes` are then what they were.
+
+        A strategy may return for a rung a very tuple that it returned before: that one was proven.
+        One with takes never is the same again: each answer wishes for them anew.
+        """
+        wanted = cast("Resting", mapped(strategy.quote(view)))  # `split` tells what is none
+        before, sane = self.resting, self._sane
+        fresh = {
+            key: each
+            for key, each in wanted.items()
+            if before.get(key) is not each and sane.get((key, id(each))) is not each
+        }
+        answer = split(fresh, view)
+        self.resting = {**dict(wanted.items()), **answer.resting}
+        for key, quotes in answer.resting.items():
+            if quotes is fresh[key]:
+                if len(sane) >= _SANE_MAX:
+                    sane.clear()
+                sane[key, id(quotes)] = quotes
+        self.takes = answer.takes
+        return self.resting

@@ -1,0 +1,153 @@
+"""What the strategy is told of an event: the rungs as they are now, and the fair curve over them.
+
+Source: design, The bot, items 2-3; reliability, row 47; silences S23.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from bot.core.account.ledgers import Ledgers
+from bot.core.books.book import microprice
+from bot.core.curve.ladder import Fair, FairCurve, RungInput
+from bot.core.desk.desk import Desk
+from bot.core.event.learning import Learner
+from bot.core.event.rung import Rung
+from bot.core.strategy import ImpliedView, Levels, RungView
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import FeeRate, Qty
+from venue.wire.names import MarketId, Ticker
+
+_LOOK_MIN_NS: Final = 2 * NS_PER_SECOND
+_LOOK_MAX_NS: Final = 10 * NS_PER_SECOND
+"""A quiet rung is told anew when the age of its book has doubled, within these bounds."""
+
+_FREE: Final = FeeRate.parse("0")
+_NOTHING_SEEN: Final = RungInput((), (), 0, None)
+_OVER: Final = RungInput((), (), 0, None, is_over=True)
+_NOTHING_TOLD: Final = RungView(
+    MarketId(""),
+    Ticker(""),
+    None,
+    (),
+    (),
+    None,
+    None,
+    Qty(0),
+    Qty(0),
+    _FREE,
+    _FREE,
+    None,
+    None,
+    False,
+)
+
+
+class Telling:
+    """The rungs of one event as they were told last; the lists go by their places.
+
+    Of other rungs, or over another curve, a new one is made, which tells every rung anew.
+    """
+
+    def __init__(self, rungs: Sequence[Rung], curve: FairCurve | None, learner: Learner) -> None:
+        """curve: None where the event is none that is understood: then no value is fair."""
+        self._rungs = rungs
+        self._curve = curve
+        self._learner = learner
+        self.views = [_NOTHING_TOLD] * len(rungs)
+        self._books: list[tuple[Levels, Levels]] = [((), ())] * len(rungs)
+        self._due_ns = [0] * len(rungs)
+        self._inputs = [_NOTHING_SEEN] * len(rungs)
+        self._fairs: tuple[Fair | None, ...] = (None,) * len(rungs)
+        for rung in rungs:
+            rung.news = True
+
+    def told(
+        self,
+        implied: ImpliedView | None,
+        seconds_left: float,
+        desk: Desk,
+        ledgers: Ledgers,
+        now_ns: int,
+    ) -> tuple[RungView, ...]:
+        """The rungs as the strategy sees them; fits the fair curve on the way.
+
+        A rung on which nothing happened is told in the very object it was told in before, for some
+        seconds at most, while its fair value has hardly moved (`FairCurve`): ages lag by as much.
+        """
+        rungs, views, inputs = self._rungs, self.views, self._inputs
+        looked_at: list[int] = []
+        for index, rung in enumerate(rungs):
+            if rung.news or now_ns >= rung.look_ns:
+                book = rung.settled_others(desk.live(rung.market_id), now_ns)
+                if rung.news or now_ns >= self._due_ns[index] or book is not self._books[index]:
+                    self._books[index] = book
+                    traded = rung.traded.read()
+                    seen = RungInput(book[0], book[1], rung.confirmed_ns, traded)
+                    inputs[index] = _OVER if rung.is_over else seen
+                    looked_at.append(index)
+        fairs: tuple[Fair | None, ...] = self._fairs
+        if self._curve is not None:
+            fairs = self._curve.update(inputs, implied, seconds_left, now_ns)
+        for index in looked_at:
+            rungs[index].fair = fairs[index]
+            views[index] = self._rung(index, desk, ledgers, now_ns)
+        if fairs is not self._fairs:
+            self._fairs = fairs
+            for index, fair in enumerate(fairs):
+                if fair is not rungs[index].fair:
+                    rungs[index].fair = fair
+                    views[index] = _with_fair(views[index], fair)
+        return tuple(views)
+
+    def _rung(self, index: int, desk: Desk, ledgers: Ledgers, now_ns: int) -> RungView:
+        """A rung as it is told now; sets when to tell it anew at the latest."""
+        rung, curve = self._rungs[index], self._curve
+        bids, asks = book = self._books[index]
+        yes_qty, no_qty = ledgers.holdings(rung.market_id)
+        prints, fills = rung.recent.prints(now_ns), rung.recent.fills(now_ns)
+        age_ns = max(0, now_ns - rung.confirmed_ns)
+        due_ns = now_ns + min(_LOOK_MAX_NS, max(_LOOK_MIN_NS, age_ns))
+        if curve is not None:
+            due_ns = min(due_ns, curve.again_ns(index))
+            rung.traded.follow(curve.volatilities[index])
+        self._due_ns[index] = due_ns
+        # A book that stands still for its own sake may be shown anew at any moment.
+        rung.look_ns = due_ns if rung.is_settled else now_ns
+        # What is news now is none the next time: then it is to be told without it.
+        rung.news = bool(prints or fills)
+        fair, adverse = rung.fair, self._learner.adverse(rung.market_id)
+        return RungView(
+            rung.market_id,
+            rung.market.ticker,
+            rung.strike,
+            bids,
+            asks,
+            microprice(bids, asks),
+            rung.book.last_price,
+            yes_qty,
+            no_qty,
+            rung.maker_rate,
+            rung.taker_rate,
+            None if fair is None else fair.value_cents,
+            None if fair is None else fair.sd_cents,
+            not rung.blocked,
+            book_age_s=age_ns / NS_PER_SECOND,
+            volatility_cents=0.0 if curve is None else curve.volatilities[index],
+            adverse_bid_cents=adverse.bid_cents,
+            adverse_ask_cents=adverse.ask_cents,
+            prints=prints,
+            fills=fills,
+            own=rung.recent.own(desk.live(rung.market_id), rung.queues, book, now_ns),
+        )
+
+
+def _with_fair(view: RungView, fair: Fair | None) -> RungView:
+    """A rung told as before, but for its fair value."""
+    told: RungView = msgspec.structs.replace(
+        view,
+        fair_cents=None if fair is None else fair.value_cents,
+        fair_sd_cents=None if fair is None else fair.sd_cents,
+    )
+    return told
