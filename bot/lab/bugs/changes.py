@@ -237,6 +237,7 @@ CHANGES: Final = (
             ("slow_lag_ns", SECOND * 19 // 20),
             ("event_loss_cents", 20_000),
             ("rung_position_qty", 200),
+            ("crowd_per_second", 30.0),
         ),
     ),
     Bug(
@@ -255,7 +256,13 @@ CHANGES: Final = (
         ("B9", "findings", "B3", "B2"),
         (Patch(Custody, "_books_are_quiet", _at_once),),
         likely=("crash",),
-        shape=(("variants", {"strangers": "adopt"}),),
+        shape=(
+            ("variants", {"strangers": "adopt"}),
+            ("slow_read", 0.3),
+            ("trust_lag_ns", SECOND),
+            ("slow_lag_ns", SECOND * 19 // 20),
+            ("crowd_per_second", 30.0),
+        ),
     ),
     Bug(
         "strangers-cancelled-all-the-same",

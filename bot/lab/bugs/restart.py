@@ -117,8 +117,15 @@ RESTART: Final = (
         "In the journal a refusal of a re-send closes the create, whatever came of the first one.",
         FORGOTTEN,
         (Patch(Intents, "_answered", _any_refusal),),
-        likely=("crash", "crash_at_effect", "late_commit", "invalid_request", "unknown_code"),
-        shape=(("trust_lag_ns", 5_200 * MS), ("late_ns", 4_160 * MS)),
+        shape=(
+            ("trust_lag_ns", 5_200 * MS),
+            ("late_ns", 4_160 * MS),
+            ("timeout_ns", 300 * MS),
+            ("crowd_per_second", 5.0),
+            ("request_faults", {"late_commit": 0.1}),
+            ("write_faults", {"unknown_code": 0.3}),
+            ("episodes", {"crash": 10.0}),
+        ),
     ),
     Bug(
         "open-intents-ignored",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
 from bot.core.report import Phase
+from bot.core.trial import LOOK_NS
 from bot.lab.sim.audit import check
 from bot.lab.sim.desired import cannot_be_known, differences, why_not
 from bot.lab.sim.odds import SECOND
@@ -135,9 +136,6 @@ def _was_provoked(finding: str, world: "World") -> bool:
     if finding == "silent_target":
         rungs = world.process.trader.quoting.active_rungs()
         return all(rung.book.known or cannot_be_known(world, rung) for rung in rungs)
-    on_trial = world.process.trader.reconfiguration.trial is not None
-    if finding == "strategy_at_fault" and on_trial:
-        return True  # the stop leaves no time to take its configuration back
     return any(world.seen.counts.get(name) for name in _PROVOKED_BY.get(finding, ()))
 
 
@@ -280,6 +278,9 @@ def _is_dry(world: "World") -> bool:
 def _stop(world: "World") -> None:
     """B13, B9: nothing rests in time, nothing is unknown, and the books agree to the cent."""
     process, truth = world.process, world.auditor.truth
+    if "strategy_at_fault" in process.trader.out.findings:
+        # One on trial that failed only now is taken back at the next look.
+        world.run_until(world.now_ns + 2 * LOOK_NS)
     world.stopping = True
     world.deliver(process, m.StopRequested("the end"))
     world.run_until(world.now_ns + _STOP_NS, lambda: not truth.working)
