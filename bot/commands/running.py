@@ -249,7 +249,7 @@ def _plan(
         watch.wrapped(config.make_strategy),
         None if first is None else first.out.purse_of(Key.TRADE),
         None if first is None else first.out.purse_of(Key.READ),
-        None if first is None else first.quoting.account,
+        None if first is None else first.quoting.weighing.account,
         shadows,
         makers,
         None if first is None else first.out.purse_of(Key.STANDBY),

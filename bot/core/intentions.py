@@ -207,9 +207,9 @@ def _with_turns(events: list[EventPlan]) -> tuple[EventPlan, ...]:
 def _event(
     trader: "Trader", sending: "Sending", ladder: Ladder, withheld: str, now_ns: int
 ) -> EventPlan:
-    quoting = trader.quoting
-    exposure, bounds = quoting.exposure(ladder), quoting.bounds(ladder)
-    cuts, pulled = quoting.cuts(ladder), _pulled(ladder, now_ns)
+    weighing = trader.quoting.weighing
+    exposure, bounds = weighing.exposure(ladder), weighing.bounds(ladder)
+    cuts, pulled = weighing.cuts(ladder), _pulled(ladder, now_ns)
     rungs = []
     for rung in ladder.rungs:
         orders = trader.desk.live(rung.market_id)

@@ -50,8 +50,8 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         unknown_oldest_ns=desk.oldest_unknown_ns(now_ns),
         pnl_cents=_cents(0 if profit is None else profit.total.profit_millicents),
         fees_cents=Cents(0 if profit is None else profit.total.fees_cents),
-        worst_case_cents=quoting.worst_case_cents,
-        worst_case_max_cents=quoting.worst_case_max_cents,
+        worst_case_cents=quoting.weighing.worst_case_cents,
+        worst_case_max_cents=quoting.weighing.worst_case_max_cents,
         worst_case_limit_cents=settings.risk.series_loss_cents,
         ledger_difference_cents=ledgers.difference_cents,
         feed_heard_ns=quoting.channel.heard_ns,
@@ -74,7 +74,7 @@ def _cents(millicents: int) -> Cents:
 
 
 def _event(trader: "Trader", ladder: Ladder, now_ns: int) -> EventReport:
-    exposure: Exposure = trader.quoting.exposure(ladder)
+    exposure: Exposure = trader.quoting.weighing.exposure(ladder)
     return EventReport(
         event_ticker=ladder.event.event_ticker,
         title=ladder.event.title,
@@ -86,8 +86,8 @@ def _event(trader: "Trader", ladder: Ladder, now_ns: int) -> EventReport:
         strategy_fault=ladder.conduct.fault,
         implied=ladder.implied(trader.ledgers.book.told_winner),
         alarms=ladder.alarms,
-        limits=limits_used(exposure, trader.quoting.bounds(ladder)),
-        cuts=dict(Counter(cut.reason.value for cut in trader.quoting.cuts(ladder))),
+        limits=limits_used(exposure, trader.quoting.weighing.bounds(ladder)),
+        cuts=dict(Counter(cut.reason.value for cut in trader.quoting.weighing.cuts(ladder))),
         stage=ladder.stage,
     )
 

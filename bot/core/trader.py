@@ -293,7 +293,7 @@ class Trader:
         row = self.desk.take_answer(pending, answer, self._now_ns)
         self.quoting.orders_changed(own.market_id)
         if own.suspicion is not None and own.suspicion.finding is Finding.UNREADABLE:
-            self.quoting.park_market(own.market_id, Finding.UNREADABLE, self._now_ns)
+            self.quoting.parking.market(own.market_id, Finding.UNREADABLE, self._now_ns)
         is_cancel = isinstance(pending.request, m.CancelResting)
         if isinstance(answer, m.Done) and not isinstance(pending.request, m.ReadOrder):
             self._sending.venue_takes(by_cancel=is_cancel)
@@ -304,7 +304,7 @@ class Trader:
         if own.filled > self.ledgers.booked_qty(own):
             self._hasten(Kind.FILLS)
         if not own.is_live and row is None:
-            self.quoting.funds_changed()
+            self.quoting.parking.funds_changed()
         if row is None or isinstance(pending.request, m.ReadOrder):
             return
         assert isinstance(answer, m.Refused)
@@ -315,12 +315,12 @@ class Trader:
         if row.advice is Advice.PARK_VENUE:
             self._sending.venue_refuses(answer.code, self._now_ns)
         elif row.advice is Advice.PARK_MARKET:
-            self.quoting.park_market(own.market_id, answer.code, self._now_ns)
+            self.quoting.parking.market(own.market_id, answer.code, self._now_ns)
             self._account.hasten(
                 Kind.SERIES, self._now_ns + PARK_MIN_NS + self._trust.read_lag_ns + NS_PER_MS
             )
         elif row.advice is Advice.REREAD_FUNDS:
-            self.quoting.park_for_funds(own, answer.code, self._now_ns)
+            self.quoting.parking.for_funds(own, answer.code, self._now_ns)
             self._account.hasten(Kind.BALANCE, self._now_ns)
             self._account.hasten(Kind.POSITIONS, self._now_ns)
         elif row.advice is Advice.FIX and not (create is not None and create.again):
@@ -328,11 +328,11 @@ class Trader:
             self.out.note("error", "request_refused", code=answer.code, message=answer.message)
             asked = create.order.qty if create is not None else Qty(0)
             if answer.code == Code.INVALID_QTY and asked > 1:
-                self.quoting.too_large(own.market_id, asked)
+                self.quoting.parking.too_large(own.market_id, asked)
                 return
-            self.quoting.park_side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
+            self.quoting.parking.side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
         elif self.desk.often_refused(own, self._now_ns):
-            self.quoting.park_side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
+            self.quoting.parking.side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
 
     def _hasten(self, kind: Kind) -> None:
         """Read a list as soon as a tenth of a second after the last look."""
@@ -413,7 +413,7 @@ class Trader:
             self.first_two_sided_ns = now_ns
             self.out.note("info", "two_sided_everywhere")
         if self.phase is not _STOPPING:
-            self.quoting.weigh()
+            self.quoting.weighing.weigh()
         if self.phase is _LATCHED:
             self.guard.verify_flat(self._custody, now_ns)
         if self.phase is _STOPPING and self._custody.drained(now_ns):

@@ -277,11 +277,11 @@ def test_shares_that_were_never_asked_for_are_not_counted_as_filled(venue, kind)
         rows = [msgspec.structs.replace(row, filled_qty=Qty(5_000)) for row in answer.body.orders]
         return m.Done(m.OrdersShown(tuple(rows), ""))
 
-    before = quoting.worst_cents(quoting.ladders[0])
+    before = quoting.weighing.worst_cents(quoting.ladders[0])
     venue.meddle = absurd
     venue.end_one()
     venue.go(20)
-    assert quoting.worst_cents(quoting.ladders[0]) >= 2 * before
+    assert quoting.weighing.worst_cents(quoting.ladders[0]) >= 2 * before
     assert all(own.filled == 0 for own in venue.trader.desk.all_live())
 
 

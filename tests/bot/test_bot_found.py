@@ -58,9 +58,9 @@ def test_what_parks_a_side_for_another_reason_outlives_a_change_of_funds():
         r for each in trader.quoting.ladders for r in each.rungs if r.market_id == own.market_id
     )
     now_ns = world.now_ns
-    trader.quoting.park_side(own, "invalid_request", 60 * SECOND, now_ns)
-    trader.quoting.park_for_funds(own, "insufficient_balance", now_ns + SECOND)
-    trader.quoting.funds_changed()
+    trader.quoting.parking.side(own, "invalid_request", 60 * SECOND, now_ns)
+    trader.quoting.parking.for_funds(own, "insufficient_balance", now_ns + SECOND)
+    trader.quoting.parking.funds_changed()
     assert rung.side_parked(BookSide.BID, now_ns + 59 * SECOND)
     assert not rung.side_parked(BookSide.BID, now_ns + 61 * SECOND)
 

@@ -60,14 +60,14 @@ def test_an_event_that_is_open_no_more_is_pulled_as_soon_as_it_is_read(venue):
 def test_orders_on_a_rung_that_is_listed_no_more_are_counted_while_they_rest(venue):
     venue.listed = (venue.event([venue.markets[0], market(5)]),)
     quoting = venue.trader.quoting
-    before = quoting.worst_cents(quoting.ladders[0])
+    before = quoting.weighing.worst_cents(quoting.ladders[0])
     refused = m.Refused(503, "engine_unavailable", "")
     lists = venue.meddle
     venue.meddle = lambda asked: refused if isinstance(asked, m.CancelResting) else lists(asked)
     venue.go(60)
     assert resting_on(venue, 1) == 2
     assert len(quoting.ladders[0].rungs) == 3
-    assert quoting.worst_cents(quoting.ladders[0]) == before
+    assert quoting.weighing.worst_cents(quoting.ladders[0]) == before
 
 
 def test_a_rung_that_is_listed_again_is_quoted_again(venue):
@@ -163,7 +163,7 @@ def test_a_stop_cancels_everything_though_no_plan_can_be_made(venue, monkeypatch
         raise ValueError("a bug of ours")
 
     monkeypatch.setattr(venue.trader.quoting, "decide", fail)
-    monkeypatch.setattr(venue.trader.quoting, "weigh", fail)
+    monkeypatch.setattr(venue.trader.quoting.weighing, "weigh", fail)
     with pytest.raises(ValueError, match="a bug"):
         venue.go(1)
     assert venue.stop() == m.Finished((), ())

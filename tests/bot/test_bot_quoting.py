@@ -101,13 +101,13 @@ def test_fees_that_changed_in_a_read_that_breaks_off_count_in_the_limits_once_it
     rungs = ladder_of(100, 200)
     read_rungs(series, T0, *rungs)
     (ladder,) = series.ladders
-    series.exposure(ladder)
+    series.weighing.exposure(ladder)
     dearer = msgspec.structs.replace(rungs[0], taker_fee_rate="0.5000")
     unreadable = msgspec.structs.replace(rungs[1], maker_fee_rate="a lot")
     read_rungs(series, T0 + 1, dearer, unreadable)
     read_rungs(series, T0 + 2, dearer, rungs[1])
     # 50 cents, and half of a quarter of a dollar
-    assert series.exposure(ladder).share_losses(0, is_bid=True)[50] == 63
+    assert series.weighing.exposure(ladder).share_losses(0, is_bid=True)[50] == 63
 
 
 def test_a_strike_that_the_venue_corrects_puts_the_ladder_in_order_anew():
@@ -115,13 +115,13 @@ def test_a_strike_that_the_venue_corrects_puts_the_ladder_in_order_anew():
     rungs = ladder_of(100, 200, 300)
     read_rungs(series, T0, *rungs)
     (ladder,) = series.ladders
-    exposure, curve, strategy = series.exposure(ladder), ladder.curve, ladder.strategy
+    exposure, curve, strategy = series.weighing.exposure(ladder), ladder.curve, ladder.strategy
     corrected = msgspec.structs.replace(rungs[0], strike_value="250")
     read_rungs(series, T0 + 1, corrected, *rungs[1:])
     ids = [rungs[1].market_id, rungs[0].market_id, rungs[2].market_id]
     assert [rung.market_id for rung in ladder.rungs] == ids
-    assert [series.exposure(ladder).index_of(each) for each in ids] == [0, 1, 2]
-    assert series.exposure(ladder) is not exposure
+    assert [series.weighing.exposure(ladder).index_of(each) for each in ids] == [0, 1, 2]
+    assert series.weighing.exposure(ladder) is not exposure
     assert ladder.curve is not curve
     assert ladder.strategy is not strategy
 
@@ -136,7 +136,7 @@ def test_a_corrected_strike_amid_a_read_that_breaks_off_counts_once_it_is_whole(
     read_rungs(series, T0 + 2, corrected, rungs[1])
     (ladder,) = series.ladders
     assert [rung.strike for rung in ladder.rungs] == [200.0, 300.0]
-    assert series.exposure(ladder).index_of(rungs[0].market_id) == 1
+    assert series.weighing.exposure(ladder).index_of(rungs[0].market_id) == 1
 
 
 def test_a_ladder_whose_strikes_become_alike_is_not_understood_until_they_are_apart():
@@ -261,9 +261,9 @@ def test_an_event_is_decided_within_what_others_leave_of_the_series_as_they_are_
     [rung] = one.rungs
     rung.blocked = ""
     quote = Quote(BookSide.BID, Price(60), Qty(10))  # 61 cents a share, the fee included
-    one.want(series._cut(one, {rung.market_id: (quote,)}, Cents(1_000)), pulled=pulled)
-    assert series.loss_limit_cents(other, wanted=True) == left
-    assert series.loss_limit_cents(other) == 1_000
+    one.want(series.weighing.cut(one, {rung.market_id: (quote,)}, Cents(1_000)), pulled=pulled)
+    assert series.weighing.loss_limit_cents(other, wanted=True) == left
+    assert series.weighing.loss_limit_cents(other) == 1_000
 
 
 def denied() -> tuple[Thin, list[int]]:
@@ -347,4 +347,4 @@ def test_funds_that_stay_short_leave_no_trail_that_grows():
     venue.start()
     venue.run(310, least_ns=100 * NS_PER_MS)
     assert len(venue.writes()) > 5 * 4
-    assert len(venue.trader.quoting._short_of_funds) <= 4
+    assert len(venue.trader.quoting.parking._short_of_funds) <= 4

@@ -27,10 +27,10 @@ def test_the_losses_of_the_others_add_up_and_our_own_is_left_out() -> None:
 
 def test_a_trader_without_company_has_an_account_of_its_own() -> None:
     one, two = quoting(), quoting()
-    first, second = (world.process.trader.quoting.account for world in (one, two))
+    first, second = (world.process.trader.quoting.weighing.account for world in (one, two))
     assert first is not second
     assert first.others_loss_cents(0) == 0
-    assert first.loss_cents() == one.process.trader.quoting.worst_case_cents > 0
+    assert first.loss_cents() == one.process.trader.quoting.weighing.worst_case_cents > 0
 
 
 def test_what_another_series_may_lose_is_taken_off_what_ours_may_send() -> None:
@@ -47,7 +47,9 @@ def test_what_another_series_may_lose_is_taken_off_what_ours_may_send() -> None:
     trader = world.process.trader
 
     def limits() -> list[int]:
-        return [trader.quoting.bounds(ladder).loss_cents for ladder in trader.quoting.ladders]
+        return [
+            trader.quoting.weighing.bounds(ladder).loss_cents for ladder in trader.quoting.ladders
+        ]
 
     world.crowd.open(world.now_ns)
     world.run_until(world.now_ns + SECOND)
@@ -56,12 +58,12 @@ def test_what_another_series_may_lose_is_taken_off_what_ours_may_send() -> None:
     assert limits() == [20_000, 20_000]
     # The other one is filled until it may lose 24,000: a thousand is left for both our events.
     other_may_lose[0] = 24_000
-    ours = trader.quoting.worst_case_cents
+    ours = trader.quoting.weighing.worst_case_cents
     assert all(limit <= 1_000 for limit in limits())
     for ladder in trader.quoting.ladders:
         ladder.dirty = True
     world.run_until(world.now_ns + 5 * SECOND)
-    assert trader.quoting.worst_case_cents <= min(ours, 1_000)
+    assert trader.quoting.weighing.worst_case_cents <= min(ours, 1_000)
     other_may_lose[0] = 0
     for ladder in trader.quoting.ladders:
         ladder.dirty = True
@@ -88,7 +90,7 @@ def test_two_traders_never_fill_the_room_of_their_account_twice() -> None:
             used.append(account.loss_cents())
     assert max(used) <= limit
     assert max(used) > limit // 2
-    assert all(world.process.trader.quoting.worst_case_cents > 0 for world in worlds)
+    assert all(world.process.trader.quoting.weighing.worst_case_cents > 0 for world in worlds)
 
 
 # --- kill on drawdown -----------------------------------------------------------------------------

@@ -28,7 +28,7 @@ def opens(world: World) -> tuple[Exposure, int]:
     assert world.run_until(world.now_ns + 8 * SECOND, lambda: trader.phase is Phase.QUOTING)
     ladder = trader.quoting.ladders[0]
     cash = trader.ledgers.book.event_cash_cents(ladder.event.event_ticker)
-    return trader.quoting.exposure(ladder), cash
+    return trader.quoting.weighing.exposure(ladder), cash
 
 
 @pytest.mark.parametrize("winner", list(Outcome))

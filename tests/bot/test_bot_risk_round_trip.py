@@ -17,11 +17,11 @@ def test_shares_bought_and_sold_again_between_two_looks_lose_what_they_lost() ->
     series._desk.add(sale)
     bid.fills_shown(made.shown(bid, filled=5))
     series.orders_changed(MARKET)
-    series.exposure(ladder)
+    series.weighing.exposure(ladder)
     # Five more are bought, and five sold: as many shares are held as before.
     bid.fills_shown(made.shown(bid, filled=10))
     sale.fills_shown(made.shown(sale, filled=5))
     series.orders_changed(MARKET)
     assert series._ledgers.holdings(MARKET) == (5, 0)
     # 10 x 60 and 5 x 40 cents, and a cent of fee for each of the fifteen shares
-    assert series.exposure(ladder).outcome_cents == (-415, 85)
+    assert series.weighing.exposure(ladder).outcome_cents == (-415, 85)

@@ -242,7 +242,7 @@ def test_a_take_held_back_is_not_asked_for_again_by_the_plan():
 def test_a_take_under_way_is_counted_in_full_by_every_limit():
     of = Account({"event_loss_cents": 1_000})
     (sent,) = spent(of, take(price=50, qty=20))
-    assert of.quoting.worst_cents(of.quoting.ladders[0]) == -1_000
+    assert of.quoting.weighing.worst_cents(of.quoting.ladders[0]) == -1_000
     assert sent.qty == 20
     assert spent(of, wishes=(create(40),)) == []
 
@@ -374,7 +374,8 @@ def test_a_take_whose_answer_was_lost_is_sent_again_byte_for_byte_and_counted_un
     class Watched(Taken):
         def answer(self, request: m.Request) -> m.Answer:
             if isinstance(request, m.Create) and request.again:
-                counted.append(self.trader.quoting.worst_cents(self.trader.quoting.ladders[0]))
+                quoting = self.trader.quoting
+                counted.append(quoting.weighing.worst_cents(quoting.ladders[0]))
             return super().answer(request)
 
     of = Watched(Once())
@@ -496,4 +497,4 @@ def test_the_second_route_of_a_take_is_admitted_with_the_first_one_counted():
     of.quoting.fills_booked(of.rung.market_id)
     sent = spent(of, take(BID, 50, qty=30))
     assert [(each.side, each.qty) for each in sent] == [(Side.SELL, 5), (Side.BUY, 14)]
-    assert of.quoting.worst_cents(of.quoting.ladders[0]) >= -500
+    assert of.quoting.weighing.worst_cents(of.quoting.ladders[0]) >= -500

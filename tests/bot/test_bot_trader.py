@@ -141,11 +141,11 @@ def test_a_pause_pulls_every_quote_and_a_resume_brings_them_back():
 def test_the_worst_case_follows_what_rests():
     world = quoting()
     of = world.process.trader.quoting
-    assert of.worst_cents(of.ladders[0]) < 0 < of.worst_case_cents
+    assert of.weighing.worst_cents(of.ladders[0]) < 0 < of.weighing.worst_case_cents
     world.deliver(world.process, m.PauseRequested("lunch"))
     assert world.run_until(world.now_ns + 2 * SECOND, lambda: resting(world) == 0)
     world.run_until(world.now_ns + SECOND)
-    assert (of.worst_cents(of.ladders[0]), of.worst_case_cents) == (0, 0)
+    assert of.weighing.worst_cents(of.ladders[0]) == of.weighing.worst_case_cents == 0
 
 
 @pytest.mark.parametrize("end", [m.StopRequested("done"), m.JournalFailed("disk full")])

@@ -87,7 +87,7 @@ def numbers(trader: Trader) -> set[int]:
     found = {
         trader.reconfiguration.settings.risk.rung_position_qty,
         quoting.settings.risk.rung_position_qty,
-        quoting._limits.rung_position_qty,
+        quoting.weighing._limits.rung_position_qty,
         quoting._make_strategy().params.max_position_qty,
         trader._sending._settings.risk.rung_position_qty,
         trader._sending._pace._settings.place_horizon_ns // NS_PER_MS,
@@ -101,7 +101,7 @@ def numbers(trader: Trader) -> set[int]:
             ladder._curfew.halve_ns // NS_PER_MS,
             ladder.news._settings.pull_ns // NS_PER_MS,
         }
-    found |= {each._limits.rung_position_qty for each in quoting._cutters.values()}
+    found |= {each._limits.rung_position_qty for each in quoting.weighing._cutters.values()}
     return found
 
 

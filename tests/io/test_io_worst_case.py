@@ -372,7 +372,7 @@ def test_the_answer_is_that_of_the_trader_itself(tmp_path):
     found = answers(events_of_status(body, "here"), world.process.settings.risk)
     assert [each.event for each in found] == [event.event_ticker for event in report.events]
     for answer, event, ladder in zip(found, report.events, trader.quoting.ladders, strict=True):
-        exposure = trader.quoting.exposure(ladder)
+        exposure = trader.quoting.weighing.exposure(ladder)
         assert tuple(each.worst_cents for each in answer.outcomes) == exposure.worst_outcome_cents
         assert -answer.worst_cents == event.worst_case_cents > 0
         assert answer.limits == event.limits

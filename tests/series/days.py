@@ -267,7 +267,7 @@ class Days:
                 settings,
                 make,
                 None if first is None else first.out.purse,
-                account_risk=None if first is None else first.quoting.account,
+                account_risk=None if first is None else first.quoting.weighing.account,
             )
         )
         self.desks.append(desk)

@@ -6,7 +6,7 @@ import pytest
 
 from bot.core.desk.spend import Purse
 from bot.core.plan import reconcile
-from bot.core.series.quoting import Quoting
+from bot.core.series.weighing import Weighing
 from bot.lab.sim.audit import Broken
 from bot.lab.sim.odds import draw, narrowed
 from bot.lab.sim.run import Patch, planted, run
@@ -20,10 +20,10 @@ def unlimited(self, rung, wish, now_ns):
     """Every limit but the size of one order forgotten."""
     if rung.side_parked(wish.side, now_ns):
         return Qty(0)
-    return Qty(min(wish.qty, self.settings.risk.order_qty))
+    return Qty(min(wish.qty, self._limits.order_qty))
 
 
-NO_LIMIT = Patch(Quoting, "admits_create", unlimited)
+NO_LIMIT = Patch(Weighing, "admits_create", unlimited)
 NO_PATIENCE = Patch(Purse, "told_to_wait", lambda self, retry_after_ns, now_ns: None)
 NO_CARE = Patch(reconcile, "crosses", lambda side, price, orders: [])
 

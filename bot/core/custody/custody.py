@@ -70,6 +70,7 @@ class Custody:
         self._desk = desk
         self._ledgers = ledgers
         self._quoting = quoting
+        self._weighing = quoting.weighing
         self._account = account
         self._out = out
         self._earlier_ns = 0  # until when an earlier run may have written; 0 when there was none
@@ -95,7 +96,7 @@ class Custody:
         self._earlier_ns = 0 if started.new_account else now_ns
         self._heritage.begin(started.working)
         if started.latched:
-            self._quoting.account.opened(self._quoting.member)
+            self._weighing.account.opened(self._weighing.member)
         if started.journal is m.JournalFate.DAMAGED:
             self._out.note("error", "journal_damaged")
         elif started.journal is m.JournalFate.LOST and not started.new_account:
@@ -298,8 +299,8 @@ class Custody:
                 return False
             self._take_over(now_ns)
             self._opened_ns = now_ns
-            self._quoting.account.opened(self._quoting.member)
-        together = self._quoting.account.all_opened or now_ns >= self._opened_ns + TOGETHER_NS
+            self._weighing.account.opened(self._weighing.member)
+        together = self._weighing.account.all_opened or now_ns >= self._opened_ns + TOGETHER_NS
         return together or self._desk.live_count() > 0
 
     def may_open(self, now_ns: int) -> bool:

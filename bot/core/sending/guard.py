@@ -141,7 +141,7 @@ class Guard:
         if rung is None or not rung.side_parked(own.side, now_ns):
             self.beyond_caps += 1
             self._out.note("error", "beyond_caps", market_id=own.market_id, fault=fault)
-            self._quoting.park_side(own, "beyond_caps", _CAPPED_PARK_NS, now_ns)
+            self._quoting.parking.side(own, "beyond_caps", _CAPPED_PARK_NS, now_ns)
         return False
 
     def _through(self, rung: Rung, own: OwnOrder, price: Price) -> str:

@@ -56,6 +56,7 @@ class Sending:
         self._desk = desk
         self._ledgers = ledgers
         self._quoting = quoting
+        self._weighing = quoting.weighing
         self._hints = hints
         self._out = out
         out.writes_max = settings.pace.requests_in_flight
@@ -246,7 +247,7 @@ class Sending:
             self._out.holds_back("pace")
             return self._denied(rung, wish)
         # A smaller size too: fills may come first, and then the amend sets the remainder (S13).
-        if not self._quoting.admits_amend(own, amend):
+        if not self._weighing.admits_amend(own, amend):
             self._out.holds_back("exposure")
             return self._cancel(rung, own, "the change could pass a limit", now_ns)
         if self._shrinks_only and not self._shrinks(own, amend):
@@ -327,7 +328,7 @@ class Sending:
             return 0, "resting_orders"
         if self._out.flat_ns(resting + 1, now_ns) > risk.flat_ns:
             return 0, "time_to_flat"
-        qty = int(self._quoting.admits_create(rung, wish, now_ns))
+        qty = int(self._weighing.admits_create(rung, wish, now_ns))
         if self._shrinks_only:
             mine = sum(
                 own.may_fill for own in self._desk.live(rung.market_id) if own.side is wish.side
@@ -356,7 +357,7 @@ class Sending:
         if opens_ns > now_ns:
             return f"many writes of late: the next in {(opens_ns - now_ns) / NS_PER_SECOND:.1f} s"
         if isinstance(wish, WantAmend):
-            admitted = self._quoting.admits_amend(wish.order, wish.amend)
+            admitted = self._weighing.admits_amend(wish.order, wish.amend)
             return "" if admitted else "the change could pass a limit: cancelled instead"
         if rung.side_parked(wish.side, now_ns):
             left_ns = rung.side_parked_until_ns[wish.side] - now_ns
@@ -373,7 +374,7 @@ class Sending:
         rung.denied(wish)
         decided_cents = rung.ladder.loss_limit_cents
         if decided_cents is not None:
-            shrunk = self._quoting.loss_limit_cents(rung.ladder) < decided_cents
+            shrunk = self._weighing.loss_limit_cents(rung.ladder) < decided_cents
             rung.ladder.dirty |= shrunk
         return False
 

@@ -20,29 +20,19 @@ from bot.core.event.room import Ladder, Rung
 from bot.core.event.supervision import Supervision
 from bot.core.event.taking import leaving
 from bot.core.limits.accountrisk import AccountRisk
-from bot.core.limits.bounds import lowered
-from bot.core.limits.cutting import Cut, Cutter
-from bot.core.limits.risk import (
-    Bounds,
-    Exposure,
-    bounds_of,
-    event_limit_cents,
-    limits_in_force,
-    series_loss_cents,
-)
-from bot.core.orders.order import OwnOrder
-from bot.core.plan.wishes import WantCreate, Wish, free_shares
+from bot.core.plan.wishes import Wish, free_shares
 from bot.core.series.channel import Channel
 from bot.core.series.ending import all_two_sided, departing
 from bot.core.series.implied import ImpliedValues
+from bot.core.series.parking import Parking
 from bot.core.series.scoring import Scoring
+from bot.core.series.weighing import Weighing
 from bot.core.settings import TraderSettings
-from bot.core.strategy import Resting, Strategy, Take
+from bot.core.strategy import Strategy, Take
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND, to_ns
-from venue.wire.money import BookSide, Cents, Outcome, Qty, Side, book_side, canonical
+from venue.wire.money import Outcome, Side, book_side, canonical
 from venue.wire.names import MarketId
-from venue.wire.requests import Amend
 
 _NEVER_RESTS = (model.ShownTimeInForce.IOC, model.ShownTimeInForce.FOK)
 _FUNDS_PARK_NS = 60 * NS_PER_SECOND  # at most, for want of funds: money may come from outside
@@ -62,7 +52,6 @@ class Quoting:
     ) -> None:
         """account: shared with the traders of other series on it; None: ours is the only one."""
         self.settings = settings
-        self._limits = limits_in_force(settings.risk)
         self._make_strategy = make_strategy
         self._desk = desk
         self._ledgers = ledgers
@@ -73,14 +62,8 @@ class Quoting:
         self._implied = ImpliedValues(self.venue_time)
         self.channel = Channel(settings.trust, self.ladders, self._rungs, self.venue_time, out)
         self.scoring = Scoring(desk, ledgers, self.channel, self.ladders, self._rungs, out)
-        self._exposures: dict[str, Exposure] = {}
-        self._cutters: dict[str, Cutter] = {}
-        self.account = account or AccountRisk()
-        self.member = self.account.join(self._series_loss_cents)
-        self._short_of_funds: list[tuple[Rung, BookSide, int, int]] = []
-        self._worst: list[Cents] = []  # of each event, and the loss that they come to
-        self._loss_cents = self.worst_case_cents = Cents(0)
-        self.worst_case_max_cents = Cents(0)
+        self.weighing = Weighing(settings.risk, desk, ledgers, self.ladders, self._rungs, account)
+        self.parking = Parking(self._rungs, out)
         self.began_ns = 0
         self.takes: list[tuple[Rung, Take]] = []
         self.flattening = ""
@@ -90,9 +73,8 @@ class Quoting:
     def reconfigure(self, settings: TraderSettings, make_strategy: Callable[[], Strategy]) -> None:
         """Hold to other settings from the next decision on; each of `ladders` is told by itself."""
         self.settings = settings
-        self._limits = limits_in_force(settings.risk)
         self._make_strategy = make_strategy
-        self._cutters.clear()
+        self.weighing.reconfigure(settings.risk)
 
     # --- the series -------------------------------------------------------------------------------
 
@@ -122,7 +104,7 @@ class Quoting:
             for rung in listed:
                 self._rungs[rung.market_id] = rung
                 rung.read_asked_ns = now_ns
-                self._weigh_anew(ladder)
+                self.weighing.anew(ladder)
                 self._ledgers.list_market(rung.market, rung.maker_rate, rung.taker_rate)
             for rung in ladder.rungs:
                 self._ledgers.settling.state_shown(rung.market, believed_from_ns, now_ns)
@@ -143,9 +125,8 @@ class Quoting:
         self.ladders.remove(ladder)
         for market_id in ids:
             del self._rungs[market_id]
-        self._exposures.pop(ladder.event.event_ticker, None)
-        self._cutters.pop(ladder.event.event_ticker, None)
-        self._short_of_funds = [row for row in self._short_of_funds if row[0] not in ladder.rungs]
+        self.weighing.forget(ladder)
+        self.parking.forget(ladder.rungs)
         self._out.note("info", "event_left", event=ladder.event.event_ticker)
 
     def is_ours(self, market_id: MarketId) -> bool:
@@ -215,11 +196,11 @@ class Quoting:
 
     def fills_booked(self, market_id: MarketId) -> None:
         """Cash or holdings of a rung are not what they were."""
-        self.funds_changed()
+        self.parking.funds_changed()
         self.orders_changed(market_id)
         rung = self._rungs.get(market_id)
         if rung is not None:
-            self._weigh_anew(rung.ladder)
+            self.weighing.anew(rung.ladder)
             self.scoring.moved(market_id)
 
     def filled(self, fill: model.Fill, now_ns: int) -> None:
@@ -233,148 +214,6 @@ class Quoting:
             fair = None if rung.fair is None else rung.fair.value_cents
             rung.ladder.learner.filled(fill.market_id, fair, side, now_ns)
             self.scoring.filled(rung, fill, now_ns)
-
-    def _weigh_anew(self, ladder: Ladder) -> None:
-        """What an event may lose is to be reckoned from what is held, from nothing."""
-        self._exposures.pop(ladder.event.event_ticker, None)
-        ladder.unweighed = True
-
-    def park_market(self, market_id: MarketId, code: str, now_ns: int) -> None:
-        """The venue takes no order on this rung until a later read of the series says so."""
-        rung = self._rungs.get(market_id)
-        if rung is not None:
-            rung.parked_at_ns = now_ns
-            rung.parked_code = code
-            rung.doubt()
-            rung.ladder.dirty = True
-
-    def park_side(self, own: OwnOrder, code: str, for_ns: int, now_ns: int) -> None:
-        """A request of ours was refused: no new order on this side of the rung for a while."""
-        rung = self._rungs.get(own.market_id)
-        if rung is not None:
-            # What parks it for longer already stands.
-            parked_ns = rung.side_parked_until_ns[own.side]
-            rung.side_parked_until_ns[own.side] = max(parked_ns, now_ns + for_ns)
-            rung.touch()
-            self._out.note("warning", "side_parked", ticker=rung.market.ticker, code=code)
-
-    def too_large(self, market_id: MarketId, qty: Qty) -> None:
-        """The venue takes no order of so many shares here: smaller ones from now on (S25)."""
-        rung = self._rungs.get(market_id)
-        if rung is not None:
-            ceilings = rung.ladder.ceilings
-            ceilings[market_id] = lowered(ceilings.get(market_id), qty)
-            rung.ladder.dirty = True
-            self._out.note(
-                "warning", "ceiling_learned", ticker=rung.market.ticker, qty=ceilings[market_id]
-            )
-
-    def park_for_funds(self, own: OwnOrder, code: str, now_ns: int) -> None:
-        """Cash or shares did not suffice: the same again is asked for only once they changed."""
-        rung = self._rungs.get(own.market_id)
-        if rung is not None:
-            before_ns = rung.side_parked_until_ns[own.side]
-            self.park_side(own, code, _FUNDS_PARK_NS, now_ns)
-            until_ns = rung.side_parked_until_ns[own.side]
-            kept = [row for row in self._short_of_funds if row[2] > now_ns]  # the others are over
-            self._short_of_funds = [*kept, (rung, own.side, until_ns, before_ns)]
-
-    def funds_changed(self) -> None:
-        """Fills were booked, or an order of ours let its reserve go: what was refused for want of
-        funds may be asked for again. What parks a side for another reason stands."""
-        for rung, side, until_ns, before_ns in reversed(self._short_of_funds):
-            if rung.side_parked_until_ns[side] == until_ns:
-                rung.side_parked_until_ns[side] = before_ns
-            rung.touch()
-        self._short_of_funds.clear()
-
-    def _held(self, ladder: Ladder) -> Exposure:
-        """What the event may lose by what is held alone."""
-        ids = [rung.market_id for rung in ladder.rungs]
-        return Exposure(
-            [rung.terms for rung in ladder.rungs],
-            self._ledgers.event_cash_cents(ladder.event.event_ticker, ids),
-            [self._ledgers.holdings(market_id) for market_id in ids],
-        )
-
-    def exposure(self, ladder: Ladder) -> Exposure:
-        """What an event may lose now, everything that may be live counted.
-
-        Kept, and brought up to date rung by rung; not to be changed by the caller.
-        """
-        exposure = self._exposures.get(ticker := ladder.event.event_ticker)
-        if exposure is not None and not ladder.unweighed:
-            return exposure
-        ladder.unweighed = False
-        ladder.worst_cents = None
-        stale = [rung for rung in ladder.rungs if not rung.weighed]
-        if exposure is None or any(
-            rung.held != self._ledgers.held(rung.market_id) for rung in stale
-        ):
-            exposure = self._held(ladder)
-            self._exposures[ticker] = exposure
-            stale = ladder.rungs
-            for rung in stale:
-                rung.held = self._ledgers.held(rung.market_id)
-                rung.counted = ()
-        for rung in stale:
-            live = self._desk.exposures(rung.market_id)
-            exposure.replace(rung.counted, live)
-            rung.counted = live
-            rung.weighed = True
-        return exposure
-
-    def worst_cents(self, ladder: Ladder) -> Cents:
-        """The worst case of an event now: below zero is a loss."""
-        if ladder.unweighed or ladder.worst_cents is None:
-            ladder.worst_cents = self.exposure(ladder).worst_cents
-        return ladder.worst_cents
-
-    def _series_loss_cents(self) -> Cents:
-        worst = [self.worst_cents(ladder) for ladder in self.ladders]
-        if worst != self._worst:
-            self._worst, self._loss_cents = worst, series_loss_cents(worst)
-        return self._loss_cents
-
-    def weigh(self) -> None:
-        """Add up the worst cases of the events, as of everything sent so far."""
-        self.worst_case_cents = self._series_loss_cents()
-        self.worst_case_max_cents = max(self.worst_case_max_cents, self.worst_case_cents)
-
-    def loss_limit_cents(self, ladder: Ladder, *, wanted: bool = False) -> Cents:
-        """What this event may lose: its own limit, and what series and account have left beside
-        others. wanted: those of ours count as they are wanted, too, where that is worse."""
-        worst = self._worst_wanted if wanted else self.worst_cents
-        others = series_loss_cents([worst(each) for each in self.ladders if each is not ladder])
-        return event_limit_cents(self._limits, others, self.account.others_loss_cents(self.member))
-
-    def bounds(self, ladder: Ladder) -> Bounds:
-        """What this event may come to now, beside everything else that may be live."""
-        resting = sum(
-            self.exposure(other).resting_cents for other in self.ladders if other is not ladder
-        )
-        return bounds_of(self._limits, self.loss_limit_cents(ladder), Cents(resting))
-
-    def admits_create(self, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
-        """Shares of a wanted order that every limit admits now; 0 when none."""
-        if rung.side_parked(wish.side, now_ns):
-            return Qty(0)
-        candidate = rung.live(wish, min(wish.qty, self.settings.risk.order_qty))
-        return self.exposure(rung.ladder).largest(candidate, self.bounds(rung.ladder))
-
-    def admits_amend(self, own: OwnOrder, amend: Amend) -> bool:
-        """Whether every limit admits a change, counted at its worst while it is undecided."""
-        ladder = self._rungs[own.market_id].ladder
-        exposure = self.exposure(ladder)
-        before = own.exposure()
-        own.amend = amend
-        after = own.exposure()
-        own.amend = None
-        bounds = self.bounds(ladder)
-        exposure.remove(before)
-        room = exposure.largest(after, bounds)
-        exposure.add(before)
-        return room >= after.qty_max
 
     # --- deciding ---------------------------------------------------------------------------------
 
@@ -431,7 +270,7 @@ class Quoting:
         ladder.may_quote, ladder.flattening = may_quote, self.flattening
         ladder.decided_ns = now_ns
         self._out.decisions += 1
-        loss_cents = ladder.loss_limit_cents = self.loss_limit_cents(ladder, wanted=True)
+        loss_cents = ladder.loss_limit_cents = self.weighing.loss_limit_cents(ladder, wanted=True)
         implied = self._implied.view(ladder.event.project_id, now_ns)
         view = ladder.view(implied, self._desk, self._ledgers, now_ns)
         self.scoring.viewed(view, now_ns)
@@ -455,44 +294,10 @@ class Quoting:
             for rung in ladder.rungs
             if rung.market_id in quotes and not rung.blocked
         }
-        ladder.want(self._cut(ladder, sendable, loss_cents), pulled=False)
+        ladder.want(self.weighing.cut(ladder, sendable, loss_cents), pulled=False)
         for market_id, wanted in ladder.takes.items():
             rung = self._rungs[market_id]
             takes, dropped = leaving(rung, wanted, ladder.ceilings.get(market_id))
             self.takes.extend((rung, take) for take in takes)
             for fate in dropped:
                 self._out.took(fate)
-
-    def _cut(self, ladder: Ladder, quotes: Resting, loss_cents: Cents) -> Resting:
-        """What of the wanted quotes the limits admit beside the other events; loss_cents: its own.
-
-        Of what rests, the others are counted as they are wanted, not as they stand at the moment:
-        else two events that share that limit would follow each other's every cancel, for ever.
-        Of what they may lose it is both: what both want of the same room, both would give back.
-        """
-        cutter = self._cutters.get(ladder.event.event_ticker)
-        if cutter is None:
-            cutter = self._cutters[ladder.event.event_ticker] = Cutter(self._limits)
-        resting = sum(self._resting_wanted(other) for other in self.ladders if other is not ladder)
-        bounds = bounds_of(self._limits, loss_cents, Cents(resting))
-        return cutter.cut(quotes, self.exposure(ladder), bounds)
-
-    def cuts(self, ladder: Ladder) -> tuple[Cut, ...]:
-        """What the limits took off the quotes of an event when it was decided last."""
-        cutter = self._cutters.get(ladder.event.event_ticker)
-        return () if cutter is None else cutter.cuts
-
-    def _resting_wanted(self, ladder: Ladder) -> Cents:
-        """What the wanted quotes of an event would lose, both sides; without any, what is live."""
-        wanted = self._wanted(ladder)
-        return (self.exposure(ladder) if wanted is None else wanted).resting_cents
-
-    def _worst_wanted(self, ladder: Ladder) -> Cents:
-        """The worst case of an event now, or once all that is wanted rests, if that is worse."""
-        worst, wanted = self.worst_cents(ladder), self._wanted(ladder)
-        return worst if wanted is None else min(worst, wanted.worst_cents)
-
-    def _wanted(self, ladder: Ladder) -> Cutter | None:
-        """What cut the wanted quotes of an event; None where nothing is wanted."""
-        some = any(rung.wanted for rung in ladder.rungs)
-        return self._cutters.get(ladder.event.event_ticker) if some else None

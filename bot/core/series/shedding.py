@@ -46,8 +46,8 @@ def _is_too_large(own: OwnOrder, settings: TraderSettings) -> bool:
 def _beyond_loss_and_position(quoting: Quoting, desk: Desk) -> set[OwnOrder]:
     out: set[OwnOrder] = set()
     for ladder in quoting.ladders:
-        bounds = quoting.bounds(ladder)
-        left = quoting.exposure(ladder).bare()
+        bounds = quoting.weighing.bounds(ladder)
+        left = quoting.weighing.exposure(ladder).bare()
         ours = {rung.market_id for rung in ladder.rungs}
         for own in desk.all_live():
             if own.market_id not in ours:

@@ -21,7 +21,7 @@ from bot.core.limits.risk import Exposure, Live, RungTerms
 from bot.core.orders.order import Fact, OwnOrder, State
 from bot.core.orders.standing import Standing
 from bot.core.plan.wishes import WantCreate
-from bot.core.series.quoting import Quoting
+from bot.core.series.weighing import Weighing
 from bot.core.strategy import Answer, EventView, Quote, Quotes, Take
 from bot.lab.bugs.bug import Bug
 from bot.lab.sim.run import Patch
@@ -163,7 +163,7 @@ ACCOUNTS: Final = (
 _exposure_of = Standing.exposure
 
 
-def _settled_only(self: Quoting, ladder: Ladder) -> Exposure:
+def _settled_only(self: Weighing, ladder: Ladder) -> Exposure:
     ladder.worst_cents = None
     return self._held(ladder)
 
@@ -200,10 +200,10 @@ def _netted_of(self: Exposure, index: int, limit_qty: int, *, is_bid: bool) -> i
     return limit_qty + self._position_room(index, is_bid, limit_qty)
 
 
-def _rung_alone(self: Quoting, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
+def _rung_alone(self: Weighing, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
     if rung.side_parked(wish.side, now_ns):
         return Qty(0)
-    risk = self.settings.risk
+    risk = self._limits
     alone = Exposure(
         [rung.terms],
         Cents(0),
@@ -216,8 +216,8 @@ def _rung_alone(self: Quoting, rung: Rung, wish: WantCreate, now_ns: int) -> Qty
     return Qty(max(0, min(room_qty, held)))
 
 
-def _one_event(self: Quoting, ladder: Ladder, *, wanted: bool = False) -> Cents:
-    return self.settings.risk.event_loss_cents
+def _one_event(self: Weighing, ladder: Ladder, *, wanted: bool = False) -> Cents:
+    return self._limits.event_loss_cents
 
 
 def _unproven(quotes: Quotes, view: EventView) -> Answer:
@@ -239,7 +239,7 @@ LIMITS: Final = (
         (75,),
         "Limits count the settled position and nothing that is live.",
         ("B3",),
-        (Patch(Quoting, "exposure", _settled_only),),
+        (Patch(Weighing, "exposure", _settled_only),),
     ),
     Bug(
         "limit-forgets-unknown",
@@ -294,14 +294,14 @@ LIMITS: Final = (
         (78,),
         "Each rung is held to the limit of the whole event by itself.",
         ("B3",),
-        (Patch(Quoting, "admits_create", _rung_alone),),
+        (Patch(Weighing, "admits_create", _rung_alone),),
     ),
     Bug(
         "events-counted-apart",
         (78,),
         "The series has no limit of its own beside those of its events.",
         ("B3",),
-        (Patch(Quoting, "loss_limit_cents", _one_event),),
+        (Patch(Weighing, "loss_limit_cents", _one_event),),
     ),
     Bug(
         "nonsense-passes",

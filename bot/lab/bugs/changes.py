@@ -61,9 +61,9 @@ def _takers_alone(
 def _old_limits(
     self: Quoting, settings: TraderSettings, make_strategy: Callable[[], Strategy]
 ) -> None:
-    limits = self._limits
+    limits = self.weighing._limits
     _reconfigure(self, settings, make_strategy)
-    self._limits = limits
+    self.weighing._limits = limits
 
 
 def _none_goes(quoting: Quoting, desk: Desk) -> int:

@@ -18,7 +18,7 @@ import msgspec
 import bot.core
 from bot.core.event.room import Rung
 from bot.core.plan.wishes import WantCreate
-from bot.core.series.quoting import Quoting
+from bot.core.series.weighing import Weighing
 from bot.lab.bugs.books import ACCOUNTS, LIMITS
 from bot.lab.bugs.bug import Bug
 from bot.lab.bugs.changes import CHANGES
@@ -47,7 +47,7 @@ BUGS: Final[tuple[Bug, ...]] = tuple(
 )
 
 
-def _unlimited(self: Quoting, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
+def _unlimited(self: Weighing, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
     return wish.qty
 
 
@@ -56,7 +56,7 @@ CANARY: Final = Bug(
     (75,),
     "No limit of any kind holds a new order back.",
     ("B3", "B12"),
-    (Patch(Quoting, "admits_create", _unlimited),),
+    (Patch(Weighing, "admits_create", _unlimited),),
 )
 
 

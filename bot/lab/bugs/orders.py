@@ -21,7 +21,7 @@ from bot.core.plan.reconcile import _Side
 from bot.core.plan.stand import Level, Stand
 from bot.core.plan.wishes import WantAmend, crosses
 from bot.core.sending.sending import Sending
-from bot.core.series.quoting import Quoting
+from bot.core.series.parking import Parking
 from bot.core.trader import Trader
 from bot.lab.bugs.bug import FORGOTTEN, Bug, forgets
 from bot.lab.sim.run import Patch
@@ -188,7 +188,7 @@ def _hammers(self: Sending, code: str, now_ns: int) -> None:
     pass
 
 
-def _trades_on(self: Quoting, market_id: MarketId, code: str, now_ns: int) -> None:
+def _trades_on(self: Parking, market_id: MarketId, code: str, now_ns: int) -> None:
     pass
 
 
@@ -289,7 +289,7 @@ CHANGES: Final = (
         (32,),
         "Orders go on being sent to a market that is halted or resolved.",
         ("B4",),
-        (Patch(Quoting, "park_market", _trades_on),),
+        (Patch(Parking, "market", _trades_on),),
         likely=("market_halt", "market_resolve"),
     ),
 )

@@ -21,7 +21,7 @@ from bot.core.orders.order import OwnOrder
 from bot.core.plan.wishes import WantCreate, Wish
 from bot.core.report import Phase
 from bot.core.sending.guard import Guard
-from bot.core.series.quoting import Quoting
+from bot.core.series.weighing import Weighing
 from bot.core.strategy import Quote, Resting
 from bot.core.trader import Trader
 from bot.io.journal.intents import Intents, _is_against
@@ -190,14 +190,14 @@ RESTART: Final = (
 _latch = Trader._latch
 
 
-def _fat(self: Quoting, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
+def _fat(self: Weighing, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
     if rung.side_parked(wish.side, now_ns):
         return Qty(0)
     exposure = self.exposure(rung.ladder)
     candidate = rung.live(wish, wish.qty)
     fits = min(
         exposure.room(candidate, self.loss_limit_cents(rung.ladder)),
-        exposure.position_room(candidate, self.settings.risk.rung_position_qty),
+        exposure.position_room(candidate, self._limits.rung_position_qty),
     )
     return Qty(max(0, fits))
 
@@ -248,7 +248,7 @@ OPERATOR: Final = (
         "An order is as large as the strategy wants it.",
         ("B2", "B3", "B12"),
         (
-            Patch(Quoting, "admits_create", _fat),
+            Patch(Weighing, "admits_create", _fat),
             Patch(Guard, "_within_caps", _no_caps),
             Patch(Cutter, "cut", _uncut),
         ),

@@ -21,7 +21,7 @@ from bot.core.orders.order import Fact, OwnOrder, State
 from bot.core.plan.wishes import Wish
 from bot.core.sending.sending import Sending
 from bot.core.series.channel import Channel
-from bot.core.series.quoting import Quoting
+from bot.core.series.parking import Parking
 from bot.core.settings import BudgetSettings
 from bot.core.strategy import Levels
 from bot.lab.bugs.bug import FORGOTTEN, Bug, forgets, misread
@@ -214,7 +214,7 @@ def _asked_again(self: Refusals, request: m.Write) -> bool:
     return False
 
 
-def _not_parked(self: Quoting, own: OwnOrder, code: str, for_ns: int, now_ns: int) -> None:
+def _not_parked(self: Parking, own: OwnOrder, code: str, for_ns: int, now_ns: int) -> None:
     pass
 
 
@@ -314,7 +314,7 @@ PACE: Final = (
         ("B12",),
         (
             Patch(Refusals, "is_latched", _asked_again),
-            Patch(Quoting, "park_side", _not_parked),
+            Patch(Parking, "side", _not_parked),
         ),
         likely=("invalid_request", "unknown_code"),
     ),

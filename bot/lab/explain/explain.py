@@ -302,8 +302,8 @@ class Explainer:
         if rung is None:
             return None
         own = next((o for o in self.trader.desk.live(life.market_id) if _is(o, life)), None)
-        quoting = self.trader.quoting
-        exposure, bounds = quoting.exposure(rung.ladder), quoting.bounds(rung.ladder)
+        weighing = self.trader.quoting.weighing
+        exposure, bounds = weighing.exposure(rung.ladder), weighing.bounds(rung.ladder)
         used = limits_used(exposure, bounds)
         worst = loss_cents(exposure.worst_cents)
         ceiling = Qty(self._settings.risk.order_qty)
@@ -333,7 +333,7 @@ class Explainer:
     def _decision(
         self, step: Step, market_id: MarketId, deed: Deed | None, life: Life | None
     ) -> Decision:
-        rung = self._rungs[market_id]
+        rung, quoting = self._rungs[market_id], self.trader.quoting
         ladder = rung.ladder
         ticker = ladder.event.event_ticker
         decided = self._decided.get(ticker)
@@ -353,7 +353,7 @@ class Explainer:
             decided_ns=ladder.decided_ns,
             asked=was_asked,
             pulled="" if was_asked else self._pulled(ladder, rung),
-            flattening=self.trader.quoting.flattening,
+            flattening=quoting.flattening,
             frames=0 if decided is None else decided.frames,
             frame=None if decided is None else decided.books.get(market_id),
             curve=_curve(ladder, rung),
@@ -364,9 +364,7 @@ class Explainer:
             takes=ladder.takes.get(market_id, ()) if was_asked and not ladder.conduct.fault else (),
             wanted=rung.wanted,
             steady=tuple(rung.planned),
-            cuts=tuple(
-                cut for cut in self.trader.quoting.cuts(ladder) if cut.market_id == market_id
-            ),
+            cuts=tuple(cut for cut in quoting.weighing.cuts(ladder) if cut.market_id == market_id),
             limits=self._limits_then(step, deed, wish),
             choice=None if deed is None else self._choice(step, rung, deed, life, wish),
             token=None if deed is None else self._token(step, deed),

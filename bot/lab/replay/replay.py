@@ -139,7 +139,7 @@ class Relived:
             retold(make_strategy),
             purse if first is None else first.out.purse_of(m.Key.TRADE),
             None if first is None else first.out.purse_of(m.Key.READ),
-            None if first is None else first.quoting.account,
+            None if first is None else first.quoting.weighing.account,
             candidates,
             None if remake is None else lambda choice: retold(remake(choice)),
             None if first is None else first.out.purse_of(m.Key.STANDBY),

@@ -1,0 +1,195 @@
+"""What the events of the series may lose, and what the limits leave each of them beside the others.
+
+Source: design, The bot, item 4; strategy, 1(g); reliability, B3.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from bot.core.account.ledgers import Ledgers
+from bot.core.desk.desk import Desk
+from bot.core.event.room import Ladder, Rung
+from bot.core.limits.accountrisk import AccountRisk
+from bot.core.limits.cutting import Cut, Cutter
+from bot.core.limits.risk import (
+    Bounds,
+    Exposure,
+    bounds_of,
+    event_limit_cents,
+    limits_in_force,
+    series_loss_cents,
+)
+from bot.core.orders.order import OwnOrder
+from bot.core.plan.wishes import WantCreate
+from bot.core.settings import RiskSettings
+from bot.core.strategy import Resting
+from venue.wire.money import Cents, Qty
+from venue.wire.names import MarketId
+from venue.wire.requests import Amend
+
+
+class Weighing:
+    """The exposures of all events, kept and brought up to date rung by rung.
+
+    account: shared with the traders of other series on it; member: ours there. worst_case_cents,
+    worst_case_max_cents: what the events came to when they were added up last, and the most ever.
+    """
+
+    def __init__(
+        self,
+        risk: RiskSettings,
+        desk: Desk,
+        ledgers: Ledgers,
+        ladders: Sequence[Ladder],
+        rungs: Mapping[MarketId, Rung],
+        account: AccountRisk | None = None,
+    ) -> None:
+        """account: None where ours is the only series on it."""
+        self._limits = limits_in_force(risk)
+        self._desk = desk
+        self._ledgers = ledgers
+        self._ladders = ladders
+        self._rungs = rungs
+        self._exposures: dict[str, Exposure] = {}
+        self._cutters: dict[str, Cutter] = {}
+        self.account = account or AccountRisk()
+        self.member = self.account.join(self._series_loss_cents)
+        self._worst: list[Cents] = []  # of each event, and the loss that they come to
+        self._loss_cents = self.worst_case_cents = Cents(0)
+        self.worst_case_max_cents = Cents(0)
+
+    def reconfigure(self, risk: RiskSettings) -> None:
+        """Hold to other limits."""
+        self._limits = limits_in_force(risk)
+        self._cutters.clear()
+
+    def forget(self, ladder: Ladder) -> None:
+        """An event of which nothing is left."""
+        self._exposures.pop(ladder.event.event_ticker, None)
+        self._cutters.pop(ladder.event.event_ticker, None)
+
+    def anew(self, ladder: Ladder) -> None:
+        """What an event may lose is to be reckoned from what is held, from nothing."""
+        self._exposures.pop(ladder.event.event_ticker, None)
+        ladder.unweighed = True
+
+    def _held(self, ladder: Ladder) -> Exposure:
+        """What the event may lose by what is held alone."""
+        ids = [rung.market_id for rung in ladder.rungs]
+        return Exposure(
+            [rung.terms for rung in ladder.rungs],
+            self._ledgers.event_cash_cents(ladder.event.event_ticker, ids),
+            [self._ledgers.holdings(market_id) for market_id in ids],
+        )
+
+    def exposure(self, ladder: Ladder) -> Exposure:
+        """What an event may lose now, everything that may be live counted.
+
+        Kept, and brought up to date rung by rung; not to be changed by the caller.
+        """
+        exposure = self._exposures.get(ticker := ladder.event.event_ticker)
+        if exposure is not None and not ladder.unweighed:
+            return exposure
+        ladder.unweighed = False
+        ladder.worst_cents = None
+        stale = [rung for rung in ladder.rungs if not rung.weighed]
+        if exposure is None or any(
+            rung.held != self._ledgers.held(rung.market_id) for rung in stale
+        ):
+            exposure = self._held(ladder)
+            self._exposures[ticker] = exposure
+            stale = ladder.rungs
+            for rung in stale:
+                rung.held = self._ledgers.held(rung.market_id)
+                rung.counted = ()
+        for rung in stale:
+            live = self._desk.exposures(rung.market_id)
+            exposure.replace(rung.counted, live)
+            rung.counted = live
+            rung.weighed = True
+        return exposure
+
+    def worst_cents(self, ladder: Ladder) -> Cents:
+        """The worst case of an event now: below zero is a loss."""
+        if ladder.unweighed or ladder.worst_cents is None:
+            ladder.worst_cents = self.exposure(ladder).worst_cents
+        return ladder.worst_cents
+
+    def _series_loss_cents(self) -> Cents:
+        worst = [self.worst_cents(ladder) for ladder in self._ladders]
+        if worst != self._worst:
+            self._worst, self._loss_cents = worst, series_loss_cents(worst)
+        return self._loss_cents
+
+    def weigh(self) -> None:
+        """Add up the worst cases of the events, as of everything sent so far."""
+        self.worst_case_cents = self._series_loss_cents()
+        self.worst_case_max_cents = max(self.worst_case_max_cents, self.worst_case_cents)
+
+    def loss_limit_cents(self, ladder: Ladder, *, wanted: bool = False) -> Cents:
+        """What this event may lose: its own limit, and what series and account have left beside
+        others. wanted: those of ours count as they are wanted, too, where that is worse."""
+        worst = self._worst_wanted if wanted else self.worst_cents
+        others = series_loss_cents([worst(each) for each in self._ladders if each is not ladder])
+        return event_limit_cents(self._limits, others, self.account.others_loss_cents(self.member))
+
+    def bounds(self, ladder: Ladder) -> Bounds:
+        """What this event may come to now, beside everything else that may be live."""
+        resting = sum(
+            self.exposure(other).resting_cents for other in self._ladders if other is not ladder
+        )
+        return bounds_of(self._limits, self.loss_limit_cents(ladder), Cents(resting))
+
+    def admits_create(self, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
+        """Shares of a wanted order that every limit admits now; 0 when none."""
+        if rung.side_parked(wish.side, now_ns):
+            return Qty(0)
+        candidate = rung.live(wish, min(wish.qty, self._limits.order_qty))
+        return self.exposure(rung.ladder).largest(candidate, self.bounds(rung.ladder))
+
+    def admits_amend(self, own: OwnOrder, amend: Amend) -> bool:
+        """Whether every limit admits a change, counted at its worst while it is undecided."""
+        ladder = self._rungs[own.market_id].ladder
+        exposure = self.exposure(ladder)
+        before = own.exposure()
+        own.amend = amend
+        after = own.exposure()
+        own.amend = None
+        bounds = self.bounds(ladder)
+        exposure.remove(before)
+        room = exposure.largest(after, bounds)
+        exposure.add(before)
+        return room >= after.qty_max
+
+    def cut(self, ladder: Ladder, quotes: Resting, loss_cents: Cents) -> Resting:
+        """What of the wanted quotes the limits admit beside the other events; loss_cents: its own.
+
+        Of what rests, the others are counted as they are wanted, not as they stand at the moment:
+        else two events that share that limit would follow each other's every cancel, for ever.
+        Of what they may lose it is both: what both want of the same room, both would give back.
+        """
+        cutter = self._cutters.get(ladder.event.event_ticker)
+        if cutter is None:
+            cutter = self._cutters[ladder.event.event_ticker] = Cutter(self._limits)
+        resting = sum(self._resting_wanted(other) for other in self._ladders if other is not ladder)
+        bounds = bounds_of(self._limits, loss_cents, Cents(resting))
+        return cutter.cut(quotes, self.exposure(ladder), bounds)
+
+    def cuts(self, ladder: Ladder) -> tuple[Cut, ...]:
+        """What the limits took off the quotes of an event when it was decided last."""
+        cutter = self._cutters.get(ladder.event.event_ticker)
+        return () if cutter is None else cutter.cuts
+
+    def _resting_wanted(self, ladder: Ladder) -> Cents:
+        """What the wanted quotes of an event would lose, both sides; without any, what is live."""
+        wanted = self._wanted(ladder)
+        return (self.exposure(ladder) if wanted is None else wanted).resting_cents
+
+    def _worst_wanted(self, ladder: Ladder) -> Cents:
+        """The worst case of an event now, or once all that is wanted rests, if that is worse."""
+        worst, wanted = self.worst_cents(ladder), self._wanted(ladder)
+        return worst if wanted is None else min(worst, wanted.worst_cents)
+
+    def _wanted(self, ladder: Ladder) -> Cutter | None:
+        """What cut the wanted quotes of an event; None where nothing is wanted."""
+        some = any(rung.wanted for rung in ladder.rungs)
+        return self._cutters.get(ladder.event.event_ticker) if some else None
