@@ -325,6 +325,11 @@ def test_every_command_has_help_with_an_example() -> None:
         assert example.startswith(f"Example: venue {' '.join(path)}")
 
 
+def test_the_help_of_mutually_exclusive_promises_nothing_that_the_venue_enforces() -> None:
+    told = typer.testing.CliRunner().invoke(APP, ["event", "add", "--help"])
+    assert "one rung at most will resolve yes; nothing is enforced" in " ".join(told.stdout.split())
+
+
 def test_a_table_is_aligned_and_numbers_stand_right(run: Run) -> None:
     shown = lines({"users": [{"user_id": "al", "cash": 5}, {"user_id": "berta", "cash": 12345}]})
     assert shown == ["user_id   cash", "al           5", "berta    12345"]

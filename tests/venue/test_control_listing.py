@@ -272,6 +272,17 @@ def test_a_settled_event_says_that_it_is_and_not_that_it_could_be_closed() -> No
             assert "closed" not in told
 
 
+def test_every_rung_pays_the_winner_it_is_given_whatever_the_others_paid() -> None:
+    exclusive = event("LINDEN", "EITHER-VAL", mutually_exclusive=True)
+    with served() as house, house.client() as control:
+        done(control, "POST", "events", exclusive)
+        for label in ("1B", "2B"):
+            done(control, "POST", "markets", market("EITHER-VAL-26Q4", label))
+        for label in ("1B", "2B"):
+            path = f"markets/EITHER-VAL-26Q4-{label}/resolve"
+            assert done(control, "POST", path, {"winner": "yes"})["winner"] == "yes"
+
+
 def test_a_market_is_halted_resumed_and_resolved() -> None:
     with served() as house, house.client() as control, house.rest() as rest:
 

@@ -102,7 +102,11 @@ def event_add(
     category: Annotated[str, typer.Option(help="Such as valuation.")],
     status: Annotated[str, typer.Option(help="unopened, open or closed.")] = "open",
     mutually_exclusive: Annotated[
-        bool, typer.Option("--mutually-exclusive", help="Only one rung can resolve yes.")
+        bool,
+        typer.Option(
+            "--mutually-exclusive",
+            help="Tell clients that one rung at most will resolve yes; nothing is enforced.",
+        ),
     ] = False,
     resolution_date: Annotated[
         str | None, typer.Option(help="An RFC3339 instant in the quarter; its end otherwise.")
