@@ -4,7 +4,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.account.portfolio import FILL_IDS_KEPT, FILL_IDS_KEPT_NS
+from bot.core.account.fillids import FILL_IDS_KEPT, FILL_IDS_KEPT_NS
 from bot.core.orders.order import State
 from tests.bot import made
 from tests.bot.made import EVENT, LAG_NS, MARKET, T0

@@ -3,7 +3,8 @@
 import msgspec
 import pytest
 
-from bot.core.account.portfolio import Portfolio, UnbookableFill
+from bot.core.account.fillids import UnbookableFill
+from bot.core.account.portfolio import Portfolio
 from bot.core.orders.order import OwnOrder, State
 from tests.bot import made
 from tests.bot.made import EVENT, LAG_NS, MARKET, T0

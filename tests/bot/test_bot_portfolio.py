@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.account.portfolio import Portfolio, UnbookableFill
+from bot.core.account.fillids import FillIds, UnbookableFill
+from bot.core.account.portfolio import Portfolio
 from venue.wire import model
 from venue.wire.instant import from_ns
 from venue.wire.money import Cents, FeeRate, Outcome, Price, Qty, complement
@@ -20,7 +21,7 @@ M1, M2, EVENT = MarketId("m1"), MarketId("m2"), Ticker("E")
 
 
 def portfolio(ids_kept: int = 1_000, kept_ns: int = 0, ids_max: int | None = None) -> Portfolio:
-    book = Portfolio(ids_kept, kept_ns, ids_kept if ids_max is None else ids_max)
+    book = Portfolio(FillIds(ids_kept, kept_ns, ids_kept if ids_max is None else ids_max))
     for market_id in (M1, M2):
         book.list_market(market_id, EVENT, MAKER, TAKER)
     return book
@@ -99,8 +100,8 @@ def test_a_fill_is_booked_once() -> None:
     before = state(book)
     assert not book.book_fill(fill("a", 10, 40))
     assert state(book) == before
-    assert book.is_booked(fill("a", 10, 40))
-    assert not book.is_booked(fill("b", 10, 40))
+    assert book.ids.has(fill("a", 10, 40))
+    assert not book.ids.has(fill("b", 10, 40))
 
 
 @settings(deadline=None)
@@ -159,7 +160,7 @@ def test_a_fill_that_cannot_be_read_is_refused_by_name_and_changes_nothing(
     with pytest.raises(UnbookableFill, match="fill a"):
         book.book_fill(bad)
     assert state(book) == before
-    assert not book.is_booked(fill("a", 1, 40))
+    assert not book.ids.has(fill("a", 1, 40))
 
 
 def test_a_fill_of_an_unlisted_market_with_its_fee_is_booked() -> None:
@@ -269,9 +270,9 @@ def test_fills_of_the_last_half_hour_are_told_by_their_ids_however_many_they_are
     for number in range(500):
         book.book_fill(fill(str(number), 1, 40, at_ns=number))
         book.trim(())
-    assert not book.is_booked(fill("late", 1, 40, at_ns=400))
-    assert book.is_booked(fill("late", 1, 40, at_ns=250))
-    assert 100 <= len(book._booked) <= 2 * 100
+    assert not book.ids.has(fill("late", 1, 40, at_ns=400))
+    assert book.ids.has(fill("late", 1, 40, at_ns=250))
+    assert 100 <= book.ids.count <= 2 * 100
 
 
 def test_no_more_ids_are_kept_than_the_bound_however_fast_fills_come() -> None:
@@ -279,7 +280,7 @@ def test_no_more_ids_are_kept_than_the_bound_however_fast_fills_come() -> None:
     for number in range(500):
         book.book_fill(fill(str(number), 1, 40, at_ns=number))
         book.trim(())
-        assert len(book._booked) <= 2 * 50
+        assert book.ids.count <= 2 * 50
     assert book.fill_count == 500
 
 
@@ -289,8 +290,8 @@ def test_a_fill_from_the_future_does_not_make_the_others_repeats() -> None:
         book.book_fill(fill(str(number), 1, 40, at_ns=number))
     book.book_fill(fill("ahead", 1, 40, at_ns=10**15))
     book.trim(())
-    assert not book.is_booked(fill("late", 1, 40, at_ns=25))
-    assert book.is_booked(fill("late", 1, 40, at_ns=20))
+    assert not book.ids.has(fill("late", 1, 40, at_ns=25))
+    assert book.ids.has(fill("late", 1, 40, at_ns=20))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -310,7 +311,7 @@ def test_ids_are_bounded_and_no_fill_is_ever_booked_twice_or_missed(seed: int) -
             book.book_fill(each)
         book.trim(())
         assert book.fill_count == len(history)
-        assert len(book._booked) <= 2 * 10 + 12
+        assert book.ids.count <= 2 * 10 + 12
     assert book.holdings(M1) == (len(history), 0)
 
 

@@ -3,7 +3,8 @@
 import msgspec
 import pytest
 
-from bot.core.account.portfolio import Portfolio, UnbookableFill
+from bot.core.account.fillids import UnbookableFill
+from bot.core.account.portfolio import Portfolio
 from tests.bot.test_bot_portfolio import EVENT, M1, MAKER, TAKER, fill, portfolio
 from venue.wire import model
 from venue.wire.money import FeeRate, Outcome
@@ -78,7 +79,7 @@ def test_a_fill_beyond_the_scale_is_refused(price: int) -> None:
 def test_a_fill_whose_time_cannot_be_read_is_refused_by_name() -> None:
     book = portfolio()
     bad = msgspec.structs.replace(fill("a", 1, 40), created_at="yesterday")
-    for ask in (book.book_fill, book.is_booked):
+    for ask in (book.book_fill, book.ids.has):
         with pytest.raises(UnbookableFill, match="fill a"):
             ask(bad)
     assert book.fill_count == 0
@@ -105,7 +106,7 @@ def test_nothing_is_forgotten_before_more_than_twice_what_is_kept_has_gathered()
     book = portfolio(ids_kept=2)
     numbered(book, 4)
     book.trim(())
-    assert not book.is_booked(fill("late", 1, 40, at_ns=1))
+    assert not book.ids.has(fill("late", 1, 40, at_ns=1))
     assert [book.filled_qty(OrderId(str(number))) for number in range(1, 5)] == [1, 1, 1, 1]
 
 
@@ -113,10 +114,10 @@ def test_a_trim_puts_its_floor_just_below_the_newest_that_are_kept() -> None:
     book = portfolio(ids_kept=2)
     numbered(book, 5)
     book.trim([OrderId("2")])
-    assert book.is_booked(fill("late", 1, 40, at_ns=3))
-    assert not book.is_booked(fill("late", 1, 40, at_ns=4))
-    assert book.is_booked(fill("4", 1, 40, at_ns=4))
-    assert sorted(book._booked) == ["4", "5"]
+    assert book.ids.has(fill("late", 1, 40, at_ns=3))
+    assert not book.ids.has(fill("late", 1, 40, at_ns=4))
+    assert book.ids.has(fill("4", 1, 40, at_ns=4))
+    assert sorted(book.ids._booked) == ["4", "5"]
     assert [book.filled_qty(OrderId(str(number))) for number in range(1, 6)] == [0, 1, 0, 0, 0]
 
 

@@ -14,7 +14,8 @@ from typing import Final
 
 import msgspec
 
-from bot.core.account.portfolio import Portfolio, UnbookableFill, created_ns_of
+from bot.core.account.fillids import UnbookableFill, created_ns_of
+from bot.core.account.portfolio import Portfolio
 from bot.core.account.trail import CashTrail
 from bot.core.account.unbooked import UnbookedFills
 from bot.core.desk.desk import Desk
@@ -91,7 +92,7 @@ class Booking:
             self._book_all(rows, now_ns)
             return (), may_end
         # Nearly all are booked, for each walk shows the newest page again.
-        return self._book.unknown(rows, self.unbooked.ids), may_end
+        return self._book.ids.unknown(rows, self.unbooked.ids), may_end
 
     def _may_end(self, rows: Sequence[model.Fill]) -> bool:
         if not rows:
@@ -99,10 +100,10 @@ class Booking:
         doubted = any(name in self._out.findings for name in _HISTORY_DOUBTED)
         try:
             if self.is_open and not doubted and not self.history_wanted:
-                return self._book.is_booked(rows[-1])
+                return self._book.ids.has(rows[-1])
             # Back to the floor, not to the first fill that is known: what was passed over lies
             # deeper. A fill that could not be read may lie deeper still.
-            return not self.unbooked.has_any and self._book.ends_below_floor(rows)
+            return not self.unbooked.has_any and self._book.ids.end_below_floor(rows)
         except UnbookableFill:
             return False
 
@@ -158,7 +159,7 @@ class Booking:
         order, which can have traded before only. Raises UnbookableFill for an unreadable time."""
         if now_ns > self._opened_ns + _SHOWN_LATE_NS or created_ns_of(fill) > self._before_ns:
             return False
-        return not self._book.is_booked(fill) and self._was_over(fill.order_id)
+        return not self._book.ids.has(fill) and self._was_over(fill.order_id)
 
     def _is_taken_over(self, fill: model.Fill) -> bool:
         sought, moved = self._taken_over.get(_slot(fill), 0), _moved(fill)

@@ -4,25 +4,20 @@ Every sum here is commutative: pages are walked newest first, a fill may be read
 has settled, and the end result is the same. Positions and balances that the venue shows are for
 comparing with (`holdings`, `expected_cash`), never for adding up.
 
-Each fill is booked exactly once for ever, in bounded memory: ids of recent fills are kept, and
-below a floor in the venue's time every fill is known to be booked. The floor rises only in `trim`,
-which is called when a walk of the fill list has joined what was booked before it; older pages can
-then hold nothing new, so what is at or below the floor is a repeat. What the fills of an order come
-to is kept until it is over and all of them lie below the floor.
+Each fill is booked exactly once for ever, in bounded memory (`bot.core.account.fillids`). What the
+fills of an order come to is kept until it is over and all of them lie below the floor of the ids.
 
 Source: design, laws 3 and 4; reliability, rows 52-58, B9; silences S4, S5, S16, S22.
 """
 
 import math
-from bisect import bisect_right
-from collections.abc import Collection, Mapping, Sequence
-from typing import Final
+from collections.abc import Collection, Mapping
 
 import msgspec
 
+from bot.core.account.fillids import FillIds, UnbookableFill, created_ns_of
 from bot.core.sane import QTY_MAX
 from venue.wire import model
-from venue.wire.instant import NS_PER_SECOND, to_ns
 from venue.wire.money import (
     PAYOUT_CENTS,
     Cents,
@@ -36,21 +31,6 @@ from venue.wire.money import (
     notional,
 )
 from venue.wire.names import MarketId, OrderId, Ticker, fold_ticker
-
-FILL_IDS_KEPT: Final = 1_000
-"""Newest fills whose ids are kept after a `trim`, however old: a page of the list."""
-
-FILL_IDS_KEPT_NS: Final = 1_800 * NS_PER_SECOND
-"""The ids of fills no older than this beside the newest are kept too: far longer than a read lags,
-or a fill that was passed over goes unnoticed. At most FILL_IDS_MAX of them."""
-
-FILL_IDS_MAX: Final = 20_000
-"""Ids kept after a `trim`, and orders of others or of earlier runs, at most. Twice as many may
-gather before one: 6 MB of ids, and as much of orders."""
-
-
-class UnbookableFill(Exception):
-    """A fill that cannot be read as cash and shares; nothing was booked. Names the fill and why."""
 
 
 class OrderTally(msgspec.Struct):
@@ -112,22 +92,11 @@ class Portfolio:
     venue's balance. Of profit, fees and number only the markets listed here have a part.
     """
 
-    def __init__(
-        self,
-        ids_kept: int = FILL_IDS_KEPT,
-        kept_ns: int = FILL_IDS_KEPT_NS,
-        ids_max: int = FILL_IDS_MAX,
-    ) -> None:
-        """ids_kept: how many of the newest fills are told apart by id after a `trim`, >= 1, beside
-        those no older than `kept_ns`; at most `ids_max` in all."""
-        self._ids_kept = ids_kept
-        self._kept_ns = kept_ns
-        self._ids_max = ids_max
-        self._trimmed_beyond = 2 * ids_kept
+    def __init__(self, ids: FillIds | None = None) -> None:
+        """ids: what is to be known of the fills that are booked."""
+        self.ids = FillIds() if ids is None else ids
         self._markets: dict[MarketId, _Market] = {}
         self._tallies: dict[OrderId, OrderTally] = {}
-        self._booked: dict[str, int] = {}
-        self._floor_ns: int | None = None
         self._events: dict[Ticker, _Event] = {}
         self._gone = _Event()  # events of ours that were forgotten
         self._cash_cents = 0
@@ -179,32 +148,6 @@ class Portfolio:
 
     # --- writing ----------------------------------------------------------------------------------
 
-    def is_booked(self, fill: model.Fill) -> bool:
-        """Whether this fill has been booked. Raises UnbookableFill when its time is unreadable."""
-        return fill.fill_id in self._booked or self._is_below_floor(created_ns_of(fill))
-
-    def unknown(self, fills: Sequence[model.Fill], sought: Collection[str]) -> list[model.Fill]:
-        """Those of them that are not booked, or whose ids are `sought`, in their order."""
-        others = [fill for fill in fills if fill.fill_id not in self._booked]
-        return [fill for fill in others if fill.fill_id in sought or not self._is_passed(fill)]
-
-    def _is_passed(self, fill: model.Fill) -> bool:
-        """Whether a fill lies below the floor; not when its time is unreadable."""
-        try:
-            return self._is_below_floor(created_ns_of(fill))
-        except UnbookableFill:
-            return False
-
-    def ends_below_floor(self, fills: Sequence[model.Fill]) -> bool:
-        """Whether fills, newest first, reach back to where every fill is booked. False where their
-        times do not tell that they come newest first. Raises UnbookableFill for an unreadable time.
-        """
-        oldest_ns = created_ns_of(fills[-1])
-        return oldest_ns < created_ns_of(fills[0]) and self._is_below_floor(oldest_ns)
-
-    def _is_below_floor(self, created_ns: int) -> bool:
-        return self._floor_ns is not None and created_ns <= self._floor_ns
-
     def book_fill(self, fill: model.Fill) -> bool:
         """Book a fill. False, and nothing changed, when it was booked before.
 
@@ -215,7 +158,7 @@ class Portfolio:
         the notional, given back, and a dollar a share.
         """
         created_ns = created_ns_of(fill)
-        if fill.fill_id in self._booked or self._is_below_floor(created_ns):
+        if self.ids.knows(fill.fill_id, created_ns):
             return False
         try:
             outcome, side = Outcome(fill.outcome.value), Side(fill.side.value)
@@ -235,7 +178,7 @@ class Portfolio:
         tally.newest_ns = max(tally.newest_ns, created_ns)
         self._fees_cents += fee_cents
         self._fill_count += 1
-        self._booked[fill.fill_id] = created_ns
+        self.ids.add(fill.fill_id, created_ns)
         self._count(market, _Sums(cash_cents, fee_cents, 1))
         self._move_shares(market, outcome, sign * fill.qty)
         return True
@@ -248,7 +191,7 @@ class Portfolio:
         tally = self._tallies.setdefault(fill.order_id, OrderTally())
         tally.filled += fill.qty
         tally.newest_ns = max(tally.newest_ns, created_ns)
-        self._booked[fill.fill_id] = created_ns
+        self.ids.add(fill.fill_id, created_ns)
 
     def _count(self, market: _Market, sums: _Sums) -> None:
         market.sums.add(sums)
@@ -308,33 +251,19 @@ class Portfolio:
     def trim(self, live_orders: Collection[OrderId]) -> None:
         """Forget what can never be asked for again. Call when a walk of the fills has finished.
 
-        Only then is everything older than the newest fills booked, so that their time can stand for
-        their ids; equal times stay on one side of the floor together. Nothing is done before twice
-        as many have gathered as were kept, so that the work is rare. The tallies of orders that are
-        over go once all their fills are below the floor, and beyond their own bound those of all
-        that are not among `live_orders`.
+        The tallies of orders that are over go once all their fills are below the floor, and beyond
+        their own bound those of all that are not among `live_orders`.
         """
-        if len(self._booked) > self._trimmed_beyond:
-            self._raise_floor()
+        if self.ids.trim():
             live = frozenset(live_orders)
             self._tallies = {
                 key: tally
                 for key, tally in self._tallies.items()
-                if not (tally.over and self._is_below_floor(tally.newest_ns)) or key in live
+                if not (tally.over and self.ids.is_below_floor(tally.newest_ns)) or key in live
             }
-        if len(self._tallies) > 2 * self._ids_max:
+        if len(self._tallies) > 2 * self.ids.most:
             live = frozenset(live_orders)
             self._tallies = {key: tally for key, tally in self._tallies.items() if key in live}
-
-    def _raise_floor(self) -> None:
-        times = sorted(self._booked.values())
-        passed = min(len(times) - self._ids_kept, bisect_right(times, times[-1] - self._kept_ns))
-        passed = max(passed, len(times) - self._ids_max)
-        if passed > 0:
-            floor_ns = times[passed - 1]
-            self._booked = {key: at for key, at in self._booked.items() if at > floor_ns}
-            self._floor_ns = floor_ns
-        self._trimmed_beyond = 2 * max(self._ids_kept, len(self._booked))
 
     def order_over(self, order_id: OrderId) -> None:
         """An order has ended, and all the fills that it showed are booked.
@@ -452,14 +381,6 @@ class Portfolio:
     def pnl_cents(self, marks: Mapping[MarketId, float]) -> Cents:
         """Cash flow of the events listed here and what their shares are worth at `marks`."""
         return Cents(self.own_cash_cents + self.value_cents(marks))
-
-
-def created_ns_of(fill: model.Fill) -> int:
-    """When a fill happened, by the venue. Raises UnbookableFill when that is unreadable."""
-    try:
-        return to_ns(fill.created_at)
-    except ValueError as fault:
-        raise UnbookableFill(f"fill {fill.fill_id}: {fault}") from None
 
 
 def _check_amounts(fill: model.Fill) -> None:

@@ -49,7 +49,7 @@ def _without_fees(
 
 
 def _each_time(self: Portfolio, fill: model.Fill) -> bool:
-    self._booked.pop(fill.fill_id, None)
+    self.ids._booked.pop(fill.fill_id, None)
     return _book_fill(self, fill)
 
 
