@@ -1,7 +1,8 @@
 """Cuts to the last share and cent: what stands, what it is called, and what is counted of it."""
 
 from bot.core.limits.cutting import CutReason, Cutter
-from bot.core.limits.risk import Bounds, Exposure, bounds_of, limits_in_force
+from bot.core.limits.inforce import bounds_of, limits_in_force
+from bot.core.limits.risk import Bounds, Exposure
 from bot.core.strategy import Quote, Resting
 from tests.bot.test_bot_risk import ask, bid, limits
 from tests.bot.test_bot_risk_rules import bounds, two

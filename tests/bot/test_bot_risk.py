@@ -9,17 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.limits.cutting import Cut, CutReason, Cutter
-from bot.core.limits.risk import (
-    Exposure,
-    Live,
-    RungTerms,
-    bounds_of,
-    event_limit_cents,
-    limits_in_force,
-    live_of,
-    loss_cents,
-    series_loss_cents,
-)
+from bot.core.limits.inforce import bounds_of, event_limit_cents, limits_in_force, series_loss_cents
+from bot.core.limits.risk import Exposure, Live, RungTerms, live_of, loss_cents
 from bot.core.settings import RiskSettings
 from bot.core.strategy import Quote, Resting
 from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Price, Qty, Side

@@ -5,15 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.limits.cutting import CutReason, Cutter
-from bot.core.limits.risk import (
-    Bounds,
-    Exposure,
-    Live,
-    bounds_of,
-    event_limit_cents,
-    limits_in_force,
-    live_of,
-)
+from bot.core.limits.inforce import bounds_of, event_limit_cents, limits_in_force
+from bot.core.limits.risk import Bounds, Exposure, Live, live_of
 from bot.core.settings import RiskSettings
 from bot.core.strategy import Quote
 from tests.bot.test_bot_risk import RATES, ask, bid, cut, ids, limits, terms, with_quotes

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.limits.risk import limits_in_force
+from bot.core.limits.inforce import limits_in_force
 from bot.core.limits.tighter import no_looser
 from bot.core.reconfigure import TIGHTER
 from bot.core.settings import BreakerSettings, NewsSettings

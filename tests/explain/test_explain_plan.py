@@ -10,7 +10,8 @@ import pytest
 from bot.commands.plan_text import dry_text
 from bot.core import messages as m
 from bot.core.intentions import Act, TraderPlan, rooms
-from bot.core.limits.risk import Exposure, Live, RungTerms, bounds_of, limits_in_force
+from bot.core.limits.inforce import bounds_of, limits_in_force
+from bot.core.limits.risk import Exposure, Live, RungTerms
 from bot.core.report import Phase
 from bot.core.settings import RiskSettings
 from bot.core.strategy import Strategy, Take

@@ -8,7 +8,7 @@ Source: docs/configuration.md; design, law 8.
 import msgspec
 
 from bot.core.limits.breaker import limits_of
-from bot.core.limits.risk import limits_in_force
+from bot.core.limits.inforce import limits_in_force
 from bot.core.settings import BreakerSettings, RiskSettings, TraderSettings
 
 

@@ -10,14 +10,8 @@ from bot.core.desk.desk import Desk
 from bot.core.event.room import Ladder, Rung
 from bot.core.limits.accountrisk import AccountRisk
 from bot.core.limits.cutting import Cut, Cutter
-from bot.core.limits.risk import (
-    Bounds,
-    Exposure,
-    bounds_of,
-    event_limit_cents,
-    limits_in_force,
-    series_loss_cents,
-)
+from bot.core.limits.inforce import bounds_of, event_limit_cents, limits_in_force, series_loss_cents
+from bot.core.limits.risk import Bounds, Exposure
 from bot.core.orders.order import OwnOrder
 from bot.core.plan.wishes import WantCreate
 from bot.core.settings import RiskSettings

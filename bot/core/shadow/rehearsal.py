@@ -19,14 +19,8 @@ from bot.core.event.answers import Answers
 from bot.core.event.room import Ladder, Rung
 from bot.core.limits.bounds import takable, taken
 from bot.core.limits.cutting import Cutter
-from bot.core.limits.risk import (
-    Exposure,
-    bounds_of,
-    event_limit_cents,
-    limits_in_force,
-    live_of,
-    series_loss_cents,
-)
+from bot.core.limits.inforce import bounds_of, event_limit_cents, limits_in_force, series_loss_cents
+from bot.core.limits.risk import Exposure, live_of
 from bot.core.messages import TradeSeen
 from bot.core.profit.attribution import Attribution, Entry
 from bot.core.profit.markouts import MILLI

@@ -13,16 +13,8 @@ from typing import Final
 
 import msgspec
 
-from bot.core.limits.risk import (
-    Bounds,
-    Exposure,
-    Live,
-    RungTerms,
-    bounds_of,
-    event_limit_cents,
-    limits_in_force,
-    series_loss_cents,
-)
+from bot.core.limits.inforce import bounds_of, event_limit_cents, limits_in_force, series_loss_cents
+from bot.core.limits.risk import Bounds, Exposure, Live, RungTerms
 from bot.core.picture import limits_used
 from bot.core.report import BreakerReport
 from bot.core.settings import RiskSettings
