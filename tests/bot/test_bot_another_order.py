@@ -11,7 +11,7 @@ from bot.io.journal.intents import Intents
 from tests.bot.meddled import Held, Meddled, named, over, quoted
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import Qty
+from venue.wire.money import Price, Qty
 from venue.wire.names import OrderId
 from venue.wire.requests import Amend
 
@@ -314,6 +314,42 @@ def test_a_create_whose_name_comes_back_empty_is_believed_as_one_without(venue):
     assert {own.order_id for own in venue.trader.desk.all_live()} == set(venue.orders)
 
 
+@pytest.mark.parametrize("shown", ["another rung's", "one that is over"])
+def test_a_create_that_is_answered_with_anothers_order_and_no_name_is_sent_again(venue, shown):
+    ended = over(next(iter(venue.orders.values())))
+    venue.end_one()
+    venue.go(15)
+    assert venue.trader.desk.find(ended.order_id) is None
+    before = len(venue.writes())
+    met: list[m.Request] = []
+
+    def meddle(request: m.Request) -> m.Answer | None:
+        if not isinstance(request, m.Create) or met:
+            return None
+        met.append(request)
+        made = venue.answer(request)  # it is carried out
+        assert isinstance(made, m.Done) and isinstance(made.body, m.OrderShown)
+        other = msgspec.structs.replace(ended, price=Price(ended.price + 5))
+        if shown != "one that is over":
+            elsewhere = next(
+                each.market_id
+                for each in venue.markets
+                if each.market_id != made.body.order.market_id
+            )
+            other = msgspec.structs.replace(made.body.order, order_id="77", market_id=elsewhere)
+        return named(m.Done(m.OrderShown(other)), "")
+
+    venue.meddle = meddle
+    venue.end_one()
+    venue.go(15)
+    assert len(creates_of(venue, before)) == 2
+    assert len({one.body for one in creates_of(venue, before)}) == 1
+    assert "answer_not_credible" in venue.notes
+    assert {own.order_id for own in venue.trader.desk.all_live()} == set(venue.orders)
+    assert venue.stop() == m.Finished((), ())
+    assert not venue.orders
+
+
 # --- what the journal keeps -----------------------------------------------------------------------
 
 
@@ -327,6 +363,18 @@ def test_an_intent_is_not_settled_by_an_answer_that_shows_another_order(venue):
         order = msgspec.structs.replace(shown, client_order_id=name)
         intents.follow(m.Replied(m.RequestId(1), m.Done(m.OrderShown(order)), None))
         assert (intents.open() == ()) is is_settled
+
+
+def test_an_intent_is_not_settled_by_a_nameless_answer_about_another_market(venue):
+    create = next(one for one in venue.writes() if isinstance(one, m.Create))
+    elsewhere = next(
+        each for each in venue.orders.values() if each.market_id != create.order.market_id
+    )
+    intents = Intents()
+    intents.follow(m.Send(m.RequestId(1), create, "a test"))
+    order = msgspec.structs.replace(elsewhere, client_order_id=None)
+    intents.follow(m.Replied(m.RequestId(1), m.Done(m.OrderShown(order)), None))
+    assert [each.order for each in intents.open()] == [create.order]
 
 
 # --- placed by somebody else ----------------------------------------------------------------------

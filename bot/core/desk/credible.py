@@ -57,7 +57,12 @@ def _is_about(
     may_be_named = holder is own or holder is None or holder.is_stranger
     if isinstance(request, m.Create):
         name = shown.client_order_id
-        return name == own.client_order_id if name else may_be_named
+        if name:
+            return name == own.client_order_id
+        # Without a name what is shown may be any order's: never one of another market, outcome or
+        # side, nor one that is over and had another price, or what was made would rest uncounted.
+        wanted, there = slots_of(own)[0], slot_shown(shown)
+        return may_be_named and (there == wanted if is_over else there[:3] == wanted[:3])
     if isinstance(request, m.AmendResting) and shown.order_id != own.order_id:
         # An order that is over takes no other's place: what is amended would rest uncounted.
         is_free = may_be_named and not is_over

@@ -106,7 +106,7 @@ class Intents:
         if known is None:
             return
         known.sendings -= 1
-        if _is_done(name, answer) or _is_resolved(answer):
+        if _is_done(known.intent, answer) or _is_resolved(answer):
             del self._open[name]
         elif not _is_against(answer):
             known.doubt = True
@@ -117,11 +117,19 @@ class Intents:
                 self._refused.popitem(last=False)
 
 
-def _is_done(name: ClientOrderId, answer: m.Answer) -> bool:
-    """Whether an answer shows the order of this create, and not another one's."""
+def _is_done(intent: m.OpenIntent, answer: m.Answer) -> bool:
+    """Whether an answer shows the order of this create, and not another one's; without a name one
+    of its market, outcome and side is taken for it."""
     if not isinstance(answer, m.Done) or not isinstance(answer.body, m.OrderShown):
         return False
-    return (answer.body.order.client_order_id or name) == name
+    wanted, shown = intent.order, answer.body.order
+    if shown.client_order_id:
+        return shown.client_order_id == wanted.client_order_id
+    return (shown.market_id, shown.outcome.value, shown.side.value) == (
+        wanted.market_id,
+        wanted.outcome.value,
+        wanted.side.value,
+    )
 
 
 def _is_resolved(answer: m.Answer) -> bool:
