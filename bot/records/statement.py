@@ -232,6 +232,8 @@ def _shares(day: Day, holding: Holding) -> tuple[tuple[int, int], str, bool]:
     ours = _share_openings(holding.fills, first.at_ns, (first.yes_qty, first.no_qty))
     theirs = _share_openings(holding.fills, last.at_ns, (last.yes_qty, last.no_qty))
     fitting = [opening for opening in ours if opening in theirs]
+    # Nobody is short: a picture that shows a fill late must not make it so.
+    fitting = [opening for opening in fitting if min(opening) >= 0] or fitting
     if fitting:
         in_day = [f for f in holding.fills if day.from_ns <= f.created_ns < day.until_ns]
         late = in_day and in_day[-1].created_ns > last.at_ns + AROUND_NS

@@ -106,6 +106,28 @@ def test_shares_from_before_the_records_are_brought_forward(sqlite):
     checked(days, [on(sqlite, number) for number in range(3)])
 
 
+def test_a_first_picture_that_shows_a_fill_late_makes_nobody_short(sqlite):
+    days = Days(1, sqlite)
+    before = dict(days.held)
+    days.trade()
+    [fill] = days.fills
+    assert fill.side == "buy"
+    after, days.held = days.held, before
+    days.go_on(1)
+    forget(sqlite, "DELETE FROM marks")
+    days.look()  # the trader has not booked the fill yet
+    days.held = after
+    days.go_on(60)
+    days.resolve(int(fill.market_id[1:]), fill.outcome)
+    days.go_on(60)
+    days.look()
+    found = on(sqlite, 0)
+    assert found.closes
+    [line] = [each for each in found.rungs if each.fills]
+    assert (line.yes_open, line.no_open) == (0, 0)
+    assert found.total.paid_out_cents == PAYOUT_CENTS * fill.qty
+
+
 def test_a_day_on_which_nothing_happened_carries_what_is_held(sqlite):
     days = Days(1, sqlite)
     days.live(20, 30)
