@@ -20,7 +20,7 @@ PARTS = (
     Part("errors", ("venue/wire/errors.py",), ("tests/wire/test_wire_errors.py",)),
     Part(
         "risk",
-        ("bot/core/limits/risk.py", "bot/core/limits/cutting.py"),
+        ("bot/core/limits/risk.py", "bot/core/limits/inforce.py", "bot/core/limits/cutting.py"),
         (
             "tests/bot/test_bot_exposure_exact.py",
             "tests/bot/test_bot_cutting_exact.py",
@@ -32,8 +32,13 @@ PARTS = (
     ),
     Part(
         "portfolio",
-        ("bot/core/account/portfolio.py",),
-        ("tests/bot/test_bot_portfolio_exact.py", "tests/bot/test_bot_portfolio.py"),
+        ("bot/core/account/portfolio.py", "bot/core/account/fillids.py"),
+        (
+            "tests/bot/test_bot_fillids.py",
+            "tests/bot/test_bot_portfolio_exact.py",
+            "tests/bot/test_bot_portfolio.py",
+            "tests/bot/test_bot_ledgers_placed.py",
+        ),
     ),
     Part(
         "order",
