@@ -154,8 +154,6 @@ class LadderJoint(Strategy):
     def __init__(self, params: Any) -> None:
         super().__init__(params)
         self._is_cara = params.rule is skew.Rule.CARA
-        # Cara needs no matrix, only to hear when the curve has moved.
-        self._linear = skew.Linear(skew.Rule.QUAD if self._is_cara else params.rule, params.alpha)
         self._by_meaning = skew.c_by_meaning(
             params.rule, params.skew_half_spread_cents, params.lot_qty, params.q_half_lots
         )
@@ -171,6 +169,9 @@ class LadderJoint(Strategy):
 
     def _begin(self, rungs: Sequence[RungView]) -> None:
         """Nothing is known of these rungs yet."""
+        # Cara needs no matrix, only to hear when the curve has moved.
+        rule = skew.Rule.QUAD if self._is_cara else self.params.rule
+        self._linear = skew.Linear(rule, self.params.alpha)
         self._seen: list[RungView | None] = [None] * len(rungs)
         self._held = [0] * len(rungs)
         self._known: list[int] = []

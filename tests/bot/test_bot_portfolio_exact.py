@@ -5,7 +5,8 @@ import pytest
 
 from bot.core.account.fillids import UnbookableFill
 from bot.core.account.portfolio import Portfolio
-from tests.bot.test_bot_portfolio import EVENT, M1, MAKER, TAKER, fill, portfolio
+from bot.core.sane import QTY_MAX
+from tests.bot.test_bot_portfolio import EVENT, M1, M2, MAKER, TAKER, fill, portfolio
 from venue.wire import model
 from venue.wire.money import FeeRate, Outcome
 from venue.wire.names import MarketId, OrderId, Ticker
@@ -136,3 +137,143 @@ def test_a_sale_read_before_its_purchase_counts_at_nothing_without_a_mark() -> N
     book.book_fill(fill("b", 9, 40, outcome="no"))
     assert book.holdings(M1) == (-4, 9)
     assert book.value_cents({}) == 0
+
+
+# --- what stands beside the fills -----------------------------------------------------------------
+
+
+def elsewhere(fill_id: str, market_id: str, event: str, qty: int = 2, **more: object) -> model.Fill:
+    """A fill of a market of another event."""
+    made = fill(fill_id, qty, 30, market_id=MarketId(market_id), **more)
+    return msgspec.structs.replace(made, event_ticker=Ticker(event))
+
+
+def test_a_fill_that_is_passed_over_is_known_and_its_order_has_it_but_nothing_is_booked() -> None:
+    book = portfolio(ids_kept=1, ids_max=1_000)
+    book.pass_over(fill("a", 3, 40, order_id="7", at_ns=5))
+    book.pass_over(fill("b", 4, 40, order_id="7", at_ns=3))
+    assert book.filled_qty(OrderId("7")) == 7
+    assert (book.cash_flow_cents, book.holdings(M1), book.fill_count) == (0, (0, 0), 0)
+    assert not book.book_fill(fill("a", 3, 40, order_id="7", at_ns=9))
+    book.order_over(OrderId("7"))
+    book.book_fill(fill("c", 1, 40, at_ns=4))
+    book.book_fill(fill("d", 1, 40, at_ns=6))
+    book.trim(())  # the floor is the time of the newest that was passed over
+    assert book.filled_qty(OrderId("7")) == 0
+
+
+def test_an_order_whose_newest_passed_fill_is_above_the_floor_keeps_its_tally() -> None:
+    book = portfolio(ids_kept=1, ids_max=1_000)
+    book.pass_over(fill("a", 3, 40, order_id="7", at_ns=8))
+    book.pass_over(fill("b", 4, 40, order_id="7", at_ns=3))
+    book.order_over(OrderId("7"))
+    book.book_fill(fill("c", 1, 40, at_ns=4))
+    book.trim(())
+    assert book.ids.is_below_floor(4)
+    assert book.filled_qty(OrderId("7")) == 7
+
+
+@pytest.mark.parametrize("change", [{"qty": 0}, {"created_at": "yesterday"}])
+def test_a_fill_that_cannot_be_read_is_not_passed_over(change: dict[str, object]) -> None:
+    book = portfolio()
+    with pytest.raises(UnbookableFill, match="fill a"):
+        book.pass_over(msgspec.structs.replace(fill("a", 1, 40, order_id="7"), **change))
+    assert book.filled_qty(OrderId("7")) == 0
+    assert book.book_fill(fill("a", 1, 40))
+
+
+def test_shares_that_paid_before_the_opening_are_written_off_and_no_others() -> None:
+    book = portfolio()
+    book.book_fill(fill("a", 3, 40))
+    book.book_fill(fill("b", 2, 40, outcome="no"))
+    book.book_fill(fill("c", 5, 40, market_id=M2))
+    book.write_off(M1)
+    book.write_off(UNHEARD)
+    assert (book.holdings(M1), book.holdings(M2)) == ((0, 0), (5, 0))
+    assert book.held_markets() == [M2]
+    assert book.cash_of_market(M1) == -200
+
+
+def test_a_winner_is_told_where_the_payout_tells_it() -> None:
+    book = portfolio()
+    book.book_fill(fill("a", 3, 40))
+    book.book_fill(fill("b", 2, 40, market_id=M2))
+    book.book_fill(fill("c", 2, 40, market_id=M2, outcome="no"))
+    assert book.told_winner(M1) is book.told_winner(UNHEARD) is None
+    book.settle(M1, Outcome.NO)
+    book.settle(M2, Outcome.YES)  # pairs pay the same by either
+    assert (book.winner(M1), book.told_winner(M1)) == (Outcome.NO, Outcome.NO)
+    assert (book.winner(M2), book.told_winner(M2)) == (Outcome.YES, None)
+
+
+def test_the_cash_of_a_market_is_what_its_fills_and_payouts_came_to() -> None:
+    book = portfolio()
+    book.book_fill(fill("a", 3, 40, fee=1))
+    book.book_fill(fill("b", 2, 30, market_id=M2))
+    assert (book.cash_of_market(M1), book.cash_of_market(M2)) == (-121, -60)
+    assert book.cash_of_market(UNHEARD) == 0
+    book.settle(M1, Outcome.YES)
+    assert book.cash_of_market(M1) == 179
+
+
+def test_shares_of_markets_that_are_not_listed_are_told_and_have_no_value_of_ours() -> None:
+    book = portfolio()
+    book.book_fill(fill("a", 3, 40))
+    book.book_fill(fill("b", 3, 40, market_id=M2, outcome="no"))
+    book.book_fill(elsewhere("c", "x1", "OTHER"))
+    book.book_fill(elsewhere("d", "x2", "OTHER", outcome="no"))
+    book.book_fill(elsewhere("e", "x3", "OTHER"))
+    book.book_fill(elsewhere("f", "x3", "OTHER", side="sell"))
+    assert book.unlisted_holdings() == ["x1", "x2"]
+    assert book.held_markets() == [M1, M2, "x1", "x2"]
+    marks = dict.fromkeys((M1, M2, MarketId("x1"), MarketId("x2"), MarketId("x3")), 50.0)
+    assert book.value_cents(marks) == 300
+
+
+def test_what_was_booked_under_another_event_moves_to_the_one_that_lists_its_market() -> None:
+    book = portfolio()
+    book.book_fill(elsewhere("a", "x", "OTHER", fee=2))
+    assert (book.event_cash_cents(Ticker("OTHER")), book.own_fills) == (-62, 0)
+    book.list_market(MarketId("x"), EVENT, MAKER, TAKER)
+    assert (book.event_cash_cents(Ticker("OTHER")), book.event_cash_cents(EVENT)) == (0, -62)
+    assert (book.own_cash_cents, book.own_fills) == (-62, 1)
+    book.book_fill(elsewhere("b", "x", "OTHER", fee=2))
+    assert (book.event_cash_cents(EVENT), book.own_fills) == (-124, 2)
+
+
+def test_what_a_stand_in_held_is_of_the_market_that_it_stood_for() -> None:
+    book = portfolio()
+    book.book_fill(elsewhere("a", "x", "OTHER"))
+    book.book_fill(elsewhere("b", "x", "OTHER", qty=1, outcome="no"))
+    book.same_market(MarketId("x"), M1)
+    assert book.holdings(M1) == (2, 1)
+    assert book.holdings(MarketId("x")) == (0, 0)
+    assert (book.cash_of_market(M1), book.event_cash_cents(EVENT)) == (-90, -90)
+    book.same_market(MarketId("x"), M1)
+    assert book.holdings(M1) == (2, 1)
+
+
+def test_what_a_stand_in_held_is_paid_where_the_market_has_settled_meanwhile() -> None:
+    book = portfolio()
+    book.settle(M1, Outcome.NO)
+    book.book_fill(elsewhere("a", "x", "OTHER"))
+    book.book_fill(elsewhere("b", "x", "OTHER", qty=1, outcome="no"))
+    book.same_market(MarketId("x"), M1)
+    assert (book.holdings(M1), book.cash_of_market(M1)) == ((0, 0), 100 - 90)
+
+
+def test_an_event_of_others_is_forgotten_without_a_trace_and_one_of_ours_stays_counted() -> None:
+    book = portfolio()
+    book.book_fill(elsewhere("a", "x", "OTHER"))
+    book.forget_event(Ticker("OTHER"))
+    book.forget_event(Ticker("NEVER"))
+    assert book.own_cash_cents == 0
+    book.book_fill(fill("b", 1, 40))
+    book.forget_event(EVENT)
+    assert (book.own_cash_cents, book.own_fills, book.holdings(M1)) == (-40, 1, (0, 0))
+
+
+def test_a_fill_of_as_many_shares_as_there_can_be_is_booked() -> None:
+    book = portfolio()
+    assert book.book_fill(fill("a", QTY_MAX, 1))
+    assert book.holdings(M1) == (QTY_MAX, 0)

@@ -28,7 +28,7 @@ NO_MUTANT = ""
 SECOND_LOOK_CPU_S = 30
 """Processor time after which a second look counts as endless; no part's tests take the half."""
 
-_TEXT = re.compile(r"""\bf?"[^"]*"|'[^']*'""")
+_TEXT = re.compile(r"""(?:\bf)?"[^"]*"|'[^']*'""")
 _STRICT = re.compile(r",strict=\w+")
 KINDS = {
     "text": lambda code: _TEXT.sub("", code),

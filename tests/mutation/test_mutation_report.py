@@ -68,6 +68,7 @@ def test_a_report_shows_what_has_no_reason_and_how_to_give_it_one():
     ("before", "after", "kind"),
     [
         ('raise Fault(f"no {x}")', 'raise Fault(f"XXno {x}XX")', "text"),
+        ('assert x is None, "no x"', 'assert x is None, "XXno xXX"', "text"),
         ('raise Fault("no")', "raise Fault(None)", ""),
         ("zip(a, b, strict=True)", "zip(a, b, strict=False)", "strict"),
         ("zip( f(a), b, strict=True )", "zip( f(a), b, )", "strict"),

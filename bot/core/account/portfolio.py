@@ -52,13 +52,11 @@ class _Sums(msgspec.Struct):
     """What fills and payouts come to."""
 
     cash_cents: int = 0
-    fees_cents: int = 0
     fills: int = 0
 
     def add(self, other: "_Sums", sign: int = 1) -> None:
         """Count the other ones in, or with a sign of -1 out again."""
         self.cash_cents += sign * other.cash_cents
-        self.fees_cents += sign * other.fees_cents
         self.fills += sign * other.fills
 
 
@@ -179,7 +177,7 @@ class Portfolio:
         self._fees_cents += fee_cents
         self._fill_count += 1
         self.ids.add(fill.fill_id, created_ns)
-        self._count(market, _Sums(cash_cents, fee_cents, 1))
+        self._count(market, _Sums(cash_cents, 1))
         self._move_shares(market, outcome, sign * fill.qty)
         return True
 
