@@ -1,5 +1,7 @@
 """Cuts to the last share and cent: what stands, what it is called, and what is counted of it."""
 
+import pytest
+
 from bot.core.limits.cutting import CutReason, Cutter
 from bot.core.limits.inforce import bounds_of, limits_in_force
 from bot.core.limits.risk import Bounds, Exposure
@@ -165,6 +167,19 @@ def test_gross_counts_what_enlarges_a_position_and_not_what_works_it_off() -> No
     assert kept({M0: (ask(50, 16),)}, two(0, (0, 10)), of) == {M0: (ask(50, 8),)}
     both = {M0: (bid(50, 16), ask(60, 20))}
     assert kept(both, two(0, (10, 0)), of) == {M0: (bid(50, 8), ask(60, 20))}
+
+
+@pytest.mark.parametrize(("limit", "qty"), [(8, 18), (9, 19), (10, 20), (11, 20), (12, 21)])
+def test_shares_that_turn_a_position_around_use_up_gross_only_beyond_its_size(limit, qty) -> None:
+    quotes = {M0: (ask(60, 25),)}
+    assert kept(quotes, two(0, (10, 0)), bounds(gross_qty=limit)) == {M0: (ask(60, qty),)}
+
+
+@pytest.mark.parametrize(("limit", "qty"), [(500, 22), (599, 24), (600, 25), (700, 26), (750, 28)])
+def test_shares_that_turn_a_position_around_lose_apart_only_beyond_what_it_pays(limit, qty) -> None:
+    # 600 cents are lost in NO; in YES 1000 are left, and an ask at 60 loses 40 of them a share.
+    quotes = {M0: (ask(60, 40),)}
+    assert kept(quotes, two(-600, (10, 0)), bounds(gross_cents=limit)) == {M0: (ask(60, qty),)}
 
 
 def test_the_loss_apart_counts_what_a_rung_loses_already() -> None:

@@ -63,3 +63,44 @@ def test_a_loss_apart_that_has_reached_its_bound_leaves_no_room_for_a_cent():
 def test_the_bounds_of_an_event_hold_each_rung_to_its_position():
     of = bounds_of(limits_in_force(limits(position=7)), Cents(50))
     assert (of.position_qty, of.loss_cents) == (7, 50)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ((bid(50, 3), ask(60, 2)), (ask(60, 2), bid(40, 1))),
+        ((bid(50, 3), bid(50, 3)), (bid(50, 3),)),
+        ((bid(50, 3),), (bid(50, 3), bid(50, 3))),
+        ((), (ask(60, 2),)),
+        ((ask(60, 2),), ()),
+    ],
+)
+def test_orders_that_take_the_place_of_others_count_as_if_those_had_never_been(before, after):
+    replaced, plain = (two(0, (5, 0), (0, 0)) for _ in range(2))
+    for quote in before:
+        replaced.add(live_of(M0, quote))
+    replaced.replace(
+        [live_of(M0, quote) for quote in before], [live_of(M0, quote) for quote in after]
+    )
+    for quote in after:
+        plain.add(live_of(M0, quote))
+    assert replaced.worst_outcome_cents == plain.worst_outcome_cents
+    assert (replaced.net_qty, replaced.gross_qty) == (plain.net_qty, plain.gross_qty)
+    assert (replaced.gross_cents, replaced.resting_cents) == (
+        plain.gross_cents,
+        plain.resting_cents,
+    )
+
+
+@pytest.mark.parametrize(
+    ("held", "is_bid"),
+    [((10, 4), False), ((4, 10), True)],
+)
+@pytest.mark.parametrize(("loss", "room"), [(70, 6), (170, 3)])
+def test_past_the_loss_apart_what_works_a_position_off_has_room_for_whole_shares(
+    held, is_bid, loss, room
+):
+    # The outcome that it hurts is better by 600 cents, and 6 shares are to be worked off.
+    exposure = two(-5_000, held)
+    assert exposure.gross_loss_room(0, loss, 0, is_bid=is_bid) == room
+    assert exposure.gross_loss_room(0, loss, 0, is_bid=not is_bid) <= 0

@@ -4,7 +4,7 @@ Wanted quotes are held to the limits as if they were the only live orders; what 
 once more against everything that may be live. Where not all fit, the room is shared, level by
 level, the best of every rung and side before any second one: of the loss limit all may use the same
 cents, so that a share at 98 cents does not crowd out many at a few; of the others all get the same
-part of their size.
+part of the shares that use them up.
 
 Most decisions move one rung: what is known of a rung is kept while its quotes are the same (the
 same object is fastest), and while all of them fit, one pass over the outcomes says so.
@@ -325,8 +325,8 @@ class _Level:
         """Come within the bounds that do not hang on the outcome, one after the other. What was
         cut: rung, whether a bid, why.
 
-        What a quote uses up of a gross bound grows at least in proportion to its size, so that the
-        same part of every size is enough; one that works a position off uses up nothing.
+        What of a quote works a position off uses up nothing of a gross bound, and stands whole. The
+        other shares use up at least in proportion, so that the same part of all of them is enough.
         """
         work, bounds = self._work, self._bounds
         told: list[tuple[int, bool, CutReason]] = []
@@ -359,11 +359,11 @@ class _Level:
             [work.gross_loss_growth(rung, loss, is_bid=is_bid) for rung, loss in enumerate(used)]
             for is_bid, used in zip((True, False), self._used(), strict=True)
         ]
-        return self._share_use(uses, limit - work.gross_cents, CutReason.EVENT_GROSS)
+        return self._share_use(uses, limit - work.gross_cents, CutReason.EVENT_GROSS, self._losses)
 
     def _share_resting(self) -> list[tuple[int, bool, CutReason]]:
         room = self._bounds.resting_cents - self._work.resting_cents
-        return self._share_use(list(self._used()), room, CutReason.RESTING)
+        return self._share_use(list(self._used()), room, CutReason.RESTING, self._losses)
 
     def _fit_apart(
         self, room_of: Callable[[int, int, bool], int]
@@ -380,9 +380,14 @@ class _Level:
         return told
 
     def _share_use(
-        self, uses: list[list[int]], room: int, reason: CutReason
+        self,
+        uses: list[list[int]],
+        room: int,
+        reason: CutReason,
+        losses: list[list[int]] | None = None,
     ) -> list[tuple[int, bool, CutReason]]:
-        """Give every quote that uses up something of a bound the same part of its size."""
+        """Give every quote that uses up something of a bound the same part of the shares that do.
+        losses: cents of each share, where the uses are cents; None where they are shares."""
         wanted = sum(map(sum, uses))
         if wanted <= max(0, room):
             return []
@@ -391,7 +396,8 @@ class _Level:
         for side, sizes in enumerate(self.sizes):
             for rung, use in enumerate(uses[side]):
                 if use:
-                    sizes[rung] = sizes[rung] * part // _EIGHTHS
+                    using = use if losses is None else -(-use // losses[side][rung])
+                    sizes[rung] -= using - using * part // _EIGHTHS
                     told.append((rung, side == 0, reason))
         return told
 
