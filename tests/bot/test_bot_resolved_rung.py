@@ -156,3 +156,15 @@ def test_a_winner_is_told_by_what_was_paid_unless_pairs_alone_were_held(yes, no,
     book.take_over(market_id, NO, no)
     book.settle(market_id, YES)
     assert book.told_winner(market_id) is winner
+
+
+def test_a_strike_that_is_lost_amid_a_read_that_breaks_off_leaves_the_picture_to_be_drawn():
+    thin = traded(80, 60, 40, 20)
+    assert thin.trader.report(thin.now_ns).events[0].implied is not None
+    first, last = thin.markets[0], thin.markets[-1]
+    thin.markets[0] = msgspec.structs.replace(first, strike_value=None)
+    thin.markets[-1] = msgspec.structs.replace(last, maker_fee_rate="a lot")
+    thin.run(70)
+    assert "event_unreadable" in thin.trader.out.findings
+    told = thin.trader.report(thin.now_ns).events[0]
+    assert (told.implied, told.alarms) == (None, ())

@@ -44,8 +44,7 @@ __all__ = ["PARK_MIN_NS", "Ladder", "Rung"]
 class Ladder:
     """One event of the series with its rungs in strike order, its curve and its strategy.
 
-    is_ladder: it is a survival ladder and not one binary market, as of when its rungs or strikes
-    changed last. answers: of the strategy; takes: what of its last one may trade at once.
+    answers: of the strategy; takes: what of its last one may trade at once.
     dirty: the strategy is to be asked anew. is_read: its newest read was whole. unjudged, stirred:
     some rung is to be judged, to be planned. again_ns: when a plan of some rung is to be looked at
     again. has_wishes: some plan is not carried out yet. unweighed: the exposure is not what is live
@@ -64,7 +63,6 @@ class Ladder:
         self.answers = Answers()
         self.takes: dict[MarketId, tuple[Take, ...]] = {}
         self.rungs: list[Rung] = []
-        self.is_ladder = False
         self._repriced: dict[MarketId, Rung] = {}  # not returned by `refresh` yet
         self._reordered = False  # some strike, or the kind, is not what it was for `rungs`
         self.resolution_ns = instant.to_ns(event.resolution_date)
@@ -126,6 +124,11 @@ class Ladder:
         return self.event.status in (model.EventStatus.OPEN, model.EventStatus.CLOSED)
 
     @property
+    def is_ladder(self) -> bool:
+        """Whether it is a survival ladder and not one binary market."""
+        return bool(self.rungs) and all(rung.strike is not None for rung in self.rungs)
+
+    @property
     def is_understood(self) -> bool:
         """Whether it is one of the two kinds that the limits are exact for, as it was read last."""
         return self.curve is not None and self.is_read
@@ -185,7 +188,6 @@ class Ladder:
             self._repriced, new = {}, list(known.values())
         if new:
             self.rungs = list(known.values())
-            self.is_ladder = all(rung.strike is not None for rung in self.rungs)
             self.curve = self._fresh_curve()
             self.telling = Telling(self.rungs, self.curve, self.learner)
             self.dirty = True

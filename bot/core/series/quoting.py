@@ -30,12 +30,11 @@ from bot.core.series.weighing import Weighing
 from bot.core.settings import TraderSettings
 from bot.core.strategy import Strategy, Take
 from venue.wire import model
-from venue.wire.instant import NS_PER_SECOND, to_ns
+from venue.wire.instant import to_ns
 from venue.wire.money import Outcome, Side, book_side, canonical
 from venue.wire.names import MarketId
 
 _NEVER_RESTS = (model.ShownTimeInForce.IOC, model.ShownTimeInForce.FOK)
-_FUNDS_PARK_NS = 60 * NS_PER_SECOND  # at most, for want of funds: money may come from outside
 
 
 class Quoting:

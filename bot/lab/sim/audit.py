@@ -238,7 +238,7 @@ class Auditor:
         """Whether the limits may leave no room for so many more shares at the worst price.
 
         A trader may count the fee of each share for itself, rounded up: a cent more a share. One
-        that starts after shares have paid knows what they cost, and not what they paid.
+        that starts after shares have paid knows their cost alone; all are forgiven as much.
         """
         event, limit = self._event_of[market], self.ceilings.limit
         live_qty = sum(each.qty for every in self._event_of for each in self.possible(every))

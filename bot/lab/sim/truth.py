@@ -31,7 +31,7 @@ class Truth:
     total_cents: int = 0
 
     def moved(self, event: Ticker, cents: int) -> None:
-        """Cash came, or went below zero, on account of an event."""
+        """Cash came on account of an event; below zero: it went."""
         self.cash[event] = self.cash.get(event, 0) + cents
         self.flow_cents += cents
 
