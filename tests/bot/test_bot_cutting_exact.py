@@ -50,6 +50,15 @@ def test_what_rests_is_counted_whether_all_fits_or_is_shared() -> None:
     assert cut.resting_cents == 400 + 400
 
 
+def test_the_worst_case_is_told_whether_all_fits_or_is_shared() -> None:
+    cut, held = cutter(), two(-100, NONE)
+    assert cut.worst_cents == 0
+    cut.cut({M0: (bid(50, 16),)}, held, bounds())
+    assert cut.worst_cents == -900
+    cut.cut({M0: (bid(50, 16),)}, held, bounds(loss_cents=500))
+    assert cut.worst_cents == -500
+
+
 def test_a_rung_that_is_wanted_no_more_is_left_out_though_nothing_else_changed() -> None:
     quotes = {M0: (bid(50, 16),), M1: (bid(40, 16),)}
     cut, held = cutter(), two(0, NONE, NONE)
