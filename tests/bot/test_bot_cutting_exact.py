@@ -215,6 +215,17 @@ def test_a_cent_short_of_what_may_rest_costs_a_whole_eighth_rounded_down() -> No
     assert (quote.qty, type(quote.qty)) == (8, int)
 
 
+def test_where_nothing_may_be_lost_not_a_share_of_a_cent_stands() -> None:
+    assert kept({M0: (bid(1, 8),)}, two(0, NONE), bounds(loss_cents=0)) == {M0: ()}
+
+
+def test_a_quote_that_fits_a_passed_gross_bound_to_the_share_was_not_cut_by_it() -> None:
+    cut = cutter(order=5)
+    held = {M0: (ask(60, 8),)}
+    assert cut.cut(held, two(0, (3, 0)), bounds(gross_qty=2)) == {M0: (ask(60, 5),)}
+    assert reasons(cut) == {M0: {CutReason.ORDER_QTY}}
+
+
 # --- one share after all --------------------------------------------------------------------------
 
 
@@ -225,6 +236,11 @@ def test_one_share_stands_where_what_stands_leaves_its_loss_and_none_a_cent_belo
         whole = kept(quotes, held, bounds(loss_cents=100, **sums))
         assert whole == {**first, M1: (bid(50, 1),)}
         assert kept(quotes, held, bounds(loss_cents=99, **sums)) == {**first, M1: ()}
+
+
+def test_one_share_is_barred_by_what_stands_already() -> None:
+    quotes = {M0: (bid(10, 8),), M1: (bid(90, 1),)}
+    assert kept(quotes, two(0, NONE, NONE), bounds(loss_cents=95)) == {M0: (bid(10, 4),), M1: ()}
 
 
 def test_one_share_is_not_barred_by_outcomes_in_which_it_gains() -> None:

@@ -1,6 +1,6 @@
 """What a strategy wants of an event, proven sane; what was proven before is not proven again.
 
-Source: design, The bot, item 3; docs/strategies.md, What a strategy may return.
+Source: design, The bot, item 3.
 """
 
 from typing import Final, cast

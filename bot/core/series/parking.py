@@ -1,6 +1,6 @@
 """Rungs, and sides of rungs, on which the venue takes no order of ours for a while.
 
-Source: reliability, rows 17-19, 31-34 and the code-to-action table; silences S25.
+Source: reliability, rows 19, 31, 32 and the code-to-action table; silences S25.
 """
 
 from collections.abc import Collection, Mapping
