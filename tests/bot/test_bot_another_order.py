@@ -365,14 +365,19 @@ def test_an_intent_is_not_settled_by_an_answer_that_shows_another_order(venue):
         assert (intents.open() == ()) is is_settled
 
 
-def test_an_intent_is_not_settled_by_a_nameless_answer_about_another_market(venue):
+@pytest.mark.parametrize("what", ["another market", "another price"])
+def test_an_intent_is_not_settled_by_a_nameless_answer_about(venue, what):
     create = next(one for one in venue.writes() if isinstance(one, m.Create))
-    elsewhere = next(
-        each for each in venue.orders.values() if each.market_id != create.order.market_id
+    is_elsewhere = what == "another market"
+    other = next(
+        each
+        for each in venue.orders.values()
+        if (each.market_id != create.order.market_id) is is_elsewhere
     )
+    price = other.price if is_elsewhere else Price(create.order.price - 1)
     intents = Intents()
     intents.follow(m.Send(m.RequestId(1), create, "a test"))
-    order = msgspec.structs.replace(elsewhere, client_order_id=None)
+    order = msgspec.structs.replace(other, client_order_id=None, price=price)
     intents.follow(m.Replied(m.RequestId(1), m.Done(m.OrderShown(order)), None))
     assert [each.order for each in intents.open()] == [create.order]
 

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from typing import Final
 
 from bot.core import messages as m
+from bot.core.desk.shelf import slot_shown
 from venue.wire.errors import Advice, Code, Sequenced, row_for
 from venue.wire.names import ClientOrderId
 
@@ -119,17 +120,15 @@ class Intents:
 
 def _is_done(intent: m.OpenIntent, answer: m.Answer) -> bool:
     """Whether an answer shows the order of this create, and not another one's; without a name one
-    of its market, outcome and side is taken for it."""
+    of its market, outcome, side and price is taken for it: at another price it may be any order
+    that rested there before."""
     if not isinstance(answer, m.Done) or not isinstance(answer.body, m.OrderShown):
         return False
     wanted, shown = intent.order, answer.body.order
     if shown.client_order_id:
         return shown.client_order_id == wanted.client_order_id
-    return (shown.market_id, shown.outcome.value, shown.side.value) == (
-        wanted.market_id,
-        wanted.outcome.value,
-        wanted.side.value,
-    )
+    there = (wanted.market_id, wanted.outcome.value, wanted.side.value, wanted.price)
+    return slot_shown(shown) == there
 
 
 def _is_resolved(answer: m.Answer) -> bool:
