@@ -162,7 +162,7 @@ def _check_strategy(odds: "Odds") -> None:
     import pydantic
 
     from bot.io.settings.plugins import StrategyFault
-    from bot.lab.sim.configured import make_strategy
+    from bot.lab.sim.life.configured import make_strategy
 
     try:
         make_strategy(odds)

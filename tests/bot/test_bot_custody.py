@@ -9,8 +9,8 @@ from bot.core import messages as m
 from bot.core.custody.heritage import Heritage
 from bot.core.report import Phase
 from bot.core.settings import Strangers
-from bot.lab.sim.exchange import CROWD, MAKER, market_id
 from bot.lab.sim.odds import MS, SECOND
+from bot.lab.sim.venue.exchange import CROWD, MAKER, market_id
 from strategies.fixed_spread import FixedSpread
 from tests.bot import made
 from tests.bot.thin import Thin

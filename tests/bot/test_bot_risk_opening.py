@@ -5,8 +5,8 @@ import pytest
 from bot.core import messages as m
 from bot.core.limits.risk import Exposure
 from bot.core.report import Phase
-from bot.lab.sim.exchange import MAKER
 from bot.lab.sim.odds import SECOND
+from bot.lab.sim.venue.exchange import MAKER
 from bot.lab.sim.world import World
 from strategies.ladder_joint import STRATEGY as LADDER_JOINT
 from tests.bot.made import LAG_NS, MARKET, T0

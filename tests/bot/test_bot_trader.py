@@ -10,8 +10,8 @@ from bot.core.report import Phase
 from bot.core.settings import RiskSettings, TraderSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
-from bot.lab.sim.exchange import MAKER, SERIES
 from bot.lab.sim.odds import SECOND, Odds, draw
+from bot.lab.sim.venue.exchange import MAKER, SERIES
 from bot.lab.sim.world import World
 from tests.bot import made
 from tests.bot.made import T0

@@ -12,7 +12,7 @@ from bot.core.report import Phase
 from bot.core.settings import BudgetSettings, KeySettings, TraderSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
-from bot.lab.sim import configured as simulated
+from bot.lab.sim.life import configured as simulated
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.world import World
 from tests.bot.test_bot_trader import RISK, creates, quoting, resting

@@ -27,6 +27,7 @@ PLANTS = [
     ("trader-layers", "bot/core/orders/planted_up.py", "import bot.core.desk.shelf"),
     ("shell-layers", "bot/io/folder/planted_up.py", "import bot.io.run.runner"),
     ("lab-layers", "bot/lab/sim/planted_up.py", "import bot.lab.report.page"),
+    ("simulator-layers", "bot/lab/sim/judge/planted_up.py", "import bot.lab.sim.world"),
     ("venue-edges", "venue/read/planted_edge.py", "import venue.core.planted_engine"),
     ("judge", "venue/check/planted_types.py", "import venue.wire.model"),
     ("bot-core", "bot/core/planted_venue.py", "import venue.core.messages"),

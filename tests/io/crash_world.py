@@ -23,8 +23,8 @@ from bot.core.settings import (
 from bot.core.trader import Trader
 from bot.io.journal.memory import Memory, Trail, recall
 from bot.io.journal.records import OPENING, Entry, Head, Segment, framed
-from bot.lab.sim.exchange import CROWD, MAKER, SERIES, Exchange, market_id
 from bot.lab.sim.odds import MS, SECOND, Odds, draw
+from bot.lab.sim.venue.exchange import CROWD, MAKER, SERIES, Exchange, market_id
 from strategies.fixed_spread import FixedSpread
 from venue.core import messages as v
 from venue.wire.model import RESTING

@@ -8,7 +8,7 @@ from bot.lab.evaluate.draws import Class, draw
 from bot.lab.evaluate.exchange import Exchange
 from bot.lab.evaluate.life import Lived, live
 from bot.lab.evaluate.worlds import Flow, World
-from bot.lab.sim.exchange import MAKER
+from bot.lab.sim.venue.exchange import MAKER
 from strategies.fixed_spread import FixedSpread
 from venue.core import messages as v
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side

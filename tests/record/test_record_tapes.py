@@ -19,10 +19,10 @@ from bot.lab.backtest.run import closes_ns
 from bot.lab.backtest.tapes import TapeFault, read_tapes, tape_folders, warnings, winners
 from bot.lab.export.mine import Mine
 from bot.lab.export.sheets import opened
-from bot.lab.sim.exchange import MAKER
 from bot.lab.sim.odds import draw, narrowed
 from bot.lab.sim.phases import live_through
 from bot.lab.sim.run import planted
+from bot.lab.sim.venue.exchange import MAKER
 from tests.record.made import journal
 from tests.records.lived import event, fill, market, market_id
 from tests.replay.recorded import MOODS, SANE, Recorded, written

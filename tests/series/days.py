@@ -20,7 +20,7 @@ from bot.core.settings import (
 )
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
-from bot.lab.sim.exchange import Tape, refusal, shown
+from bot.lab.sim.venue.exchange import Tape, refusal, shown
 from tests.scale import cases
 from venue.core import messages as v
 from venue.core.engine import Engine

@@ -5,7 +5,7 @@ import pytest
 
 from bot.core.settings import RiskSettings
 from bot.lab.bugs.hunt import named, odds_of
-from bot.lab.sim.ceilings import LEARNS_NS, Ceilings
+from bot.lab.sim.judge.ceilings import LEARNS_NS, Ceilings
 from bot.lab.sim.run import run
 from venue.wire.names import ClientOrderId
 

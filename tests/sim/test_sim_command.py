@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from bot.core.strategy import EventView
-from bot.lab.sim.configured import Failing
-from bot.lab.sim.moods import Moody
+from bot.lab.sim.life.configured import Failing
+from bot.lab.sim.life.moods import Moody
 from bot.lab.sim.odds import draw
 from bot.lab.sim.run import run
 from bot.lab.sim.seen import Seen

@@ -10,8 +10,8 @@ from bot.core import messages as m
 from bot.core.candidate import Candidate
 from bot.core.trader import Trader
 from bot.io.settings.plugins import find_strategy
-from bot.lab.sim import process
-from bot.lab.sim.configured import make_strategy
+from bot.lab.sim.life import process
+from bot.lab.sim.life.configured import make_strategy
 from bot.lab.sim.odds import Odds, draw
 from bot.lab.sim.run import Patch, run
 from bot.lab.sim.world import World

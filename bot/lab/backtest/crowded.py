@@ -16,7 +16,7 @@ from bot.core import messages as m
 from bot.core.strategy import Levels
 from bot.lab.backtest.exchange import Exchange
 from bot.lab.backtest.terms import Reading, Terms
-from bot.lab.sim.exchange import Tape as Levelled
+from bot.lab.sim.venue.exchange import Tape as Levelled
 from venue.core import messages as v
 from venue.crowd.crowd import Crowd
 from venue.crowd.run import SeededPlan, opening_commands

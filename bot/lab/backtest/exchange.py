@@ -20,7 +20,7 @@ from bot.lab.backtest.account import Account
 from bot.lab.backtest.market import Depth, Kind, Recorded, RecordedPrint, as_levels
 from bot.lab.backtest.queues import Queues
 from bot.lab.backtest.terms import Reading, Terms
-from bot.lab.sim.exchange import refusal, shown
+from bot.lab.sim.venue.exchange import refusal, shown
 from venue.core import messages as v
 from venue.core.engine import Engine
 from venue.crowd.tape import Record, Tape, tape_catalogue

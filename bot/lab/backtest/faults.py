@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from bot.core import messages as m
 from bot.lab.backtest.exchange import Exchange
-from bot.lab.sim.dice import Dice
-from bot.lab.sim.exchange import refusal
+from bot.lab.sim.transport.dice import Dice
+from bot.lab.sim.venue.exchange import refusal
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
 

@@ -14,7 +14,7 @@ from bot.core.strategy import Levels
 from bot.lab.evaluate.account import Account
 from bot.lab.evaluate.draws import Class
 from bot.lab.evaluate.worlds import World
-from bot.lab.sim.exchange import MAKER, PROJECT, SERIES, Tape, market_id, refusal, shown
+from bot.lab.sim.venue.exchange import MAKER, PROJECT, SERIES, Tape, market_id, refusal, shown
 from venue.core import messages as v
 from venue.core.engine import Engine
 from venue.read.account import Scope

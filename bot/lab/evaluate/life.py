@@ -30,7 +30,7 @@ from bot.lab.evaluate.gauge import Gauge, Markout
 from bot.lab.evaluate.latent import MILLICENTS
 from bot.lab.evaluate.patience import ended_when_stalled
 from bot.lab.evaluate.worlds import NATURE, World
-from bot.lab.sim.exchange import PROJECT, SERIES
+from bot.lab.sim.venue.exchange import PROJECT, SERIES
 from venue.core.messages import TradePrinted
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from bot.core.sending.sending import REFUSED_BEFORE
 from bot.core.strategy import Quote
+from bot.lab.sim.judge.possible import DOLLAR
 from bot.lab.sim.odds import SECOND
-from bot.lab.sim.possible import DOLLAR
 from venue.wire.money import BookSide, Outcome, Side
 from venue.wire.names import MarketId
 

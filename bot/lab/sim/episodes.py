@@ -11,10 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
-from bot.lab.sim.exchange import MAKER, market_id
-from bot.lab.sim.moods import Mood
+from bot.lab.sim.life.moods import Mood
+from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import HOUR, MS, SECOND
-from bot.lab.sim.process import Process
+from bot.lab.sim.venue.exchange import MAKER, market_id
 from venue.core import messages as v
 from venue.wire.model import VenueState
 from venue.wire.money import BookSide, Outcome, Side, canonical

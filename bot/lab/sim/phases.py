@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 from bot.core import messages as m
 from bot.core.report import Phase
 from bot.core.trial import LOOK_NS
-from bot.lab.sim.audit import check
 from bot.lab.sim.desired import cannot_be_known, differences, why_not
+from bot.lab.sim.judge.audit import check
 from bot.lab.sim.odds import SECOND
 from venue.wire.money import Outcome
 

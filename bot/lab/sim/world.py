@@ -15,19 +15,19 @@ from typing import Final
 
 from bot.core import messages as m
 from bot.core.strategy import Strategy
-from bot.lab.sim.audit import Auditor
-from bot.lab.sim.channel import Channel
-from bot.lab.sim.configured import KINDS, changed, configured, holds, strategy_of
-from bot.lab.sim.crowd import Crowd
-from bot.lab.sim.disk import Disk
 from bot.lab.sim.episodes import Episodes
-from bot.lab.sim.exchange import MAKER, Exchange
-from bot.lab.sim.moods import Mood, Moody
-from bot.lab.sim.network import Network
+from bot.lab.sim.judge.audit import Auditor
+from bot.lab.sim.judge.venue_audit import VenueAudit
+from bot.lab.sim.life.configured import KINDS, changed, configured, holds, strategy_of
+from bot.lab.sim.life.disk import Disk
+from bot.lab.sim.life.moods import Mood, Moody
+from bot.lab.sim.life.process import HostClock, Process
 from bot.lab.sim.odds import MS, SECOND, Odds
-from bot.lab.sim.process import HostClock, Process
 from bot.lab.sim.seen import Seen
-from bot.lab.sim.venue_audit import VenueAudit
+from bot.lab.sim.transport.channel import Channel
+from bot.lab.sim.transport.network import Network
+from bot.lab.sim.venue.crowd import Crowd
+from bot.lab.sim.venue.exchange import MAKER, Exchange
 from venue.core import messages as v
 from venue.wire.names import ClientOrderId
 
@@ -56,7 +56,8 @@ class World:
         self.faulty = odds.has_faults()
         self._rng = random.Random(f"world {odds.seed}")
         self.exchange = Exchange(odds, START_NS)
-        self.auditor = Auditor(odds, self.exchange, self.seen)
+        self.file = self.first_file = configured(odds)
+        self.auditor = Auditor(odds, self.file.settings.risk, self.exchange, self.seen)
         self.venue_audit = VenueAudit(self.exchange)
         self.exchange.open_accounts(odds, START_NS)
         self.exchange.watchers.append(self._engine_moved)
@@ -69,7 +70,6 @@ class World:
         self.moods: list[Mood] = []
         self.stopping = False
         self.latch = ""
-        self.file = self.first_file = configured(odds)
         self._reloads = 0
         self._replays = replays
         self._publish_ns = 0

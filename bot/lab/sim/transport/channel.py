@@ -10,10 +10,10 @@ import msgspec
 
 from bot.core import messages as m
 from bot.io.client.translate import event_of
-from bot.lab.sim.dice import Dice
+from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import MS, SECOND
-from bot.lab.sim.process import Process
-from bot.lab.sim.stamps import Stamps
+from bot.lab.sim.transport.dice import Dice
+from bot.lab.sim.venue.stamps import Stamps
 from venue.core import messages as v
 from venue.wire import codec, frames
 from venue.wire.money import Outcome, Price, Qty, Side, complement

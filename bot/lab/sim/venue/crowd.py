@@ -8,8 +8,8 @@ import random
 from collections import deque
 from collections.abc import Container
 
-from bot.lab.sim.exchange import CROWD, MAKER, Exchange
 from bot.lab.sim.odds import Odds
+from bot.lab.sim.venue.exchange import CROWD, MAKER, Exchange
 from venue.core import messages as v
 from venue.wire.money import PRICE_MAX, PRICE_MIN, Outcome, Price, Qty, Side, complement
 from venue.wire.names import ClientOrderId, MarketId, OrderId, UserId

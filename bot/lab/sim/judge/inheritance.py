@@ -8,8 +8,8 @@ Source: reliability, rows 59, 62, 63, B6; docs/configuration.md, start.strangers
 
 from bot.core import messages as m
 from bot.core.settings import StartSettings, Strangers
-from bot.lab.sim.audit import check
-from bot.lab.sim.truth import Truth
+from bot.lab.sim.judge.audit import check
+from bot.lab.sim.judge.truth import Truth
 from venue.wire.names import OrderId
 
 

@@ -7,11 +7,11 @@ import random
 from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
-from bot.lab.sim import tamper
-from bot.lab.sim.dice import Dice
-from bot.lab.sim.exchange import refusal
+from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import MS, SECOND
-from bot.lab.sim.process import Process
+from bot.lab.sim.transport import tamper
+from bot.lab.sim.transport.dice import Dice
+from bot.lab.sim.venue.exchange import refusal
 from venue.wire.errors import Code, Sequenced, row_for
 from venue.wire.instant import is_zero
 from venue.wire.limits import RATE_PER_SECOND

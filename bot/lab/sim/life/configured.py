@@ -28,9 +28,9 @@ from bot.core.settings import (
 )
 from bot.core.strategy import EventView, Quotes, Strategy
 from bot.io.settings.plugins import find_strategy, made
-from bot.lab.sim.ceilings import LIMITS
-from bot.lab.sim.exchange import SERIES
+from bot.lab.sim.judge.ceilings import LIMITS
 from bot.lab.sim.odds import MS, Odds
+from bot.lab.sim.venue.exchange import SERIES
 from venue.wire.money import Cents, Qty
 
 FAILING: Final = "fails"

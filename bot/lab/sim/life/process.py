@@ -13,17 +13,17 @@ from bot.core.orders.life import State
 from bot.core.orders.order import OwnOrder
 from bot.core.reconfigure import Remake
 from bot.core.trader import Trader
-from bot.lab.sim.audit import Auditor, Broken, check
-from bot.lab.sim.ceilings import CHANGES, InForce
-from bot.lab.sim.configured import takes
-from bot.lab.sim.disk import Logged, entries_of
-from bot.lab.sim.feedwatch import FeedWatch
-from bot.lab.sim.inheritance import Inheritance
-from bot.lab.sim.manners import Manners
+from bot.lab.sim.judge.audit import Auditor, Broken, check
+from bot.lab.sim.judge.ceilings import CHANGES, InForce
+from bot.lab.sim.judge.feedwatch import FeedWatch
+from bot.lab.sim.judge.inheritance import Inheritance
+from bot.lab.sim.judge.manners import Manners
+from bot.lab.sim.judge.traffic import Traffic
+from bot.lab.sim.life.configured import takes
+from bot.lab.sim.life.disk import Logged, entries_of
 from bot.lab.sim.odds import MS
 from bot.lab.sim.seen import Seen
-from bot.lab.sim.stamps import Stamps
-from bot.lab.sim.traffic import Traffic
+from bot.lab.sim.venue.stamps import Stamps
 from venue.wire.names import ClientOrderId, MarketId
 from venue.wire.requests import TimeInForce
 

@@ -12,13 +12,12 @@ from collections.abc import Collection
 
 from bot.core import messages as m
 from bot.core.settings import RiskSettings
-from bot.lab.sim.ceilings import LIMITS, Ceilings
-from bot.lab.sim.configured import settings_of
-from bot.lab.sim.exchange import MAKER, Exchange
+from bot.lab.sim.judge.ceilings import LIMITS, Ceilings
+from bot.lab.sim.judge.possible import DOLLAR, Fees, Possible, Sums, level_of, sums_of
+from bot.lab.sim.judge.truth import Truth, may_rest, place_of
 from bot.lab.sim.odds import SECOND, Odds
-from bot.lab.sim.possible import DOLLAR, Fees, Possible, Sums, level_of, sums_of
 from bot.lab.sim.seen import Seen
-from bot.lab.sim.truth import Truth, may_rest, place_of
+from bot.lab.sim.venue.exchange import MAKER, Exchange
 from venue.core import messages as v
 from venue.wire.model import RESTING, Liquidity
 from venue.wire.money import Outcome, Side
@@ -46,7 +45,8 @@ def check(holds: bool, invariant: str, text: object) -> None:
 class Auditor:
     """Watches the engine and the traffic of every life of the bot."""
 
-    def __init__(self, odds: Odds, exchange: Exchange, seen: Seen) -> None:
+    def __init__(self, odds: Odds, risk: RiskSettings, exchange: Exchange, seen: Seen) -> None:
+        """risk: the limits that hold until others are put in force."""
         self.truth = Truth()
         self._seen = seen
         self._markets = exchange.markets
@@ -55,7 +55,7 @@ class Auditor:
         }
         # An order that is meant to rest may take, so that the dearer of both rates counts.
         self._fees = Fees(max(odds.fee_rate, odds.maker_fee_rate, key=float))
-        self.ceilings = Ceilings(settings_of(odds).risk)
+        self.ceilings = Ceilings(risk)
         self.bodies: dict[ClientOrderId, bytes] = {}
         self.order_of: dict[ClientOrderId, OrderId] = {}
         self._landing = {market: dict[ClientOrderId, QtyOrder]() for market in self._event_of}

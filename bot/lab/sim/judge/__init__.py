@@ -1,0 +1,1 @@
+"""The judge: what must hold of account, traffic, quotes and venue, by sums of its own."""

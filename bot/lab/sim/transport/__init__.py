@@ -1,0 +1,1 @@
+"""Between bot and venue: requests and frames on their way, and what befalls them."""
