@@ -254,7 +254,7 @@ def test_an_open_intent_is_settled_before_anything_is_quoted():
     world.exchange.apply(v.PlaceOrder(MAKER, order), world.now_ns)
     body = codec.encode_new_order(order)
     world.disk.plant(m.OpenIntent(order, body))
-    world.auditor.bodies[cid] = body
+    world.auditor.flight.bodies[cid] = body
     world.run_until(world.now_ns + SECOND)
     world.start(world.process)
     trader = world.process.trader
@@ -283,7 +283,7 @@ def test_a_lost_create_that_the_cash_does_not_reach_for_does_not_keep_a_restart_
     assert isinstance(answer, v.Refused)
     body = codec.encode_new_order(order)
     world.disk.plant(m.OpenIntent(order, body))
-    world.auditor.bodies[order.client_order_id] = body
+    world.auditor.flight.bodies[order.client_order_id] = body
     world.run_until(world.now_ns + SECOND)
     world.start(world.process)
     trader = world.process.trader

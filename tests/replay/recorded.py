@@ -9,7 +9,7 @@ import msgspec
 import bot.lab.sim.world
 from bot.core import messages as m
 from bot.io.journal.records import OPENING, Entry, Head, framed
-from bot.lab.sim.judge.audit import Broken
+from bot.lab.sim.judge.broken import Broken
 from bot.lab.sim.life.configured import make_strategy
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import LATER, Odds, draw, narrowed

@@ -7,7 +7,7 @@ import pytest
 from bot.core.desk.spend import Purse
 from bot.core.plan import reconcile
 from bot.core.series.weighing import Weighing
-from bot.lab.sim.judge.audit import Broken
+from bot.lab.sim.judge.broken import Broken
 from bot.lab.sim.odds import draw, narrowed
 from bot.lab.sim.run import Patch, planted, run
 from bot.lab.sim.show import last_events, replay_command

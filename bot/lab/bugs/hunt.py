@@ -28,7 +28,7 @@ from bot.lab.bugs.restart import OPERATOR, RESTART
 from bot.lab.bugs.takes import TAKES
 from bot.lab.bugs.transport import PACE, TRANSPORT
 from bot.lab.pool import in_order
-from bot.lab.sim.judge.audit import Broken
+from bot.lab.sim.judge.broken import Broken
 from bot.lab.sim.odds import LATER, Odds, draw, narrowed, often
 from bot.lab.sim.run import Patch, run
 from bot.lab.sim.shrink import invariant_of

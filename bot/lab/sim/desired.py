@@ -40,7 +40,7 @@ def differences(world: "World") -> list[str]:
         level = order.price if is_yes else DOLLAR - order.price
         key = (order.market_id, BookSide.BID if is_bid else BookSide.ASK, level)
         resting[key] = resting.get(key, 0) + order.remaining_qty
-    out += world.auditor.overhangs()
+    out += world.auditor.exposure.overhangs()
     known = {rung.market_id for ladder in trader.quoting.ladders for rung in ladder.rungs}
     listed = (each for each in world.crowd.value if each not in world.auditor.truth.resolved)
     out += [f"{market} is listed and not known" for market in listed if market not in known]
@@ -126,7 +126,11 @@ def _differences(
             continue
         # Where other sides hold a little too much, or stand a tick bolder for their place's sake, a
         # limit may leave no room for what is missing.
-        if there < qty and (too_much or aside) and world.auditor.is_tight(market, qty - there):
+        if (
+            there < qty
+            and (too_much or aside)
+            and world.auditor.exposure.is_tight(market, qty - there)
+        ):
             continue
         if there < qty and _is_long_to_flat(world):
             continue

@@ -11,7 +11,7 @@ from bot.core import messages as m
 from bot.core.report import Phase
 from bot.core.trial import LOOK_NS
 from bot.lab.sim.desired import cannot_be_known, differences, why_not
-from bot.lab.sim.judge.audit import check
+from bot.lab.sim.judge.broken import check
 from bot.lab.sim.odds import SECOND
 from venue.wire.money import Outcome
 
@@ -183,7 +183,7 @@ def _among_new_events_ns(world: "World") -> int:
     for ladder in world.process.trader.quoting.ladders:
         for rung in ladder.rungs:
             most = max((quote.qty for quote in rung.wanted), default=0)
-            if most and world.auditor.is_tight(rung.market_id, most):
+            if most and world.auditor.exposure.is_tight(rung.market_id, most):
                 return within_ns + _BY_TURNS_NS
     return within_ns
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from bot.lab.sim.judge.audit import Broken
+from bot.lab.sim.judge.broken import Broken
 from bot.lab.sim.odds import SECOND, Odds, draw
 from bot.lab.sim.phases import live_through
 from bot.lab.sim.world import START_NS, World

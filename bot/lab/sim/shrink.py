@@ -8,7 +8,7 @@ Source: reliability, section 4, Simulator contract.
 
 from collections.abc import Callable, Sequence
 
-from bot.lab.sim.judge.audit import Broken
+from bot.lab.sim.judge.broken import Broken
 from bot.lab.sim.odds import SECOND, Odds, narrowed
 from bot.lab.sim.run import Patch, run
 

@@ -13,7 +13,7 @@ import msgspec
 
 from bot.lab.pool import in_order
 from bot.lab.sim import coverage
-from bot.lab.sim.judge.audit import Broken
+from bot.lab.sim.judge.broken import Broken
 from bot.lab.sim.odds import Odds
 from bot.lab.sim.run import run
 from bot.lab.sim.show import last_events, replay_command

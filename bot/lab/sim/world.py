@@ -182,7 +182,7 @@ class World:
             return effects
         for effect in effects[left:]:
             if isinstance(effect, m.Send):
-                self.auditor.never_left(effect.request)
+                self.auditor.flight.never_left(effect.request)
         # What is performed before reaches the venue; then the process is gone.
         self.after(0, lambda: self.episodes.crash_now(process))
         process.effects_left = None
@@ -249,7 +249,7 @@ class World:
             configured=named,
         )
         known = [intent.order.client_order_id for intent in memory.open_intents]
-        self.auditor.remembered(known, lost=memory.fate is m.JournalFate.LOST)
+        self.auditor.flight.remembered(known, lost=memory.fate is m.JournalFate.LOST)
         self.seen.hit("started")
         if memory.open_intents:
             self.seen.hit("started_with_intents")
@@ -279,7 +279,7 @@ class World:
             return
         process.alive = False
         for request in process.unsent.values():
-            self.auditor.never_left(request)
+            self.auditor.flight.never_left(request)
         self.channel.lost()
         if process.log:
             # One that dies before it has begun has written nothing: what was there stays.
@@ -299,7 +299,7 @@ class World:
     def reload_one(self, rng: random.Random) -> None:
         """The operator changes the file of the bot that runs, in some way."""
         kind = rng.choice(KINDS)
-        in_use = self.auditor.most_in_use()
+        in_use = self.auditor.exposure.most_in_use()
         self.reload(changed(kind, self.file, self.first_file, in_use, rng), kind)
 
     def reload(self, wanted: m.Configuration, kind: str) -> None:

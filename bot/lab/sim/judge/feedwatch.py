@@ -15,7 +15,7 @@ from typing import Final
 
 from bot.core import messages as m
 from bot.core.strategy import Levels
-from bot.lab.sim.judge.audit import check
+from bot.lab.sim.judge.broken import check
 from bot.lab.sim.odds import MS, SECOND
 from venue.wire import instant
 from venue.wire.names import MarketId

@@ -8,7 +8,7 @@ Source: reliability, rows 59, 62, 63, B6; docs/configuration.md, start.strangers
 
 from bot.core import messages as m
 from bot.core.settings import StartSettings, Strangers
-from bot.lab.sim.judge.audit import check
+from bot.lab.sim.judge.broken import check
 from bot.lab.sim.judge.truth import Truth
 from venue.wire.names import OrderId
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from bot.core import messages as m
 from bot.core.settings import TraderSettings
-from bot.lab.sim.judge.audit import check
+from bot.lab.sim.judge.broken import check
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.seen import Seen
 from venue.wire.errors import Advice, Code, row_for

@@ -30,6 +30,14 @@ class Truth:
     flow_cents: int = 0
     total_cents: int = 0
 
+    def shares(self, market: MarketId, outcome: Outcome) -> int:
+        """How many of an outcome are held."""
+        return self.held.get((market, outcome), 0)
+
+    def net(self, market: MarketId) -> int:
+        """YES held less NO held."""
+        return self.shares(market, Outcome.YES) - self.shares(market, Outcome.NO)
+
     def moved(self, event: Ticker, cents: int) -> None:
         """Cash came on account of an event; below zero: it went."""
         self.cash[event] = self.cash.get(event, 0) + cents

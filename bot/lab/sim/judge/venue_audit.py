@@ -7,7 +7,7 @@ Source: reliability, section 2 (a), V1-V7, V10.
 
 from typing import Any
 
-from bot.lab.sim.judge.audit import check
+from bot.lab.sim.judge.broken import check
 from bot.lab.sim.judge.possible import DOLLAR
 from bot.lab.sim.venue.exchange import MAKER, Exchange
 from venue.core import messages as v

@@ -13,11 +13,13 @@ from bot.core.orders.life import State
 from bot.core.orders.order import OwnOrder
 from bot.core.reconfigure import Remake
 from bot.core.trader import Trader
-from bot.lab.sim.judge.audit import Auditor, Broken, check
+from bot.lab.sim.judge.audit import Auditor
+from bot.lab.sim.judge.broken import Broken, check
 from bot.lab.sim.judge.ceilings import CHANGES, InForce
 from bot.lab.sim.judge.feedwatch import FeedWatch
 from bot.lab.sim.judge.inheritance import Inheritance
 from bot.lab.sim.judge.manners import Manners
+from bot.lab.sim.judge.possible import level_of
 from bot.lab.sim.judge.traffic import Traffic
 from bot.lab.sim.life.configured import takes
 from bot.lab.sim.life.disk import Logged, entries_of
@@ -162,7 +164,7 @@ class Process:
                 check(by_answer, "B7", f"{effect.client_order_id} settled by {event!r:.80}")
                 self._seen.hit("intent_settled")
                 self.traffic.settled(effect.client_order_id)
-                self._auditor.settled(effect.client_order_id, effect.order_id)
+                self._auditor.flight.settled(effect.client_order_id, effect.order_id)
             elif isinstance(effect, m.Latched):
                 self.latched = effect.reason
             elif isinstance(effect, m.SubscribeTo):
@@ -206,7 +208,7 @@ class Process:
             if request.order.time_in_force is not TimeInForce.GTC:
                 self._take_answered(answer)
             if isinstance(answer, m.Refused):
-                self._auditor.refused(request.order)
+                self._auditor.flight.refused(request.order)
             undecided = isinstance(answer, m.Unknown) or request.again
             if undecided and not isinstance(answer, m.Done) and self._is_beside_equal(request):
                 self._seen.hit("unknown_beside_equal")
@@ -236,8 +238,8 @@ class Process:
     def _is_beside_equal(self, request: m.Create) -> bool:
         """Whether another order of ours may rest at the price of this undecided one."""
         order = request.order
-        level = self._auditor.level_of(order)
-        here = self._auditor.possible(order.market_id)
+        level = level_of(order.outcome, order.price)
+        here = self._auditor.flight.possible(order.market_id)
         return sum(level in each.levels for each in here) > 1
 
     def _sent(self, effect: m.Send, now_ns: int) -> None:

@@ -148,7 +148,7 @@ class Network:
 
     def _copy_ends(self, call: Call) -> None:
         """A copy of the request can change nothing any more."""
-        self._world.auditor.copy_ends(call.request)
+        self._world.auditor.flight.copy_ends(call.request)
 
     # --- at the venue -----------------------------------------------------------------------------
 
