@@ -12,6 +12,7 @@ import typer
 
 from bot.commands.common import (
     EXIT_CONFIGURATION,
+    EXIT_VENUE,
     fail,
     fail_unwritten,
     faults_told,
@@ -61,12 +62,12 @@ def report(
     The page is one file without any outside address. The run may be over or still going on, and is
     not touched; one that cannot be lived to its end is told up to there.
 
-    Ends with 2 for a wrong option or file; with 3 when there is no journal, or when its run cannot
-    be lived again.
+    Ends with 2 for a wrong option or configuration; with 3 when there is nothing to report of, or
+    when its run cannot be lived again to its end.
     """
     from bot.lab.report.gathered import compared, pairs, sessions_of
     from bot.lab.report.gathered import report as reported
-    from bot.lab.report.relive import ReportFault
+    from bot.lab.report.relive import NoSource, ReportFault
     from bot.lab.report.sensitivity import sensitivity_of
 
     if (source is None) == (compare is None):
@@ -92,9 +93,13 @@ def report(
                     else reported(found[0], sensitivity)
                 )
                 _write(html, page)
+        except NoSource as fault:
+            fail(EXIT_VENUE, str(fault))
         except ReportFault as fault:
             fail(EXIT_CONFIGURATION, str(fault))
     _tell(found, paired, json_line=json_line)
+    if any(map(_cut_short, (each for sessions in found for each in sessions))):
+        raise typer.Exit(EXIT_VENUE)
 
 
 def _whole(config: Path) -> "BotConfig":
@@ -116,6 +121,14 @@ def _write(path: Path, page: str) -> None:
         replace_named(path, page.encode())
     except OSError as fault:
         fail_unwritten(fault, path)
+
+
+def _cut_short(session: "Session") -> bool:
+    """Whether it is a run of which the end could not be told. A backtest that was broken off has
+    said so itself, and its file is whole."""
+    from bot.lab.report.session import Mode
+
+    return session.mode is Mode.JOURNAL and bool(session.damage)
 
 
 # --- what is said ---------------------------------------------------------------------------------

@@ -129,12 +129,12 @@ def test_a_sweeps_results_are_drawn_key_by_key(tmp_path, swept):
     assert rows == [("1", "2", "11.000"), ("2", "2", "21.000"), ("3", "1", "31.000")]
 
 
-def test_a_result_that_another_version_saved_ends_with_2_and_says_so(tmp_path):
+def test_a_result_that_another_version_saved_ends_with_3_and_says_so(tmp_path):
     result = tmp_path / "saved.json"
     saved = {"saved": "laddermaker backtest 2", "whole": True, "results": []}
     result.write_text(json.dumps(saved | {"sessions": [msgspec.to_builtins(session())]}))
     done = invoke("report", result)
-    assert done.exit_code == 2
+    assert done.exit_code == 3
     assert "saved.json: a result of another version: " in done.stderr
     assert "laddermaker backtest 2" in done.stderr
 

@@ -9,7 +9,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.io.journal.journal import read_journal
-from bot.io.journal.records import Entry, framed
+from bot.io.journal.records import OPENING, Entry, Head, framed
 from bot.lab.report.shown import dollars
 from bot.lab.sim.odds import draw, narrowed, often
 from bot.lab.sim.world import World
@@ -125,19 +125,15 @@ def test_a_refusal_without_a_code_has_the_name_that_the_summary_gives_it(tmp_pat
     assert said["refused"] == summed
 
 
-def test_without_a_journal_it_ends_with_3_and_with_a_strange_file_with_2(tmp_path):
-    strange = tmp_path / "result.json"
-    strange.write_text("{}")
+def test_without_a_journal_it_ends_with_3(tmp_path):
     assert invoke("report", tmp_path).exit_code == 3
-    done = invoke("report", strange)
-    assert done.exit_code == 2
-    assert "result.json" in done.stderr
 
 
-def test_a_file_that_cannot_be_looked_at_ends_with_2(run, tmp_path):
-    for arguments in ((tmp_path / ("x" * 300),), (run[0], "--sweep", tmp_path / ("x" * 300))):
+def test_a_source_that_cannot_be_looked_at_ends_with_3_and_an_options_file_with_2(run, tmp_path):
+    long = tmp_path / ("x" * 300)
+    for code, arguments in ((3, (long,)), (2, (run[0], "--sweep", long))):
         done = invoke("report", *arguments)
-        assert done.exit_code == 2
+        assert done.exit_code == code
         assert "x: File name too long" in done.stderr
 
 
@@ -158,7 +154,7 @@ def test_a_run_is_compared_with_itself_without_a_difference(told, tmp_path):
     assert "Differences" in page.read_text()
 
 
-def test_a_damaged_journal_is_told_up_to_its_damage(told, tmp_path):
+def test_a_damaged_journal_is_told_up_to_its_damage_and_ends_with_3(told, tmp_path):
     state = tmp_path / "state"
     state.mkdir()
     (journal,) = told.state.glob("journal-*.log")
@@ -166,7 +162,36 @@ def test_a_damaged_journal_is_told_up_to_its_damage(told, tmp_path):
     whole[len(whole) // 2] ^= 0xFF
     (state / journal.name).write_bytes(whole)
     done = invoke("report", state, "--json")
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 3, done.output
     (said,) = json.loads(done.stdout)["sessions"]
     assert "damaged at byte" in said["damage"]
     assert 0 < said["events"] < told.said["events"]
+
+
+@pytest.mark.parametrize("compared", [False, True])
+def test_a_run_that_goes_otherwise_now_is_told_up_to_there_and_ends_with_3(
+    told, tmp_path, compared
+):
+    state, html = tmp_path / "state", tmp_path / "page.html"
+    state.mkdir()
+    (journal,) = told.state.glob("journal-*.log")
+    entries = list(read_journal(journal))
+    half = len(entries) // 2
+    gone = next(at for at in range(half, len(entries)) if isinstance(entries[at].message, m.Send))
+    kept = [*entries[:gone], *entries[gone + 1 :]]
+    opening = (OPENING, framed(Head(0, ())))
+    (state / journal.name).write_bytes(b"".join((*opening, *map(framed, kept))))
+    asked = ("--compare", told.state, state) if compared else (state,)
+    done = invoke("report", *asked, "--html", html)
+    assert done.exit_code == 3, done.output
+    assert "the run takes another course, from event" in html.read_text()
+
+
+@pytest.mark.parametrize("content", [None, "", "{}", "# a text\n"])
+def test_what_is_no_source_ends_with_3_as_no_journal_does(tmp_path, content):
+    source = tmp_path / "source"
+    if content is not None:
+        source.write_text(content)
+    done = invoke("report", source)
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert done.stderr.startswith(f"{source}: ")

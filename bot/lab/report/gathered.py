@@ -15,7 +15,7 @@ from bot.drawing import escaped
 from bot.io.journal.journal import number_of
 from bot.lab.report import sensitivity
 from bot.lab.report.page import Group, events_table, page, panel
-from bot.lab.report.relive import ReportFault, Told, saved, session_of
+from bot.lab.report.relive import NoSource, ReportFault, Told, saved, session_of
 from bot.lab.report.sensitivity import Sensitivity
 from bot.lab.report.session import Mode, Session
 from bot.lab.report.watch import Watch
@@ -39,19 +39,19 @@ def sessions_of(
     """The sessions of a state directory, a journal or a backtest's result. every_s: of a journal a
     moment and a picture so often, however many; None: a bounded number of them.
 
-    Raises JournalFault as `session_of` does, and ReportFault as `saved` does, or when a result is
+    Raises JournalFault as `session_of` does, and NoSource as `saved` does, or when a result is
     empty.
     """
     try:
         is_folder = source.is_dir()
     except OSError as fault:  # such as in the folder of another user
-        raise ReportFault(f"{source}: {fault.strerror}") from None
+        raise NoSource(f"{source}: {fault.strerror}") from None
     if is_folder or source.suffix in _SEGMENTS or number_of(source) >= 0:
         watching = Watch if every_s is None else partial(Watch, most=None, every_s=every_s)
         return [session_of(source, configured, remake, watching, told)]
     found = saved(source)
     if not found:
-        raise ReportFault(f"{source}: a backtest without any result")
+        raise NoSource(f"{source}: a backtest without any result")
     return found
 
 

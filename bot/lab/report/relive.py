@@ -47,7 +47,11 @@ _BACKTEST_LIMITS: Final = (
 
 
 class ReportFault(Exception):
-    """A file that is neither a state directory nor a backtest's result; the text says which."""
+    """What was asked for cannot be told; the text names the file or the option."""
+
+
+class NoSource(ReportFault):
+    """Neither a state directory, nor a journal, nor a backtest's result; the text says which."""
 
 
 def relived(run: Run, configured: "BotConfig | None", remake: Remake) -> Relived:
@@ -251,18 +255,18 @@ def saved(path: Path) -> list[Session]:
     """The sessions in a file that `bot backtest --save` wrote, or `--json` printed: the latter
     holds totals alone.
 
-    Raises ReportFault when it cannot be read or is neither.
+    Raises NoSource when it cannot be read or is neither.
     """
     try:
         content = path.read_bytes()
     except OSError as fault:
-        raise ReportFault(f"{path}: {fault.strerror}") from None
+        raise NoSource(f"{path}: {fault.strerror}") from None
     try:
         head = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError):
         head = None
     if not isinstance(head, dict) or "results" not in head:
-        raise ReportFault(
+        raise NoSource(
             f"{path}: neither a state directory, nor a journal, nor a result of `bot backtest`"
         )
     try:
@@ -270,4 +274,4 @@ def saved(path: Path) -> list[Session]:
             return msgspec.convert(head, Saved, str_keys=True).sessions
         return [bare(each) for each in msgspec.convert(head, _Line).results]
     except msgspec.ValidationError as fault:
-        raise ReportFault(f"{path}: a result of another version: {fault}") from None
+        raise NoSource(f"{path}: a result of another version: {fault}") from None
