@@ -40,8 +40,10 @@ from bot.commands import (
 )
 from bot.commands.common import (
     EXIT_VENUE,
+    FILES_OF_A_LOOK,
     ConfigPath,
     duration_ns,
+    enough_files,
     faults_told,
     printed_aside,
     read,
@@ -147,6 +149,7 @@ def check(
     """Check the configuration and try the venue, the key and its scopes; change nothing."""
     with faults_told(), printed_aside():
         draft = read(config)
+        enough_files(FILES_OF_A_LOOK)
         with (
             tempfile.TemporaryDirectory(prefix="bot-check-") as folder,
             venue_for_a_moment(draft, Path(folder)) as embedded,

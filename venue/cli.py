@@ -1,7 +1,8 @@
 """The command line of the venue: `venue serve` and `venue version`.
 
 Exit codes of `serve`: 0 ended as asked, 1 a bug, 2 bad configuration or options, 3 the address
-cannot be bound, 4 the state directory cannot be used. Raw keys go to the keys file only.
+cannot be bound or too few files may be open, 4 the state directory cannot be used. Raw keys go to
+the keys file only.
 """
 
 import asyncio
@@ -122,8 +123,8 @@ def serve(
 ) -> None:
     """Open the venue and serve its REST interface and its channel until told to stop.
 
-    Exit codes: 0 ended as asked, 2 bad configuration, 3 the address is taken, 4 the state cannot
-    be used.
+    Exit codes: 0 ended as asked, 2 bad configuration, 3 the address is taken or too few files may
+    be open, 4 the state cannot be used.
     """
     configured = _Serving(
         config=config,
@@ -186,7 +187,7 @@ def _serve(told: _Serving) -> None:
 
     from venue.journal.log import LogBroken, LogFull
     from venue.journal.record import StateFault
-    from venue.listen import AddressTaken
+    from venue.listen import AddressTaken, FewFiles, refuse_few_files
     from venue.logs import configure_logs
     from venue.plan import Options, make_plan
     from venue.process import Ready, serve
@@ -203,6 +204,7 @@ def _serve(told: _Serving) -> None:
         gc.enable()
 
     try:
+        refuse_few_files()
         options = Options(
             config=told.config,
             keys_file=told.keys_file,
@@ -218,6 +220,8 @@ def _serve(told: _Serving) -> None:
             runner.run(serve(plan, announce))
     except (SeedFault, OpeningRefused) as fault:
         _fail(EXIT_CONFIGURATION, str(fault))
+    except FewFiles as fault:
+        _fail(EXIT_ADDRESS, str(fault))
     except AddressTaken as fault:
         _fail(EXIT_ADDRESS, f"{fault}; try another port")
     except (StateFault, LogFull, LogBroken) as fault:

@@ -23,9 +23,11 @@ from bot.commands.common import (
     EXIT_CONFIGURATION,
     EXIT_LEFT_OVER,
     EXIT_VENUE,
+    FILES_OF_A_LOOK,
     ConfigPath,
     acting,
     duration_ns,
+    enough_files,
     external,
     fail,
     faults_told,
@@ -205,6 +207,7 @@ def _swept(
     from bot.io.logs.logs import Masker, configure_logs
     from bot.io.run.sweeping import sweep
 
+    enough_files(FILES_OF_A_LOOK)
     keep_memory_private()
     masker = Masker()
     others = {} if read_key is None else {Key.READ: read_key}

@@ -24,6 +24,12 @@ EXIT_CONFIGURATION: Final = 2
 EXIT_VENUE: Final = 3
 EXIT_LEFT_OVER: Final = 4
 
+FILES_OF_A_RUN: Final = 128
+"""Descriptors that a run may want at once: connections, channel, journal, logs, pages."""
+
+FILES_OF_A_LOOK: Final = 32
+"""The same of a command that asks the venue, or cancels there."""
+
 _DURATION: Final = re.compile(r"([0-9]{1,9})(ms|s|m|h)", re.ASCII)
 _UNITS_NS: Final = {
     "ms": NS_PER_MS,
@@ -198,6 +204,19 @@ def keep_memory_private() -> None:
     import resource
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def enough_files(least: int) -> None:
+    """End with 3 where so few files may be open that requests or the journal would fail amid it."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= least:
+        return
+    if hard == resource.RLIM_INFINITY or hard >= least:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (least, hard))
+        return
+    fail(EXIT_VENUE, f"{hard} files may be open at once: at least {least} are needed; ulimit -n")
 
 
 def key_of(settings: "ExternalSettings | ReaperSettings | KeyPlace") -> "Secret":

@@ -12,8 +12,10 @@ import typer
 from bot.commands.asking import StatusUrl, running
 from bot.commands.common import (
     EXIT_VENUE,
+    FILES_OF_A_LOOK,
     ConfigPath,
     duration_ns,
+    enough_files,
     fail,
     faults_told,
     keep_memory_private,
@@ -125,6 +127,7 @@ def _dry(draft: "Draft", state: Path, longest_ns: int, *, cold: bool) -> "DryPla
             else "its page does not answer where it is configured: name it with --status"
         )
         fail(EXIT_VENUE, f"{state}: a bot runs on it; {advice}")
+    enough_files(FILES_OF_A_LOOK)
     keep_memory_private()
     with (
         tempfile.TemporaryDirectory(prefix="bot-plan-") as folder,

@@ -14,7 +14,9 @@ import typer
 from bot.commands.common import (
     EXIT_CONFIGURATION,
     EXIT_LEFT_OVER,
+    FILES_OF_A_LOOK,
     ConfigPath,
+    enough_files,
     external,
     fail,
     faults_told,
@@ -142,6 +144,7 @@ def _watch(
     from venue.wire.instant import NS_PER_SECOND
     from venue.wire.names import fold_ticker
 
+    enough_files(FILES_OF_A_LOOK)
     keep_memory_private()
     masker = Masker()
     masker.learn(own)

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from bot.commands.common import (
+    FILES_OF_A_RUN,
     ConfigPath,
     duration_ns,
+    enough_files,
     faults_told,
     keep_memory_private,
     printed_aside,
@@ -88,6 +90,7 @@ def _recorded(
     from bot.io.folder.statedir import StateDirectory
     from venue.wire.names import fold_ticker
 
+    enough_files(FILES_OF_A_RUN)
     tape, seed = embedded_on
     draft = read(path)
     folder = draft.state.directory

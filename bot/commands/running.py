@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
-from bot.commands.common import keep_memory_private
+from bot.commands.common import FILES_OF_A_RUN, enough_files, keep_memory_private
 from bot.commands.sites import site_of, start_venue
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def run_all(drafts: "Sequence[Draft]", options: Options) -> "tuple[int, dict[str
     from bot.io.clock import Clock
     from bot.io.folder.statedir import StateDirectory
 
+    enough_files(FILES_OF_A_RUN)
     clock = Clock()
     _check_alike(drafts, options)
     with ExitStack() as held:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -56,6 +57,42 @@ def test_output_that_a_full_disk_refuses_is_told_in_one_line(words):
         code, told = ended(words, full)
     assert code == 74
     assert told == "the output cannot be written: No space left on device\n"
+
+
+PAPER = "configs/paper.yaml"
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        (16, ("bot", "run", "configs/demo.yaml", "--for", "1s")),
+        (32, ("bot", "run", "configs/demo.yaml", "--for", "1s")),
+        (16, ("bot", "record", PAPER)),
+        (12, ("bot", "check", PAPER)),
+        (12, ("bot", "plan", "configs/demo.yaml", "--cold")),
+        (12, ("bot", "cancel-all", "configs/keyed.yaml")),
+        (12, ("venue", "serve", "--port", "0")),
+        (16, ("venue", "serve", "--port", "0")),
+    ],
+    ids=str,
+)
+def test_too_few_files_that_may_be_open_are_told_in_one_line(tmp_path, files, words):
+    shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    keyed = (tmp_path / PAPER).read_text().replace("key_file: ../state/", "key_file: ./")
+    (tmp_path / "configs/keyed.yaml").write_text(keyed)
+    (tmp_path / "configs/venue-keys.json").write_text('{"maker": "a", "reaper": "b"}')
+    done = subprocess.run(
+        ["bash", "-c", f'ulimit -n {files}; exec "$@"', "-", sys.executable, "-m", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    )
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.splitlines()[-1].startswith(f"{files} files may be open at once: at least ")
+    assert "Traceback" not in done.stderr
 
 
 def test_what_a_file_refuses_is_not_taken_for_output_that_cannot_be_written():

@@ -18,6 +18,14 @@ _FILES_BESIDE: Final = 256
 """Descriptors for everything that is not a connection."""
 
 
+FILES_LEAST: Final = 64
+"""Fewer descriptors than this are no venue: listeners, command log, a handful of connections."""
+
+
+class FewFiles(Exception):
+    """So few files may be open that nobody could be served; `str()` says how many."""
+
+
 class AddressTaken(Exception):
     """Another process listens on a bound address already; `str()` names it."""
 
@@ -95,6 +103,16 @@ def make_server(app: Application, drain_s: int) -> Server:
         timeout_graceful_shutdown=drain_s,
     )
     return Server(config)
+
+
+def refuse_few_files() -> None:
+    """Raise FewFiles where the process may not open as many files as a venue needs at least."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < FILES_LEAST:
+        raise FewFiles(
+            f"{hard} files may be open at once: at least {FILES_LEAST} are needed; ulimit -n"
+        )
+    _allow_descriptors(FILES_LEAST)
 
 
 def _allow_descriptors(wanted: int) -> None:
