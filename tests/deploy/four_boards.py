@@ -286,7 +286,7 @@ FLOW = Board(
             "Journal",
             (
                 Panel("Journal, behind the disk", "s", [(of("journal_lag_seconds"), "{{series}}")],
-                      "Age of the oldest entry that is not on disk.", wide=12),
+                      "How long the disk has had what it was given and has not taken.", wide=12),
                 Panel("Journal, waiting", "bytes", [(of("journal_waiting_bytes"), "{{series}}")],
                       "Creates wait for their own entry.", wide=12),
                 Panel("Records, behind the journal", "bytes",

@@ -2,6 +2,9 @@
 
 import ast
 import asyncio
+import os
+import threading
+import time
 
 import httpx
 import msgspec
@@ -420,16 +423,50 @@ async def test_the_page_shows_every_series_and_the_one_that_is_asked_for_alone(a
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_journal_tells_how_far_it_is_behind_and_catches_up(tmp_path, anyio_backend):
+async def test_a_journal_tells_how_far_the_disk_is_behind_and_catches_up(
+    tmp_path, anyio_backend, monkeypatch
+):
+    disk, asked = threading.Event(), threading.Event()
+
+    def slow(file: int) -> None:
+        asked.set()
+        disk.wait(10)
+
     journal = Journal(tmp_path, 0, lambda reason: None)
-    assert (journal.lag_ns(9 * SECOND), journal.waiting_bytes) == (0, 0)
+    monkeypatch.setattr(os, "fdatasync", slow)
+    assert (journal.lag_s(), journal.waiting_bytes) == (0, 0)
     journal.append(2 * SECOND, m.Beat())
-    journal.append(5 * SECOND, m.Beat())
-    assert journal.lag_ns(9 * SECOND) == 7 * SECOND
     assert journal.waiting_bytes > 0
     writing = asyncio.ensure_future(journal.run())
+    assert not await journal.durable(0.3)
+    assert journal.lag_s() > 0.2
+    disk.set()
     await journal.durable()
-    assert (journal.lag_ns(9 * SECOND), journal.waiting_bytes) == (0, 0)
+    assert (journal.lag_s(), journal.waiting_bytes) == (0, 0)
+    writing.cancel()
+    await asyncio.wait([writing])
+    journal.close()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+async def test_a_loop_that_is_held_is_not_laid_on_the_disk(tmp_path, anyio_backend, monkeypatch):
+    def hold(seconds: float = 0.3) -> None:
+        time.sleep(seconds)
+
+    monkeypatch.setattr(os, "fdatasync", lambda file: hold(0.1))
+    journal = Journal(tmp_path, 0, lambda reason: None)
+    writing = asyncio.ensure_future(journal.run())
+    journal.append(2 * SECOND, m.Beat())
+    hold()  # as a slow strategy does, before the disk was asked
+    assert journal.lag_s() == 0
+    given = asyncio.ensure_future(journal.durable())
+    for _ in range(10):
+        await asyncio.sleep(0)
+    assert journal._given_s
+    hold()  # and after
+    assert journal.lag_s() == 0
+    assert await given
     writing.cancel()
     await asyncio.wait([writing])
     journal.close()

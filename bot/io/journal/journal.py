@@ -17,6 +17,7 @@ import errno
 import io
 import os
 import re
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -253,8 +254,7 @@ class Journal:
         self._broken = False
         self._waiting: deque[tuple[int, asyncio.Future[bool]]] = deque()
         self._wake = asyncio.Event()
-        self._waits_since_ns: int | None = None
-        self._writing_since_ns: int | None = None
+        self._given_s: float | None = None
         self._writing_bytes = 0
         self._bytes = 0
         self._file = -1
@@ -281,11 +281,11 @@ class Journal:
         """What is not on disk yet."""
         return len(self._buffer) + self._writing_bytes
 
-    def lag_ns(self, now_ns: int) -> int:
-        """The age of the oldest entry that is not on disk yet, by its own time; 0 without one."""
-        since_ns = self._writing_since_ns
-        since_ns = self._waits_since_ns if since_ns is None else since_ns
-        return 0 if since_ns is None else max(0, now_ns - since_ns)
+    def lag_s(self) -> float:
+        """How long the disk has had what it was given and has not taken; 0 where it has taken all.
+        Time in which the loop gave it nothing, as while a strategy holds it, is not the disk's."""
+        since_s = self._given_s
+        return 0.0 if since_s is None else time.monotonic() - since_s
 
     def append(self, at_ns: int, message: m.Event | m.Effect) -> None:
         """Add an entry; it reaches the disk with the next write."""
@@ -295,8 +295,6 @@ class Journal:
             return
         entry = Entry(at_ns, message)
         self._trail.follow(entry)
-        if not self._buffer:
-            self._waits_since_ns = at_ns
         self._buffer += framed(entry)
         if len(self._buffer) > self._backlog_bytes_max:
             self._fail(f"{self._folder}: the disk does not keep up")
@@ -333,11 +331,11 @@ class Journal:
 
     async def _commit(self) -> None:
         batch, self._buffer = self._buffer, bytearray()
-        self._writing_since_ns, self._waits_since_ns = self._waits_since_ns, None
         self._writing_bytes = len(batch)
         mark = self._appended
         full = self._bytes + len(batch) >= self._segment_bytes
         head = self._trail.head(self._last_ns) if full else None
+        self._given_s = time.monotonic()
         writing = asyncio.get_running_loop().run_in_executor(None, self._write, batch, head)
         try:
             # A cancelled wait must not leave the thread writing behind our back.
@@ -352,7 +350,7 @@ class Journal:
             while self._waiting and self._waiting[0][0] <= mark:
                 self._tell(self._waiting.popleft()[1], True)
         finally:
-            self._writing_since_ns = None
+            self._given_s = None
             self._writing_bytes = 0
 
     async def give_up(self, reason: str) -> None:
@@ -363,7 +361,6 @@ class Journal:
         if not self._broken:
             self._broken = True
             self._buffer.clear()
-            self._waits_since_ns = None
             while self._waiting:
                 self._tell(self._waiting.popleft()[1], False)
             self._failed(reason)
@@ -383,6 +380,7 @@ class Journal:
             os.close(self._file)
             self._file = -1
             self._begin_segment(head)
+        self._given_s = None  # here, for the loop may be held and hear of it late
 
     def _stands(self) -> bool:
         """Whether the next run will find the file that is written where it looks for it."""

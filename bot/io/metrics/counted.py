@@ -41,7 +41,7 @@ def _disk_bytes(tally: Tally, *, free: bool) -> float | None:
 
 def _journal_lag_s(tally: Tally) -> float | None:
     journal = tally.around.journal
-    return None if journal is None else journal.lag_ns(tally.around.now_ns()) / NS_PER_SECOND
+    return None if journal is None else journal.lag_s()
 
 
 def _of_reaper(tally: Tally, value: bool) -> list[Sample]:
@@ -98,7 +98,7 @@ COUNTED: Final[tuple[Family[Tally], ...]] = (
     ),
     Family(
         "journal_lag_seconds",
-        "Age of the oldest entry of the journal that is not on disk yet.",
+        "How long the disk has had entries of the journal that it was given and has not taken.",
         (),
         lambda t: one(_journal_lag_s(t)),
     ),

@@ -95,8 +95,8 @@ class JournalLike(Protocol):
         """What is not on disk yet."""
         ...
 
-    def lag_ns(self, now_ns: int) -> int:
-        """The age of the oldest entry that is not on disk yet."""
+    def lag_s(self) -> float:
+        """How long the disk has had what it was given and has not taken."""
         ...
 
 
