@@ -54,7 +54,10 @@ class ConfigFault(Exception):
 
     def __init__(self, faults: list[str]) -> None:
         self.faults = tuple(faults)
-        super().__init__("\n".join(faults))
+        super().__init__(faults)  # as it came: so another process can make the same of it
+
+    def __str__(self) -> str:
+        return "\n".join(self.faults)
 
 
 class EmbeddedSettings(msgspec.Struct, frozen=True):

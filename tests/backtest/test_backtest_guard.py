@@ -2,6 +2,7 @@
 
 import pytest
 
+from bot.config import ConfigFault, finish, read_draft
 from bot.core.strategy import Strategy
 from bot.lab.backtest import guard
 from bot.lab.backtest.guard import Overheard, Peek, cuts, overhear, peeks, write_prefix
@@ -175,3 +176,14 @@ def test_what_an_overheard_strategy_raises_is_raised_and_written_down():
     with pytest.raises(ValueError, match="no idea"):
         Overheard(Fails(Fails.Params()), heard.append).quote(None)
     assert heard == [guard.RAISED]
+
+
+def test_a_configuration_that_is_wrong_is_told_as_it_is_without_the_guard(tmp_path, folder):
+    config = configured(tmp_path, HONEST)
+    config.write_text(config.read_text() + "colour: red\nrisky: 1\n")
+    with pytest.raises(ConfigFault) as alone:
+        finish(read_draft(config))
+    with pytest.raises(ConfigFault) as guarded:
+        list(peeks(read_tape(folder), folder, config, PROMPT))
+    assert len(alone.value.faults) == 2
+    assert (guarded.value.faults, str(guarded.value)) == (alone.value.faults, str(alone.value))
