@@ -1,5 +1,9 @@
 """Claims about looking ahead: a strategy that does is caught, and one that does not is let be."""
 
+import signal
+import sys
+import time
+
 import pytest
 
 from bot.config import ConfigFault, finish, read_draft
@@ -9,6 +13,8 @@ from bot.lab.backtest.guard import Overheard, Peek, cuts, overhear, peeks, write
 from bot.lab.backtest.opens import watched
 from bot.lab.backtest.run import closes_ns
 from tests.backtest.made import PROMPT, book, configured, ns, written
+from tests.ctrl_c import started
+from tests.house.tree import ROOT
 from tests.scale import cases
 from venue.crowd.tape import decode_record, read_tape
 
@@ -69,6 +75,26 @@ class Peeker(Strategy):
 
 
 STRATEGY = Peeker
+"""
+
+# Its first answer takes as long as one may.
+ENDLESS = """
+import time
+from pathlib import Path
+
+from bot.core.strategy import Strategy
+
+
+class Endless(Strategy):
+    name = "endless"
+
+    def quote(self, view):
+        Path({asked!r}).touch()
+        time.sleep(9)
+        return {{}}
+
+
+STRATEGY = Endless
 """
 
 
@@ -187,3 +213,15 @@ def test_a_configuration_that_is_wrong_is_told_as_it_is_without_the_guard(tmp_pa
         list(peeks(read_tape(folder), folder, config, PROMPT))
     assert len(alone.value.faults) == 2
     assert (guarded.value.faults, str(guarded.value)) == (alone.value.faults, str(alone.value))
+
+
+def test_ctrl_c_ends_the_guard_at_once(tmp_path, folder):
+    config = planted(tmp_path, ENDLESS.format(asked=str(tmp_path / "asked")))
+    guarded = ("backtest", "--data", str(folder), "--config", str(config), "--guard")
+    process = started([sys.executable, "-m", "bot", *guarded], ROOT)
+    deadline_s = time.monotonic() + 60
+    while not (tmp_path / "asked").exists() and time.monotonic() < deadline_s:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=5)
+    assert (process.returncode, said) == (130, "")

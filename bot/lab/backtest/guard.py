@@ -13,7 +13,7 @@ Source: strategy, 4, Look-ahead traps.
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Final
 
@@ -158,10 +158,15 @@ def _alone(
     until_ns: int,
     guarded: tuple[Path, ...],
 ) -> Heard:
-    """`overhear` in a fresh process."""
+    """`overhear` in a fresh process, which Ctrl-C ends: half of its answers say nothing."""
     with ProcessPoolExecutor(1, get_context("spawn"), initializer=deaf) as pool:
         row = (place, event, config, terms, close_ns, until_ns, guarded)
-        return pool.submit(overhear, *row).result()
+        try:
+            return pool.submit(overhear, *row).result()
+        except KeyboardInterrupt:
+            for child in active_children():
+                child.kill()
+            raise
 
 
 def _difference(
