@@ -92,7 +92,7 @@ def told(summary: dict[str, object]) -> str:
     return "\n".join(
         f"{name}: {value}"
         for name, value in summary.items()
-        if value not in (None, [], {}) and name not in ("profit", "shadows")
+        if value not in (None, "", [], {}) and name not in ("profit", "shadows")
     )
 
 

@@ -16,6 +16,7 @@ import bot.__main__
 import bot.cli
 import venue.__main__
 from bot.commands.quiet import Quiet
+from bot.commands.running import told
 from tests.house.tree import ROOT
 
 WORDS = [
@@ -170,3 +171,15 @@ def test_an_operators_address_that_is_taken_ends_the_venue_as_its_own_does(tmp_p
     assert code == 3
     assert "cannot be bound" in told
     assert "try another port" in told
+
+
+def test_the_summary_for_a_person_has_no_line_without_anything_in_it():
+    summary = {
+        "fills": 0,
+        "latched": "",
+        "refused": {},
+        "first_two_sided_s": None,
+        "profit": {"a": 1},
+    }
+    assert told(summary) == "fills: 0"
+    assert told(summary | {"latched": "loss"}) == "fills: 0\nlatched: loss"
