@@ -416,3 +416,4 @@ def test_of_a_strategy_with_a_relative_path_it_says_where_that_starts(name, is_t
     with pytest.raises(JournalFault) as raised:
         _made_again(remake, m.StrategyChoice(name, ""))
     assert ("its path starts from the configuration's folder" in str(raised.value)) is is_told
+    assert ("(--config)" in str(raised.value)) is is_told

@@ -219,7 +219,10 @@ def _made_again(remake: Remake, choice: m.StrategyChoice) -> MakeStrategy:
     except Exception as fault:  # noqa: BLE001 - the plugin boundary: whatever finding one raises
         # As the file of its configuration has it, which the journal does not name.
         is_path = ".py" in choice.name and not Path(choice.name).is_absolute()
-        where = "; its path starts from the configuration's folder: ask from there"
+        where = (
+            "; its path starts from the configuration's folder: ask from there, or name that file "
+            "(--config)"
+        )
         raise JournalFault(
             f"the run had strategy {choice.name}, which cannot be made: "
             f"{type(fault).__name__}: {fault}{where if is_path else ''}"
