@@ -7,6 +7,7 @@ import logging
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from bot.core import messages as m
 from bot.core.report import Phase
@@ -285,6 +286,34 @@ def test_it_fits_a_phone_and_a_desk_and_can_be_read_by_day_and_by_night(
     assert tab.value(CONTRAST) == []
     ground = tab.value("getComputedStyle(document.body).backgroundColor")
     assert (sum(map(int, ground[4:-1].split(","))) < 150) == dark
+    spotless(tab, shown)
+
+
+OVERLAPS = """((inner) => {
+  const boxes = [...document.querySelectorAll(inner)].map((each) => each.getBoundingClientRect());
+  return boxes.filter((one, index) => boxes.slice(index + 1).some((other) =>
+    one.left < other.right && other.left < one.right && one.top < other.bottom
+    && other.top < one.bottom)).length;
+})"""
+"""How many of the elements that fit a selector lie on a later one."""
+
+
+@pytest.mark.parametrize("width", [360, 390, 1280])
+def test_no_strike_lies_on_another_and_no_bar_on_its_figure(browser, shown, width):
+    (event,) = shown.report.events
+    rungs = tuple(
+        replace(each, strike_text=f"{200 + 6.25 * number} USD billions")
+        for number, each in enumerate(event.rungs * 2)
+    )
+    cents = (9_034, 400, -1_250, -300, 150, 7_700, 20, 99_999, -99_999, 0, 5)
+    event = replace(event, rungs=rungs, outcome_cents=cents)
+    shown.report = replace(shown.report, events=(event,))
+    tab = browser.page()
+    tab.look(width, 740)
+    opened(tab, shown)
+    tab.wait("document.querySelectorAll('svg text.strike').length > 1")
+    assert tab.value(f"{OVERLAPS}('svg text.strike')") == 0
+    assert tab.value(f"{OVERLAPS}('td > .over, td > .bar')") == 0
     spotless(tab, shown)
 
 

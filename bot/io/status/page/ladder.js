@@ -13,6 +13,7 @@ const NEAR = { top: 250, height: 170 };
 const HELD = { top: 460, height: 44 };
 const HEIGHT = 548;
 const NEAR_MIN = 5, NEAR_MAX = 20;
+const LETTER = 7;
 
 const LEGEND = [["fair", "fair value, two standard deviations"], ["bid", "own bids"],
   ["ask", "own asks"], ["touch", "best bid and ask of others"], ["hold", "YES less NO held"]];
@@ -244,7 +245,9 @@ function held(parts, rungs, place, event) {
   const zero = HELD.top + HELD.height / 2;
   words(parts, "held, YES less NO shares", LEFT, HELD.top - 16, "head");
   line(parts, "grid", LEFT, zero, place.width - RIGHT, zero);
-  const every = Math.ceil(34 / place.step);
+  const names = rungs.map((rung) => rungName(rung, event));
+  const longest = Math.max(...names.map((each) => each.length));
+  const every = Math.ceil((LETTER * longest + 4) / place.step);
   rungs.forEach((rung, index) => {
     const x = place.x(index), tall = HELD.height / 2 * Math.abs(nets[index]) / largest;
     if (nets[index] !== 0) {
@@ -255,7 +258,7 @@ function held(parts, rungs, place, event) {
         "count", "middle");
     }
     if (index % every === 0) {
-      words(parts, rungName(rung, event), x, HEIGHT - 8, "strike", "middle");
+      words(parts, names[index], x, HEIGHT - 8, "strike", "middle");
     }
   });
 }
