@@ -32,10 +32,12 @@ body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem
 table { border-collapse: collapse; font-size: 12.5px; margin: 0 0 2rem }
 td, th { border-bottom: 1px solid #ccc; padding: .2rem .5rem; text-align: right }
 td:first-child, td:nth-child(2), th { text-align: left }
-td:first-child { white-space: nowrap }
-svg { background: #fff; border: 1px solid #ddd; margin: 0 1rem 1rem 0; max-width: 100% }
+td:first-child, td:nth-child(2) { white-space: nowrap }
+svg { background: #fff; border: 1px solid #ddd; margin: 0 1rem 1rem 0 }
 .worst { background: #fdebd0 }
-figure { display: inline-block; margin: 0 }
+figure { display: inline-block; margin: 0; max-width: 100% }
+figure, .wide { overflow-x: auto }
+h1, p { overflow-wrap: anywhere }
 """.strip()
 
 
@@ -43,6 +45,7 @@ def html_page(title: str, body: str, style: str = "") -> str:
     """The whole file. style: more of it for this page."""
     return (
         "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         f"<title>{escaped(title)}</title>"
         f"<style>{STYLE}{style}</style></head><body><h1>{escaped(title)}</h1>"
         f"{body}</body></html>\n"

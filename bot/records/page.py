@@ -37,7 +37,6 @@ _STYLE: Final = """
 .open { background: #c0392b; color: #fff; padding: .3rem .6rem }
 .well { background: #1e8449; color: #fff; padding: .3rem .6rem }
 tr.total td { font-weight: bold }
-.wide { overflow-x: auto }
 """.strip()
 _FILL_COLUMNS: Final = (
     *("at", "rung", "side", "price", "qty", "fee_cents", "cash_cents", "fair_millicents"),

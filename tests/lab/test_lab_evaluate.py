@@ -1,6 +1,7 @@
 """`bot evaluate`: small but whole, from seeds to tables; what may not be looked at is refused."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,9 +9,11 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import Result
+from msgspec.structs import replace
 from typer.testing import CliRunner
 
 from bot.cli import app
+from bot.drawing import LEFT, RIGHT, WIDTH
 from bot.io.settings.plugins import StrategyFault, find_strategy
 from bot.lab.evaluate import results, tables
 from bot.lab.evaluate.compare import Comparison, _markouts, compare
@@ -143,6 +146,20 @@ def test_four_seeds_prove_nothing_and_the_page_and_the_json_say_so(lived_widely:
     assert "[-inf, +inf] | 1.0000 | open |" in tables.markdown(found)
     assert "inf" not in page(found).partition("<table>")[0]
     assert msgspec.json.decode(msgspec.json.encode(found), type=Comparison) == found
+
+
+def test_a_gain_without_an_interval_is_drawn_where_it_is(lived_widely: Results) -> None:
+    found = compare(lived_widely, PAIR, (SMALL,), range(1, 5), None, "code")
+    gains = [-20.0, 40.0]
+    claims = [
+        replace(claim, gain=replace(claim.gain, value=value))
+        for claim, value in zip(found.claims, gains, strict=True)
+    ]
+    drawn = page(replace(found, claims=claims)).split("<svg ")[2]
+    low, high = (float(at) for at in re.findall(r"<circle cx='([\d.]+)'", drawn))
+    assert LEFT < low < high < WIDTH - RIGHT
+    (zero,) = re.findall(r"<line x1='([\d.]+)' [^>]* stroke='#333'", drawn)
+    assert (high - float(zero)) / (float(zero) - low) == pytest.approx(2, abs=0.05)
 
 
 def test_worlds_that_are_the_same_say_no_more_than_one(lived_widely: Results) -> None:

@@ -63,8 +63,9 @@ def _differences(found: Comparison, world: str) -> str:
     """The champion's gain over each other at equal sd, over its frontier, with its interval."""
     claims = [claim for claim in found.claims if claim.world == world]
     height = 70 + 18 * len(claims)
-    ends = [end for claim in claims for end in (claim.gain.low, claim.gain.high)]
-    frame = Frame(ends, [0.0], height)
+    gains = [claim.gain for claim in claims]  # of few seeds the ends are infinite, the gain is not
+    places = [x for gain in gains for x in (gain.low, gain.value, gain.high)]
+    frame = Frame(places, [0.0], height)
     body = [frame.axes(f"gain of {found.champion} at equal sd, $ [95 %]", "", marks_up=False)]
     worst = worst_cells(found.claims) if len(found.worlds) > 1 else set()
     names = [
@@ -100,17 +101,17 @@ def html_tables(text: str) -> str:
             tag = "td" if is_open else "th"
             style = " class='worst'" if "(worst)" in line else ""
             row = "".join(f"<{tag}>{cell}</{tag}>" for cell in cells)
-            out.append(("" if is_open else "<table>") + f"<tr{style}>{row}</tr>")
+            out.append(("" if is_open else "<div class='wide'><table>") + f"<tr{style}>{row}</tr>")
             is_open = True
             continue
         if is_open:
-            out.append("</table>")
+            out.append("</table></div>")
             is_open = False
         if line.startswith("### "):
             out.append(f"<h2>{_cell(line[4:])}</h2>")
         elif line:
             out.append(f"<p>{_cell(line)}</p>")
-    return "".join(out) + ("</table>" if is_open else "")
+    return "".join(out) + ("</table></div>" if is_open else "")
 
 
 def _cell(text: str) -> str:

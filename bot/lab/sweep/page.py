@@ -53,10 +53,11 @@ def _dot(frame: Frame, x: float, y: float, colour: str, radius: float = 3) -> st
     return f"<circle cx='{frame.x(x):.1f}' cy='{frame.y(y):.1f}' r='{radius}' fill='{colour}'/>"
 
 
-def _level(frame: Frame, y: float, text: str) -> str:
+def _level(frame: Frame, y: float, place: int) -> str:
+    """The configuration as it stands. place: of its row in the legend."""
     at = frame.y(y)
     line = stroke(LEFT, at, WIDTH - RIGHT, at, _RED)
-    return line + words(NAMES, at + 4, text, "start", _RED)
+    return line + words(NAMES, 40 + 15 * place, "as it stands", "start", _RED)
 
 
 def _search(found: Found) -> str:
@@ -66,7 +67,7 @@ def _search(found: Found) -> str:
     rows = sorted(found.rows, key=lambda row: row.number)
     scores = [row.score for row in rows]
     frame = _Zoomed([0.0, float(rows[-1].number)], [*scores, found.base.score])
-    body = [frame.axes("trial", "score"), _level(frame, found.base.score, "as it stands")]
+    body = [frame.axes("trial", "score"), _level(frame, found.base.score, 1)]
     body += [_dot(frame, row.number, row.score, _BLUE) for row in rows]
     steps = zip(rows, found.trace, strict=True)
     body.append(trace(frame, [(row.number, best) for row, best in steps], _GREEN))
@@ -83,7 +84,7 @@ def _marginal(found: Found, each: Marginal) -> str:
     name = f"log10 of {each.key}" if each.log else each.key
     body = [
         frame.axes(name if are_numbers else "", "score"),
-        _level(frame, found.base.score, "as it stands"),
+        _level(frame, found.base.score, 2),
     ]
     if not are_numbers:
         # Names have places and no numbers: a white strip covers the marks of these.
@@ -125,8 +126,9 @@ def _gains(found: Found) -> str:
     """Gains over the configuration as it stands with their intervals, the best first."""
     rows = found.rows[:ROWS_MAX]
     height = 70 + 18 * len(rows)
-    ends = [end for row in rows for end in (row.gain.low, row.gain.high)]
-    frame = Frame(ends, [0.0], height)
+    # Of few cases the ends are infinite, the gain is not.
+    places = [x for row in rows for x in (row.gain.low, row.gain.value, row.gain.high)]
+    frame = Frame(places, [0.0], height)
     body = [frame.axes("gain over the configuration as it stands [95 %]", "", marks_up=False)]
     body += [_bar(frame, row, 42 + 18 * place) for place, row in enumerate(rows)]
     body.append(stroke(frame.x(0), 30, frame.x(0), height - BELOW, "#333"))
