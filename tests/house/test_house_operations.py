@@ -18,7 +18,11 @@ from venue.seed import read_seed
 PAGE = tree.ROOT / "docs/configuration.md"
 ROW = re.compile(r"^\| `([a-z_.]+)` \| ([^|]+) \|", re.MULTILINE)
 NAMED = re.compile(r"`([a-z_]+)\.([a-z_]+)[`:]")
-PAGES = [tree.ROOT / "docs/operations.md", *sorted((tree.ROOT / "docs/runbooks").glob("*.md"))]
+PAGES = [
+    tree.ROOT / "docs/operations.md",
+    tree.ROOT / "docs/from-elsewhere.md",
+    *sorted((tree.ROOT / "docs/runbooks").glob("*.md")),
+]
 ELSEWHERE = {"series_ticker", "keys.read", "keys.standby", "beside"}
 """Settings that are no keys of their own: they follow from others, or are named otherwise."""
 
@@ -93,7 +97,7 @@ ROOT_COMMAND = typer.main.get_command(app)
 
 
 @tree.of_each(PAGES[1:])
-def test_a_command_that_a_runbook_gives_is_taken_as_it_is_written(path: Path) -> None:
+def test_a_command_that_a_page_gives_is_taken_as_it_is_written(path: Path) -> None:
     for words in (found.split() for found in COMMAND.findall(tree.text(path))):
         command = ROOT_COMMAND
         while isinstance(command, TyperGroup):
