@@ -23,6 +23,7 @@ $(STAMP): requirements.lock requirements-dev.lock pyproject.toml
 	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@echo "installing laddermaker itself" >&2
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@echo "bot and venue are in $(BIN): source $(BIN)/activate" >&2
 	@touch $(STAMP)
 
 setup: $(STAMP) ## make the virtual environment
