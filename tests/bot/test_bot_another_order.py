@@ -166,6 +166,29 @@ def test_an_order_that_rests_after_its_end_is_cancelled_and_told(venue):
     assert "ended_order_rests" in venue.notes
 
 
+def test_orders_that_rest_after_their_end_are_told_in_the_order_of_the_list():
+    told: list[str] = []
+
+    class Told(Meddled):
+        def told(self, effect: m.Effect) -> None:
+            super().told(effect)
+            if isinstance(effect, m.Noted) and effect.name == "ended_order_rests":
+                told.append(str(effect.fields["order_id"]))
+
+    venue = Told((80, 70, 60, 50, 40, 30))
+    venue.start()
+    venue.go(3)
+    before = dict(venue.orders)
+    assert len(before) > 8
+    venue.give(m.PauseRequested("asked"))
+    venue.go(5)
+    assert not venue.orders
+    venue.orders.update(before)
+    venue.go(60)
+    assert not venue.orders
+    assert told == list(before)
+
+
 def test_a_drain_does_not_end_while_an_order_rests_after_its_end(venue):
     order = next(iter(venue.orders.values()))
     venue.give(m.PauseRequested("asked"))

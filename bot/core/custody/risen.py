@@ -60,7 +60,7 @@ class Risen:
             for order in shown
             if self._desk.ended_by(order.order_id, over_ns) and not self.is_let_be(order.order_id)
         }
-        for order_id in risen.keys() & self._shown:
+        for order_id in [each for each in risen if each in self._shown]:  # in the list's order
             self._out.note("error", "ended_order_rests", order_id=order_id)
             rises = self._rises.get(order_id, 0)
             if rises < _RISES_MAX:
