@@ -1,6 +1,7 @@
 """Claims about the channel: what is emitted when, over real sockets, with short deadlines."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -282,6 +283,27 @@ async def test_a_channel_that_answers_no_ping_is_closed():
     await server.wait_closed()
     assert "no pong" in closed.reason
     assert not any(isinstance(event, m.FeedHeard) for event in heard.events)
+
+
+async def test_what_waited_while_this_process_stood_still_is_not_told_and_the_channel_opens_anew():
+    opened = 0
+
+    async def talk(socket: ServerConnection) -> None:
+        nonlocal opened
+        opened += 1
+        await socket.recv()
+        if opened == 1:
+            await socket.send(BOOK)
+            time.sleep(0.5)  # noqa: ASYNC251 - the process stands still, the frame waits for it
+        await listen(socket)
+
+    async with channel(talk, msgspec.structs.replace(PATIENT, still_s=0.4)) as (feed, heard):
+        await heard.until(m.FeedOpened)
+        feed.subscribe(m.SubscribeTo((RUNG,), ()))
+        closed = await heard.until(m.FeedClosed)
+        await heard.until(m.FeedOpened, 2)
+    assert heard.kinds() == ["FeedOpened", "FeedClosed", "FeedOpened"]
+    assert "stood still" in closed.reason
 
 
 async def test_a_frame_beyond_the_size_limit_closes_the_channel():

@@ -7,9 +7,10 @@ trader sees one channel. After a reconnect the trader subscribes anew.
 
 A far end that sends without measure takes neither the loop nor the memory: between a few frames
 everything else has its turn, a book, print or value that nobody asked for goes no further, and a
-channel of too many frames without use is closed and opened again ever more slowly.
+channel of too many frames without use is closed and opened again ever more slowly. So is one on
+which this process stood still: what its sockets hold then is told to nobody.
 
-Source: interface, Events; silences S8, S9, S48; reliability, rows 6, 7, 39, 41, 42, 48.
+Source: interface, Events; silences S8, S9, S48; reliability, rows 6, 7, 9, 39, 41, 42, 48.
 """
 
 import asyncio
@@ -24,7 +25,9 @@ from websockets.exceptions import WebSocketException
 from bot.core import messages as m
 from bot.io.client.answers import plain
 from bot.io.client.translate import event_of
+from bot.io.clock import Clock
 from venue.wire import codec, frames
+from venue.wire.instant import NS_PER_SECOND
 from venue.wire.limits import SUBSCRIPTION_TARGETS_MAX
 
 FRAME_BYTES_MAX: Final = 4 * 1024 * 1024
@@ -44,6 +47,8 @@ number, and a newer venue may well send more types than we know."""
 
 class FeedTimes(msgspec.Struct, frozen=True):
     """Deadlines in seconds. open_s: to connect. ping_s: between pings. pong_s: until a pong is due.
+    still_s: a pause of this process or its host after which the channel is opened anew, longer than
+    the others: no pong tells whether the far end is still there, and frames may be of before.
 
     backoff_min_s, backoff_max_s: the wait before connecting again is drawn from 0 to a bound that
     doubles from the first to the second, so that many clients do not return in one instant.
@@ -52,6 +57,7 @@ class FeedTimes(msgspec.Struct, frozen=True):
     open_s: float = 5.0
     ping_s: float = 2.5
     pong_s: float = 5.0
+    still_s: float = 5.5
     backoff_min_s: float = 0.25
     backoff_max_s: float = 10.0
 
@@ -66,6 +72,10 @@ class _Straight(connect):
 
 class _Silent(Exception):
     """No pong came in time."""
+
+
+class _Still(Exception):
+    """This process stood still."""
 
 
 class _Flooded(Exception):
@@ -107,6 +117,8 @@ class Feed:
         self._asked_for: frozenset[str] = frozenset()
         self._changed = asyncio.Event()
         self._sockets: list[ClientConnection] = []
+        self._clock = Clock()
+        self._awake_ns = 0  # when this process was last seen to run
         self._begin_counting()
 
     def _begin_counting(self) -> None:
@@ -155,6 +167,7 @@ class Feed:
         try:
             async with asyncio.TaskGroup() as tasks:
                 await self._open_socket(tasks)
+                self._awake_ns = self._clock.now_ns()
                 opened = True
                 self._emit(m.FeedOpened())
                 tasks.create_task(self._pings())
@@ -163,7 +176,7 @@ class Feed:
                     self._changed.clear()
                     await self._send_wanted(tasks)
         except* (
-            WebSocketException, OSError, TimeoutError, EOFError, _Silent, _Flooded,
+            WebSocketException, OSError, TimeoutError, EOFError, _Silent, _Still, _Flooded,
         ) as group:  # fmt: skip
             reason = _first(group)
         finally:
@@ -203,7 +216,9 @@ class Feed:
     async def _listen(self, socket: ClientConnection) -> None:
         while True:
             for _ in range(FRAMES_PER_TURN):
-                event = event_of(await socket.recv())
+                raw = await socket.recv()
+                self._woke()
+                event = event_of(raw)
                 if event is None:
                     continue
                 wanted = self._is_wanted(event)
@@ -235,6 +250,7 @@ class Feed:
         """A pong from every socket in each round, or the channel is dead (row 7)."""
         while True:
             await asyncio.sleep(self._times.ping_s)
+            self._runs()
             pongs = [await socket.ping() for socket in self._sockets]
             try:
                 async with asyncio.timeout(self._times.pong_s):
@@ -242,7 +258,19 @@ class Feed:
                         await pong
             except TimeoutError:
                 raise _Silent("no pong in time") from None
+            self._runs()
             self._emit(m.FeedHeard())
+
+    def _runs(self) -> None:
+        """This process runs. Raises _Still when it stood still until now."""
+        self._woke()
+        self._awake_ns = self._clock.now_ns()
+
+    def _woke(self) -> None:
+        """Raises _Still when this process has just woken from a pause."""
+        still_ns = self._clock.now_ns() - self._awake_ns
+        if still_ns > self._times.still_s * NS_PER_SECOND:
+            raise _Still(f"this process stood still for {still_ns / NS_PER_SECOND:.1f} s")
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> str:
