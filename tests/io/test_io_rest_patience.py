@@ -2,6 +2,7 @@
 over before it and waits, for the disk or for a connection."""
 
 import asyncio
+import time
 
 import pytest
 
@@ -11,9 +12,13 @@ from bot.io.run.reaper import key_trouble
 from bot.io.secret import Secret
 from tests.io.hostile import hostile, says
 from tests.io.samples import create, sent
+from venue.wire.money import Price
+from venue.wire.names import OrderId
+from venue.wire.requests import Amend
 
 pytestmark = pytest.mark.anyio
 
+AMEND = m.AmendResting(OrderId("7"), Amend(price=Price(41)))
 THROTTLED = says(429, b'{"code":"rate_limited","error":""}', "Retry-After: 1")
 
 
@@ -73,6 +78,27 @@ async def test_a_create_that_waits_for_a_connection_while_a_429_is_read_does_not
         await rest.drain()
     assert held.answer == m.Refused(0, "", "the venue asks to wait, so not sent")
     assert len(site.requests) == 1
+
+
+@pytest.mark.parametrize("request_", [create(), AMEND], ids=["create", "amend"])
+async def test_what_would_rest_does_not_leave_when_the_process_stood_still_after_it_was_decided(
+    request_,
+):
+    async def may_leave() -> bool:
+        time.sleep(0.3)  # noqa: ASYNC251 - the process stands still
+        return True
+
+    async with hostile(THROTTLED) as site:
+        rest = rest_at(site.base_url, leave_s=0.2)
+        held = await begun(rest, request_, may_leave)
+        for leaves in (m.CancelResting(OrderId("7")), create(again=True)):
+            other = rest_at(site.base_url, leave_s=0.2)
+            assert (await begun(other, leaves, may_leave)).answer.status == 429
+            await other.drain()
+        await rest.drain()
+    assert held.answer.status == 0
+    assert "decided too long ago" in held.answer.message
+    assert len(site.requests) == 2
 
 
 async def test_what_is_handed_over_when_the_wait_is_over_leaves():

@@ -24,6 +24,7 @@ from bot.core import messages as m
 from bot.core.desk.outbox import TOO_MANY, WAIT_DEFAULT_NS
 from bot.io.client.answers import answer_of, is_write, plain, retry_after_ns, tokens_left
 from bot.io.client.sockets import LAST_LOOK, UNTIL_S, LastLook, is_early, transport
+from bot.io.clock import Clock
 from bot.io.secret import Secret
 from venue.wire import codec, limits, names, routes
 from venue.wire.instant import NS_PER_SECOND
@@ -36,6 +37,10 @@ REQUEST_S_MAX: Final = 10.0
 """An answer that is not whole by then is given up: the read timeout counts single reads only, and a
 head or a body may trickle in for ever. Within the grace that a container has after its signal,
 together with the runner's own drain."""
+
+LEAVE_S: Final = 2.0
+"""What is to stand in a book leaves so soon after it was decided, or not at all: beyond, it waited
+longer for a connection than quotes are good for, or the process stood still meanwhile (row 9)."""
 
 DRAIN_SLACK_S: Final = 0.5
 """How much longer than one request the last of them are waited for."""
@@ -50,6 +55,7 @@ _TURN_S: Final = 0.05
 the trader sends at its very end would be held back."""
 
 _PATIENCE: Final = "the venue asks to wait, so not sent"
+_TOO_OLD: Final = "decided too long ago, so not sent"
 
 _POISONED: Final = 2
 """So many requests in a row that found no connection, although fewer were under way than there are
@@ -102,9 +108,10 @@ class Rest:
 
     base_url: ends in the version segment, no trailing slash. key: for writes, and for reads unless
     `others` has one for them. requests_in_flight: most writes at once; the connections are sized to
-    it. request_s: how long a whole request may take, in seconds above 0. sane_only: whether an
-    answer with a value that cannot be meant is unreadable, see `answer_of`. Needs a running asyncio
-    loop; end it with `drain`.
+    it. request_s: how long a whole request may take, in seconds above 0. leave_s: how old a create
+    or an amend may be when it leaves, the same. sane_only: whether an answer with a value that
+    cannot be meant is unreadable, see `answer_of`. Needs a running asyncio loop; end it with
+    `drain`.
     """
 
     def __init__(
@@ -116,6 +123,7 @@ class Rest:
         others: Mapping[m.Key, Secret] | None = None,
         timeouts: httpx.Timeout = TIMEOUTS,
         request_s: float = REQUEST_S_MAX,
+        leave_s: float = LEAVE_S,
         sane_only: bool = True,
         wall_s: Callable[[], float] = time.time,
     ) -> None:
@@ -128,6 +136,8 @@ class Rest:
         self._connections = requests_in_flight + _READS_IN_FLIGHT
         self._timeouts = timeouts
         self._request_s = request_s
+        self._leave_ns = round(leave_s * NS_PER_SECOND)
+        self._clock = Clock()
         self._sane_only = sane_only
         self._starved = 0
         self._shut_until_s: dict[m.Key, float] = {}
@@ -175,7 +185,8 @@ class Rest:
 
         may_leave: waited for before the first byte goes; when it says False, nothing is sent.
         """
-        task = asyncio.get_running_loop().create_task(self._run(send, answered, may_leave))
+        run = self._run(send, answered, may_leave, self._clock.now_ns())
+        task = asyncio.get_running_loop().create_task(run)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         if not is_write(send.request):
@@ -187,18 +198,23 @@ class Rest:
         send: m.Send,
         answered: Callable[[m.Replied], None],
         may_leave: Callable[[], Awaitable[bool]] | None,
+        begun_ns: int,
     ) -> None:
         if may_leave is None or await may_leave():
-            reply = await self.ask(send.request, send.key)
+            reply = await self.ask(send.request, send.key, begun_ns)
         else:
             reply = Reply(m.Refused(0, "", "not in the journal in time, so not sent"))
         answered(m.Replied(send.request_id, reply.answer, reply.tokens_left, reply.retry_after_ns))
 
-    async def ask(self, request: m.Request, key: m.Key | None = None) -> Reply:
+    async def ask(
+        self, request: m.Request, key: m.Key | None = None, begun_ns: int | None = None
+    ) -> Reply:
         """Perform one request and wait for its answer. Raises nothing: a fault is an answer.
 
-        key: None is the one that such a request goes on by itself.
+        key: None is the one that such a request goes on by itself. begun_ns: when it was decided,
+        by `Clock`; None is now.
         """
+        begun_ns = self._clock.now_ns() if begun_ns is None else begun_ns
         key = self.key_for(request) if key is None else key
         secret = self._keys.get(key)
         if secret is None:
@@ -214,7 +230,7 @@ class Rest:
         loop = asyncio.get_running_loop()
         until_s = loop.time() + self._request_s
         whole = UNTIL_S.set(until_s)
-        look = LAST_LOOK.set(LastLook(lambda: _PATIENCE if self._shut_s(key) else ""))
+        look = LAST_LOOK.set(LastLook(lambda: self._holds(request, key, begun_ns)))
         try:
             reply = await self._perform(client.http, request, call, key)
             self._starved = 0
@@ -232,6 +248,16 @@ class Rest:
             LAST_LOOK.reset(look)
             UNTIL_S.reset(whole)
             await client.left()
+
+    def _holds(self, request: m.Request, key: m.Key, begun_ns: int) -> str:
+        """Why a request does not leave now; empty when it does."""
+        if self._shut_s(key):
+            return _PATIENCE
+        if not isinstance(request, m.Create | m.AmendResting):
+            return ""
+        if isinstance(request, m.Create) and request.again:
+            return ""  # asks what became of the first one, however late
+        return _TOO_OLD if self._clock.now_ns() > begun_ns + self._leave_ns else ""
 
     def _shut_s(self, key: m.Key) -> float:
         """For how much longer nothing leaves on a key; 0 when it may."""
