@@ -101,7 +101,9 @@ class Ledgers:
 
     def _unbooked(self, market_id: MarketId) -> list[tuple[OwnOrder, int]]:
         """Orders of a rung that have filled by more than their booked fills, and by how much."""
-        unbooked = []
+        unbooked: list[tuple[OwnOrder, int]] = []
+        if not self._desk.has_fills(market_id):
+            return unbooked  # as on most rungs at most times
         for own in self._desk.with_fills(market_id):
             ahead = own.filled - self.booked_qty(own)
             if ahead > 0:
@@ -117,7 +119,7 @@ class Ledgers:
                 yes_qty += signed
             else:
                 no_qty += signed
-        return Qty(max(0, yes_qty)), Qty(max(0, no_qty))
+        return Qty(yes_qty if yes_qty > 0 else 0), Qty(no_qty if no_qty > 0 else 0)
 
     def event_cash_cents(self, event_ticker: Ticker, rungs: Iterable[MarketId]) -> Cents:
         """Net cash of an event's fills, those not booked yet included."""

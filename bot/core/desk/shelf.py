@@ -97,7 +97,12 @@ class Shelf:
 
     def has_fills(self, market_id: MarketId) -> bool:
         """Whether `with_fills` may have anything to show."""
-        return bool(self._unsettled) or any(own.filled for own in self.live(market_id))
+        if self._unsettled:
+            return True
+        for own in self._by_market.get(market_id, ()):
+            if own.filled:
+                return True
+        return False
 
     def with_fills(self, market_id: MarketId) -> list[OwnOrder]:
         """Orders of one market that have filled, live or ended, until their fills are booked."""

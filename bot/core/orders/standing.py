@@ -38,9 +38,10 @@ class Suspicion(msgspec.Struct, frozen=True):
 class Standing:
     """The fields of one order of ours, and what follows from them.
 
-    known: the venue's word so far. filled: shares that have traded, at least, which never falls.
-    remaining: shares that work, as of the last word that could be believed. Both go with `known`,
-    and are asked far more often than that changes. qty: what its create asked for. intended: shares
+    known: the venue's word so far. price: the limit in cents of its own outcome. filled: shares
+    that have traded, at least, which never falls. remaining: shares that work, as of the last word
+    that could be believed. These go with `known`, and are asked far more often than that changes.
+    qty: what its create asked for. intended: shares
     it is meant to come to, filled ones included; a size amend changes it. amend: the change on its
     way or without an answer, and before: what was known when that left. doomed: it is to be
     cancelled as soon as it can be. inherited: an earlier run placed it, and may have amended it.
@@ -60,6 +61,7 @@ class Standing:
     __slots__ = (
         "_confirmed",
         "_known",
+        "_unfilled",
         "absence",
         "amend",
         "before",
@@ -84,6 +86,7 @@ class Standing:
         "outcome",
         "own_side",
         "placed_ns",
+        "price",
         "qty",
         "read_due_ns",
         "reading",
@@ -144,13 +147,10 @@ class Standing:
     @known.setter
     def known(self, known: Known) -> None:
         self._known = known
+        self._unfilled = known.unfilled
+        self.price = known.price
         self.filled = known.filled
         self.remaining = known.remaining
-
-    @property
-    def price(self) -> Price:
-        """The limit in cents of its own outcome."""
-        return self._known.price
 
     @property
     def is_stranger(self) -> bool:
@@ -201,10 +201,10 @@ class Standing:
         """
         if self.state is _DONE:
             return Qty(0)
-        unfilled = self._known.unfilled
-        if self.amend is not None and self.amend.qty is not None:
-            return Qty(max(unfilled - 1, 0) + self.amend.qty)
-        return unfilled
+        amend = self.amend
+        if amend is not None and amend.qty is not None:
+            return Qty(max(self._unfilled - 1, 0) + amend.qty)
+        return self._unfilled
 
     def may_have_filled(self, shown_qty: Qty) -> bool:
         """Whether its id may show so many shares filled: no more than it was ever asked for. What
@@ -224,7 +224,7 @@ class Standing:
 
         For one and the same order a dearer purchase, or a cheaper sale, is worse in every outcome.
         """
-        price = self._worse_of(self.price, None if self.amend is None else self.amend.price)
+        price = self.price if self.amend is None else self._worse_of(self.price, self.amend.price)
         return Live(self.market_id, self.outcome, self.own_side, price, self.may_fill)
 
     def _worse_of(self, price: Price, other: Price | None) -> Price:
