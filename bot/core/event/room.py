@@ -126,7 +126,10 @@ class Ladder:
     @property
     def is_ladder(self) -> bool:
         """Whether it is a survival ladder and not one binary market."""
-        return bool(self.rungs) and all(rung.strike is not None for rung in self.rungs)
+        for rung in self.rungs:
+            if rung.strike is None:
+                return False
+        return bool(self.rungs)
 
     @property
     def is_understood(self) -> bool:
@@ -241,7 +244,8 @@ class Ladder:
 
     def seconds_left(self, now_ns: int) -> float:
         """Seconds until it resolves, never below zero."""
-        return max(0.0, (self.resolution_ns - now_ns) / NS_PER_SECOND)
+        left_ns = self.resolution_ns - now_ns
+        return left_ns / NS_PER_SECOND if left_ns > 0 else 0.0
 
     def printed(self, rung: Rung, seen: m.TradeSeen, taker: BookSide, now_ns: int) -> None:
         """A trade was shown on a rung: it teaches how far takers reach, and may be news."""

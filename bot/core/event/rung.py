@@ -106,7 +106,7 @@ class Rung:
             Steady(_BID, pace.dwell_ns),
             Steady(_ASK, pace.dwell_ns),
         )
-        self._short_until_ns: dict[BookSide, int] = {_BID: 0, _ASK: 0}
+        self._short_until_ns: dict[BookSide, int] = {}
         self._planned_ns = 0
         self._stamp_ns: int | None = None
         self._emptied_until_ns = 0
@@ -410,16 +410,19 @@ class Rung:
     def plan(self, orders: Sequence[OwnOrder], free: FreeShares, now_ns: int) -> None:
         """Plan the changes that turn our orders into what is wanted, flicker left out."""
         pace = self.ladder.pace
-        for flow in self._flows:
-            flow.watched(now_ns)
+        if not self._planned_ns:
+            for flow in self._flows:
+                flow.watched(now_ns)
         steady_bids, steady_asks = self._steady
         bids, bids_turn_ns = steady_bids.quotes(self._wanted_by_side[0], now_ns)
         asks, asks_turn_ns = steady_asks.quotes(self._wanted_by_side[1], now_ns)
-        short = {side: at for side, at in self._short_until_ns.items() if now_ns < at}
+        short = self._short(now_ns)
         plan = plan_sides(bids, asks, orders, free, pace, now_ns, self.worth(now_ns), short)
         self.wishes = plan.wishes
-        turns_ns = (bids_turn_ns, asks_turn_ns, plan.again_ns, *short.values())
-        self.again_ns = min([at for at in turns_ns if at is not None], default=NEVER_NS)
+        self.again_ns = NEVER_NS
+        for turns_ns in (bids_turn_ns, asks_turn_ns, plan.again_ns, *short.values()):
+            if turns_ns is not None and turns_ns < self.again_ns:
+                self.again_ns = turns_ns
         self.planned = [*bids, *asks]
         self.touched = False
         self.denied_some = False
@@ -429,19 +432,25 @@ class Rung:
         self, orders: Sequence[OwnOrder], free: FreeShares, now_ns: int
     ) -> tuple[Wish, ...]:
         """The changes that would be planned now for what was planned last; changes nothing."""
-        short = {side: at for side, at in self._short_until_ns.items() if now_ns < at}
-        worth = self.worth(now_ns)
+        worth, short = self.worth(now_ns), self._short(now_ns)
         return plan_rung(self.planned, orders, free, self.ladder.pace, now_ns, worth, short).wishes
+
+    def _short(self, now_ns: int) -> dict[BookSide, int]:
+        """The sides on which a limit has cut an order of late, and until when that counts."""
+        if not self._short_until_ns:
+            return {}
+        return {side: at for side, at in self._short_until_ns.items() if now_ns < at}
 
     def worth(self, now_ns: int) -> Worth:
         """What prices and places are worth here now; asking changes nothing."""
+        ladder, fair = self.ladder, self.fair
         return worth_of(
-            None if self.fair is None else self.fair.value_cents,
+            None if fair is None else fair.value_cents,
             self._flows,
             self.others.shown,
             self.queues,
-            self.ladder.pace,
-            self.ladder.seconds_left(now_ns),
+            ladder.pace,
+            ladder.seconds_left(now_ns),
             now_ns,
         )
 

@@ -176,7 +176,8 @@ class Worth:
         """What the place of an order is worth: its fills there less those at the back, >= 0."""
         volume = self.volume(own.side, own.level)
         at_back = fills(volume, self.others_at(own.side, own.level), own.remaining)
-        return max(0.0, edge * (fills(volume, self._ahead(own), own.remaining) - at_back))
+        gained = edge * (fills(volume, self._ahead(own), own.remaining) - at_back)
+        return gained if gained > 0 else 0.0
 
     def _ahead(self, own: OwnOrder) -> float:
         """Shares of others before an order; unknown counts as all that are there."""

@@ -197,12 +197,16 @@ class _Side:
             if own.state is not _OPEN or own.doomed:
                 return False
             join(stands, own)
-        if stands.keys() == levels.keys():
-            return all(self._is_served(stands[price], levels[price]) for price in levels)
         if len(stands) != len(levels):
             return False
-        by_price = [stands[price] for price in sorted(stands, reverse=self._is_bid)]
-        return all(map(self._is_served, by_price, levels.values()))
+        if stands.keys() == levels.keys():
+            best_first: Iterable[Price] = levels
+        else:
+            best_first = sorted(stands, reverse=self._is_bid)
+        for price, level in zip(best_first, levels.values(), strict=True):
+            if not self._is_served(stands[price], level):
+                return False
+        return True
 
     def _is_served(self, stand: Stand, level: Level) -> bool:
         """Whether a stand may be left as it is for a level."""
@@ -275,8 +279,7 @@ class _Side:
 
     def _stays_near(self, stand: Stand, level: Level) -> bool:
         """Whether a stand at another price may be left for a level, and is not better moved."""
-        near = level.keeps(stand.price, stand.qty, self._pace)
-        return near and not self._pays(stand, level)
+        return level.keeps(stand.price, stand.qty, self._pace) and not self._pays(stand, level)
 
     def _cheapest(
         self, stands: list[Stand], levels: list[Level], at: dict[Price, Level]
@@ -324,7 +327,8 @@ class _Side:
 
     def _requests(self, qty: int) -> float:
         """What one request about `qty` shares must gain, cents."""
-        return max(_REQUEST_MIN, self._worth.move_cents * qty)
+        gain = self._worth.move_cents * qty
+        return gain if gain > _REQUEST_MIN else _REQUEST_MIN
 
     def _lost(self, stand: Stand) -> float:
         """What the places of a stand are worth, cents."""

@@ -43,7 +43,7 @@ class Level:
     def serve(self, qty: int) -> None:
         """An order of ours stands or will stand here."""
         self.served = True
-        self.missing = max(0, self.missing - qty)
+        self.missing = self.missing - qty if qty < self.missing else 0
 
     def is_off(self, qty: int, pace: PaceSettings) -> bool:
         """Whether `qty` shares too many or too few are worth a request."""
@@ -52,11 +52,11 @@ class Level:
     def keeps(self, price: Price, qty: int, pace: PaceSettings) -> bool:
         """Whether `qty` shares at `price` may stay for it: near enough, with an edge, and of about
         the size wanted."""
-        if self.is_off(abs(qty - self.wanted), pace):
-            return False
         if self._side is _BID:
-            return self.price - pace.tolerance_ticks <= price <= self.bound
-        return self.bound <= price <= self.price + pace.tolerance_ticks
+            near = self.price - pace.tolerance_ticks <= price <= self.bound
+        else:
+            near = self.bound <= price <= self.price + pace.tolerance_ticks
+        return near and not self.is_off(abs(qty - self.wanted), pace)
 
 
 def levels_of(
@@ -67,14 +67,16 @@ def levels_of(
     out: dict[Price, Level] = {}
     for quote in quotes:
         price, bound = quote.price, quote.limit
-        if bound is None or bound == price:
+        if bound is None:
             bound = price
         elif side is _BID:
-            reach = (facing[0].price if facing else PAYOUT_CENTS) - 1
-            bound = Price(max(price, min(bound, reach)))
+            reach = Price((facing[0].price if facing else PAYOUT_CENTS) - 1)
+            bound = reach if reach < bound else bound
+            bound = price if bound < price else bound
         else:
-            reach = (facing[0].price if facing else 0) + 1
-            bound = Price(min(price, max(bound, reach)))
+            reach = Price((facing[0].price if facing else 0) + 1)
+            bound = reach if reach > bound else bound
+            bound = price if bound > price else bound
         out[price] = Level(quote, bound, worth)
     return out
 
@@ -97,14 +99,16 @@ class Stand:
         remaining = own.remaining
         self.orders.append(own)
         self.qty += remaining
-        self.largest = max(self.largest, remaining)
+        if remaining > self.largest:
+            self.largest = remaining
 
 
 def join(stands: dict[Price, Stand], own: OwnOrder) -> None:
     """Count an order with the stand at its price; a new one where there is none."""
-    stand = stands.get(own.level)
+    level = own.level
+    stand = stands.get(level)
     if stand is None:
-        stands[own.level] = Stand(own)
+        stands[level] = Stand(own)
     else:
         stand.add(own)
 

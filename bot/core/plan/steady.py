@@ -40,7 +40,7 @@ class Steady:
     """The memory of one side of one rung. window_ns: how long a bolder or larger wish must last; it
     comes into force at most twice as long after it began."""
 
-    __slots__ = ("_before", "_last", "_now", "_sign", "_since_ns", "_window_ns")
+    __slots__ = ("_before", "_last", "_now", "_sign", "_since_ns", "_wanted", "_window_ns")
 
     def __init__(self, side: BookSide, window_ns: int) -> None:
         self._sign = 1 if side is _BID else -1
@@ -53,6 +53,7 @@ class Steady:
 
     def forget(self) -> None:
         """What was wanted says nothing any more: the next wish is taken as it is."""
+        self._wanted: Sequence[Quote] | None = None  # what `_last` are the levels of
         self._last: list[_Level] | None = None
         self._before: list[_Level] = []
         self._now: list[_Level] = []
@@ -60,11 +61,15 @@ class Steady:
 
     def quotes(self, wanted: Sequence[Quote], now_ns: int) -> tuple[Sequence[Quote], int | None]:
         """The steady quotes of this side, and when they may change by themselves. wanted: those of
-        this side alone, best first; so is what is returned."""
+        this side alone, best first; so is what is returned. Neither is changed by anybody."""
         if not self._window_ns:
             return wanted, None
-        sign = self._sign
-        fresh = [(sign * quote.price, int(quote.qty)) for quote in wanted]
+        if wanted is self._wanted and self._last is not None:
+            fresh: list[_Level] = self._last
+        else:
+            sign = self._sign
+            fresh = [(sign * quote.price, quote.qty) for quote in wanted]
+            self._wanted = wanted
         if self._last is None:
             self._before = self._now = fresh
             self._since_ns = now_ns
@@ -97,6 +102,6 @@ def _safest(some: list[_Level], others: list[_Level]) -> list[_Level]:
     if some == others:
         return some
     return [
-        a if a == b else (min(a[0], b[0]), min(a[1], b[1]))
+        (a[0] if a[0] < b[0] else b[0], a[1] if a[1] < b[1] else b[1])
         for a, b in zip(some, others, strict=False)
     ]
