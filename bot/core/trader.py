@@ -129,7 +129,8 @@ class Trader:
         for any event: what the venue or a strategy does wrong becomes a finding.
         """
         gap_ns = now_ns - self._now_ns
-        self._now_ns = max(self._now_ns, now_ns)
+        if gap_ns > 0:
+            self._now_ns = now_ns
         self.out.effects = []
         if self.started_ns and gap_ns > self._trust.gap_ns:
             self.quoting.channel.paused_for(gap_ns, self._now_ns)

@@ -72,6 +72,10 @@ class Kind(enum.StrEnum):
 _KINDS: Final = tuple(Kind)
 """Walked at every whole beat, where walking the class costs more."""
 
+_SERIES: Final = Kind.SERIES
+_SWEPT: Final = (Kind.FILLS, Kind.RESTING)
+"""What is read anew where something of ours is in doubt."""
+
 _TURNS: Final = (Kind.BALANCE, Kind.POSITIONS, Kind.SERIES, Kind.FILLS, Kind.RESTING)
 """Fills come two turns after what they are to be compared with: reads may lag."""
 
@@ -152,6 +156,8 @@ class Account:
 
     def hasten(self, kind: Kind, at_ns: int) -> None:
         """Have a list read no later than `at_ns`; one that failed, once it may be tried again."""
+        if at_ns >= self.due_ns[kind]:
+            return
         at_ns = max(at_ns, self._paused_until_ns.get(kind, 0))
         if at_ns < self.due_ns[kind]:
             self._plan(kind, at_ns)
@@ -168,7 +174,7 @@ class Account:
 
     def sweep_soon(self, now_ns: int) -> None:
         """Something of ours is in doubt: orders and fills are read at the quicker pace."""
-        for kind in (Kind.FILLS, Kind.RESTING):
+        for kind in _SWEPT:
             self.hasten(kind, max(now_ns, self.done_ns.get(kind, 0) + self._trust.suspect_sweep_ns))
 
     def woke(self, now_ns: int) -> None:
@@ -192,7 +198,7 @@ class Account:
 
     def series_unread(self, now_ns: int) -> str:
         """That our series could not be read to its end for as long; empty where it could."""
-        if self._first_ns is None or now_ns <= self._read_until(Kind.SERIES):
+        if self._first_ns is None or now_ns <= self._read_until(_SERIES):
             return ""
         return "not read for long: which events and rungs there are, their states, ends and fees"
 

@@ -48,8 +48,11 @@ def part_of(settings: CurfewSettings, left_ns: int) -> int:
 def turns_in_ns(settings: CurfewSettings, left_ns: int) -> int:
     """How long until the next stage of an event that resolves in `left_ns`; NEVER_NS after all."""
     # The very end is one, too: from there on only what reduces is quoted, whatever the settings.
-    ahead = (0, settings.halve_ns, settings.reduce_ns, settings.stop_ns)
-    return min((left_ns - each for each in ahead if each < left_ns), default=NEVER_NS)
+    turns_in_ns = NEVER_NS
+    for each_ns in (0, settings.halve_ns, settings.reduce_ns, settings.stop_ns):
+        if each_ns < left_ns and left_ns - each_ns < turns_in_ns:
+            turns_in_ns = left_ns - each_ns
+    return turns_in_ns
 
 
 def kept(

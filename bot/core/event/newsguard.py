@@ -9,7 +9,8 @@ Source: strategy, 1(c), news guard.
 
 from collections import deque
 from collections.abc import Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from bot.core.settings import NewsSettings
 from bot.core.strategy import Levels, RungView
@@ -20,13 +21,13 @@ _ONE_TRADE_NS = 50 * NS_PER_MS
 """Prints of one rung and side this close together are one taker's."""
 
 
-class _Touch(NamedTuple):
+class _Touch(msgspec.Struct, frozen=True):
     at_ns: int
     bid: int
     ask: int
 
 
-class _Sweep(NamedTuple):
+class _Sweep(msgspec.Struct, frozen=True):
     at_ns: int
     taker: BookSide
     qty: int
@@ -94,10 +95,10 @@ class NewsGuard:
         """Take in the touch of a rung. Both sides of it must have moved the same way: where one
         alone steps back, the book is thin and nothing is said about the value."""
         touches = self._touches[place]
-        if rung.best_bid is None or rung.best_ask is None:
+        if not rung.bids or not rung.asks:
             touches.clear()
             return False
-        now = _Touch(now_ns, rung.best_bid, rung.best_ask)
+        now = _Touch(now_ns, rung.bids[0][0], rung.asks[0][0])
         # The one before the window stood until it began.
         while len(touches) > 1 and touches[1].at_ns < now_ns - self._settings.jump_ns:
             touches.popleft()

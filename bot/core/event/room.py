@@ -5,6 +5,7 @@ Source: design, The bot, items 2-4; reliability, rows 32, 77; silences S23, S33.
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Final
 
 from bot.core import messages as m
 from bot.core.account.ledgers import Ledgers
@@ -39,6 +40,9 @@ from venue.wire.money import BookSide, Cents, Outcome, Qty
 from venue.wire.names import MarketId
 
 __all__ = ["PARK_MIN_NS", "Ladder", "Rung"]
+
+_TRADING: Final = (model.EventStatus.OPEN, model.EventStatus.CLOSED)
+_WHOLLY_OPEN: Final = Stage.OPEN
 
 
 class Ladder:
@@ -121,7 +125,7 @@ class Ladder:
     @property
     def is_open(self) -> bool:
         """Whether the event trades: open, or closed with rungs left that take orders (S33)."""
-        return self.event.status in (model.EventStatus.OPEN, model.EventStatus.CLOSED)
+        return self.event.status in _TRADING
 
     @property
     def is_ladder(self) -> bool:
@@ -330,7 +334,7 @@ class Ladder:
     @property
     def _is_bound(self) -> bool:
         """Whether its end, or an operator who wants everything flat, leaves less to be wanted."""
-        return self.stage is not Stage.OPEN or bool(self.flattening)
+        return self.stage is not _WHOLLY_OPEN or bool(self.flattening)
 
     def curfewed(
         self, quotes: Resting, takes: dict[MarketId, tuple[Take, ...]], net_qty: dict[MarketId, int]

@@ -41,6 +41,8 @@ _Frame = TypeVar("_Frame", m.BookSeen, m.TradeSeen)
 _BID: Final = BookSide.BID
 _ASK: Final = BookSide.ASK
 _OPEN: Final = State.OPEN
+_ACTIVE: Final = model.MarketState.ACTIVE
+_RESOLVED: Final = model.MarketState.RESOLVED
 
 PARK_MIN_NS = 2 * NS_PER_SECOND
 _PAUSE_ALLOWED_NS = NS_PER_SECOND
@@ -114,12 +116,12 @@ class Rung:
     @property
     def is_active(self) -> bool:
         """Whether the venue says that its market takes orders."""
-        return self.market.state is model.MarketState.ACTIVE
+        return self.market.state is _ACTIVE
 
     @property
     def is_over(self) -> bool:
         """Whether it has resolved: it is worth its payout, and never trades again."""
-        return self.market.state is model.MarketState.RESOLVED
+        return self.market.state is _RESOLVED
 
     @property
     def is_suspect(self) -> bool:

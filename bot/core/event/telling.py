@@ -14,7 +14,7 @@ from bot.core.curve.ladder import Fair, FairCurve, RungInput
 from bot.core.desk.desk import Desk
 from bot.core.event.learning import Learner
 from bot.core.event.rung import Rung
-from bot.core.strategy import ImpliedView, Levels, RungView
+from bot.core.strategy import ImpliedView, Levels, OwnFill, Print, RungView
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import FeeRate, Qty
 from venue.wire.names import MarketId, Ticker
@@ -106,12 +106,17 @@ class Telling:
         rung, curve = self._rungs[index], self._curve
         bids, asks = book = self._books[index]
         yes_qty, no_qty = ledgers.holdings(rung.market_id)
-        prints, fills = rung.recent.prints(now_ns), rung.recent.fills(now_ns)
+        prints: tuple[Print, ...] = ()
+        fills: tuple[OwnFill, ...] = ()
+        if rung.recent.has_news:
+            prints, fills = rung.recent.prints(now_ns), rung.recent.fills(now_ns)
         age_ns = max(0, now_ns - rung.confirmed_ns)
-        due_ns = now_ns + min(_LOOK_MAX_NS, max(_LOOK_MIN_NS, age_ns))
+        due_ns = now_ns + (_LOOK_MIN_NS if age_ns < _LOOK_MIN_NS else min(_LOOK_MAX_NS, age_ns))
+        volatility_cents = 0.0
         if curve is not None:
-            due_ns = min(due_ns, curve.again_ns(index))
-            rung.traded.follow(curve.volatilities[index])
+            again_ns, volatility_cents = curve.again_ns(index), curve.volatilities[index]
+            due_ns = again_ns if again_ns < due_ns else due_ns
+            rung.traded.follow(volatility_cents)
         self._due_ns[index] = due_ns
         # A book that stands still for its own sake may be shown anew at any moment.
         rung.look_ns = due_ns if rung.is_settled else now_ns
@@ -134,7 +139,7 @@ class Telling:
             None if fair is None else fair.sd_cents,
             not rung.blocked,
             book_age_s=age_ns / NS_PER_SECOND,
-            volatility_cents=0.0 if curve is None else curve.volatilities[index],
+            volatility_cents=volatility_cents,
             adverse_bid_cents=adverse.bid_cents,
             adverse_ask_cents=adverse.ask_cents,
             prints=prints,

@@ -18,7 +18,7 @@ _NOTHING: Final = Cents(0)
 def series_loss_cents(worst_by_event: Iterable[Cents]) -> Cents:
     """The worst case of a series: its events' losses added up, gains of one not set against
     losses of another."""
-    return Cents(sum(loss_cents(worst) for worst in worst_by_event))
+    return Cents(sum([loss_cents(worst) for worst in worst_by_event]))
 
 
 def event_limit_cents(

@@ -318,13 +318,14 @@ class Exposure:
     def _reach(self, index: int) -> int:
         """The largest |YES - NO| of a rung that fills of live orders can lead to."""
         net = self._net[index]
-        return max(abs(net + self._bids[index]), abs(net - self._asks[index]))
+        bought, sold = abs(net + self._bids[index]), abs(net - self._asks[index])
+        return bought if bought > sold else sold
 
     def _rung_worst(self, index: int) -> int:
         """What a rung by itself leaves in the worse of its two outcomes, its cash left out."""
         if_yes = self._if_yes[index] - self._ask_loss[index]
         if_no = self._if_no[index] - self._bid_loss[index]
-        return min(if_yes, if_no)
+        return if_yes if if_yes < if_no else if_no
 
     # --- room -------------------------------------------------------------------------------------
 

@@ -24,6 +24,8 @@ from venue.wire.instant import NS_PER_MS
 from venue.wire.money import BookSide, Qty
 from venue.wire.names import OrderId
 
+_DONE: Final = State.DONE
+
 FIRST_LOOK_NS: Final = 50 * NS_PER_MS
 """The read model is some milliseconds behind, and prints of one sweep come together."""
 
@@ -55,7 +57,8 @@ class Hint(msgspec.Struct):
     @property
     def is_over(self) -> bool:
         """Whether what was hinted is known, or the order is."""
-        return not self.own.is_live or self.own.filled >= self.filled + self.shares
+        own = self.own
+        return own.state is _DONE or own.filled >= self.filled + self.shares
 
 
 class Hints:
@@ -151,10 +154,11 @@ class Hints:
         """
         if not self._by_id:
             return False
-        for order_id, hint in list(self._by_id.items()):
-            if hint.is_over:
-                del self._by_id[order_id]
+        for order_id in [key for key, hint in self._by_id.items() if hint.is_over]:
+            del self._by_id[order_id]
         due = self.due(now_ns)
+        if not due:
+            return False
         young = any(now_ns < each.own.last_write_ns + self._lag_ns for each in due)
         if len(due) <= LISTS_COST and not young:
             return False

@@ -82,9 +82,7 @@ class Owing:
     def _lacks(self, rung: Rung, at_ns: int, now_ns: int) -> bool:
         """Whether a change of this instant is not in the book. One that the venue's clock cannot
         show yet tells nothing, and without a book nothing is lacking that is not asked for."""
-        if self._venue_time.is_beyond(at_ns, now_ns):
-            return False
-        return _is_before(rung.book.ts_ns, at_ns)
+        return _is_before(rung.book.ts_ns, at_ns) and not self._venue_time.is_beyond(at_ns, now_ns)
 
 
 def _is_before(book_ns: int | None, at_ns: int) -> bool:

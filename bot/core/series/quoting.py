@@ -248,12 +248,14 @@ class Quoting:
                 self._plan_ladder(ladder, now_ns)
             again_ns = min(again_ns, ladder.again_ns)
             if ladder.has_wishes:
-                wishes.extend((rung, wish) for rung in ladder.rungs for wish in rung.wishes)
+                for rung in ladder.rungs:
+                    for wish in rung.wishes:
+                        wishes.append((rung, wish))
         return wishes, again_ns
 
     def _plan_ladder(self, ladder: Ladder, now_ns: int) -> None:
         """Plan the rungs of an event whose plan no longer stands."""
-        ladder.stirred, ladder.has_wishes, again_ns = False, False, NEVER_NS
+        ladder.stirred, has_wishes, again_ns = False, False, NEVER_NS
         for rung in ladder.rungs:
             if rung.touched or now_ns >= rung.again_ns:
                 orders = self._desk.live(rung.market_id)
@@ -261,8 +263,9 @@ class Quoting:
                 rung.plan(orders, free_shares(yes_qty, no_qty, orders), now_ns)
             if rung.again_ns < again_ns:
                 again_ns = rung.again_ns
-            ladder.has_wishes |= bool(rung.wishes)
-        ladder.again_ns = again_ns
+            if rung.wishes:
+                has_wishes = True
+        ladder.again_ns, ladder.has_wishes = again_ns, has_wishes
 
     def _decide_ladder(self, ladder: Ladder, may_quote: bool, now_ns: int) -> None:
         ladder.dirty = False
