@@ -64,6 +64,9 @@ _SECONDS_A_DAY: Final = 86_400
 
 _CHANCE_GRID: Final = PAYOUT_CENTS * _GRID
 
+_PRICED_MAX: Final = 512
+"""Rungs as they were priced before that are kept, of one event."""
+
 _BID: Final = BookSide.BID
 _ASK: Final = BookSide.ASK
 
@@ -161,7 +164,11 @@ class LadderJoint(Strategy):
         self._clock: _Clock | None = None
         self._how = Pricing(params.intensity_per_cent, 0.0, None)
         self._epoch = 0
-        self._left_s = 1.0
+        # Prices swing: what a rung comes to has mostly been reckoned before, there or on another.
+        # A key holds all that the sides hang on; of an epoch that is over none comes again.
+        self._priced: dict[tuple[object, ...], _Sides] = {}
+        self._root_left_s = 1.0
+        self._tied = 0.0
         self._cash: int | None = None
         self._hurdle = 0.0
         self._c = self._per_shift = 0.0
@@ -233,7 +240,8 @@ class LadderJoint(Strategy):
             c = skew.c_of_aversion(params.rule, params.risk_aversion_per_cent, flow, left_s)
         c = self._by_meaning if c is None else c
         self._c = c * skew.time_factor(left_s, params.full_skew_days * _SECONDS_A_DAY)
-        self._left_s = left_s
+        self._root_left_s = math.sqrt(left_s)
+        self._tied = params.kappa_cents_per_day * left_s / _SECONDS_A_DAY
         self._cash = cash
         self._hurdle = tight * params.hurdle_cents_per_dollar
         cara = self._c if self._is_cara and self._c > 0 else None
@@ -340,19 +348,28 @@ class LadderJoint(Strategy):
             return False
         mine.key = key
         mine.view = rung
-        return self._price(mine, rung, key[:7])
+        sides = self._priced.get(key)
+        if sides is None:
+            if len(self._priced) >= _PRICED_MAX:
+                self._priced.clear()
+            sides = self._priced[key] = self._price(rung, key[:7])
+        if sides == (mine.bids, mine.asks) and mine.quotes is not None:
+            return False
+        mine.bids, mine.asks = sides
+        return True
 
-    def _price(self, mine: "_Rung", rung: RungView, numbers: "_Numbers") -> bool:
-        """Price a rung from its numbers on their grid. Whether its quotes are others."""
+    def _price(self, rung: RungView, numbers: "_Numbers") -> "_Sides":
+        """Bids and asks of a rung from its numbers on their grid: all else that they hang on is in
+        the key of `_look`, too."""
         params, how = self.params, self._how
         on_grid, shift, own_on_grid, steep, unsure, rough, charges = numbers
         fair, sd, slope = on_grid / _GRID, unsure / _GRID, steep / _SLOPE_GRID
         rate = rung.maker_fee_rate
         lots, bid_fees, ask_fees, near_bid, near_ask = self._lots.of(rate, fair, sd, how.decay)
-        volatility = max(rough / _RATE_GRID, slope / math.sqrt(self._left_s))
+        volatility = max(rough / _RATE_GRID, slope / self._root_left_s)
         costs_of_both = costs.staleness(volatility, params.staleness_s, sd, params.doubt_part)
         prior = costs.adverse_prior(slope, params.adverse_probit)
-        tied = params.kappa_cents_per_day * self._left_s / _SECONDS_A_DAY
+        tied = self._tied
         bid_room, ask_room = sizes.rooms(
             rung, fair, params.edge_cents, self._cash, near_bid, near_ask
         )
@@ -383,10 +400,7 @@ class LadderJoint(Strategy):
             terms = Terms(sign, fair, value, own, cost, fees_of_side, span[0], span[1], lots, room)
             both.append(side_levels(terms, gap, how))
         bids, asks = both
-        if bids == mine.bids and asks == mine.asks and mine.quotes is not None:
-            return False
-        mine.bids, mine.asks = bids, asks
-        return True
+        return bids, asks
 
     # --- all rungs --------------------------------------------------------------------------------
 
@@ -437,6 +451,10 @@ _Numbers = tuple[int, int, int, int, int, int, tuple[int, int]]
 """The numbers of a rung on their grids: fair and shift by `_GRID`, what one share more moves by
 `_OWN_GRID`, slope by `_SLOPE_GRID`, sd by `_GRID`, volatility by `_RATE_GRID`; charges of a bid and
 an ask by `_COST_GRID`."""
+
+
+_Sides = tuple[Levels | None, Levels | None]
+"""Bids and asks of a rung; None where no price is legal."""
 
 
 class _Rung:

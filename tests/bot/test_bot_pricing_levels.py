@@ -4,6 +4,7 @@ import itertools
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from bot.core.pricing.levels import (
     LEAST_EDGE,
@@ -25,15 +26,15 @@ def prices(levels: Levels) -> list[int]:
 
 
 def test_a_level_is_priced_as_if_those_before_it_had_filled() -> None:
-    steep = EVEN._replace(own=0.5)
-    both = side_levels(steep._replace(sizes=(10, 15), fees=(0.0, 0.0)), 0, HOW)
-    after = steep._replace(value=50.0 - 0.5 * 10, sizes=(15,), fees=(0.0,))
+    steep = replace(EVEN, own=0.5)
+    both = side_levels(replace(steep, sizes=(10, 15), fees=(0.0, 0.0)), 0, HOW)
+    after = replace(steep, value=50.0 - 0.5 * 10, sizes=(15,), fees=(0.0,))
     assert both[1][:2] == side_levels(after, 0, HOW)[0][:2]
 
 
 def test_asks_mirror_bids_about_the_middle() -> None:
     bids = side_levels(EVEN, 0, HOW)
-    asks = side_levels(EVEN._replace(sign=-1, low=2, high=99), 0, HOW)
+    asks = side_levels(replace(EVEN, sign=-1, low=2, high=99), 0, HOW)
     mirrored = tuple((100 - price, size, 100 - limit) for price, size, limit in bids)
     assert asks == mirrored
 
@@ -41,15 +42,15 @@ def test_asks_mirror_bids_about_the_middle() -> None:
 def test_what_room_there_is_moves_no_price() -> None:
     whole = side_levels(EVEN, 0, HOW)
     for room in range(60):
-        some = side_levels(EVEN._replace(room=room), 0, HOW)
+        some = side_levels(replace(EVEN, room=room), 0, HOW)
         assert prices(some) == prices(whole)
         assert sum(size for _, size, _ in some) == min(room, 47)
         assert all(size for _, size, _ in standing(some, 1, 0))
 
 
 def test_a_side_without_an_edge_has_no_levels() -> None:
-    assert side_levels(EVEN._replace(value=0.9), 0, HOW) == ()
-    assert side_levels(EVEN._replace(sign=-1, value=99.5, low=2, high=99), 0, HOW) == ()
+    assert side_levels(replace(EVEN, value=0.9), 0, HOW) == ()
+    assert side_levels(replace(EVEN, sign=-1, value=99.5, low=2, high=99), 0, HOW) == ()
 
 
 def test_a_far_quote_stands_where_nothing_else_does_and_a_price_is_legal() -> None:
@@ -61,7 +62,7 @@ def test_a_far_quote_stands_where_nothing_else_does_and_a_price_is_legal() -> No
 
 
 def test_an_old_book_costs_the_first_price_a_tick_and_no_limit() -> None:
-    tight = EVEN._replace(high=46)
+    tight = replace(EVEN, high=46)
     assert prices(side_levels(tight, 0, HOW))[0] == 46
     ((price, _, limit), *_) = side_levels(tight, 1, HOW)
     assert (price, limit) == (45, 46)
@@ -117,7 +118,7 @@ def test_a_lower_reservation_value_raises_no_price_of_either_side(
     given_terms: Terms, less: float, how: Pricing
 ) -> None:
     before = side_levels(given_terms, 0, how)
-    after = side_levels(given_terms._replace(value=given_terms.value - less), 0, how)
+    after = side_levels(replace(given_terms, value=given_terms.value - less), 0, how)
     assert all(low <= high for low, high in zip(prices(after), prices(before), strict=False))
     if given_terms.sign > 0:
         assert len(after) <= len(before)

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
+import msgspec
+
 from bot.core.pricing.price import best_edge, best_price, boldest, inside
 from bot.core.pricing.skew import cara_worth
 from venue.wire.money import PAYOUT_CENTS, PRICE_MAX, PRICE_MIN
@@ -20,7 +22,7 @@ LEAST_EDGE: Final = 1 / 3
 """The part of the best edge that an order must keep to be left where it is."""
 
 
-class Terms(NamedTuple):
+class Terms(msgspec.Struct, frozen=True):
     """All that the prices of one side of a rung hang on, cents of canonical YES and per share.
 
     sign: +1 bids, -1 asks. fair: where the flow is. value: the reservation value. own: what one
@@ -66,7 +68,8 @@ def side_levels(terms: Terms, gap: int, how: Pricing) -> Levels:
     gap: ticks to leave to the touch of others beyond `terms.low` and `terms.high`, 0 or more: what
     stands already takes nothing by an old book, and may stay nearer.
     """
-    sign, fair, value, own, cost, fees, low, high, sizes, room = terms
+    sign, fair, value, own, cost = terms.sign, terms.fair, terms.value, terms.own, terms.cost
+    low, high, room = terms.low, terms.high, terms.room
     decay, aversion, cara = how
     is_bid = sign > 0
     widest_low, widest_high = low, high
@@ -77,21 +80,21 @@ def side_levels(terms: Terms, gap: int, how: Pricing) -> Levels:
     least = LEAST_EDGE * best_edge(decay, aversion)
     before = 0
     out: list[tuple[int, int, int]] = []
-    for size, fee in zip(sizes, fees, strict=True):
+    for size, fee in zip(terms.sizes, terms.fees, strict=True):
         if low > high:
             break
         if cara is None:
             worth = value - sign * (own * (before + 0.5 * size) + cost + fee)
         else:
             worth = cara_worth(value, sign, cara, before, size) - sign * (cost + fee)
-        chosen = best_price(sign, worth, fair, decay, aversion)
-        chosen = low if chosen < low else min(chosen, high)
+        chosen = inside(best_price(sign, worth, fair, decay, aversion), low, high)
         if sign * (worth - chosen) <= 0:
             break
         bold = inside(boldest(sign, worth, least), widest_low, widest_high)
-        limit = max(chosen, bold) if is_bid else min(chosen, bold)
-        out.append((chosen, min(size, room), limit))
-        room -= min(size, room)
+        limit = bold if (bold > chosen if is_bid else bold < chosen) else chosen
+        standing_qty = size if size < room else room
+        out.append((chosen, standing_qty, limit))
+        room -= standing_qty
         before += size
         # Limits keep a tick between them too, or an order of one level would serve the next one.
         if is_bid:
@@ -151,5 +154,8 @@ def standing(levels: Levels | None, far_price: int, far_qty: int) -> Levels:
     there are none; nothing where no price is legal."""
     if levels is None:
         return ()
-    there = levels if all(size for _, size, _ in levels) else tuple(x for x in levels if x[1])
-    return there if there or not far_qty else ((far_price, far_qty, far_price),)
+    for _, size, _ in levels:
+        if not size:
+            levels = tuple(level for level in levels if level[1])
+            break
+    return levels if levels or not far_qty else ((far_price, far_qty, far_price),)

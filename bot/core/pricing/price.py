@@ -43,9 +43,13 @@ def legal(
     two never have to meet.
     """
     if side is _BID:
-        top = PRICE_MAX - 1 if best_ask is None else min(PRICE_MAX - 1, best_ask - gap)
+        top = PRICE_MAX - 1
+        if best_ask is not None and best_ask - gap < top:
+            top = best_ask - gap
         return (PRICE_MIN, top) if top >= PRICE_MIN else None
-    bottom = PRICE_MIN + 1 if best_bid is None else max(PRICE_MIN + 1, best_bid + gap)
+    bottom = PRICE_MIN + 1
+    if best_bid is not None and best_bid + gap > bottom:
+        bottom = best_bid + gap
     return (bottom, PRICE_MAX) if bottom <= PRICE_MAX else None
 
 
@@ -57,7 +61,9 @@ def gap_of(book_age_s: float) -> int:
 
 def inside(price: int, low: int, high: int) -> int:
     """The price nearest to `price` in low..high."""
-    return max(low, min(high, price))
+    if price > high:
+        price = high
+    return low if price < low else price
 
 
 def best_edge(decay: float, risk_aversion: float = 0.0) -> float:
@@ -86,8 +92,11 @@ def best_price(
     two neighbours can be the best whole one. Ties go to the safer side. The answer may lie outside
     1..99: bring it inside the legal range, where the nearest price is again the best.
     """
-    edge = best_edge(decay, risk_aversion)
-    safe = math.floor(min(worth - edge, fair)) if sign > 0 else math.ceil(max(worth + edge, fair))
+    best = worth - sign * best_edge(decay, risk_aversion)
+    if sign > 0:
+        safe = math.floor(best if best < fair else fair)
+    else:
+        safe = math.ceil(best if best > fair else fair)
     bold = safe + sign
     edge_bold = sign * (worth - bold)
     if edge_bold <= 0:
