@@ -21,6 +21,8 @@ import math
 from collections.abc import Callable
 from typing import Final
 
+import msgspec
+
 from bot.core.books.queue import Queues
 from bot.core.orders.order import OwnOrder
 from bot.core.settings import PaceSettings
@@ -97,69 +99,48 @@ class Flow:
         return self._shares * kept, self._seconds * kept + _MEAN_LIFE_S * (1 - kept)
 
 
-class Worth:
+class Worth(msgspec.Struct, eq=False):
     """What prices and places of one rung are worth, as of one instant.
 
-    fair_cents: its fair value, None while unknown. volumes: tells, once it is asked, the shares
-    expected to trade over the horizon against the touch of bids and of asks; most plans never ask.
-    bids, asks: the book without our own. move_cents: what one request about one share must gain.
-    capital_cents: what a share of each outcome, freed from a pair that is locked until the event
-    resolves, is worth.
+    fair_cents: its fair value, None while unknown. tell_volumes: tells the shares expected to trade
+    over the horizon against the touch of bids and of asks; most plans never ask, and none asks
+    twice: `told_volumes`. bids, asks: the book without our own. move_cents: what one request about
+    one share must gain. capital_cents: what a share of each outcome, freed from a pair that is
+    locked until the event resolves, is worth.
     """
 
-    __slots__ = (
-        "_asks",
-        "_bids",
-        "_fair",
-        "_queues",
-        "_tell_volumes",
-        "_volumes",
-        "capital_cents",
-        "move_cents",
-    )
-
-    def __init__(
-        self,
-        fair_cents: float | None,
-        volumes: Callable[[], tuple[float, float]],
-        bids: Levels,
-        asks: Levels,
-        queues: Queues | None,
-        move_cents: float,
-        capital_cents: float,
-    ) -> None:
-        self._fair = fair_cents
-        self._tell_volumes = volumes
-        self._volumes: tuple[float, float] | None = None
-        self._bids = bids
-        self._asks = asks
-        self._queues = queues
-        self.move_cents = move_cents
-        self.capital_cents = capital_cents
+    fair_cents: float | None
+    tell_volumes: Callable[[], tuple[float, float]]
+    bids: Levels
+    asks: Levels
+    queues: Queues | None
+    move_cents: float
+    capital_cents: float
+    told_volumes: tuple[float, float] | None = None
 
     def edge(self, side: BookSide, price: Price) -> float:
         """Cents that a share filled at a wanted price gives, half a cent at least."""
-        if self._fair is None:
+        if self.fair_cents is None:
             return EDGE_MIN_CENTS
-        away = self._fair - price if side is _BID else price - self._fair
+        away = self.fair_cents - price if side is _BID else price - self.fair_cents
         return away if away > EDGE_MIN_CENTS else EDGE_MIN_CENTS
 
     def volume(self, side: BookSide, price: Price) -> float:
         """Shares expected to trade at a price over the horizon: fewer behind the others' touch."""
-        volumes = self._volumes
+        volumes = self.told_volumes
         if volumes is None:
-            volumes = self._volumes = self._tell_volumes()
+            volumes = self.told_volumes = self.tell_volumes()
         if side is _BID:
-            behind = self._bids[0][0] - price if self._bids else 0
+            behind = self.bids[0][0] - price if self.bids else 0
             volume = volumes[0]
         else:
-            behind = price - self._asks[0][0] if self._asks else 0
+            behind = price - self.asks[0][0] if self.asks else 0
             volume = volumes[1]
         return volume * math.exp(-INTENSITY_DECAY * behind) if behind > 0 else volume
 
     def others_at(self, side: BookSide, price: Price) -> int:
         """Shares of others at a price: what a new order stands behind."""
-        for level, size in self._bids if side is _BID else self._asks:
+        for level, size in self.bids if side is _BID else self.asks:
             if level == price:
                 return size
         return 0
@@ -181,7 +162,7 @@ class Worth:
 
     def _ahead(self, own: OwnOrder) -> float:
         """Shares of others before an order; unknown counts as all that are there."""
-        queue = None if self._queues is None else self._queues.of(own)
+        queue = None if self.queues is None else self.queues.of(own)
         return self.others_at(own.side, own.level) if queue is None else queue.likely
 
 

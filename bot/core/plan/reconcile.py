@@ -199,10 +199,7 @@ class _Side:
             join(stands, own)
         if len(stands) != len(levels):
             return False
-        if stands.keys() == levels.keys():
-            best_first: Iterable[Price] = levels
-        else:
-            best_first = sorted(stands, reverse=self._is_bid)
+        best_first = sorted(stands, reverse=self._is_bid)  # as the levels are
         for price, level in zip(best_first, levels.values(), strict=True):
             if not self._is_served(stands[price], level):
                 return False
@@ -339,11 +336,11 @@ class _Side:
         """Cents gained by having orders at a level's price, at the back, rather than where they
         are. What stands beyond its bound counts as if it filled whole: whoever knows more comes
         for it first."""
-        gain = 0.0
+        gain, edge_there = 0.0, level.edge
         for own in orders:
             bolder = own.level - level.price if self._is_bid else level.price - own.level
-            edge = level.edge - bolder
-            gain += self._worth.joining(self._side, level.price, own.remaining, level.edge)
+            edge = edge_there - bolder
+            gain += self._worth.joining(self._side, level.price, own.remaining, edge_there)
             if self._is_safer(level.bound, own.level):
                 gain += own.remaining * max(_REQUEST_MIN, -edge, float(bolder))
             else:
@@ -431,10 +428,10 @@ class _Side:
             if here is None or here.served:
                 spares.append(own)
             else:  # the others of its stand went elsewhere
-                self._stay(Stand(own), here)
+                self._stay(Stand.of(own), here)
         empty = [level for level in self._levels.values() if not level.served]
         for own, level in zip(spares, empty, strict=False):
-            self._move(Stand(own), level)
+            self._move(Stand.of(own), level)
         for own in spares[len(empty) :]:
             self._cancel(own, "no longer wanted", RISK_CENTS * own.remaining)
 

@@ -6,6 +6,8 @@ Source: design, The bot, item 5; reliability, rows 22, 26, 27.
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from bot.core.orders.order import OwnOrder, State
 from bot.core.plan.place import Worth
 from bot.core.plan.wishes import FreeShares
@@ -18,27 +20,24 @@ _OPEN: Final = State.OPEN
 _BUY: Final = Side.BUY
 
 
-class Level:
+class Level(msgspec.Struct, eq=False):
     """One wanted price: shares wanted, shares still missing, and whether orders of ours serve it.
 
     bound: the boldest price at which an order may stay for it.
     """
 
-    __slots__ = ("_side", "_worth", "bound", "missing", "price", "served", "wanted")
-
-    def __init__(self, quote: Quote, bound: Price, worth: Worth) -> None:
-        self._side = quote.side
-        self._worth = worth
-        self.price = quote.price
-        self.wanted: int = quote.qty
-        self.missing: int = quote.qty
-        self.bound = bound
-        self.served = False
+    side: BookSide
+    price: Price
+    bound: Price
+    wanted: int
+    missing: int
+    worth: Worth
+    served: bool = False
 
     @property
     def edge(self) -> float:
         """Cents a share there; most plans never ask."""
-        return self._worth.edge(self._side, self.price)
+        return self.worth.edge(self.side, self.price)
 
     def serve(self, qty: int) -> None:
         """An order of ours stands or will stand here."""
@@ -52,7 +51,7 @@ class Level:
     def keeps(self, price: Price, qty: int, pace: PaceSettings) -> bool:
         """Whether `qty` shares at `price` may stay for it: near enough, with an edge, and of about
         the size wanted."""
-        if self._side is _BID:
+        if self.side is _BID:
             near = self.price - pace.tolerance_ticks <= price <= self.bound
         else:
             near = self.bound <= price <= self.price + pace.tolerance_ticks
@@ -77,22 +76,23 @@ def levels_of(
             reach = Price((facing[0].price if facing else 0) + 1)
             bound = reach if reach > bound else bound
             bound = price if bound > price else bound
-        out[price] = Level(quote, bound, worth)
+        out[price] = Level(side, price, bound, quote.qty, quote.qty, worth)
     return out
 
 
-class Stand:
+class Stand(msgspec.Struct, eq=False):
     """Our orders at one price, none of which has a write under way. qty, largest: shares of all,
     and of the largest."""
 
-    __slots__ = ("largest", "orders", "price", "qty")
+    price: Price
+    orders: list[OwnOrder]
+    qty: int
+    largest: int
 
-    def __init__(self, own: OwnOrder) -> None:
-        """own: the first of them."""
-        self.price = own.level
-        self.orders = [own]
-        self.qty: int = own.remaining
-        self.largest = self.qty
+    @classmethod
+    def of(cls, own: OwnOrder) -> "Stand":
+        """That of one order alone."""
+        return cls(own.level, [own], own.remaining, own.remaining)
 
     def add(self, own: OwnOrder) -> None:
         """One more order of ours at this price."""
@@ -108,7 +108,7 @@ def join(stands: dict[Price, Stand], own: OwnOrder) -> None:
     level = own.level
     stand = stands.get(level)
     if stand is None:
-        stands[level] = Stand(own)
+        stands[level] = Stand(level, [own], own.remaining, own.remaining)
     else:
         stand.add(own)
 
