@@ -15,7 +15,7 @@ Source: strategy, 1(b) to 1(d), section 2.
 import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pydantic import Field
 
@@ -222,7 +222,7 @@ class LadderJoint(Strategy):
         if cash is not None and cash >= self._most_cents(len(view.rungs)):
             cash = None
         tight = hurdle.tightness(view.loss_limit_cents, len(view.rungs), self._lots.full_qty)
-        clock = _Clock(step, intensity, cash, tight)
+        clock = (step, intensity, cash, tight)
         if clock == self._clock:
             return False
         self._clock = clock
@@ -269,8 +269,9 @@ class LadderJoint(Strategy):
                     everything = True
         known, chances, top = [], [], 1.0
         for at, rung in enumerate(rungs):
-            if rung.fair_cents is not None:
-                chance = rung.fair_cents / PAYOUT_CENTS
+            fair_cents = rung.fair_cents
+            if fair_cents is not None:
+                chance = fair_cents / PAYOUT_CENTS
                 if chance > top:  # never rising with the strike, whatever the view says
                     everything = True
                 else:
@@ -437,14 +438,9 @@ class LadderJoint(Strategy):
         return answer
 
 
-class _Clock(NamedTuple):
-    """What all rungs hang on: the time left in steps, the learned flow, the cash free where it may
-    not suffice, and how tight the limit of loss is (`hurdle.tightness`)."""
-
-    step: int
-    intensity: Intensity | None
-    cash_cents: int | None
-    tightness: float
+_Clock = tuple[int, Intensity | None, int | None, float]
+"""What all rungs hang on: the time left in steps, the learned flow, the cash free where it may not
+suffice, and how tight the limit of loss is (`hurdle.tightness`)."""
 
 
 _Numbers = tuple[int, int, int, int, int, int, tuple[int, int]]

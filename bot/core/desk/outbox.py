@@ -172,7 +172,7 @@ class Outbox:
         """A finding as it stands now: kept while there is a text, cleared where there is none."""
         if text:
             self.find(name, text)
-        else:
+        elif name in self.findings:
             self.clear(name)
 
     def took(self, fate: str) -> None:

@@ -41,7 +41,7 @@ class Answers:
             if before.get(key) is not each and sane.get((key, id(each))) is not each
         }
         answer = split(fresh, view)
-        self.resting = {**dict(wanted.items()), **answer.resting}
+        self.resting = {**wanted, **answer.resting}
         for key, quotes in answer.resting.items():
             if quotes is fresh[key]:
                 if len(sane) >= _SANE_MAX:

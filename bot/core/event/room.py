@@ -353,7 +353,7 @@ class Ladder:
         for a reason that is not the strategy's."""
         ceilings = self.ceilings
         for rung in self.rungs:
-            if rung.blocked or pulled:
+            if pulled or rung.blocked:
                 rung.want((), pulled=True)
                 continue
             wanted = quotes.get(rung.market_id, ())

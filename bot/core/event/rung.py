@@ -341,9 +341,10 @@ class Rung:
 
     def settled_others(self, own: Sequence[OwnOrder], now_ns: int) -> tuple[Levels, Levels]:
         """The book without our own size, as of the last instant at which both spoke of one time."""
-        was_settled = self.is_settled
-        shown = self.others.settled(own, now_ns)
-        if was_settled and not self.is_settled:
+        others = self.others
+        was_settled = others.settled_from_ns is None
+        shown = others.settled(own, now_ns)
+        if was_settled and others.settled_from_ns is not None:
             self.doubt()
         return shown
 

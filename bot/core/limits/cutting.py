@@ -210,11 +210,6 @@ class Cutter:
         than last time. Whether there was any."""
         sheets = self._sheets
         changed = False
-        if sheets.keys() != quotes.keys():
-            changed = True
-            for market_id in [key for key in sheets if key not in quotes]:
-                gone = sheets.pop(market_id)
-                self._replace(gone, _Sheet((), gone.index, self._bare, self._limits))
         for market_id, wanted in quotes.items():
             sheet = sheets.get(market_id)
             if sheet is None or (sheet.quotes is not wanted and sheet.quotes != wanted):
@@ -222,6 +217,11 @@ class Cutter:
                 self._replace(sheet, fresh)
                 sheets[market_id] = fresh
                 changed = True
+        if len(sheets) > len(quotes):
+            changed = True
+            for market_id in [key for key in sheets if key not in quotes]:
+                gone = sheets.pop(market_id)
+                self._replace(gone, _Sheet((), gone.index, self._bare, self._limits))
         return changed
 
     def _sheet(self, market_id: MarketId, quotes: tuple[Quote, ...]) -> _Sheet:

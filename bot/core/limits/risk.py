@@ -282,7 +282,8 @@ class Exposure:
     def count(self, index: int, qty: int, loss_cents: int, *, is_bid: bool) -> None:
         """Count so many more shares (below zero: fewer) as live on a side of a rung, of which all
         together can lose `loss_cents`."""
-        self._sum()
+        if not self._summed:
+            self._sum()
         self._gross -= self._reach(index)
         self._sunk -= self._rung_worst(index)
         if is_bid:

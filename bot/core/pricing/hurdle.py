@@ -34,7 +34,9 @@ def tightness(limit_cents: int | None, rungs: int, full_qty: int) -> float:
     if limit_cents is None:
         return 0.0
     limit = limit_cents / (PAYOUT_CENTS * rungs * full_qty)
-    return round(10 * min(1.0, max(0.0, (_AMPLE - limit) / (_AMPLE - _TIGHT)))) / 10
+    if limit >= _AMPLE:
+        return 0.0
+    return 1.0 if limit <= _TIGHT else round(10 * ((_AMPLE - limit) / (_AMPLE - _TIGHT))) / 10
 
 
 def charges(

@@ -115,8 +115,9 @@ def in_order(behind: Levels | None, ahead: Levels | None, sign: int) -> bool:
         return True
     if ahead is None or len(behind) > len(ahead):
         return False
-    for mine, theirs in zip(behind, ahead, strict=False):
-        if sign * (mine[0] - theirs[0]) > 0:
+    for place, (price, _, _) in enumerate(behind):
+        bolder = sign * (price - ahead[place][0])
+        if bolder > 0:
             return False
     return True
 

@@ -86,9 +86,7 @@ class Weighing:
         ladder.unweighed = False
         ladder.worst_cents = None
         stale = [rung for rung in ladder.rungs if not rung.weighed]
-        if exposure is None or any(
-            rung.held != self._ledgers.held(rung.market_id) for rung in stale
-        ):
+        if exposure is None or not self._hold_as_counted(stale):
             exposure = self._held(ladder)
             self._exposures[ticker] = exposure
             stale = ladder.rungs
@@ -101,6 +99,14 @@ class Weighing:
             rung.counted = live
             rung.weighed = True
         return exposure
+
+    def _hold_as_counted(self, rungs: Sequence[Rung]) -> bool:
+        """Whether what is held of these rungs is what their exposure counts."""
+        for rung in rungs:
+            held = self._ledgers.held(rung.market_id)
+            if rung.held != held:
+                return False
+        return True
 
     def worst_cents(self, ladder: Ladder) -> Cents:
         """The worst case of an event now: below zero is a loss."""
@@ -164,7 +170,8 @@ class Weighing:
         cutter = self._cutters.get(ladder.event.event_ticker)
         if cutter is None:
             cutter = self._cutters[ladder.event.event_ticker] = Cutter(self._limits)
-        resting = sum(self._resting_wanted(other) for other in self._ladders if other is not ladder)
+        others = [other for other in self._ladders if other is not ladder]
+        resting = sum([self._resting_wanted(other) for other in others])
         bounds = bounds_of(self._limits, loss_cents, Cents(resting))
         return cutter.cut(quotes, self.exposure(ladder), bounds)
 
