@@ -101,9 +101,7 @@ class Ledgers:
 
     def _unbooked(self, market_id: MarketId) -> list[tuple[OwnOrder, int]]:
         """Orders of a rung that have filled by more than their booked fills, and by how much."""
-        unbooked: list[tuple[OwnOrder, int]] = []
-        if not self._desk.has_fills(market_id):
-            return unbooked  # as on most rungs at most times
+        unbooked = []
         for own in self._desk.with_fills(market_id):
             ahead = own.filled - self.booked_qty(own)
             if ahead > 0:
@@ -113,12 +111,13 @@ class Ledgers:
     def holdings(self, market_id: MarketId) -> tuple[Qty, Qty]:
         """YES and NO shares held, fills not booked yet included."""
         yes_qty, no_qty = self.book.holdings(market_id)
-        for own, ahead in self._unbooked(market_id):
-            signed = ahead if own.own_side is Side.BUY else -ahead
-            if own.outcome is Outcome.YES:
-                yes_qty += signed
-            else:
-                no_qty += signed
+        if self._desk.has_fills(market_id):
+            for own, ahead in self._unbooked(market_id):
+                signed = ahead if own.own_side is Side.BUY else -ahead
+                if own.outcome is Outcome.YES:
+                    yes_qty += signed
+                else:
+                    no_qty += signed
         return Qty(yes_qty if yes_qty > 0 else 0), Qty(no_qty if no_qty > 0 else 0)
 
     def event_cash_cents(self, event_ticker: Ticker, rungs: Iterable[MarketId]) -> Cents:

@@ -124,7 +124,7 @@ class FairCurve:
         *("_again_ns", "_base", "_cents", "_drawn", "_fair_cents", "_fair_weights", "_fairs"),
         *("_fit", "_heard", "_inputs", "_inverse", "_is_ladder", "_is_news", "_known"),
         *("_learned_ns", "_learned_prior", "_lessons", "_log_reference", "_log_sd_rate"),
-        *("_log_sd_seconds", "_looked_at", "_one_sided", "_pull", "_realised", "_shown"),
+        *("_log_sd_seconds", "_looked_at", "_one_sided", "_over", "_pull", "_realised", "_shown"),
         *("_steepness_guess", "_trust", "_us", "_used_volatility", "_weighed", "_weights"),
         "volatilities",
     )
@@ -160,6 +160,7 @@ class FairCurve:
         self._inputs: list[RungInput | None] = [None] * count
         self._again_ns = [0] * count
         self._one_sided = [False] * count
+        self._over = [False] * count
         self._realised = [Volatility() for _ in range(count)]
         self.volatilities = [0.0] * count
         self._used_volatility = [0.0] * count
@@ -233,6 +234,7 @@ class FairCurve:
     def _look(self, index: int, rung: RungInput, left_s: float, now_ns: int) -> None:
         """Take in what a rung's own data says now."""
         self._inputs[index] = rung
+        self._over[index] = rung.is_over
         self._looked_at.append(index)
         volatility = self.volatilities[index]
         if not volatility:
@@ -263,8 +265,9 @@ class FairCurve:
         self._fit.take(index, probit(clipped(own.cents)), allowed)
         wait_ns = _LOOK_MAX_NS
         if growth > 0:
-            wait_ns = round(min(60.0, _LESS_SURE * own.variance / growth) * NS_PER_SECOND)
-        self._again_ns[index] = now_ns + max(_LOOK_MIN_NS, wait_ns)
+            wait_s = _LESS_SURE * own.variance / growth
+            wait_ns = round(wait_s * NS_PER_SECOND) if wait_s < 60.0 else _LOOK_MAX_NS
+        self._again_ns[index] = now_ns + (wait_ns if wait_ns > _LOOK_MIN_NS else _LOOK_MIN_NS)
 
     def _alone(self, left_s: float, now_ns: int) -> tuple[Fair | None, ...]:
         if not self._known:
@@ -315,17 +318,13 @@ class FairCurve:
 
     def _weigh(self, index: int, line: Line) -> None:
         """How sure a rung's value is: by its own data, the allowance, and the line."""
-        if self._is_over(index):
+        if self._over[index]:
             self._sure(index, _WEIGHTLESS)
             return
         allowance = self._lessons.allowances[index]
         rest = self._pull[index] / _HALF_PAYOUT
         unsure = self._fit.steep_squares[index] * line.variance_at(self._us[index])
         self._sure(index, 1 / (rest * (allowance + rest * unsure)))
-
-    def _is_over(self, index: int) -> bool:
-        seen = self._inputs[index]
-        return seen is not None and seen.is_over
 
     def _sure(self, index: int, weight: float) -> None:
         """A rung's value is so sure, one over its variance: it is shown anew where that is far from
@@ -376,7 +375,7 @@ class FairCurve:
         for index in moved:
             weight = self._fair_weights[index] = self._weights[index]
             sd_cents = min(1 / math.sqrt(weight), _HALF_PAYOUT)
-            self._fairs[index] = None if self._is_over(index) else Fair(shown[index], sd_cents)
+            self._fairs[index] = None if self._over[index] else Fair(shown[index], sd_cents)
         self._shown = tuple(self._fairs)
 
     def _nothing(self) -> tuple[Fair | None, ...]:

@@ -84,10 +84,10 @@ class NewsGuard:
         self._seen = tuple(rungs)
         jumped = False
         for place, rung in enumerate(rungs):
-            if seen and rung is seen[place]:
-                continue
-            if seen and rung.bids is seen[place].bids and rung.asks is seen[place].asks:
-                continue
+            if seen:
+                before = seen[place]
+                if rung is before or (rung.bids is before.bids and rung.asks is before.asks):
+                    continue
             jumped |= self._moved(place, rung, now_ns)
         return jumped
 

@@ -83,9 +83,11 @@ class Telling:
                 book = rung.settled_others(desk.live(rung.market_id), now_ns)
                 if rung.news or now_ns >= self._due_ns[index] or book is not self._books[index]:
                     self._books[index] = book
-                    traded = rung.traded.read()
-                    seen = RungInput(book[0], book[1], rung.confirmed_ns, traded)
-                    inputs[index] = _OVER if rung.is_over else seen
+                    if rung.is_over:
+                        inputs[index] = _OVER
+                    else:
+                        traded = rung.traded.read()
+                        inputs[index] = RungInput(book[0], book[1], rung.confirmed_ns, traded)
                     looked_at.append(index)
         fairs: tuple[Fair | None, ...] = self._fairs
         if self._curve is not None:
