@@ -175,7 +175,8 @@ class Account:
     def sweep_soon(self, now_ns: int) -> None:
         """Something of ours is in doubt: orders and fills are read at the quicker pace."""
         for kind in _SWEPT:
-            self.hasten(kind, max(now_ns, self.done_ns.get(kind, 0) + self._trust.suspect_sweep_ns))
+            due_ns = self.done_ns.get(kind, 0) + self._trust.suspect_sweep_ns
+            self.hasten(kind, due_ns if due_ns > now_ns else now_ns)
 
     def woke(self, now_ns: int) -> None:
         """This process has stood still until now: it could not have read anything."""

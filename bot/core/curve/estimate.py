@@ -84,12 +84,13 @@ class Volatility:
     def update(self, value: float, now_ns: int) -> None:
         """The value is now this. A time that stepped back counts as no time passed."""
         if self._value is not None:
-            elapsed_s = max(0, now_ns - self._now_ns) / NS_PER_SECOND
+            elapsed_s = (now_ns - self._now_ns) / NS_PER_SECOND if now_ns > self._now_ns else 0.0
             fade = 0.5 ** (elapsed_s / self._half_life_s)
             self._moves = self._moves * fade + (value - self._value) ** 2
             self._seconds = self._seconds * fade + elapsed_s
         self._value = value
-        self._now_ns = max(now_ns, self._now_ns)
+        if now_ns > self._now_ns:
+            self._now_ns = now_ns
 
     def restart(self, value: float, now_ns: int) -> None:
         """The value is now this because more is known of it, not because it moved."""

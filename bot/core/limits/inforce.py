@@ -31,7 +31,9 @@ def event_limit_cents(
     if limits.account_loss_cents:
         of_account = limits.account_loss_cents - other_series_loss_cents - others_loss_cents
         left = min(left, of_account)
-    return Cents(max(0, min(limits.event_loss_cents, left)))
+    if left > limits.event_loss_cents:
+        left = limits.event_loss_cents
+    return Cents(left if left > 0 else 0)
 
 
 _NET_RUNGS: Final = 10

@@ -207,7 +207,8 @@ class Exposure:
     def net_qty(self) -> int:
         """The largest |YES - NO| of all rungs together that fills of live orders can lead to."""
         net = sum(self._net)
-        return max(abs(net + sum(self._bids)), abs(net - sum(self._asks)))
+        bought, sold = abs(net + sum(self._bids)), abs(net - sum(self._asks))
+        return bought if bought > sold else sold
 
     @property
     def gross_qty(self) -> int:

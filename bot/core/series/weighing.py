@@ -123,7 +123,8 @@ class Weighing:
     def weigh(self) -> None:
         """Add up the worst cases of the events, as of everything sent so far."""
         self.worst_case_cents = self._series_loss_cents()
-        self.worst_case_max_cents = max(self.worst_case_max_cents, self.worst_case_cents)
+        if self.worst_case_cents > self.worst_case_max_cents:
+            self.worst_case_max_cents = self.worst_case_cents
 
     def loss_limit_cents(self, ladder: Ladder, *, wanted: bool = False) -> Cents:
         """What this event may lose: its own limit, and what series and account have left beside
