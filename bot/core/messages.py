@@ -3,7 +3,8 @@
 Events are facts, each with the time it reached this process passed beside it (`now_ns`, a clock
 that never steps: wall time at the start plus time elapsed since). Effects are wishes that the
 shell carries out in order. All are plain frozen values: the journal holds exactly these, and the
-same events in the same order give the same effects, to the byte.
+same events in the same order give the same effects, to the byte. All are `gc=False`: plain values
+cannot make a cycle, and the collector need not count a page of a hundred.
 
 Books here are canonical YES: bids and asks as (price, size), best first.
 Source: design, laws 2, 3 and 6; reliability, Terms.
@@ -32,14 +33,14 @@ Levels = tuple[tuple[Price, Qty], ...]
 # --- events: the shell and the operator -----------------------------------------------------------
 
 
-class OpenIntent(msgspec.Struct, frozen=True):
+class OpenIntent(msgspec.Struct, frozen=True, gc=False):
     """A create of an earlier run whose answer the journal does not hold: it may be live."""
 
     order: QtyOrder
     body: RequestBody
 
 
-class KnownOrder(msgspec.Struct, frozen=True):
+class KnownOrder(msgspec.Struct, frozen=True, gc=False):
     """An order of ours that rested when the journal ended, as the last answer about it showed it.
 
     price: cents of its own outcome. placed_ns: when its create was answered, on the bot's clock.
@@ -66,7 +67,7 @@ class JournalFate(enum.StrEnum):
     DAMAGED = "damaged"  # bytes in its middle are not what was written: it may miss anything
 
 
-class Started(msgspec.Struct, frozen=True, tag=True):
+class Started(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The run begins.
 
     boot_nonce: 20 hex digits, never used before; every client_order_id of the run begins with it.
@@ -86,23 +87,23 @@ class Started(msgspec.Struct, frozen=True, tag=True):
     configured: Configuration | None = None
 
 
-class Beat(msgspec.Struct, frozen=True, tag=True):
+class Beat(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Decide now: sent after each batch of events and when a wake-up falls due."""
 
 
-class StopRequested(msgspec.Struct, frozen=True, tag=True):
+class StopRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
     """No new order from here on; cancel everything, verify, finish."""
 
     reason: str
 
 
-class PauseRequested(msgspec.Struct, frozen=True, tag=True):
+class PauseRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Pull all quotes and stand still until resumed."""
 
     reason: str
 
 
-class FlattenRequested(msgspec.Struct, frozen=True, tag=True):
+class FlattenRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Only shrink positions until resumed: quotes and takes of the strategy that bring the YES and
     NO shares held of a rung together, and no others. Once nothing is left to shrink, a pause.
     """
@@ -110,19 +111,19 @@ class FlattenRequested(msgspec.Struct, frozen=True, tag=True):
     reason: str
 
 
-class ResumeRequested(msgspec.Struct, frozen=True, tag=True):
+class ResumeRequested(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Quote again after a pause, and both ways again after a flatten."""
 
     reason: str = ""
 
 
-class LatchSet(msgspec.Struct, frozen=True, tag=True):
+class LatchSet(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Somebody else latched this bot (the reaper, a person): cancel everything and stand still."""
 
     reason: str
 
 
-class LatchCleared(msgspec.Struct, frozen=True, tag=True):
+class LatchCleared(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The latch is gone: quote again. reason: what the person says of it who took it away. looked:
     whether one did; False where it only had not been known for a while whether there is one."""
 
@@ -130,13 +131,13 @@ class LatchCleared(msgspec.Struct, frozen=True, tag=True):
     looked: bool = True
 
 
-class JournalFailed(msgspec.Struct, frozen=True, tag=True):
+class JournalFailed(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The journal cannot be written: no create and no amend from here on; cancels go on."""
 
     reason: str
 
 
-class StrategyOverran(msgspec.Struct, frozen=True, tag=True):
+class StrategyOverran(msgspec.Struct, frozen=True, tag=True, gc=False):
     """A call of a strategy took longer than it may; told after it, so that it can be replayed.
 
     call: its number among the calls of this event's strategy, from 1. took_ns: processor time, or
@@ -154,32 +155,32 @@ class StrategyOverran(msgspec.Struct, frozen=True, tag=True):
 # --- events: the channel --------------------------------------------------------------------------
 
 
-class FeedOpened(msgspec.Struct, frozen=True, tag=True):
+class FeedOpened(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The channel is connected; nothing is subscribed yet."""
 
 
-class FeedClosed(msgspec.Struct, frozen=True, tag=True):
+class FeedClosed(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The channel is gone: every book it gave is no longer believed."""
 
     reason: str
 
 
-class FeedHeard(msgspec.Struct, frozen=True, tag=True):
+class FeedHeard(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The far end answered a ping: the channel is alive."""
 
 
-class SubscriptionAccepted(msgspec.Struct, frozen=True, tag=True):
+class SubscriptionAccepted(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The venue acknowledged a subscribe (S9)."""
 
 
-class SubscriptionRefused(msgspec.Struct, frozen=True, tag=True):
+class SubscriptionRefused(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The venue refused a subscribe; the old set stands."""
 
     code: str
     message: str
 
 
-class BookSeen(msgspec.Struct, frozen=True, tag=True):
+class BookSeen(msgspec.Struct, frozen=True, tag=True, gc=False):
     """A whole book frame of a rung; `ts_ns` is the venue's own time."""
 
     market_id: MarketId
@@ -188,7 +189,7 @@ class BookSeen(msgspec.Struct, frozen=True, tag=True):
     asks: Levels
 
 
-class TradeSeen(msgspec.Struct, frozen=True, tag=True):
+class TradeSeen(msgspec.Struct, frozen=True, tag=True, gc=False):
     """A print, canonical YES cents; `taker_bought_yes`: its taker took the ask side."""
 
     market_id: MarketId
@@ -199,7 +200,7 @@ class TradeSeen(msgspec.Struct, frozen=True, tag=True):
     taker_bought_yes: bool
 
 
-class ImpliedValueSeen(msgspec.Struct, frozen=True, tag=True):
+class ImpliedValueSeen(msgspec.Struct, frozen=True, tag=True, gc=False):
     """An implied value of a company: dollars, and a confidence of 0..1."""
 
     project_id: ProjectId
@@ -208,7 +209,7 @@ class ImpliedValueSeen(msgspec.Struct, frozen=True, tag=True):
     confidence: float
 
 
-class FrameGarbled(msgspec.Struct, frozen=True, tag=True):
+class FrameGarbled(msgspec.Struct, frozen=True, tag=True, gc=False):
     """A frame could not be read, or was of an unknown type (`known` False)."""
 
     reason: str
@@ -218,7 +219,7 @@ class FrameGarbled(msgspec.Struct, frozen=True, tag=True):
 # --- requests and their answers -------------------------------------------------------------------
 
 
-class Create(msgspec.Struct, frozen=True, tag=True):
+class Create(msgspec.Struct, frozen=True, tag=True, gc=False):
     """POST /orders with exactly these bytes; `again` when they were sent before."""
 
     order: QtyOrder
@@ -226,55 +227,55 @@ class Create(msgspec.Struct, frozen=True, tag=True):
     again: bool
 
 
-class AmendResting(msgspec.Struct, frozen=True, tag=True):
+class AmendResting(msgspec.Struct, frozen=True, tag=True, gc=False):
     """PUT /orders/{order_id}; never sent twice."""
 
     order_id: OrderId
     amend: Amend
 
 
-class CancelResting(msgspec.Struct, frozen=True, tag=True):
+class CancelResting(msgspec.Struct, frozen=True, tag=True, gc=False):
     """DELETE /orders/{order_id}; may be repeated."""
 
     order_id: OrderId
 
 
-class ReadOrder(msgspec.Struct, frozen=True, tag=True):
+class ReadOrder(msgspec.Struct, frozen=True, tag=True, gc=False):
     """GET /orders/{order_id}."""
 
     order_id: OrderId
 
 
-class ReadResting(msgspec.Struct, frozen=True, tag=True):
+class ReadResting(msgspec.Struct, frozen=True, tag=True, gc=False):
     """GET /orders?status=resting, one page; an empty cursor is the first."""
 
     cursor: str
 
 
-class ReadFills(msgspec.Struct, frozen=True, tag=True):
+class ReadFills(msgspec.Struct, frozen=True, tag=True, gc=False):
     """GET /portfolio/fills, one page, newest first; an empty cursor is the first."""
 
     cursor: str
 
 
-class ReadPositions(msgspec.Struct, frozen=True, tag=True):
+class ReadPositions(msgspec.Struct, frozen=True, tag=True, gc=False):
     """GET /portfolio/positions, one page; an empty cursor is the first."""
 
     cursor: str
 
 
-class ReadBalance(msgspec.Struct, frozen=True, tag=True):
+class ReadBalance(msgspec.Struct, frozen=True, tag=True, gc=False):
     """GET /portfolio/balance."""
 
 
-class ReadSeries(msgspec.Struct, frozen=True, tag=True):
+class ReadSeries(msgspec.Struct, frozen=True, tag=True, gc=False):
     """GET /events/{series_ticker}, one page; an empty cursor is the first."""
 
     series_ticker: Ticker
     cursor: str
 
 
-class ReadBook(msgspec.Struct, frozen=True, tag=True):
+class ReadBook(msgspec.Struct, frozen=True, tag=True, gc=False):
     """GET /markets/{market_id}/orderbook."""
 
     market_id: MarketId
@@ -285,54 +286,54 @@ Read = ReadOrder | ReadResting | ReadFills | ReadPositions | ReadBalance | ReadS
 Request = Write | Read
 
 
-class OrderShown(msgspec.Struct, frozen=True, tag=True):
+class OrderShown(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The body of a create, amend or single order read."""
 
     order: model.Order
 
 
-class CancelShown(msgspec.Struct, frozen=True, tag=True):
+class CancelShown(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The body of a cancel."""
 
     order: model.Order
     reduced_by: Qty
 
 
-class OrdersShown(msgspec.Struct, frozen=True, tag=True):
+class OrdersShown(msgspec.Struct, frozen=True, tag=True, gc=False):
     """A page of resting orders."""
 
     orders: tuple[model.Order, ...]
     cursor: str
 
 
-class FillsShown(msgspec.Struct, frozen=True, tag=True):
+class FillsShown(msgspec.Struct, frozen=True, tag=True, gc=False):
     """A page of fills, newest first."""
 
     fills: tuple[model.Fill, ...]
     cursor: str
 
 
-class PositionsShown(msgspec.Struct, frozen=True, tag=True):
+class PositionsShown(msgspec.Struct, frozen=True, tag=True, gc=False):
     """A page of positions."""
 
     positions: tuple[model.Position, ...]
     cursor: str
 
 
-class BalanceShown(msgspec.Struct, frozen=True, tag=True):
+class BalanceShown(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The account's cash."""
 
     balance: model.Balance
 
 
-class SeriesShown(msgspec.Struct, frozen=True, tag=True):
+class SeriesShown(msgspec.Struct, frozen=True, tag=True, gc=False):
     """A page of events of a series with their rungs."""
 
     events: tuple[model.Event, ...]
     cursor: str
 
 
-class BookShown(msgspec.Struct, frozen=True, tag=True):
+class BookShown(msgspec.Struct, frozen=True, tag=True, gc=False):
     """An order book read."""
 
     book: model.Orderbook
@@ -350,13 +351,13 @@ Body = (
 )
 
 
-class Done(msgspec.Struct, frozen=True, tag=True):
+class Done(msgspec.Struct, frozen=True, tag=True, gc=False):
     """2xx with a body that could be read as the request's own kind of body."""
 
     body: Body
 
 
-class Refused(msgspec.Struct, frozen=True, tag=True):
+class Refused(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The venue decided against it, or it never reached the engine (`venue.wire.errors`).
 
     code is "" with status 0 when the request never left this host (connect failure).
@@ -367,7 +368,7 @@ class Refused(msgspec.Struct, frozen=True, tag=True):
     message: str
 
 
-class Unknown(msgspec.Struct, frozen=True, tag=True):
+class Unknown(msgspec.Struct, frozen=True, tag=True, gc=False):
     """It may have been carried out: no answer, a cut or unreadable one, or a code that says so."""
 
     reason: str
@@ -376,7 +377,7 @@ class Unknown(msgspec.Struct, frozen=True, tag=True):
 Answer = Done | Refused | Unknown
 
 
-class Replied(msgspec.Struct, frozen=True, tag=True):
+class Replied(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The answer to a request, or what stands for one.
 
     tokens_left: X-RateLimit-Remaining, None when absent or unreadable.
@@ -425,7 +426,7 @@ class Key(enum.StrEnum):
     STANDBY = "standby"  # cancels, while the trade key is refused
 
 
-class Send(msgspec.Struct, frozen=True, tag=True):
+class Send(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Perform a request. `why` is one short phrase for a person."""
 
     request_id: RequestId
@@ -434,20 +435,20 @@ class Send(msgspec.Struct, frozen=True, tag=True):
     key: Key = Key.TRADE
 
 
-class SubscribeTo(msgspec.Struct, frozen=True, tag=True):
+class SubscribeTo(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Make the channel's subscription set exactly this, by UUID only."""
 
     rungs: tuple[MarketId, ...]
     companies: tuple[ProjectId, ...]
 
 
-class WakeAt(msgspec.Struct, frozen=True, tag=True):
+class WakeAt(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Send a Beat no later than this instant; the newest wish replaces an older one."""
 
     at_ns: int
 
 
-class Noted(msgspec.Struct, frozen=True, tag=True):
+class Noted(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Something a person or a metric should know; `level` is info, warning or error, or debug for
     what is of interest in the journal alone.
 
@@ -459,7 +460,7 @@ class Noted(msgspec.Struct, frozen=True, tag=True):
     fields: dict[str, str | int]
 
 
-class Finished(msgspec.Struct, frozen=True, tag=True):
+class Finished(msgspec.Struct, frozen=True, tag=True, gc=False):
     """The drain is over: nothing of ours rests, as a read has shown; or `left` names what does.
 
     unshown: there was no time for a read that could show what rests.
@@ -470,13 +471,13 @@ class Finished(msgspec.Struct, frozen=True, tag=True):
     unshown: bool = False
 
 
-class Latched(msgspec.Struct, frozen=True, tag=True):
+class Latched(msgspec.Struct, frozen=True, tag=True, gc=False):
     """A breaker tripped: keep the reason where the next run finds it, until a person clears it."""
 
     reason: str
 
 
-class IntentSettled(msgspec.Struct, frozen=True, tag=True):
+class IntentSettled(msgspec.Struct, frozen=True, tag=True, gc=False):
     """A create without an answer has been explained by a read: its intent is no longer open.
 
     order_id: of the order that was found to be it; None when there is none.
@@ -486,7 +487,7 @@ class IntentSettled(msgspec.Struct, frozen=True, tag=True):
     order_id: OrderId | None = None
 
 
-class TakenOver(msgspec.Struct, frozen=True, tag=True):
+class TakenOver(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Quoting begins: of everything that earlier runs left, exactly these orders still rest."""
 
     order_ids: tuple[OrderId, ...]

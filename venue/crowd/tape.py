@@ -47,7 +47,7 @@ class TapeFault(Exception):
     """A tape cannot be played. `str()` names the file, the line where there is one, and why."""
 
 
-class BookRecord(msgspec.Struct, frozen=True, tag="book", tag_field="type"):
+class BookRecord(msgspec.Struct, frozen=True, tag="book", tag_field="type", gc=False):
     """A whole book after a change: resting bids of each outcome, best first."""
 
     ts: TapeNs
@@ -56,7 +56,7 @@ class BookRecord(msgspec.Struct, frozen=True, tag="book", tag_field="type"):
     no: TapeLevels
 
 
-class TradeRecord(msgspec.Struct, frozen=True, tag="trade", tag_field="type"):
+class TradeRecord(msgspec.Struct, frozen=True, tag="trade", tag_field="type", gc=False):
     """One execution; price in canonical YES cents, `taker_outcome` is what the taker bought."""
 
     ts: TapeNs
@@ -66,7 +66,7 @@ class TradeRecord(msgspec.Struct, frozen=True, tag="trade", tag_field="type"):
     taker_outcome: Outcome
 
 
-class TopRecord(msgspec.Struct, frozen=True, tag="top", tag_field="type"):
+class TopRecord(msgspec.Struct, frozen=True, tag="top", tag_field="type", gc=False):
     """Best prices in YES cents; None where that side is empty."""
 
     ts: TapeNs

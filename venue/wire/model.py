@@ -2,7 +2,8 @@
 
 Decoding is tolerant: unknown fields are ignored, and an enum value this version does not know
 becomes `unknown`. Encoding is strict: an absent optional field is left out, never null. Instants
-stay text here (`venue.wire.instant` converts); order ids are strings for ever.
+stay text here (`venue.wire.instant` converts); order ids are strings for ever. All are `gc=False`:
+plain values cannot make a cycle, and the collector need not count a page of a hundred.
 
 Source: interface, Resources and their fields; States and transitions; silences S4, S5, S6, S41.
 """
@@ -119,7 +120,7 @@ class CandleInterval(enum.StrEnum):
     D1 = "1d"
 
 
-class Market(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Market(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One rung, or the binary market of an event."""
 
     ticker: Ticker
@@ -143,14 +144,14 @@ class Market(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     updated_at: Instant
 
 
-class Level(msgspec.Struct, frozen=True):
+class Level(msgspec.Struct, frozen=True, gc=False):
     """Shares resting at one price."""
 
     price: Price
     size: Qty
 
 
-class Orderbook(msgspec.Struct, frozen=True):
+class Orderbook(msgspec.Struct, frozen=True, gc=False):
     """Depth in canonical YES terms, best first; `as_of` is when it was captured."""
 
     ticker: Ticker
@@ -160,7 +161,7 @@ class Orderbook(msgspec.Struct, frozen=True):
     asks: tuple[Level, ...]
 
 
-class MarketTrade(msgspec.Struct, frozen=True):
+class MarketTrade(msgspec.Struct, frozen=True, gc=False):
     """One print of the public tape; `price` in canonical YES cents."""
 
     trade_id: str
@@ -171,7 +172,7 @@ class MarketTrade(msgspec.Struct, frozen=True):
     created_at: Instant
 
 
-class MarketStats(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class MarketStats(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Lifetime figures of a market; `volume_usd` is a decimal string of dollars (S41)."""
 
     volume_usd: str
@@ -179,7 +180,7 @@ class MarketStats(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     last_price: Price | None = None
 
 
-class Position(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Position(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Shares of one outcome held; the last three fields as S5 reads them, cents."""
 
     ticker: Ticker
@@ -192,7 +193,7 @@ class Position(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     realized_pnl: Cents | None = None
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """An order as replies and reads show it; `price` is the limit for its own outcome."""
 
     order_id: OrderId
@@ -214,14 +215,14 @@ class Order(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     spent_cents: Cents | None = None
 
 
-class Cancelled(msgspec.Struct, frozen=True):
+class Cancelled(msgspec.Struct, frozen=True, gc=False):
     """The answer to a cancel: `reduced_by` is the truth, `order.filled_qty` a floor."""
 
     order: Order
     reduced_by: Qty
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A survival ladder or a single binary market; `markets` in strike order."""
 
     event_ticker: Ticker
@@ -238,7 +239,7 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     resolution_source: str | None = None
 
 
-class Candle(msgspec.Struct, frozen=True):
+class Candle(msgspec.Struct, frozen=True, gc=False):
     """One bucket of prints, canonical YES cents; `volume` in shares (S7)."""
 
     timestamp: Instant
@@ -250,7 +251,7 @@ class Candle(msgspec.Struct, frozen=True):
     trade_count: int
 
 
-class CandleSeries(msgspec.Struct, frozen=True):
+class CandleSeries(msgspec.Struct, frozen=True, gc=False):
     """Candles, oldest first; buckets in which nothing traded are left out (S7)."""
 
     ticker: Ticker
@@ -259,7 +260,7 @@ class CandleSeries(msgspec.Struct, frozen=True):
     candles: tuple[Candle, ...]
 
 
-class Balance(msgspec.Struct, frozen=True):
+class Balance(msgspec.Struct, frozen=True, gc=False):
     """Cash of an account, cents; total is the sum of the other two."""
 
     available_cents: Cents
@@ -267,7 +268,7 @@ class Balance(msgspec.Struct, frozen=True):
     total_cents: Cents
 
 
-class Fill(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Fill(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One execution of one's own order (S4). Cash is reconciled against `outcome_price`."""
 
     fill_id: str
@@ -286,7 +287,7 @@ class Fill(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     created_at: Instant
 
 
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A market with the caller's own state beside it."""
 
     market: Market
@@ -297,7 +298,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     resting_orders: tuple[Order, ...]
 
 
-class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True):
+class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     """Every failure's body. Clients branch on `code`, never on `error`."""
 
     code: str
@@ -305,42 +306,42 @@ class ErrorBody(msgspec.Struct, frozen=True, omit_defaults=True):
     details: str | None = None
 
 
-class MarketsPage(msgspec.Struct, frozen=True):
+class MarketsPage(msgspec.Struct, frozen=True, gc=False):
     """A page of markets; an empty cursor is the last page, here and in every page below."""
 
     markets: tuple[Market, ...]
     cursor: str
 
 
-class EventsPage(msgspec.Struct, frozen=True):
+class EventsPage(msgspec.Struct, frozen=True, gc=False):
     """A page of events."""
 
     events: tuple[Event, ...]
     cursor: str
 
 
-class OrdersPage(msgspec.Struct, frozen=True):
+class OrdersPage(msgspec.Struct, frozen=True, gc=False):
     """A page of the caller's orders, newest first."""
 
     orders: tuple[Order, ...]
     cursor: str
 
 
-class PositionsPage(msgspec.Struct, frozen=True):
+class PositionsPage(msgspec.Struct, frozen=True, gc=False):
     """A page of the caller's positions (S5)."""
 
     positions: tuple[Position, ...]
     cursor: str
 
 
-class FillsPage(msgspec.Struct, frozen=True):
+class FillsPage(msgspec.Struct, frozen=True, gc=False):
     """A page of the caller's fills, newest first (S4)."""
 
     fills: tuple[Fill, ...]
     cursor: str
 
 
-class TradesPage(msgspec.Struct, frozen=True):
+class TradesPage(msgspec.Struct, frozen=True, gc=False):
     """A page of the public tape, newest first (S6)."""
 
     trades: tuple[MarketTrade, ...]
