@@ -20,17 +20,16 @@ from bot.commands.common import (
     places_for,
     printed_aside,
 )
-from bot.commands.progress import progress
+from bot.commands.progress import Meter, progress
 
 if TYPE_CHECKING:
     from bot.config import BotConfig
-    from bot.core.trader import Trader
     from bot.lab.backtest.guard import Peek
-    from bot.lab.backtest.run import Observer, Result, Winners
+    from bot.lab.backtest.run import Result
     from bot.lab.backtest.tapes import Tape
     from bot.lab.backtest.terms import Reading, Terms
+    from bot.lab.report.plays import Play, Played
     from bot.lab.report.session import Session
-    from bot.lab.report.watch import Watch
 
 _EXAMPLE = (
     "\b\nExample: bot backtest --data tapes --config configs/demo.yaml \\\n"
@@ -75,6 +74,7 @@ def backtest(
         float, typer.Option(min=0, max=0.5, help="Part of all requests that something befalls.")
     ] = 0.0,
     seed: Annotated[int, typer.Option(min=0, help="Of latencies and faults.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, max=256, help="Processes.")] = 1,
     guard: Annotated[
         bool, typer.Option("--guard", help="First prove that the strategy does not look ahead.")
     ] = False,
@@ -90,9 +90,9 @@ def backtest(
 ) -> None:
     """Play recorded tapes through the whole trader in virtual time, by each reading of the queue.
 
-    Ctrl-C ends early with what there is so far. Ends with 2 for a folder, file or option that
-    cannot be used, and when the strategy does not come back; with 4 when the strategy looked ahead,
-    or after Ctrl-C.
+    Ctrl-C ends early with what there is so far; in several processes, once what they have begun is
+    played. Ends with 2 for a folder, file or option that cannot be used, and when the strategy does
+    not come back; with 4 when the strategy looked ahead, a process died, or after Ctrl-C.
     """
     from bot.lab.backtest.roundtrips import latency as round_trip
     from bot.lab.backtest.tapes import TapeFault
@@ -114,10 +114,9 @@ def backtest(
         )
         with faults_told():
             wanted = option_of("--readings", readings, read_as)
-            most = (events, records)
-            files = (html, save)
+            most, files = (events, records), (html, save)
             places_for(*files, read=(config,))
-            _all(data, config, terms, wanted, most, files, guard=guard, json_line=json_line)
+            _all(data, config, terms, wanted, most, files, jobs, guard=guard, json_line=json_line)
     except Stalled as fault:
         fail(EXIT_CONFIGURATION, f"no result: {fault}")
     except (TapeFault, ValueError) as fault:
@@ -131,6 +130,7 @@ def _all(
     readings: "tuple[Reading, ...]",
     most: tuple[int, int | None],
     files: tuple[Path | None, Path | None],
+    jobs: int,
     *,
     guard: bool,
     json_line: bool,
@@ -142,6 +142,7 @@ def _all(
     from bot.lab.backtest import tables
     from bot.lab.backtest.opens import watched
     from bot.lab.backtest.tapes import read_tapes, tape_folders, warnings, winners
+    from bot.lab.report.plays import plays_of
 
     tapes = [
         (folder, tape)
@@ -153,22 +154,26 @@ def _all(
     ends = [winners(tape, folder) for folder, tape in tapes]
     with printed_aside():
         same = _guarded(tapes, config, terms, most[1]) if guard else None
-    sessions: list[Session] | None = None if files == (None, None) else []
-    played = [folder for folder, _ in tapes]
-    with interruptible() as wanted, watched([data, *played], config) as opened, printed_aside():
-        results = _played(
-            [*zip([tape for _, tape in tapes], ends, strict=True)],
-            _read(config),
-            terms,
-            readings,
-            most[1],
-            wanted,
-            sessions,
-        )
+    data_folders = [data, *(folder for folder, _ in tapes)]
+    plays = plays_of(
+        [*zip([tape for _, tape in tapes], ends, strict=True)],
+        readings,
+        terms,
+        most[1],
+        reports=files != (None, None),
+    )
+    asked = interruptible(
+        "" if jobs == 1 else "ending: plays that have begun are played to their end"
+    )
+    with asked as wanted, watched(data_folders, config) as opened, printed_aside():
+        came = _played(plays, config, data_folders, wanted, jobs)
+    opened += [path for each in came for path in each.opened]
+    results = [result for each in came for result in each.results]
     if opened:
         fail(EXIT_LEFT_OVER, f"no result: {opened[0]} was opened while the strategy ran")
     whole = wanted()
-    if sessions is not None:
+    if files != (None, None):
+        sessions = [session for each in came for session in each.sessions]
         _keep(files, results, sessions, whole=whole)
     if json_line:
         told = {
@@ -222,63 +227,53 @@ def _said(peek: "Peek") -> str:
 
 
 def _played(
-    tapes: "list[tuple[Tape, Winners | None]]",
-    config: "BotConfig",
-    terms: "Terms",
-    readings: "tuple[Reading, ...]",
-    records_max: int | None,
+    plays: "list[Play]",
+    config: Path,
+    data: list[Path],
     wanted: Callable[[], bool],
-    sessions: "list[Session] | None",
-) -> "list[Result]":
-    """sessions: where all of them go that a report needs; None: nobody wants one."""
-    import msgspec
+    jobs: int,
+) -> "list[Played]":
+    """What came of each, until no more is wanted. data: where none of them may open anything."""
+    from concurrent.futures.process import BrokenProcessPool
 
-    from bot.lab.backtest.run import backtest as played
-    from bot.lab.backtest.run import distinct
-    from bot.lab.report.relive import watched_played
+    from bot.lab.report.plays import played_apart
 
-    results: list[Result] = []
-    rows = [
-        (tape, ended, len(tape.lines[:records_max]), distinct(tape, readings))
-        for tape, ended in tapes
-    ]
-    total = sum(last * len(each) for _, _, last, each in rows)
-    with progress("records", total) as meter:
+    came: list[Played] = []
+    with progress("records", sum(play.records for play in plays)) as meter:
         done = 0
-        for tape, ended, last, each in rows:
-            for reading, same in each.items():
-                if not wanted():
-                    return results
-
-                def told(through: int, done: int = done) -> bool:
-                    if through % _SHOWN_EVERY == 0:
-                        meter.told(done + through)
-                    return wanted() and (records_max is None or through < records_max)
-
-                meter.told(done, f"{tape.event} {reading}")
-                settings, make = config.trader, config.make_strategy
-                seen: list[Watch] = []
-                observing = None if sessions is None else _observing(seen)
-                came = played(tape, settings, make, reading, terms, ended, told, observing)
-                came = msgspec.structs.replace(came, asked=records_max)
-                all_same = [msgspec.structs.replace(came, bound=other.value) for other in same]
-                results += all_same
-                if sessions is not None:
-                    sessions += watched_played(seen[0], all_same, config)
-                done += last
-                meter.told(done)
-    return results
+        if jobs == 1:
+            configured = _read(config)
+            for play in plays:
+                if wanted():
+                    came.append(_played_here(play, configured, wanted, meter, done))
+                    done += play.records
+            return came
+        _read(config)  # what is wrong in it is told once, and before anything is played
+        try:
+            for play, found in played_apart(plays, config, data, min(jobs, len(plays)), wanted):
+                came.append(found)
+                done += play.records
+                meter.told(done, f"{play.tape.event} {play.reading}")
+        except BrokenProcessPool:
+            fail(EXIT_LEFT_OVER, "no result: a process died; is there enough memory for so many?")
+    return came
 
 
-def _observing(seen: "list[Watch]") -> "Callable[[Trader], Observer]":
-    """What watches a trader and is found in `seen` afterwards."""
-    from bot.lab.report.watch import Watch
+def _played_here(
+    play: "Play", config: "BotConfig", wanted: Callable[[], bool], meter: Meter, done: int
+) -> "Played":
+    """done: records of the plays before it."""
+    from bot.lab.report.plays import played
 
-    def begin(trader: "Trader") -> "Observer":
-        seen.append(Watch(trader))
-        return seen[0].saw
+    def told(through: int) -> bool:
+        if through % _SHOWN_EVERY == 0:
+            meter.told(done + through)
+        return wanted()
 
-    return begin
+    meter.told(done, f"{play.tape.event} {play.reading}")
+    came = played(play, config, told)
+    meter.told(done + play.records)
+    return came
 
 
 def _keep(

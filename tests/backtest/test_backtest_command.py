@@ -41,6 +41,23 @@ class Stops(Strategy):
 STRATEGY = Stops
 """
 
+# It is gone at once, as a process is that is out of memory.
+DIES = """
+import os
+
+from bot.core.strategy import Strategy
+
+
+class Dies(Strategy):
+    name = "dies"
+
+    def quote(self, view):
+        os._exit(1)
+
+
+STRATEGY = Dies
+"""
+
 PEEKS = """
 from bot.core.strategy import Strategy
 
@@ -69,6 +86,13 @@ def ran(folder, config, *options):
     return CliRunner().invoke(app, ["backtest", *options])
 
 
+def timeless(told):
+    """An answer without what differs from one run of the same to the next."""
+    if isinstance(told, dict):
+        return {key: timeless(value) for key, value in told.items() if key != "cpu_s"}
+    return [timeless(each) for each in told] if isinstance(told, list) else told
+
+
 def test_all_readings_of_the_queue_stand_side_by_side_as_json(tmp_path, folder):
     done = ran(folder, configured(tmp_path, "fixed_spread"), "--json")
     assert done.exit_code == 0
@@ -76,6 +100,21 @@ def test_all_readings_of_the_queue_stand_side_by_side_as_json(tmp_path, folder):
     assert told["whole"] is True
     assert [row["bound"] for row in told["results"]] == ["averse", "likely", "kind"]
     assert all(row["settled"] == "outcome" for row in told["results"])
+
+
+def test_in_several_processes_every_figure_is_the_same_but_the_time_it_took(tmp_path, folder):
+    config = configured(tmp_path, "fixed_spread")
+    found = []
+    for jobs in ("1", "2"):
+        kept, page = tmp_path / f"{jobs}.json", tmp_path / f"{jobs}.html"
+        files = ("--save", str(kept), "--html", str(page))
+        done = ran(folder, config, "--jobs", jobs, "--faults", "0.2", "--json", *files)
+        assert done.exit_code == 0, done.stderr
+        told = [json.loads(done.stdout), json.loads(kept.read_text())]
+        assert page.stat().st_size
+        found.append(timeless(told))
+    assert [row["bound"] for row in found[0][0]["results"]] == ["averse", "likely", "kind"]
+    assert found[0] == found[1]
 
 
 def test_the_table_has_a_row_for_each_reading_and_says_what_the_tape_cannot_show(tmp_path, folder):
@@ -121,6 +160,23 @@ def test_a_strategy_that_opens_the_data_has_no_result(tmp_path, folder):
     assert done.exit_code == 4
     assert done.stdout == ""
     assert f"no result: {path} was opened while the strategy ran" in done.stderr
+
+
+def test_a_strategy_that_opens_the_data_in_another_process_has_no_result(tmp_path, folder):
+    path = folder / "tape.jsonl.gz"
+    (tmp_path / "peeks.py").write_text(PEEKS.format(path=str(path)))
+    done = ran(folder, configured(tmp_path, "./peeks.py"), "--jobs", "2", "--json")
+    assert done.exit_code == 4
+    assert done.stdout == ""
+    assert f"no result: {path} was opened while the strategy ran" in done.stderr
+
+
+def test_a_strategy_that_ends_another_process_has_no_result(tmp_path, folder):
+    (tmp_path / "dies.py").write_text(DIES)
+    done = ran(folder, configured(tmp_path, "./dies.py"), "--jobs", "2", "--json")
+    assert done.exit_code == 4
+    assert done.stdout == ""
+    assert "no result: a process died; is there enough memory for so many?" in done.stderr
 
 
 @pytest.mark.parametrize(
