@@ -119,7 +119,7 @@ class Relived:
         self.others = others
         self._step: Step | None = None
         self._made: deque[m.Effect] = deque()
-        interrupted = interruptions(each.message for each in entries_with(_OVERRAN, run.paths))
+        interrupted, asked_for = _known_ahead(run.paths)
         calls: dict[Ticker, int] = {}
 
         def retold(make: MakeStrategy) -> MakeStrategy:
@@ -131,7 +131,7 @@ class Relived:
         if configured is not None and remake is not None:
             settings = configured.settings
             make_strategy = _made_again(remake, configured.strategy)
-        series = next(_series_asked_for(run.paths), settings.series_ticker)
+        series = settings.series_ticker if asked_for is None else asked_for
         self.settings = msgspec.structs.replace(settings, series_ticker=series)
         purse = None if purse_of is None else purse_of(settings.budget)
         self.trader = Trader(
@@ -290,29 +290,26 @@ def entries_ahead(paths: Sequence[Path]) -> Iterator[Placed]:
         yield from placed_entries(paths)
 
 
-def entries_with(word: bytes, paths: Sequence[Path]) -> Iterator[Entry]:
-    """The entries whose bytes hold a word, such as the name of their kind, up to the first damage;
-    of the others nothing is decoded."""
-    with suppress(JournalFault):
-        for path in paths:
-            segment = read_segment(path)
-            for payload in segment.payloads():
-                if word in payload:
-                    yield entry_of(payload, path.name)
-            if segment.damaged_at is not None:
-                return
-
-
 _OVERRAN: Final = m.StrategyOverran.__name__.encode()
 _READS_SERIES: Final = m.ReadSeries.__name__.encode()
 
 
-def _series_asked_for(paths: Sequence[Path]) -> Iterator[Ticker]:
-    """The series that the run traded: a tape brings its own."""
-    for entry in entries_with(_READS_SERIES, paths):
-        message = entry.message
-        if isinstance(message, m.Send) and isinstance(message.request, m.ReadSeries):
-            yield message.request.series_ticker
+def _known_ahead(paths: Sequence[Path]) -> tuple[dict[Ticker, frozenset[int]], Ticker | None]:
+    """What the trader of a run is made with, from one walk through its journal, of which few
+    entries are decoded: the calls of strategies that were interrupted, by event, and the series
+    that it asked for, if it asked for one: a tape brings its own."""
+    found: list[m.Event | m.Effect] = []
+    with suppress(JournalFault):
+        for path in paths:
+            segment = read_segment(path)
+            for payload in segment.payloads():
+                if _OVERRAN in payload or _READS_SERIES in payload:
+                    found.append(entry_of(payload, path.name).message)
+            if segment.damaged_at is not None:
+                break
+    sent = [each.request for each in found if isinstance(each, m.Send)]
+    asked = [each.series_ticker for each in sent if isinstance(each, m.ReadSeries)]
+    return interruptions(found), asked[0] if asked else None
 
 
 def turns(entries: Iterator[Placed]) -> Iterator[tuple[int, list[Placed]]]:
