@@ -44,6 +44,7 @@ def test_of_a_create_that_leaves_now_nothing_is_known_but_what_it_asks(
     assert fields(own) == {
         "_confirmed": None,
         "_known": Known(0, Price(30), Qty(7)),
+        "_unfilled": 7,
         "absence": None,
         "amend": None,
         "before": None,
@@ -68,6 +69,7 @@ def test_of_a_create_that_leaves_now_nothing_is_known_but_what_it_asks(
         "outcome": outcome,
         "own_side": side,
         "placed_ns": T0,
+        "price": 30,
         "qty": 7,
         "read_due_ns": None,
         "reading": False,

@@ -101,12 +101,8 @@ def plan_sides(
                 wishes.append(WantCancel(own, own.why, RISK_CENTS * own.remaining))
             else:
                 again.append(own.due_ns)
-        if own.state is _DONE or own.is_take:
-            continue
-        if own.side is _BID:
-            bids.append(own)
-        else:
-            asks.append(own)
+        if own.state is not _DONE and not own.is_take:
+            (bids if own.side is _BID else asks).append(own)
     for side, quotes, facing, mine in (
         (_BID, wanted_bids, wanted_asks, bids),
         (_ASK, wanted_asks, wanted_bids, asks),
