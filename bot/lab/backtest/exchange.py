@@ -59,6 +59,10 @@ _SIDES: Final = (_BID, _ASK)
 _OF_ACCOUNTS: Final = (v.FillBooked, v.PositionChanged, v.BalanceChanged, v.UserAdded)
 _OF_CATALOGUE: Final = (v.CompanyListed, v.EventListed, v.MarketListed, v.MarketStateChanged)
 
+_OfViews = (
+    m.ReadOrder | m.ReadResting | m.ReadFills | m.ReadPositions | m.ReadBalance | m.ReadSeries
+)
+
 
 class Exchange:
     """One event of a tape under one reading of the queue.
@@ -94,6 +98,7 @@ class Exchange:
         self._through_only = unknown and reading is Reading.AVERSE
         self._none_before = unknown and reading is Reading.KIND
         self._views = Projector(Views(), terms.read_lag_ns)
+        self._answers: dict[m.Read, m.Done] = {}  # to reads, until another event can be read
         self._buckets: dict[m.Key, TokenBucket] = {}
         self._changed: dict[MarketId, None] = {}
         self._acting_as_print = False
@@ -280,7 +285,8 @@ class Exchange:
         if not bucket.take(now_ns):
             whole_s = -(-bucket.wait_ns() // NS_PER_SECOND)
             return self._refuse(Code.RATE_LIMITED), bucket.whole_tokens, whole_s * NS_PER_SECOND
-        self._views.advance(now_ns)
+        if self._views.advance(now_ns):
+            self._answers.clear()
         return self._carried_out(effect.request, now_ns), bucket.whole_tokens, None
 
     def _carried_out(self, request: m.Request, now_ns: int) -> m.Answer:
@@ -345,33 +351,42 @@ class Exchange:
         return shown(answer)
 
     def _read(self, request: m.Read, now_ns: int) -> m.Answer:
+        """The answer to a read: on a quiet market the same are asked for again and again."""
+        if isinstance(request, m.ReadBook):
+            return m.Done(m.BookShown(self._shown_book(request.market_id, now_ns)))
+        answer = self._answers.get(request)
+        if answer is None:
+            body = self._visible(request)
+            if body is None:
+                return self._refuse(Code.ORDER_NOT_FOUND)
+            answer = self._answers[request] = m.Done(body)
+        return answer
+
+    def _visible(self, request: _OfViews) -> m.Body | None:
+        """What the views show; None for an order that is not in them."""
         account = self._views.views.account
         match request:
             case m.ReadOrder():
                 order = account.order(MAKER, request.order_id)
-                if order is None:
-                    return self._refuse(Code.ORDER_NOT_FOUND)
-                return m.Done(m.OrderShown(order))
+                return None if order is None else m.OrderShown(order)
             case m.ReadResting():
                 at = _place(request.cursor)
                 rows, last = account.orders(MAKER, Scope(), model.RESTING, at, PAGE_LIMIT_MAX)
-                return m.Done(m.OrdersShown(rows, _cursor(last)))
+                return m.OrdersShown(rows, _cursor(last))
             case m.ReadFills():
                 at = _place(request.cursor)
                 fills, last = account.fills(MAKER, Scope(), None, at, PAGE_LIMIT_DEFAULT)
-                return m.Done(m.FillsShown(fills, _cursor(last)))
+                return m.FillsShown(fills, _cursor(last))
             case m.ReadPositions():
                 held, after = account.positions(MAKER, Scope(), request.cursor, PAGE_LIMIT_MAX)
-                return m.Done(m.PositionsShown(held, after or ""))
+                return m.PositionsShown(held, after or "")
             case m.ReadBalance():
-                return m.Done(m.BalanceShown(account.balance(MAKER)))
+                return m.BalanceShown(account.balance(MAKER))
             case m.ReadSeries():
                 begin = int(request.cursor) if request.cursor else -1
                 wanted = EventFilter(series_ticker=request.series_ticker)
                 rows_, last = self._views.views.catalog.events(wanted, begin, PAGE_LIMIT_DEFAULT)
-                return m.Done(m.SeriesShown(rows_, _cursor(last)))
-            case m.ReadBook():
-                return m.Done(m.BookShown(self._shown_book(request.market_id, now_ns)))
+                return m.SeriesShown(rows_, _cursor(last))
 
     def _shown_book(self, market: MarketId, now_ns: int) -> model.Orderbook:
         bids, asks = self._book(market)
