@@ -8,7 +8,8 @@ each fill and at the next midnight. Three things must agree, or the statement do
     profit  cash and shares say the same profit as  spread + adverse + drift - fees  do
 
 A balance tells no exact instant, and may lag. So it agrees when the fills up to *some* instant
-within ten seconds of it explain it, in the venue's order of them, to the cent.
+within ten seconds of it explain it, in the venue's order of them, to the cent. One of two pictures
+may show fills within ten seconds of it in another order: the trader hears of orders one by one.
 
 Source: docs/records.md; docs/accounting.md, The identity.
 """
@@ -28,6 +29,9 @@ from venue.wire.money import PAYOUT_CENTS, BookSide
 _ADVERSE_S: Final = 10
 _PAYOUTS_MAX: Final = 8
 """Payouts around one balance that are each taken to be in it or not; more count in their order."""
+
+_WAYS_MAX: Final = 10_000
+"""Of more holdings that a picture's fills may come to, none is looked at."""
 
 
 class Check(msgspec.Struct, frozen=True):
@@ -232,6 +236,12 @@ def _shares(day: Day, holding: Holding) -> tuple[tuple[int, int], str, bool]:
     ours = _share_openings(holding.fills, first.at_ns, (first.yes_qty, first.no_qty))
     theirs = _share_openings(holding.fills, last.at_ns, (last.yes_qty, last.no_qty))
     fitting = [opening for opening in ours if opening in theirs]
+    if not fitting:
+        by_order = _openings_by_order(holding.fills, first.at_ns, (first.yes_qty, first.no_qty))
+        fitting = [opening for opening in theirs if opening in by_order]
+    if not fitting:
+        by_order = _openings_by_order(holding.fills, last.at_ns, (last.yes_qty, last.no_qty))
+        fitting = [opening for opening in ours if opening in by_order]
     # Nobody is short: a picture that shows a fill late must not make it so.
     fitting = [opening for opening in fitting if min(opening) >= 0] or fitting
     if fitting:
@@ -269,6 +279,25 @@ def _share_openings(
             if fill.created_ns < at_ns:
                 likeliest = found[-1]
     return [*found, likeliest]
+
+
+def _openings_by_order(
+    fills: Sequence[FillRow], at_ns: int, held: tuple[int, int]
+) -> set[tuple[int, int]]:
+    """What a rung's shares may have been before all fills where only those of one order are shown
+    in turn: the trader learns of an order from its own answer or read, and of another later. Empty
+    where that may be too much."""
+    near: dict[str, list[FillRow]] = {}
+    for fill in fills:
+        if at_ns - AROUND_NS <= fill.created_ns < at_ns + AROUND_NS:
+            near.setdefault(fill.order_id, []).append(fill)
+    sums = {_held((0, 0), fills, at_ns - AROUND_NS)}
+    for own in near.values():
+        steps = [_held((0, 0), own[:count], None) for count in range(len(own) + 1)]
+        sums = {(yes + more[0], no + more[1]) for yes, no in sums for more in steps}
+        if len(sums) > _WAYS_MAX:
+            return set()
+    return {(held[0] - yes, held[1] - no) for yes, no in sums}
 
 
 # --- profit ---------------------------------------------------------------------------------------

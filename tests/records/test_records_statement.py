@@ -128,6 +128,48 @@ def test_a_first_picture_that_shows_a_fill_late_makes_nobody_short(sqlite):
     assert found.total.paid_out_cents == PAYOUT_CENTS * fill.qty
 
 
+def _out_of_turn(sqlite) -> Days:
+    """Two orders fill on one rung within a second, and the first picture shows the later one."""
+    days = Days(1, sqlite)
+    days.trade()
+    [first] = days.fills
+    key, (yes_qty, no_qty) = first.market_id, days.held[first.market_id]
+    assert (yes_qty, no_qty) == (first.qty, 0)
+    days.go_on(1)
+    later = msgspec.structs.replace(
+        first, fill_id="later", order_id="2", created_ns=days.now_ns, outcome="no", qty=5
+    )
+    sqlite.write([Batch(ACCOUNT, fills=[later])], None)
+    days.cash_cents -= 5 * first.price + first.fee_cents
+    days.go_on(1)
+    forget(sqlite, "DELETE FROM marks")
+    days.held[key] = (0, 5)
+    days.look()
+    days.held[key] = (yes_qty, 5)
+    days.go_on(60)
+    return days
+
+
+def test_a_picture_may_show_the_fill_of_an_order_before_an_earlier_one_of_another(sqlite):
+    days = _out_of_turn(sqlite)
+    days.look()
+    found = on(sqlite, 0)
+    assert found.closes
+    [line] = [each for each in found.rungs if each.fills]
+    assert (line.yes_open, line.no_open) == (0, 0)
+    assert (line.yes_close, line.no_close) == days.held[days.fills[0].market_id]
+
+
+def test_a_fill_that_is_missing_is_told_beside_a_picture_out_of_turn(sqlite):
+    days = _out_of_turn(sqlite)
+    key = days.fills[0].market_id
+    days.held[key] = (days.held[key][0] + 1, 5)
+    days.look()
+    found = on(sqlite, 0)
+    [shares] = [check for check in found.checks if check.name == "shares"]
+    assert not shares.closes
+
+
 def test_a_day_on_which_nothing_happened_carries_what_is_held(sqlite):
     days = Days(1, sqlite)
     days.live(20, 30)
