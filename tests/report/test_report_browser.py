@@ -127,6 +127,20 @@ def test_on_a_phone_in_the_dark_nothing_is_wider_than_the_screen(tab, file):
     assert tab.value("getComputedStyle(document.body).backgroundColor") == "rgb(18, 20, 24)"
 
 
+def test_the_names_of_rungs_of_two_events_are_seen_whole(tab, tmp_path):
+    run = session(moments=[moment(second) for second in range(60)])
+    for place, rung in enumerate(run.rungs):
+        rung.ticker = f"ACME-VAL-{26 + place % 2}Q4-{206 + place}.25B"
+    path = tmp_path / "names.html"
+    path.write_text(report([run]))
+    opened(tab, path)
+    beyond = """[...document.querySelectorAll('svg text.name')].filter((each) =>
+      each.getBoundingClientRect().right > each.closest('svg').getBoundingClientRect().right)
+      .map((each) => each.textContent)"""
+    assert tab.value(beyond) == []
+    assert tab.value("document.querySelectorAll('svg text.rung').length") > 1
+
+
 def test_texts_from_outside_are_shown_and_never_run(tab, tmp_path):
     hostile = session(
         name=HOSTILE, moments=[moment(1), moment(2)], pictures=[picture(1)], fills=[fill(1)]

@@ -15,6 +15,9 @@ LEFT: Final = 58
 TOP: Final = 20
 BELOW: Final = 34
 _APART: Final = 12.5
+_RIGHT: Final = 84
+_LETTER: Final = 7
+"""What a letter of a name takes across at most, on average."""
 
 
 def span_of(values: Iterable[float], *, zero: bool = True) -> tuple[float, float]:
@@ -40,6 +43,11 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
     return [round((first + place) * step, 9) for place in range(count)]
 
 
+def room_for(names: Iterable[str]) -> int:
+    """What to leave at the right edge for such names; not more than a third of the drawing."""
+    return max(_RIGHT, min(WIDTH // 3, 12 + _LETTER * max(map(len, names), default=0)))
+
+
 class Plot:
     """One drawing. across, up: the values at its edges. right: what is left for names there."""
 
@@ -48,7 +56,7 @@ class Plot:
         across: tuple[float, float],
         up: tuple[float, float],
         height: int = 230,
-        right: int = 84,
+        right: int = _RIGHT,
         left: int = LEFT,
     ) -> None:
         self.height = height

@@ -6,7 +6,7 @@ Source: strategy, 1(g) and 3; docs/lab.md, Report.
 from collections.abc import Sequence
 from typing import Final
 
-from bot.lab.report.draw import Plot, figure, folded, span_of, table
+from bot.lab.report.draw import Plot, figure, folded, room_for, span_of, table
 from bot.lab.report.session import Session
 from bot.lab.report.shown import Clock, dollars, rung_css, rung_names
 
@@ -29,10 +29,10 @@ def _inventory(session: Session, clock: Clock, up: tuple[float, float]) -> str:
     count = len(session.rungs)
     if not session.moments or not count:
         return figure("inventory", title, "", _NOTHING)
-    plot = Plot(clock.across, up, height=260)
+    names = rung_names(session.rungs)
+    plot = Plot(clock.across, up, height=260, right=room_for(names))
     plot.marks_across(clock.marks, clock.name)
     plot.marks_up("shares")
-    names = rung_names(session.rungs)
     times = [clock.of(session, moment.at_ns) for moment in session.moments]
     ends = []
     for rung in range(count):
