@@ -32,8 +32,8 @@ def status(
     paused or only flattens, and what is wrong with the newest change of its configuration.
 
     Ends with 0 when it quotes or was told to pause. Ends with 3 when it does not do its work, as
-    the last line then says: it starts, is latched, hears nothing, or no rung can be quoted; and
-    when no bot answers there.
+    the last line then says: it starts, is latched, hears nothing, no rung can be quoted, or its
+    strategy is at fault on every event; and when no bot answers there.
     """
     with faults_told():
         found = page_of(read_where(config), page)

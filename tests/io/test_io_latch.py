@@ -272,6 +272,21 @@ def test_the_metrics_and_the_health_page_tell_of_a_latch():
     assert snapshot.unhealthy() == "latched: loss_cents: 501, at most 500"
 
 
+@pytest.mark.parametrize(
+    ("resting", "faults", "well"),
+    [(0, ("x: KeyError", "x: KeyError"), False), (0, ("", "x: KeyError"), True),
+     (3, ("x: KeyError", "x: KeyError"), True), (0, ("", ""), True)],
+)  # fmt: skip
+def test_a_bot_whose_strategy_is_at_fault_everywhere_and_of_which_nothing_rests_is_not_well(
+    resting, faults, well
+):
+    (event,) = (base := report(Phase.QUOTING)).events
+    events = tuple(msgspec.structs.replace(event, strategy_fault=fault) for fault in faults)
+    shown = msgspec.structs.replace(base, events=events, resting=resting)
+    why = "" if well else "the strategy is at fault everywhere: x: KeyError"
+    assert Snapshot(shown.now_ns, shown.now_ns, shown).unhealthy() == why
+
+
 def test_the_health_page_tells_why_no_new_order_may_leave():
     text = "401 unauthorized on the trade key: nothing is sent on it"
     shown = msgspec.structs.replace(report(Phase.QUOTING), withheld=text)

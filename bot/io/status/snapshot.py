@@ -54,6 +54,8 @@ class Snapshot(msgspec.Struct, frozen=True):
         rungs = [rung for event in report.events for rung in event.rungs]
         if all(rung.blocked for rung in rungs):
             return f"no rung can be quoted: {rungs[0].blocked}" if rungs else "no rung at all"
+        if report.resting == 0 and all(event.strategy_fault for event in report.events):
+            return f"the strategy is at fault everywhere: {report.events[0].strategy_fault}"
         return ""
 
 
