@@ -119,16 +119,6 @@ class FairCurve:
     volatilities: cents per sqrt(second) that the fair value of each rung moves, as learned.
     """
 
-    # More attributes than an instance without slots finds quickly, and they are asked all the time.
-    __slots__ = (
-        *("_again_ns", "_base", "_cents", "_drawn", "_fair_cents", "_fair_weights", "_fairs"),
-        *("_fit", "_heard", "_inputs", "_inverse", "_is_ladder", "_is_news", "_known"),
-        *("_learned_ns", "_learned_prior", "_lessons", "_log_reference", "_log_sd_rate"),
-        *("_log_sd_seconds", "_looked_at", "_one_sided", "_over", "_pull", "_realised", "_shown"),
-        *("_steepness_guess", "_trust", "_us", "_used_volatility", "_weighed", "_weights"),
-        "volatilities",
-    )
-
     def __init__(self, strikes: Sequence[float] | None) -> None:
         """strikes: lowest first, in the unit of the implied value (dollars); None for a binary
         market. Raises ValueError unless `is_ladder`.

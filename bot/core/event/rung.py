@@ -63,19 +63,6 @@ class Rung:
     market takes every price. `_stamp_ns`: what the newest frame of its book was stamped.
     """
 
-    # More attributes than an instance without slots finds quickly, and they are asked all the time.
-    # A method may still be replaced on one instance, as a planted bug does.
-    __slots__ = (
-        "__dict__",
-        *("_emptied_until_ns", "_flows", "_planned_ns", "_short_until_ns", "_stamp_ns", "_steady"),
-        *("_wanted_by_side", "again_ns", "blocked", "book", "confirmed_ns", "counted"),
-        *("denied_some", "fair", "held", "judge_ns", "ladder", "last_print", "look_ns"),
-        *("maker_rate", "market", "market_id", "news", "others", "parked_at_ns", "parked_code"),
-        *("planned", "queues", "read_asked_ns", "recent", "side_parked_until_ns", "strike"),
-        *("suspect_since_ns", "taker_rate", "takes_any", "terms", "touched", "traded", "unasked"),
-        *("unjudged", "wanted", "was_blocked", "weighed", "wishes"),
-    )
-
     def __init__(self, market: model.Market, ladder: "Ladder") -> None:
         self.ladder = ladder
         self.market = market
