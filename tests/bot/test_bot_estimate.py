@@ -128,11 +128,60 @@ def test_a_book_says_more_when_it_is_tight_thick_and_young() -> None:
     old = from_book(level(49, 50), level(51, 50), 100, 0.1)
     assert tight == Estimate(50.0, pytest.approx(1 / 3 * 1.2 + VARIANCE_FLOOR))
     assert thin is not None
-    assert thin.variance == pytest.approx(1 / 3 * 6 + VARIANCE_FLOOR)
+    assert thin.variance == pytest.approx((1 / 3 * 6 + VARIANCE_FLOOR) * 2.5)
     assert old is not None
     assert old.variance == pytest.approx(1 / 3 * 1.2 + VARIANCE_FLOOR + 1.0)
     assert wide is not None
     assert wide.variance == pytest.approx(9 / 3 * 1.2 + VARIANCE_FLOOR)
+
+
+def mirrored(levels: Levels) -> Levels:
+    """The same levels on the other side."""
+    return tuple((Price(100 - price), qty) for price, qty in levels)
+
+
+@pytest.mark.parametrize(
+    ("bids", "from_cents", "from_qty"),
+    [
+        (level(45, 5) + level(44, 50), 45, 5),
+        (level(45, 4) + level(44, 50), 44, 54),
+        (level(45, 1) + level(44, 1) + level(43, 3) + level(42, 50), 43, 5),
+        (level(45, 1) + level(35, 50), 35, 51),
+        (level(45, 1) + level(34, 50), 35, 1),
+        (level(45, 3) + level(41, 1), 41, 4),
+        (level(45, 3), 45, 3),
+        (level(45, 3) + level(30, 1), 35, 3),
+    ],
+    ids=[
+        "five at the touch",
+        "four at the touch",
+        "five down to the third price",
+        "five as far as counts",
+        "five too far behind",
+        "never five",
+        "one price",
+        "never five, and far apart",
+    ],
+)
+def test_a_side_speaks_from_where_five_shares_stand_within_ten_cents(
+    bids: Levels, from_cents: int, from_qty: int
+) -> None:
+    asks = level(60, 50)
+    spoken = from_book(bids, asks, 0, 0.1)
+    assert spoken is not None
+    cents = (from_cents * 50 + 60 * from_qty) / (50 + from_qty)
+    assert spoken.cents == pytest.approx(cents)
+    other = from_book(mirrored(asks), mirrored(bids), 0, 0.1)
+    assert other == Estimate(pytest.approx(100 - spoken.cents), pytest.approx(spoken.variance))
+
+
+def test_a_share_ahead_of_a_book_moves_nothing() -> None:
+    bids, asks = level(45, 40), level(55, 40)
+    plain = from_book(bids, asks, 0, 0.1)
+    assert plain is not None
+    led = from_book(level(54, 1) + bids, asks, 0, 0.1)
+    assert led is not None
+    assert led.cents == pytest.approx(plain.cents, abs=0.1)
 
 
 @pytest.mark.parametrize(

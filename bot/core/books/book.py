@@ -277,12 +277,14 @@ def microprice(bids: Levels, asks: Levels) -> float | None:
 
     Each size counts up to a hundred shares.
     """
-    if not bids or not asks:
-        return None
-    bid, bid_size = bids[0]
-    ask, ask_size = asks[0]
-    bid_weight = min(bid_size, _TOUCH_SIZE_CAP)
-    ask_weight = min(ask_size, _TOUCH_SIZE_CAP)
+    return weighted(*bids[0], *asks[0]) if bids and asks else None
+
+
+def weighted(bid: int, bid_size: int, ask: int, ask_size: int) -> float:
+    """Between a bid and an ask in cents, the nearer to each the more rests on the other side; sizes
+    above zero, each counts up to a hundred shares."""
+    bid_weight = bid_size if bid_size < _TOUCH_SIZE_CAP else _TOUCH_SIZE_CAP
+    ask_weight = ask_size if ask_size < _TOUCH_SIZE_CAP else _TOUCH_SIZE_CAP
     return (bid * ask_weight + ask * bid_weight) / (bid_weight + ask_weight)
 
 
