@@ -17,6 +17,7 @@ from bot.core.account.account import READ_AGAIN_NS, Account, Kind, Walk
 from bot.core.account.ledgers import Ledgers
 from bot.core.candidate import Candidate
 from bot.core.custody.custody import Custody
+from bot.core.desk.credible import is_news
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Pending
 from bot.core.desk.sharing import LOOK_AGAIN_NS
@@ -291,8 +292,10 @@ class Trader:
                 self._custody.resting_page(event.answer, pending.begun_ns)
 
     def _order_answered(self, pending: Pending, own: OwnOrder, answer: m.Answer) -> None:
+        changes = is_news(own, pending.request, answer)
         row = self.desk.take_answer(pending, answer, self._now_ns)
-        self.quoting.orders_changed(own.market_id)
+        if changes:
+            self.quoting.orders_changed(own.market_id)
         if own.suspicion is not None and own.suspicion.finding is Finding.UNREADABLE:
             self.quoting.parking.market(own.market_id, Finding.UNREADABLE, self._now_ns)
         is_cancel = isinstance(pending.request, m.CancelResting)

@@ -80,10 +80,10 @@ def test_a_resume_ends_a_flatten() -> None:
 def test_a_paused_trader_that_is_to_be_flat_quotes_again_but_only_to_shrink() -> None:
     world = traded(1)
     world.deliver(world.process, m.PauseRequested("lunch"))
-    assert world.run_until(world.now_ns + 2 * SECOND, lambda: resting(world) == 0)
+    trader = world.process.trader
+    assert world.run_until(world.now_ns + 2 * SECOND, lambda: not trader.desk.all_live())
     world.deliver(world.process, m.FlattenRequested("home"))
     assert world.run_until(world.now_ns + 5 * SECOND, lambda: resting(world) > 0)
-    trader = world.process.trader
     for own in trader.desk.all_live():
         yes_qty, no_qty = trader.ledgers.holdings(own.market_id)
         assert own.may_fill <= (no_qty - yes_qty) * (1 if own.side.value == "bid" else -1)

@@ -70,6 +70,15 @@ def _is_about(
     return shown.order_id == own.order_id
 
 
+def is_news(own: OwnOrder, request: m.Request, answer: m.Answer) -> bool:
+    """Whether an answer may say anything of an order that is not known; a read often does not."""
+    if isinstance(request, m.ReadOrder) and isinstance(answer, m.Done):
+        return not isinstance(answer.body, m.OrderShown) or not own.is_shown_as_known(
+            answer.body.order
+        )
+    return True
+
+
 def is_elsewhere(own: OwnOrder, shown: model.Order) -> bool:
     """Whether what is shown under an order's id trades another market, outcome or side: nothing
     can have moved it there, so that it is another order."""
