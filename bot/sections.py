@@ -117,8 +117,8 @@ class Risk(LivePart):
     resting_orders: Requests = Field(
         _RISK.resting_orders,
         description="orders possibly live at once; bounds the time to flat, and the breakers of "
-        "writes, creates and fills follow from it: fewer than all rungs want take turns, and trip "
-        "those sooner",
+        "writes, creates and fills follow from it: fewer than all rungs want go to a side without "
+        "any first, and trip those sooner",
     )
     flat_ms: Milliseconds = _ms(
         _RISK.flat_ns,

@@ -253,6 +253,21 @@ def test_no_more_orders_rest_than_allowed():
     assert len(of.denied) == 1
 
 
+@pytest.mark.parametrize(
+    ("most", "rests", "leave"),
+    [(3, (), [40, 39, 40]), (2, (), [40, 40]), (2, (38,), [40]), (1, (), [40])],
+    ids=["room for all", "for two of three", "for one beside a bid", "for one"],
+)
+def test_where_orders_are_few_a_side_without_any_comes_before_more_of_another(most, rests, leave):
+    of = Account(risk={"resting_orders": most})
+    for price in rests:
+        of.rests(price)
+    sent = of.spend(create(40, value=5), create(39, value=4), offer(60))
+    assert prices(sent) == leave
+    sides = [request.order.outcome for request in sent]
+    assert (sides[-1] is Outcome.NO) is (most > 1)  # the offer, at 40 cents of NO
+
+
 @pytest.mark.parametrize(("flat_ms", "count"), [(484, 0), (485, 1), (494, 1), (495, 2)])
 def test_no_create_makes_the_time_to_flat_longer_than_allowed(flat_ms, count):
     """With 100 tokens left, 195 orders take 475 ms; each create adds one, and takes a token."""
