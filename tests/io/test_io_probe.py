@@ -64,3 +64,35 @@ async def test_a_check_asks_nothing_more_before_the_wait_that_a_throttled_venue_
         *(m.ReadResting, m.ReadFills, m.ReadPositions),
     ]
     assert venue.done == [m.ReadBalance, *(step for request in refused for step in (request, 2))]
+
+
+@pytest.mark.parametrize(
+    ("answer", "advice"),
+    [
+        (m.Refused(404, "market_not_found", ""), "look up the series ticker"),
+        (m.Done(m.SeriesShown((), "")), "look up the series ticker"),
+        (m.Refused(400, "invalid_cursor", ""), "the venue answers otherwise"),
+        (m.Unknown("cut off"), "the venue answers otherwise"),
+        (m.Refused(503, "engine_unavailable", ""), "check again in a moment"),
+    ],
+    ids=["not found", "no events", "a cursor that was not sent", "cut off", "not now"],
+)
+async def test_the_ticker_is_blamed_only_where_the_venue_has_no_such_series(answer, advice):
+    class Answers:
+        """A venue that says this of its series."""
+
+        has_standby = False
+
+        def key_for(self, request: m.Request) -> m.Key:
+            return m.Key.TRADE
+
+        async def ask(self, request: m.Request, key: m.Key | None = None) -> Reply:
+            if isinstance(request, m.ReadBalance):
+                return Reply(m.Done(m.BalanceShown(Balance(Cents(1), Cents(0), Cents(1)))))
+            if isinstance(request, m.ReadSeries):
+                return Reply(answer)
+            return Reply(m.Refused(404, "order_not_found", ""))
+
+    found = await probe.probe(Answers(), "ws://127.0.0.1:1/v1/stream", Ticker("ACME-VAL"))
+    (series,) = [each for each in found if each.name == "series"]
+    assert advice in series.advice

@@ -41,6 +41,7 @@ _PASSING: Final = frozenset(
         Code.VENUE_CANCEL_ONLY,
     }
 )
+_OTHERWISE: Final = "the venue answers otherwise than its interface says"
 _PASSES: Final = "the venue is there and cannot answer this now: check again in a moment"
 
 
@@ -164,7 +165,9 @@ def _series(answer: m.Answer, ticker: Ticker) -> tuple[Finding, list[MarketId]]:
         if rungs:
             events = len(answer.body.events)
             return Finding("series", True, f"{events} events, {len(rungs)} rungs"), rungs
-    advice = f"look up the series ticker of the venue; {ticker} has no rungs there"
+    advice = _OTHERWISE
+    if isinstance(answer, m.Done) or _is_refused(answer, 404):
+        advice = f"look up the series ticker of the venue; {ticker} has no rungs there"
     return Finding("series", False, _said(answer), _advice(answer, advice)), []
 
 
@@ -179,9 +182,7 @@ async def _account(rest: Rest) -> list[Finding]:
     for name, request in lists:
         answer = await _answered(rest, request)
         well = isinstance(answer, m.Done)
-        advice = (
-            "" if well else _advice(answer, "the venue answers otherwise than its interface says")
-        )
+        advice = "" if well else _advice(answer, _OTHERWISE)
         out.append(Finding(name, well, _said(answer), advice))
     return out
 
