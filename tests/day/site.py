@@ -31,7 +31,9 @@ class Requests(Rest):
         self._awaited: dict[int, asyncio.Future[Answered]] = {}
         self._count = 0
 
-    async def ask(self, request: m.Request, key: m.Key | None = None) -> Reply:
+    async def ask(
+        self, request: m.Request, key: m.Key | None = None, begun_ns: int | None = None
+    ) -> Reply:
         """See Rest."""
         self._count += 1
         number = self._count
