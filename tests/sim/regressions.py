@@ -243,5 +243,12 @@ REGRESSIONS = (
         (),
         LATER,
     ),
+    Regression(
+        949168,
+        "swarm",
+        "a side was to be quoted where an order that a list alone had shown was refused a change",
+        (),
+        LATER,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

@@ -132,6 +132,9 @@ class Traffic:
         elif isinstance(answer, m.Done) and isinstance(answer.body, m.OrdersShown):
             for row in answer.body.orders:
                 self._blurred.pop(row.order_id, None)
+                # Of a create whose answer was lost a list is the first to tell the id.
+                is_yes, buys = row.outcome.value == Outcome.YES, row.side.value == Side.BUY
+                self._side_of.setdefault(row.order_id, (row.market_id, is_yes == buys))
         elif isinstance(answer, m.Done) and isinstance(answer.body, m.SeriesShown):
             for event in answer.body.events:
                 for market in event.markets:
