@@ -250,5 +250,12 @@ REGRESSIONS = (
         (),
         LATER,
     ),
+    Regression(
+        950639,
+        "swarm",
+        "a list told of somebody else's order while an amend on its way might have named it",
+        (),
+        LATER,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

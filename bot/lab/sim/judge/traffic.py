@@ -200,8 +200,9 @@ class Traffic:
     @property
     def all_decided(self) -> bool:
         """Whether nothing of ours may rest under an id that the bot does not know."""
-        creating = any(isinstance(each, m.Create) for each in self._in_flight.values())
-        return not (creating or self._unknown or self._blurred)
+        made = m.Create | m.AmendResting  # an amend may give its order another id
+        making = any(isinstance(each, made) for each in self._in_flight.values())
+        return not (making or self._unknown or self._blurred)
 
     def _refusal(
         self, side: Side_, advice: Advice, answer: m.Refused, now_ns: int, again: bool
