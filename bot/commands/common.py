@@ -30,6 +30,9 @@ FILES_OF_A_RUN: Final = 128
 FILES_OF_A_LOOK: Final = 32
 """The same of a command that asks the venue, or cancels there."""
 
+_FILES_MAX: Final = 4_096
+"""More than the largest configuration can want."""
+
 _DURATION: Final = re.compile(r"([0-9]{1,9})(ms|s|m|h)", re.ASCII)
 _UNITS_NS: Final = {
     "ms": NS_PER_MS,
@@ -207,14 +210,15 @@ def keep_memory_private() -> None:
 
 
 def enough_files(least: int) -> None:
-    """End with 3 where so few files may be open that requests or the journal would fail amid it."""
+    """Allow as many open files as may be, up to `_FILES_MAX`. End with 3 where so few may be that
+    requests or the journal would fail amid it."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != resource.RLIM_INFINITY and soft < _FILES_MAX:
+        soft = _FILES_MAX if hard == resource.RLIM_INFINITY else min(hard, _FILES_MAX)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     if soft == resource.RLIM_INFINITY or soft >= least:
-        return
-    if hard == resource.RLIM_INFINITY or hard >= least:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (least, hard))
         return
     fail(EXIT_VENUE, f"{hard} files may be open at once: at least {least} are needed; ulimit -n")
 

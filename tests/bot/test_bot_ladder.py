@@ -60,6 +60,26 @@ def test_a_lognormal_ladder_is_found_again_to_half_a_cent() -> None:
         assert fair.value_cents == pytest.approx(value, abs=0.5)
 
 
+@pytest.mark.parametrize(("led_cents", "led_qty", "moves"), [(75, 1, False), (75, 5, True)])
+def test_only_as_many_shares_as_speak_hold_a_value_where_a_book_has_one_side(
+    led_cents: int, led_qty: int, moves: bool
+) -> None:
+    strikes = STRIKES[:3]
+    stands = ((Price(40), Qty(50)),)
+    led = ((Price(led_cents), Qty(led_qty)), *stands)
+    values = []
+    for bids in (stands, led):
+        one_sided = RungInput(bids, (), 0, None)
+        inputs = [book(60, 64), one_sided, book(30, 34)]
+        values.append(
+            [
+                fair.value_cents
+                for fair in known(FairCurve(strikes).update(inputs, None, QUARTER_S, 0))
+            ]
+        )
+    assert (values[0] != values[1]) is moves
+
+
 def test_the_fit_beats_the_raw_middles_on_noisy_books() -> None:
     rng = random.Random(11)
     raw_error = fit_error = 0.0

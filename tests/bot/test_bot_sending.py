@@ -281,6 +281,16 @@ def test_no_create_makes_the_time_to_flat_longer_than_allowed(flat_ms, count):
     assert len(sent) == count
 
 
+def test_where_the_time_to_flat_leaves_room_for_few_a_side_without_any_comes_first_too():
+    of = Account(risk={"flat_ns": 495 * MS})
+    while of.out.purse.tokens(T0) > 100:
+        of.out.purse.spend(Lane.CANCEL, T0)
+    for number in range(195):
+        of.rests(10, number, qty=1)
+    sent = of.spend(create(40, qty=1, value=5), create(39, qty=1, value=4), offer(60, qty=1))
+    assert [request.order.outcome for request in sent] == [Outcome.NO, Outcome.YES]
+
+
 def test_orders_of_others_on_the_key_count_for_the_time_to_flat():
     of = Account(risk={"flat_ns": 500 * MS})
     other = of.out.purse.join()

@@ -287,6 +287,15 @@ def test_a_bot_whose_strategy_is_at_fault_everywhere_and_of_which_nothing_rests_
     assert Snapshot(shown.now_ns, shown.now_ns, shown).unhealthy() == why
 
 
+def test_an_event_that_is_over_makes_no_bot_well_whose_strategy_fails_on_every_other():
+    (event,) = (base := report(Phase.QUOTING)).events
+    (over,) = report(Phase.QUOTING, blocked="resolved").events
+    failing = msgspec.structs.replace(event, strategy_fault="x: KeyError")
+    shown = msgspec.structs.replace(base, events=(over, failing), resting=0)
+    why = "the strategy is at fault everywhere: x: KeyError"
+    assert Snapshot(shown.now_ns, shown.now_ns, shown).unhealthy() == why
+
+
 def test_the_health_page_tells_why_no_new_order_may_leave():
     text = "401 unauthorized on the trade key: nothing is sent on it"
     shown = msgspec.structs.replace(report(Phase.QUOTING), withheld=text)

@@ -207,6 +207,16 @@ def _spoken(levels: Levels, away: int) -> tuple[int, int]:
     return price, size
 
 
+def stood_for(levels: Levels) -> int | None:
+    """The best price of a side up to which enough shares stand to speak; None where none is."""
+    size = 0
+    for price, qty in levels:
+        size += qty
+        if size >= _SPEAKS_QTY:
+            return price
+    return None
+
+
 def from_prints(
     cents: float, age_s: float, bids: Levels, asks: Levels, volatility: float
 ) -> Estimate:

@@ -36,6 +36,7 @@ from bot.core.curve.estimate import (
     merged,
     probit,
     slope,
+    stood_for,
 )
 from bot.core.curve.probit_line import Line, LineFit, Prior
 from bot.core.distribution import monotone
@@ -449,9 +450,12 @@ def _is_sane(implied: ImpliedView) -> bool:
 
 
 def _bounded(cents: float, rung: RungInput | None) -> float:
-    """A value inside 0.5..99.5, and not beyond the only side of a one-sided book."""
+    """A value inside 0.5..99.5, and not beyond the only side of a one-sided book, as far as enough
+    shares stand for it."""
     if rung is not None and rung.bids and not rung.asks:
-        cents = max(cents, rung.bids[0][0])
+        floor = stood_for(rung.bids)
+        cents = cents if floor is None else max(cents, floor)
     elif rung is not None and rung.asks and not rung.bids:
-        cents = min(cents, rung.asks[0][0])
+        ceiling = stood_for(rung.asks)
+        cents = cents if ceiling is None else min(cents, ceiling)
     return clipped(cents)

@@ -203,7 +203,7 @@ class Sending:
         ranked += [(-hint.value, len(wishes), None, hint) for hint in hints]
         ranked.sort(key=lambda row: row[:2])
         self._out.rests(self._desk.live_count())
-        for _, _, rung, candidate in self._sides_first(ranked):
+        for _, _, rung, candidate in self._sides_first(ranked, now_ns):
             if rung is None or isinstance(candidate, Hint):
                 assert isinstance(candidate, Hint)
                 self._look(candidate, now_ns)
@@ -214,11 +214,14 @@ class Sending:
                 if self._parked_until_ns is not None:
                     self._parked_until_ns = now_ns + _VENUE_PARK_NS
 
-    def _sides_first(self, ranked: list[_Ranked]) -> list[_Ranked]:
-        """Where not every create finds room among the resting orders, a side on which nothing of
+    def _sides_first(self, ranked: list[_Ranked], now_ns: int) -> list[_Ranked]:
+        """Where not every create finds room, by number or time to flat, a side on which nothing of
         ours rests comes before more of another: else the dearer side of every rung takes all."""
         creates = sum([isinstance(candidate, WantCreate) for _, _, _, candidate in ranked])
-        if self._desk.live_count() + creates <= self._settings.risk.resting_orders:
+        orders, risk = self._desk.live_count() + creates, self._settings.risk
+        # Each create also takes a token that will be missing when all is to be cancelled.
+        flat_ns = self._out.flat_ns(orders + creates, now_ns)
+        if orders <= risk.resting_orders and flat_ns <= risk.flat_ns:
             return ranked
         first: list[_Ranked] = []
         more: list[_Ranked] = []

@@ -8,7 +8,8 @@ trader sees one channel. After a reconnect the trader subscribes anew.
 A far end that sends without measure takes neither the loop nor the memory: between a few frames
 everything else has its turn, a book, print or value that nobody asked for goes no further, and a
 channel of too many frames without use is closed and opened again ever more slowly. So is one on
-which this process stood still: what its sockets hold then is told to nobody.
+which this process stood still for longer than `FeedTimes.still_s`, whether its host paused or a
+strategy held it: what its sockets hold then is told to nobody.
 
 Source: interface, Events; silences S8, S9, S48; reliability, rows 6, 7, 9, 39, 41, 42, 48.
 """

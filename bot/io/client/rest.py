@@ -39,7 +39,7 @@ head or a body may trickle in for ever. Within the grace that a container has af
 together with the runner's own drain."""
 
 LEAVE_S: Final = 2.0
-"""What is to stand in a book leaves so soon after it was decided, or not at all: beyond, it waited
+"""What is to stand in a book leaves so soon after it was handed over, or not: beyond, it waited
 longer for a connection than quotes are good for, or the process stood still meanwhile (row 9)."""
 
 DRAIN_SLACK_S: Final = 0.5

@@ -54,8 +54,10 @@ class Snapshot(msgspec.Struct, frozen=True):
         rungs = [rung for event in report.events for rung in event.rungs]
         if all(rung.blocked for rung in rungs):
             return f"no rung can be quoted: {rungs[0].blocked}" if rungs else "no rung at all"
-        if report.resting == 0 and all(event.strategy_fault for event in report.events):
-            return f"the strategy is at fault everywhere: {report.events[0].strategy_fault}"
+        # Of an event that is over or closed no strategy is asked.
+        asked = [each for each in report.events if not all(rung.blocked for rung in each.rungs)]
+        if report.resting == 0 and all(event.strategy_fault for event in asked):
+            return f"the strategy is at fault everywhere: {asked[0].strategy_fault}"
         return ""
 
 
