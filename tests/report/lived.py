@@ -37,7 +37,7 @@ PLOTS = """[...document.querySelectorAll('figure.plot')].map((figure) => {
 by more than the size of a mark, and what it says where there is none."""
 
 
-def lived(folder: Path, seed: int = 39) -> tuple[Path, World]:
+def lived(folder: Path, seed: int = 24) -> tuple[Path, World]:
     """The state directory of a harmless world whose rungs resolve, and the world."""
     calm = narrowed(draw(seed, "calm"), without=MOODS, until_ns=4 * NS_PER_SECOND)
     odds = replace(often(calm, ("market_resolve",)), strategy="ladder_joint", crowd_per_second=80.0)
