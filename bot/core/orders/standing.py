@@ -41,21 +41,20 @@ class Standing:
     known: the venue's word so far. price: the limit in cents of its own outcome. filled: shares
     that have traded, at least, which never falls. remaining: shares that work, as of the last word
     that could be believed. These go with `known`, and are asked far more often than that changes.
-    qty: what its create asked for. intended: shares
-    it is meant to come to, filled ones included; a size amend changes it. amend: the change on its
-    way or without an answer, and before: what was known when that left. doomed: it is to be
-    cancelled as soon as it can be. inherited: an earlier run placed it, and may have amended it.
-    beyond: limits that were lowered do not admit it. last_write_ns: when our last write about it
-    was answered or given up. refused_since_ns: since when re-sends of it are decided against, None
-    while none was. exists: the venue has said that it is there, without showing it. reading: a read
-    of it by its id is on its way. moved_ns: since when it may rest under another id. carried: fills
-    that its id shows and that an earlier id of it had. earlier: the newest of its earlier ids, each
-    with the fills that were known of it when it went. dear: so many of its first fills may have
-    been at a worse price than its present one, and that price. suspicion: the promise about it that
-    was broken. absence: what was said of its being gone. is_take: an order that is not gtc trades
-    as its create is carried out or not at all, and never rests. unknown_since_ns: since when it is
-    unknown, None while it is not. `level` is its price as canonical YES. tag: what the account of
-    profit remembers of it.
+    qty: what its create asked for. intended: shares it is meant to come to, filled ones included; a
+    size amend changes it. amend: the change on its way or without an answer, and before: what was
+    known when that left. doomed: it is to be cancelled as soon as it can be. inherited: an earlier
+    run placed it, and may have amended it. beyond: limits that were lowered do not admit it.
+    last_write_ns: when our last write about it was answered or given up. refused_since_ns: since
+    when re-sends of it are decided against, None while none was. exists: the venue has said that it
+    is there, without showing it. reading: a read of it by its id is on its way. moved_ns: since
+    when it may rest under another id. carried: fills that its id shows and that an earlier id of it
+    had. earlier: the newest of its earlier ids, each with the fills that were known of it when it
+    went. dear: so many of its first fills may have been at a worse price than its present one, and
+    that price. suspicion: the promise about it that was broken. absence: what was said of its being
+    gone. is_take: an order that is not gtc trades as its create is carried out or not at all, and
+    never rests. unknown_since_ns: since when it is unknown, None while it is not. `level` is its
+    price as canonical YES. tag: what the account of profit remembers of it.
     """
 
     __slots__ = (
