@@ -9,9 +9,15 @@ import time
 
 import pytest
 
+from bot.core.books import queue
+from bot.core.desk import shelf
 from bot.core.desk.outbox import Outbox
-from bot.core.profit import marks
-from tests.day.day import Asked, live
+from bot.core.event import answers
+from bot.core.limits import cutting
+from bot.core.pricing import lots
+from bot.core.profit import lastfills, marks
+from strategies import ladder_joint
+from tests.day.day import Asked, distant_market, live
 from tests.day.growth import grown, held_by, slope
 from tests.day.leap import LeapingClock, LeapingLoop
 from tests.day.market import FRAMES_PER_SECOND, RUNGS, Market, Step
@@ -20,13 +26,22 @@ from venue.wire.instant import NS_PER_SECOND
 
 pytestmark = pytest.mark.xdist_group("day")
 
-SECONDS = cases(210, quick=15)
+SECONDS = cases(800, quick=15)
 FRAMES_A_SECOND = RUNGS * FRAMES_PER_SECOND
 SERIES_A_RUNG = 45
 SERIES_OF_THE_REST = 450
 
-
+# In full it is counted first when the longest markout, five minutes, is over.
 COUNTED_SECONDS = 0.45 * SECONDS
+
+BOUNDED = (
+    (queue, "_PRINTS_KEPT"),
+    (answers, "_SANE_MAX"),
+    (cutting, "_KNOWN_MAX"),
+    (lots, "_KNOWN_MAX"),
+    (lastfills, "KEPT_MAX"),
+    (ladder_joint, "_PRICED_MAX"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -34,10 +49,17 @@ def day(tmp_path_factory):
     asked = Asked(
         hours=SECONDS / 3600, warm_s=SECONDS / 2, sample_s=SECONDS / 5, count_s=COUNTED_SECONDS
     )
-    with pytest.MonkeyPatch.context() as patched:
-        # The one window that is longer than the stretch: it must be full when the count begins.
+    state = tmp_path_factory.mktemp("day")
+    with pytest.MonkeyPatch.context() as patched, distant_market(1) as market:
+        # The windows that are longer than the stretch: they must be full when the count begins.
         patched.setattr(marks, "KEPT_NS", 2 * NS_PER_SECOND)
-        return live(tmp_path_factory.mktemp("day"), Market(1), asked)
+        patched.setattr(shelf, "ENDED_KEPT_NS", 5 * NS_PER_SECOND)
+        # What is bounded by a number holds anything up to it at a given moment, the more so where
+        # it is emptied once it is full: bounds far below what the stretch fills tell it from what
+        # only grows.
+        for module, bound in BOUNDED:
+            patched.setattr(module, bound, 8)
+        return live(state, market, asked)
 
 
 def test_the_bot_sees_every_frame_of_every_rung_and_trades_all_the_while(day):
