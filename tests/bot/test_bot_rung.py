@@ -289,6 +289,32 @@ def test_a_read_older_than_what_was_held_never_takes_the_place_of_a_book_stamped
     assert world.rung(0).book.bids == wrong
 
 
+def shown_again(world: Thin, seconds: int, *bids: tuple[Price, Qty]) -> None:
+    """The same book of the first rung is shown at once and every second, stamped an hour ahead."""
+    seen = m.BookSeen(world.markets[0].market_id, world.now_ns + HOUR_NS, bids, ())
+    for _ in range(seconds + 1):
+        world.rung(0).saw_book(seen, (), TrustSettings(), world.now_ns)
+        world.now_ns += NS_PER_SECOND
+
+
+@pytest.mark.parametrize("seconds", [19, 20])
+@pytest.mark.parametrize("bids", [(), ((Price(40), Qty(5)),)], ids=["empty", "one level"])
+def test_a_quiet_book_that_nothing_dates_is_believed_once_it_was_shown_for_twenty_seconds(
+    bids, seconds
+):
+    world = timed()
+    world.rung(0).forget_book()
+    shown_again(world, seconds, *bids)
+    assert world.rung(0).is_suspect == (seconds < 20)
+
+
+def test_another_book_that_nothing_dates_is_doubted_anew():
+    world = timed()
+    shown_again(world, 19, (Price(40), Qty(5)))
+    shown_again(world, 19, (Price(40), Qty(6)))
+    assert world.rung(0).is_suspect
+
+
 def test_a_print_stamped_far_ahead_leaves_the_rung_quoted_and_the_channel_in_time():
     world = timed()
     world.give(prints(world, world.now_ns + HOUR_NS, "wrong"))

@@ -31,6 +31,10 @@ _PRINT_LEAD_NS: Final = NS_PER_SECOND
 _DATED_NS: Final = 10 * NS_PER_SECOND
 """So long after a book was dated by us, a read that shows another is no older than it."""
 
+_SHOWN_NS: Final = 20 * NS_PER_SECOND
+"""A book dated by us that is shown for so long, while it is asked for anew every second and reads
+have had their turn to show another, is the one that stands."""
+
 _TOUCH_SIZE_CAP: Final = 100
 """Shares beyond this at the touch add nothing to the microprice: one large order is one opinion."""
 
@@ -110,7 +114,7 @@ class Book:
             return False
         if not is_dated:
             self._told_ns, self._dated_ns = ts_ns, None
-        elif (bids, asks) != (self._bids, self._asks):
+        elif self._dated_ns is None or (bids, asks) != (self._bids, self._asks):
             self._dated_ns = now_ns
         self._bids = bids
         self._asks = asks
@@ -130,6 +134,11 @@ class Book:
         if is_outlived and seen.ts_ns >= self._told_ns:
             self._ts_ns = seen.ts_ns
         return self.replace(seen.bids, seen.asks, seen.ts_ns, now_ns)
+
+    def is_doubtful(self, now_ns: int) -> bool:
+        """Whether its stamp is of our making and it was not shown for long yet: it may be of any
+        time."""
+        return self._dated_ns is not None and now_ns < self._dated_ns + _SHOWN_NS
 
     def confirm(self, now_ns: int) -> None:
         """Another source has shown the very book that is held; without one this does nothing."""

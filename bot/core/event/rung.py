@@ -177,7 +177,8 @@ class Rung:
     ) -> bool:
         """Believe a book frame. Whether a level of ours shrank, so that we may have filled.
 
-        One that cannot be of when it says may be of any time: nothing is sent on it unconfirmed.
+        One that cannot be of when it says may be of any time: nothing is sent on it unconfirmed
+        until it has been shown for long.
         """
         meant = self.as_meant(seen, now_ns)
         is_dated, seen = meant is not seen, meant
@@ -186,7 +187,7 @@ class Rung:
         book = self.book
         if not book.replace(seen.bids, seen.asks, seen.ts_ns, now_ns, is_dated=is_dated):
             return False
-        if is_dated:
+        if book.is_doubtful(now_ns):
             self.suspect(now_ns)
         else:
             self._confirmed(now_ns)
