@@ -1,5 +1,7 @@
 """A desk with its outbox, and answers that arrive there."""
 
+from collections.abc import Iterable
+
 from bot.core import messages as m
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox, Pending
@@ -7,6 +9,8 @@ from bot.core.orders.order import OwnOrder, State
 from bot.core.settings import BudgetSettings, TrustSettings
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
+from venue.wire import model
+from venue.wire.names import MarketId
 from venue.wire.requests import Amend
 
 TRUST = TrustSettings(read_lag_ns=LAG_NS)
@@ -51,3 +55,17 @@ def amending(amend: Amend = Amend(price=45)) -> tuple[Desk, Outbox, OwnOrder]:  
     assert of.send_amend(own, amend, "moved", T0)
     sent(out)
     return of, out, own
+
+
+def listed(
+    of: Desk, rows: Iterable[model.Order], begun_ns: int, fills_ns: int | None = None
+) -> list[MarketId]:
+    """A whole list, begun and answered at an instant. fills_ns: when the newest walk of the fills
+    began, if not then."""
+    return of.explain_lost(rows, begun_ns, begun_ns, begun_ns if fills_ns is None else fills_ns)
+
+
+def unlisted(of: Desk, begun_ns: int) -> list[MarketId]:
+    """Two lists running show nothing, and the fills are walked a lag after the first of them."""
+    assert listed(of, [], begun_ns) == []
+    return listed(of, [], begun_ns + LAG_NS)

@@ -10,7 +10,7 @@ from bot.core.desk.shelf import NEVER_NS
 from bot.core.orders.order import OwnOrder, State
 from bot.core.settings import BudgetSettings, TrustSettings
 from tests.bot import made
-from tests.bot.desks import TRUST, amending, answer, create, desk, sent
+from tests.bot.desks import TRUST, amending, answer, create, desk, listed, sent, unlisted
 from tests.bot.made import LAG_NS, T0
 from venue.wire import codec, model
 from venue.wire.errors import CODES, Advice, Code, Sequenced
@@ -74,27 +74,52 @@ def refused_twice() -> tuple[Desk, OwnOrder]:
     return of, own
 
 
-def test_refusals_that_a_late_list_explains_end_a_lost_create():
+def test_refusals_that_late_lists_explain_end_a_lost_create():
     of, own = refused_twice()
-    of.explain_lost([], T0 + WAIT_NS - 1, T0 + WAIT_NS - 1)
+    early_ns = T0 + WAIT_NS - 1
+    listed(of, [], early_ns)
+    listed(of, [], early_ns + LAG_NS)
     assert own.state is State.LOST
-    of.explain_lost([], T0 + WAIT_NS, T0 + WAIT_NS)
+    listed(of, [], early_ns + 2 * LAG_NS)
     assert own.state is State.DONE
     assert of.live_count() == 0
 
 
-def test_a_lost_create_counts_until_fills_as_late_as_the_list_are_known():
+def test_a_lost_create_counts_until_fills_of_after_the_first_list_without_it_are_known():
+    # It may have rested, and filled between a walk of the fills and the list.
     of, own = refused_twice()
-    of.explain_lost([], T0 + 2 * WAIT_NS, T0 + WAIT_NS - 1)
+    listed(of, [], T0 + WAIT_NS)
+    listed(of, [], T0 + 3 * WAIT_NS, T0 + WAIT_NS + LAG_NS - 1)
     assert own.state is State.LOST
     assert own.may_fill == own.remaining > 0
-    of.explain_lost([], T0 + 3 * WAIT_NS, T0 + WAIT_NS)
+    listed(of, [], T0 + 3 * WAIT_NS, T0 + WAIT_NS + LAG_NS)
+    assert own.state is State.DONE
+
+
+def test_fills_of_before_its_equal_was_listed_again_do_not_end_a_lost_create():
+    of, own = refused_twice()
+    listed(of, [], T0 + WAIT_NS)
+    listed(of, [made.shown(own, order_id="77")], T0 + 2 * WAIT_NS)
+    listed(of, [], T0 + 3 * WAIT_NS)
+    assert own.state is State.LOST
+    listed(of, [], T0 + 4 * WAIT_NS)
+    assert own.state is State.DONE
+
+
+def test_a_list_of_before_the_last_resend_does_not_count_as_one_without_it():
+    of, own = refused_twice()
+    listed(of, [], T0 + WAIT_NS)
+    again_ns = T0 + 2 * WAIT_NS
+    answer(of, own, create(own, again=True), m.Refused(422, "duplicate_order_id", ""), again_ns)
+    listed(of, [], again_ns + LAG_NS)
+    assert own.state is State.LOST
+    listed(of, [], again_ns + 2 * LAG_NS)
     assert own.state is State.DONE
 
 
 def test_an_order_in_the_list_that_could_be_the_lost_one_keeps_it():
     of, own = refused_twice()
-    of.explain_lost([made.shown(own, order_id="77")], T0 + WAIT_NS, T0 + WAIT_NS)
+    listed(of, [made.shown(own, order_id="77")], T0 + WAIT_NS)
     assert own.state is State.LOST
 
 
@@ -104,7 +129,7 @@ def test_a_create_that_exists_is_the_stranger_that_equals_it():
     of.add(own)
     for _ in range(2):
         answer(of, own, create(own, again=True), m.Refused(422, "duplicate_order_id", ""))
-    of.explain_lost([made.shown(own, order_id="77")], T0 + WAIT_NS, T0 + WAIT_NS)
+    listed(of, [made.shown(own, order_id="77")], T0 + WAIT_NS)
     assert (own.state, own.order_id) == (State.OPEN, "77")
     assert of.knows("77")
 
@@ -114,13 +139,13 @@ def test_a_create_that_exists_and_does_not_rest_is_over():
     own = made.own(State.LOST)
     of.add(own)
     answer(of, own, create(own, again=True), m.Refused(422, "duplicate_order_id", ""))
-    of.explain_lost([], T0 + WAIT_NS, T0 + WAIT_NS)
+    unlisted(of, T0 + WAIT_NS)
     assert own.state is State.DONE
 
 
 def test_a_stranger_that_equals_a_create_thought_never_landed_may_be_it():
     of, own = refused_twice()
-    of.explain_lost([], T0 + WAIT_NS, T0 + WAIT_NS)
+    unlisted(of, T0 + WAIT_NS)
     late = made.shown(own, order_id="78")
     assert of.landed_late(late)
     other = msgspec.structs.replace(late, price=late.price + 1)
@@ -148,7 +173,7 @@ def test_a_list_says_nothing_of_a_lost_create_that_was_only_unanswered():
     own = made.own(State.LOST)
     of.add(own)
     answer(of, own, create(own, again=True), m.Unknown(""))
-    of.explain_lost([], T0 + 100 * WAIT_NS, T0 + 100 * WAIT_NS)
+    listed(of, [], T0 + 100 * WAIT_NS)
     assert own.state is State.LOST
 
 
@@ -156,7 +181,7 @@ def test_a_list_says_nothing_of_a_lost_create_that_is_being_sent_again():
     of, own = refused_twice()
     own.due_ns = T0
     of.recover(T0 + WAIT_NS)
-    of.explain_lost([], T0 + WAIT_NS, T0 + WAIT_NS)
+    listed(of, [], T0 + WAIT_NS)
     assert own.state is State.LOST
 
 
@@ -249,9 +274,10 @@ def test_a_list_begun_within_a_lag_of_the_last_resend_explains_no_lost_create():
     again_ns = T0 + WAIT_NS
     exists = m.Refused(422, "duplicate_order_id", "")
     answer(of, own, create(own, again=True), exists, again_ns)
-    of.explain_lost([], again_ns + LAG_NS - 1, again_ns + LAG_NS - 1)
+    listed(of, [], again_ns + LAG_NS - 1)
+    listed(of, [], again_ns + 2 * LAG_NS - 1)
     assert own.state is State.LOST
-    of.explain_lost([], again_ns + LAG_NS, again_ns + LAG_NS)
+    listed(of, [], again_ns + 3 * LAG_NS - 1)
     assert own.state is State.DONE
 
 
@@ -259,7 +285,7 @@ def test_a_resend_without_an_answer_undoes_the_refusals_before_it():
     of, own = refused_twice()
     answer(of, own, create(own, again=True), m.Unknown(""), T0 + WAIT_NS)
     assert own.refused_since_ns is None
-    of.explain_lost([], T0 + 10 * WAIT_NS, T0 + 10 * WAIT_NS)
+    listed(of, [], T0 + 10 * WAIT_NS)
     assert own.state is State.LOST
 
 
@@ -285,7 +311,7 @@ def test_the_journal_is_told_when_a_list_explains_a_lost_create():
     of.add(own)
     answer(of, own, create(own, again=True), m.Refused(422, "insufficient_shares", ""))
     assert settled(out) == []
-    of.explain_lost([], T0 + WAIT_NS, T0 + WAIT_NS)
+    unlisted(of, T0 + WAIT_NS)
     assert settled(out) == [m.IntentSettled(own.client_order_id, None)]
 
 
@@ -294,7 +320,7 @@ def test_the_journal_is_told_when_a_list_identifies_a_lost_create():
     own = made.own(State.LOST)
     of.add(own)
     answer(of, own, create(own, again=True), m.Refused(422, "duplicate_order_id", ""))
-    of.explain_lost([made.shown(own, order_id="77")], T0 + WAIT_NS, T0 + WAIT_NS)
+    listed(of, [made.shown(own, order_id="77")], T0 + WAIT_NS)
     assert settled(out) == [m.IntentSettled(own.client_order_id, own.order_id)]
 
 
@@ -316,8 +342,9 @@ def test_one_stranger_is_the_order_of_one_lost_create_only():
     for own in both:
         of.add(own)
         answer(of, own, create(own, again=True), m.Refused(422, "duplicate_order_id", ""))
-    changed = of.explain_lost([made.shown(both[0], order_id="77")], T0 + WAIT_NS, T0 + WAIT_NS)
-    assert changed == [made.MARKET, made.MARKET]
+    rows = [made.shown(both[0], order_id="77")]
+    assert listed(of, rows, T0 + WAIT_NS) == [made.MARKET]
+    assert listed(of, rows, T0 + WAIT_NS + LAG_NS) == [made.MARKET]
     assert [own.state for own in both] == [State.OPEN, State.DONE]
 
 

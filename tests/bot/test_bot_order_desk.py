@@ -7,7 +7,7 @@ from bot.core.desk.desk import REPEAT_NS, UNKNOWN_OLD_NS, Desk
 from bot.core.desk.outbox import Outbox
 from bot.core.orders.order import OwnOrder, State
 from tests.bot import made
-from tests.bot.desks import TRUST, amending, answer, create, desk, sent
+from tests.bot.desks import TRUST, amending, answer, create, desk, listed, sent, unlisted
 from tests.bot.made import LAG_NS, T0
 from venue.wire import model
 from venue.wire.money import Qty
@@ -124,8 +124,8 @@ def test_a_late_enough_list_shows_the_new_id_of_a_moved_order(price):
     of, out, own = moved()
     stranger = made.shown(own, order_id="99", price=price)
     assert of.creates_undecided()
-    assert of.explain_lost([stranger], T0 + LAG_NS - 1, T0 + LAG_NS - 1) == []
-    assert of.explain_lost([stranger], T0 + LAG_NS, T0 + LAG_NS) == [made.MARKET]
+    assert listed(of, [stranger], T0 + LAG_NS - 1) == []
+    assert listed(of, [stranger], T0 + LAG_NS) == [made.MARKET]
     later = of.find("99")
     assert later is not None
     assert (own.state, later.state, later.price) == (State.DONE, State.OPEN, price)
@@ -137,7 +137,7 @@ def test_a_late_enough_list_shows_the_new_id_of_a_moved_order(price):
 def test_a_moved_order_is_rather_the_stranger_at_the_price_it_was_amended_to():
     of, _, own = moved()
     rows = [made.shown(own, order_id=str(price), price=price) for price in (40, 45)]
-    of.explain_lost(rows, T0 + LAG_NS, T0 + LAG_NS)
+    listed(of, rows, T0 + LAG_NS)
     assert of.find("45") is not None
     assert not of.knows("40")
 
@@ -145,7 +145,7 @@ def test_a_moved_order_is_rather_the_stranger_at_the_price_it_was_amended_to():
 def test_a_moved_order_that_no_late_list_shows_is_over_and_may_yet_appear():
     of, _, own = moved()
     late = made.shown(own, order_id="99", price=45)
-    assert of.explain_lost([], T0 + LAG_NS, T0 + LAG_NS) == [made.MARKET]
+    assert unlisted(of, T0 + LAG_NS) == [made.MARKET]
     assert (own.state, of.live_count()) == (State.DONE, 0)
     assert of.landed_late(late)
 
@@ -154,11 +154,11 @@ def test_an_order_that_answers_404_beside_an_undecided_amend_is_looked_for_in_li
     of, _, own = amending()
     answer(of, own, m.AmendResting(own.order_id, own.amend), m.Unknown(""))
     answer(of, own, m.ReadOrder(own.order_id), m.Refused(404, "order_not_found", ""), T0 + 5)
-    assert of.explain_lost([], T0 + 9 * LAG_NS, T0 + 9 * LAG_NS) == []
+    assert listed(of, [], T0 + 9 * LAG_NS) == []
     assert own.state is State.BLURRED
     stranger = made.shown(own, order_id="99", price=45)
-    assert of.explain_lost([stranger], T0 + 5 + LAG_NS - 1, T0 + 5 + LAG_NS - 1) == []
-    assert of.explain_lost([stranger], T0 + 5 + LAG_NS, T0 + 5 + LAG_NS) == [made.MARKET]
+    assert listed(of, [stranger], T0 + 5 + LAG_NS - 1) == []
+    assert listed(of, [stranger], T0 + 5 + LAG_NS) == [made.MARKET]
     assert of.find("99") is not None
     assert own.state is State.DONE
 

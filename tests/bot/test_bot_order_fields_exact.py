@@ -81,6 +81,7 @@ def test_of_a_create_that_leaves_now_nothing_is_known_but_what_it_asks(
         "tag": UNTAGGED,
         "time_in_force": TimeInForce.GTC,
         "unknown_since_ns": None,
+        "unlisted_ns": None,
         "why": "made",
     }
     assert own.intent() == order

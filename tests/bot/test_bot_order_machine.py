@@ -107,7 +107,7 @@ class Run:
             for row in self.venue.as_of(begun_ns - self._stale_ns()).values()
             if not row.end
         }
-        self.desk.explain_lost(rows.values(), begun_ns, begun_ns)
+        self.desk.explain_lost(rows.values(), begun_ns, self.now_ns, begun_ns)
         for own in list(self.desk.all_live()):
             if own.order_id in rows:
                 self.desk.merge_list_row(own, rows[own.order_id], begun_ns)

@@ -8,7 +8,7 @@ from bot.core.desk.shelf import NEVER_NS
 from bot.core.orders.life import Finding
 from bot.core.orders.order import Fact, OwnOrder, State
 from tests.bot import made
-from tests.bot.desks import answer, create, desk, sent
+from tests.bot.desks import answer, create, desk, sent, unlisted
 from tests.bot.made import LAG_NS, T0
 from venue.wire import model
 from venue.wire.money import Qty
@@ -223,7 +223,7 @@ def test_the_oldest_ended_id_and_stray_place_are_forgotten_beyond_their_bounds(m
     for own in lost:
         of.add(own)
         answer(of, own, create(own, True), m.Refused(422, "insufficient_shares", ""))
-    of.explain_lost([], T0 + 10 * LAG_NS, T0 + 10 * LAG_NS)
+    unlisted(of, T0 + 10 * LAG_NS)
     seen = [of.landed_late(made.shown(own, order_id="7")) for own in lost]
     assert seen == [False, True, True]
 

@@ -25,6 +25,7 @@ from bot.core.strategy import (
     split,
 )
 from tests.bot import made
+from tests.bot.desks import listed
 from tests.bot.made import T0
 from tests.bot.test_bot_sending import Account, create, event
 from tests.bot.thin import Thin
@@ -442,9 +443,8 @@ def test_a_lost_take_that_is_refused_again_is_over_once_a_late_list_was_seen_wha
     own.due_ns = T0
     of.desk.add(own)
     equal = msgspec.structs.replace(made.shown(made.own(number=3, price=52)), order_id=OrderId("5"))
-    assert of.desk.explain_lost([equal], T0 + 5 * NS_PER_SECOND, T0 + 5 * NS_PER_SECOND) == []
-    late_ns = T0 + 7 * NS_PER_SECOND
-    assert of.desk.explain_lost([equal], late_ns, late_ns) == [own.market_id]
+    assert listed(of.desk, [equal], T0 + 5 * NS_PER_SECOND) == []
+    assert listed(of.desk, [equal], T0 + 7 * NS_PER_SECOND) == [own.market_id]
     assert own.state is State.DONE
     assert not of.desk.landed_late(equal)
 
@@ -456,7 +456,7 @@ def test_a_lost_gtc_create_still_waits_while_its_equal_rests():
     own.due_ns = T0
     of.desk.add(own)
     equal = msgspec.structs.replace(made.shown(made.own(number=3, price=52)), order_id=OrderId("5"))
-    assert of.desk.explain_lost([equal], T0 + 7 * NS_PER_SECOND, T0 + 7 * NS_PER_SECOND) == []
+    assert listed(of.desk, [equal], T0 + 7 * NS_PER_SECOND) == []
 
 
 # --- another run ----------------------------------------------------------------------------------

@@ -143,7 +143,7 @@ def test_on_recorded_ladders_the_curve_is_reliable_and_no_worse_than_last_trade_
 @pytest.mark.skipif(not DEPTH.exists(), reason="the recorded depth is not here")
 def test_on_recorded_depth_no_more_fills_come_by_the_averse_bound_than_by_the_likely_one():
     told: list[int] = []
-    records = cases(30_000, quick=4_000)
+    records = cases(25_000, quick=4_000)
     averse, likely = at_touch(DEPTH, records, told=told.append)
     assert told == list(range(1_000, 2 * records + 1, 1_000))  # each record by either bound
     assert 0 < averse.fills <= likely.fills

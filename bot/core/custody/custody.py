@@ -129,7 +129,7 @@ class Custody:
         a run which ends before it quoted leaves alone what the policy does."""
         by_id = {order.order_id: order for order in shown}
         fills_ns = self._account.begun_ns.get(Kind.FILLS, -1)
-        for market_id in self._desk.explain_lost(by_id.values(), begun_ns, fills_ns):
+        for market_id in self._desk.explain_lost(by_id.values(), begun_ns, now_ns, fills_ns):
             self._quoting.orders_changed(market_id)
         for own in list(self._desk.all_live()):
             if own.order_id is None:

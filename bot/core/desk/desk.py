@@ -45,8 +45,9 @@ REPEAT_NS: Final = 200 * NS_PER_MS
 UNKNOWN_OLD_NS: Final = 30 * NS_PER_SECOND
 """An order unknown for so long is told; it stays unknown all the same (row 25)."""
 
-_LISTED_WITHIN_NS: Final = 2 * NS_PER_SECOND
-"""So soon after it has become possible a list of what rests is read, while an order is unknown."""
+_LISTED_WITHIN_NS: Final = 3 * NS_PER_SECOND
+"""So soon, their lags apart, two lists of what rests and the fills between them are read, while an
+order is unknown."""
 
 
 class Desk(Shelf):
@@ -217,8 +218,9 @@ class Desk(Shelf):
             return
         if row is not None and row.sequenced is Sequenced.DECIDED:
             own.refused_since_ns = own.refused_since_ns or now_ns
-            # Before it is sent again a list must have had the time to say that it is nowhere.
-            listed_ns = self._trust.read_lag_ns + _LISTED_WITHIN_NS
+            # Before it is sent again two lists, and the fills between them, must have had the time
+            # to say that it is nowhere.
+            listed_ns = 2 * self._trust.read_lag_ns + _LISTED_WITHIN_NS
             own.due_ns = now_ns + max(self._trust.refused_resend_ns, listed_ns)
         else:
             if fact is Fact.NO_ANSWER:
@@ -348,16 +350,17 @@ class Desk(Shelf):
         self.merge_read(own, shown, begun_ns)
 
     def explain_lost(
-        self, shown: Iterable[model.Order], begun_ns: int, fills_begun_ns: int
+        self, shown: Iterable[model.Order], begun_ns: int, now_ns: int, fills_begun_ns: int
     ) -> list[MarketId]:
         """A complete list of what rests: what it says of orders whose id is not known.
 
-        fills_begun_ns: when the newest whole walk of the fills began, below zero without one.
+        begun_ns and now_ns: when it was asked for and answered. fills_begun_ns: when the newest
+        whole walk of the fills began, below zero without one.
 
         Those are lost creates, and orders that an undecided amend may have given another id.
         Returns their markets. Re-sends of the former are decided against, for longer than a
         request can be on its way. When no order that could be theirs rests, they never landed or
-        are over: nothing can fill any more, and once the fills were walked as late, all that did
+        are over: nothing can fill any more, and once the fills were walked after that, all that did
         is booked (row 23). When the venue has said that one exists, a stranger that equals it is
         it; which of several equal ones does not matter.
         """
@@ -370,9 +373,9 @@ class Desk(Shelf):
         changed: list[MarketId] = []
         for own in list(self._attention):
             if own.state is State.LOST:
-                settled = self._explain_create(own, strangers, begun_ns, fills_begun_ns)
+                settled = self._explain_create(own, strangers, begun_ns, now_ns, fills_begun_ns)
             else:
-                settled = self._explain_moved(own, strangers, begun_ns)
+                settled = self._explain_moved(own, strangers, begun_ns, now_ns, fills_begun_ns)
             if settled:
                 changed.append(own.market_id)
                 self._file(own, begun_ns)
@@ -383,46 +386,42 @@ class Desk(Shelf):
         own: OwnOrder,
         strangers: dict[Slot, list[model.Order]],
         begun_ns: int,
+        now_ns: int,
         fills_begun_ns: int,
     ) -> bool:
-        since_ns = own.refused_since_ns
-        if since_ns is None:
-            return False
-        sent_ns = max(since_ns + self._trust.refused_resend_ns, own.last_write_ns)
-        shown_from_ns = sent_ns + self._trust.read_lag_ns
-        if begun_ns < shown_from_ns:
+        shown_from_ns = own.shown_from_ns(self._trust.refused_resend_ns, self._trust.read_lag_ns)
+        if shown_from_ns is None or begun_ns < shown_from_ns:
             return False
         if own.due_ns == NEVER_NS:
             return False  # a re-send is on its way: its answer is better than any list
         # A take never rests: no order of a list is it.
         rows = [] if own.is_take else strangers.get(slots_of(own)[0], [])
-        if not rows and not own.is_take and self._taken_over(own):
-            return False  # that one may be it, and is being cancelled
-        if not rows:
-            if fills_begun_ns < shown_from_ns:
-                return False  # it may be over, and have filled
-            own.unlisted(begun_ns)
-            if not own.is_take:
-                self._may_stray(own)
-            self._out.effects.append(IntentSettled(own.client_order_id))
-            self._out.note("info", "create_never_landed", client_order_id=own.client_order_id)
+        if rows:
+            own.unlisted_ns = None
+            if not own.exists:
+                return False
+            own.identified(rows.pop(0), begun_ns)
+            self._out.effects.append(IntentSettled(own.client_order_id, own.order_id))
+            self._out.note("info", "create_identified", client_order_id=own.client_order_id)
             return True
-        if not own.exists:
+        if not own.is_take and self._taken_over(own):
+            return False  # that one may be it, and is being cancelled
+        if not own.is_booked(shown_from_ns, now_ns, fills_begun_ns, self._trust.read_lag_ns):
             return False
-        own.identified(rows.pop(0), begun_ns)
-        self._out.effects.append(IntentSettled(own.client_order_id, own.order_id))
-        self._out.note("info", "create_identified", client_order_id=own.client_order_id)
+        if not own.is_take:
+            self._may_stray(own)
+        own.unlisted(begun_ns)
+        self._out.effects.append(IntentSettled(own.client_order_id))
+        self._out.note("info", "create_never_landed", client_order_id=own.client_order_id)
         return True
 
-    def _taken_over(self, own: OwnOrder) -> bool:
-        """Whether an order that was found resting, and may still rest, stands in its slot."""
-        return any(
-            other.is_stranger and slots_of(other)[0] == slots_of(own)[0]
-            for other in self.live(own.market_id)
-        )
-
     def _explain_moved(
-        self, own: OwnOrder, strangers: dict[Slot, list[model.Order]], begun_ns: int
+        self,
+        own: OwnOrder,
+        strangers: dict[Slot, list[model.Order]],
+        begun_ns: int,
+        now_ns: int,
+        fills_begun_ns: int,
     ) -> bool:
         since_ns = own.elsewhere_since_ns
         if since_ns is None or begun_ns < since_ns + self._trust.read_lag_ns:
@@ -434,6 +433,9 @@ class Desk(Shelf):
             return True
         if own.moved_ns is None:
             return False  # it answers 404, and rests nowhere else: it is kept
+        from_ns = since_ns + self._trust.read_lag_ns
+        if not own.is_booked(from_ns, now_ns, fills_begun_ns, self._trust.read_lag_ns):
+            return False
         self._may_stray(own)
         own.unlisted(begun_ns)
         return True

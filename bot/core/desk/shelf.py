@@ -279,6 +279,13 @@ class Shelf:
         own.move(Fact.READ_ENDED, at_ns)
         self._file(own, at_ns)
 
+    def _taken_over(self, own: OwnOrder) -> bool:
+        """Whether an order that was found resting, and may still rest, stands in its slot."""
+        return any(
+            other.is_stranger and slots_of(other)[0] == slots_of(own)[0]
+            for other in self.live(own.market_id)
+        )
+
     def _may_stray(self, own: OwnOrder) -> None:
         """Remember where an order may yet appear that no list has shown."""
         for slot in slots_of(own):

@@ -265,6 +265,21 @@ class OwnOrder(Standing):
         self._learn(self._shown(shown, self.known.epoch + 1))
         self.move(Fact.LISTED, begun_ns)
 
+    def is_booked(self, from_ns: int, now_ns: int, fills_begun_ns: int, lag_ns: int) -> bool:
+        """A whole list, begun at `from_ns` or later and answered now, lacks it: whether all that it
+        filled is booked.
+
+        from_ns: from when on a list shows it if it rests. fills_begun_ns: when the newest whole
+        walk of the fills began. What rested may have filled between that walk and the list: only
+        one begun a lag after the first list without it was answered shows all. A list of before
+        `from_ns` says nothing. A take never rested: it was over a lag before.
+        """
+        if self.is_take:
+            return fills_begun_ns >= from_ns
+        if self.unlisted_ns is None or self.unlisted_ns < from_ns:
+            self.unlisted_ns = now_ns
+        return fills_begun_ns >= self.unlisted_ns + lag_ns
+
     def unlisted(self, begun_ns: int) -> None:
         """A late enough list shows nothing that it could be: it never landed, or it is over."""
         self.last_write_ns = begun_ns

@@ -53,8 +53,9 @@ class Standing:
     went. dear: so many of its first fills may have been at a worse price than its present one, and
     that price. suspicion: the promise about it that was broken. absence: what was said of its being
     gone. is_take: an order that is not gtc trades as its create is carried out or not at all, and
-    never rests. unknown_since_ns: since when it is unknown, None while it is not. `level` is its
-    price as canonical YES. tag: what the account of profit remembers of it.
+    never rests. unknown_since_ns: since when it is unknown, None while it is not. unlisted_ns:
+    when the first of the lists running that lack it was answered. `level` is its price as canonical
+    YES. tag: what the account of profit remembers of it.
     """
 
     __slots__ = (
@@ -97,6 +98,7 @@ class Standing:
         "tag",
         "time_in_force",
         "unknown_since_ns",
+        "unlisted_ns",
         "why",
     )
 
@@ -127,6 +129,7 @@ class Standing:
         self.reading = False
         self.refused_since_ns: int | None = None
         self.exists = False
+        self.unlisted_ns: int | None = None
         self.moved_ns: int | None = None
         self.carried = Qty(0)
         self.earlier: tuple[tuple[OrderId, Qty], ...] = ()
@@ -186,6 +189,14 @@ class Standing:
         if self.moved_ns is not None or self.amend is None or held is None:
             return self.moved_ns
         return held.since_ns if held.finding is Finding.MISSING else None
+
+    def shown_from_ns(self, refused_ns: int, lag_ns: int) -> int | None:
+        """From when on a list shows what a lost create came to, its re-sends decided against for
+        `refused_ns`, longer than one can be on its way; None while none was."""
+        since_ns = self.refused_since_ns
+        if since_ns is None:
+            return None
+        return max(since_ns + refused_ns, self.last_write_ns) + lag_ns
 
     def may(self, act: Fact) -> bool:
         """Whether an act of ours about it may be taken now."""

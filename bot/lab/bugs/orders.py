@@ -43,7 +43,7 @@ def _same_nonce(self: Trader, event: m.Started) -> None:
 
 
 def _by_equal_fields(
-    self: Desk, shown: Iterable[model.Order], begun_ns: int, fills_begun_ns: int
+    self: Desk, shown: Iterable[model.Order], begun_ns: int, now_ns: int, fills_begun_ns: int
 ) -> list[MarketId]:
     rows = list(shown)
     for own in list(self._attention):
@@ -53,7 +53,7 @@ def _by_equal_fields(
                 own.identified(equal[0], begun_ns)
                 self._out.effects.append(m.IntentSettled(own.client_order_id, own.order_id))
                 self._file(own, begun_ns)
-    return _explain_lost(self, rows, begun_ns, fills_begun_ns)
+    return _explain_lost(self, rows, begun_ns, now_ns, fills_begun_ns)
 
 
 def _gives_up(self: Desk, now_ns: int) -> None:
