@@ -122,7 +122,6 @@ def test_alerts_about_quotes_orders_limits_and_breakers_fire_when_the_venue_or_a
         site.fires("NothingQuoted", 60)
         site.venue("fault", "clear")
         site.ceases("NothingQuoted", 60)
-        site.fires("WorstCaseHigh", 60)
 
         assert "UnknownOrderOld" not in site.firing()
         site.creates_meet("drop_after")
@@ -132,6 +131,17 @@ def test_alerts_about_quotes_orders_limits_and_breakers_fire_when_the_venue_or_a
         site.reconfigure({"breakers": {"creates_per_minute": 1}})
         site.fires("BotLatched", 60)
         assert site.query('laddermaker_breaker_trips_total{breaker="creates_per_minute"} > 0')
+
+
+@at_length
+def test_quotes_that_use_up_the_limit_are_no_alert_and_what_is_held_near_it_is_one(tmp_path):
+    with running(tmp_path, 8, keys=TINY) as site:
+        until(site.is_scraped, 30, "Prometheus has scraped both")
+        until(lambda: bool(site.query("laddermaker_held_worst_case_cents > 100")), 120, "fills")
+        until(lambda: bool(site.query("series:laddermaker_worst_case:ratio > 0.8")), 60, "quotes")
+        assert "WorstCaseHigh" not in site.firing()
+        site.reconfigure({"risk": {"event_loss_cents": 100, "series_loss_cents": 100}})
+        site.fires("WorstCaseHigh", 60)
 
 
 @at_length

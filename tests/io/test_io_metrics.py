@@ -57,6 +57,7 @@ def test_the_metrics_tell_what_the_report_tells():
     assert found["laddermaker_requests_total", ("create",)] == 2
     assert found["laddermaker_requests_refused_total", ("rate_limited",)] == 1
     assert found["laddermaker_rung_net_shares", ("X-26Q4-1B",)] == 3
+    assert found["laddermaker_held_worst_case_cents", ()] == 5
     assert found["laddermaker_rung_held_shares", ("yes", "X-26Q4-1B")] == 3
     assert found["laddermaker_rung_resting_shares", ("X-26Q4-1B", "bid")] == 10
     assert found["laddermaker_rung_resting_shares", ("X-26Q4-1B", "ask")] == 0

@@ -5,6 +5,7 @@ Source: docs/accounting.md; design, The bot, item 10.
 
 from typing import Final
 
+from bot.core.limits.inforce import series_loss_cents
 from bot.core.report import Report, RungReport
 from bot.io.metrics import profits
 from bot.io.metrics.profits import MILLI
@@ -82,6 +83,12 @@ RISK: Final[tuple[Family[Report], ...]] = (
         "The highest worst case so far.",
         (),
         lambda r: one(r.worst_case_max_cents),
+    ),
+    Family(
+        "held_worst_case_cents",
+        "Loss in the worst outcomes if nothing more fills.",
+        (),
+        lambda r: one(series_loss_cents([min(e.outcome_cents) for e in r.events])),
     ),
     Family(
         "worst_case_limit_cents",
