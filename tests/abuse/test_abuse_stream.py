@@ -170,6 +170,36 @@ async def test_a_breach_behind_what_is_still_to_be_answered_is_no_fault_in_the_l
     assert not [line for line in caplog.records if line.levelname == "ERROR"]
 
 
+@pytest.mark.parametrize("pause_s", [0.0, 0.05])
+async def test_what_is_sent_right_behind_a_handshake_is_answered_once_that_is(
+    pause_s: float,
+) -> None:
+    async with stream() as (_, _, port):
+        peer = await Peer.of(port)
+        peer.send(handshake("/v1/stream") + frame(TEXT, EMPTY) + frame(PING, b"beat")[:4])
+        await asyncio.sleep(pause_s)
+        peer.send(frame(PING, b"beat")[4:])
+        await peer.reader.readuntil(b"\r\n\r\n")
+        assert sorted(await said(peer, 2)) == [(TEXT, ACK), (PONG, b"beat")]
+        await peer.leave()
+
+
+@pytest.mark.parametrize("size", [10, 300_000])
+async def test_a_breach_right_behind_a_handshake_is_no_fault_in_the_log(
+    size: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with stream() as (server, hub, port):
+        peer = await Peer.of(port)
+        peer.send(handshake("/v1/stream"))
+        peer.send(b"\xff" * size)
+        head, _, frames_after = (await peer.rest()).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 101 ")
+        assert close_code(frames_after) == 1002
+        await until(lambda: not server.server_state.connections and not hub.subscribers)
+        await until(lambda: not server.server_state.tasks)
+    assert not [line for line in caplog.records if line.levelname == "ERROR"]
+
+
 @pytest.mark.parametrize(
     "raw",
     [

@@ -21,6 +21,7 @@ from venue.feed.socket import ABORT_EXTENSION
 from venue.listen import limits
 from venue.listen.intake import Intake, Stage
 from venue.listen.malformed import CLOSE, malformed_answer
+from venue.listen.stream import StreamProtocol
 from venue.listen.transport import PoliteTransport
 
 Message = MutableMapping[str, Any]
@@ -121,9 +122,15 @@ class HttpProtocol(HttpToolsProtocol):
             if not piece:
                 break
             if not self._parse(piece):
-                self._intake.drop()
+                self._leave(self._intake.drop())
                 return
         self._watch()
+
+    def _leave(self, unparsed: bytes) -> None:
+        """Parse no more; what came behind a handshake is the channel's."""
+        successor = self.transport.get_protocol()
+        if unparsed and isinstance(successor, StreamProtocol):
+            successor.data_received(unparsed)
 
     @property
     def _stage(self) -> Stage:

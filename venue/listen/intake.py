@@ -66,9 +66,11 @@ class Intake:
         self._data = data if self.is_empty else self._data[self._at :] + data
         self._at = 0
 
-    def drop(self) -> None:
-        """Forget what waits: nobody will read it."""
+    def drop(self) -> bytes:
+        """Give out whatever waits, and forget it: no parser of HTTP will read it."""
+        dropped = self._data[self._at :]
         self._data, self._at = b"", 0
+        return dropped
 
     def piece(self, stage: Stage, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
         """The next bytes for the parser; empty when more has to come first.

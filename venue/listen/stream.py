@@ -1,7 +1,8 @@
 """One channel connection: uvicorn's protocol with a paced intake and deadlines.
 
 Frames are taken from a peer a little at a time and only while the application has taken the last
-message and the peer reads our answers. What is beyond the pace stays unread, and soon in the peer.
+message and the peer reads our answers. What is beyond the pace stays unread, and soon in the peer;
+so does what is sent behind a handshake, until that is answered.
 
 Of uvicorn's WebSocketsSansIOProtocol this leans on the asyncio callbacks, `run_asgi`, `receive`,
 `handle_*`, `send_receive_event_to_app`, and the attributes `scope`, `queue`, `writable`, `frames`,
@@ -121,7 +122,7 @@ class StreamProtocol(WebSocketsSansIOProtocol):
     def _take(self) -> None:
         """Parse the next piece, if the pace, the application and the peer's own reading allow."""
         self._turn = None
-        if not self._unparsed or self._door.is_closing():
+        if not self._unparsed or self._door.is_closing() or not self.handshake_complete:
             return
         if not self.writable.is_set() or not (self.queue.empty() or self.close_sent):
             return  # `receive` or `resume_writing` comes back here
@@ -168,7 +169,8 @@ class StreamProtocol(WebSocketsSansIOProtocol):
         if message["type"] == "websocket.http.response.body":
             # A refusal is an end as good as any; uvicorn would log it as a fault of ours.
             self.handshake_complete = True
-        if self.close_sent and self._turn is None:
+        accepted = message["type"] == "websocket.accept"
+        if (accepted or self.close_sent) and self._turn is None:
             self._take()
 
     def send_receive_event_to_app(self) -> None:
