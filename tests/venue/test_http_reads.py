@@ -125,6 +125,15 @@ async def test_a_book_that_never_traded_is_at_the_zero_instant_in_book_and_snaps
     assert [row["order_id"] for row in shot["resting_orders"]] == ["7"]
 
 
+@pytest.mark.parametrize("count", [0, 1, 199, 200, 201, 400, 401, 1_000])
+async def test_a_snapshot_shows_every_resting_order_as_the_list_does(desk, client, count):
+    desk.show([m.OrderChanged(T0, order(number)) for number in range(count)])
+    shot = await client.get(f"/markets/{LOW}/snapshot")
+    listed = await client.get("/orders", status="resting", limit="1000")
+    assert shot["resting_orders"] == listed["orders"]
+    assert len(shot["resting_orders"]) == count
+
+
 async def test_a_snapshot_shows_the_callers_own_state_only(desk, client):
     desk.show(
         [

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.venue.rest_bench import ScriptedDesk
+from tests.venue.rest_bench import LOW, T0, TICKERS, ScriptedDesk, order
+from venue.core.messages import OrderChanged
 from venue.http.app import Application, make_app
 from venue.http.turns import Turns
 from venue.wire.names import UserId
@@ -18,8 +19,10 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-async def balance(app: Application, key: str, answered: list[str]) -> None:
-    """Read a balance, and note whose answer came."""
+async def read_of(
+    app: Application, key: str, answered: list[str], path: str = "/portfolio/balance"
+) -> None:
+    """Read something, a balance for one, and note whose answer came."""
 
     async def send(message: Any) -> None:
         if message["type"] == "http.response.start":
@@ -32,7 +35,7 @@ async def balance(app: Application, key: str, answered: list[str]) -> None:
     scope = {
         "type": "http",
         "method": "GET",
-        "raw_path": b"/v1/portfolio/balance",
+        "raw_path": f"/v1{path}".encode(),
         "query_string": b"",
         "headers": [(b"x-api-key", key.encode())],
     }
@@ -44,7 +47,7 @@ async def test_another_user_s_read_is_answered_before_the_second_of_a_crowd_of_r
     app, answered = make_app(desk), list[str]()
     async with asyncio.TaskGroup() as tasks:
         for key in ("anna-key",) * 5 + ("bruno-key",):
-            tasks.create_task(balance(app, key, answered))
+            tasks.create_task(read_of(app, key, answered))
     assert answered == ["anna-key", "bruno-key"] + ["anna-key"] * 4
 
 
@@ -54,8 +57,21 @@ async def test_all_keys_of_a_user_share_their_turns() -> None:
     app, answered = make_app(desk), list[str]()
     async with asyncio.TaskGroup() as tasks:
         for key in ("anna-key", "anna-too", "bruno-key"):
-            tasks.create_task(balance(app, key, answered))
+            tasks.create_task(read_of(app, key, answered))
     assert answered == ["anna-key", "bruno-key", "anna-too"]
+
+
+async def test_a_snapshot_of_thousands_of_orders_is_made_while_others_are_answered() -> None:
+    desk = ScriptedDesk()
+    desk.show([OrderChanged(T0, order(number)) for number in range(2_000)])
+    app, answered = make_app(desk), list[str]()
+    async with asyncio.TaskGroup() as tasks:
+        snapshot = read_of(app, "anna-key", answered, f"/markets/{TICKERS[LOW]}/snapshot")
+        tasks.create_task(snapshot)
+        for _ in range(3):
+            await asyncio.sleep(0)
+            await read_of(app, "bruno-key", answered)
+    assert answered == ["bruno-key"] * 3 + ["anna-key"]
 
 
 async def read(turns: Turns, name: str, made: list[str]) -> None:
@@ -79,6 +95,20 @@ async def test_one_read_is_made_in_each_turn_of_the_loop_in_the_order_of_asking(
     assert max(made_by_turn) == 1
     assert made == ["a", "b", "c"]
     await asyncio.gather(*asking)
+
+
+async def test_a_read_of_several_turns_has_them_before_whoever_of_its_user_waits() -> None:
+    turns, made = Turns(), list[str]()
+
+    async def long() -> None:
+        await turns.take(UserId("anna"))
+        for number in range(3):
+            made.append(f"piece {number}")
+            await turns.take(UserId("anna"), again=True)
+
+    asking = [asyncio.create_task(long()), asyncio.create_task(read(turns, "short", made))]
+    await asyncio.wait(asking, timeout=5)
+    assert made == ["piece 0", "piece 1", "piece 2", "short"]
 
 
 async def test_a_read_that_finds_nobody_before_it_is_made_at_once() -> None:

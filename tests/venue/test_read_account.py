@@ -117,7 +117,17 @@ def test_a_walk_meets_every_order_once_while_new_ones_come_and_old_ones_fill(
 def test_the_resting_orders_of_a_market_are_the_cancelable_ones(views):
     changed(views, order(1), order(2, status=OrderStatus.FILLED), order(3, market=HIGH), order(4))
     resting = views.account.resting_orders("anna", LOW)
-    assert [row.order_id for row in resting] == ["4", "1"]
+    assert [row.order_id for row in resting.rows(0, 9)] == ["4", "1"]
+
+
+def test_resting_orders_are_shown_as_they_were_when_they_were_asked_for(views):
+    changed(views, *(order(number) for number in range(5)))
+    resting = views.account.resting_orders("anna", LOW)
+    changed(views, order(2, status=OrderStatus.FILLED), order(5))
+    shown = resting.rows(0, 2) + resting.rows(2, 9)
+    assert [row.order_id for row in shown] == ["4", "3", "2", "1", "0"]
+    assert {row.status for row in shown} == {"open"}
+    assert len(resting) == 5
 
 
 def test_every_order_there_ever_was_is_listed_and_read(views):

@@ -94,7 +94,8 @@ def private_reads(views: Views, user: str):
         yield list(walk(lambda a, n, s=scope: account.positions(user, s, a or "", n)))
     for known in markets:
         yield account.market_positions(user, known.market_id)
-        yield account.resting_orders(user, known.market_id)
+        resting = account.resting_orders(user, known.market_id)
+        yield resting.rows(0, len(resting))
 
 
 def orders_of(account, user, scope=Scope(), statuses=EVERYTHING):  # noqa: B008 - frozen

@@ -11,7 +11,7 @@ S40, S49.
 import asyncio
 import time
 import traceback
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from functools import partial
 from typing import Any, Final
 
@@ -64,7 +64,7 @@ class ClientGone(Exception):
     """The caller hung up before its request was whole; there is nobody to answer."""
 
 
-READS: Final[dict[Route, Callable[[Request], bytes]]] = {
+READS: Final[dict[Route, Callable[[Request], bytes | Iterator[bytes]]]] = {
     routes.LIST_MARKETS: market.list_markets,
     routes.SNAPSHOT: market.snapshot,
     routes.ORDERBOOK: market.orderbook,
@@ -208,7 +208,7 @@ class _Shell:
                 status, body = await WRITES[request.route](request)
             else:
                 await self._turns.take(request.user_id)
-                status, body = trade.OK, read(request)
+                status, body = trade.OK, await self._whole(request, read(request))
         except Exception as fault:  # noqa: BLE001 - raised again; a refusal is held back as well
             failure = fault
         if delay_ms:
@@ -216,6 +216,16 @@ class _Shell:
         if failure is not None:
             raise failure
         return status, body
+
+    async def _whole(self, request: Request, made: bytes | Iterator[bytes]) -> bytes:
+        """The body of a read; one that comes in pieces has each made in a turn of its own."""
+        if isinstance(made, bytes):
+            return made
+        pieces = []
+        for piece in made:
+            pieces.append(piece)
+            await self._turns.take(request.user_id, again=True)
+        return b"".join(pieces)
 
 
 def _report(fault: Exception, route: Route | None) -> None:

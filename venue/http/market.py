@@ -3,11 +3,13 @@
 Source: interface, GET /markets and below; GET /events; silences S2, S6, S7, S28, S34, S38.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from venue.http.desk import Request
 from venue.http.faults import Outage
 from venue.http.params import Query, event_in_path, market_in_path
+from venue.read.account import KeptOrders
 from venue.read.catalog import EventFilter, MarketFilter
 from venue.wire import codec, model
 from venue.wire.codec import Refusal
@@ -21,6 +23,9 @@ _INTERVALS: Final = tuple(CandleInterval)
 _EVENT_STATUSES: Final[tuple[EventStatus, ...]] = tuple(
     status for status in EventStatus if status is not EventStatus.UNKNOWN
 )
+
+_ROWS_IN_A_TURN: Final = 200
+"""Of a snapshot's orders, of which there is no page: two or three milliseconds."""
 
 
 def list_markets(request: Request) -> bytes:
@@ -39,10 +44,11 @@ def list_markets(request: Request) -> bytes:
     return codec.encode(model.MarketsPage(markets, paging.cursor(place)))
 
 
-def snapshot(request: Request) -> bytes:
+def snapshot(request: Request) -> bytes | Iterator[bytes]:
     """GET /markets/{market_id}/snapshot: a market with the caller's own state beside it.
 
     The market's colour degrades to empty when its store is down; the caller's own never does.
+    With many resting orders it comes in pieces, all of them as of now.
     """
     market_id = _market(request)
     request.check_accounts()
@@ -52,16 +58,27 @@ def snapshot(request: Request) -> bytes:
         orderbook, last_trade = model.Orderbook(ticker, market_id, ZERO, (), ()), None
     else:
         orderbook, last_trade = market.orderbook(market_id), market.last_trade(market_id)
-    return codec.encode(
+    resting = account.resting_orders(request.user_id, market_id)
+    shown = codec.encode(
         model.Snapshot(
             market=catalog.market(market_id),
             orderbook=orderbook,
             last_trade=last_trade,
             stats=market.stats(market_id),
             positions=account.market_positions(request.user_id, market_id),
-            resting_orders=account.resting_orders(request.user_id, market_id),
+            resting_orders=resting.rows(0, _ROWS_IN_A_TURN),
         )
     )
+    return shown if len(resting) <= _ROWS_IN_A_TURN else _with_the_rest(shown, resting)
+
+
+def _with_the_rest(shown: bytes, resting: KeptOrders) -> Iterator[bytes]:
+    """A snapshot that ends with its first resting orders, continued to the last of them."""
+    end = b"]}"
+    yield shown.removesuffix(end)
+    for first in range(_ROWS_IN_A_TURN, len(resting), _ROWS_IN_A_TURN):
+        yield b"," + codec.encode(resting.rows(first, _ROWS_IN_A_TURN))[1:-1]
+    yield end
 
 
 def orderbook(request: Request) -> bytes:

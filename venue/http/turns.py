@@ -19,10 +19,11 @@ class Turns:
     def __init__(self) -> None:
         self._waiting: dict[UserId, deque[asyncio.Future[None]]] = {}
 
-    async def take(self, user_id: UserId) -> None:
+    async def take(self, user_id: UserId, *, again: bool = False) -> None:
         """Return in the user's turn, at once when it is free; first come, first served.
 
-        What the caller does without awaiting is done in it. It ends by itself.
+        What the caller does without awaiting is done in it. It ends by itself. Who has just had
+        one takes the next with `again`: what is half made takes room until it is whole.
         """
         waiting = self._waiting.get(user_id)
         loop = asyncio.get_running_loop()
@@ -31,7 +32,10 @@ class Turns:
             loop.call_soon(self._pass_on, user_id, loop)
         else:
             turn: asyncio.Future[None] = loop.create_future()
-            waiting.append(turn)
+            if again:
+                waiting.appendleft(turn)
+            else:
+                waiting.append(turn)
             await turn
 
     def _pass_on(self, user_id: UserId, loop: asyncio.AbstractEventLoop) -> None:

@@ -48,6 +48,26 @@ class AccountSnapshot(msgspec.Struct, frozen=True):
     fills: FillsSnapshot
 
 
+class KeptOrders:
+    """Orders as reads show them, and as they were at one instant, however late they are taken.
+
+    To keep one takes a fifteenth of the time in which it is made: where there are thousands, others
+    can be served in between.
+    """
+
+    def __init__(self, table: OrderTable, kept: list[bytes]) -> None:
+        self._table = table
+        self._kept = kept
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def rows(self, first: int, count: int) -> tuple[model.Order, ...]:
+        """At most so many of them, from this place (0 and up) on."""
+        kept = self._kept[first : first + count]
+        return tuple([_read_order(self._table.kept_order(each)) for each in kept])
+
+
 class _Account(msgspec.Struct):
     """Everything kept of one user."""
 
@@ -171,11 +191,11 @@ class AccountViews:
         place = orders.find(order_id)
         return None if place is None else _read_order(orders.order(place))
 
-    def resting_orders(self, user_id: UserId, market_id: MarketId) -> tuple[model.Order, ...]:
+    def resting_orders(self, user_id: UserId, market_id: MarketId) -> "KeptOrders":
         """The user's orders in the resting group on one market, newest first."""
         orders = self._read(user_id).orders
         places = orders.newest_first([self._catalog.market_number(market_id)], RESTING, None)
-        return tuple([_read_order(orders.order(place)) for place in places])
+        return KeptOrders(orders, [orders.kept(place) for place in places])
 
     def orders(
         self,

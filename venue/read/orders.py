@@ -127,7 +127,15 @@ class OrderTable:
 
     def order(self, place: int) -> OrderState:
         """The order at a place."""
-        record = _RECORD.unpack_from(self._records, place * _SIZE)
+        return self.kept_order(self.kept(place))
+
+    def kept(self, place: int) -> bytes:
+        """The order at a place as it is now, to be made a value of later."""
+        return bytes(self._records[place * _SIZE : (place + 1) * _SIZE])
+
+    def kept_order(self, kept: bytes) -> OrderState:
+        """An order as it was when it was kept."""
+        record = _RECORD.unpack(kept)
         market_id = self._catalog.numbered_market(record[2])
         ticker, event_ticker = self._catalog.market_tickers(market_id)
         return OrderState(
