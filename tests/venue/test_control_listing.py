@@ -203,6 +203,22 @@ def test_what_is_so_already_is_carried_out_again(control: httpx.Client) -> None:
         assert done(control, "POST", path, body) == done(control, "POST", path, body)
 
 
+@pytest.mark.parametrize(
+    "other", [{"symbol": "OTHER"}, {"name": "Other"}, {"name": "Other", "symbol": "OTHER"}]
+)
+def test_adding_a_company_that_is_there_changes_neither_its_name_nor_its_symbol(
+    control: httpx.Client, other: dict[str, str]
+) -> None:
+    kept = {"name": "Kept", "symbol": "KEPT"}
+    named = {**kept, "project_id": done(control, "POST", "companies", kept)["project_id"]}
+    status, code, why = refused(control, "POST", "companies", {**named, **other})
+    assert (status, code) == (409, "refused")
+    assert why.startswith("the company is there already, as 'Kept' with the symbol KEPT; ")
+    assert done(control, "POST", "companies", kept)["symbol"] == "KEPT"
+    shown = [row["name"] for row in done(control, "GET", "companies")["companies"]]
+    assert "Kept" in shown and "Other" not in shown
+
+
 def test_a_company_changes_its_symbol_and_is_archived(control: httpx.Client) -> None:
     made = done(control, "POST", "companies", {"name": "Mutable", "symbol": "MUTE"})
     renamed = done(control, "POST", "companies/mute/symbol", {"symbol": "LOUD"})

@@ -16,7 +16,7 @@ from venue.control.bodies import (
     rate_of,
     uuid_of,
 )
-from venue.control.desk import Call, EventFacts
+from venue.control.desk import Call, EngineRefused, EventFacts
 from venue.core.messages import (
     ArchiveCompany,
     HaltMarket,
@@ -28,6 +28,7 @@ from venue.core.messages import (
     ResumeMarket,
     SetEventStatus,
 )
+from venue.wire.errors import Code
 from venue.wire.instant import from_ns
 from venue.wire.model import EventStatus, MarketState
 from venue.wire.names import MarketId, ProjectId, Ticker
@@ -39,12 +40,23 @@ async def list_companies(call: Call) -> replies.CompaniesReply:
 
 
 async def add_company(call: Call) -> replies.CompanyReply:
-    """POST companies: add one, or give the one of this name or UUID another symbol."""
+    """POST companies. One that is there keeps its name and its symbol."""
     body = as_body(bodies.CompanyBody, call.fields)
     given = body.project_id
     project_id = derived.company_id(body.name) if given is None else uuid_of("project_id", given)
-    await call.submit(ListCompany(ProjectId(project_id), body.name, body.symbol))
-    return replies.CompanyReply(ProjectId(project_id), body.name, body.symbol)
+    listed = ListCompany(ProjectId(project_id), body.name, body.symbol)
+    async with call.recent.listing:
+        for known in call.companies():
+            # Asked here and not of the engine, to which another symbol is the company listed anew.
+            is_another = (known.name, known.symbol) != (listed.name, listed.symbol)
+            if known.project_id == project_id and is_another:
+                raise EngineRefused(
+                    Code.INVALID_REQUEST,
+                    f"the company is there already, as {known.name!r} with the symbol "
+                    f"{known.symbol}; another symbol comes by renaming it",
+                )
+        await call.submit(listed)
+    return replies.CompanyReply(listed.project_id, listed.name, listed.symbol)
 
 
 async def archive_company(call: Call) -> replies.CompanyReply:

@@ -487,7 +487,7 @@ def check_a_symbol_may_change_and_be_reused(bench: Bench) -> None:
     old = company["symbol"]
     body = {"symbol": f"{old}-NEW"}
     bench.act("POST", f"/companies/{company['project_id']}/symbol", body)
-    heir = bench.act("POST", "/companies", {"name": "Heir", "symbol": old})
+    heir = bench.act("POST", "/companies", {"name": f"Heir of {old}", "symbol": old})
     holds(heir["project_id"] != company["project_id"], "the heir is the same company")
     for owner, symbol in ((company, f"{old}-NEW"), (heir, old)):
         listener = bench.listener()
