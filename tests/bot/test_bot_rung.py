@@ -308,6 +308,36 @@ def test_a_quiet_book_that_nothing_dates_is_believed_once_it_was_shown_for_twent
     assert world.rung(0).is_suspect == (seconds < 20)
 
 
+@pytest.mark.parametrize("seconds", [19, 20])
+def test_a_book_that_is_older_by_its_stamp_is_believed_once_it_alone_was_shown_for_long(seconds):
+    world = timed()
+    held_ns = world.rung(0).book.ts_ns
+    seen = m.BookSeen(
+        world.markets[0].market_id, held_ns - NS_PER_SECOND, ((Price(7), Qty(5)),), ()
+    )
+    for _ in range(seconds + 1):
+        world.rung(0).saw_book(seen, (), TrustSettings(), world.now_ns)
+        world.now_ns += NS_PER_SECOND
+    assert (world.rung(0).book.bids == seen.bids) == (seconds >= 20)
+    assert (world.rung(0).book.ts_ns == seen.ts_ns) == (seconds >= 20)
+
+
+@pytest.mark.parametrize("source", ["frames", "reads"])
+def test_an_older_book_is_not_believed_while_the_one_held_is_shown_too(source):
+    world = timed()
+    rung, book = world.rung(0), world.rung(0).book
+    held = m.BookSeen(world.markets[0].market_id, book.ts_ns, book.bids, book.asks)
+    older = m.BookSeen(world.markets[0].market_id, book.ts_ns - 1, ((Price(7), Qty(5)),), ())
+    for second in range(60):
+        rung.saw_book(older, (), TrustSettings(), world.now_ns)
+        if second % 15 == 0 and source == "frames":
+            rung.saw_book(held, (), TrustSettings(), world.now_ns)
+        elif second % 15 == 0:
+            assert rung.confirms(read_as_of(world, instant.from_ns(world.now_ns)), world.now_ns)
+        world.now_ns += NS_PER_SECOND
+    assert rung.book.bids == held.bids
+
+
 def test_another_book_that_nothing_dates_is_doubted_anew():
     world = timed()
     shown_again(world, 19, (Price(40), Qty(5)))

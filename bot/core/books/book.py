@@ -32,8 +32,9 @@ _DATED_NS: Final = 10 * NS_PER_SECOND
 """So long after a book was dated by us, a read that shows another is no older than it."""
 
 _SHOWN_NS: Final = 20 * NS_PER_SECOND
-"""A book dated by us that is shown for so long, while it is asked for anew every second and reads
-have had their turn to show another, is the one that stands."""
+"""A book whose stamp tells nothing, or that it is older than the one held, and that is shown for so
+long, while it is asked for anew every second and reads have had their turn to show another, is the
+one that stands."""
 
 _TOUCH_SIZE_CAP: Final = 100
 """Shares beyond this at the touch add nothing to the microprice: one large order is one opinion."""
@@ -53,6 +54,7 @@ class Book:
         "_last_price",
         "_last_print_seen_ns",
         "_last_print_ts_ns",
+        "_older",
         "_print_unexplained",
         "_told_ns",
         "_trade_ids",
@@ -66,6 +68,8 @@ class Book:
         self._told_ns = 0
         self._dated_ns: int | None = None
         self._confirmed_ns: int | None = None
+        # An older one that the channel shows, and since when it shows no other.
+        self._older: tuple[Levels, Levels, int, int] | None = None
         self._last_price: Price | None = None
         self._last_print_ts_ns: int | None = None
         self._last_print_seen_ns: int | None = None
@@ -119,9 +123,22 @@ class Book:
         self._bids = bids
         self._asks = asks
         self._ts_ns = ts_ns
+        self._older = None
         self._confirmed_ns = now_ns
         self._print_unexplained = self._print_leads()
         return True
+
+    def replace_by_older(self, bids: Levels, asks: Levels, ts_ns: int, now_ns: int) -> bool:
+        """Take in a whole book that the channel shows and that `replace` refused as older, once it
+        shows that one alone for long: the venue's clock was set back a little between the two, and
+        nothing has changed since. False, and nothing changed, before."""
+        older = self._older
+        if older is None or older[:3] != (bids, asks, ts_ns):
+            older = self._older = (bids, asks, ts_ns, now_ns)
+        if now_ns < older[3] + _SHOWN_NS:
+            return False
+        self._ts_ns = None
+        return self.replace(bids, asks, ts_ns, now_ns)
 
     def replace_by_read(self, seen: BookSeen, now_ns: int) -> bool:
         """Take in a book read by REST, as `replace` does.
@@ -144,6 +161,7 @@ class Book:
         """Another source has shown the very book that is held; without one this does nothing."""
         if self._ts_ns is not None:
             self._confirmed_ns = now_ns
+            self._older = None
             self._print_unexplained = False
 
     def forget(self) -> None:
@@ -152,6 +170,7 @@ class Book:
         self._asks = ()
         self._ts_ns = None
         self._dated_ns = None
+        self._older = None
         self._confirmed_ns = None
         self._print_unexplained = False
         self._last_print_ts_ns = None  # one that was stamped wrong must not bar every later book

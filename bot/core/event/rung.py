@@ -184,8 +184,8 @@ class Rung:
         is_dated, seen = meant is not seen, meant
         self.others.doubt_stamps(self.ladder.venue_time, now_ns)
         old_bids, old_asks = self.book.bids, self.book.asks
-        book = self.book
-        if not book.replace(seen.bids, seen.asks, seen.ts_ns, now_ns, is_dated=is_dated):
+        book, shown = self.book, (seen.bids, seen.asks, seen.ts_ns, now_ns)
+        if not (book.replace(*shown, is_dated=is_dated) or book.replace_by_older(*shown)):
             return False
         if book.is_doubtful(now_ns):
             self.suspect(now_ns)

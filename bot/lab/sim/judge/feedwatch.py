@@ -26,6 +26,9 @@ LEAD_NS: Final = SECOND
 GAP_NS: Final = 250 * MS
 EMPTIED_NS: Final = 60 * SECOND
 LATE_NS: Final = 500 * MS
+OUTLASTS_NS: Final = 20 * SECOND
+"""An older book that alone is shown for so long is the one that stands: the clock was set back."""
+
 PULLED_NS: Final = 2 * SECOND
 """A book in doubt is confirmed, or its quotes are pulled, within this."""
 
@@ -48,7 +51,8 @@ class _Shown:
     """A rung's book as it reached the bot. doubted: in doubt until it is confirmed. stamp_ns: what
     its stamp should have been; ts_ns: by a clock that goes on evenly. overtaken: an older one that
     no bot can tell to be older: stamped wrong itself, or the newest of those that came after one
-    that was; overtaken_ns: its stamp."""
+    that was; overtaken_ns: its stamp. older: the one that alone is shown though it is older, its
+    stamp and since when."""
 
     __slots__ = (
         "book",
@@ -59,6 +63,7 @@ class _Shown:
         "emptied_ns",
         "looked_ns",
         "misstamped",
+        "older",
         "ours",
         "overtaken",
         "overtaken_ns",
@@ -73,6 +78,7 @@ class _Shown:
         self.ts_ns: int | None = None
         self.stamp_ns = 0
         self.misstamped = False
+        self.older: tuple[Book, int, int] | None = None
         self.overtaken: Book | None = None
         self.overtaken_ns = 0
         self.confirmed_ns = 0
@@ -180,6 +186,7 @@ class FeedWatch:
 
     def _confirms(self, rung: _Shown, now_ns: int) -> None:
         """What was shown is what there is, unless it may be as old as a pause of the process."""
+        rung.older = None
         if not rung.unasked:
             rung.confirmed_ns, rung.doubted = now_ns, False
 
@@ -215,11 +222,19 @@ class FeedWatch:
                 self._confirms(rung, now_ns)  # by all that the bot can know
             if seems_newest or stamp_ns != seen.ts_ns:
                 rung.overtaken, rung.overtaken_ns = (seen.bids, seen.asks), stamp_ns
-            return
+            if seems_newest or not self._outlasts(rung, seen, now_ns):
+                return
         rung.ts_ns, rung.stamp_ns = ts_ns, stamp_ns
         rung.misstamped, rung.overtaken, rung.overtaken_ns = stamp_ns != seen.ts_ns, None, 0
         self._confirms(rung, now_ns)
         self._shows(seen.market_id, rung, (seen.bids, seen.asks), now_ns)
+
+    def _outlasts(self, rung: _Shown, seen: m.BookSeen, now_ns: int) -> bool:
+        """Whether a book that is older than the newest is shown alone for long."""
+        book = (seen.bids, seen.asks)
+        if rung.older is None or rung.older[:2] != (book, seen.ts_ns):
+            rung.older = (book, seen.ts_ns, now_ns)
+        return now_ns >= rung.older[2] + OUTLASTS_NS
 
     def read(self, request: m.ReadBook, answer: m.Answer, now_ns: int) -> None:
         """A book read by REST: an equal one confirms."""
@@ -246,6 +261,7 @@ class FeedWatch:
         elif rung.ts_ns is None or as_of_ns >= rung.ts_ns:
             # Nothing else has shown it: it waits for a second word.
             rung.ts_ns, rung.stamp_ns = as_of_ns, instant.to_ns(shown.as_of)
+            rung.older = None
             self._shows(request.market_id, rung, (bids, asks), now_ns)
             rung.doubt(now_ns)
 
