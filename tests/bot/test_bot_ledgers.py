@@ -200,6 +200,46 @@ def test_a_position_that_the_fills_explain_is_none():
     assert books.out.findings == {}
 
 
+@pytest.mark.parametrize(
+    ("shown", "differs"),
+    [(3, True), (4, True), (5, False), (6, False), (9, False), (10, True)],
+)
+def test_a_position_read_among_fills_differs_where_no_choice_of_them_explains_it(shown, differs):
+    books = Books().opened()
+    own = made.own(State.OPEN)
+    sale = made.own(State.OPEN, side=Side.SELL, price=60, number=2)
+    early = made.fill(own, 1, 6)
+    amid = (made.fill(own, 2, 3), made.fill(sale, 3, 1))
+    books.fills(T0 + LAG_NS, early)
+    books.positions({Outcome.YES: shown}, T0 + 5 * LAG_NS)
+    books.fills(T0 + 5 * LAG_NS, early, *amid)  # six, and three that came and one that went
+    books.fills(T0 + 6 * LAG_NS, early, *amid)
+    assert ("position_differs" in books.out.findings) == differs
+    assert books.of.booking.history_wanted == differs
+
+
+def test_on_a_market_that_never_pauses_shares_that_no_fill_explains_are_found():
+    books = Books().opened()
+    own = made.own(State.OPEN)
+    fills: list[model.Fill] = []
+    for number in range(1, 20):
+        at_ns = T0 + number * LAG_NS
+        fills.append(made.fill(own, number, 2))
+        books.positions({Outcome.YES: 2 * number - 1 + 7}, at_ns)
+        books.fills(at_ns + LAG_NS, *fills)
+    assert "position_differs" in books.out.findings
+    assert books.of.shrink_room(MARKET, BookSide.ASK) > 0
+
+
+def test_a_rung_among_whose_fills_the_list_was_read_is_no_fault_of_another():
+    books = Books().opened()
+    fill = msgspec.structs.replace(FILL, market_id=OTHER)
+    books.positions({}, T0 + 5 * LAG_NS)
+    books.fills(T0 + 5 * LAG_NS, fill)
+    books.fills(T0 + 6 * LAG_NS, fill)
+    assert books.out.findings == {}
+
+
 def test_shares_held_before_the_first_fill_we_know_are_taken_over():
     books = Books()
     books.balance(10_000, T0)

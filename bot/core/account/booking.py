@@ -16,6 +16,7 @@ import msgspec
 
 from bot.core.account.fillids import UnbookableFill, created_ns_of
 from bot.core.account.portfolio import Portfolio
+from bot.core.account.sharetrail import ShareTrail
 from bot.core.account.trail import CashTrail
 from bot.core.account.unbooked import UnbookedFills
 from bot.core.desk.desk import Desk
@@ -45,8 +46,9 @@ class Booking:
 
     is_open: whether the books are. fresh_fills: those of the last walk that were not booked before,
     oldest first, each with the fee charged; none while the books are not open. booked_ns: when a
-    fill was booked last. history_wanted: whether the next walk is to look for fills that were
-    passed over. opening_cents: cash of fills booked since which the opening held already.
+    fill was booked last. moved: the shares that the newest fills moved. history_wanted: whether the
+    next walk is to look for fills that were passed over. opening_cents: cash of fills booked since
+    which the opening held already.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class Booking:
         self._desk = desk
         self._out = out
         self._by_ticker = by_ticker
+        self.moved = ShareTrail()
         self.is_open = False
         self._changed: dict[MarketId, None] = {}
         self._is_refused_anew = False
@@ -142,6 +145,7 @@ class Booking:
             self._taken_over[_slot(fill)] -= _moved(fill)
         elif book.book_fill(fill):
             self.booked_ns = now_ns
+            self.moved.booked(*_slot(fill), _moved(fill), now_ns)
             flow_cents = Cents(book.cash_flow_cents - flow_cents)
             if of_before:
                 self.opening_cents += flow_cents

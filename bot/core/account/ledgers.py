@@ -1,9 +1,10 @@
 """Our books against the venue's: fills booked once, holdings, and every difference named.
 
 Shares and cash come from the fills; what an order says has filled beyond them is counted at the
-order's limit until its fill is read. A position read says something about the books only when no
-fill was booked around it and a later walk of the fills found none either; so does a balance, and
-several read among fills do together (`bot.core.account.trail`).
+order's limit until its fill is read. A balance says something about the books when no fill was
+booked around it and a later walk of the fills found none either, and several read among fills do
+together (`bot.core.account.trail`); a position read among fills says what cannot be
+(`bot.core.account.sharetrail`).
 
 Source: design, laws 4, 8 and 9; reliability, rows 52-58, B9; silences S4, S5, S22.
 """
@@ -72,6 +73,7 @@ class Ledgers:
         self._by_ticker[fold_ticker(market.ticker)] = market.market_id
         by_ticker = stand_in(market.ticker)
         self.book.same_market(by_ticker, market.market_id)
+        self.booking.moved.same_market(by_ticker, market.market_id)
         held = {} if self._positions is None else self._positions[0]
         for outcome in Outcome:
             qty = held.pop((by_ticker, outcome), None)
@@ -280,12 +282,16 @@ class Ledgers:
             balance, begun_ns, _ = self._balance
             self._balance = None
             settled = self._compare_amid(balance, begun_ns, fills_begun_ns)
-        if self._positions is not None and self._quiet_around(*self._positions[1:], fills_begun_ns):
-            held, self._shares_compared_ns, ended_ns = self._positions
-            self._positions = None
-            before = self._differing
-            self.settling.positions_read(held, ended_ns)
-            self._compare_positions(held, ended_ns)
+        if self._positions is not None and self._is_late_enough(self._positions[2], fills_begun_ns):
+            held, begun_ns, ended_ns = self._positions
+            self._positions, before = None, self._differing
+            if self._quiet_before(begun_ns):
+                self._shares_compared_ns = begun_ns
+                self.settling.positions_read(held, ended_ns)
+                if not self._find_differing(held, ended_ns, None):
+                    self._shares_agree()
+            else:
+                self._find_differing(held, ended_ns, begun_ns - self._trust.read_lag_ns)
             self.booking.history_wanted |= self._differing not in (None, before)
         return settled
 
@@ -339,11 +345,14 @@ class Ledgers:
         else:
             self._out.clear("cash_differs")
 
-    def _compare_positions(self, held: dict[tuple[MarketId, Outcome], int], ended_ns: int) -> None:
-        """Find the rungs whose shares are not what the fills come to.
+    def _find_differing(
+        self, held: dict[tuple[MarketId, Outcome], int], ended_ns: int, amid_ns: int | None
+    ) -> bool:
+        """Find the rungs whose shares are not what the fills come to. Whether there are any.
 
         A rung without any share of ours where the fills leave some has most likely resolved: it
-        differs only once a read of the series that began after that shows that it has not.
+        differs only once a read of the series that began after that shows that it has not. amid_ns:
+        fills booked from then on may be missing in `held`; None where it was read among none.
         """
         wrong = []
         for market_id in self._unresolved():
@@ -353,24 +362,33 @@ class Ledgers:
             if is_gone and self._series_ns <= ended_ns + self._trust.read_lag_ns:
                 self.series_wanted = True
                 continue
-            wrong += self._wrong_shares(market_id, held)
+            wrong += self._wrong_shares(market_id, held, amid_ns)
         if wrong:
             self._out.find("position_differs", ", ".join(wrong[:5]))
             self._differing = held
-        else:
-            self._shares_agree()
+        return bool(wrong)
 
     def _unresolved(self) -> list[MarketId]:
         """The rungs of ours that have not resolved, in order."""
         return [each for each in sorted(self._rates) if not self.settling.is_resolved(each)]
 
     def _wrong_shares(
-        self, market_id: MarketId, held: dict[tuple[MarketId, Outcome], int]
+        self,
+        market_id: MarketId,
+        held: dict[tuple[MarketId, Outcome], int],
+        amid_ns: int | None = None,
     ) -> list[str]:
-        """The outcomes of a rung of which a list does not show what is booked."""
+        """The outcomes of a rung of which a list does not show what is booked, be it with or
+        without the fills booked from `amid_ns` on (None: with all of them)."""
         wrong = []
         for outcome, booked in zip(Outcome, self.book.holdings(market_id), strict=True):
-            if held.get((market_id, outcome), 0) != booked:
+            moved: tuple[int, int] | None = (0, 0)
+            if amid_ns is not None:
+                moved = self.booking.moved.moved(market_id, outcome, amid_ns)
+            if moved is None:
+                continue  # more fills than are remembered
+            came, went = moved
+            if not booked - came <= held.get((market_id, outcome), 0) <= booked + went:
                 wrong.append(f"{market_id} {outcome}")
         return wrong
 
@@ -439,6 +457,7 @@ class Ledgers:
         gone = self._rungs_of(event)
         self.settling.forget(fold_ticker(event.event_ticker))
         self.book.forget_event(event.event_ticker)
+        self.booking.moved.forget(gone)
         for market_id in gone:
             self._rates.pop(market_id, None)
         for ticker in [key for key, each in self._by_ticker.items() if each in gone]:
