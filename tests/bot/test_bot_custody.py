@@ -19,7 +19,7 @@ from tests.io.crash_world import RUNG, START_NS, Photograph, World
 from venue.core import messages as v
 from venue.wire import model
 from venue.wire.money import Outcome, Price, Qty, Side
-from venue.wire.names import ClientOrderId, MarketId, OrderId
+from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
 from venue.wire.requests import Amend, QtyOrder, TimeInForce
 
 BLANK = Photograph("nowhere", START_NS + 100 * MS, 0, (), (), {"all": ()}, frozenset(), frozenset())
@@ -389,6 +389,37 @@ def test_orders_in_markets_of_other_series_are_told_once_and_not_touched():
     assert "foreign_orders" not in world.trader.out.findings
     sent = [e.message.request for e in world.disk.entries() if isinstance(e.message, m.Send)]
     assert m.CancelResting(OrderId("999")) not in sent
+
+
+class Reissued(World):
+    """A start whose series lists its rung under another id and ticker than the run before did."""
+
+    def _reply(self, request_id: m.RequestId, answer: m.Answer) -> None:
+        if isinstance(answer, m.Done) and isinstance(answer.body, m.SeriesShown):
+            events = []
+            for event in answer.body.events:
+                markets = [
+                    msgspec.structs.replace(
+                        each, ticker=Ticker(f"{each.ticker}0"), market_id=MarketId(market_id(7, 7))
+                    )
+                    for each in event.markets
+                ]
+                events.append(msgspec.structs.replace(event, markets=markets))
+            answer = m.Done(msgspec.structs.replace(answer.body, events=tuple(events)))
+        super()._reply(request_id, answer)
+
+
+@pytest.mark.parametrize("strangers", Strangers)
+@pytest.mark.parametrize("stops", [False, True])
+def test_what_an_earlier_run_left_in_a_rung_that_is_listed_no_more_is_cancelled(strangers, stops):
+    world = Reissued(PAST, strangers=strangers)
+    assert len(world.truth.resting()) == 2
+    if stops:
+        stopped(world)
+    else:
+        quoting(world)
+    assert world.truth.resting() == []
+    assert "order_of_another_series" not in noted(world)
 
 
 def test_a_read_that_is_always_under_way_does_not_hold_up_a_stop():

@@ -139,7 +139,7 @@ class Custody:
                 self._merge(own, row, begun_ns)
             elif self._desk.missing_from_list(own, begun_ns, now_ns, fills_ns):
                 self._quoting.orders_changed(own.market_id)
-        strangers = self._in_our_rungs(
+        strangers = self._of_ours(
             order
             for order in by_id.values()
             if not self._desk.knows(order.order_id) and not self._risen.is_let_be(order.order_id)
@@ -170,11 +170,12 @@ class Custody:
         self._desk.add(own)
         self._quoting.orders_changed(own.market_id)
 
-    def _in_our_rungs(self, strangers: Iterable[model.Order]) -> list[model.Order]:
-        """Those that are of our business; orders elsewhere on the account are told once."""
+    def _of_ours(self, strangers: Iterable[model.Order]) -> list[model.Order]:
+        """Those that are of our business; orders elsewhere on the account are told once, but for
+        those that the journal knows: an earlier run placed them in what the series had then."""
         ours = []
         for order in strangers:
-            if self._quoting.is_ours(order.market_id):
+            if self._quoting.is_ours(order.market_id) or self._heritage.knows(order.order_id):
                 ours.append(order)
             elif (
                 Kind.SERIES in self._account.done_ns
@@ -190,14 +191,15 @@ class Custody:
         self, strangers: list[model.Order], begun_ns: int, now_ns: int, phase: Phase
     ) -> None:
         """Before the first quote and after the last, what rests in our rungs is ours to cancel, but
-        for what the policy keeps or leaves alone.
+        for what the policy keeps or leaves alone; and what an earlier run left in others is.
 
         The order of an undecided create of ours may be among them: then it is counted twice until
         both are over. Waiting instead could be for ever, for what rests may hold the very cash
         without which the re-send is refused.
         """
-        gone = self._heritage.to_cancel(
-            strangers,
+        gone = [order for order in strangers if not self._quoting.is_ours(order.market_id)]
+        gone += self._heritage.to_cancel(
+            [order for order in strangers if self._quoting.is_ours(order.market_id)],
             self._may_be_lost,
             starting=phase is Phase.STARTING,
             stopping=phase is Phase.STOPPING and not self._ledgers.is_open,

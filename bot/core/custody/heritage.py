@@ -42,6 +42,11 @@ class Heritage:
         """The run begins with the orders that the journal knows."""
         self._known = {order.order_id: order for order in known}
 
+    def knows(self, order_id: OrderId) -> bool:
+        """Whether the journal knows an order as ours, from an earlier run; none any more once what
+        was kept has been taken over."""
+        return order_id in self._known
+
     # --- lists ------------------------------------------------------------------------------------
 
     def to_cancel(
