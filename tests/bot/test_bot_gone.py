@@ -84,6 +84,30 @@ def test_what_the_venue_has_forgotten_while_we_quote_is_cancelled_to_be_sure_and
     assert slot.outcome in [order.outcome for order in thin.orders.values()]
 
 
+def test_an_order_whose_amend_found_it_over_is_gone_where_the_venue_then_forgets_it():
+    """As where it filled, an amend met that, and the venue was set back to before the order."""
+
+    class Over(Forgetful):
+        def answer(self, request: m.Request) -> m.Answer:
+            if isinstance(request, m.AmendResting):
+                self.orders.pop(request.order_id, None)
+                return m.Refused(422, "order_not_cancelable", "")
+            return super().answer(request)
+
+    thin = Over([50], lambda: FixedSpread(FixedSpread.Params()))
+    thin.start()
+    before = set(thin.orders)
+    thin.mids[0] = 52
+    thin.show(0)
+    thin.run(1)
+    assert not before <= set(thin.orders)
+    thin.give(m.StopRequested("the end"))
+    thin.run(6)
+    assert thin.trader.phase is Phase.STOPPED
+    assert thin.gone()
+    assert thin.gone() <= before
+
+
 def test_only_four_answers_together_prove_that_an_order_is_gone():
     denied = Absence(T0)
     late = T0 + LAG_NS

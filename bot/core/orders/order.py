@@ -206,7 +206,8 @@ class OwnOrder(Standing):
         self.known = self.known.answered()
         self._confirmed = None
         self.move(fact, now_ns)
-        if was is State.CANCELLING and fact in (Fact.MISSING, Fact.OVER):
+        of_cancel = was is State.CANCELLING and fact in (Fact.MISSING, Fact.OVER)
+        if of_cancel or (was is State.AMENDING and fact is Fact.OVER):
             self.absence = self.absence or Absence(now_ns)
         if was is State.AMENDING:
             self.moved_ns = None
