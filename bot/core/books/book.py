@@ -265,27 +265,28 @@ class Book:
         level is never below zero, and an emptied level is dropped. Own size the book does not show
         yet (reads and frames lag writes) takes nothing out of other levels.
         """
-        return _without(self._bids, own_bids), _without(self._asks, own_asks)
+        return _without(self._bids, own_bids, -1), _without(self._asks, own_asks, 1)
 
 
-def _without(levels: Levels, own: Mapping[Price, Qty]) -> Levels:
-    if not own:
+def _without(levels: Levels, own: Mapping[Price, Qty], sign: int) -> Levels:
+    """One side without ours. sign: the way its prices go from the touch, up for asks."""
+    if not own or not levels:
         return levels
     left = list(levels)
-    place, to_find = 0, len(own)
-    # Ours lie near the touch: what is beyond the last of them is not looked at.
-    while to_find and place < len(left):
-        price, size = left[place]
-        mine = own.get(price)
-        if mine is None:
-            place += 1
-            continue
-        to_find -= 1
-        if size > mine:
-            left[place] = (price, Qty(size - mine))
-            place += 1
-        else:
-            del left[place]
+    touch = levels[0][0]
+    for price, mine in own.items():
+        # A level is a cent or more behind the one before it: ours is no further down than in cents.
+        place, last = sign * (price - touch), len(left) - 1
+        if place > last:
+            place = last
+        while place > 0 and sign * (left[place][0] - price) > 0:
+            place -= 1
+        if place >= 0 and left[place][0] == price:
+            size = left[place][1]
+            if size > mine:
+                left[place] = (price, Qty(size - mine))
+            else:
+                del left[place]
     return tuple(left)
 
 
