@@ -167,8 +167,9 @@ class Cutter:
             self._bare, self._full = held.bare(), held.bare()
             self._sheets = {}
             self._known.clear()
-            self._caps: list[list[int]] = []  # the sheets' caps by row and rung
+            self._caps: list[list[int]] = []  # the sheets' caps by row and rung, but for those of
             self._losses: list[list[int]] = []
+            self._unlisted: dict[int, _Sheet] = {}  # the rungs whose sheets are others by now
             self._bounds = None
         if not self._take_in(quotes) and bounds == self._bounds:
             return self._kept
@@ -236,16 +237,8 @@ class Cutter:
 
     def _replace(self, old: _Sheet | None, new: _Sheet) -> None:
         """Have the quotes of a rung counted instead of those that were."""
-        caps, losses, rung = self._caps, self._losses, new.index
-        while len(caps) < len(new.caps):
-            caps.append([0] * self._bare.rung_count)
-            losses.append([0] * self._bare.rung_count)
-        for row, size in enumerate(new.caps):
-            caps[row][rung] = size
-            losses[row][rung] = new.losses[row]
-        if old is not None:
-            for row in range(len(new.caps), len(old.caps)):
-                caps[row][rung] = 0
+        rung = new.index
+        self._unlisted[rung] = new
         for row, is_bid in ((0, True), (1, False)):
             shares, loss = new.sums[row]
             before, lost = (0, 0) if old is None else old.sums[row]
@@ -254,6 +247,20 @@ class Cutter:
 
     # --- sharing ----------------------------------------------------------------------------------
 
+    def _list(self) -> None:
+        """Bring caps and losses by row and rung up to date; nothing but sharing looks at them."""
+        caps, losses = self._caps, self._losses
+        for rung, sheet in self._unlisted.items():
+            while len(caps) < len(sheet.caps):
+                caps.append([0] * self._bare.rung_count)
+                losses.append([0] * self._bare.rung_count)
+            for row, size in enumerate(sheet.caps):
+                caps[row][rung] = size
+                losses[row][rung] = sheet.losses[row]
+            for row in range(len(sheet.caps), len(caps)):
+                caps[row][rung] = 0
+        self._unlisted.clear()
+
     def _share(self, bounds: Bounds) -> None:
         """Bring the quotes within the bounds together, level by level.
 
@@ -261,6 +268,7 @@ class Cutter:
         bound the same part of its size; both in whole eighths of the size, so every rung keeps some
         of its quotes when not all fit. Where that is less than a share, one stands if it fits.
         """
+        self._list()
         work = self._bare.bare()
         # Smaller sizes never make one of the sums larger: if all of it fits there, so does a part.
         sums_fit = self._full.is_within_sums(bounds)
