@@ -257,5 +257,19 @@ REGRESSIONS = (
         (),
         LATER,
     ),
+    Regression(
+        952190,
+        "swarm",
+        "a rung that never traded was to be quoted on a stamp that nothing else had shown",
+        (),
+        LATER,
+    ),
+    Regression(
+        954420,
+        "swarm",
+        "a book from before the venue's clock was set back by a second stood until it changed",
+        (),
+        LATER,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )
