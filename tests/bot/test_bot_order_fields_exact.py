@@ -264,3 +264,39 @@ def test_an_act_on_what_is_unknown_since_nobody_knows_when_dates_it_by_the_last_
 def test_of_two_prices_that_cannot_both_be_the_lower_stands_whichever_comes_first():
     low, high = Known(1, Price(39), Qty(10)), Known(1, Price(41), Qty(10))
     assert low.join(high) == high.join(low) == low
+
+
+# --- what lists lack ------------------------------------------------------------------------------
+
+
+def test_a_list_shows_what_a_create_came_to_a_lag_after_its_refusals_or_its_last_write():
+    own = made.own(State.LOST)
+    assert own.shown_from_ns(50, LAG_NS) is None
+    own.refused_since_ns = T0 + 7
+    assert own.shown_from_ns(50, LAG_NS) == T0 + 57 + LAG_NS
+    own.last_write_ns = T0 + 58
+    assert own.shown_from_ns(50, LAG_NS) == T0 + 58 + LAG_NS
+
+
+def test_what_no_list_shows_is_booked_by_fills_begun_a_lag_after_the_first_answer_without_it():
+    own = made.own(State.LOST)
+    assert not own.is_booked(T0, T0 + 5, T0 + 4 + LAG_NS, LAG_NS)
+    assert own.unlisted_ns == T0 + 5
+    assert not own.is_booked(T0 + 5, T0 + 99, T0 + 4 + LAG_NS, LAG_NS)
+    assert own.unlisted_ns == T0 + 5
+    assert own.is_booked(T0 + 5, T0 + 99, T0 + 5 + LAG_NS, LAG_NS)
+
+
+def test_a_list_from_before_it_could_show_an_order_does_not_count_as_the_first():
+    own = made.own(State.LOST)
+    own.is_booked(T0, T0 + 5, T0, LAG_NS)
+    assert not own.is_booked(T0 + 6, T0 + 9, T0 + 8 + LAG_NS, LAG_NS)
+    assert own.unlisted_ns == T0 + 9
+
+
+def test_a_take_is_booked_by_fills_begun_once_it_must_have_been_over():
+    own = made.own(State.LOST)
+    own.is_take = True
+    assert not own.is_booked(T0 + 5, T0 + 9, T0 + 4, LAG_NS)
+    assert own.is_booked(T0 + 5, T0 + 9, T0 + 5, LAG_NS)
+    assert own.unlisted_ns is None
