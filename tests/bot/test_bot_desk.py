@@ -96,6 +96,32 @@ def test_a_lost_create_counts_until_fills_of_after_the_first_list_without_it_are
     assert own.state is State.DONE
 
 
+def test_a_create_that_is_refused_again_and_again_waits_twice_as_long_each_time():
+    """So that lists which come slowly have the time to tell of it, however slowly."""
+    of, _ = desk()
+    own = made.own(State.LOST)
+    of.add(own)
+    now_ns, waits = T0, []
+    for _ in range(5):
+        answer(of, own, create(own, again=True), m.Refused(422, "insufficient_balance", ""), now_ns)
+        waits.append((own.due_ns - now_ns) // TRUST.refused_resend_ns)
+        now_ns = own.due_ns
+    assert waits == [1, 1, 2, 4, 8]
+
+
+@pytest.mark.parametrize("sweep_s", [1, 3])
+def test_a_list_without_a_lost_create_puts_off_its_next_sending(sweep_s):
+    out = desk()[1]
+    of = Desk(msgspec.structs.replace(TRUST, suspect_sweep_ns=sweep_s * NS_PER_SECOND), out)
+    own = made.own(State.LOST)
+    of.add(own)
+    answer(of, own, create(own, again=True), m.Refused(422, "insufficient_balance", ""))
+    wait_ns = own.due_ns - T0
+    assert wait_ns == max(5, 2 + 3 * sweep_s) * NS_PER_SECOND
+    assert listed(of, [], T0 + WAIT_NS) == []
+    assert own.due_ns == T0 + WAIT_NS + wait_ns
+
+
 def test_fills_of_before_its_equal_was_listed_again_do_not_end_a_lost_create():
     of, own = refused_twice()
     listed(of, [], T0 + WAIT_NS)

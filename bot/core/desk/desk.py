@@ -45,10 +45,6 @@ REPEAT_NS: Final = 200 * NS_PER_MS
 UNKNOWN_OLD_NS: Final = 30 * NS_PER_SECOND
 """An order unknown for so long is told; it stays unknown all the same (row 25)."""
 
-_LISTED_WITHIN_NS: Final = 3 * NS_PER_SECOND
-"""So soon, their lags apart, two lists of what rests and the fills between them are read, while an
-order is unknown."""
-
 
 class Desk(Shelf):
     """The orders, the requests about them, and what their answers come to.
@@ -62,6 +58,10 @@ class Desk(Shelf):
         self._refusals = Refusals()
         self.amends_of_size = True
         self.last_write_ns = 0
+        # Before a create is sent again that was decided against, two lists of what rests, and the
+        # fills between them, should have been read.
+        listed_ns = 2 * trust.read_lag_ns + 3 * trust.suspect_sweep_ns
+        self._again_ns = max(trust.refused_resend_ns, listed_ns)
 
     # --- sending ----------------------------------------------------------------------------------
 
@@ -218,10 +218,8 @@ class Desk(Shelf):
             return
         if row is not None and row.sequenced is Sequenced.DECIDED:
             own.refused_since_ns = own.refused_since_ns or now_ns
-            # Before it is sent again two lists, and the fills between them, must have had the time
-            # to say that it is nowhere.
-            listed_ns = 2 * self._trust.read_lag_ns + _LISTED_WITHIN_NS
-            own.due_ns = now_ns + max(self._trust.refused_resend_ns, listed_ns)
+            # A list must have had the time to say that it is nowhere: where none had, twice that.
+            own.due_ns = now_ns + max(self._again_ns, now_ns - own.refused_since_ns)
         else:
             if fact is Fact.NO_ANSWER:
                 own.refused_since_ns = None  # this sending may yet land, whatever came before it
@@ -407,6 +405,8 @@ class Desk(Shelf):
         if not own.is_take and self._taken_over(own):
             return False  # that one may be it, and is being cancelled
         if not own.is_booked(shown_from_ns, now_ns, fills_begun_ns, self._trust.read_lag_ns):
+            # Another sending would have it proven anew from the start.
+            own.due_ns = max(own.due_ns, now_ns + self._again_ns)
             return False
         if not own.is_take:
             self._may_stray(own)
