@@ -231,13 +231,40 @@ def test_on_a_market_that_never_pauses_shares_that_no_fill_explains_are_found():
     assert books.of.shrink_room(MARKET, BookSide.ASK) > 0
 
 
-def test_a_rung_among_whose_fills_the_list_was_read_is_no_fault_of_another():
+def test_fills_of_one_rung_among_which_a_list_was_read_explain_no_difference_of_another():
     books = Books().opened()
-    fill = msgspec.structs.replace(FILL, market_id=OTHER)
+    of_other = msgspec.structs.replace(made.fill(made.own(State.OPEN), 2, 5), market_id=OTHER)
+    books.fills(T0 + LAG_NS, FILL)
+    books.positions({Outcome.YES: 4}, T0 + 5 * LAG_NS)
+    books.fills(T0 + 5 * LAG_NS, FILL, of_other)
+    books.fills(T0 + 6 * LAG_NS, FILL, of_other)
+    assert books.out.findings["position_differs"] == f"{MARKET} yes"
+
+
+def test_the_first_fill_of_a_rung_among_which_a_list_was_read_asks_for_no_series():
+    books = Books().opened()
+    books.of.series_read(T0)
     books.positions({}, T0 + 5 * LAG_NS)
-    books.fills(T0 + 5 * LAG_NS, fill)
-    books.fills(T0 + 6 * LAG_NS, fill)
+    books.fills(T0 + 5 * LAG_NS, FILL)
+    books.fills(T0 + 6 * LAG_NS, FILL)
+    assert not books.of.series_wanted
     assert books.out.findings == {}
+
+
+@pytest.mark.parametrize(("qty", "stands"), [(2, False), (7, True)])
+def test_on_a_market_that_never_pauses_a_difference_ends_once_fills_could_not_hide_it(qty, stands):
+    books = Books().opened()
+    own = made.own(State.OPEN)
+    late = made.fill(own, 58, 7)
+    fills: list[model.Fill] = []
+    for number in range(1, 30):
+        at_ns = T0 + number * LAG_NS
+        fills.append(made.fill(own, number, qty))
+        books.positions({Outcome.YES: qty * number + 7}, at_ns)
+        books.fills(at_ns + LAG_NS, *fills, *([late] if number >= 10 else []))
+        if number == 9:
+            assert "position_differs" in books.out.findings
+    assert ("position_differs" in books.out.findings) == stands
 
 
 def test_shares_held_before_the_first_fill_we_know_are_taken_over():

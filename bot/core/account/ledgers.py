@@ -60,6 +60,7 @@ class Ledgers:
         self._compared_ns = -1
         self._shares_compared_ns = -1
         self._differing: dict[tuple[MarketId, Outcome], int] | None = None
+        self._wrong: dict[tuple[MarketId, Outcome], int] = {}  # by so many shares, at least
 
     # --- what is held -----------------------------------------------------------------------------
 
@@ -291,7 +292,9 @@ class Ledgers:
                 if not self._find_differing(held, ended_ns, None):
                     self._shares_agree()
             else:
-                self._find_differing(held, ended_ns, begun_ns - self._trust.read_lag_ns)
+                amid_ns = begun_ns - self._trust.read_lag_ns
+                if not self._find_differing(held, ended_ns, amid_ns) and self._would_show(amid_ns):
+                    self._shares_agree()
             self.booking.history_wanted |= self._differing not in (None, before)
         return settled
 
@@ -354,18 +357,18 @@ class Ledgers:
         differs only once a read of the series that began after that shows that it has not. amid_ns:
         fills booked from then on may be missing in `held`; None where it was read among none.
         """
-        wrong = []
+        wrong: dict[tuple[MarketId, Outcome], int] = {}
         for market_id in self._unresolved():
-            is_gone = any(self.book.holdings(market_id)) and not any(
-                held.get((market_id, each), 0) for each in Outcome
-            )
+            differ = self._wrong_shares(market_id, held, amid_ns)
+            is_gone = differ and not any(held.get((market_id, each), 0) for each in Outcome)
             if is_gone and self._series_ns <= ended_ns + self._trust.read_lag_ns:
                 self.series_wanted = True
                 continue
-            wrong += self._wrong_shares(market_id, held, amid_ns)
+            wrong |= differ
         if wrong:
-            self._out.find("position_differs", ", ".join(wrong[:5]))
-            self._differing = held
+            named = [f"{market_id} {outcome}" for market_id, outcome in wrong]
+            self._out.find("position_differs", ", ".join(named[:5]))
+            self._differing, self._wrong = held, wrong
         return bool(wrong)
 
     def _unresolved(self) -> list[MarketId]:
@@ -377,24 +380,40 @@ class Ledgers:
         market_id: MarketId,
         held: dict[tuple[MarketId, Outcome], int],
         amid_ns: int | None = None,
-    ) -> list[str]:
+    ) -> dict[tuple[MarketId, Outcome], int]:
         """The outcomes of a rung of which a list does not show what is booked, be it with or
-        without the fills booked from `amid_ns` on (None: with all of them)."""
-        wrong = []
+        without the fills booked from `amid_ns` on (None: with all of them), each with the shares
+        that are too many or missing at least."""
+        wrong: dict[tuple[MarketId, Outcome], int] = {}
         for outcome, booked in zip(Outcome, self.book.holdings(market_id), strict=True):
-            moved: tuple[int, int] | None = (0, 0)
-            if amid_ns is not None:
-                moved = self.booking.moved.moved(market_id, outcome, amid_ns)
+            moved = self._moved(market_id, outcome, amid_ns)
             if moved is None:
                 continue  # more fills than are remembered
             came, went = moved
-            if not booked - came <= held.get((market_id, outcome), 0) <= booked + went:
-                wrong.append(f"{market_id} {outcome}")
+            shown = held.get((market_id, outcome), 0)
+            beyond = max(shown - booked - went, booked - came - shown)
+            if beyond > 0:
+                wrong[market_id, outcome] = beyond
         return wrong
+
+    def _would_show(self, amid_ns: int) -> bool:
+        """Whether what differed last would differ in a list read among fills, too: it is more than
+        they leave open."""
+        for (market_id, outcome), beyond in self._wrong.items():
+            moved = self._moved(market_id, outcome, amid_ns)
+            if moved is None or sum(moved) >= beyond:
+                return False
+        return True
+
+    def _moved(
+        self, market_id: MarketId, outcome: Outcome, amid_ns: int | None
+    ) -> tuple[int, int] | None:
+        """Shares that came and that went by fills which a list may lack: `ShareTrail.moved`."""
+        return (0, 0) if amid_ns is None else self.booking.moved.moved(market_id, outcome, amid_ns)
 
     def _shares_agree(self) -> None:
         self._out.clear("position_differs")
-        self._differing = None
+        self._differing, self._wrong = None, {}
 
     def shrink_room(self, market_id: MarketId, side: BookSide) -> Qty:
         """Shares that a rung's position may be cut by on this side and not pass through nothing.
