@@ -322,6 +322,20 @@ def test_a_book_that_is_older_by_its_stamp_is_believed_once_it_alone_was_shown_f
     assert (world.rung(0).book.ts_ns == seen.ts_ns) == (seconds >= 20)
 
 
+def test_an_older_book_is_not_believed_while_a_print_leads_it_however_long_it_is_shown():
+    world = timed()
+    now_ns = world.now_ns
+    world.give(prints(world, now_ns, "newer"))
+    held = world.rung(0).book.bids
+    seen = m.BookSeen(
+        world.markets[0].market_id, now_ns - 3 * NS_PER_SECOND, ((Price(7), Qty(5)),), ()
+    )
+    for _ in range(60):
+        world.rung(0).saw_book(seen, (), TrustSettings(), world.now_ns)
+        world.now_ns += NS_PER_SECOND
+    assert world.rung(0).book.bids == held
+
+
 @pytest.mark.parametrize("source", ["frames", "reads"])
 def test_an_older_book_is_not_believed_while_the_one_held_is_shown_too(source):
     world = timed()

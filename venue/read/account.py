@@ -191,7 +191,7 @@ class AccountViews:
         place = orders.find(order_id)
         return None if place is None else _read_order(orders.order(place))
 
-    def resting_orders(self, user_id: UserId, market_id: MarketId) -> "KeptOrders":
+    def resting_orders(self, user_id: UserId, market_id: MarketId) -> KeptOrders:
         """The user's orders in the resting group on one market, newest first."""
         orders = self._read(user_id).orders
         places = orders.newest_first([self._catalog.market_number(market_id)], RESTING, None)

@@ -131,11 +131,12 @@ class Book:
     def replace_by_older(self, bids: Levels, asks: Levels, ts_ns: int, now_ns: int) -> bool:
         """Take in a whole book that the channel shows and that `replace` refused as older, once it
         shows that one alone for long: the venue's clock was set back a little between the two, and
-        nothing has changed since. False, and nothing changed, before."""
+        nothing has changed since. False, and nothing changed, before, and while a print leads it:
+        then only a read can tell."""
         older = self._older
         if older is None or older[:3] != (bids, asks, ts_ns):
             older = self._older = (bids, asks, ts_ns, now_ns)
-        if now_ns < older[3] + _SHOWN_NS:
+        if now_ns < older[3] + _SHOWN_NS or self.leads(ts_ns):
             return False
         self._ts_ns = None
         return self.replace(bids, asks, ts_ns, now_ns)

@@ -167,9 +167,11 @@ class Cutter:
             self._bare, self._full = held.bare(), held.bare()
             self._sheets = {}
             self._known.clear()
-            self._caps: list[list[int]] = []  # the sheets' caps by row and rung, but for those of
+            # The sheets' caps and losses by row and rung, as `_list` last brought them up to date,
+            # and the sheets by rung that are others since.
+            self._caps: list[list[int]] = []
             self._losses: list[list[int]] = []
-            self._unlisted: dict[int, _Sheet] = {}  # the rungs whose sheets are others by now
+            self._unlisted: dict[int, _Sheet] = {}
             self._bounds = None
         if not self._take_in(quotes) and bounds == self._bounds:
             return self._kept
