@@ -387,7 +387,7 @@ def test_losses_of_events_add_up_and_gains_are_not_set_against_them() -> None:
     assert (loss_cents(Cents(-3)), loss_cents(Cents(3))) == (3, 0)
 
 
-@pytest.mark.parametrize(("others", "limit"), [(0, 3_000), (9_000, 1_000), (20_000, 0)])
+@pytest.mark.parametrize(("others", "limit"), [(0, 3_000), (9_000, 1_000), (9_999, 1), (20_000, 0)])
 def test_an_event_may_lose_its_own_limit_or_what_the_series_has_left(
     others: int, limit: int
 ) -> None:
