@@ -188,7 +188,7 @@ def test_a_row_of_another_rung_under_the_id_of_an_order_is_no_row_of_it():
     of, out = desk()
     own = made.own(State.OPEN)
     of.add(own)
-    of.merge_list_row(own, msgspec.structs.replace(made.shown(own), market_id="other"), T0)
+    of.merge_read(own, msgspec.structs.replace(made.shown(own), market_id="other"), T0)
     assert not own.is_live
     assert [each.name for each in out.effects] == ["order_id_reused"]
 
@@ -198,5 +198,5 @@ def test_a_row_whose_outcome_cannot_be_read_is_no_other_order():
     own = made.own(State.OPEN)
     of.add(own)
     unread = msgspec.structs.replace(made.shown(own), outcome=model.ShownOutcome.UNKNOWN)
-    of.merge_list_row(own, unread, T0 + LAG_NS)
+    of.merge_read(own, unread, T0 + LAG_NS)
     assert own.state is State.OPEN

@@ -110,7 +110,7 @@ class Run:
         self.desk.explain_lost(rows.values(), begun_ns, self.now_ns, begun_ns)
         for own in list(self.desk.all_live()):
             if own.order_id in rows:
-                self.desk.merge_list_row(own, rows[own.order_id], begun_ns)
+                self.desk.merge_read(own, rows[own.order_id], begun_ns)
             elif own.order_id is not None:
                 self.desk.missing_from_list(own, begun_ns, self.now_ns)
 

@@ -117,7 +117,7 @@ class Custody:
         if own.is_shown_as_known(row):
             return  # as most are: the desk would find nothing in it either
         before = (own.state, own.filled, own.remaining, own.price)
-        self._desk.merge_list_row(own, row, begun_ns)
+        self._desk.merge_read(own, row, begun_ns)
         if before != (own.state, own.filled, own.remaining, own.price):
             self._quoting.orders_changed(own.market_id)
 

@@ -8,7 +8,7 @@ Source: design, law 3; reliability, code-to-action table, rows 1, 19-36, B1, B6-
 """
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 from bot.core.desk.credible import doubt_about, is_elsewhere, is_named_otherwise
 from bot.core.desk.hung import hear_no_other, is_beside
@@ -44,6 +44,14 @@ REPEAT_NS: Final = 200 * NS_PER_MS
 
 UNKNOWN_OLD_NS: Final = 30 * NS_PER_SECOND
 """An order unknown for so long is told; it stays unknown all the same (row 25)."""
+
+
+class _Walk(NamedTuple):
+    """When a whole list of what rests was begun and answered, and the newest of the fills begun."""
+
+    begun_ns: int
+    now_ns: int
+    fills_begun_ns: int
 
 
 class Desk(Shelf):
@@ -343,10 +351,6 @@ class Desk(Shelf):
             self._tell_spare(own)
         self._file(own, begun_ns)
 
-    def merge_list_row(self, own: OwnOrder, shown: model.Order, begun_ns: int) -> None:
-        """Merge a row of the resting list."""
-        self.merge_read(own, shown, begun_ns)
-
     def explain_lost(
         self, shown: Iterable[model.Order], begun_ns: int, now_ns: int, fills_begun_ns: int
     ) -> list[MarketId]:
@@ -368,27 +372,21 @@ class Desk(Shelf):
         for row in shown:
             if not self.knows(row.order_id):
                 strangers.setdefault(slot_shown(row), []).append(row)
+        walk = _Walk(begun_ns, now_ns, fills_begun_ns)
         changed: list[MarketId] = []
         for own in list(self._attention):
-            if own.state is State.LOST:
-                settled = self._explain_create(own, strangers, begun_ns, now_ns, fills_begun_ns)
-            else:
-                settled = self._explain_moved(own, strangers, begun_ns, now_ns, fills_begun_ns)
-            if settled:
+            is_lost = own.state is State.LOST
+            explain = self._explain_create if is_lost else self._explain_moved
+            if explain(own, strangers, walk):
                 changed.append(own.market_id)
                 self._file(own, begun_ns)
         return changed
 
     def _explain_create(
-        self,
-        own: OwnOrder,
-        strangers: dict[Slot, list[model.Order]],
-        begun_ns: int,
-        now_ns: int,
-        fills_begun_ns: int,
+        self, own: OwnOrder, strangers: dict[Slot, list[model.Order]], walk: _Walk
     ) -> bool:
         shown_from_ns = own.shown_from_ns(self._trust.refused_resend_ns, self._trust.read_lag_ns)
-        if shown_from_ns is None or begun_ns < shown_from_ns:
+        if shown_from_ns is None or walk.begun_ns < shown_from_ns:
             return False
         if own.due_ns == NEVER_NS:
             return False  # a re-send is on its way: its answer is better than any list
@@ -398,47 +396,48 @@ class Desk(Shelf):
             own.unlisted_ns = None
             if not own.exists:
                 return False
-            own.identified(rows.pop(0), begun_ns)
+            own.identified(rows.pop(0), walk.begun_ns)
             self._out.effects.append(IntentSettled(own.client_order_id, own.order_id))
             self._out.note("info", "create_identified", client_order_id=own.client_order_id)
             return True
         if not own.is_take and self._taken_over(own):
             return False  # that one may be it, and is being cancelled
-        if not own.is_booked(shown_from_ns, now_ns, fills_begun_ns, self._trust.read_lag_ns):
+        if not self._is_booked(own, shown_from_ns, walk):
             # Another sending would have it proven anew from the start.
-            own.due_ns = max(own.due_ns, now_ns + self._again_ns)
+            own.due_ns = max(own.due_ns, walk.now_ns + self._again_ns)
             return False
         if not own.is_take:
             self._may_stray(own)
-        own.unlisted(begun_ns)
+        own.unlisted(walk.begun_ns)
         self._out.effects.append(IntentSettled(own.client_order_id))
         self._out.note("info", "create_never_landed", client_order_id=own.client_order_id)
         return True
 
     def _explain_moved(
-        self,
-        own: OwnOrder,
-        strangers: dict[Slot, list[model.Order]],
-        begun_ns: int,
-        now_ns: int,
-        fills_begun_ns: int,
+        self, own: OwnOrder, strangers: dict[Slot, list[model.Order]], walk: _Walk
     ) -> bool:
         since_ns = own.elsewhere_since_ns
-        if since_ns is None or begun_ns < since_ns + self._trust.read_lag_ns:
+        if since_ns is None:
+            return False
+        shown_from_ns = since_ns + self._trust.read_lag_ns
+        if walk.begun_ns < shown_from_ns:
             return False
         rows = [row for slot in reversed(slots_of(own)) for row in strangers.get(slot, [])]
         if rows:
             strangers[slot_shown(rows[0])].remove(rows[0])
-            self._succeed(own, rows[0], Fact.LISTED, begun_ns)
+            self._succeed(own, rows[0], Fact.LISTED, walk.begun_ns)
             return True
         if own.moved_ns is None:
             return False  # it answers 404, and rests nowhere else: it is kept
-        from_ns = since_ns + self._trust.read_lag_ns
-        if not own.is_booked(from_ns, now_ns, fills_begun_ns, self._trust.read_lag_ns):
+        if not self._is_booked(own, shown_from_ns, walk):
             return False
         self._may_stray(own)
-        own.unlisted(begun_ns)
+        own.unlisted(walk.begun_ns)
         return True
+
+    def _is_booked(self, own: OwnOrder, from_ns: int, walk: _Walk) -> bool:
+        lag_ns = self._trust.read_lag_ns
+        return own.is_booked(from_ns, walk.now_ns, walk.fills_begun_ns, lag_ns)
 
     def _count_place(self, amend: Amend, old_price: Price, old_remaining: Qty) -> None:
         new_price = old_price if amend.price is None else amend.price
