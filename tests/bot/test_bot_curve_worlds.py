@@ -92,12 +92,12 @@ def test_the_error_is_about_as_large_as_the_curve_says_it_is(world: World) -> No
 # --- speed of adaptation --------------------------------------------------------------------------
 
 
-def book(middle: float, half: int = 2, confirmed_ns: int = 0) -> RungInput:
+def book(middle: float, half: int = 2, changed_ns: int = 0) -> RungInput:
     def side(price: int) -> Levels:
         return ((Price(price), Qty(50)),)
 
     at = min(96, max(4, round(middle)))
-    return RungInput(side(at - half), side(at + half), confirmed_ns, None)
+    return RungInput(side(at - half), side(at + half), changed_ns, None)
 
 
 def settled(curve: FairCurve, log_value: float, until_s: int) -> None:
@@ -111,7 +111,7 @@ def test_books_that_all_jump_take_the_curve_along_at_once() -> None:
     curve = FairCurve(STRIKES)
     settled(curve, math.log(100.0), 600)
     after = survival_cents(LOGNORMAL, math.log(106.0))
-    moved = curve.update([book(v, confirmed_ns=600 * S) for v in after], None, LEFT_S, 600 * S)
+    moved = curve.update([book(v, changed_ns=600 * S) for v in after], None, LEFT_S, 600 * S)
     for fair, value in zip(moved, after, strict=True):
         assert fair is not None
         assert fair.value_cents == pytest.approx(value, abs=1.0)
@@ -132,8 +132,8 @@ def test_one_book_that_jumps_alone_moves_its_own_rung_most_and_by_a_part() -> No
     curve = FairCurve(STRIKES)
     settled(curve, math.log(100.0), 600)
     values = survival_cents(LOGNORMAL, math.log(100.0))
-    before = curve.update([book(v, confirmed_ns=600 * S) for v in values], None, LEFT_S, 600 * S)
-    jumped = [book(v + 6 * (i == 3), confirmed_ns=600 * S) for i, v in enumerate(values)]
+    before = curve.update([book(v, changed_ns=600 * S) for v in values], None, LEFT_S, 600 * S)
+    jumped = [book(v + 6 * (i == 3), changed_ns=600 * S) for i, v in enumerate(values)]
     after = curve.update(jumped, None, LEFT_S, 600 * S)
     moves = [a.value_cents - b.value_cents for a, b in zip(after, before, strict=True) if a and b]
     assert max(range(len(moves)), key=moves.__getitem__) == 3
@@ -163,7 +163,7 @@ def test_a_ladder_that_leant_the_wrong_way_at_first_is_fitted_once_it_is_right()
     for second in range(600):
         curve.update(wrong, None, 40_000.0, second * S)
     truth = [from_probit(math.log(6_860.0 / strike) / 0.006) for strike in strikes]
-    right = [book(value, confirmed_ns=601 * S) for value in truth]
+    right = [book(value, changed_ns=601 * S) for value in truth]
     for fair, value in zip(curve.update(right, None, 40_000.0, 601 * S), truth, strict=True):
         assert fair is not None
         assert fair.value_cents == pytest.approx(min(96, max(4, value)), abs=6.0)
@@ -205,12 +205,25 @@ def test_what_is_shown_is_never_a_quarter_of_a_cent_away_from_a_curve_drawn_anew
 def test_a_rung_is_looked_at_again_before_its_age_has_made_it_much_less_sure() -> None:
     curve = FairCurve(STRIKES)
     inputs = [book(value) for value in survival_cents(LOGNORMAL, math.log(100.0))]
-    young = curve.update(inputs, None, 3_600.0, 0)
-    old = curve.update(inputs, None, 3_600.0, 120 * S)
+    young = curve.update(inputs, None, 600.0, 0)
+    old = curve.update(inputs, None, 600.0, 4 * S)
     for a, b in zip(young[1:-1], old[1:-1], strict=True):
         assert a is not None
         assert b is not None
         assert b.sd_cents > 1.3 * a.sd_cents
+
+
+def test_a_book_that_others_left_alone_for_four_seconds_grows_no_older() -> None:
+    curve = FairCurve(STRIKES)
+    values = survival_cents(LOGNORMAL, math.log(100.0))
+    inputs = [book(value, changed_ns=100 * S) for value in values]
+    for tenth in range(1_000, 1_041):
+        curve.update(inputs, None, 600.0, tenth * S // 10)
+        if tenth == 1_030:
+            assert all(curve.again_ns(index) < 104 * S for index in range(len(STRIKES)))
+    for tenth in range(1_041, 1_050):
+        curve.update(inputs, None, 600.0, tenth * S // 10)
+    assert all(curve.again_ns(index) >= 164 * S for index in range(len(STRIKES)))
 
 
 # --- monotone whatever is shown -------------------------------------------------------------------

@@ -2,6 +2,7 @@
 cost in writes, and how much of what rests keeps its place."""
 
 import math
+import random
 
 import pytest
 
@@ -55,6 +56,46 @@ def test_an_hour_of_a_still_book_costs_at_most_a_write_a_minute_on_each_rung(nam
     since_ns = thin.now_ns
     assert thin.orders
     thin.run(3_600, least_ns=240 * NS_PER_MS)
+    for times in by_rung(thin, since_ns):
+        assert most_within(times, MINUTE_NS) <= 1
+
+
+class Shown(Thin):
+    """A venue whose channel shows every book that a write of ours has changed."""
+
+    def ask(self, send: m.Send) -> None:
+        request = send.request
+        if isinstance(request, m.Create):
+            market_id = request.order.market_id
+        elif isinstance(request, m.AmendResting | m.CancelResting):
+            market_id = self.orders[request.order_id].market_id
+        else:
+            super().ask(send)
+            return
+        super().ask(send)
+        self.show([market.market_id for market in self.markets].index(market_id))
+
+
+def test_a_ladder_that_contradicts_itself_is_quoted_still_once_its_books_are_however_wild_it_was():
+    """Our own writes show a book anew: that must not move the value that the next ones follow."""
+    rng = random.Random(1)
+    values = [86, 24, 54, 59, 11]
+    thin = Shown(values.copy(), STRATEGIES["ladder_joint"])
+    thin.start()
+
+    def jump() -> None:
+        for index, value in enumerate(values):
+            if rng.random() < 0.3:
+                thin.mids[index] = min(96, max(4, value + rng.randint(-20, 20)))
+                thin.show(index)
+
+    thin.run(120, jump, 500 * NS_PER_MS)
+    for index, value in enumerate(values):
+        thin.mids[index] = value
+        thin.show(index)
+    since_ns = thin.now_ns + MINUTE_NS
+    thin.run(360, least_ns=240 * NS_PER_MS)
+    assert thin.orders
     for times in by_rung(thin, since_ns):
         assert most_within(times, MINUTE_NS) <= 1
 

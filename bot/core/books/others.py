@@ -30,6 +30,7 @@ class Others:
         self._left: tuple[Levels, Levels] | None = None  # until the book or our orders change
         self._mine: tuple[dict[Price, Qty], dict[Price, Qty]] | None = None  # until our orders do
         self.shown: tuple[Levels, Levels] = ((), ())
+        self.changed_ns = 0
         self.settled_from_ns: int | None = None
         self.depth_ns: int | None = None
         self.owed_ns = 0
@@ -78,8 +79,12 @@ class Others:
             self.settled_from_ns = now_ns + _UNSETTLED_MAX_NS
         if self.settled_from_ns is None or now_ns >= self.settled_from_ns:
             self.settled_from_ns = None
-            self.shown = self.left(own)
-            if self.shown != ((), ()):
+            left = self.left(own)
+            if left is not self.shown:
+                if left != self.shown:
+                    self.changed_ns = now_ns
+                self.shown = left
+            if left != ((), ()):
                 self.depth_ns = now_ns
         return self.shown
 

@@ -174,7 +174,7 @@ class Estimate(msgspec.Struct, frozen=True):
 def from_book(bids: Levels, asks: Levels, age_s: float, volatility: float) -> Estimate | None:
     """What a book of others says; None unless it has two sides that do not cross.
 
-    age_s: since its last confirmation. volatility: cents per sqrt(second). The farther apart the
+    age_s: since others changed it. volatility: cents per sqrt(second). The farther apart the
     sides speak (`_spoken`), and the thinner they are there, the less it says.
     """
     if not bids or not asks or bids[0][0] >= asks[0][0]:

@@ -6,9 +6,13 @@ then drawn back to its own data by as much as the line has proved wrong there
 (`bot.core.curve.allowance`); last, the curve is made non-increasing. Values in canonical YES cents.
 
 A rung is looked at anew when what is known of it changed, or when its age has made it a twentieth
-less sure. A fair value keeps its object until it has moved by a quarter of a cent, so that nobody
-after it works on what did not move. What is slow (the shape, volatilities, the feed's worth) is
-learned once a second.
+less sure. The age of a book is counted since others changed it. Were it younger for being shown
+again, each write of ours would make it so; the line would lean to that rung, what it moved would
+be learned as volatility, and the more would age count: quotes would follow themselves for ever.
+
+A fair value keeps its object until it has moved by a quarter of a cent, so that nobody after it
+works on what did not move. What is slow (the shape, volatilities, the feed's worth) is learned once
+a second.
 
 Source: strategy, 1(a).
 """
@@ -82,6 +86,10 @@ _TOLD_MIN: Final = 0.5
 """A steepness is learned from only where the market has told at least this part of it: what the
 prior said must not come back as what was learned."""
 
+_AGE_MAX_S: Final = 4.0
+"""A book counts as no older than this: one that others have left alone for longer is shown and
+confirmed again, and as good as it was (judgement)."""
+
 _SPAN_SD: Final = 2.0
 """A ladder is listed where the value may end: it spans no less than so many deviations."""
 
@@ -93,7 +101,7 @@ _HALF_PAYOUT: Final = PAYOUT_CENTS / 2
 
 
 class RungInput(msgspec.Struct, frozen=True):
-    """What is known of one rung: the book of others (`Book.others`), when it was last confirmed,
+    """What is known of one rung: the book of others (`Others.shown`), since when it is what it is,
     and the faded traded price with the mean instant of its prints (`TradedPrice.read`).
 
     is_over: it has resolved. What was known of it is of before; it has no fair value any more.
@@ -101,7 +109,7 @@ class RungInput(msgspec.Struct, frozen=True):
 
     bids: Levels
     asks: Levels
-    confirmed_ns: int
+    changed_ns: int
     traded: tuple[float, int] | None
     is_over: bool = False
 
@@ -230,13 +238,16 @@ class FairCurve:
         volatility = self.volatilities[index]
         if not volatility:
             volatility = baseline_volatility(slope(0.0), left_s)
-        age_s = (now_ns - rung.confirmed_ns) / NS_PER_SECOND
-        own: Estimate | None = from_book(rung.bids, rung.asks, age_s, volatility)
-        growth = volatility * volatility
+        age_s = (now_ns - rung.changed_ns) / NS_PER_SECOND
+        if stands := age_s >= _AGE_MAX_S:
+            age_s = _AGE_MAX_S
+        own = from_book(rung.bids, rung.asks, age_s, volatility)
+        printed: Estimate | None = None
         if rung.traded is not None:
             cents, at_ns = rung.traded
             age_s = (now_ns - at_ns) / NS_PER_SECOND
-            own = merged(own, from_prints(cents, age_s, rung.bids, rung.asks, volatility))
+            printed = from_prints(cents, age_s, rung.bids, rung.asks, volatility)
+            own = merged(own, printed)
         self._used_volatility[index] = volatility
         self._one_sided[index] = (not rung.bids) is not (not rung.asks)
         self._known -= self._inverse[index] > 0
@@ -254,6 +265,9 @@ class FairCurve:
         self._blend(index)
         allowed = own.variance + self._lessons.allowances[index]
         self._fit.take(index, probit(clipped(own.cents)), allowed)
+        growth = volatility * volatility
+        if stands:  # the prints alone grow older, and count for a part of the whole
+            growth *= 0.0 if printed is None else own.variance / printed.variance
         wait_ns = _LOOK_MAX_NS
         if growth > 0:
             wait_s = _LESS_SURE * own.variance / growth

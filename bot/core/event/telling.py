@@ -87,7 +87,7 @@ class Telling:
                         inputs[index] = _OVER
                     else:
                         traded = rung.traded.read()
-                        inputs[index] = RungInput(book[0], book[1], rung.confirmed_ns, traded)
+                        inputs[index] = RungInput(book[0], book[1], rung.others.changed_ns, traded)
                     looked_at.append(index)
         fairs: tuple[Fair | None, ...] = self._fairs
         if self._curve is not None:
