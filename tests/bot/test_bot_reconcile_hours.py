@@ -76,6 +76,36 @@ class Shown(Thin):
         self.show([market.market_id for market in self.markets].index(market_id))
 
 
+@pytest.mark.parametrize("each_ms", [900, 1_500, 3_000])
+def test_quotes_do_not_follow_themselves_where_the_channel_shows_a_book_now_and_then(each_ms):
+    """Between two of them our orders move, and the book shows them where they were."""
+    rng = random.Random(1)
+    values = [80, 60, 40, 30]
+    thin = Thin(values.copy(), STRATEGIES["ladder_joint"])
+    thin.start()
+    is_wild, shown_ns = True, thin.now_ns
+
+    def show() -> None:
+        nonlocal shown_ns
+        for index, value in enumerate(values):
+            if not is_wild:
+                thin.mids[index] = value
+            elif rng.random() < 0.1:
+                thin.mids[index] = value + rng.randint(-10, 10)
+        if thin.now_ns >= shown_ns + each_ms * NS_PER_MS:
+            shown_ns = thin.now_ns
+            for index in range(len(values)):
+                thin.show(index, thin.now_ns - NS_PER_MS)  # before what is written now
+
+    thin.run(120, show, 100 * NS_PER_MS)
+    is_wild = False
+    since_ns = thin.now_ns + MINUTE_NS
+    thin.run(240, show, 100 * NS_PER_MS, 100 * NS_PER_MS)
+    assert thin.orders
+    for times in by_rung(thin, since_ns):
+        assert most_within(times, MINUTE_NS) <= 1
+
+
 def test_a_ladder_that_contradicts_itself_is_quoted_still_once_its_books_are_however_wild_it_was():
     """Our own writes show a book anew: that must not move the value that the next ones follow."""
     rng = random.Random(1)

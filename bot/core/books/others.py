@@ -34,6 +34,7 @@ class Others:
         self.settled_from_ns: int | None = None
         self.depth_ns: int | None = None
         self.owed_ns = 0
+        self._settled_book: tuple[Levels, Levels] | None = None  # with ours, as `shown` came of it
         self._changed_ns = 0  # by the venue's time, our newest change that a write has shown
 
     def book_changed(self) -> None:
@@ -70,23 +71,32 @@ class Others:
 
         While a write of ours is under way, or its effect is not in the book yet, our own size
         would be taken for others', or theirs for ours; quotes that followed would follow
-        themselves, for ever (row 47). So it stands still meanwhile, a second at most.
+        themselves, for ever (row 47). So it stands still meanwhile: a second at most where the
+        book says something else by then, and for as long as it does not where it does not.
         """
         lags = self._book.known and (self._book.ts_ns or 0) < self._changed_ns
-        if not lags and not any(order.state in IN_FLIGHT for order in own):
+        is_one = not lags and not any(order.state in IN_FLIGHT for order in own)
+        if is_one:
             self.settled_from_ns = None
         elif self.settled_from_ns is None:
             self.settled_from_ns = now_ns + _UNSETTLED_MAX_NS
         if self.settled_from_ns is None or now_ns >= self.settled_from_ns:
             self.settled_from_ns = None
-            left = self.left(own)
-            if left is not self.shown:
-                if left != self.shown:
-                    self.changed_ns = now_ns
-                self.shown = left
-            if left != ((), ()):
+            if is_one or self._settled_book != (self._book.bids, self._book.asks):
+                self._show(self.left(own), now_ns, is_one=is_one)
+            if self.shown != ((), ()):
                 self.depth_ns = now_ns
         return self.shown
+
+    def _show(self, left: tuple[Levels, Levels], now_ns: int, *, is_one: bool) -> None:
+        """Others have this. is_one: book and orders speak of one instant."""
+        if left is not self.shown:
+            if left != self.shown:
+                self.changed_ns = now_ns
+            self.shown = left
+            self._settled_book = None
+        if is_one and self._settled_book is None:
+            self._settled_book = (self._book.bids, self._book.asks)
 
 
 def _by_price(own: Iterable[OwnOrder]) -> tuple[dict[Price, Qty], dict[Price, Qty]]:
