@@ -107,6 +107,19 @@ def test_a_purchase_gives_way_where_the_pairs_it_locks_cost_more_than_place_and_
 
 
 @BOTH
+@pytest.mark.parametrize(("held", "gives_way"), [(4, False), (9, False), (10, True)])
+def test_shares_held_are_sold_beside_a_purchase_that_is_too_small_before_it_gives_way(
+    side, held, gives_way
+):
+    """It would be bought again at once, and where a limit has no room for the sale for ever."""
+    own = order(side, 10, qty=6)
+    wishes = plan([quote(side, 10)], [own], held, held, worth=Ruler(capital=9.0)).wishes
+    creates = [(wish.own_side, wish.qty) for wish in wishes if isinstance(wish, WantCreate)]
+    assert creates == [(Side.SELL, 4)]
+    assert any(isinstance(wish, WantCancel) for wish in wishes) is gives_way
+
+
+@BOTH
 def test_shares_that_one_purchase_gave_way_to_are_spoken_for(side):
     first, second = order(side, 10, number=1), order(side, 9, number=2)
     here = Ruler(capital=1.0)

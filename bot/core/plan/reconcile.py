@@ -213,7 +213,7 @@ class _Side:
         for own in orders if len(orders) == 1 else sorted(orders, key=age):
             if room <= 0 or level.is_off(own.remaining - room, pace):
                 return False
-            if self._may_lock and self._locks_too_much(own, level):
+            if self._may_lock and self._locks_too_much(own, level, level.wanted - stand.qty):
                 return False
             room -= own.may_fill
         return not level.is_off(room, pace)
@@ -365,6 +365,7 @@ class _Side:
 
     def _stay(self, stand: Stand, level: Level) -> None:
         """A stand at its level's price: oldest first; too much there is shrunk from the newest."""
+        lacks = level.missing - stand.qty
         for own in sorted(stand.orders, key=age):
             room = level.missing
             if room <= 0:
@@ -372,20 +373,19 @@ class _Side:
                 continue
             level.serve(own.may_fill)
             if level.is_off(own.remaining - room, self._pace):
-                value = RISK_CENTS * (own.remaining - room)
-                amend = Amend(qty=Qty(room))
-                self.wishes.append(WantAmend(own, amend, True, "less wanted at this price", value))
-            elif self._locks_too_much(own, level):
+                why, value = "less wanted at this price", RISK_CENTS * (own.remaining - room)
+                self.wishes.append(WantAmend(own, Amend(qty=Qty(room)), True, why, value))
+            elif self._locks_too_much(own, level, lacks):
                 self._free.take(own.outcome.other, own.remaining)
                 value = self._worth.capital_cents * own.remaining
                 self._cancel(own, "shares held now: sold instead", value)
 
-    def _locks_too_much(self, own: OwnOrder, level: Level) -> bool:
+    def _locks_too_much(self, own: OwnOrder, level: Level, lacks: int) -> bool:
         """Whether a purchase would lock pairs with shares held that are worth more than its place
-        and the two requests that selling them takes."""
+        and the two requests that selling them takes. What the level lacks is sold beside it."""
         if not self._may_lock or own.own_side is not _BUY:
             return False
-        if self._free.of(own.outcome.other) < own.remaining:
+        if self._free.of(own.outcome.other) < own.remaining + max(0, lacks):
             return False
         freed = self._worth.capital_cents * own.remaining
         place = self._worth.place_cents(own, level.edge)
