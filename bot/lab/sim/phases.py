@@ -240,11 +240,10 @@ def _writes(world: "World") -> int:
 def _stay_still(world: "World") -> None:
     """B2: on a still book hardly anything is written any more.
 
-    Where quotes follow the fitted curve, which believes books and prints less as they age,
-    they drift on a still book: there the bound is two writes a second and rung (row 38). So it is
-    where nothing can confirm a book but what a write of our own changes in it. Orders may go
-    another route once, ten seconds after a limit had cut their side, and what stands at their
-    prices is put together then: once that is over a second look has to be still.
+    Where a book has one side without ours, or nothing can confirm it but what a write of our own
+    changes in it, the bound is two writes a second and rung (row 38). Orders may go another route
+    once, ten seconds after a limit had cut their side, and what stands at their prices is put
+    together then: once that is over a second look has to be still.
     """
     if _is_dry(world):
         # What no token was left for comes when there is one.
@@ -266,7 +265,7 @@ def _looked(world: "World") -> tuple[int, int]:
     rungs = [rung for ladder in trader.quoting.ladders for rung in ladder.rungs]
     two_sided = all(all(rung.others.left(trader.desk.live(rung.market_id))) for rung in rungs)
     unknowable = any(cannot_be_known(world, rung) for rung in rungs)
-    drifts = _follows_curve(world) or unknowable or not two_sided
+    drifts = unknowable or not two_sided
     return _writes(world) - before, 12 * len(rungs) if drifts else len(rungs) + 1
 
 
