@@ -271,5 +271,6 @@ REGRESSIONS = (
         (),
         LATER,
     ),
+    Regression(961291, "swarm", "a read of what a frame with a wrong stamp showed confirms it"),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

@@ -240,10 +240,10 @@ def _writes(world: "World") -> int:
 def _stay_still(world: "World") -> None:
     """B2: on a still book hardly anything is written any more.
 
-    Where a book has one side without ours, or nothing can confirm it but what a write of our own
-    changes in it, the bound is two writes a second and rung (row 38). Orders may go another route
-    once, ten seconds after a limit had cut their side, and what stands at their prices is put
-    together then: once that is over a second look has to be still.
+    Where nothing can confirm a book but what a write of our own changes in it, the bound is two
+    writes a second and rung (row 38). Orders may go another route once, ten seconds after a limit
+    had cut their side, and what stands at their prices is put together then: once that is over a
+    second look has to be still.
     """
     if _is_dry(world):
         # What no token was left for comes when there is one.
@@ -263,10 +263,8 @@ def _looked(world: "World") -> tuple[int, int]:
     world.run_until(world.now_ns + _STILL_NS)
     trader = world.process.trader
     rungs = [rung for ladder in trader.quoting.ladders for rung in ladder.rungs]
-    two_sided = all(all(rung.others.left(trader.desk.live(rung.market_id))) for rung in rungs)
     unknowable = any(cannot_be_known(world, rung) for rung in rungs)
-    drifts = unknowable or not two_sided
-    return _writes(world) - before, 12 * len(rungs) if drifts else len(rungs) + 1
+    return _writes(world) - before, 12 * len(rungs) if unknowable else len(rungs) + 1
 
 
 def _is_dry(world: "World") -> bool:
