@@ -65,6 +65,7 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         config=trader.reconfiguration.report(),
         fills=quoting.scoring.fills(),
         withheld=trader.withheld,
+        fills_from_ns=ledgers.fills_from_ns,
     )
 
 

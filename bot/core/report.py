@@ -281,7 +281,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     only what shrinks a position is quoted, else empty. fills: the newest first.
     unknown_oldest_ns: age of the oldest order without a definite answer, 0 without one.
     cash_reserved_cents: what the venue last said that resting orders lock. withheld: why no new
-    order may leave at all, empty when one may.
+    order may leave at all, empty when one may. fills_from_ns: when the last whole walk of the fills
+    was begun, None before: fills of after it may be unknown.
     """
 
     now_ns: int
@@ -317,3 +318,4 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     fills: tuple[FillReport, ...] = ()
     config: ConfigReport = ConfigReport()
     withheld: str = ""
+    fills_from_ns: int | None = None

@@ -38,6 +38,10 @@ LOOK_S: Final = 2.0
 """The journal is followed so often."""
 
 PICTURE_NS: Final = 5 * NS_PER_SECOND
+HEARD_NS: Final = 8 * NS_PER_SECOND
+"""No picture is taken where the fills were read longer ago, as right behind a pause of the process:
+what it shows is held to the fills within `bot.records.day.AROUND_NS` of it."""
+
 PICTURES_MAX: Final = 720
 """Pictures that wait for a store that fails; the oldest go first."""
 
@@ -276,7 +280,9 @@ class Recorder:
             return
         report = self._look()
         # Before the books are open it is not known what is held.
-        if report is not None and report.profit is not None:
+        if report is None or report.profit is None or report.fills_from_ns is None:
+            return
+        if report.now_ns - report.fills_from_ns <= HEARD_NS:
             self._drawn_ns = now_ns
             self._pictures.append(self._picture(report, report.profit))
 

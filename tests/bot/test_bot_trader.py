@@ -106,6 +106,16 @@ def test_orders_that_a_life_before_left_on_both_sides_are_no_quotes_of_this_one(
     assert trader.report(world.now_ns).ledger_difference_cents == 0
 
 
+def test_the_picture_tells_up_to_when_the_fills_are_known():
+    world = quoting()
+    trader = world.process.trader
+    first_ns = trader.report(world.now_ns).fills_from_ns
+    assert first_ns is not None
+    world.run_until(world.now_ns + 9 * SECOND)
+    last_ns = trader.report(world.now_ns).fills_from_ns
+    assert first_ns < last_ns <= world.now_ns
+
+
 @pytest.mark.parametrize("code", ["insufficient_balance", "insufficient_shares"])
 def test_a_create_left_behind_may_be_refused_before_its_rung_is_known(code):
     """Found by seed 75 of the simulation."""

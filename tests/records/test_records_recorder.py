@@ -38,7 +38,9 @@ def shown(at_ns: int = NOON_NS) -> Report:
     """A picture with open books."""
     total = ProfitRow("total", 1, 1, 700, 1_000, -300, 1_000, 1, ())
     profit = ProfitReport(total, 0, 0, 0, 0, 0, {"rung": (), "side": ()})
-    return msgspec.structs.replace(report(Phase.QUOTING, at_ns), profit=profit)
+    return msgspec.structs.replace(
+        report(Phase.QUOTING, at_ns), profit=profit, fills_from_ns=at_ns - NS_PER_SECOND
+    )
 
 
 class Site:
@@ -187,6 +189,28 @@ async def test_the_loop_goes_on_while_a_store_hangs_and_its_end_is_not_waited_fo
     await site.recorder.finish()
     assert time.monotonic() - begun < 5
     stuck.set()
+
+
+async def test_no_picture_is_taken_of_shares_whose_fills_were_not_read_for_ten_seconds(tmp_path):
+    site = Site(tmp_path)
+    read_ns = NOON_NS
+    site.recorder.begin(
+        lambda: msgspec.structs.replace(shown(site.now_ns), fills_from_ns=read_ns),
+        lambda: site.now_ns,
+    )
+    site.traded(1)
+    site.now_ns += 50 * NS_PER_SECOND  # the process stood still
+    async with going(site.recorder):
+        await until(lambda: site.recorder.progress.fills == 1)
+    store = site.store()
+    assert not store.marks(store.accounts()[0].account, NIGHT_NS, NIGHT_NS * 2)
+    store.close()
+    read_ns = site.now_ns
+    await site.recorder.finish()
+    store = site.store()
+    (mark,) = store.marks(store.accounts()[0].account, NIGHT_NS, NIGHT_NS * 2)
+    assert mark.at_ns == site.now_ns
+    store.close()
 
 
 async def test_pictures_wait_in_bounded_memory(tmp_path):

@@ -61,6 +61,7 @@ class Ledgers:
         self._shares_compared_ns = -1
         self._differing: dict[tuple[MarketId, Outcome], int] | None = None
         self._wrong: dict[tuple[MarketId, Outcome], int] = {}  # by so many shares, at least
+        self.fills_from_ns: int | None = None
 
     # --- what is held -----------------------------------------------------------------------------
 
@@ -156,6 +157,7 @@ class Ledgers:
         """A walk of the fills has ended. rows: what `booking` kept of its pages, newest first.
         Returns the rungs with new fills, in first-seen order, and those that have settled by the
         cash it explained."""
+        self.fills_from_ns = begun_ns
         changed = self.booking.walked(rows, now_ns)
         self.book.trim(frozenset(live_orders))
         # What a rung settles by is a fill of its own kind: shares went, and cash came.
