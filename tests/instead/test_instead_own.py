@@ -44,6 +44,25 @@ def test_a_fill_between_two_answers_counts_from_its_own_instant():
     assert [rests(follows, at, 40) for at in (1, 2, 3.9, 4)] == [10, 7, 7, 3]
 
 
+def test_a_fill_that_is_in_an_answer_is_not_counted_again_for_being_stamped_later():
+    shown = order("1", 40, 6, 4, filled=4, status="partially_filled", created=1)
+    follows = own(
+        m.OrderShown(order("1", 40, 10, 1)),
+        m.OrdersShown((shown,), ""),
+        m.FillsShown((fill("1", 40, 4, 4.1), fill("1", 40, 1, 6)), ""),
+    )
+    assert [rests(follows, at, 40) for at in (3.9, 4, 4.1, 6)] == [10, 6, 6, 5]
+
+
+def test_a_fill_counts_beside_those_before_it_that_no_list_shows():
+    before = order("1", 40, 6, 4, filled=4, status="partially_filled", created=1)
+    after = order("1", 40, 3, 8, filled=7, status="partially_filled", created=1)
+    follows = own(
+        m.OrderShown(before), m.OrderShown(after), m.FillsShown((fill("1", 40, 3, 6),), "")
+    )
+    assert [rests(follows, at, 40) for at in (4, 5.9, 6, 8)] == [6, 6, 3, 3]
+
+
 def test_a_fill_after_the_last_answer_ends_the_order():
     follows = own(m.OrderShown(order("1", 40, 10, 1)), m.FillsShown((fill("1", 40, 10, 2),), ""))
     assert [rests(follows, at, 40) for at in (1.9, 2)] == [10, 0]

@@ -195,6 +195,23 @@ def test_a_fill_takes_our_shares_off_from_its_own_instant_however_late_it_was_sh
     assert [left(mine, frame(at, 100)) for at in (-1, 0, 4.9, 5, 9)] == [100, 90, 90, 94, 94]
 
 
+def test_a_fill_that_is_in_what_was_shown_is_not_taken_off_again_for_being_stamped_later():
+    mine = mine_of(replied(m.OrderShown(order(10, 0))), met(5.1, 4))
+    mine.take(replied(m.OrderShown(order(6, 5))))
+    assert [left(mine, frame(at, 100)) for at in (4.9, 5, 5.1, 9)] == [90, 94, 94, 94]
+
+
+def test_the_first_that_is_seen_of_an_order_may_have_a_fill_in_it_that_is_stamped_later():
+    mine = mine_of(replied(m.OrdersShown((order(6, 5),), "")), met(5.1, 4))
+    assert [left(mine, frame(at, 100)) for at in (1, 4.9, 5, 9)] == [90, 90, 94, 94]
+
+
+def test_a_fill_after_what_was_shown_is_taken_off_beside_fills_that_nothing_shows_any_more():
+    mine = mine_of(replied(m.OrderShown(order(6, 2))), met(5, 3))
+    mine.take(replied(m.OrderShown(order(3, 7))))
+    assert [left(mine, frame(at, 100)) for at in (4.9, 5, 9)] == [94, 97, 97]
+
+
 def test_an_amend_moves_our_shares_and_a_cancel_ends_them():
     mine = mine_of(
         replied(m.OrderShown(order(10, 0))),

@@ -14,6 +14,7 @@ Source: interface, Order, Fill; silences S4, S10, S13; docs/lab.md, Backtest.
 
 from bisect import bisect_right
 from collections.abc import Iterable
+from itertools import accumulate
 from typing import NamedTuple
 
 from bot.core import messages as m
@@ -35,33 +36,49 @@ class Others(NamedTuple):
 
 
 class _Order:
-    """What was shown of one order. shown: by the venue's time, its level and what rested of it."""
+    """What was shown of one order. shown: by the venue's time, its price, what rested of it and
+    what had filled. fills: instant, shares, and whether they were ours as maker."""
 
     def __init__(self, order: model.Order, side: BookSide, created_ns: int) -> None:
         self.market_id = order.market_id
         self.side = side
         self.created_ns = created_ns
         self.qty = int(order.qty)
-        self.shown: dict[int, tuple[Price, int]] = {}
-        self.fills: dict[str, tuple[int, int]] = {}
-        self.taken = 0
+        self.shown: dict[int, tuple[Price, int, int]] = {}
+        self.fills: dict[str, tuple[int, int, bool]] = {}
 
     def changes(self) -> Iterable[tuple[int, Price, int]]:
         """Its life: from when on, its price, and the shares that rest of it."""
         rows = sorted(self.shown.items())
-        at_ns, (price, rests) = rows[0]
-        fills = sorted(self.fills.values())
+        at_ns, (price, rests, filled) = rows[0]
+        fills = self._fills()
         if at_ns > self.created_ns:
-            before = sum(qty for when_ns, qty in fills if self.created_ns < when_ns <= at_ns)
-            begun = rests + before if rests else self.qty - self.taken
-            rows.insert(0, (self.created_ns, (price, begun)))
-        for place, (at_ns, (price, rests)) in enumerate(rows):
+            begun = self.qty - sum(qty for _, qty, maker, _ in fills if not maker)
+            if rests:
+                begun = rests + sum(
+                    qty
+                    for when_ns, qty, maker, upto in fills
+                    if maker and self.created_ns < when_ns and (when_ns <= at_ns or upto <= filled)
+                )
+            rows.insert(0, (self.created_ns, (price, begun, 0)))
+        for place, (at_ns, (price, rests, filled)) in enumerate(rows):
             yield at_ns, price, rests
             until_ns = rows[place + 1][0] if place + 1 < len(rows) else None
-            for when_ns, qty in fills:
-                if at_ns < when_ns and (until_ns is None or when_ns < until_ns):
+            for when_ns, qty, maker, upto in fills:
+                later = at_ns < when_ns and (until_ns is None or when_ns < until_ns)
+                if maker and later and upto > filled:
                     rests = max(0, rests - qty)
                     yield when_ns, price, rests
+
+    def _fills(self) -> list[tuple[int, int, bool, int]]:
+        """Its fills, the oldest first: instant, shares, whether as maker, and the shares that had
+        filled with it. Fills that were never shown are taken to be older than all that were."""
+        fills = sorted(self.fills.values())
+        known = sum(qty for _, qty, _ in fills)
+        missing = max(0, max(filled for *_, filled in self.shown.values()) - known)
+        sums = accumulate((qty for _, qty, _ in fills), initial=missing)
+        next(sums)
+        return [(*fill, upto) for fill, upto in zip(fills, sums, strict=True)]
 
 
 _Sizes = dict[tuple[BookSide, Price], int]
@@ -109,7 +126,7 @@ class Mine:
         price = canonical(outcome, order.price)
         before = known.shown.get(at_ns)
         if before is None or rests < before[1]:
-            known.shown[at_ns] = price, rests
+            known.shown[at_ns] = price, rests, int(order.filled_qty)
 
     # --- asking -----------------------------------------------------------------------------------
 
@@ -119,10 +136,9 @@ class Mine:
             role = fill.liquidity.value
             self._roles[fill.trade_id] = role
             order = self._orders.get(fill.order_id)
-            if order is not None and role == "taker":
-                order.taken += fill.qty
-            elif order is not None:
-                order.fills[fill.fill_id] = instant.to_ns(fill.created_at), fill.qty
+            if order is not None:
+                made = instant.to_ns(fill.created_at), int(fill.qty), role != "taker"
+                order.fills[fill.fill_id] = made
         changes: dict[MarketId, list[tuple[int, int, BookSide, Price, int]]] = {}
         for number, order in enumerate(self._orders.values()):
             for at_ns, price, rests in order.changes():

@@ -1,8 +1,10 @@
 """What of ours rested where at each instant of a session, from what its answers showed of it.
 
 An answer shows an order as of its last change, by the venue's clock; a list of fills has each with
-its own instant. Put in order the two say what rested, between answers too. What no answer and no
-list ever showed is not known: a create whose answer was lost is, once a read has shown its order.
+its own instant. Put in order the two say what rested, between answers too. Fills up to the shares
+that an answer shows as filled are in it, also where they are stamped later than the order, as fills
+of one taker are that come one nanosecond after the other. What no answer and no list ever showed is
+not known: a create whose answer was lost is, once a read has shown its order.
 
 The same reader follows a journal and a session that never was: both are measured alike.
 
@@ -10,6 +12,7 @@ Source: interface, Order, Fill; silences S4, S13; docs/lab.md, What if.
 """
 
 from collections.abc import Container, Iterable
+from itertools import accumulate
 
 import msgspec
 
@@ -151,21 +154,28 @@ def _life(order_id: OrderId, made: _Made, fills: list[OwnFill]) -> Iterable[Chan
 
     seen = sorted(made.seen)
     first = seen[0]
-    rests, price, until_ns = 0, first.price, made.created_ns
+    rests, price, until_ns, filled = 0, first.price, made.created_ns, 0
+    # Fills that were never shown are taken to be older than all that were.
+    known = sum(fill.qty for fill in fills)
+    sums = accumulate(
+        (fill.qty for fill in fills), initial=max(0, max(at.filled for at in seen) - known)
+    )
+    next(sums)
+    told = list(zip(fills, sums, strict=True))
     if first.at_ns > made.created_ns:
         # Its first answer was lost: whole when it came, less what it met at once.
         met = sum(fill.qty for fill in fills if fill.at_ns <= made.created_ns)
         rests = first.whole - met
         yield change(made.created_ns, price, rests)
     for at in seen:
-        for fill in fills:
-            if until_ns < fill.at_ns < at.at_ns:
+        for fill, upto in told:
+            if until_ns < fill.at_ns < at.at_ns and upto > filled:
                 rests -= fill.qty
                 yield change(fill.at_ns, price, rests)
-        rests, price, until_ns = at.rests, at.price, at.at_ns
+        rests, price, until_ns, filled = at.rests, at.price, at.at_ns, at.filled
         yield change(at.at_ns, price, rests)
-    for fill in fills:
-        if rests > 0 and fill.at_ns > until_ns:
+    for fill, upto in told:
+        if rests > 0 and fill.at_ns > until_ns and upto > filled:
             rests -= fill.qty
             yield change(fill.at_ns, price, rests)
 
