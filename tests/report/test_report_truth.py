@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from bot.core import messages as m
+from bot.ideas import Makers
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, framed
+from bot.lab.report.gathered import sessions_of
 from bot.lab.report.shown import dollars
 from bot.lab.sim.odds import draw, narrowed, often
 from bot.lab.sim.world import World
@@ -96,6 +98,18 @@ def test_the_markouts_on_the_page_are_those_of_pnl(told):
         assert found is not None
         assert float(found[1]) == pytest.approx(row["mean_cents"], abs=0.001)
         assert int(found[2]) == row["fills"]
+
+
+def test_uptime_is_of_the_time_in_which_the_market_took_orders(told):
+    (session,) = sessions_of(told.state, None, Makers(Path()), every_s=1.0)
+    marks = told.world.lives[-1].trader.quoting.scoring.marks
+    looked_at: dict[bool, set[int]] = {True: set(), False: set()}
+    for rung, pair in zip(session.rungs, session.uptime, strict=True):
+        for up in pair:
+            whole_ns = up.on_target_ns + up.missing_ns + up.idle_ns
+            looked_at[marks.is_settled(rung.market_id)].add(whole_ns)
+    assert max(looked_at[True]) < min(looked_at[False]) / 2
+    assert all(2 * ns < session.until_ns - session.begun_ns for ns in looked_at[True])
 
 
 def test_requests_and_refusals_are_those_of_the_journal(told):

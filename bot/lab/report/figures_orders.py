@@ -41,7 +41,9 @@ def _uptime(session: Session) -> str:
     count = len(lines)
     plot = Plot((0.0, 100.0), (0.0, float(count)), height=TOP + BELOW + _ROW * count, right=20,
                 left=118)  # fmt: skip
-    plot.marks_across([(v, f"{v} %") for v in range(0, 101, 25)], "share of the time of the run")
+    plot.marks_across(
+        [(v, f"{v} %") for v in range(0, 101, 25)], "share of the time in which orders were taken"
+    )
     plot.marks_up("", [(count - place - 0.6, name) for place, (name, _) in enumerate(lines)])
     for place, (name, up) in enumerate(lines):
         whole, at = sum(_parts(up)) or 1, 0.0
@@ -57,7 +59,7 @@ def _uptime(session: Session) -> str:
     legend = (
         "<p class='soft'><span class='key on'></span>all that is wanted rests "
         "<span class='key missing'></span>something wanted does not <span class='key idle'></span>"
-        "nothing is wanted. Looked at once a second.</p>"
+        "nothing is wanted. Looked at once a second, while the market took orders.</p>"
     )
     head = ("rung and side", *_STATES)
     below = legend + folded("Uptime as a table", table("Share of the time", head, rows, sums=1))

@@ -124,7 +124,7 @@ class Fill(msgspec.Struct, kw_only=True):
 
 class Uptime(msgspec.Struct):
     """How long a side of a rung was on target, had quotes wanted that did not all rest, and had
-    nothing wanted, while the run was looked at; nanoseconds."""
+    nothing wanted, while the run was looked at and the rung's market took orders; nanoseconds."""
 
     on_target_ns: int = 0
     missing_ns: int = 0

@@ -273,8 +273,8 @@ class Watch:
             self._leave(self._standing.pop(name), at_ns)
 
     def _up(self, place: int, rung: TraderRung, orders: Iterable[OwnOrder], passed_ns: int) -> None:
-        """The time since the last look counts as it is now."""
-        if self._trader.phase is Phase.STARTING:
+        """The time since the last look counts as it is now; none in which no order was taken."""
+        if self._trader.phase is Phase.STARTING or not rung.is_active:
             return
         on_target = sides_on_target(rung.planned, orders, rung.ladder.pace)
         wanted = {quote.side for quote in rung.planned}
