@@ -12,7 +12,10 @@ from bot.cli import app
 from bot.core import messages as m
 from bot.io.journal.journal import read_journal
 from bot.io.journal.records import OPENING, Entry, Head, framed
+from bot.lab.sim.odds import draw, narrowed, often
 from tests.instead.made import calm, run_of
+from tests.replay.recorded import MOODS, recorded
+from venue.wire.instant import NS_PER_SECOND
 
 CONFIG = """
 series: ACME-VAL
@@ -222,3 +225,17 @@ def test_of_several_runs_the_newest_is_taken_or_the_one_that_is_named(entries, t
     named = tmp_path / "journal-00000001.log"
     first = json.loads(invoke(named, "--bound", "averse", "--until", "1s", "--json").stdout)
     assert first["segments"] == ["journal-00000001.log"]
+
+
+def test_the_json_tells_what_the_model_was_told_and_no_fee_or_latency_that_nothing_had(state):
+    done = invoke(state, "--bound", "averse", "--read-lag", "5ms", "--seed", 3, "--json", "--quiet")
+    assert json.loads(done.stdout)["terms"] == {"read_lag_ns": 5_000_000, "power": 3.0, "seed": 3}
+
+
+def test_a_refusal_without_a_code_has_the_name_that_the_summary_gives_it(tmp_path):
+    odds = narrowed(draw(39, "calm"), without=MOODS, until_ns=2 * NS_PER_SECOND)
+    world = recorded(often(odds, ("not_connected",)), tmp_path / "state")
+    summed = world.lives[-1].trader.out.counters(0).refused
+    assert summed["not_connected"] > 0
+    done = invoke(tmp_path / "state", "--bound", "averse", "--json", "--quiet")
+    assert json.loads(done.stdout)["happened"]["refused"] == summed

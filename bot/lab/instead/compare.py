@@ -41,6 +41,14 @@ class Played(msgspec.Struct, frozen=True):
     changed: Measured | None
 
 
+class Assumed(msgspec.Struct, frozen=True):
+    """What the model was told; round trips and fees are those of the session."""
+
+    read_lag_ns: int
+    power: float
+    seed: int
+
+
 class Compared(msgspec.Struct, frozen=True, kw_only=True):
     """All of it. version: of the journal. cut: why it is told up to there alone, else empty.
     short_qty: shares of ours that books should have shown and did not: 0 where the market without
@@ -62,7 +70,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     short_qty: int
     feed_ns: int
     write_ns: int
-    terms: Terms
+    terms: Assumed
     cpu_s: float
 
 
@@ -118,7 +126,7 @@ def compare(
         short_qty=session.short_qty,
         feed_ns=session.feed_ns,
         write_ns=writes[len(writes) // 2],
-        terms=terms,
+        terms=Assumed(terms.read_lag_ns, terms.power, terms.seed),
         cpu_s=time.process_time() - began_s,
     )
 

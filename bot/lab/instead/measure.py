@@ -82,7 +82,6 @@ class Measure:
     def __init__(self) -> None:
         self._own = Own()
         self._requests: Counter[str] = Counter()
-        self._refused: Counter[str] = Counter()
         self._unknown = 0
         self._events = 0
 
@@ -93,9 +92,7 @@ class Measure:
             answer = event.answer
             if isinstance(answer, m.Done):
                 self._own.take(answer.body)
-            elif isinstance(answer, m.Refused):
-                self._refused[answer.code] += 1
-            else:
+            elif isinstance(answer, m.Unknown):
                 self._unknown += 1
 
     def effect(self, effect: m.Effect) -> None:
@@ -128,7 +125,7 @@ class Measure:
             fees_cents=report.fees_cents,
             profit=_sources(report),
             requests={kind: self._requests[kind] for kind in kinds},
-            refused=dict(self._refused),
+            refused=dict(report.counters.refused),
             unknown=self._unknown,
             worst_case_max_cents=report.worst_case_max_cents,
             decisions=report.counters.decisions,
