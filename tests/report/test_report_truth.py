@@ -139,6 +139,14 @@ def test_a_refusal_without_a_code_has_the_name_that_the_summary_gives_it(tmp_pat
     assert said["refused"] == summed
 
 
+def test_a_run_has_the_name_of_its_state_directory_in_that_very_folder_too(told, monkeypatch):
+    monkeypatch.chdir(told.state)
+    *_, segment = sorted(Path().glob("journal-*.log"))
+    for source in (".", segment):
+        (said,) = json.loads(invoke("report", source, "--json").stdout)["sessions"]
+        assert said == told.said
+
+
 def test_without_a_journal_it_ends_with_3(tmp_path):
     assert invoke("report", tmp_path).exit_code == 3
 

@@ -3,6 +3,7 @@
 Source: docs/lab.md, Report.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -103,7 +104,7 @@ def session_of(
     said = run.started.configured
     return watched(
         watch,
-        name=path.name if path.is_dir() else path.parent.name,
+        name=_name(path),
         mode=Mode.JOURNAL,
         series=again.settings.series_ticker,
         run=run.started.boot_nonce,
@@ -111,6 +112,12 @@ def session_of(
         limits=list(_JOURNAL_LIMITS),
         damage=damage,
     )
+
+
+def _name(path: Path) -> str:
+    """That of the state directory, also where it is the folder that the command was given in."""
+    there = Path(os.path.abspath(path))  # noqa: PTH100 - a link keeps its own name
+    return there.name if path.is_dir() else there.parent.name
 
 
 def _strategy(choice: StrategyChoice) -> str:
