@@ -87,6 +87,16 @@ def test_without_a_known_outcome_holdings_count_at_the_last_middle(tmp_path, set
     assert came.net_millicents == 10 * 10_000  # 10 bought at 40, the middle is 50
 
 
+def test_a_rung_with_a_known_outcome_pays_it_beside_one_that_counts_at_the_last_middle(
+    tmp_path, settings
+):
+    ended = {"40": "yes", "50": None}
+    flow = [row | {"ticker": f"KX-1-{strike}"} for row in FLOW for strike in ended]
+    came = played(written(tmp_path / "t", flow, rungs=ended), settings)
+    assert (came.settled, came.maker_qty) == ("part", 20)
+    assert came.net_millicents == 10 * 60_000 + 10 * 10_000  # bought at 40; the middle is 50
+
+
 def test_the_traders_own_ledger_agrees_with_the_venues(tmp_path, settings):
     later = [book(25 + second / 2, [[40, 10]], ASKS) for second in range(40)]
     came = played(written(tmp_path / "t", FLOW + later), settings)
@@ -155,6 +165,15 @@ def test_a_rung_between_brackets_pays_when_one_above_it_did(tmp_path):
     tape = read_tape(folder)
     paid = winners(tape, folder)
     assert [paid[rung.market_id] for rung in tape.rungs] == [Outcome.YES, Outcome.YES, Outcome.NO]
+
+
+def test_of_brackets_whose_ends_are_half_known_a_rung_pays_where_those_above_it_tell(tmp_path):
+    ended = {"1": None, "2": "yes", "3": None, "4": "no"}
+    tops = [top(second, strike, 24, 26) for second, strike in enumerate(ended)]
+    folder = written(tmp_path / "t", tops, rungs=ended)
+    tape = read_tape(folder)
+    first, _, last = (rung.market_id for rung in tape.rungs)
+    assert winners(tape, folder) == {first: Outcome.YES, last: Outcome.NO}
 
 
 def test_best_prices_are_played_once_for_all_readings_and_come_to_the_same(tmp_path, settings):

@@ -358,6 +358,9 @@ def test_it_knows_when_the_event_was_to_resolve_and_how_it_ended_where_the_run_s
     assert closes_ns(msgspec.structs.replace(tape, end_ts=T0 - 10**17)) == tape.resolution_ns
     assert closes_ns(tape) > tape.end_ts
     assert [winner.value for winner in winners(tape, folder).values()] == ["yes", "no"]
+    half = by_hand(tmp_path / "half", frame(1, 5), ended[1])
+    (folder,) = tape_folders(half)
+    assert [w.value for w in winners(next(iter(read_tapes(folder))), folder).values()] == ["no"]
     unknown = by_hand(tmp_path / "unknown", frame(1, 5))
     (folder,) = tape_folders(unknown)
     assert winners(next(iter(read_tapes(folder))), folder) is None

@@ -60,7 +60,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What came of it. Money in cents, net in thousandths of one.
 
     whole: whether the tape was played to its end. settled: `outcome` where every rung paid what the
-    tape says, `mid` where holdings are marked at the last middle. net_millicents: profit after
+    tape says, `mid` where holdings are marked at the last middle, `part` where some rungs paid and
+    those of the others are. net_millicents: profit after
     fees. maker_qty, taker_qty: shares that came to us, and that we took. printed_qty: shares of all
     recorded prints. requests: by kind; refused: by code; faults: what befell requests, by kind, and
     how often. worst_case_max_cents: the most the trader
@@ -273,16 +274,16 @@ class Backtest:
     # --- what came of it --------------------------------------------------------------------------
 
     def settle(self, winners: Winners | None) -> int:
-        """End it: every rung pays its winner where they are known, else holdings count at the last
-        middle. The profit in thousandths of a cent.
+        """End it: every rung pays its winner where that is known, else what is held of it counts at
+        the last middle. The profit in thousandths of a cent.
 
         Raises DoesNotClose when the fills and the venue's ledger do not tell the same.
         """
         account, exchange = self.exchange.account, self.exchange
         account.prove(exchange.gain_cents)
         if winners is not None:
-            for market in exchange.markets:
-                exchange.resolve(market, winners[market], self.now_ns)
+            for market, winner in winners.items():
+                exchange.resolve(market, winner, self.now_ns)
             account.prove(exchange.gain_cents)
         held = sum(
             account.held_cents(market, exchange.marks.get(market, 0)) for market in exchange.markets
@@ -305,7 +306,7 @@ class Backtest:
             whole=whole,
             records=self._records,
             hours=(self.now_ns - self._began_ns) / _HOUR_NS,
-            settled="mid" if known is None else "outcome",
+            settled=_settled(known, len(exchange.markets)),
             net_millicents=self.settle(known),
             fees_cents=account.fees_cents,
             fills=len(account.fills),
@@ -328,6 +329,13 @@ class Backtest:
             maker_rate=str(self._terms.maker_rate),
             taker_rate=str(self._terms.taker_rate),
         )
+
+
+def _settled(winners: Winners | None, rungs: int) -> str:
+    """What `Result.settled` says where so many of the rungs paid."""
+    if not winners:
+        return "mid"
+    return "outcome" if len(winners) == rungs else "part"
 
 
 def backtest(

@@ -63,6 +63,8 @@ def notes(results: Sequence[Result]) -> list[str]:
         lines.append(f"{tape}: {LIMITS[Kind(rows[0].recorded)]}")
         if any(row.settled == "mid" for row in rows):
             lines.append(f"{tape}: no known outcome or not played whole: marked at the last middle")
+        if any(row.settled == "part" for row in rows):
+            lines.append(f"{tape}: rungs without a known outcome: marked at the last middle")
         asked = [row for row in rows if not (row.whole or row.ended_early)]
         if asked:
             lines.append(f"{tape}: the first {asked[0].asked} records of each event, as asked for")

@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from bot.lab.backtest.own import is_own, write_tape
-from bot.lab.calibrate.calibrate import outcomes
+from bot.lab.calibrate.calibrate import ends
 from venue.crowd.tape import Tape as Tape
 from venue.crowd.tape import TapeFault as TapeFault
 from venue.crowd.tape import read_tapes as read_tapes
@@ -78,22 +78,23 @@ class _Warned(msgspec.Struct):
 
 
 def winners(tape: Tape, folder: Path) -> dict[MarketId, Outcome] | None:
-    """What each rung paid in the end; None where the tape does not know it of all.
+    """What the rungs paid in the end of which the tape knows it; None where it does of none.
 
     Of brackets, a rung between two pays YES if one above it did. Raises TapeFault.
     """
     try:
-        won = outcomes(folder).get(tape.event)
+        won = ends(folder).get(tape.event, {})
     except (OSError, msgspec.MsgspecError) as fault:
         raise TapeFault(f"{folder / _CATALOG}: {fault}") from None
-    if won is None:
-        return None
     found: dict[MarketId, Outcome] = {}
     for place, rung in enumerate(tape.rungs):
         above = tape.sources[place + 1 :] if tape.partition else tape.sources[place : place + 1]
-        yes = any(won[source] for source in above)
-        found[rung.market_id] = Outcome.YES if yes else Outcome.NO
-    return found
+        paid = [won.get(source) for source in above]
+        if True in paid:
+            found[rung.market_id] = Outcome.YES
+        elif None not in paid:
+            found[rung.market_id] = Outcome.NO
+    return found or None
 
 
 def write_prefix(tape: Tape, folder: Path, until_ns: int, into: Path) -> None:

@@ -40,6 +40,7 @@ __all__ = [
     "Forecast",
     "TapeFault",
     "calibrate",
+    "ends",
     "holds_books",
     "outcomes",
     "reliability",
@@ -123,11 +124,22 @@ def outcomes(folder: Path) -> dict[str, dict[str, bool]]:
 
     Raises OSError or msgspec.MsgspecError for a catalogue that cannot be read.
     """
+    return {
+        event: {ticker: won is True for ticker, won in rungs.items()}
+        for event, rungs in ends(folder).items()
+        if None not in rungs.values()
+    }
+
+
+def ends(folder: Path) -> dict[str, dict[str, bool | None]]:
+    """As `outcomes`, of every event; None for a rung of which it is not known."""
     catalog = msgspec.json.decode((folder / "catalog.json").read_bytes(), type=_Catalog)
     return {
-        event.event_ticker: {rung.ticker: rung.outcome is Outcome.YES for rung in event.rungs}
+        event.event_ticker: {
+            rung.ticker: None if rung.outcome is None else rung.outcome is Outcome.YES
+            for rung in event.rungs
+        }
         for event in catalog.events
-        if all(rung.outcome is not None for rung in event.rungs)
     }
 
 

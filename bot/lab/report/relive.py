@@ -183,6 +183,8 @@ def played(watch: Watch, result: Result, strategy: str) -> Session:
     limits = [*_limits(result), f"Recorded: {TAPE_LIMITS[Kind(result.recorded)]}."]
     if result.settled == "mid":
         limits.append("No known outcome, or not played whole: marked at the last middle.")
+    if result.settled == "part":
+        limits.append("Rungs without a known outcome are marked at the last middle.")
     if not (result.whole or result.ended_early):
         limits.append(f"The first {result.asked} records, as asked for.")
     session = watched(
