@@ -84,7 +84,8 @@ COUNTED: Final[tuple[Family[Tally], ...]] = (
     ),
     Family(
         "rung_on_target_seconds",
-        "Time in which all that was wanted on a side of a rung rested there.",
+        "Time in which all that was wanted on a side of a rung rested there, within "
+        "pace.tolerance_ticks and pace.resize_pct.",
         ("rung", "side"),
         lambda t: _in_seconds(t.on_target_ns.items()),
         True,

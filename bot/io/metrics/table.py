@@ -249,7 +249,8 @@ QUOTES: Final[tuple[Family[Report], ...]] = (
     ),
     Family(
         "rung_on_target",
-        "1 when all that is wanted on a side of a rung rests there.",
+        "1 when all that is wanted on a side of a rung rests there, within pace.tolerance_ticks "
+        "and pace.resize_pct.",
         ("rung", "side"),
         per_side(lambda g, side: float(side in g.on_target)),
     ),
