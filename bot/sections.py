@@ -227,7 +227,8 @@ class Trust(Part):
     resend_ms: Milliseconds = _ms(_TRUST.resend_ns, "between recovery sends of one order")
     refused_resend_ms: Milliseconds = _ms(
         _TRUST.refused_resend_ns,
-        "the same after a re-send that was refused, at least; longer each time",
+        "the same after a re-send that was refused, at least; longer each time, at most unread_ms "
+        "or four times this",
     )
     gap_ms: Annotated[int, Field(ge=150, le=600_000)] = _ms(
         _TRUST.gap_ns,

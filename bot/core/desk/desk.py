@@ -66,10 +66,10 @@ class Desk(Shelf):
         self._refusals = Refusals()
         self.amends_of_size = True
         self.last_write_ns = 0
-        # Before a create is sent again that was decided against, two lists of what rests, and the
-        # fills between them, should have been read.
+        # Two lists, and the fills between them, should be read before such a create is sent again.
         listed_ns = 2 * trust.read_lag_ns + 3 * trust.suspect_sweep_ns
         self._again_ns = max(trust.refused_resend_ns, listed_ns)
+        self._again_max_ns = max(4 * self._again_ns, trust.unread_ns)
 
     # --- sending ----------------------------------------------------------------------------------
 
@@ -226,8 +226,9 @@ class Desk(Shelf):
             return
         if row is not None and row.sequenced is Sequenced.DECIDED:
             own.refused_since_ns = own.refused_since_ns or now_ns
-            # A list must have had the time to say that it is nowhere: where none had, twice that.
-            own.due_ns = now_ns + max(self._again_ns, now_ns - own.refused_since_ns)
+            # Lists that are slow need longer to rule it out; where its equal rests they never do.
+            wait_ns = max(self._again_ns, now_ns - own.refused_since_ns)
+            own.due_ns = now_ns + min(wait_ns, self._again_max_ns)
         else:
             if fact is Fact.NO_ANSWER:
                 own.refused_since_ns = None  # this sending may yet land, whatever came before it
