@@ -48,10 +48,13 @@ def test_an_ask_crosses_our_bids_at_and_above_its_price(price, meets):
 
 @BOTH
 def test_an_order_that_gives_way_twice_is_cancelled_once_for_the_first_reason(side):
+    """The shares that were to be sold instead go to the better price, and it has no room there."""
     own = order(side, 10, 5)
-    here = Ruler(capital=1.0)
-    (wish,) = plan([quote(side, 10)], [own], 5, 5, pace=pace(siblings=1), worth=here).wishes
-    assert wish == WantCancel(own, "shares held now: sold instead", 5.0)
+    wanted, here = [quote(side, 9, 5), quote(side, 10)], Ruler(capital=1.0)
+    cancel, create = plan(wanted, [own], 10, 10, pace=pace(siblings=1), worth=here).wishes
+    assert cancel == WantCancel(own, "shares held now: sold instead", 5.0)
+    assert isinstance(create, WantCreate)
+    assert (create.own_side, create.qty) == (Side.SELL, 5)
 
 
 @BOTH
