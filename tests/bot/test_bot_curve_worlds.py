@@ -9,6 +9,7 @@ import itertools
 import math
 from functools import lru_cache
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -224,6 +225,15 @@ def test_a_book_that_others_left_alone_for_four_seconds_grows_no_older() -> None
     for tenth in range(1_041, 1_050):
         curve.update(inputs, None, 600.0, tenth * S // 10)
     assert all(curve.again_ns(index) >= 164 * S for index in range(len(STRIKES)))
+
+
+def test_a_rung_is_looked_at_again_as_its_prints_grow_older_on_a_book_that_stands_still() -> None:
+    curve = FairCurve(STRIKES)
+    values = survival_cents(LOGNORMAL, math.log(100.0))
+    inputs = [msgspec.structs.replace(book(value), traded=(value + 2, 100 * S)) for value in values]
+    for tenth in range(1_000, 1_050):
+        curve.update(inputs, None, 600.0, tenth * S // 10)
+    assert all(curve.again_ns(index) < 110 * S for index in range(len(STRIKES)))
 
 
 # --- monotone whatever is shown -------------------------------------------------------------------

@@ -120,6 +120,16 @@ def test_shares_held_are_sold_beside_a_purchase_that_is_too_small_before_it_give
 
 
 @BOTH
+def test_a_purchase_gives_way_where_what_it_lacks_is_not_worth_a_request(side):
+    own = order(side, 10, qty=10)
+    resizes = pace(resize=50)
+    wishes = plan(
+        [quote(side, 10, 14)], [own], 12, 12, pace=resizes, worth=Ruler(capital=9.0)
+    ).wishes
+    assert any(isinstance(wish, WantCancel) for wish in wishes)
+
+
+@BOTH
 def test_shares_that_one_purchase_gave_way_to_are_spoken_for(side):
     first, second = order(side, 10, number=1), order(side, 9, number=2)
     here = Ruler(capital=1.0)

@@ -21,8 +21,11 @@ class Others:
 
     shown: what `settled` returned last. settled_from_ns: while that stands still, because the book
     and our orders do not speak of one instant, when it moves again at the latest; else None.
-    depth_ns: when it was last settled with something in it. owed_ns: the venue's time of our newest
-    change that its book has to show, 0 when a read has shown that it holds all of them.
+    is_behind: whether they did not when it was asked for last, also where it has moved since.
+    changed_ns: of our clock, since when `shown` is what it is; a write of ours that the book shows
+    does not change it. depth_ns: when it was last settled with something in it. owed_ns: the
+    venue's time of our newest change that its book has to show, 0 when a read has shown that it
+    holds all of them.
     """
 
     def __init__(self, book: Book) -> None:
@@ -32,6 +35,7 @@ class Others:
         self.shown: tuple[Levels, Levels] = ((), ())
         self.changed_ns = 0
         self.settled_from_ns: int | None = None
+        self.is_behind = False
         self.depth_ns: int | None = None
         self.owed_ns = 0
         self._settled_book: tuple[Levels, Levels] | None = None  # with ours, as `shown` came of it
@@ -49,6 +53,12 @@ class Others:
         """An answer to a write showed an order of ours as of this instant of the venue's."""
         self._changed_ns = max(self._changed_ns, venue_ns)
         self.owed_ns = max(self.owed_ns, venue_ns)
+
+    def held_at(self, venue_ns: int) -> None:
+        """The very book was read as of this instant of the venue's: it holds our changes until
+        then, though no frame has said so."""
+        if venue_ns >= self._changed_ns:
+            self._changed_ns = 0
 
     def doubt_stamps(self, venue_time: VenueTime, now_ns: int) -> None:
         """A frame came: a change of ours that is dated beyond what can be is waited for no more."""
@@ -76,6 +86,7 @@ class Others:
         """
         lags = self._book.known and (self._book.ts_ns or 0) < self._changed_ns
         is_one = not lags and not any(order.state in IN_FLIGHT for order in own)
+        self.is_behind = not is_one
         if is_one:
             self.settled_from_ns = None
         elif self.settled_from_ns is None:

@@ -87,8 +87,8 @@ _TOLD_MIN: Final = 0.5
 prior said must not come back as what was learned."""
 
 _AGE_MAX_S: Final = 4.0
-"""A book counts as no older than this: one that others have left alone for longer is shown and
-confirmed again, and as good as it was (judgement)."""
+"""A book that is believed counts as no older than this: one that others have left alone for longer
+is shown and confirmed again, and as good as it was (judgement)."""
 
 _SPAN_SD: Final = 2.0
 """A ladder is listed where the value may end: it spans no less than so many deviations."""
@@ -104,13 +104,16 @@ class RungInput(msgspec.Struct, frozen=True):
     """What is known of one rung: the book of others (`Others.shown`), since when it is what it is,
     and the faded traded price with the mean instant of its prints (`TradedPrice.read`).
 
-    is_over: it has resolved. What was known of it is of before; it has no fair value any more.
+    confirmed_ns: of a book that is not believed now (its market is halted, or nothing has shown it
+    for long), when it was last confirmed: it ages from then on. is_over: it has resolved. What was
+    known of it is of before; it has no fair value any more.
     """
 
     bids: Levels
     asks: Levels
     changed_ns: int
     traded: tuple[float, int] | None
+    confirmed_ns: int | None = None
     is_over: bool = False
 
 
@@ -238,9 +241,12 @@ class FairCurve:
         volatility = self.volatilities[index]
         if not volatility:
             volatility = baseline_volatility(slope(0.0), left_s)
-        age_s = (now_ns - rung.changed_ns) / NS_PER_SECOND
-        if stands := age_s >= _AGE_MAX_S:
-            age_s = _AGE_MAX_S
+        if rung.confirmed_ns is None:
+            age_s = (now_ns - rung.changed_ns) / NS_PER_SECOND
+            if stands := age_s >= _AGE_MAX_S:
+                age_s = _AGE_MAX_S
+        else:
+            age_s, stands = (now_ns - rung.confirmed_ns) / NS_PER_SECOND, False
         own = from_book(rung.bids, rung.asks, age_s, volatility)
         printed: Estimate | None = None
         if rung.traded is not None:

@@ -194,7 +194,7 @@ class Rung:
         self._look_for_depth(trust, now_ns)
         if self.queues.saw_book(seen.bids, seen.asks, seen.ts_ns, own, now_ns):
             self.recent.own_changed()
-        self.ladder.dirty |= not self.is_settled
+        self._look_at_others()
         if (old_bids, old_asks) == (seen.bids, seen.asks):
             return False
         self.ladder.dirty = True
@@ -218,6 +218,12 @@ class Rung:
                 self.suspect(now_ns)
         if doubtful:  # what could be quoted on still can be: it is only younger
             self.doubt()
+
+    def _look_at_others(self) -> None:
+        """The book was shown or read: what others have may be told from ours now, where it was not,
+        though the book is the same."""
+        if self.others.is_behind:
+            self.ladder.dirty = self.news = True
 
     def _look_for_depth(self, trust: TrustSettings, now_ns: int) -> None:
         """A book emptied at once is unknown: the venue's store may be gone, not its orders
@@ -279,6 +285,8 @@ class Rung:
             as_of_ns = instant.to_ns(shown.as_of)
         except ValueError:
             return False
+        self.others.held_at(as_of_ns)
+        self._look_at_others()
         if not self.book.leads(as_of_ns):
             self.book.confirm(now_ns)
             self._confirmed(now_ns)

@@ -86,8 +86,13 @@ class Telling:
                     if rung.is_over:
                         inputs[index] = _OVER
                     else:
-                        traded = rung.traded.read()
-                        inputs[index] = RungInput(book[0], book[1], rung.others.changed_ns, traded)
+                        inputs[index] = RungInput(
+                            book[0],
+                            book[1],
+                            rung.others.changed_ns,
+                            rung.traded.read(),
+                            rung.confirmed_ns if rung.blocked else None,
+                        )
                     looked_at.append(index)
         fairs: tuple[Fair | None, ...] = self._fairs
         if self._curve is not None:

@@ -383,9 +383,9 @@ class _Side:
     def _locks_too_much(self, own: OwnOrder, level: Level, lacks: int) -> bool:
         """Whether a purchase would lock pairs with shares held that are worth more than its place
         and the two requests that selling them takes. What the level lacks is sold beside it."""
-        if not self._may_lock or own.own_side is not _BUY:
-            return False
-        if self._free.of(own.outcome.other) < own.remaining + max(0, lacks):
+        beside = lacks if level.is_off(lacks, self._pace) else 0
+        too_few = self._free.of(own.outcome.other) < own.remaining + beside
+        if not self._may_lock or own.own_side is not _BUY or too_few:
             return False
         freed = self._worth.capital_cents * own.remaining
         place = self._worth.place_cents(own, level.edge)

@@ -263,7 +263,7 @@ class FeedWatch:
         elif rung.ts_ns is None or as_of_ns >= rung.ts_ns:
             # Nothing else has shown it: it waits for a second word.
             rung.ts_ns, rung.stamp_ns = as_of_ns, instant.to_ns(shown.as_of)
-            rung.older = None
+            rung.older = rung.overtaken = None
             self._shows(request.market_id, rung, (bids, asks), now_ns)
             rung.doubt(now_ns)
 
