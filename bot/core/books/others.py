@@ -60,6 +60,11 @@ class Others:
         if venue_ns >= self._changed_ns:
             self._changed_ns = 0
 
+    @property
+    def has_caught_up(self) -> bool:
+        """Whether both may speak of one time now that did not when it was asked for last."""
+        return self.is_behind and (self._book.ts_ns or 0) >= self._changed_ns
+
     def doubt_stamps(self, venue_time: VenueTime, now_ns: int) -> None:
         """A frame came: a change of ours that is dated beyond what can be is waited for no more."""
         if venue_time.is_beyond(self._changed_ns, now_ns):

@@ -194,8 +194,9 @@ class Rung:
         self._look_for_depth(trust, now_ns)
         if self.queues.saw_book(seen.bids, seen.asks, seen.ts_ns, own, now_ns):
             self.recent.own_changed()
-        self._look_at_others()
+        self.ladder.dirty |= not self.is_settled
         if (old_bids, old_asks) == (seen.bids, seen.asks):
+            self._look_at_others()
             return False
         self.ladder.dirty = True
         self.news = True
@@ -222,7 +223,7 @@ class Rung:
     def _look_at_others(self) -> None:
         """The book was shown or read: what others have may be told from ours now, where it was not,
         though the book is the same."""
-        if self.others.is_behind:
+        if self.others.has_caught_up:
             self.ladder.dirty = self.news = True
 
     def _look_for_depth(self, trust: TrustSettings, now_ns: int) -> None:
