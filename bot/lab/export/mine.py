@@ -13,7 +13,7 @@ Source: interface, Order, Fill; silences S4, S10, S13; docs/lab.md, Backtest.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -33,6 +33,15 @@ class Others(NamedTuple):
     mine_bids: Levels
     mine_asks: Levels
     fits: bool
+
+
+def filled_with(qtys: Sequence[int], filled: int) -> list[int]:
+    """The shares that had filled of an order with each of its fills, whose shares `qtys` are, the
+    oldest first. filled: the most that it was shown to have filled; fills that were never listed
+    are taken to be older than all that were."""
+    sums = accumulate(qtys, initial=max(0, filled - sum(qtys)))
+    next(sums)
+    return list(sums)
 
 
 class _Order:
@@ -72,12 +81,10 @@ class _Order:
 
     def _fills(self) -> list[tuple[int, int, bool, int]]:
         """Its fills, the oldest first: instant, shares, whether as maker, and the shares that had
-        filled with it. Fills that were never shown are taken to be older than all that were."""
+        filled with it."""
         fills = sorted(self.fills.values())
-        known = sum(qty for _, qty, _ in fills)
-        missing = max(0, max(filled for *_, filled in self.shown.values()) - known)
-        sums = accumulate((qty for _, qty, _ in fills), initial=missing)
-        next(sums)
+        shown = max(filled for *_, filled in self.shown.values())
+        sums = filled_with([qty for _, qty, _ in fills], shown)
         return [(*fill, upto) for fill, upto in zip(fills, sums, strict=True)]
 
 

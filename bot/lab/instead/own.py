@@ -12,11 +12,11 @@ Source: interface, Order, Fill; silences S4, S13; docs/lab.md, What if.
 """
 
 from collections.abc import Container, Iterable
-from itertools import accumulate
 
 import msgspec
 
 from bot.core import messages as m
+from bot.lab.export.mine import filled_with
 from venue.wire import instant, model
 from venue.wire.money import BookSide, Outcome, Price, Side, book_side, canonical
 from venue.wire.names import MarketId, OrderId
@@ -155,12 +155,7 @@ def _life(order_id: OrderId, made: _Made, fills: list[OwnFill]) -> Iterable[Chan
     seen = sorted(made.seen)
     first = seen[0]
     rests, price, until_ns, filled = 0, first.price, made.created_ns, 0
-    # Fills that were never shown are taken to be older than all that were.
-    known = sum(fill.qty for fill in fills)
-    sums = accumulate(
-        (fill.qty for fill in fills), initial=max(0, max(at.filled for at in seen) - known)
-    )
-    next(sums)
+    sums = filled_with([fill.qty for fill in fills], max(at.filled for at in seen))
     told = list(zip(fills, sums, strict=True))
     if first.at_ns > made.created_ns:
         # Its first answer was lost: whole when it came, less what it met at once.
