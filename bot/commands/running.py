@@ -7,6 +7,7 @@ terminal and what the venue is started with are those of the first configuration
 Source: docs/operations.md, Several series; reliability, rows 63, 64; design, The bot, item 6.
 """
 
+import gc
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -207,6 +208,8 @@ def _trade(
     async def traded() -> None:
         ended.append(await run_plans(plans, clock))
 
+    # What is loaded by now stays: walked over by every full collection, it would hold up the loop.
+    gc.freeze()
     with _account_held(site, states[0]):
         try:
             anyio.run(traded, backend_options={"use_uvloop": True})
