@@ -70,6 +70,22 @@ async def test_the_reason_of_a_pause_is_told_while_it_lasts(phase, told):
         assert (await client.get("/status.json", headers=HOST)).json()["paused"] == told
 
 
+async def test_between_any_two_families_of_the_metrics_the_loop_goes_on_with_its_work():
+    turns = 0
+
+    async def work():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async with client_of(snapshot) as client:
+        working = asyncio.create_task(work())
+        text = (await client.get("/metrics", headers=HOST)).text
+        working.cancel()
+    assert turns > text.count("# HELP ") > 20
+
+
 async def test_the_picture_carries_its_age():
     async with client_of(lambda: snapshot(age_ns=3 * SECOND)) as client:
         shown = (await client.get("/status.json", headers=HOST)).json()

@@ -29,7 +29,17 @@ from bot.io.metrics.money import PROFIT, RISK
 from bot.io.metrics.table import FEED, ORDERS, QUOTES, STATE, Family
 from bot.io.metrics.tally import TIMED, Surroundings, Tally
 
-__all__ = ["CONTENT_TYPE", "COUNTED", "FAMILIES", "PREFIX", "SERIES", "TIMED", "Metrics", "text_of"]
+__all__ = [
+    "CONTENT_TYPE",
+    "COUNTED",
+    "FAMILIES",
+    "PREFIX",
+    "SERIES",
+    "TIMED",
+    "Metrics",
+    "pieces_of",
+    "text_of",
+]
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 PREFIX: Final = "laddermaker_"
@@ -38,6 +48,8 @@ SERIES: Final = "series"
 
 _T = TypeVar("_T")
 _STARTED_S: Final = time.time()
+_VERSION: Final = importlib.metadata.version("laddermaker")
+_PROCESS: Final = ProcessCollector(registry=CollectorRegistry())
 
 FAMILIES: Final[tuple[Family[Report], ...]] = (*STATE, *FEED, *QUOTES, *ORDERS, *RISK, *PROFIT)
 
@@ -82,9 +94,8 @@ class Metrics:
         build = GaugeMetricFamily(
             PREFIX + BUILD[0], BUILD[1], labels=("version", "python", "config", SERIES)
         )
-        version = importlib.metadata.version("laddermaker")
         config = "" if report is None else report.config.digest
-        build.add_metric((version, platform.python_version(), config, series), 1)
+        build.add_metric((_VERSION, platform.python_version(), config, series), 1)
         yield build
         for timed in TIMED.values():
             shown = HistogramMetricFamily(
@@ -114,28 +125,39 @@ def _family(family: Family[_T], source: _T, series: str) -> Metric:
     return shown
 
 
-class _Together(Collector):
-    """Several traders of one process: each family once, with the samples of all."""
+class _Alone(Collector):
+    """One family that was read before."""
 
-    def __init__(self, parts: Iterable[Metrics]) -> None:
-        self._parts = tuple(parts)
+    def __init__(self, family: Metric) -> None:
+        self._family = family
 
     def collect(self) -> Iterator[Metric]:
         """What the registry asks for."""
-        started = GaugeMetricFamily(PREFIX + STARTED[0], STARTED[1])
-        started.add_metric((), _STARTED_S)
-        merged: dict[str, Metric] = {started.name: started}
-        for part in self._parts:
-            for family in part.families():
-                merged.setdefault(family.name, family)
-                if merged[family.name] is not family:
-                    merged[family.name].samples.extend(family.samples)
-        yield from merged.values()
+        yield self._family
+
+
+def pieces_of(parts: Iterable[Metrics]) -> Iterator[bytes]:
+    """The metrics of several traders in the text format, with those of the process they share, in
+    pieces: each family once, with the samples of all.
+
+    Each piece is made when it is asked for, in a millisecond or two: all of a trader is read at
+    once, and an empty piece follows; then comes one family at a time. The whole takes ten and more.
+    """
+    started = GaugeMetricFamily(PREFIX + STARTED[0], STARTED[1])
+    started.add_metric((), _STARTED_S)
+    merged: dict[str, Metric] = {started.name: started}
+    for part in parts:
+        for family in part.families():
+            merged.setdefault(family.name, family)
+            if merged[family.name] is not family:
+                merged[family.name].samples.extend(family.samples)
+        yield b""
+    for family in (*merged.values(), *_PROCESS.collect()):
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(_Alone(family))
+        yield generate_latest(registry)
 
 
 def text_of(parts: Iterable[Metrics]) -> bytes:
-    """The metrics of several traders in the text format, with those of the process they share."""
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Together(parts))
-    ProcessCollector(registry=registry)
-    return generate_latest(registry)
+    """All pieces of `pieces_of` at once."""
+    return b"".join(pieces_of(parts))

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 import msgspec
 
 from bot.io.logs.logtail import LogTail
-from bot.io.metrics.metrics import CONTENT_TYPE, text_of
+from bot.io.metrics.metrics import CONTENT_TYPE, pieces_of
 from bot.io.status.asgi import JSON, Answer, Message, Receive, Send, body_of, header, reply, said
 from bot.io.status.control import REASON_MAX, Action, Control
 from bot.io.status.overview import Overview
@@ -156,12 +156,12 @@ class StatusApp:
             await self._stream(asked, headers, receive, send)
             return
         else:
-            answer = self._answer(path, asked)
+            answer = await self._answer(path, asked)
         await reply(send, answer, headers)
 
     # --- reading ----------------------------------------------------------------------------------
 
-    def _answer(self, path: str, asked: Ticker | None) -> Answer:
+    async def _answer(self, path: str, asked: Ticker | None) -> Answer:
         if path == "/":
             return self._page(asked)
         if path in self._files:
@@ -171,9 +171,7 @@ class StatusApp:
             return said(503 if why else 200, why or "ok")
         ticker = next(iter(self._shown)) if asked is None else asked
         if path == "/metrics":
-            parts = [each.metrics for each in self._shown.values()]
-            one = [] if asked is None else [self._shown[asked].metrics]
-            return Answer(200, CONTENT_TYPE, text_of(one or parts))
+            return Answer(200, CONTENT_TYPE, await self._metrics(asked))
         if path == "/status.json":
             return Answer(200, JSON, msgspec.json.encode(self._overviews[ticker].status()))
         plan = self._shown[ticker].plan
@@ -182,6 +180,15 @@ class StatusApp:
         if path == "/events":
             return said(503, "too many readers: close another page", (b"retry-after", b"5"))
         return said(404, "no such page")
+
+    async def _metrics(self, asked: Ticker | None) -> bytes:
+        """The metrics of a series, or of all; the traders think between its pieces."""
+        parts = [each.metrics for ticker, each in self._shown.items() if asked in (None, ticker)]
+        pieces = []
+        for piece in pieces_of(parts):
+            pieces.append(piece)
+            await asyncio.sleep(0)
+        return b"".join(pieces)
 
     def _page(self, asked: Ticker | None) -> Answer:
         """The page with a first picture in it, as data: that is a round trip less to wait for."""
