@@ -134,7 +134,9 @@ class Sending:
             if place not in room:
                 room[place] = self._ledgers.shrink_room(own.market_id, own.side)
             room[place] -= own.may_fill
-            own.doomed |= room[place] < 0
+            if room[place] < 0 and not own.doomed:
+                own.doomed, own.why = True, "could grow a position"
+                self._quoting.orders_changed(own.market_id)
 
     @property
     def _shrinks_only(self) -> bool:

@@ -1,0 +1,78 @@
+"""Claims about a trader whose books stand still: what is found out of its orders is acted on.
+
+Nothing but its own orders gives it a reason to plan anew.
+"""
+
+from bot.core import messages as m
+from bot.core.strategy import EventView, Quote, Quotes, Strategy
+from tests.bot.thin import Thin
+from venue.wire import model
+from venue.wire.instant import NS_PER_MS
+from venue.wire.money import BookSide, Price, Qty
+
+
+class Both(Strategy):
+    """Ten shares on either side of fifty, the same for ever."""
+
+    bids: tuple[int, ...] = (45,)
+
+    def quote(self, view: EventView) -> Quotes:
+        bids = tuple(Quote(BookSide.BID, Price(each), Qty(10)) for each in self.bids)
+        asks = (Quote(BookSide.ASK, Price(55), Qty(10)),)
+        return {rung.market_id: bids + asks for rung in view.rungs}
+
+
+class Quiet(Thin):
+    """A venue of one rung. held: YES shares that its list of positions shows. lacks: whether reads
+    of orders by their id find none. Lists of what rests are answered `list_ns` late."""
+
+    def __init__(self, strategy: Strategy, list_ns: int = 0) -> None:
+        super().__init__([50], lambda: strategy)
+        self.held = 0
+        self.lacks = False
+        self.list_ns = list_ns
+        self.late: list[tuple[int, m.Replied]] = []
+        self.start()
+        self.pass_by(10)
+
+    def pass_by(self, seconds: float) -> None:
+        """Let time pass."""
+        self.run(seconds, self._answer_late, 10 * NS_PER_MS)
+
+    def _answer_late(self) -> None:
+        while self.late and self.now_ns >= self.late[0][0]:
+            self.give(self.late.pop(0)[1])
+
+    def ask(self, send: m.Send) -> None:
+        if isinstance(send.request, m.ReadResting):
+            reply = m.Replied(send.request_id, self.answer(send.request), 500)
+            self.late.append((self.now_ns + self.list_ns, reply))
+        else:
+            super().ask(send)
+
+    def answer(self, request: m.Request) -> m.Answer:
+        if isinstance(request, m.ReadOrder) and not self.lacks:
+            return m.Done(m.OrderShown(self.orders[request.order_id]))
+        if isinstance(request, m.ReadPositions) and self.held:
+            rung = self.markets[0]
+            held = model.Position(
+                ticker=rung.ticker,
+                market_id=rung.market_id,
+                outcome=model.ShownOutcome.YES,
+                qty=Qty(self.held),
+            )
+            return m.Done(m.PositionsShown((held,), ""))
+        return super().answer(request)
+
+
+def test_what_could_let_a_position_grow_is_cancelled_as_soon_as_positions_differ():
+    of = Quiet(Both(None))
+    assert len(of.orders) == 2
+    of.held = 7
+    of.pass_by(10)
+    assert "position_differs" in of.trader.out.findings
+    assert not of.orders
+    of.held = 0
+    of.pass_by(15)
+    assert "position_differs" not in of.trader.out.findings
+    assert len(of.orders) == 2
