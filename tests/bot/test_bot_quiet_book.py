@@ -76,3 +76,24 @@ def test_what_could_let_a_position_grow_is_cancelled_as_soon_as_positions_differ
     of.pass_by(15)
     assert "position_differs" not in of.trader.out.findings
     assert len(of.orders) == 2
+
+
+def test_a_side_whose_order_a_list_shows_again_is_planned_anew():
+    """Reads by its id found no such order; once a list shows it they tell nothing new."""
+    strategy = Both(None)
+    of = Quiet(strategy, list_ns=300 * NS_PER_MS)
+    bid = next(own for own in of.trader.desk.all_live() if own.side is BookSide.BID)
+    of.lacks = True
+    of.give(m.TradeSeen(bid.market_id, of.now_ns, "t", Price(45), Qty(1), False))
+    of.pass_by(0.1)
+    assert bid.suspicion is not None
+    strategy.bids = (45, 43)
+    of.mids[0] = 51
+    of.show(0)
+    of.pass_by(0.5)
+    assert len(of.orders) == 2
+    while bid.suspicion is not None:
+        of.pass_by(0.01)
+    of.lacks = False
+    of.pass_by(1)
+    assert len(of.orders) == 3

@@ -116,9 +116,9 @@ class Custody:
     def _merge(self, own: OwnOrder, row: model.Order, begun_ns: int) -> None:
         if own.is_shown_as_known(row):
             return  # as most are: the desk would find nothing in it either
-        before = (own.state, own.filled, own.remaining, own.price)
+        before = _planned_by(own)
         self._desk.merge_read(own, row, begun_ns)
-        if before != (own.state, own.filled, own.remaining, own.price):
+        if before != _planned_by(own):
             self._quoting.orders_changed(own.market_id)
 
     def resting_walked(
@@ -475,3 +475,8 @@ class Custody:
         from_ns = self._late_from_ns(max(self._earlier_ns, self._desk.last_write_ns))
         left = (*resting, *self._heritage.refused, *self.unreadable)
         return m.Finished(left, unknown, unshown=self._adopted_ns < from_ns)
+
+
+def _planned_by(own: OwnOrder) -> tuple[State, int, int, int, bool, bool]:
+    """What of an order a plan is made of: while it is unknown its side gets no new one."""
+    return own.state, own.filled, own.remaining, own.price, own.is_unknown, own.doomed
