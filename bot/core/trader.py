@@ -88,12 +88,7 @@ class Trader:
             settings, self.desk, self.ledgers, self.quoting, self._hints, self.out
         )
         self._custody = Custody(
-            settings,
-            self.desk,
-            self.ledgers,
-            self.quoting,
-            self._account,
-            self.out,
+            settings, self.desk, self.ledgers, self.quoting, self._account, self.out
         )
         self.guard = Guard(settings, self.desk, self.ledgers, self.quoting, self.out)
         self.out.guard = self.guard
@@ -259,6 +254,7 @@ class Trader:
         self.guard.unlatch(looked=looked)
         if self.phase is Phase.LATCHED:
             self.phase = self._open_phase() if self._opened else Phase.STARTING
+            self._custody.goes_on()
 
     def _open_phase(self) -> Phase:
         return Phase.PAUSED if self._pause_wanted else Phase.QUOTING

@@ -395,6 +395,15 @@ def test_at_a_stop_a_page_of_fills_that_fails_is_a_failed_walk():
     assert ask(of, Kind.FILLS, 3 + SECOND) == m.ReadFills("")
 
 
+def test_once_there_is_no_hurry_any_more_a_walk_of_the_fills_stays_at_a_page_that_fails():
+    of = account()
+    of.hurry()
+    of.answered(ask(of, Kind.FILLS, 0), fills_page("a", 2), 1)
+    of.calm()
+    of.answered(ask(of, Kind.FILLS, 2), m.Unknown(""), 3)
+    assert ask(of, Kind.FILLS, 3 + SECOND) == m.ReadFills("a")
+
+
 def test_a_stop_while_a_page_of_fills_waits_for_its_next_try_breaks_nothing_and_it_is_tried():
     of = account()
     of.answered(ask(of, Kind.FILLS, 0), fills_page("a", 2), 1)

@@ -142,6 +142,22 @@ def test_a_latched_run_is_not_flat_while_an_order_rests_that_cannot_be_read():
     assert list(findings) == ["latched"]
 
 
+def test_a_stop_after_a_latch_was_cleared_cancels_what_others_placed_since():
+    venue = Venue()
+    venue.start()
+    venue.give(m.LatchSet("a person"))
+    venue.run(8)
+    venue.give(m.PauseRequested("not yet"))
+    venue.give(m.LatchCleared("looked"))
+    venue.run(8)
+    stranger = venue.stranger(1)
+    venue.orders[stranger.order_id] = stranger
+    venue.give(m.StopRequested("SIGTERM"))
+    venue.run(8)
+    assert venue.finished == [m.Finished((), ())]
+    assert not venue.orders
+
+
 def test_a_cancel_carried_out_opens_no_venue_that_takes_cancels_only():
     venue = Venue()
     venue.start()

@@ -154,6 +154,11 @@ class Account:
         self._hurried = True
         self._next_ns = None
 
+    def calm(self) -> None:
+        """There is no hurry any more."""
+        self._hurried = False
+        self._next_ns = None
+
     def hasten(self, kind: Kind, at_ns: int) -> None:
         """Have a list read no later than `at_ns`; one that failed, once it may be tried again."""
         if at_ns >= self.due_ns[kind]:

@@ -442,6 +442,11 @@ class Custody:
             self._account.hasten(Kind.FILLS, max(now_ns, compare_ns, again_ns))
         return False
 
+    def goes_on(self) -> None:
+        """It was no end: the next one asks anew what rests, and until then there is time again."""
+        self._drains = False
+        self._account.calm()
+
     def _read_since(self, quiet_ns: int, now_ns: int) -> bool:
         """Whether the account was read late enough after `quiet_ns`; asks for what is missing."""
         from_ns = self._late_from_ns(quiet_ns)
