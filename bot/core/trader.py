@@ -349,7 +349,7 @@ class Trader:
             case Kind.POSITIONS:
                 self.ledgers.positions_read(walk.rows, walk.begun_ns, self._now_ns)
             case Kind.FILLS:
-                live = self.desk.live_ids()
+                live = self._custody.sought_ids()
                 for each in self.ledgers.fills_read(walk.rows, walk.begun_ns, self._now_ns, live):
                     self.quoting.fills_booked(each)
                 fresh_fills = self.ledgers.booking.fresh_fills

@@ -262,6 +262,11 @@ class Custody:
             self._account.hasten(Kind.RESTING, now_ns + self._trust.read_lag_ns)
         self._swept_strangers = foreign
 
+    def sought_ids(self) -> list[OrderId]:
+        """Ids of every order whose fills may yet be asked about, those to be kept included, and
+        those of which nobody knows yet whether they rest in our rungs."""
+        return [*self._desk.live_ids(), *self._heritage.known_ids, *self._unplaced]
+
     def series_walked(self, missed: tuple[Ticker, ...]) -> None:
         """The series was read, but for these beside it, whose rungs need not be known."""
         if missed and missed != self._missed:

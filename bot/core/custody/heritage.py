@@ -6,7 +6,7 @@ journal that is lost or damaged nothing is known, so that there is nothing to ke
 Source: reliability, rows 59, 62, 63, B6, B14.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from bot.core import messages as m
 from bot.core.orders.order import OwnOrder
@@ -46,6 +46,11 @@ class Heritage:
         """Whether the journal knows an order as ours, from an earlier run; none any more once what
         was kept has been taken over."""
         return order_id in self._known
+
+    @property
+    def known_ids(self) -> Collection[OrderId]:
+        """The ids of all that the journal knows, until what was kept has been taken over."""
+        return self._known.keys()
 
     # --- lists ------------------------------------------------------------------------------------
 

@@ -1,0 +1,119 @@
+"""Claims about an order kept from an earlier run, on an account with a long past."""
+
+from bot.core import messages as m
+from bot.core.settings import RiskSettings, StartSettings, Strangers, TraderSettings
+from bot.core.strategy import EventView, Quote, Quotes, Strategy
+from bot.core.trader import Trader
+from tests.bot.thin import EVENT, SERIES, START_NS, Thin
+from venue.wire import instant, model
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
+from venue.wire.names import ClientOrderId, OrderId
+
+KEPT = OrderId("777")
+RISK = RiskSettings(
+    event_loss_cents=Cents(10_000_000),
+    series_loss_cents=Cents(10_000_000),
+    rung_position_qty=Qty(100_000),
+    order_qty=Qty(1_000),
+)
+
+
+class Both(Strategy):
+    """Ten shares on either side of fifty."""
+
+    def quote(self, view: EventView) -> Quotes:
+        bid = Quote(BookSide.BID, Price(45), Qty(10))
+        ask = Quote(BookSide.ASK, Price(55), Qty(10))
+        return {rung.market_id: (bid, ask) for rung in view.rungs}
+
+
+class Past(Thin):
+    """A start that keeps a bid of ten shares, of which four have filled, after the fills of so many
+    orders that are over, each of which bought four shares or sold those."""
+
+    def __init__(self, earlier: int) -> None:
+        super().__init__([50], lambda: Both(None))
+        start = StartSettings(strangers=Strangers.ADOPT)
+        settings = TraderSettings(series_ticker=SERIES, risk=RISK, start=start)
+        self.trader = Trader(settings, lambda: Both(None))
+        self.rung_shown = self.markets[0]
+        self.fills = [self._fill(0, KEPT, model.ShownSide.BUY)]
+        for number in range(1, earlier + 1):
+            side = model.ShownSide.SELL if number % 2 else model.ShownSide.BUY
+            self.fills.append(self._fill(number, OrderId(str(1_000 + number)), side))
+        at = instant.from_ns(START_NS - 100 * NS_PER_SECOND)
+        self.orders[KEPT] = model.Order(
+            order_id=KEPT,
+            ticker=self.rung_shown.ticker,
+            market_id=self.rung_shown.market_id,
+            event_ticker=EVENT,
+            outcome=model.ShownOutcome.YES,
+            side=model.ShownSide.BUY,
+            price=Price(45),
+            qty=Qty(14),
+            remaining_qty=Qty(10),
+            filled_qty=Qty(4),
+            status=model.OrderStatus.PARTIALLY_FILLED,
+            time_in_force=model.ShownTimeInForce.GTC,
+            created_at=at,
+            updated_at=at,
+        )
+
+    def _fill(self, number: int, order_id: OrderId, side: model.ShownSide) -> model.Fill:
+        return model.Fill(
+            fill_id=f"f{number}",
+            trade_id=f"t{number}",
+            order_id=order_id,
+            ticker=self.rung_shown.ticker,
+            market_id=self.rung_shown.market_id,
+            event_ticker=EVENT,
+            outcome=model.ShownOutcome.YES,
+            side=side,
+            outcome_price=Price(45),
+            trade_price=Price(45),
+            qty=Qty(4),
+            fee_cents=Cents(0),
+            liquidity=model.Liquidity.MAKER,
+            created_at=instant.from_ns(START_NS - (50 + number) * NS_PER_SECOND),
+        )
+
+    def begin(self) -> None:
+        """Start, with what the journal knows of the order, and quote for a while."""
+        known = m.KnownOrder(
+            ClientOrderId("earlier-1"),
+            KEPT,
+            self.rung_shown.market_id,
+            Outcome.YES,
+            Side.BUY,
+            Price(45),
+            Qty(10),
+            Qty(4),
+            START_NS - 100 * NS_PER_SECOND,
+        )
+        self.give(m.Started("0" * 20, (), working=(known,)))
+        self.give(m.FeedOpened())
+        self.show(0)
+        self.run(20)
+
+    def answer(self, request: m.Request) -> m.Answer:
+        if isinstance(request, m.ReadFills):
+            return m.Done(m.FillsShown(tuple(self.fills), ""))
+        if isinstance(request, m.ReadPositions):
+            held = model.Position(
+                ticker=self.rung_shown.ticker,
+                market_id=self.rung_shown.market_id,
+                outcome=model.ShownOutcome.YES,
+                qty=Qty(4),
+            )
+            return m.Done(m.PositionsShown((held,), ""))
+        return super().answer(request)
+
+
+def test_what_filled_of_a_kept_order_counts_once_after_the_fills_of_however_many_others():
+    of = Past(earlier=12)
+    of.trader.ledgers.book.ids.most = 5  # fills of twice as many orders are remembered
+    of.begin()
+    assert KEPT in of.orders
+    assert of.trader.ledgers.holdings(of.rung_shown.market_id) == (4, 0)
+    assert not of.trader.out.findings
