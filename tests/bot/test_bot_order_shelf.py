@@ -74,6 +74,18 @@ def test_an_order_that_filled_stays_until_its_fills_are_booked():
     assert (of.unsettled, out.findings) == ([], {})
 
 
+def test_the_fills_of_an_order_that_rested_for_long_have_as_long_to_be_booked_as_any():
+    of, out = desk()
+    own = made.own()
+    of.add(own)
+    ended_ns = T0 + 3_600 * LAG_NS
+    of.merge_read(own, made.over(own, model.OrderStatus.FILLED, 10), ended_ns)
+    of.forget_settled(lambda each: 0, ended_ns + 10 * LAG_NS)
+    assert out.findings == {}
+    of.forget_settled(lambda each: 0, ended_ns + 10 * LAG_NS + 1)
+    assert "fills_missing" in out.findings
+
+
 def test_a_late_answer_that_shows_more_fills_brings_an_ended_order_back_for_its_booking():
     of, _ = desk()
     own = made.own()

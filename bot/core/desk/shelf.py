@@ -64,7 +64,7 @@ class Shelf:
         self._attention: dict[OwnOrder, None] = {}
         self._unknown: dict[OwnOrder, None] = {}
         self._suspects: dict[OwnOrder, None] = {}
-        self._unsettled: dict[OwnOrder, None] = {}
+        self._unsettled: dict[OwnOrder, int] = {}  # and since when
         self._ended: OrderedDict[OrderId, int] = OrderedDict()
         self._strays: OrderedDict[Slot, None] = OrderedDict()
 
@@ -224,7 +224,8 @@ class Shelf:
             keep_newest(self._ended, own.order_id, at_ns, ENDED_IDS_MAX)
             while next(iter(self._ended.values())) < at_ns - ENDED_KEPT_NS:
                 self._ended.popitem(last=False)
-        _put(self._unsettled, own, own.filled > 0)
+        if own.filled > 0:
+            self._unsettled.setdefault(own, at_ns)
         assert len(self._unsettled) <= UNSETTLED_MAX + 2 * LIVE_MAX
 
     def _tell_suspects(self) -> None:
@@ -305,7 +306,7 @@ class Shelf:
                 settled += [order_id for order_id, _ in own.earlier]
                 if own.order_id is not None:
                     settled.append(own.order_id)
-        late = sum(now_ns > own.last_write_ns + _BOOKED_WITHIN_NS for own in self._unsettled)
+        late = sum(now_ns > since + _BOOKED_WITHIN_NS for since in self._unsettled.values())
         if late:
             self._out.find("fills_missing", f"{late} ended orders have fills never shown")
         else:
