@@ -3,6 +3,7 @@
 import itertools
 
 import msgspec
+import pytest
 
 from bot.core import messages as m
 from bot.core.orders.order import OwnOrder
@@ -113,3 +114,44 @@ def test_a_first_leg_that_finds_nothing_is_tried_again_only_after_the_wait() -> 
     orders = lived(Crossed(open_at=()))
     assert {market for market, *_ in orders} == {"0"}
     assert 2 <= len(orders) <= 4
+
+
+class Printing(Crossed):
+    """As `Crossed`, with touches that a leg clears; each take is shown as a print, before or after
+    it is answered."""
+
+    def __init__(self, *, is_print_first: bool) -> None:
+        super().__init__()
+        self.is_print_first = is_print_first
+        self.left_ns: list[int] = []
+
+    def book(self, index: int, ts_ns: int | None = None, depth: int = 50) -> m.BookSeen:
+        """See `Thin`."""
+        return super().book(index, ts_ns, depth)
+
+    def ask(self, send: m.Send) -> None:
+        """See `Thin`."""
+        if not isinstance(send.request, m.Create):
+            super().ask(send)
+            return
+        order, answer = send.request.order, self.answer(send.request)
+        self.left_ns.append(self.now_ns)
+        is_first = len(self.left_ns) == 1
+        self.mids = [50, 70] if is_first else [50, 40]
+        price = Price(52) if is_first else Price(68)
+        name, bought_yes = f"take-{len(self.left_ns)}", order.outcome is Outcome.YES
+        shown = m.TradeSeen(order.market_id, self.now_ns, name, price, order.qty, bought_yes)
+        replied = m.Replied(send.request_id, answer, 500)
+        for event in (shown, replied) if self.is_print_first else (replied, shown):
+            self.give(event)
+
+
+@pytest.mark.parametrize("is_print_first", [True, False])
+def test_the_print_of_its_own_first_leg_does_not_keep_the_second_one_waiting(
+    is_print_first: bool,
+) -> None:
+    venue = Printing(is_print_first=is_print_first)
+    venue.start()
+    venue.run(3)
+    assert [order.qty for order in venue.taken] == [50, 50]
+    assert venue.left_ns[1] - venue.left_ns[0] < NS_PER_SECOND

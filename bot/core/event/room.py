@@ -251,12 +251,18 @@ class Ladder:
         left_ns = self.resolution_ns - now_ns
         return left_ns / NS_PER_SECOND if left_ns > 0 else 0.0
 
-    def printed(self, rung: Rung, seen: m.TradeSeen, taker: BookSide, now_ns: int) -> None:
-        """A trade was shown on a rung: it teaches how far takers reach, and may be news."""
+    def printed(
+        self, rung: Rung, seen: m.TradeSeen, taker: BookSide, ours: int, now_ns: int
+    ) -> None:
+        """A trade was shown on a rung, so many shares of it takes of ours: those of others teach
+        how far takers reach, and may be news."""
+        others = Qty(seen.size - ours)
+        if not others:
+            return
         fair = rung.fair
         self.learner.printed(None if fair is None else fair.value_cents, seen.price, taker)
         book = (rung.book.bids, rung.book.asks)
-        self.news.printed(rung.market.ticker, seen.price, seen.size, taker, book, now_ns)
+        self.news.printed(rung.market.ticker, seen.price, others, taker, book, now_ns)
 
     def is_news(self, out: Outbox, now_ns: int) -> bool:
         """Whether news keeps its quotes away now; counted and told once when it begins."""

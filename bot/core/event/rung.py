@@ -18,6 +18,7 @@ from bot.core.curve.estimate import TradedPrice
 from bot.core.curve.ladder import Fair
 from bot.core.desk.desk import Desk
 from bot.core.desk.shelf import NEVER_NS
+from bot.core.event.owntakes import OwnTakes
 from bot.core.limits.bounds import takes_any
 from bot.core.limits.risk import Live, RungTerms
 from bot.core.orders.order import OwnOrder, State
@@ -103,6 +104,7 @@ class Rung:
         pace = ladder.pace
         self.queues = Queues(pace.queue_power_pct / 100)
         self.recent = Recent()
+        self.own_takes = OwnTakes()
         self._flows = (Flow(), Flow())
         self._steady = (
             Steady(_BID, pace.dwell_ns),
@@ -261,7 +263,8 @@ class Rung:
         self._flows[seen.taker_bought_yes].printed(seen.size, now_ns)
         taker = _BID if seen.taker_bought_yes else _ASK
         self.recent.printed(seen.price, seen.size, taker, now_ns)
-        self.ladder.printed(self, seen, taker, now_ns)
+        ours = self.own_takes.part_of(taker, seen.size, own, now_ns)
+        self.ladder.printed(self, seen, taker, ours, now_ns)
         self.queues.printed(seen.price, seen.size, seen.ts_ns, seen.taker_bought_yes, own, now_ns)
         if self.book.print_leads:
             self.suspect(now_ns)

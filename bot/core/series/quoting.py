@@ -181,9 +181,12 @@ class Quoting:
     def own_shown(self, shown: model.Order, now_ns: int) -> None:
         """An answer to a write of ours showed this order: the book will show the change too."""
         rung = self._rungs.get(shown.market_id)
-        if shown.time_in_force in _NEVER_RESTS and not shown.filled_qty:
+        is_take = shown.time_in_force in _NEVER_RESTS
+        if is_take and not shown.filled_qty:
             return  # a take that traded nothing has changed nothing there
         if rung is not None:
+            if is_take:
+                rung.own_takes.answered(shown, now_ns)
             try:
                 at_ns = to_ns(shown.updated_at)
             except ValueError:
