@@ -263,6 +263,19 @@ def test_while_nothing_is_known_nothing_is_said_to_rise() -> None:
     assert curve.drawn_cents == ()
 
 
+@pytest.mark.parametrize(
+    ("bid", "ask", "cents"), [(60, None, 60), (None, 25, 25), (35, None, 40), (None, 45, 40)]
+)
+def test_a_binary_market_is_not_worth_what_lies_beyond_the_only_side_of_its_book(
+    bid: int | None, ask: int | None, cents: float
+) -> None:
+    curve = FairCurve(None)
+    traded = msgspec.structs.replace(book(bid, ask), traded=(40.0, 0))
+    assert known(curve.update([traded], None, QUARTER_S, 0))[0].value_cents == cents
+    few = msgspec.structs.replace(book(bid, ask, size=4), traded=(40.0, 0))
+    assert known(curve.update([few], None, QUARTER_S, S))[0].value_cents == 40
+
+
 def test_how_sure_a_binary_market_is_follows_its_book_though_the_middle_stands_still() -> None:
     curve = FairCurve(None)
     sds = [

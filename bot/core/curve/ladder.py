@@ -283,7 +283,7 @@ class FairCurve:
     def _alone(self, left_s: float, now_ns: int) -> tuple[Fair | None, ...]:
         if not self._known:
             return self._nothing()
-        cents = clipped(self._cents[0])
+        cents = _bounded(self._cents[0], self._inputs[0])
         self._looked_at.clear()
         self._sure(0, self._inverse[0])
         self._show([cents])
