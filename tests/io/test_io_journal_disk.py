@@ -122,6 +122,19 @@ async def test_a_fault_at_any_call_of_the_disk_lets_no_later_create_leave(
         assert set(run.left) <= known, "one left that the disk does not know"
 
 
+@pytest.mark.parametrize("name", ["write", "fdatasync", "fsync"])
+async def test_starts_that_the_disk_refuses_leave_no_segments(tmp_path, monkeypatch, name):
+    run = Run(tmp_path)
+    await run.creates(NAMES[:1])
+    await run.stop()
+    before = segments(tmp_path)
+    monkeypatch.setattr(journal_module, "os", Faulty(name, 0, errno.ENOSPC))
+    for _ in range(3):
+        with pytest.raises(JournalFault, match="No space left on device"):
+            Run(tmp_path)
+    assert segments(tmp_path) == before
+
+
 async def test_a_disk_that_takes_only_half_each_time_loses_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(journal_module, "os", Faulty("write", 0, None))
     run = Run(tmp_path)

@@ -395,10 +395,16 @@ class Journal:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         self._file = os.open(path, flags, 0o600)
         opening = OPENING + framed(head)
-        _write_all(self._file, opening)
-        os.fdatasync(self._file)
-        self._bytes = len(opening)
-        self._sync_folder()
+        try:
+            _write_all(self._file, opening)
+            os.fdatasync(self._file)
+            self._bytes = len(opening)
+            self._sync_folder()
+        except OSError:
+            # It says nothing yet, and starts that a full disk refuses would leave ever more.
+            with contextlib.suppress(OSError):
+                path.unlink()
+            raise
         self._forget_old()
 
     def _forget_old(self) -> None:
