@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from venue.feed.channel import OUTBOX_BYTES_MAX, OUTBOX_FRAMES_MAX, STUCK_NS, Channel
+from venue.feed.channel import (
+    OUTBOX_BYTES_MAX,
+    OUTBOX_FRAMES_MAX,
+    STUCK_NS,
+    UNTAKEN_BYTES_MAX,
+    Channel,
+)
 from venue.read.directory import Unresolvable
+from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import MarketId, ProjectId
 
 IDS = [f"00000000-0000-4000-8000-{number:012d}" for number in range(300)]
@@ -279,12 +286,23 @@ def test_a_reader_that_catches_up_is_kept() -> None:
     assert not channel.overdue(STUCK_NS)
 
 
-def test_a_mebibyte_of_waiting_frames_makes_a_reader_overdue_at_once() -> None:
+def test_sixteen_mebibytes_of_waiting_frames_make_a_reader_overdue_at_once() -> None:
     channel = make_channel()
     channel.offer(b"x" * OUTBOX_BYTES_MAX, 0)
     assert not channel.overdue(0)
     channel.offer(b"x", 0)
     assert channel.overdue(0)
+
+
+def test_a_mebibyte_makes_a_reader_overdue_that_has_taken_nothing_for_a_second() -> None:
+    channel = make_channel()
+    channel.offer(b"{}", 0)
+    channel.offer(b"x" * UNTAKEN_BYTES_MAX, 0)
+    assert not channel.overdue(NS_PER_SECOND - 1)
+    assert channel.overdue(NS_PER_SECOND)
+    assert channel.next_frame(NS_PER_SECOND) == b"{}"
+    channel.offer(b"x", NS_PER_SECOND)
+    assert not channel.overdue(2 * NS_PER_SECOND - 1)
 
 
 TARGETS = st.lists(st.integers(0, 40).map(lambda number: by_id(number * 7)), max_size=12)

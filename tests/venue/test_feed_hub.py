@@ -244,3 +244,15 @@ def test_a_change_before_a_first_book_is_taken_is_said_once(room: Room) -> None:
         told += [frame["yes"] for frame in taken(slow) if "yes" in frame]
         room.hub.flush(3)
     assert [[level["price"] for level in levels] for levels in told] == [[], [40]]
+
+
+def test_one_order_that_fills_thousands_cuts_nobody_off_who_reads(room: Room) -> None:
+    cut: list[str] = []
+    listener = room.connect(RUNG, aborted=cut)
+    taken(listener)
+    for _ in range(2_500):
+        room.buy(ANNA, Outcome.NO, 1, 1, 1)
+    room.buy(BRUNO, Outcome.YES, 99, 2_500, 1)
+    assert kinds(taken(listener)).count(TRADE) == 2_500
+    assert room.hub.cut_overdue(1) == 0
+    assert cut == []

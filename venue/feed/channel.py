@@ -23,10 +23,16 @@ from venue.wire.names import MarketId, ProjectId
 OUTBOX_FRAMES_MAX: Final = 256
 """More frames than this waiting for `STUCK_NS` make a reader overdue."""
 
-OUTBOX_BYTES_MAX: Final = 1024 * 1024
-"""More bytes of waiting prints than this make a reader overdue at once."""
+UNTAKEN_BYTES_MAX: Final = 1024 * 1024
+"""More bytes of waiting prints than this make a reader overdue that has taken none for a second."""
+
+OUTBOX_BYTES_MAX: Final = 16 * 1024 * 1024
+"""More than this make any reader overdue at once. One order may make thousands of prints, which
+come before whoever listens had a turn; they are the same bytes for everybody."""
 
 STUCK_NS: Final = 5 * NS_PER_SECOND
+_UNTAKEN_PART: Final = 5
+"""Into how many parts `STUCK_NS` falls, one of which is that second."""
 
 
 class Directory(Protocol):
@@ -195,16 +201,17 @@ class Channel:
         """Whether the reader is too slow to be kept.
 
         It took nothing for five seconds while something was under way, has had more than 256
-        frames waiting for five seconds, or has 1 MiB waiting.
+        frames waiting for five seconds, or has more bytes waiting than are kept for it.
         """
         stuck = (self._in_flight or self.backlog > 0) and now_ns - self._moved_ns >= STUCK_NS
         full = self._full_since_ns is not None and now_ns - self._full_since_ns >= STUCK_NS
-        return stuck or full or self.overflows
+        return stuck or full or self.overflows(now_ns)
 
-    @property
-    def overflows(self) -> bool:
-        """Whether more than 1 MiB waits: whatever the reader does, this is not kept for it."""
-        return self._bytes > OUTBOX_BYTES_MAX
+    def overflows(self, now_ns: int) -> bool:
+        """Whether more bytes wait than are kept: 1 MiB for a reader that has taken nothing for a
+        second, 16 MiB for any."""
+        untaken = now_ns - self._moved_ns >= STUCK_NS // _UNTAKEN_PART
+        return self._bytes > (UNTAKEN_BYTES_MAX if untaken else OUTBOX_BYTES_MAX)
 
     def _wake(self, now_ns: int) -> None:
         if not self._in_flight and self.backlog == 0:

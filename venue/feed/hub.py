@@ -211,7 +211,7 @@ class Hub:
             connection.channel.offer(frame, now_ns)
             connection.ready.set()
         # Not left to the beat: a burst could pile up any number of megabytes between two of them.
-        overflowing = [each for each in connections if each.channel.overflows]
+        overflowing = [each for each in connections if each.channel.overflows(now_ns)]
         if overflowing:
             self._cut(overflowing)
 
