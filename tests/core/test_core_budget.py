@@ -116,6 +116,27 @@ def test_an_ioc_stops_before_an_own_order_and_leaves_it_whole():
     assert world.asks() == [(41, 7), (42, 5)]
 
 
+@EITHER
+def test_a_budget_is_sized_price_by_price_however_many_orders_rest_there(tif, monkeypatch):
+    world = offered(*[("b", price, 1) for price in (40, 41) for _ in range(100)])
+    looked_at = []
+
+    def seen(offers, *others):
+        looked_at.extend(offers)
+        return size_for_budget(iter(looked_at), *others)
+
+    monkeypatch.setattr("venue.core.engine.size_for_budget", seen)
+    placed = world.spend("a", YES, 50, 100 * 40 + 100 * 41 + 5, tif)
+    assert looked_at == [Offer(Price(40), Qty(100), False), Offer(Price(41), Qty(100), False)]
+    assert placed.order.filled_qty == 200
+
+
+def test_an_ioc_stops_before_an_own_order_amid_others_at_its_price():
+    world = offered(("b", 40, 3), ("c", 40, 4), ("a", 40, 5), ("b", 40, 6))
+    placed = world.spend("a", YES, 50, 10_000, IOC)
+    assert (placed.order.qty, placed.spent_cents) == (7, 280)
+
+
 def test_a_fok_with_cash_for_a_share_of_an_own_order_is_refused():
     world = offered(("b", 40, 5), ("a", 41, 7))
     assert world.spend("a", YES, 50, 241, FOK).code is BNF

@@ -33,7 +33,7 @@ def half_with(side, *rows):
 def line(half):
     """Names in the order in which they would be served."""
     end = 1 if half._highest_first else 99
-    return [entry.name for _, entry in half.walk(end)]
+    return [entry.name for level in half.levels_within(end) for entry in level]
 
 
 @BOTH

@@ -170,6 +170,19 @@ def test_a_fok_that_does_not_fit_changes_nothing_on_the_book():
     assert world.bids() == [(60, 4)]
 
 
+def test_a_fok_larger_than_what_rests_is_canceled_without_a_look_at_every_order(monkeypatch):
+    world = World()
+    for price in (60, 61):
+        world.buy("a", YES, price, 5)
+
+    def looked(level):
+        raise AssertionError(f"the orders at {level.price} were looked at")
+
+    monkeypatch.setattr("venue.core.orderbook.Level.__iter__", looked)
+    order = world.buy("b", NO, 40, 11, FOK).order
+    assert (order.status, order.filled_qty) == (OrderStatus.CANCELED, 0)
+
+
 def test_a_fok_that_fits_is_filled_across_levels():
     world = World()
     world.buy("a", YES, 60, 4)

@@ -149,9 +149,10 @@ class Engine:
     def _funded_size(self, account: Account, market: Market, request: NewOrder) -> Qty | Refused:
         """The size of a new order in shares, or why there are no funds or no liquidity for it."""
         if isinstance(request, BudgetOrder):
+            cash = min(request.budget_cents, account.available)
             size = size_for_budget(
-                _offers(account, market, request),
-                min(request.budget_cents, account.available),
+                _offers(account, market, request, cash),
+                cash,
                 market.listing.taker_fee_rate,
                 request.time_in_force is _FOK,
             )
@@ -392,8 +393,19 @@ def _again(existing: Order, account: Account, request: NewOrder) -> Answer:
     return Placed(existing.state(), request.client_order_id, False, existing.spent)
 
 
-def _offers(account: Account, market: Market, request: BudgetOrder) -> Iterator[Offer]:
-    """What rests within a budget order's bound, in prices of its own outcome, best first."""
+def _offers(account: Account, market: Market, request: BudgetOrder, cash: Cents) -> Iterator[Offer]:
+    """What rests within a budget order's bound, in prices of its own outcome, best first: what
+    others have at a price as one, as far as the buyer's own first order or all that `cash` buys."""
     half = market.book.half(book_side(request.outcome, _BUY).other)
-    for price, maker in half.walk(canonical(request.outcome, request.price)):
-        yield Offer(canonical(request.outcome, price), maker.remaining, maker.account is account)
+    for level in half.levels_within(canonical(request.outcome, request.price)):
+        price, size = canonical(request.outcome, level.price), 0
+        for maker in level:
+            if maker.account is account:
+                if size:
+                    yield Offer(price, Qty(size), False)
+                yield Offer(price, maker.remaining, True)
+                return
+            size += maker.remaining
+            if size * price > cash:
+                break
+        yield Offer(price, Qty(size), False)

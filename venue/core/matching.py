@@ -270,15 +270,19 @@ class Matcher:
 
 def fills_whole(taker: Order) -> bool:
     """Whether a fok would trade in full before it meets an own order (S19)."""
-    missing = taker.remaining
-    book = taker.market.book
+    book, missing = taker.market.book, int(taker.remaining)
     half = book.asks if taker.half is book.bids else book.bids
-    for _, maker in half.walk(taker.canonical_price):
-        if maker.account is taker.account:
-            return False
-        if maker.remaining >= missing:
-            return True
-        missing = Qty(missing - maker.remaining)
+    levels = list(half.levels_within(taker.canonical_price))
+    # What rests may be any number of orders: they are looked at one by one only where that tells.
+    if sum(level.size for level in levels) < missing:
+        return False
+    for level in levels:
+        for maker in level:
+            if maker.account is taker.account:
+                return False
+            missing -= maker.remaining
+            if missing <= 0:
+                return True
     return False
 
 

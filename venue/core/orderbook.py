@@ -153,13 +153,12 @@ class HalfBook(Generic[E]):
         ordered = reversed(self._levels) if self._highest_first else iter(self._levels)
         return (level for level in ordered if level.size)
 
-    def walk(self, limit: Price) -> Iterator[tuple[Price, E]]:
-        """Price and entry in price-time order, as far as `limit`. The book must not change."""
+    def levels_within(self, limit: Price) -> Iterator[Level[E]]:
+        """The levels that hold anything as far as `limit`, best first. The book must not change."""
         for level in self.levels():
             if level.price < limit if self._highest_first else level.price > limit:
                 return
-            for entry in level:
-                yield level.price, entry
+            yield level
 
 
 class OrderBook(Generic[E]):
