@@ -286,6 +286,21 @@ def test_a_reader_that_catches_up_is_kept() -> None:
     assert not channel.overdue(STUCK_NS)
 
 
+def test_a_reader_that_works_a_burst_off_is_kept_however_long_that_takes() -> None:
+    channel = make_channel()
+    for _ in range(10 * OUTBOX_FRAMES_MAX):
+        channel.offer(b"{}", 0)
+    for second in range(1, 30):
+        for _ in range(OUTBOX_FRAMES_MAX // 4):
+            channel.next_frame(second * NS_PER_SECOND)
+        assert not channel.overdue(second * NS_PER_SECOND)
+    # It had 768 in the 28th second.
+    for second in range(30, 33):
+        channel.next_frame(second * NS_PER_SECOND)
+        assert not channel.overdue(second * NS_PER_SECOND)
+    assert channel.overdue(33 * NS_PER_SECOND)
+
+
 def test_sixteen_mebibytes_of_waiting_frames_make_a_reader_overdue_at_once() -> None:
     channel = make_channel()
     channel.offer(b"x" * OUTBOX_BYTES_MAX, 0)

@@ -21,7 +21,8 @@ from venue.wire.limits import UNPARSED_FRAMES_MAX
 from venue.wire.names import MarketId, ProjectId
 
 OUTBOX_FRAMES_MAX: Final = 256
-"""More frames than this waiting for `STUCK_NS` make a reader overdue."""
+"""More frames than this waiting for `STUCK_NS` make a reader overdue, unless they become as many
+fewer meanwhile: one order may make thousands, and to send them all takes us our time."""
 
 UNTAKEN_BYTES_MAX: Final = 1024 * 1024
 """More bytes of waiting prints than this make a reader overdue that has taken none for a second."""
@@ -77,6 +78,8 @@ class Channel:
         self._in_flight = False
         self._moved_ns = now_ns
         self._full_since_ns: int | None = None
+        self._most_frames = 0
+        """The most that waited from then on."""
 
     # --- the client's frames -------------------------------------------------------------------
 
@@ -201,7 +204,8 @@ class Channel:
         """Whether the reader is too slow to be kept.
 
         It took nothing for five seconds while something was under way, has had more than 256
-        frames waiting for five seconds, or has more bytes waiting than are kept for it.
+        frames waiting for five seconds and at no time 256 fewer than before, or has more bytes
+        waiting than are kept for it.
         """
         stuck = (self._in_flight or self.backlog > 0) and now_ns - self._moved_ns >= STUCK_NS
         full = self._full_since_ns is not None and now_ns - self._full_since_ns >= STUCK_NS
@@ -218,10 +222,13 @@ class Channel:
             self._moved_ns = now_ns
 
     def _note_backlog(self, now_ns: int) -> None:
-        if self.backlog <= OUTBOX_FRAMES_MAX:
+        backlog = self.backlog
+        if backlog <= OUTBOX_FRAMES_MAX:
             self._full_since_ns = None
-        elif self._full_since_ns is None:
-            self._full_since_ns = now_ns
+        elif self._full_since_ns is None or backlog <= self._most_frames - OUTBOX_FRAMES_MAX:
+            self._full_since_ns, self._most_frames = now_ns, backlog
+        else:
+            self._most_frames = max(self._most_frames, backlog)
 
 
 def _reason(handle: str, unresolvable: Unresolvable) -> str:
