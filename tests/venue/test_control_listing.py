@@ -227,6 +227,11 @@ def test_a_company_changes_its_symbol_and_is_archived(control: httpx.Client) -> 
     archived = done(control, "POST", f"companies/{made['project_id'].upper()}/archive")
     assert archived == {**renamed, "archived": True}
     assert archived in done(control, "GET", "companies")["companies"]
+    listed = {"name": archived["name"], "symbol": archived["symbol"]}
+    assert done(control, "POST", "companies", listed) == archived
+    same = {"symbol": archived["symbol"]}
+    path = f"companies/{made['project_id']}/symbol"
+    assert done(control, "POST", path, same) == archived
     assert refused(control, "POST", "companies/LOUD/symbol", {"symbol": "HUSH"})[0] == 409
 
 

@@ -40,7 +40,7 @@ async def list_companies(call: Call) -> replies.CompaniesReply:
 
 
 async def add_company(call: Call) -> replies.CompanyReply:
-    """POST companies. One that is there keeps its name and its symbol."""
+    """POST companies. One that is there keeps its name and symbol, and stays archived if it is."""
     body = as_body(bodies.CompanyBody, call.fields)
     given = body.project_id
     project_id = derived.company_id(body.name) if given is None else uuid_of("project_id", given)
@@ -56,7 +56,7 @@ async def add_company(call: Call) -> replies.CompanyReply:
                     f"{known.symbol}; another symbol comes by renaming it",
                 )
         await call.submit(listed)
-    return replies.CompanyReply(listed.project_id, listed.name, listed.symbol)
+    return call.company(listed.project_id)
 
 
 async def archive_company(call: Call) -> replies.CompanyReply:
@@ -72,7 +72,7 @@ async def rename_company(call: Call) -> replies.CompanyReply:
     body = as_body(bodies.SymbolBody, call.fields)
     company = call.company(call.segment)
     await call.submit(ListCompany(company.project_id, company.name, body.symbol))
-    return replies.CompanyReply(company.project_id, company.name, body.symbol)
+    return call.company(company.project_id)
 
 
 async def publish_implied_value(call: Call) -> replies.ImpliedValueReply:
