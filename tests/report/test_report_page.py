@@ -10,6 +10,7 @@ from bot.commands.report import _text as in_words
 from bot.lab.evaluate.results import Lines
 from bot.lab.report.compare import differences
 from bot.lab.report.gathered import report
+from bot.lab.report.sensitivity import sensitivity_of
 from bot.lab.report.session import Uptime
 from bot.lab.report.watch import MOMENTS_MAX, PICTURES_MAX
 from bot.lab.sweep.lives import Outcome
@@ -127,6 +128,16 @@ def test_a_sweeps_results_are_drawn_key_by_key(tmp_path, swept):
     assert "1 trials lack a case" in text
     rows = re.findall(r"<th scope='row'>(\d)</th><td>(\d)</td><td>([\d.]+)</td>", text)
     assert rows == [("1", "2", "11.000"), ("2", "2", "21.000"), ("3", "1", "31.000")]
+
+
+def test_a_trial_that_was_scored_by_a_function_is_not_drawn_with_a_profit_of_zero(swept):
+    lines = Lines(swept, Kept)
+    for case in range(3):
+        settings = {"strategy.params.levels": "1", "strategy.name": "calm"}
+        lines.put(Kept(f"scored/world/{case}/code", settings, Outcome({"score": 4.0})))
+    found = sensitivity_of(swept)
+    assert [each.mean for each in found.tried] == [11.0, 11.0, 21.0, 21.0, 31.0]
+    assert (found.number, found.left_out) == ("net", 2)
 
 
 def test_a_result_that_another_version_saved_ends_with_3_and_says_so(tmp_path):

@@ -135,7 +135,8 @@ def _tape(session: Session) -> str:
 def _swept(found: Sensitivity | None) -> str:
     if found is None:
         return ""
-    left = f" {found.left_out} trials lack a case and are left out." if found.left_out else ""
+    lack = f" {found.left_out} trials lack a case, or {found.number}, and are left out."
+    left = lack if found.left_out else ""
     intro = (
         f"{len(found.tried)} trials of {found.source}: the mean of {found.number} over "
         f"{found.cases} cases each.{left} A mark is a trial, the line joins means by value."

@@ -43,7 +43,7 @@ class Sensitivity(msgspec.Struct, frozen=True):
 
 def sensitivity_of(path: Path) -> Sensitivity:
     """What a file of `bot sweep --results` holds. Trials that lack a case that others have are left
-    out, and counted.
+    out, and counted; so are those that were lived for another number, such as a function's.
 
     Raises ReportFault when it cannot be read, or holds no trial.
     """
@@ -63,18 +63,29 @@ def sensitivity_of(path: Path) -> Sensitivity:
             trials.setdefault(trial, {})[case] = each
     if not trials:
         raise ReportFault(f"{path}: no trial of `bot sweep` in it")
-    cases = dict.fromkeys(case for lives in trials.values() for case in lives)
-    whole = [lives for lives in trials.values() if len(lives) == len(cases)]
-    first = next(iter(next(iter(trials.values())).values()))
-    number = NUMBER if NUMBER in first.outcome.values else next(iter(first.outcome.values))
+    number = _number([next(iter(lives.values())) for lives in trials.values()])
+    told = [
+        lives
+        for lives in trials.values()
+        if all(number in each.outcome.values for each in lives.values())
+    ]
+    cases = dict.fromkeys(case for lives in told for case in lives)
+    whole = [lives for lives in told if len(lives) == len(cases)]
     tried = tuple(
         Tried(
             next(iter(lives.values())).settings,
-            sum(each.outcome.values.get(number, 0.0) for each in lives.values()) / len(lives),
+            sum(each.outcome.values[number] for each in lives.values()) / len(lives),
         )
         for lives in whole
     )
     return Sensitivity(path.name, number, len(cases), len(trials) - len(whole), tried)
+
+
+def _number(firsts: Sequence[Kept]) -> str:
+    """`NUMBER` where any trial has it; else the first number of the first of them."""
+    if any(NUMBER in each.outcome.values for each in firsts):
+        return NUMBER
+    return next(iter(firsts[0].outcome.values))
 
 
 def figures(found: Sensitivity) -> list[str]:
