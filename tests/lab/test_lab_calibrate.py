@@ -167,3 +167,22 @@ def test_a_markout_whose_value_is_not_known_within_a_minute_is_left_out(tmp_path
     for score in at_touch(written_of(tmp_path / "tape", [*calm, *after, *back])):
         mids = {row.horizon_s: row.mean_cents for row in score.markouts if row.against == "mid"}
         assert mids == {60: 9.0, 300: 9.0}
+
+
+def test_whole_books_of_several_rungs_are_not_scored_as_if_they_were_of_one(tmp_path):
+    other = [book(second, [[20, 30]], [[40, 30]]) | {"ticker": "KX-1-60"} for second in range(4)]
+    mine = [book(second + 0.5, [[70, 30]], [[80, 30]]) | {"ticker": "KX-1-50"} for second in (0, 1)]
+    lines = sorted([*other, *mine], key=lambda row: row["ts"])
+    folder = written_of(tmp_path / "tape", lines, rungs={"50": "yes", "60": "no"})
+    done = CliRunner().invoke(app, ["calibrate", str(folder)])
+    assert done.exit_code == 2
+    assert "whole books of 2 rungs" in done.output
+
+
+def test_a_tape_of_books_that_begins_with_executions_is_one_of_books(tmp_path):
+    first = [trade_of(second, 40, 1, "no") for second in (-3, -2)]
+    calm = [book(second, [[40, 30]], [[60, 30]]) for second in range(4)]
+    folder = written_of(tmp_path / "tape", [*first, *calm, trade_of(4, 40, 200, "no")])
+    done = CliRunner().invoke(app, ["calibrate", str(folder)])
+    assert done.exit_code == 0, done.output
+    assert "averse bound: 1 fills of 10 shares" in done.output

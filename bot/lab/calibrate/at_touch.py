@@ -52,11 +52,17 @@ def at_touch(
     """Score a tape of whole books, one row per bound. records_max: the first so many of it. told:
     of records; each is played once by every bound.
 
-    Raises TapeFault for a tape that cannot be read, ValueError when it holds no whole books.
+    Raises TapeFault for a tape that cannot be read, ValueError when it holds no whole books, or
+    those of a ladder.
     """
     tape = read_tape(folder)
-    if not any(isinstance(decode_record(line), BookRecord) for line in tape.lines[:100]):
+    if not any(isinstance(decode_record(line), BookRecord) for line in tape.lines):
         raise ValueError(f"{tape.name}: no whole books were recorded")
+    if len(tape.rungs) > 1:
+        raise ValueError(
+            f"{tape.name}: {tape.event}: whole books of {len(tape.rungs)} rungs; wanted are those "
+            "of one, or a ladder recorded as executions or best prices"
+        )
     counted = Counted(told)
     return tuple(_Run(tape, bound).score(records_max, counted) for bound in Bound)
 

@@ -144,11 +144,13 @@ def ends(folder: Path) -> dict[str, dict[str, bool | None]]:
 
 
 def holds_books(folder: Path) -> bool:
-    """Whether a tape begins with a whole book, and so is one for `bot.lab.calibrate.at_touch`.
+    """Whether whole books were recorded, so that a tape is one for `bot.lab.calibrate.at_touch`; it
+    may begin with any number of executions.
 
     Raises TapeFault for a tape that cannot be read.
     """
-    return isinstance(decode_record(next(read_tapes(folder)).lines[0]), BookRecord)
+    lines = next(read_tapes(folder)).lines
+    return any(isinstance(decode_record(line), BookRecord) for line in lines)
 
 
 def calibrate(
