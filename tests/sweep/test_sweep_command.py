@@ -9,8 +9,10 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.lab.evaluate.results import NotKept
+from bot.lab.sweep.cases import cut
 from tests.backtest.made import book, configured, trade, written
 from tests.sweep.planted import CONFIG, INTERRUPTED, LOT, OVER, SCORE
+from venue.crowd.tape import decode_record, read_tape
 
 WORLD = ("--config", str(CONFIG), "--world", "independent-base")
 SCORED = (*WORLD, "--objective", SCORE)
@@ -54,6 +56,26 @@ def test_recorded_events_are_cut_into_pieces_in_order_of_time(tmp_path):
     again = kept.read_bytes()
     assert swept(*arguments, "--json").stdout == result.stdout
     assert kept.read_bytes() == again
+
+
+def test_a_book_that_stood_when_a_piece_begins_stands_in_it(tmp_path):
+    still = book(0.5, [[20, 50]], [[30, 40]]) | {"ticker": "KX-1-60"}
+    moving = [
+        book(second, [[50 - second % 2, 50]], [[60, 50]]) | {"ticker": "KX-1-50"}
+        for second in range(20)
+    ]
+    lines = sorted([still, *moving], key=lambda row: row["ts"])
+    whole = read_tape(written(tmp_path / "tape", lines, rungs={"50": "yes", "60": "no"}))
+    part = cut(whole, 1, 2, records=3)
+    records = [decode_record(line) for line in part.lines]
+    begins_ns = whole.start_ts + (whole.end_ts - whole.start_ts + 1) // 2
+    assert [(each.ticker, each.ts) for each in records[:2]] == [
+        ("KX-1-50", begins_ns),
+        ("KX-1-60", begins_ns),
+    ]
+    assert records[1].yes == ((20, 50),)
+    assert records[1].no == ((70, 40),)
+    assert part.lines[2:] == whole.lines[11:14]
 
 
 def test_a_strategy_that_raises_fails_its_trial_and_another_is_told(tmp_path):

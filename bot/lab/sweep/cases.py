@@ -15,7 +15,7 @@ from bot.lab.backtest.tapes import Tape, read_tapes, tape_folders
 from bot.lab.backtest.terms import Reading, Terms
 from bot.lab.evaluate.seeds import SeedFault, is_held_out
 from bot.lab.evaluate.worlds import World
-from venue.crowd.tape import decode_record
+from venue.crowd.tape import BookRecord, TopRecord, TradeRecord, decode_record
 
 
 class Seeded(msgspec.Struct, frozen=True, tag=True):
@@ -107,22 +107,32 @@ def recorded(
 
 
 def cut(tape: Tape, piece: int, pieces: int, records: int | None = None) -> Tape | None:
-    """A piece of a tape's time, of it the first `records`; None where there is nothing in it."""
+    """A piece of a tape's time, of it the first `records`; None where there is nothing in it. What
+    books and best prices showed when it begins, they show from then on."""
     if pieces == 1 and records is None:
         return tape
     first_ns = decode_record(tape.lines[0]).ts
     span_ns = tape.end_ts - first_ns + 1
     low_ns = first_ns + span_ns * piece // pieces
     high_ns = first_ns + span_ns * (piece + 1) // pieces
-    inside = [line for line in tape.lines if low_ns <= decode_record(line).ts < high_ns][:records]
+    stands: dict[str, BookRecord | TopRecord] = {}
+    inside: list[bytes] = []
+    for line in tape.lines:
+        record = decode_record(line)
+        if low_ns <= record.ts < high_ns:
+            inside.append(line)
+        elif record.ts < low_ns and not isinstance(record, TradeRecord):
+            stands[record.ticker] = record
     if not inside:
         return None
+    shown = (msgspec.structs.replace(each, ts=low_ns) for each in stands.values())
+    lines = (*map(msgspec.json.encode, shown), *inside[:records])
     return msgspec.structs.replace(
         tape,
-        lines=tuple(inside),
+        lines=lines,
         start=0,
-        start_ts=decode_record(inside[0]).ts,
-        end_ts=decode_record(inside[-1]).ts,
+        start_ts=decode_record(lines[0]).ts,
+        end_ts=decode_record(lines[-1]).ts,
     )
 
 
