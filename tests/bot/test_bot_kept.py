@@ -6,7 +6,7 @@ from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from bot.core.trader import Trader
 from tests.bot.thin import EVENT, SERIES, START_NS, Thin
 from venue.wire import instant, model
-from venue.wire.instant import NS_PER_SECOND
+from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, OrderId
 
@@ -30,10 +30,13 @@ class Both(Strategy):
 
 class Past(Thin):
     """A start that keeps a bid of ten shares, of which four have filled, after the fills of so many
-    orders that are over, each of which bought four shares or sold those."""
+    orders that are over, each of which bought four shares or sold those. The list of fills is
+    answered `fills_ns` late."""
 
-    def __init__(self, earlier: int) -> None:
+    def __init__(self, earlier: int, fills_ns: int = 0) -> None:
         super().__init__([50], lambda: Both(None))
+        self.fills_ns = fills_ns
+        self.late: list[tuple[int, m.Replied]] = []
         start = StartSettings(strangers=Strangers.ADOPT)
         settings = TraderSettings(series_ticker=SERIES, risk=RISK, start=start)
         self.trader = Trader(settings, lambda: Both(None))
@@ -94,7 +97,18 @@ class Past(Thin):
         self.give(m.Started("0" * 20, (), working=(known,)))
         self.give(m.FeedOpened())
         self.show(0)
-        self.run(20)
+        self.run(20, self._answer_late, 10 * NS_PER_MS)
+
+    def _answer_late(self) -> None:
+        while self.late and self.now_ns >= self.late[0][0]:
+            self.give(self.late.pop(0)[1])
+
+    def ask(self, send: m.Send) -> None:
+        if isinstance(send.request, m.ReadFills):
+            reply = m.Replied(send.request_id, self.answer(send.request), 500)
+            self.late.append((self.now_ns + self.fills_ns, reply))
+        else:
+            super().ask(send)
 
     def answer(self, request: m.Request) -> m.Answer:
         if isinstance(request, m.ReadFills):
@@ -117,3 +131,10 @@ def test_what_filled_of_a_kept_order_counts_once_after_the_fills_of_however_many
     assert KEPT in of.orders
     assert of.trader.ledgers.holdings(of.rung_shown.market_id) == (4, 0)
     assert not of.trader.out.findings
+
+
+def test_a_kept_order_keeps_its_place_where_the_fills_are_the_last_that_comes_before_quoting():
+    for fills_ms in range(0, 3_000, 250):
+        of = Past(earlier=1, fills_ns=fills_ms * NS_PER_MS)
+        of.begin()
+        assert KEPT in of.orders, fills_ms

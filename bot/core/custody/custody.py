@@ -368,7 +368,7 @@ class Custody:
         taken = self._heritage.take_over(now_ns)
         for own in taken:
             self._desk.add(own)
-            self._quoting.orders_changed(own.market_id)
+            self._quoting.took_over(own.market_id)
         if taken:
             self._out.note("info", "orders_kept", count=len(taken))
             # This run may hold to tighter limits than the one that placed them.

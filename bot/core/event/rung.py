@@ -416,12 +416,21 @@ class Rung:
     def want(self, quotes: tuple[Quote, ...], *, pulled: bool) -> None:
         """Make these the wanted quotes. pulled: it is not the strategy that wants nothing here."""
         if pulled:
-            for steady in self._steady:
-                steady.forget()
+            self._forget_wishes()
         if quotes != self.wanted:
             self.wanted = quotes
             self._wanted_by_side = by_side(quotes)
             self.touch()
+
+    def _forget_wishes(self) -> None:
+        for steady in self._steady:
+            steady.forget()
+
+    def took_over(self) -> None:
+        """An order of an earlier run stands here: what is wanted first is taken as it is, for the
+        order would be given up while that waits."""
+        self._forget_wishes()
+        self.orders_changed()
 
     def plan(self, orders: Sequence[OwnOrder], free: FreeShares, now_ns: int) -> None:
         """Plan the changes that turn our orders into what is wanted, flicker left out."""

@@ -178,6 +178,12 @@ class Quoting:
         if rung is not None:
             rung.orders_changed()
 
+    def took_over(self, market_id: MarketId) -> None:
+        """An order of an earlier run on a rung is ours from here on."""
+        rung = self._rungs.get(market_id)
+        if rung is not None:
+            rung.took_over()
+
     def own_shown(self, shown: model.Order, now_ns: int) -> None:
         """An answer to a write of ours showed this order: the book will show the change too."""
         rung = self._rungs.get(shown.market_id)
