@@ -15,6 +15,7 @@ from tests.bot.thin import Thin
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Qty
+from venue.wire.names import OrderId
 from venue.wire.requests import Amend
 
 NOT_FOUND = m.Refused(404, "order_not_found", "")
@@ -106,6 +107,60 @@ def test_an_order_whose_amend_found_it_over_is_gone_where_the_venue_then_forgets
     assert thin.trader.phase is Phase.STOPPED
     assert thin.gone()
     assert thin.gone() <= before
+
+
+class Short(Forgetful):
+    """It says that a cancel of ours took off a share less than was there, and forgets the order."""
+
+    def answer(self, request: m.Request) -> m.Answer:
+        answer = super().answer(request)
+        if isinstance(request, m.CancelResting) and isinstance(answer, m.Done):
+            assert isinstance(answer.body, m.CancelShown)
+            return m.Done(m.CancelShown(answer.body.order, Qty(answer.body.reduced_by - 1)))
+        return answer
+
+
+class Cut(Forgetful):
+    """It answers no amend, and forgets the order. elsewhere: it keeps it under another id."""
+
+    elsewhere = False
+
+    def answer(self, request: m.Request) -> m.Answer:
+        if not isinstance(request, m.AmendResting):
+            return super().answer(request)
+        forgotten = self.orders.pop(request.order_id)
+        if self.elsewhere:
+            price = request.amend.price or forgotten.price
+            moved = OrderId(f"9{forgotten.order_id}")
+            self.orders[moved] = msgspec.structs.replace(forgotten, order_id=moved, price=price)
+        return m.Unknown("cut")
+
+
+@pytest.mark.parametrize("kind", [Short, Cut])
+def test_an_order_whose_last_write_left_a_doubt_is_gone_where_the_venue_then_forgets_it(kind):
+    thin = kind([50], lambda: FixedSpread(FixedSpread.Params()))
+    thin.start()
+    before = set(thin.orders)
+    thin.mids[0] = 52
+    thin.show(0)
+    thin.run(1)
+    thin.give(m.StopRequested("the end"))
+    thin.run(15)
+    assert thin.trader.phase is Phase.STOPPED
+    assert thin.gone()
+    assert thin.gone() <= before
+
+
+def test_an_order_that_an_undecided_amend_gave_another_id_is_not_gone():
+    thin = Cut([50], lambda: FixedSpread(FixedSpread.Params()))
+    thin.start()
+    thin.elsewhere = True
+    thin.mids[0] = 52
+    thin.show(0)
+    thin.run(15, lambda: thin.show(0, thin.now_ns), NS_PER_SECOND)
+    assert any(len(order_id) > 1 for order_id in thin.orders)
+    assert {own.order_id for own in thin.trader.desk.all_live()} == set(thin.orders)
+    assert not thin.gone()
 
 
 def test_only_four_answers_together_prove_that_an_order_is_gone():

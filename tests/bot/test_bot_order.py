@@ -36,7 +36,7 @@ read_missing  sent! lost! open!       amending   blurred!    cancelling  closing
 read_strange  sent! lost! open!       amending!  blurred!    cancelling! closing! done
 listed        sent  open  open        amending   done        cancelling  done     done
 unlisted      sent  done  open        amending   blurred     cancelling  done     done
-gone          sent! lost! done        amending   blurred     cancelling  done     done
+gone          sent! lost! done        amending   done        cancelling  done     done
 """
 _HEAD, *_ROWS = [line.split() for line in TABLE.strip().splitlines()]
 CELLS = [

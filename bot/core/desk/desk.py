@@ -417,23 +417,22 @@ class Desk(Shelf):
     def _explain_moved(
         self, own: OwnOrder, strangers: dict[Slot, list[model.Order]], walk: _Walk
     ) -> bool:
-        since_ns = own.elsewhere_since_ns
-        if since_ns is None:
-            return False
-        shown_from_ns = since_ns + self._trust.read_lag_ns
-        if walk.begun_ns < shown_from_ns:
+        since_ns, lag_ns = own.elsewhere_since_ns, self._trust.read_lag_ns
+        if since_ns is None or walk.begun_ns < since_ns + lag_ns:
             return False
         rows = [row for slot in reversed(slots_of(own)) for row in strangers.get(slot, [])]
         if rows:
             strangers[slot_shown(rows[0])].remove(rows[0])
             self._succeed(own, rows[0], Fact.LISTED, walk.begun_ns)
             return True
-        if own.moved_ns is None:
+        if own.moved_ns is None and not own.is_unfound:
             return False  # it answers 404, and rests nowhere else: it is kept
-        if not self._is_booked(own, shown_from_ns, walk):
+        if not self._is_booked(own, since_ns + lag_ns, walk):
             return False
         self._may_stray(own)
         own.unlisted(walk.begun_ns)
+        if own.is_unfound:
+            self._out.note("warning", "order_gone", order_id=own.order_id or "")
         return True
 
     def _is_booked(self, own: OwnOrder, from_ns: int, walk: _Walk) -> bool:

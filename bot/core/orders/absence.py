@@ -2,9 +2,10 @@
 
 A venue that was set back to an earlier state knows nothing of what it has acknowledged since. Such
 an order is not in the lists, a read by its id answers 404, and so does its cancel, which is the
-engine's own word, unless that or an amend was told before that the order is over. One 404 may be a
-mistake and a list may lag, so all of them have to agree, reads begun a lag after that word and
-lists a lag apart; whatever shows the order again begins anew.
+engine's own word, unless that ended it, or it or an amend was told before that the order is over.
+One 404 may be a mistake and a list may lag, so all of them have to agree, reads begun a lag after
+that word and lists a lag apart; whatever shows the order again begins anew. One with an undecided
+amend may rest under another id: of it no list may show anything that it could be, either.
 
 Source: reliability, rows 29, 36, B7; interface, DELETE /orders/{order_id}.
 """
@@ -15,7 +16,8 @@ import msgspec
 class Absence(msgspec.Struct, frozen=True):
     """What has been said of one order.
 
-    since_ns: when a cancel of it was first answered by 404, or one or an amend by its being over.
+    since_ns: when a cancel of it was first answered by 404 or ended it, or one or an amend was told
+    that it is over.
     read: whether a read by its id, begun late enough after that, answered 404 too. list_ns: when
     the first list of those running that lack it began, late enough. lists: whether another one did
     a lag later.

@@ -223,9 +223,9 @@ LIFE: Final[dict[State, dict[Fact, Cell]]] = {
         {
             _S.CANCELLING: (_F.CANCEL,),
             _S.OPEN: (_F.READ_RESTS,),
-            _S.DONE: (_F.READ_ENDED, _F.LISTED),
+            _S.DONE: (_F.READ_ENDED, _F.LISTED, _F.GONE),
             _S.CLOSING: (_F.READ_MOVED,),
-            _S.BLURRED: (_F.READ_DIFFERS, _F.UNLISTED, _F.GONE),
+            _S.BLURRED: (_F.READ_DIFFERS, _F.UNLISTED),
         },
         {
             (_S.BLURRED, _NOT_ASKED): (

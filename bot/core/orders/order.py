@@ -88,6 +88,7 @@ class OwnOrder(Standing):
         own = cls.found_resting(shown, now_ns)
         own.state = State.CLOSING
         own.last_write_ns = over_ns
+        own.absence = Absence(over_ns)
         own.read_due_ns = now_ns
         return own
 
@@ -197,7 +198,7 @@ class OwnOrder(Standing):
 
     def answered(self, fact: Fact, now_ns: int) -> None:
         """An answer to our write that shows no order."""
-        was = self.state
+        was, said = self.state, fact
         if was is State.CANCELLING and self.amend is not None and fact in UNDONE:
             if fact is Fact.MISSING:
                 self.suspect(Finding.MISSING, "404 to its cancel", now_ns)
@@ -206,8 +207,8 @@ class OwnOrder(Standing):
         self.known = self.known.answered()
         self._confirmed = None
         self.move(fact, now_ns)
-        of_cancel = was is State.CANCELLING and fact in (Fact.MISSING, Fact.OVER)
-        if of_cancel or (was is State.AMENDING and fact is Fact.OVER):
+        of_cancel = was is State.CANCELLING and said in (Fact.MISSING, Fact.OVER)
+        if of_cancel or (was is State.AMENDING and said is Fact.OVER):
             self.absence = self.absence or Absence(now_ns)
         if was is State.AMENDING:
             self.moved_ns = None
@@ -258,6 +259,8 @@ class OwnOrder(Standing):
             self._fold_amend()
             self.amend = self.before = None  # under this id it rested
         self.move(Fact.ENDED if unaccounted <= 0 else Fact.SHORT, now_ns)
+        if self.is_live:
+            self.absence = self.absence or Absence(now_ns)
 
     def identified(self, shown: model.Order, begun_ns: int) -> None:
         """A list shows the one order that this lost create, which exists, can be."""
@@ -282,9 +285,10 @@ class OwnOrder(Standing):
         return fills_begun_ns >= self.unlisted_ns + lag_ns
 
     def unlisted(self, begun_ns: int) -> None:
-        """A late enough list shows nothing that it could be: it never landed, or it is over."""
+        """A late enough list shows nothing that it could be: it never landed, it is over, or, where
+        nothing knows its id either, gone."""
         self.last_write_ns = begun_ns
-        self.move(Fact.UNLISTED, begun_ns)
+        self.move(Fact.GONE if self.is_unfound else Fact.UNLISTED, begun_ns)
 
     def counted_elsewhere(self, now_ns: int) -> None:
         """The answer to its create shows an order that was found resting meanwhile, and is counted
@@ -305,8 +309,7 @@ class OwnOrder(Standing):
     def gone(self, now_ns: int) -> bool:
         """End it if everything says that there is no such order; whether it is over by that. One
         with an undecided amend may rest under another id, and is not."""
-        proven = self.absence is not None and self.absence.is_proven
-        if not proven or self.amend is not None or not self.is_live:
+        if not self.is_unfound or self.amend is not None or not self.is_live:
             return False
         self.move(Fact.GONE, now_ns)
         return not self.is_live

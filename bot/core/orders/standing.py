@@ -180,6 +180,11 @@ class Standing:
         return self.state is _OPEN or self.state is _BLURRED
 
     @property
+    def is_unfound(self) -> bool:
+        """Whether everything that could show it under its id says that there is no such order."""
+        return self.absence is not None and self.absence.is_proven
+
+    @property
     def elsewhere_since_ns(self) -> int | None:
         """Since when it may rest under an id that we do not know: an undecided amend may have given
         it another one (S13). None when it does not look like that."""
