@@ -263,6 +263,18 @@ def test_while_nothing_is_known_nothing_is_said_to_rise() -> None:
     assert curve.drawn_cents == ()
 
 
+def test_a_line_that_was_learned_steepens_while_the_feed_alone_is_heard() -> None:
+    curve, day_s = FairCurve(STRIKES), 86_400.0
+    told = ImpliedView(130.0, 1.0, 0.0)
+    for second in range(0, 600, 10):
+        books = [around(value, 1) for value in survival(130.0, 0.2)]
+        curve.update(books, told, 4 * day_s - second, second * S)
+    # A sixteenth of the time is left: the value may still move by a quarter of what it could.
+    later = known(curve.update([EMPTY] * 7, told, day_s / 4, int(3.75 * day_s) * S))
+    for fair, value in zip(later, survival(130.0, 0.05), strict=True):
+        assert fair.value_cents == pytest.approx(value, abs=1.5)
+
+
 @pytest.mark.parametrize(
     ("bid", "ask", "cents"), [(60, None, 60), (None, 25, 25), (35, None, 40), (None, 45, 40)]
 )

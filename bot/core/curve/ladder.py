@@ -174,7 +174,6 @@ class FairCurve:
         self._drawn: list[float] = []
         self._log_sd_rate = 0.0
         self._log_sd_seconds = 0.0
-        self._learned_prior: Prior | None = None
         self._trust = FeedTrust()
         self._learned_ns: int | None = None
 
@@ -300,11 +299,12 @@ class FairCurve:
         width of one of a quarter; else that of an unknown value.
         """
         steepness, relative_sd = self._steepness_guess, _SPREAD_SD_GUESSED
-        if self._learned_prior is not None:
-            if implied is None:
-                return self._learned_prior
-            steepness = self._learned_prior.steepness
-            relative_sd = self._learned_prior.relative_sd
+        if self._log_sd_seconds > 0:
+            # What was learned is how fast the value widens: the line steepens as the end nears.
+            rate = self._log_sd_rate / self._log_sd_seconds
+            steepness = 1 / (rate * math.sqrt(left_s))
+            # Never so sure of a line far too flat that no ladder could steepen it again.
+            relative_sd = _SPREAD_SD_LEARNED * max(1.0, self._steepness_guess / steepness)
         elif (outermost := self._fit.outermost()) is not None:
             (low_u, low_d), (high_u, high_d) = outermost
             if low_d > high_d:
@@ -434,12 +434,6 @@ class FairCurve:
         log_sd_rate = 1 / (line.steepness * math.sqrt(left_s))
         self._log_sd_rate = self._log_sd_rate * fade + log_sd_rate * step_s
         self._log_sd_seconds = self._log_sd_seconds * fade + step_s
-        if self._log_sd_seconds > 0:
-            rate = self._log_sd_rate / self._log_sd_seconds
-            steepness = 1 / (rate * math.sqrt(left_s))
-            # Never so sure of a line far too flat that no ladder could steepen it again.
-            relative_sd = _SPREAD_SD_LEARNED * max(1.0, self._steepness_guess / steepness)
-            self._learned_prior = Prior(steepness, relative_sd)
         if implied is not None:
             log_median = self._log_reference + line.height / line.steepness
             log_value = math.log(implied.value_dollars)
