@@ -263,6 +263,13 @@ def test_while_nothing_is_known_nothing_is_said_to_rise() -> None:
     assert curve.drawn_cents == ()
 
 
+def test_what_is_learned_of_how_sure_values_are_takes_none_of_them_away() -> None:
+    curve, books = FairCurve(STRIKES), [around(value, 1) for value in survival(130.0, 0.2)]
+    for second in range(60):
+        curve.update(books, None, QUARTER_S, second * S)
+        assert not any(map(math.isnan, curve.all_cents))
+
+
 def test_a_line_that_was_learned_steepens_while_the_feed_alone_is_heard() -> None:
     curve, day_s = FairCurve(STRIKES), 86_400.0
     told = ImpliedView(130.0, 1.0, 0.0)

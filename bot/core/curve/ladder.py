@@ -170,6 +170,7 @@ class FairCurve:
         self._fairs: list[Fair | None] = [None] * count
         self._fair_cents = [math.nan] * count
         self._fair_weights = [0.0] * count
+        self._doubted: set[int] = set()  # rungs whose values are not as sure as was shown
         self._shown: tuple[Fair | None, ...] = (None,) * count
         self._drawn: list[float] = []
         self._log_sd_rate = 0.0
@@ -343,7 +344,7 @@ class FairCurve:
         self._weights[index] = weight
         shown = self._fair_weights[index]
         if weight > shown * _STEADY_WEIGHT or shown > weight * _STEADY_WEIGHT:
-            self._fair_cents[index] = math.nan
+            self._doubted.add(index)
 
     def _draw_back(self, line: Line) -> None:
         """The line drawn back to each rung's own data, made monotone, inside one-sided bounds."""
@@ -375,6 +376,9 @@ class FairCurve:
             for index, (value, before) in enumerate(zip(values, shown, strict=True))
             if not -_STEADY_CENTS < value - before < _STEADY_CENTS
         ]
+        if self._doubted:
+            moved = sorted(self._doubted.union(moved))
+            self._doubted.clear()
         if not moved:
             return
         for index in moved:
