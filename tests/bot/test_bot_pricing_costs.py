@@ -2,6 +2,7 @@
 
 import math
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -19,7 +20,7 @@ from bot.core.pricing.costs import (
 )
 from bot.core.pricing.fees import FillSizes, expected_fee, least_size
 from bot.core.pricing.sizes import PLENTY, confidence, level_sizes, payable, rooms
-from bot.core.strategy import OwnQuote
+from bot.core.strategy import OwnQuote, RungView
 from tests.strategies.views import rung
 from venue.wire.money import BookSide, FeeRate, Price, Qty, fee_cents
 
@@ -185,3 +186,16 @@ def test_what_rests_of_ours_is_paid_for_already() -> None:
     )
     assert rooms(bare, 50.0, 3, 0, 40, 60) == (0, 0)
     assert rooms(view, 50.0, 3, 0, 40, 60) == (9, 0)
+
+
+@pytest.mark.parametrize(("qty", "room"), [(10, 10), (4, 10), (15, 14)])
+def test_what_sells_shares_held_holds_no_cash_back_to_be_counted_as_ours(
+    qty: int, room: int
+) -> None:
+    def rests(side: BookSide, price: int, net: int) -> RungView:
+        resting = OwnQuote(side, Price(price), Qty(qty), 0.0, 1.0)
+        return msgspec.structs.replace(rung(0, 50.0, net=net), own=(resting,))
+
+    # Of fifteen shares five are bought: the 200 cents that these hold back buy four.
+    assert rooms(rests(BookSide.BID, 40, -10), 50.0, 3, 0, 40, 60) == (room, 0)
+    assert rooms(rests(BookSide.ASK, 60, 10), 50.0, 3, 0, 40, 60) == (0, room)

@@ -6,10 +6,9 @@ Source: strategy, 1(d); 1(c), near the edges.
 
 from typing import Final
 
+from bot.core.pricing.wealth import held_back
 from bot.core.strategy import RungView
-from venue.wire.money import PAYOUT_CENTS, BookSide, Price, complement
-
-_BID: Final = BookSide.BID
+from venue.wire.money import PAYOUT_CENTS, Price, complement
 
 PLENTY: Final = 10**9
 """Room for shares where nothing bounds them."""
@@ -58,13 +57,8 @@ def rooms(
         net = rung.net_qty
         bid_room, ask_room = max(0, -net), max(0, net)
     if cash_cents is not None:
-        bid_cash = ask_cash = cash_cents
-        for own in rung.own:
-            if own.side is _BID:
-                bid_cash += own.price * own.qty
-            else:
-                ask_cash += complement(own.price) * own.qty
-        bid_room = min(bid_room, payable(bid_cash, near_bid, rung.no_qty))
+        bid_cents, ask_cents = held_back(rung)
+        bid_room = min(bid_room, payable(cash_cents + bid_cents, near_bid, rung.no_qty))
         bought = complement(Price(near_ask))
-        ask_room = min(ask_room, payable(ask_cash, bought, rung.yes_qty))
+        ask_room = min(ask_room, payable(cash_cents + ask_cents, bought, rung.yes_qty))
     return bid_room, ask_room

@@ -16,19 +16,19 @@ def cash_in_all(view: EventView) -> int | None:
     """
     if view.cash_cents is None:
         return None
-    return view.cash_cents + sum(_held_back(rung) for rung in view.rungs if rung.own)
+    return view.cash_cents + sum(sum(held_back(rung)) for rung in view.rungs if rung.own)
 
 
-def _held_back(rung: RungView) -> int:
-    """The cash that the rung's own orders hold back, in cents."""
+def held_back(rung: RungView) -> tuple[int, int]:
+    """The cash that the rung's own bids, and its own asks, hold back, in cents."""
     to_sell = {BookSide.BID: int(rung.no_qty), BookSide.ASK: int(rung.yes_qty)}
-    cents = 0
+    cents = {BookSide.BID: 0, BookSide.ASK: 0}
     for own in rung.own:
         sold = min(to_sell[own.side], own.qty)
         to_sell[own.side] -= sold
         price = own.price if own.side is BookSide.BID else complement(own.price)
-        cents += notional(price, Qty(own.qty - sold))
-    return cents
+        cents[own.side] += notional(price, Qty(own.qty - sold))
+    return cents[BookSide.BID], cents[BookSide.ASK]
 
 
 def base_and_cash(rung: RungView, cash_cents: int) -> tuple[int, int]:
