@@ -285,6 +285,27 @@ async def test_a_channel_that_answers_no_ping_is_closed():
     assert not any(isinstance(event, m.FeedHeard) for event in heard.events)
 
 
+async def test_a_channel_whose_far_end_takes_nothing_more_is_closed():
+    done = asyncio.Event()
+
+    async def full(_socket: ServerConnection) -> None:
+        await done.wait()
+
+    # All is said before the first ping, which then waits behind it.
+    times = msgspec.structs.replace(IMPATIENT, ping_s=1.0)
+    async with channel(full, times, max_queue=1, close_timeout=0.1) as (feed, heard):
+        await heard.until(m.FeedOpened)
+        wish = m.SubscribeTo(tuple(MarketId(f"{RUNG[:-4]}{at:04d}") for at in range(200)), ())
+        for _ in range(600):  # more bytes than the sockets of both ends hold
+            feed.subscribe(wish)
+            await asyncio.sleep(0)
+        try:
+            closed = await heard.until(m.FeedClosed)
+        finally:
+            done.set()
+    assert "no pong" in closed.reason
+
+
 async def test_what_waited_while_this_process_stood_still_is_not_told_and_the_channel_opens_anew():
     opened = 0
 

@@ -252,9 +252,10 @@ class Feed:
         while True:
             await asyncio.sleep(self._times.ping_s)
             self._runs()
-            pongs = [await socket.ping() for socket in self._sockets]
             try:
                 async with asyncio.timeout(self._times.pong_s):
+                    # A ping waits, too, where the far end takes nothing of what was sent before.
+                    pongs = [await socket.ping() for socket in self._sockets]
                     for pong in pongs:
                         await pong
             except TimeoutError:
