@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from bot.io.logs.logwriter import LineWriter
+from bot.io.logs.logwriter import FileWriter, LineWriter
 
 
 def logger(handler: logging.Handler) -> logging.Logger:
@@ -75,3 +75,45 @@ def test_a_process_ends_though_its_lines_cannot_be_written():
         assert process.wait(30) == 0
         assert process.stdout is not None
         assert process.stdout.read() == b"over\n"
+
+
+def test_a_disk_that_stands_still_holds_nobody_up_who_logs_into_a_file_of_it(tmp_path):
+    said = (
+        "import logging, os, sys; from pathlib import Path; "
+        "from bot.io.logs.logs import Masker, configure_logs; "
+        "place = sys.argv[1]; os.mkfifo(place); never_read = os.open(place, os.O_RDWR); "
+        "configure_logs(Masker(), Path(place)); "
+        "[logging.getLogger('bot').warning('x' * 4000) for _ in range(100)]; print('over')"
+    )
+    command = [sys.executable, "-c", said, str(tmp_path / "bot.log")]
+    done = subprocess.run(command, capture_output=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout) == (0, b"over\n")
+
+
+def written(file, bytes_max: int, count: int = 30) -> None:
+    """Lines of 100 bytes."""
+    handler = FileWriter(file, bytes_max, kept=2)
+    log = logger(handler)
+    for number in range(count):
+        log.warning("%099d", number)
+    handler.close()
+
+
+def test_a_full_file_is_put_aside_and_of_those_the_newest_stay(tmp_path):
+    file = tmp_path / "bot.log"
+    written(file, 1_000, 15)
+    written(file, 1_000, 20)
+    names = ["bot.log", "bot.log.1", "bot.log.2"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == names
+    assert all((tmp_path / name).stat().st_mode & 0o777 == 0o600 for name in names)
+    lines = [
+        int(line) for name in reversed(names) for line in (tmp_path / name).read_text().split()
+    ]
+    assert lines == [*range(10, 15), *range(20)]
+
+
+def test_where_a_full_file_cannot_be_put_aside_lines_go_on_into_it(tmp_path):
+    (tmp_path / "bot.log.1").mkdir()
+    (tmp_path / "bot.log.2").write_text("in the way")
+    written(tmp_path / "bot.log", 1_000)
+    assert len((tmp_path / "bot.log").read_text().split()) == 30

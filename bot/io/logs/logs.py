@@ -9,7 +9,6 @@ Source: reliability, rows 99, 103, 110.
 """
 
 import logging
-import logging.handlers
 import sys
 from collections.abc import MutableMapping
 from pathlib import Path
@@ -19,7 +18,7 @@ import structlog
 
 from bot.io.client.answers import plain
 from bot.io.logs.logtail import LogTail
-from bot.io.logs.logwriter import LineWriter
+from bot.io.logs.logwriter import FileWriter, LineWriter
 from bot.io.secret import MASK, Secret
 
 _SECRET_NAMES: Final = frozenset(
@@ -71,18 +70,16 @@ def configure_logs(
     stream: TextIO | None = None,
     tail: LogTail | None = None,
 ) -> None:
-    """Send every log line to `stream`, else to `file`, rotated, else to stderr, where nobody waits
-    for whoever reads it; and to `tail`."""
+    """Send every log line to `stream`, else to `file`, rotated, else to stderr, and to `tail`.
+    Nobody waits for the disk, or for whoever reads stderr. Raises OSError where the file cannot be
+    opened."""
     handler: logging.Handler
     if stream is not None:
         handler = logging.StreamHandler(stream)
     elif file is None:
         handler = LineWriter(sys.stderr)
     else:
-        file.touch(mode=0o600, exist_ok=True)
-        handler = logging.handlers.RotatingFileHandler(
-            file, maxBytes=_FILE_BYTES, backupCount=_FILES, encoding="utf-8"
-        )
+        handler = FileWriter(file, _FILE_BYTES, _FILES)
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
