@@ -5,9 +5,8 @@ import json
 
 from bot.core import messages as m
 from bot.lab.backtest.exchange import Exchange
-from bot.lab.backtest.run import closes_ns
 from bot.lab.backtest.terms import Latency, Reading, Terms
-from venue.crowd.tape import decode_record, read_tape
+from venue.crowd.tape import closes_ns, decode_record, read_tape
 from venue.wire import codec
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Outcome, Price, Qty, Side

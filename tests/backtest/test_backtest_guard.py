@@ -11,12 +11,11 @@ from bot.core.strategy import Strategy
 from bot.lab.backtest import guard
 from bot.lab.backtest.guard import Overheard, Peek, cuts, overhear, peeks, write_prefix
 from bot.lab.backtest.opens import watched
-from bot.lab.backtest.run import closes_ns
 from tests.backtest.made import PROMPT, book, configured, ns, written
 from tests.ctrl_c import started
 from tests.house.tree import ROOT
 from tests.scale import cases
-from venue.crowd.tape import decode_record, read_tape
+from venue.crowd.tape import closes_ns, decode_record, read_tape
 
 RECORDS = [book(second / 2, [[40 + second % 3, 30]], [[60, 50 + second]]) for second in range(60)]
 

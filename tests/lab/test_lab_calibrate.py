@@ -125,6 +125,22 @@ def test_a_time_between_forecasts_that_none_can_be_is_refused(tmp_path, seconds)
     assert "--every" in done.output
 
 
+def test_a_curve_is_judged_with_the_time_left_until_its_event_was_to_resolve(tmp_path):
+    # Nothing has moved yet, so how fast values move is told by the time left: an old price at 60
+    # counts for more against a fresh one at 20 where a year is left than where an hour is.
+    lines = [trade(0, 100, 60), trade(1, 100, 58, "no"), trade(2, 110, 60), trade(3, 110, 58, "no")]
+    lines += [trade(1_700, 110, 20), trade(1_701, 110, 18, "no"), trade(1_800, 110, 20)]
+    folder = written(tmp_path, lines, {"100": "yes", "110": "no"})
+    soon = calibrate(folder, 850.0)
+    path = folder / "catalog.json"
+    catalog = json.loads(path.read_text())
+    catalog["events"][0]["resolution_ns"] = START_NS + 365 * 86_400 * NS_PER_SECOND
+    path.write_text(json.dumps(catalog))
+    late = calibrate(folder, 850.0)
+    assert soon.scores[1].brier == late.scores[1].brier
+    assert soon.scores[0].brier != late.scores[0].brier
+
+
 # --- what was recorded ----------------------------------------------------------------------------
 
 

@@ -15,7 +15,6 @@ from bot.core import messages as m
 from bot.io.journal.archive import archive
 from bot.io.journal.journal import read_segment, segments
 from bot.io.journal.records import Entry
-from bot.lab.backtest.run import closes_ns
 from bot.lab.backtest.tapes import TapeFault, read_tapes, tape_folders, warnings, winners
 from bot.lab.export.mine import Mine
 from bot.lab.export.sheets import opened
@@ -28,7 +27,7 @@ from tests.records.lived import event, fill, market, market_id
 from tests.replay.recorded import MOODS, SANE, Recorded, written
 from tests.scale import cases
 from venue.core import messages as v
-from venue.crowd.tape import BookRecord, decode_record
+from venue.crowd.tape import BookRecord, closes_ns, decode_record
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Outcome, Price, Qty, book_side, canonical

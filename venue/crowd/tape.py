@@ -29,6 +29,7 @@ _NAMESPACE: Final = uuid.uuid5(uuid.NAMESPACE_URL, "urn:laddermaker:tape")
 _STRIKE: Final = re.compile(r"[0-9]{1,15}(?:\.[0-9]{1,8})?", re.ASCII)
 _SERIES: Final = re.compile(r"[A-Z0-9]{1,30}", re.ASCII)
 _LEAD_IN_BINS: Final = 100
+_HOUR_NS: Final = 3600 * NS_PER_SECOND
 _BRACKETS_MIN: Final = 4
 
 # 2000 to 2100: seconds, milliseconds and microseconds lie before it, and no int64 beyond it.
@@ -156,6 +157,14 @@ _record_decoder: Final["msgspec.json.Decoder[Record]"] = msgspec.json.Decoder(Re
 _underlying_decoder: Final["msgspec.json.Decoder[UnderlyingRecord]"] = msgspec.json.Decoder(
     UnderlyingRecord
 )
+
+
+def closes_ns(tape: Tape) -> int:
+    """When a tape's event is said to resolve: as its catalogue says, else the full hour after its
+    last record. No record lies beyond it."""
+    if tape.resolution_ns is not None and tape.resolution_ns > tape.end_ts:
+        return tape.resolution_ns
+    return -(-tape.end_ts // _HOUR_NS) * _HOUR_NS
 
 
 def decode_record(line: bytes) -> Record:

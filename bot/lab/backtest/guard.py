@@ -22,11 +22,11 @@ import msgspec
 from bot.config import finish, read_draft
 from bot.core.strategy import EventView, Quotes, Strategy
 from bot.lab.backtest.opens import watched
-from bot.lab.backtest.run import Backtest, closes_ns
+from bot.lab.backtest.run import Backtest
 from bot.lab.backtest.tapes import write_prefix
 from bot.lab.backtest.terms import Reading, Terms
 from bot.lab.pool import deaf
-from venue.crowd.tape import Tape, decode_record, read_tape
+from venue.crowd.tape import Tape, closes_ns, decode_record, read_tape
 
 CUTS: Final = 3
 """Instants at which the future is cut off: after a quarter, a half and three quarters of it."""

@@ -29,7 +29,7 @@ from bot.lab.backtest.faults import Faults
 from bot.lab.backtest.market import Kind, kind_of
 from bot.lab.backtest.terms import Reading, Terms
 from bot.lab.evaluate.patience import ended_when_stalled
-from venue.crowd.tape import Tape, decode_record
+from venue.crowd.tape import Tape, closes_ns, decode_record
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Outcome
 from venue.wire.names import MarketId, Ticker
@@ -107,14 +107,6 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     def ended_early(self) -> bool:
         """Whether it was broken off before the end of the tape and of what was asked for."""
         return not self.whole and (self.asked is None or self.records < self.asked)
-
-
-def closes_ns(tape: Tape) -> int:
-    """When a tape's event is said to resolve: as its catalogue says, else the full hour after its
-    last record. No record lies beyond it."""
-    if tape.resolution_ns is not None and tape.resolution_ns > tape.end_ts:
-        return tape.resolution_ns
-    return -(-tape.end_ts // _HOUR_NS) * _HOUR_NS
 
 
 def settings_for(settings: TraderSettings, tape: Tape) -> TraderSettings:

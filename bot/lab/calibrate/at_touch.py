@@ -24,14 +24,20 @@ from bot.core.shadow.hypothetical import HypotheticalRung, Met
 from bot.core.shadow.imagined import Bound
 from bot.core.strategy import Levels, Quote
 from bot.lab.counted import Counted, Told, untold
-from venue.crowd.tape import BookRecord, Tape, TradeRecord, decode_record, read_tape
+from venue.crowd.tape import (
+    BookRecord,
+    Tape,
+    TradeRecord,
+    closes_ns,
+    decode_record,
+    read_tape,
+)
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Outcome, Price, Qty, complement
 from venue.wire.names import MarketId
 
 QTY: Final = Qty(10)
 _DECIDE_NS: Final = NS_PER_SECOND
-_HOUR_NS: Final = 3600 * NS_PER_SECOND
 _NAME: Final = "at touch"
 
 
@@ -76,7 +82,7 @@ class _Run:
         self._rung = HypotheticalRung(bound, _NAME, PaceSettings(), self._met)
         self._curve = FairCurve(None)
         self._traded = TradedPrice()
-        self._close_ns = -(-tape.end_ts // _HOUR_NS) * _HOUR_NS
+        self._close_ns = closes_ns(tape)
         self._now_ns = 0
         self._decided_ns = 0
         self._fills: list[tuple[int, Met]] = []

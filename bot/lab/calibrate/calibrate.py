@@ -29,6 +29,7 @@ from venue.crowd.tape import (
     TapeFault,
     TopRecord,
     TradeRecord,
+    closes_ns,
     decode_record,
     read_tapes,
 )
@@ -49,7 +50,6 @@ __all__ = [
 
 WAYS: Final = ("fair curve", "last trade", "raw mid")
 BINS: Final = 10
-_HOUR_NS: Final = 3600 * NS_PER_SECOND
 _RESAMPLES: Final = 2_000
 _TOP_QTY: Final = Qty(20)
 """The size taken for a best price that was recorded without one."""
@@ -205,7 +205,7 @@ class _Run:
     """One ladder from its first record to its last. prints: what the three ways said of a rung
     just before it traded, in chances, and the price; known once `forecasts` is through.
 
-    The event is taken to close at the full hour after its last record.
+    The event is taken to close when a backtest has it resolve (`closes_ns`).
     """
 
     def __init__(self, tape: Tape, every_ns: int, *, with_index: bool) -> None:
@@ -215,7 +215,7 @@ class _Run:
         self._seen = _Seen(tape)
         self._values = tape.values if with_index else ()
         self._valued = 0
-        self._close_ns = -(-tape.end_ts // _HOUR_NS) * _HOUR_NS
+        self._close_ns = closes_ns(tape)
         self.prints: list[tuple[_Three, int]] = []
 
     def forecasts(self, counted: Counted) -> Iterator[tuple[int, _Three]]:

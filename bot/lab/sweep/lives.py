@@ -20,7 +20,7 @@ from typing import Any, Final
 import msgspec
 
 from bot.lab.backtest.opens import watched
-from bot.lab.backtest.run import Backtest, closes_ns
+from bot.lab.backtest.run import Backtest
 from bot.lab.backtest.tapes import Tape, winners
 from bot.lab.evaluate.compare import AVERAGED, MONEY
 from bot.lab.evaluate.draws import Draws, draw
@@ -32,7 +32,7 @@ from bot.lab.evaluate.worlds import World
 from bot.lab.sweep.cases import Case, Recorded, Seeded, cut
 from bot.lab.sweep.setup import Setup
 from bot.lab.sweep.space import Settings
-from venue.crowd.tape import TapeFault, read_tape
+from venue.crowd.tape import TapeFault, closes_ns, read_tape
 
 SCORE: Final = "score"
 """What a function's number is called."""
