@@ -143,6 +143,7 @@ def _all(
     from bot.lab.backtest.opens import watched
     from bot.lab.backtest.tapes import read_tapes, tape_folders, warnings, winners
     from bot.lab.report.plays import plays_of
+    from bot.lab.report.relive import broken_off
 
     tapes = [
         (folder, tape)
@@ -174,6 +175,7 @@ def _all(
     whole = wanted()
     if files != (None, None):
         sessions = [session for each in came for session in each.sessions]
+        sessions = sessions if whole else broken_off(sessions)
         _keep(files, results, sessions, whole=whole)
     if json_line:
         told = {
@@ -185,7 +187,8 @@ def _all(
         }
         typer.echo(msgspec.json.encode(told).decode())
     else:
-        typer.echo("\n".join([tables.text(results), *notes]))
+        early = f"ended early: {len(came)} of {len(plays)} plays had begun"
+        typer.echo("\n".join([tables.text(results), *notes, *([] if whole else [early])]))
         if same is not None:
             typer.echo(f"guard: {same} answers were the same without the future")
     raise typer.Exit(0 if whole else EXIT_LEFT_OVER)

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -36,6 +37,32 @@ class Stops(Strategy):
         if len(CALLS) == 3:
             os.kill(os.getpid(), signal.SIGINT)
         return {}
+
+
+STRATEGY = Stops
+"""
+
+# The third answer of the first play of all is somebody's Ctrl-C, in the process that began it.
+INTERRUPTS_ITS_PARENT = """
+import contextlib
+import os
+import signal
+
+from bot.core.strategy import Strategy
+
+CALLS = []
+
+
+class Stops(Strategy):
+    name = "stops"
+
+    def quote(self, view):
+        CALLS.append(view)
+        if len(CALLS) == 3:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir({once!r})
+                os.kill(os.getppid(), signal.SIGINT)
+        return {{}}
 
 
 STRATEGY = Stops
@@ -135,6 +162,29 @@ def test_ctrl_c_ends_early_with_what_there_is_so_far(tmp_path, folder):
     (row,) = told["results"]
     assert not row["whole"]
     assert 0 < row["records"] < len(RECORDS)
+
+
+@pytest.fixture
+def broken_off(tmp_path, folder):
+    """A backtest of which the last of three plays was never begun."""
+    (tmp_path / "stops.py").write_text(INTERRUPTS_ITS_PARENT.format(once=str(tmp_path / "once")))
+    save, page = tmp_path / "kept.json", tmp_path / "page.html"
+    files = ("--save", str(save), "--html", str(page))
+    done = ran(folder, configured(tmp_path, "./stops.py"), "--jobs", "2", *files)
+    assert done.exit_code == 4, done.output
+    return done, save, page
+
+
+def test_a_backtest_of_which_plays_were_not_begun_does_not_look_whole(broken_off):
+    done, save, page = broken_off
+    assert re.search(r"^ended early: [12] of 3 plays had begun$", done.stdout, re.MULTILINE)
+    why = "the backtest was ended early: plays that it had not begun are missing"
+    assert why in page.read_text()
+    told = CliRunner().invoke(app, ["report", str(save)])
+    assert told.exit_code == 0
+    assert why in told.stdout
+    told = CliRunner().invoke(app, ["report", str(save), "--json"])
+    assert {each["damage"] for each in json.loads(told.stdout)["sessions"]} == {why}
 
 
 def test_what_a_strategy_prints_goes_to_stderr_and_not_into_the_answer(tmp_path, folder):

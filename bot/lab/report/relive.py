@@ -47,6 +47,9 @@ _BACKTEST_LIMITS: Final = (
 )
 
 
+_BROKEN_OFF: Final = "the backtest was ended early: plays that it had not begun are missing"
+
+
 class ReportFault(Exception):
     """What was asked for cannot be told; the text names the file or the option."""
 
@@ -254,10 +257,16 @@ def bare(result: Result) -> Session:
     )
 
 
+def broken_off(sessions: Sequence[Session]) -> list[Session]:
+    """The sessions of a backtest that was ended early: each says so."""
+    return [msgspec.structs.replace(each, damage=each.damage or _BROKEN_OFF) for each in sessions]
+
+
 class _Line(msgspec.Struct):
     """What `bot backtest --json` prints, of which the results are taken."""
 
     results: list[Result]
+    whole: bool = True
 
 
 def saved(path: Path) -> list[Session]:
@@ -280,7 +289,10 @@ def saved(path: Path) -> list[Session]:
         )
     try:
         if "sessions" in head:
-            return msgspec.convert(head, Saved, str_keys=True).sessions
-        return [bare(each) for each in msgspec.convert(head, _Line).results]
+            kept = msgspec.convert(head, Saved, str_keys=True)
+            return kept.sessions if kept.whole else broken_off(kept.sessions)
+        line = msgspec.convert(head, _Line)
+        told = [bare(each) for each in line.results]
+        return told if line.whole else broken_off(told)
     except msgspec.ValidationError as fault:
         raise NoSource(f"{path}: a result of another version: {fault}") from None
