@@ -186,7 +186,7 @@ class Recorder:
         """See Companion."""
         self._look = look
         self._now_ns = now_ns
-        self._told_day = now_ns() // DAY_NS
+        self._told_day = self._day_told_of()
 
     def did(self, effect: m.Effect, at_ns: int) -> None:
         """Nothing: the journal tells all of it, in order and for as long as it takes."""
@@ -337,10 +337,14 @@ class Recorder:
         self.progress.behind_bytes = found.behind
         return self._day_over(follower.account)
 
+    def _day_told_of(self) -> int:
+        """The day, counted from 1970, on which that before it is told of by now."""
+        return (self._now_ns() - _DAY_OVER_NS) // DAY_NS
+
     def _day_over(self, account: int | None) -> "_Over | None":
         """Yesterday, once its last fills have been read, until it was told of."""
-        day = (self._now_ns() - _DAY_OVER_NS) // DAY_NS
-        if day == self._told_day:
+        day = self._day_told_of()
+        if day <= self._told_day:
             return None
         if account is None:
             self._told_day = day

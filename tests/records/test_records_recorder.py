@@ -247,6 +247,19 @@ async def test_the_day_that_is_over_is_told_once(tmp_path):
     assert "1 fills" in told[0]
 
 
+async def test_a_run_that_begins_in_the_first_minute_of_a_day_tells_of_yesterday_alone(tmp_path):
+    told: list[str] = []
+    site = Site(tmp_path, told=lambda text, _: told.append(text))
+    site.now_ns = NIGHT_NS + 86_400 * NS_PER_SECOND + 30 * NS_PER_SECOND
+    site.recorder.begin(lambda: shown(site.now_ns), lambda: site.now_ns)
+    await site.recorder._once()
+    assert told == []
+    site.now_ns += 31 * NS_PER_SECOND
+    await site.recorder._once()
+    await site.recorder.finish()
+    assert [text[:10] for text in told] == ["2026-11-20"]
+
+
 class Stumbling:
     """Fails to state a day so many times."""
 
