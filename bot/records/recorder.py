@@ -335,7 +335,8 @@ class Recorder:
             self._prune(store)
             undo.pop_all()
         self.progress.behind_bytes = found.behind
-        return self._day_over(follower.account)
+        # A day is stated of what was read of it: of a part it would be another one.
+        return None if found.behind > _FAR_BEHIND_BYTES else self._day_over(follower.account)
 
     def _day_told_of(self) -> int:
         """The day, counted from 1970, on which that before it is told of by now."""

@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 from bot.core.report import Phase, ProfitReport, ProfitRow, Report
 from bot.io.run.runner import Exit
 from bot.io.secret import Secret
+from bot.records import follow
 from bot.records.database import Postgres, Sqlite, StoreFault
 from bot.records.recorder import PICTURES_MAX, Hand, Recorder
 from bot.records.store import Store
@@ -258,6 +259,23 @@ async def test_a_run_that_begins_in_the_first_minute_of_a_day_tells_of_yesterday
     await site.recorder._once()
     await site.recorder.finish()
     assert [text[:10] for text in told] == ["2026-11-20"]
+
+
+async def test_a_day_is_told_once_the_journal_of_it_was_read(tmp_path, monkeypatch):
+    monkeypatch.setattr(follow, "BYTES_AT_ONCE", 4_096)
+    told: list[str] = []
+    site = Site(tmp_path, told=lambda text, _: told.append(text))
+    site.journal.noise(NOON_NS, 8_000)
+    site.traded(1)
+    site.now_ns = NIGHT_NS + 86_400 * NS_PER_SECOND + 61 * NS_PER_SECOND
+    await site.recorder._once()
+    assert site.recorder.progress.behind_bytes > 256 * 1024
+    assert told == []
+    monkeypatch.undo()
+    await site.recorder._once()
+    await site.recorder.finish()
+    assert len(told) == 1
+    assert "1 fills" in told[0]
 
 
 class Stumbling:
