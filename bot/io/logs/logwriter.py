@@ -63,10 +63,8 @@ class _Writer(logging.Handler):
             self._write(line)
 
     def _write(self, text: str) -> None:
-        try:
+        with contextlib.suppress(OSError, ValueError):  # nobody is there to read it, or to keep it
             self._put(text.encode("utf-8", "backslashreplace"))
-        except (OSError, ValueError):
-            pass  # nobody is there to read it, or to keep it
 
     @abstractmethod
     def _put(self, line: bytes) -> None:
