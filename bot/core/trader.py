@@ -289,9 +289,12 @@ class Trader:
 
     def _order_answered(self, pending: Pending, own: OwnOrder, answer: m.Answer) -> None:
         changes = is_news(own, pending.request, answer)
+        holder = self.desk.holder(answer)
         row = self.desk.take_answer(pending, answer, self._now_ns)
         if changes:
             self.quoting.orders_changed(own.market_id)
+        if holder is not None and not holder.is_live:
+            self.quoting.orders_changed(holder.market_id)  # its id names this one from here on
         if own.suspicion is not None and own.suspicion.finding is Finding.UNREADABLE:
             self.quoting.parking.market(own.market_id, Finding.UNREADABLE, self._now_ns)
         is_cancel = isinstance(pending.request, m.CancelResting)

@@ -13,6 +13,7 @@ from typing import Final, TypeVar
 
 from bot.core.desk.outbox import Outbox
 from bot.core.limits.risk import Live
+from bot.core.messages import Answer, CancelShown, Done, OrderShown
 from bot.core.orders.order import Fact, Finding, OwnOrder, State
 from bot.core.settings import TrustSettings
 from venue.wire import model
@@ -140,6 +141,12 @@ class Shelf:
     def find(self, order_id: OrderId) -> OwnOrder | None:
         """The live order with this id."""
         return self._by_id.get(order_id)
+
+    def holder(self, answer: Answer) -> OwnOrder | None:
+        """The live order with the id that an answer shows."""
+        if isinstance(answer, Done) and isinstance(answer.body, OrderShown | CancelShown):
+            return self._by_id.get(answer.body.order.order_id)
+        return None
 
     def creates_undecided(self) -> bool:
         """Whether an order of ours may rest under an id that we do not know yet."""
