@@ -18,6 +18,10 @@ from venue.wire.instant import NS_PER_SECOND
 FAILING_NS: Final = 3 * NS_PER_SECOND
 """So long nothing but failures must have come."""
 
+_APART_NS: Final = 30 * NS_PER_SECOND
+"""A failure that comes so much later than the one before begins anew: a cancel that is wanted is
+sent again long before, so that meanwhile nothing was to be cancelled."""
+
 _ORDERS_MIN: Final = 3
 """About so many orders, or all that there are."""
 
@@ -33,6 +37,7 @@ class Uncancelled:
 
     def __init__(self) -> None:
         self._since_ns: int | None = None
+        self._newest_ns = 0
         self._orders: dict[OwnOrder, None] = {}
 
     def heard(self, own: OwnOrder, answer: Answer, live: int, now_ns: int) -> str | None:
@@ -49,6 +54,9 @@ class Uncancelled:
             said = f"{answer.status} {answer.code}".rstrip()
         else:
             said = answer.reason
+        if now_ns > self._newest_ns + _APART_NS:
+            self.works()
+        self._newest_ns = now_ns
         if self._since_ns is None:
             self._since_ns = now_ns
         if len(self._orders) < _ORDERS_MIN:
