@@ -260,6 +260,25 @@ def test_a_drain_does_not_end_well_while_an_order_is_said_to_be_cancelled_and_re
         assert venue.trader.left_over().left == (order.order_id,)
 
 
+def test_what_came_back_too_often_and_is_then_unknown_is_over_and_not_let_be_should_it_rest(venue):
+    order = next(iter(venue.orders.values()))
+    venue.meddle = lied_about(order, 3)
+    venue.give(m.PauseRequested("asked"))
+    venue.go_until(lambda: any(own.order_id == order.order_id for own in closing(venue)))
+    del venue.orders[order.order_id]
+    venue.go(10)
+    assert not closing(venue)
+    venue.orders[order.order_id] = order
+    venue.go(60)
+    assert not venue.orders
+    assert venue.stop() == m.Finished((), ())
+
+
+def closing(venue: Meddled) -> list[OwnOrder]:
+    """What is said to be over, and not yet how."""
+    return [own for own in venue.trader.desk.all_live() if own.state is State.CLOSING]
+
+
 def test_a_row_that_was_let_be_is_nobody_elses_when_its_end_is_forgotten(venue, monkeypatch):
     monkeypatch.setattr("bot.core.desk.shelf.ENDED_KEPT_NS", 20 * NS_PER_SECOND)
     ghost = next(iter(venue.orders.values()))

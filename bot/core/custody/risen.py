@@ -77,7 +77,10 @@ class Risen:
         return bool(risen)
 
     def is_let_be(self, order_id: OrderId) -> bool:
-        """Whether nothing stands behind the rows of an id: it was read to be over, and no cancel
-        was sent since it was asked about. It stays one of ours, though the desk forgets it."""
+        """Whether nothing stands behind the rows of an id: it was read to be over, not unknown, and
+        no cancel was sent since it was asked about. It stays one of ours, though the desk forgets
+        it."""
         own = self._asked.get(order_id)
-        return own is not None and not own.is_live and own.last_write_ns < own.placed_ns
+        if own is None or own.is_live or own.is_unfound:
+            return False
+        return own.last_write_ns < own.placed_ns
