@@ -263,6 +263,26 @@ def test_a_smaller_size_keeps_the_place_and_a_larger_or_another_price_loses_it()
     assert ahead(queues, own) == 0
 
 
+def test_an_order_whose_amend_shows_a_fill_stays_in_front_when_it_shrinks_again():
+    queues, own = rung()
+    queues.saw_book(((Price(40), Qty(60)),), (), 25, [own], T0)
+    became(own, 6, filled=2)
+    wrote(own, 30, queues, [own], filled_qty=Qty(2), remaining_qty=Qty(6))
+    queues.saw_book(((Price(40), Qty(56)),), (), 35, [own], T0)
+    became(own, 5, filled=2)
+    wrote(own, 40, queues, [own], filled_qty=Qty(2), remaining_qty=Qty(5))
+    queues.saw_book(((Price(40), Qty(55)),), (), 45, [own], T0)
+    assert ahead(queues, own) == 0
+
+
+def test_an_amend_to_more_than_a_fill_had_left_goes_to_the_back():
+    queues, own = rung()
+    became(own, 4, filled=7)
+    wrote(own, 30, queues, [own], filled_qty=Qty(7), remaining_qty=Qty(4))
+    queues.saw_book(((Price(40), Qty(54)),), (), 35, [own], T0)
+    assert ahead(queues, own) == 50
+
+
 def test_frames_are_no_news_while_a_write_at_the_price_is_under_way():
     queues, own = rung()
     own.state = State.AMENDING

@@ -17,7 +17,7 @@ Source: design, The bot, item 5; strategy, 1(e); interface, PUT /orders, rule 3.
 """
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from bot.core.books.venuetime import SET_BACK_NS
@@ -247,10 +247,12 @@ class Queues:
         self._earlier = self._newest = None
 
     def wrote(
-        self, shown: model.Order, venue_ns: int, orders: Iterable[OwnOrder], now_ns: int
+        self, shown: model.Order, venue_ns: int, orders: Sequence[OwnOrder], now_ns: int
     ) -> None:
-        """An answer to a write of ours shows an order as of an instant of the venue's."""
+        """An answer to a write of ours shows an order as of an instant of the venue's; orders: as
+        they are by that answer."""
         self._written_ns = max(self._written_ns, venue_ns)
+        self._known(orders)  # what it shows as filled is off what stood, once
         if shown.status in model.TERMINAL or shown.outcome is model.ShownOutcome.UNKNOWN:
             self._standing.pop(shown.order_id, None)
         else:
