@@ -52,6 +52,23 @@ def cost(owed: Sequence[float], liquidity: float, alpha: float = 0.0) -> float:
     return most + scale * math.log(sum([math.exp((each - most) / scale) for each in owed]))
 
 
+def chances_of(rungs: Sequence[RungView]) -> list[float] | None:
+    """The chance of each rung, 0..1, by the fair curve; None while that is not known whole.
+
+    A rung that is over has no fair value any more, and nothing is quoted there. It is left with the
+    chance of the rung below it, which moves the price of no other.
+    """
+    chances: list[float] = []
+    for rung in rungs:
+        if rung.fair_cents is not None:
+            chances.append(rung.fair_cents / PAYOUT_CENTS)
+        elif rung.quotable:
+            return None
+        else:
+            chances.append(chances[-1] if chances else 1.0)
+    return chances if any(rung.fair_cents is not None for rung in rungs) else None
+
+
 def prior_masses(chances: Sequence[float], least: float) -> list[float]:
     """The chance of every bucket of a non-increasing curve, each at least about `least`.
 
@@ -222,8 +239,8 @@ class Lmsr(Strategy):
         kept = self._start
         if kept is not None and kept[0] == ids and self.params.prior == "first":
             return kept[1]
-        chances = [rung.fair_cents / PAYOUT_CENTS for rung in rungs if rung.fair_cents is not None]
-        if not rungs or len(chances) < len(rungs):
+        chances = chances_of(rungs)
+        if chances is None:
             return None
         masses = prior_masses(chances, self.params.least_mass)
         start = start_of(masses, self.params.b_dollars, self.params.ls_alpha)

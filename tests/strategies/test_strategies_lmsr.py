@@ -70,6 +70,23 @@ def test_the_first_whole_curve_is_the_prior_and_stays_it() -> None:
     assert prices(following.quote(view(rung(0, 80.0), rung(1, 60.0))), 0, BID)[0] > 60
 
 
+@pytest.mark.parametrize("prior", ["first", "follow"])
+@pytest.mark.parametrize(("over", "left"), [(0, (1, 2)), (1, (0, 2)), (2, (0, 1))])
+def test_the_rungs_that_are_left_are_quoted_where_one_is_over(
+    prior: str, over: int, left: tuple[int, ...]
+) -> None:
+    rungs = [rung(0, 70.0), rung(1, 50.0), rung(2, 20.0)]
+    before = make(prior=prior).quote(view(*rungs))
+    rungs[over] = changed(rung(over, None), quotable=False)
+    after = make(prior=prior).quote(view(*rungs))
+    for at in left:
+        for side in (BID, ASK):
+            there = prices(before, at, side)
+            assert prices(after, at, side) == pytest.approx(there, abs=1)
+    nothing = [changed(rung(at, None), quotable=False) for at in range(3)]
+    assert make(prior=prior).quote(view(*nothing)) == {}
+
+
 def test_a_fee_above_the_extra_spread_widens_the_quotes() -> None:
     wide = rung(0, 50.0, rate=FeeRate.parse("0.07"))
     quotes = make(levels=1).quote(view(wide))
