@@ -15,7 +15,6 @@ from typing import Any
 from unittest import mock
 
 import httpx
-from httpx._transports import default
 from structlog.testing import capture_logs
 
 from bot.core import messages as m
@@ -23,6 +22,7 @@ from bot.core.report import Phase
 from bot.core.settings import RiskSettings, TraderSettings, TrustSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
+from bot.io.client import sockets
 from bot.io.client.feed import Feed
 from bot.io.client.rest import TIMEOUTS, Rest
 from bot.io.clock import Clock
@@ -155,7 +155,7 @@ class Disk:
             yield
 
 
-_CERTIFICATES = httpx.create_ssl_context(trust_env=False)
+_CERTIFICATES = sockets.trusted()
 
 
 _DESCRIPTION = openapi.document()
@@ -167,7 +167,7 @@ sys.modules.setdefault("sniffio", None)  # type: ignore[arg-type]
 def spared() -> Iterator[None]:
     """What every client and venue would make anew: certificates, and the published description."""
     with (
-        mock.patch.object(default, "create_ssl_context", lambda **_: _CERTIFICATES),
+        mock.patch.object(sockets, "trusted", lambda: _CERTIFICATES),
         mock.patch.object(openapi, "document", lambda: _DESCRIPTION),
     ):
         yield

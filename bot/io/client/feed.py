@@ -25,6 +25,7 @@ from websockets.exceptions import WebSocketException
 
 from bot.core import messages as m
 from bot.io.client.answers import plain
+from bot.io.client.sockets import trusted
 from bot.io.client.translate import event_of
 from bot.io.clock import Clock
 from venue.wire import codec, frames
@@ -112,6 +113,7 @@ class Feed:
     ) -> None:
         """url: ws or wss. Nothing happens before `run`."""
         self._url = url
+        self._ssl = trusted() if url.startswith("wss:") else None
         self._emit = emit
         self._times = FeedTimes() if times is None else times
         self._wanted: list[tuple[frames.Target, ...]] | None = None
@@ -190,6 +192,7 @@ class Feed:
     async def _open_socket(self, tasks: asyncio.TaskGroup) -> ClientConnection:
         socket = await _Straight(
             self._url,
+            ssl=self._ssl,
             proxy=None,
             compression=None,
             max_size=FRAME_BYTES_MAX,
