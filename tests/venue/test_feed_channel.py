@@ -309,15 +309,23 @@ def test_sixteen_mebibytes_of_waiting_frames_make_a_reader_overdue_at_once() -> 
     assert channel.overdue(0)
 
 
-def test_a_mebibyte_makes_a_reader_overdue_that_has_taken_nothing_for_a_second() -> None:
+def test_a_mebibyte_makes_a_reader_overdue_that_does_not_take_a_frame_for_a_second() -> None:
     channel = make_channel()
     channel.offer(b"{}", 0)
     channel.offer(b"x" * UNTAKEN_BYTES_MAX, 0)
+    channel.offer(b"x", 0)
+    assert channel.next_frame(0) == b"{}"
     assert not channel.overdue(NS_PER_SECOND - 1)
     assert channel.overdue(NS_PER_SECOND)
-    assert channel.next_frame(NS_PER_SECOND) == b"{}"
-    channel.offer(b"x", NS_PER_SECOND)
-    assert not channel.overdue(2 * NS_PER_SECOND - 1)
+    assert channel.next_frame(NS_PER_SECOND) is not None
+    assert not channel.overdue(2 * NS_PER_SECOND)
+
+
+def test_a_mebibyte_that_nobody_was_there_to_send_makes_no_reader_overdue() -> None:
+    channel = make_channel()
+    channel.offer(b"x" * UNTAKEN_BYTES_MAX, 0)
+    channel.offer(b"x", 0)
+    assert not channel.overdue(STUCK_NS - 1)
 
 
 TARGETS = st.lists(st.integers(0, 40).map(lambda number: by_id(number * 7)), max_size=12)

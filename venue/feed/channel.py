@@ -25,7 +25,8 @@ OUTBOX_FRAMES_MAX: Final = 256
 fewer meanwhile: one order may make thousands, and to send them all takes us our time."""
 
 UNTAKEN_BYTES_MAX: Final = 1024 * 1024
-"""More bytes of waiting prints than this make a reader overdue that has taken none for a second."""
+"""More bytes of waiting prints than this make a reader overdue to whom one frame has been under way
+for a second."""
 
 OUTBOX_BYTES_MAX: Final = 16 * 1024 * 1024
 """More than this make any reader overdue at once. One order may make thousands of prints, which
@@ -212,9 +213,9 @@ class Channel:
         return stuck or full or self.overflows(now_ns)
 
     def overflows(self, now_ns: int) -> bool:
-        """Whether more bytes wait than are kept: 1 MiB for a reader that has taken nothing for a
-        second, 16 MiB for any."""
-        untaken = now_ns - self._moved_ns >= STUCK_NS // _UNTAKEN_PART
+        """Whether more bytes wait than are kept: 1 MiB for a reader that has not taken its frame
+        for a second, 16 MiB for any."""
+        untaken = self._in_flight and now_ns - self._moved_ns >= STUCK_NS // _UNTAKEN_PART
         return self._bytes > (UNTAKEN_BYTES_MAX if untaken else OUTBOX_BYTES_MAX)
 
     def _wake(self, now_ns: int) -> None:
