@@ -36,6 +36,7 @@ _EXAMPLE = (
     "    --latency lognormal:30ms:0.5 --guard"
 )
 
+_DIED: Final = "no result: a process died; is there enough memory for so many?"
 _SHOWN_EVERY: Final = 100
 """Records between two words on how far it is."""
 
@@ -205,6 +206,8 @@ def _guarded(
     tapes: "list[tuple[Path, Tape]]", config: Path, terms: "Terms", records_max: int | None
 ) -> int:
     """How many answers were the same without the future; ends with 4 at the first that is not."""
+    from concurrent.futures.process import BrokenProcessPool
+
     from bot.lab.backtest.guard import PLAYS, peeks
 
     same = 0
@@ -215,10 +218,13 @@ def _guarded(
                 meter.told(done + plays)
 
             meter.told(number * PLAYS, f"{tape.event} guard")
-            for found in peeks(tape, folder, config, terms, records_max, told):
-                if not isinstance(found, int):
-                    fail(EXIT_LEFT_OVER, _said(found))
-                same += found
+            try:
+                for found in peeks(tape, folder, config, terms, records_max, told):
+                    if not isinstance(found, int):
+                        fail(EXIT_LEFT_OVER, _said(found))
+                    same += found
+            except BrokenProcessPool:
+                fail(EXIT_LEFT_OVER, _DIED)
     return same
 
 
@@ -258,7 +264,7 @@ def _played(
                 done += play.records
                 meter.told(done, f"{play.tape.event} {play.reading}")
         except BrokenProcessPool:
-            fail(EXIT_LEFT_OVER, "no result: a process died; is there enough memory for so many?")
+            fail(EXIT_LEFT_OVER, _DIED)
     return came
 
 

@@ -6,7 +6,7 @@ Source: reliability, section 4, Simulator contract.
 import json
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _EXAMPLE = "Example: bot simulate --seed 7 --events 1_000_000 --profile brutal"
 _ENDING = "ending: seeds that have begun are lived to their end"
+_DIED = "ended early: a process died; is there enough memory for so many?"
 
 
 def register(app: typer.Typer) -> None:
@@ -83,7 +84,8 @@ def simulate(
     Prints each seed with its draw, what it came to, and in the end how often each row of the
     failure catalogue was met. A failure prints its last events and the command that repeats it.
     With --bugs it is the other way round: exit code 0 only when every planted bug was found.
-    Ctrl-C lives to its end what has begun, tells what there is, and ends with 4 if nothing broke.
+    Ctrl-C lives to its end what has begun, tells what there is, and ends with 4 if nothing broke;
+    so it ends when a process died.
     """
     if bug or bugs:
         _plant(bug, bugs, seed, profile, jobs, json_line=json_line)
@@ -95,14 +97,14 @@ def simulate(
     aside = printed_aside if json_line else nullcontext[None]
     first_broken: Odds | None = None
     drawn: dict[int, Odds] = {}
-    with interruptible(_ENDING) as wanted, aside():
+    with interruptible(_ENDING) as wanted, aside(), _death_told() as died:
         for outcome in many(_noted(draws, drawn, quiet=quiet, err=json_line), jobs, wanted):
             odds = drawn.pop(outcome.seed)
             summary.add(outcome)
             _tell(odds, outcome, quiet=quiet, err=json_line)
             if outcome.broken and first_broken is None:
                 first_broken = odds
-        whole = wanted()
+    whole = wanted() and not died
     if first_broken is not None and shrink and whole:
         with aside():
             _tell_smallest(first_broken, err=json_line)
@@ -112,6 +114,20 @@ def simulate(
         typer.echo(f"rows of the failure catalogue met:\n{table(summary.counts)}")
         typer.echo(summary.line())
     raise typer.Exit(1 if summary.broken else 0 if whole else EXIT_LEFT_OVER)
+
+
+@contextmanager
+def _death_told() -> Iterator[list[str]]:
+    """Where a process dies, that is told on stderr and what came before stands; the list is then
+    not empty."""
+    from concurrent.futures.process import BrokenProcessPool
+
+    died: list[str] = []
+    try:
+        yield died
+    except BrokenProcessPool:
+        died.append(_DIED)
+        typer.echo(_DIED, err=True)
 
 
 def _noted(
@@ -280,7 +296,7 @@ def _hunt_many(planted: "Sequence[Bug]", jobs: int, json_line: bool) -> NoReturn
 
     typer.echo(HEAD, err=json_line)
     results = []
-    with interruptible(_ENDING) as wanted:
+    with interruptible(_ENDING) as wanted, _death_told():
         for found in hunt_all(planted, jobs, wanted):
             results.append(found)
             typer.echo(line(found), err=json_line)

@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from typing import Final, TypeVar
 
 T = TypeVar("T")
@@ -50,8 +51,11 @@ def in_order(
             if is_more and len(begun) < jobs and len(waiting) < _AHEAD * jobs:
                 if (one := next(left, None)) is None:
                     is_more = False
-                else:
+                    continue
+                try:
                     waiting.append((one, pool.submit(work, one)))
+                except BrokenProcessPool as died:
+                    fault = died
             elif not waiting:
                 break
             elif not waiting[0][1].done():

@@ -221,9 +221,10 @@ def test_a_strategy_that_opens_the_data_in_another_process_has_no_result(tmp_pat
     assert f"no result: {path} was opened while the strategy ran" in done.stderr
 
 
-def test_a_strategy_that_ends_another_process_has_no_result(tmp_path, folder):
+@pytest.mark.parametrize("options", [("--jobs", "2"), ("--guard",)], ids=["jobs", "guard"])
+def test_a_strategy_that_ends_another_process_has_no_result(tmp_path, folder, options):
     (tmp_path / "dies.py").write_text(DIES)
-    done = ran(folder, configured(tmp_path, "./dies.py"), "--jobs", "2", "--json")
+    done = ran(folder, configured(tmp_path, "./dies.py"), *options, "--json")
     assert done.exit_code == 4
     assert done.stdout == ""
     assert "no result: a process died; is there enough memory for so many?" in done.stderr

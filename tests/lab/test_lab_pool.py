@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,23 @@ def test_a_fault_is_raised_once_what_else_was_begun_has_come() -> None:
             came.append(item)
     assert came[0] == 2
     assert len(came) < 190
+
+
+def dying(number: int) -> int:
+    """The same number, but the first of them after all others, and of 3 the end of its process."""
+    if number == 1:
+        time.sleep(600)
+    if number == 3:
+        os._exit(1)
+    return number
+
+
+def test_what_was_done_before_a_process_died_comes_before_that_is_told() -> None:
+    came = []
+    with pytest.raises(BrokenProcessPool):
+        for item, _ in in_order(dying, [1, 2, 3, *range(4, 400)], 2):
+            came.append(item)
+    assert came == [2]
 
 
 def test_one_job_is_done_in_this_process_and_more_are_not() -> None:

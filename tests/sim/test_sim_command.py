@@ -149,3 +149,29 @@ def test_a_wrong_option_ends_with_2_and_says_what_is_right(words, said):
     done = simulate(*words)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+DIES = """
+import os
+
+from bot.core.strategy import Strategy
+
+
+class Dies(Strategy):
+    name = "dies"
+
+    def quote(self, view):
+        os._exit(1)
+
+
+STRATEGY = Dies
+"""
+
+
+def test_a_process_that_died_is_no_broken_invariant(tmp_path):
+    (tmp_path / "dies.py").write_text(DIES)
+    strategy = f"{tmp_path}/dies.py:Dies"
+    done = simulate("--seeds", "0-1", "--jobs", "2", "--strategy", strategy, "--json")
+    assert done.returncode == 4
+    assert "ended early: a process died" in done.stderr
+    assert json.loads(done.stdout)["seeds"] == 0
