@@ -120,6 +120,21 @@ def test_a_file_gives_rungs_holdings_and_orders(tmp_path):
     assert more["worst_cents"] == -612 - 11
 
 
+@pytest.mark.parametrize(
+    ("hold", "pays"),
+    [
+        ("175B=yes:10@80", [-612, 388, 188]),  # what is held already, once more: nothing is traded
+        ("175B=yes:15@60", [-612 - 303, 388 + 197, 188 + 197]),  # ceil(5 x 0.0175 x 24) = 3 cents
+        ("175B=yes:4@60", [-612 + 357, 388 - 243, 188 - 243]),
+    ],
+)
+def test_shares_told_with_a_price_are_traded_at_it_from_those_that_are_held(tmp_path, hold, pays):
+    path = tmp_path / "what-if.yaml"
+    path.write_text(FILE)
+    event = asked("--file", str(path), "--hold", hold)
+    assert [each["nothing_fills_cents"] for each in event["outcomes"]] == pays
+
+
 # (what is replaced in the file, by what, what the fault must say)
 FILE_FAULTS = [
     ("price: 60", "price: 100", "orders.0.price: '100'; accepted: a whole number"),

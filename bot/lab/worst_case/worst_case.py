@@ -173,8 +173,9 @@ _ORDER: Final = "RUNG:bid:45:10 or RUNG:ask:55:10: side, price in cents of YES, 
 
 def hold(events: Sequence[GivenEvent], text: str, told: str = "") -> None:
     """Take in holdings told as `RUNG=yes:10,no:5`: they stand instead of those of the rung. With
-    `@45` they were bought at that price, fee included; without it they cost nothing. told: the
-    event that a label of several events is of, "" where none was named.
+    `@45` what they are more was bought at that price, and what they are less was sold at it, fee
+    included; without it they cost nothing. told: the event that a label of several events is of, ""
+    where none was named.
 
     Raises WhatIfFault for another form, a price or size out of range, or a rung there is not.
     """
@@ -189,7 +190,10 @@ def hold(events: Sequence[GivenEvent], text: str, told: str = "") -> None:
         if part[3] is not None:
             price = _priced(int(part[3]), f"--hold {text}")
             rate = FeeRate.parse(rung.fee_rate)
-            event.cash_cents -= notional(price, Qty(qty)) + fee_cents(rate, Qty(qty), price)
+            more = qty - (rung.yes_qty if outcome == Outcome.YES else rung.no_qty)
+            traded = Qty(abs(more))
+            paid = notional(price, traded) if more > 0 else -notional(price, traded)
+            event.cash_cents -= paid + fee_cents(rate, traded, price)
         if outcome == Outcome.YES:
             rung.yes_qty = qty
         else:
