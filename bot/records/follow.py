@@ -106,9 +106,9 @@ class Follower:
             self._as_own.add(rung.market_id)
 
     @property
-    def account(self) -> int | None:
-        """The account that is traded now; None before the first start was read."""
-        return None if self._batch is None else self._batch.account.account
+    def account(self) -> AccountRow | None:
+        """The account of what was read last; None before the first start was read."""
+        return None if self._batch is None else self._batch.account
 
     @property
     def unreadable(self) -> int:
@@ -197,7 +197,7 @@ class Follower:
                 self._take(entry)
             if at - begun >= most or self._is_full():
                 break
-        account = self.account or 0
+        account = 0 if self.account is None else self.account.account
         if at > begun or self._cursor is None or self._cursor.segment != number:
             self._cursor = CursorRow(account, number, opened_ns, at, last_ns)
         return at - begun
@@ -238,7 +238,7 @@ class Follower:
         label = f"run {started.boot_nonce}" if started.new_account else self._label
         row = AccountRow(account_of(self._book, label), self._book, label, at_ns)
         self._asked.clear()
-        if row.account == self.account:
+        if self.account is not None and row.account == self.account.account:
             return
         self._batch = Batch(row)
         self._batches.append(self._batch)

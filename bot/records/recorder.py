@@ -29,7 +29,7 @@ from bot.io.secret import Secret
 from bot.records.database import StoreFault
 from bot.records.day import DAY_NS
 from bot.records.follow import Follower
-from bot.records.rows import MarkRow, Picture, ProfitRow
+from bot.records.rows import AccountRow, MarkRow, Picture, ProfitRow
 from bot.records.store import Store
 from bot.records.telling import Teller
 from venue.wire.instant import NS_PER_SECOND
@@ -329,20 +329,29 @@ class Recorder:
             self.progress.fills += store.write(found.batches, found.cursor)
             self.progress.gaps += found.gap
             self.progress.unreadable = follower.unreadable
-            while self._pictures and follower.account is not None:
-                store.write_picture(follower.account, self._pictures[0])
+            account = follower.account
+            while account is not None and self._pictures and self._is_of(account):
+                store.write_picture(account.account, self._pictures[0])
                 self._pictures.popleft()
             self._prune(store)
             undo.pop_all()
         self.progress.behind_bytes = found.behind
         # A day is stated of what was read of it: of a part it would be another one.
-        return None if found.behind > _FAR_BEHIND_BYTES else self._day_over(follower.account)
+        return None if found.behind > _FAR_BEHIND_BYTES else self._day_over(account)
+
+    def _is_of(self, account: AccountRow) -> bool:
+        """Whether the oldest picture is of the account that the journal has been read up to. Each
+        run on an embedded venue has its own: those before it may not be read to their ends yet."""
+        shown = self._pictures[0].profit
+        return account.label == self._label or (
+            shown is not None and account.begun_ns == shown.started_ns
+        )
 
     def _day_told_of(self) -> int:
         """The day, counted from 1970, on which that before it is told of by now."""
         return (self._now_ns() - _DAY_OVER_NS) // DAY_NS
 
-    def _day_over(self, account: int | None) -> "_Over | None":
+    def _day_over(self, account: AccountRow | None) -> "_Over | None":
         """Yesterday, once its last fills have been read, until it was told of."""
         day = self._day_told_of()
         if day <= self._told_day:
@@ -351,7 +360,7 @@ class Recorder:
             self._told_day = day
             return None
         date = datetime.datetime.fromtimestamp((day - 1) * 86_400, datetime.UTC).date()
-        return _Over(account, date, day)
+        return _Over(account.account, date, day)
 
     def _opened(self) -> tuple[Store, Follower]:
         if self._store is None:

@@ -278,6 +278,29 @@ async def test_a_day_is_told_once_the_journal_of_it_was_read(tmp_path, monkeypat
     assert "1 fills" in told[0]
 
 
+async def test_what_a_run_shows_waits_until_the_journal_of_the_runs_before_it_was_read(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(follow, "BYTES_AT_ONCE", 4_096)
+    site = Site(tmp_path)
+    site.journal.segment()
+    for number, nonce in enumerate(("aa" * 10, "bb" * 10), start=1):
+        site.journal.started(NOON_NS + number, nonce, new_account=True)
+        site.journal.noise(NOON_NS + number, 1_000)
+    site.now_ns += 10
+    begun = msgspec.structs.replace(shown(site.now_ns), started_ns=NOON_NS + 2)
+    site.recorder.begin(lambda: begun, lambda: site.now_ns)
+    await site.recorder._once()
+    assert site.recorder.progress.behind_bytes > 0
+    monkeypatch.undo()
+    await site.recorder._once()
+    await site.recorder.finish()
+    store = site.store()
+    seen = {a.label: len(store.marks(a.account, 0, site.now_ns + 1)) for a in store.accounts()}
+    store.close()
+    assert seen == {"here": 0, f"run {'aa' * 10}": 0, f"run {'bb' * 10}": 1}
+
+
 class Stumbling:
     """Fails to state a day so many times."""
 
