@@ -235,6 +235,21 @@ def test_a_company_changes_its_symbol_and_is_archived(control: httpx.Client) -> 
     assert refused(control, "POST", "companies/LOUD/symbol", {"symbol": "HUSH"})[0] == 409
 
 
+@pytest.mark.parametrize("lag_ms", [0, 60_000])
+def test_a_symbol_that_was_archived_names_the_company_that_took_it(lag_ms: int) -> None:
+    with served() as house, house.client() as control:
+        done(control, "PUT", "projection", {"lag_ms": lag_ms})
+        gone = done(control, "POST", "companies", {"name": "Gone", "symbol": "SHARED"})
+        archived = done(control, "POST", "companies/SHARED/archive")
+        assert archived == {**gone, "archived": True}
+        came = done(control, "POST", "companies", {"name": "Came", "symbol": "SHARED"})
+        assert archived in done(control, "GET", "companies")["companies"]
+        value = {"value_dollars": "5", "confidence": "1"}
+        told = done(control, "POST", "companies/SHARED/implied-value", value)
+        listed = done(control, "POST", "events", event("SHARED", "SHARED-VAL"))
+        assert told["project_id"] == listed["project_id"] == came["project_id"]
+
+
 def test_an_implied_value_is_published(control: httpx.Client) -> None:
     value = {"value_dollars": "1250000000.50", "confidence": "0.8"}
     reply = done(control, "POST", "companies/LINDEN/implied-value", value)

@@ -11,7 +11,15 @@ import msgspec
 
 from venue.control.operator import Operator
 from venue.control.replies import CompanyReply
-from venue.core.messages import AccessCommand, Command, ListCompany, ListEvent, ListMarket, Refused
+from venue.core.messages import (
+    AccessCommand,
+    ArchiveCompany,
+    Command,
+    ListCompany,
+    ListEvent,
+    ListMarket,
+    Refused,
+)
 from venue.wire.errors import Code
 from venue.wire.names import (
     MarketId,
@@ -48,10 +56,11 @@ class EventFacts(msgspec.Struct, frozen=True):
 
 
 class Recent:
-    """What was listed through this interface; as small as the operator's diligence."""
+    """What was listed and archived through this interface; as small as the operator's diligence."""
 
     def __init__(self) -> None:
         self.companies: dict[ProjectId, CompanyReply] = {}
+        self.archived: dict[ProjectId, None] = {}
         self.events: dict[Ticker, EventFacts] = {}
         self.markets: dict[Ticker, ListMarket] = {}
         self.users: dict[UserId, None] = {}
@@ -78,6 +87,8 @@ class Call(msgspec.Struct, frozen=True):
                 self.recent.companies[command.project_id] = CompanyReply(
                     command.project_id, command.name, command.symbol
                 )
+            case ArchiveCompany():
+                self.recent.archived[command.project_id] = None
             case ListEvent():
                 self.recent.events[command.event_ticker] = EventFacts(
                     command.event_ticker, command.series_ticker, command.project_id, command.title
@@ -98,6 +109,8 @@ class Call(msgspec.Struct, frozen=True):
         for project_id, company in self.recent.companies.items():
             archived = known[project_id].archived if project_id in known else False
             known[project_id] = msgspec.structs.replace(company, archived=archived)
+        for project_id in self.recent.archived:
+            known[project_id] = msgspec.structs.replace(known[project_id], archived=True)
         return tuple(known.values())
 
     def company(self, name: str) -> CompanyReply:
