@@ -165,6 +165,27 @@ def test_the_informed_take_a_quote_that_is_far_off_and_leave_a_fair_one():
     assert bought > sum(fill.qty for fill in fills) * 0.8
 
 
+def test_a_ladder_listed_after_its_companys_binary_market_is_traded_around_its_strikes():
+    sim = simulation(ladder(binary=True), **QUIET).run(5)
+    before = {side: sim.best(RUNGS[0], side) for side in BookSide}
+    late, other = Ticker("ACME-LATE-27Q1"), Ticker("ACME-LATE")
+    named = {"event_ticker": late, "series_ticker": other}
+    _, listed, *rungs = ladder()
+    number = "00000000-0000-4000-8000-000000000003"
+    sim.do(replace(listed, **named, project_market_id=number))
+    ids = [market_id(place) for place in range(10, 19)]
+    for place, rung in zip(ids, rungs, strict=True):
+        ticker = Ticker(f"{late}-{rung.strike_value}")
+        sim.do(replace(rung, market_id=place, ticker=ticker, event_ticker=late))
+    sim.run(2)
+    assert all(sim.two_sided(rung) for rung in ids)
+    assert sim.best(ids[0], BookSide.BID) > 85
+    assert sim.best(ids[-1], BookSide.ASK) < 25
+    sim.run(5)
+    assert 150e9 < float(sim.values[-1].value_dollars) < 260e9
+    assert {side: sim.best(RUNGS[0], side) for side in BookSide} == before
+
+
 def test_after_a_jump_stale_quotes_are_swept_within_a_second():
     sim = simulation(**QUIET, sweep_share=1)
     sim.run(3)

@@ -64,6 +64,7 @@ class Crowd:
         self._floor.open_with(catalogue)
         self._world = World(settings, self._floor, {}, 0)
         self._informed: dict[MarketId, InformedTaker] = {}
+        self._valued: set[ProjectId] = set()
         self._sweeps = stream(settings.seed, "sweeps")
         self._due: list[tuple[int, int, MarketId | None, Trader]] = []
         self._planned = 0
@@ -107,24 +108,40 @@ class Crowd:
         for spot in fresh:
             if spot.project_id not in self._world.latents:
                 self._open_company(spot.project_id, now_ns)
+            elif spot.log_strike is not None and spot.project_id not in self._valued:
+                self._world.latents[spot.project_id].move_to(self._middle(spot.project_id))
+                self._publish(spot.project_id, now_ns)
             self._open_market(spot, now_ns)
 
     def _open_company(self, project_id: ProjectId, now_ns: int) -> None:
-        spots = [spot for spot in self._floor.spots.values() if spot.project_id == project_id]
-        ladders = [spot for spot in spots if spot.log_strike is not None]
-        nearest = [
-            spot.log_strike
-            for spot in ladders
-            if spot.log_strike is not None
-            and spot.market.event_ticker == ladders[0].market.event_ticker
-        ]
-        log_start = statistics.median(nearest) if nearest else 0.0
+        spots = self._spots_of(project_id)
+        has_ladder = any(spot.log_strike is not None for spot in spots)
+        log_start = self._middle(project_id) if has_ladder else 0.0
         name = spots[0].market.event_ticker
-        latent = LatentValue(self._settings, name, log_start, now_ns)
-        self._world.latents[project_id] = latent
-        if ladders:
+        self._world.latents[project_id] = LatentValue(self._settings, name, log_start, now_ns)
+        if has_ladder:
             # Without a strike there is no unit, and so no value in dollars to tell.
-            self._plan(now_ns, None, Publisher(self._world, project_id, name))
+            self._publish(project_id, now_ns)
+
+    def _publish(self, project_id: ProjectId, now_ns: int) -> None:
+        name = self._spots_of(project_id)[0].market.event_ticker
+        self._valued.add(project_id)
+        self._plan(now_ns, None, Publisher(self._world, project_id, name))
+
+    def _middle(self, project_id: ProjectId) -> float:
+        """The middle log strike of a company's first ladder; it has one."""
+        ladders = [spot for spot in self._spots_of(project_id) if spot.log_strike is not None]
+        return statistics.median(
+            [
+                spot.log_strike
+                for spot in ladders
+                if spot.log_strike is not None
+                and spot.market.event_ticker == ladders[0].market.event_ticker
+            ]
+        )
+
+    def _spots_of(self, project_id: ProjectId) -> list[Spot]:
+        return [spot for spot in self._floor.spots.values() if spot.project_id == project_id]
 
     def _open_market(self, spot: Spot, now_ns: int) -> None:
         told, market_id = self._settings, spot.market.market_id

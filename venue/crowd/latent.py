@@ -42,6 +42,12 @@ class LatentValue:
         self.mood = 0.0
         """One standard normal variable that comes and goes within minutes."""
 
+    def move_to(self, log_start: float) -> None:
+        """Begin at another value, the whole path along with it: what moved stays what it was."""
+        by = log_start - self.log_start
+        self.log_start = log_start
+        self._recent = deque((value + by for value in self._recent), maxlen=self._recent.maxlen)
+
     def advance(self, now_ns: int) -> bool:
         """Draw the path up to `now_ns`; whether it jumped on the way."""
         jumped = False
