@@ -165,6 +165,16 @@ def test_the_informed_take_a_quote_that_is_far_off_and_leave_a_fair_one():
     assert bought > sum(fill.qty for fill in fills) * 0.8
 
 
+def test_without_a_share_of_the_informed_nobody_sweeps_after_a_jump():
+    sim = simulation(informed_share=0, sweep_share=1)
+    sim.run(3)
+    latent = next(iter(sim.actor._world.latents.values()))
+    latent._recent.append(latent._recent[-1] + 0.1)
+    sim.actor._plan_sweeps(next(iter(sim.actor._world.latents)), sim.now_ns)
+    sim.run(1)
+    assert orders(sim.commands, "informed") == []
+
+
 def test_a_ladder_listed_after_its_companys_binary_market_is_traded_around_its_strikes():
     sim = simulation(ladder(binary=True), **QUIET).run(5)
     before = {side: sim.best(RUNGS[0], side) for side in BookSide}

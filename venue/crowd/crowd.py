@@ -160,6 +160,8 @@ class Crowd:
                 self._plan(now_ns + gap_ns, market_id, taker)
 
     def _plan_sweeps(self, project_id: ProjectId, now_ns: int) -> None:
+        if self._settings.informed_share == 0:
+            return
         for market_id, taker in self._informed.items():
             wants = self._sweeps.random() < self._settings.sweep_share
             delay_s = self._sweeps.uniform(*_SWEEP_DELAY_S)
