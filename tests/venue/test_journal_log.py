@@ -439,6 +439,22 @@ def test_no_room_for_a_new_segment_leaves_no_trace_and_later_appends_succeed(tmp
         assert amounts(state) == [1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM])
+def test_too_many_open_files_at_a_new_segment_leave_no_trace_and_later_appends_succeed(
+    tmp_path, monkeypatch, number
+):
+    path = written(tmp_path / "state", 3, segment_records=3)
+    with StateDir.open(path, segment_records=3) as state:
+        log = state.log()
+        refuse(monkeypatch, "open", number)
+        with pytest.raises(LogFull, match=os.strerror(number)):
+            log.append(5, deposits(1, 4))
+        assert len(segment_files(path)) == 1
+        log.append(6, deposits(1, 4))
+        log.close()
+        assert amounts(state) == [1, 2, 3, 4]
+
+
 def test_an_entry_that_no_record_can_hold_is_refused_with_nothing_written(opened):
     state, log = opened
     before = only_file(state).read_bytes()

@@ -32,12 +32,17 @@ BEGUN_FILE: Final = "begun"
 """Holds the first sequence of the newest segment. Without it that one could go, with what was
 acknowledged in it, and the one before would look like the end of the log."""
 
+_NOT_OPENED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""What an operating system says before it looks at a name: no descriptor or memory is left, as
+amid a flood of connections. Nothing was made."""
+
 _PREFIX: Final = "commands-"
 _SUFFIX: Final = ".log"
 
 
 class LogFull(Exception):
-    """There is no room. Nothing of the append is on disk; the same append may succeed later."""
+    """There is no room, or no file can be opened. Nothing of the append is on disk; the same append
+    may succeed later."""
 
 
 class LogBroken(Exception):
@@ -245,6 +250,8 @@ class CommandLog:
         """Take a segment without a header away again. Raises LogBroken when that cannot be done."""
         if handle >= 0:
             os.close(handle)
+        elif fault.errno in _NOT_OPENED:
+            return
         if fault.errno not in NO_ROOM:
             raise self._broken("has no next segment", fault) from None
         if handle < 0:
