@@ -8,6 +8,8 @@ Source: interface, Ticker structure; Resources; Authentication.
 
 from collections.abc import Container, Iterable, Mapping
 
+import msgspec
+
 from venue import derived
 from venue.core.messages import (
     AccessCommand,
@@ -71,14 +73,20 @@ def additions(
     """
     added: list[Command | AccessCommand] = []
     new: set[str] = set()
+    listed_as: dict[str, ProjectId] = {}
     for command in commands:
         match command:
             case ListCompany(project_id=name):
-                is_new = catalog.company(name) is None
+                # The operator may have listed it under a UUID of their own.
+                known = name if catalog.company(name) else _namesake(command, catalog)
+                is_new = known is None
+                listed_as[name] = known or name
             case ListEvent(event_ticker=name):
                 is_new = catalog.event(name) is None
+                owner = listed_as.get(command.project_id, command.project_id)
+                command = msgspec.structs.replace(command, project_id=owner)
             case ListMarket(market_id=name, ticker=ticker):
-                # The operator may have listed it under a UUID of their own.
+                # Likewise.
                 is_new = catalog.find_market(name) is None and catalog.find_market(ticker) is None
             case AddUser(user_id=name):
                 is_new = name not in users
@@ -94,6 +102,15 @@ def additions(
             new.add(name)
             added.append(command)
     return added
+
+
+def _namesake(listed: ListCompany, catalog: Catalog) -> ProjectId | None:
+    """The company that stands under this name and symbol, which no other one could have now."""
+    told = (listed.name, listed.symbol, False)
+    for company in catalog.companies():
+        if (company.name, company.symbol, company.archived) == told:
+            return company.project_id
+    return None
 
 
 def _company(company: CompanySeed, fees: FeeSeed, current: Quarter) -> list[Command]:

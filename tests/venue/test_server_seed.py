@@ -13,7 +13,9 @@ from venue.core.messages import (
     AddKey,
     AddToken,
     ArchiveCompany,
+    Carried,
     HaltMarket,
+    ListCompany,
     ListEvent,
     ListMarket,
     ResolveMarket,
@@ -264,6 +266,24 @@ def test_a_rung_that_stands_under_a_uuid_of_the_operator_s_own_is_not_listed_aga
             held.views.apply(event)
     assert held.views.catalog.market_count == 2
     assert additions(commands, held.views.catalog, ()) == []
+
+
+def test_a_company_that_stands_under_a_uuid_of_the_operator_s_own_is_not_listed_again(
+    tmp_path: Path,
+) -> None:
+    company, *rest = listing_commands(seed_of(tmp_path, GOOD), 0)
+    assert isinstance(company, ListCompany)
+    own = "11111111-2222-3333-4444-555555555555"
+    known = fresh(b"k" * 32)
+    _, events = known.carry_out(msgspec.structs.replace(company, project_id=own), 1)
+    for each in events:
+        known.views.apply(each)
+    added = additions([company, *rest], known.views.catalog, ())
+    assert [command for command in added if isinstance(command, ListCompany)] == []
+    assert {command.project_id for command in added if isinstance(command, ListEvent)} == {own}
+    assert len(added) == len(rest)
+    for command in added:
+        assert isinstance(known.carry_out(command, 2)[0], Carried)
 
 
 def test_a_token_whose_end_no_log_could_hold_is_a_fault(tmp_path: Path) -> None:
