@@ -24,6 +24,7 @@ from pydantic import (
 )
 
 from venue import words
+from venue.derived import BINARY_LABEL
 from venue.seedfile import Place, SeedFault, SeedText, read_seed_text
 from venue.wire.limits import ACTIVE_KEYS_PER_USER_MAX
 from venue.wire.model import EventStatus, VenueState
@@ -108,6 +109,8 @@ class EventSeed(_Part):
             raise ValueError("either rungs or binary: true")
         if self.rungs and self.strike_unit is None:
             raise ValueError("a strike_unit beside the rungs")
+        if any(rung.label == BINARY_LABEL for rung in self.rungs):
+            raise ValueError(f"no rung labelled {BINARY_LABEL}, as a binary market is")
         strikes = [Decimal(rung.strike_value) for rung in self.rungs]
         if any(later <= earlier for earlier, later in itertools.pairwise(strikes)):
             raise ValueError("rungs in ascending order of strike_value, each once")
@@ -209,7 +212,6 @@ class Seed(_Part):
         _refuse_twice("symbol", [company.symbol for company in companies])
         _refuse_twice("company name", [company.name for company in companies])
         for owner in (series for company in companies for series in company.series):
-            # The binary market's last segment is YES, so no rung may be called that.
             _refuse_twice(
                 f"event of {owner.ticker} in one quarter",
                 [str(event.quarter) for event in owner.events],

@@ -90,6 +90,7 @@ TRAPS = [
     ("strike_value: 15}", "strike_value: 1.5}", "ascending order of strike_value"),
     ("strike_value: 15}", "strike_value: 15B}", "rungs.1.strike_value: '15B'"),
     ("label: 15B", "label: 1.5B", "each rung of LINDEN-VAL once"),
+    ("label: 15B", "label: YES", "no rung labelled YES, as a binary market is"),
     ("label: 15B", "label: 15-B", "rungs.1.label: '15-B'"),
     ("label: 15B", "label: 15b", "rungs.1.label: '15b'"),
     ("strike_unit: USD billions", "sub_title: x", "a strike_unit beside the rungs"),
