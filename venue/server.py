@@ -378,7 +378,16 @@ def _rehearse(exchange: Exchange, opening: list[Command | AccessCommand], now_ns
 def _check(command: Command | AccessCommand, answer: Answer) -> None:
     if isinstance(answer, Refused):
         kind = type(command).__name__
-        raise OpeningRefused(f"{kind} was refused: {answer.code}: {answer.message}")
+        raise OpeningRefused(f"{kind}{_of(command)} was refused: {answer.code}: {answer.message}")
+
+
+def _of(command: Command | AccessCommand) -> str:
+    """A space and what people call the thing that a command names; nothing without such a name."""
+    for name in ("ticker", "event_ticker", "symbol", "user_id"):
+        told = getattr(command, name, None)
+        if told is not None:
+            return f" {told}"
+    return ""
 
 
 def _fail(waiting: Iterable[_Waiting], failure: type[Exception]) -> None:

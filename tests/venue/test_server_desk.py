@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from typing import cast
 
 import anyio
+import msgspec
 import pytest
 
 from tests.venue.small_venue import ANNA, MARKET, OPENING
@@ -33,7 +34,7 @@ from venue.journal.log import CommandLog, LogBroken, LogFull
 from venue.recovery import fresh
 from venue.server import CANCEL_RESERVE, QUEUE_MAX, OpeningRefused, Venue
 from venue.wire.money import Cents, Outcome, Price, Qty, Side
-from venue.wire.names import ClientOrderId, OrderId, UserId
+from venue.wire.names import ClientOrderId, OrderId, Ticker, UserId
 from venue.wire.requests import QtyOrder, TimeInForce
 
 
@@ -72,7 +73,7 @@ def test_an_opening_is_visible_at_once_whatever_the_lag() -> None:
 def test_a_refused_opening_command_stops_the_start() -> None:
     async def claim() -> None:
         venue = Venue(0, 5)
-        with pytest.raises(OpeningRefused, match="Deposit was refused"):
+        with pytest.raises(OpeningRefused, match="Deposit nobody was refused"):
             venue.open_with([Deposit(UserId("nobody"), Cents(1))])
 
     in_loop(claim)
@@ -300,7 +301,7 @@ def test_a_refused_opening_leaves_the_log_empty() -> None:
         log = SlowLog()
         venue = Venue(0, 5, Held(fresh(b"key"), b"cursor key", cast(CommandLog, log)))
         log.fails_with = AssertionError("nothing may be written")
-        with pytest.raises(OpeningRefused, match="Deposit was refused"):
+        with pytest.raises(OpeningRefused, match="Deposit nobody was refused"):
             venue.open_with([*OPENING, Deposit(UserId("nobody"), Cents(1))])
         assert venue.sequence == 0
 
@@ -313,9 +314,20 @@ def test_a_refused_addition_to_an_old_venue_leaves_its_log_and_its_state_as_they
         venue = logged(log)
         before = venue.state_hash()
         log.fails_with = AssertionError("nothing may be written")
-        with pytest.raises(OpeningRefused, match="Deposit was refused"):
+        with pytest.raises(OpeningRefused, match="Deposit nobody was refused"):
             venue.open_with([AddUser(UserId("new")), Deposit(UserId("nobody"), Cents(1))])
         assert venue.state_hash() == before
+
+    in_loop(claim)
+
+
+def test_a_refused_addition_names_the_market_that_it_would_have_listed() -> None:
+    async def claim() -> None:
+        venue = logged(SlowLog())
+        other = msgspec.structs.replace(OPENING[2], ticker=Ticker("LINDEN-26Q4-2B"))
+        why = "ListMarket LINDEN-26Q4-2B was refused: invalid_request: the market_id is taken"
+        with pytest.raises(OpeningRefused, match=why):
+            venue.open_with([other])
 
     in_loop(claim)
 
