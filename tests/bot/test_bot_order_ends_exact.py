@@ -90,6 +90,27 @@ def test_its_absence_is_dated_by_the_first_such_word():
     assert own.absence == Absence(T0 + 7)
 
 
+@pytest.mark.parametrize("begun_ns", [T0 + 3, T0 + LAG_NS])
+def test_a_late_read_of_what_is_said_to_be_over_leaves_the_word_and_not_what_bears_it_out(begun_ns):
+    """No cancel of it leaves any more, so that nothing would say so once more."""
+    own = made.own(State.OPEN)
+    resting = made.shown(own)
+    own.sent_cancel()
+    own.answered(Fact.OVER, T0 + 7)
+    own.absence = replace(own.absence, read=True, list_ns=T0 + 2 * LAG_NS, lists=True)
+    own.shown_by_read(resting, begun_ns, LAG_NS)
+    assert (own.state, own.absence) == (State.CLOSING, Absence(T0 + 7))
+
+
+def test_what_rests_after_its_end_is_not_gone_by_the_word_of_before():
+    own = made.own(State.OPEN)
+    resting = made.shown(own)
+    own.sent_cancel()
+    own.answered(Fact.OVER, T0 + 7)
+    own.shown_by_read(resting, T0 + 7 + LAG_NS, LAG_NS)
+    assert (own.state, own.absence) == (State.OPEN, None)
+
+
 # --- counted as another, risen, or under another id -----------------------------------------------
 
 

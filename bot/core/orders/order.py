@@ -297,8 +297,11 @@ class OwnOrder(Standing):
         self.move(Fact.ENDED if self.order_id is None else Fact.UNLISTED, now_ns)
 
     def fills_shown(self, shown: model.Order) -> None:
-        """An answer to another write of ours shows this order: its fills count."""
-        self.absence = None
+        """An answer to another write of ours shows this order: its fills count. What was said of
+        its being gone is said anew; while it is over nothing says once more that it is."""
+        if self.absence is not None:
+            is_over = self.state is State.CLOSING
+            self.absence = Absence(self.absence.since_ns) if is_over else None
         filled = Qty(max(0, shown.filled_qty - self.carried))
         self._learn(Known(EARLIER, self.price, self.known.size, filled))
 
@@ -369,6 +372,7 @@ class OwnOrder(Standing):
                 self._settle(seen, begun_ns, lag_ns)
         elif self.state is State.CLOSING:
             self.move(Fact.READ_DIFFERS if self.amend is not None else Fact.READ_RESTS, begun_ns)
+            self.absence = None
         elif self.state is State.OPEN and self.known.contradicts(seen):
             self.move(Fact.READ_DIFFERS, begun_ns)
             self.amend = Amend(price=seen.price, qty=seen.remaining or None)
