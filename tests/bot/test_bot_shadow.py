@@ -10,7 +10,7 @@ import pytest
 from bot.core import messages as m
 from bot.core.candidate import Candidate
 from bot.core.report import ProfitRow, ShadowReport
-from bot.core.strategy import EventView, Quote, Quotes, Strategy
+from bot.core.strategy import EventView, Quote, Quotes, Strategy, Take
 from strategies.ladder_joint import STRATEGY as LADDER_JOINT
 from tests.bot.thin import EVENT, Thin
 from venue.wire import instant, model
@@ -229,6 +229,31 @@ def test_a_candidate_is_held_to_the_limits_of_the_live_one():
     assert 0 < averse.resting <= 1_000
     limits = venue.trader.reconfiguration.settings.risk
     assert 0 < averse.worst_case_max_cents <= limits.event_loss_cents
+
+
+class Takes(Strategy):
+    """Wants to buy five thousand on the first rung, once so many are offered."""
+
+    def __init__(self, *, whole: bool) -> None:
+        super().__init__(self.Params())
+        self.whole = whole
+        self.has_asked = False
+
+    def quote(self, view: EventView) -> Quotes:
+        rung = view.rungs[0]
+        if self.has_asked or not rung.asks or rung.asks[0][1] < 5_000:
+            return {}
+        self.has_asked = True
+        return {rung.market_id: (Take(BookSide.BID, Price(75), Qty(5_000), whole=self.whole),)}
+
+
+@pytest.mark.parametrize(("whole", "qty"), [(False, 1_000), (True, 0)])
+def test_what_a_candidate_takes_is_held_to_the_same_limits(whole: bool, qty: int):
+    venue = thin(lambda: Takes(whole=whole))
+    assert venue.trader.reconfiguration.settings.risk.order_qty == 1_000
+    venue.give(venue.book(0, depth=6_000))
+    venue.run(1)
+    assert [each.profit.total.qty for each in shadows(venue)] == [qty, qty]
 
 
 def test_near_the_end_a_candidate_wants_half_and_then_what_reduces_what_it_holds():

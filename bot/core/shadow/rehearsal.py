@@ -20,7 +20,7 @@ from bot.core.event.room import Ladder, Rung
 from bot.core.limits.bounds import takable, taken
 from bot.core.limits.cutting import Cutter
 from bot.core.limits.inforce import bounds_of, event_limit_cents, limits_in_force, series_loss_cents
-from bot.core.limits.risk import Exposure, live_of
+from bot.core.limits.risk import Bounds, Exposure, Live, live_of
 from bot.core.messages import TradeSeen
 from bot.core.profit.attribution import Attribution, Entry
 from bot.core.profit.markouts import MILLI
@@ -205,8 +205,9 @@ class Rehearsal:
             self._same += live is not None and _same(answered, live)
             net_qty = {key: mine.yes_qty - mine.no_qty for key, mine in stage.rungs.items()}
             standing, takes = ladder.curfewed(answered, takes, net_qty)
-            wanted = self._admitted(stage, ladder, standing)
-            takes = _passed(takes, ladder)
+            bounds = self._bounds(stage)
+            wanted = self._admitted(stage, ladder, standing, bounds)
+            takes = self._within(stage, _passed(takes, ladder), bounds)
         self._send(stage, wanted, takes)
 
     def _send(self, stage: _Stage, wanted: Wanted, takes: _Takes) -> None:
@@ -297,19 +298,22 @@ class Rehearsal:
             self._free = self._gone_cents + free
         return self._cash_cents + self._free
 
-    def _admitted(self, stage: _Stage, ladder: Ladder, standing: Resting) -> Wanted:
-        """What the limits of the live one admit, as its markets take it."""
-        held = self._held(stage, ladder)
+    def _bounds(self, stage: _Stage) -> Bounds:
+        """What its event may come to beside its others."""
         others = series_loss_cents(
             [Cents(each.worst_cents) for each in self._stages.values() if each is not stage]
         )
+        return bounds_of(self._limits, event_limit_cents(self._limits, others))
+
+    def _admitted(self, stage: _Stage, ladder: Ladder, standing: Resting, bounds: Bounds) -> Wanted:
+        """What the limits of the live one admit, as its markets take it."""
+        held = self._held(stage, ladder)
         sendable = {
             rung.market_id: standing[rung.market_id]
             for rung in ladder.rungs
             if rung.market_id in standing and not rung.blocked
         }
-        limit = event_limit_cents(self._limits, others)
-        cut = stage.cutter.cut(sendable, held, bounds_of(self._limits, limit))
+        cut = stage.cutter.cut(sendable, held, bounds)
         if cut is not stage.cut:
             stage.cut = cut
             self._left_out += len(stage.cutter.cuts)
@@ -320,6 +324,34 @@ class Rehearsal:
                 ceiling = ladder.ceilings.get(rung.market_id)
                 out[rung.market_id] = taken(quotes, rung.market, ceiling)
         self._weigh(stage, held, out)
+        return out
+
+    def _within(self, stage: _Stage, takes: _Takes, bounds: Bounds) -> _Takes:
+        """What of these takes the limits admit beside all that rests and is on its way, one after
+        the other: one that is whole or nothing as it is, or not at all."""
+        if not takes:
+            return takes
+        assert stage.lives is not None
+        on_its_way = [each for _, _, coming in stage.coming for each in coming.items()]
+        counted = [_live(key, take) for key, wished in on_its_way for take in wished]
+        for live in counted:
+            stage.lives.add(live)
+        out: _Takes = {}
+        for market_id, wished in takes.items():
+            admitted = []
+            for take in wished:
+                live = _live(market_id, take)
+                room = min(self._limits.order_qty, stage.lives.largest(live, bounds))
+                qty = Qty(min(take.qty, room))
+                if qty < (take.qty if take.whole else 1):
+                    continue
+                admitted.append(msgspec.structs.replace(take, qty=qty))
+                counted.append(msgspec.structs.replace(live, qty_max=qty))
+                stage.lives.add(counted[-1])
+            if admitted:
+                out[market_id] = tuple(admitted)
+        for live in counted:
+            stage.lives.remove(live)
         return out
 
     def _held(self, stage: _Stage, ladder: Ladder) -> Exposure:
@@ -372,6 +404,11 @@ class Rehearsal:
             worst_case_max_cents=Cents(self._worst_max_cents),
             profit=self._attribution.report(self._attribution.difference(cash, holdings)),
         )
+
+
+def _live(market_id: MarketId, take: Take) -> Live:
+    """A take as the limits count it."""
+    return live_of(market_id, Quote(take.side, take.price, take.qty))
 
 
 def _same(mine: Wanted, live: Mapping[MarketId, tuple[Quote, ...]]) -> bool:
