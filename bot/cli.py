@@ -52,7 +52,7 @@ from bot.commands.common import (
 from bot.commands.quiet import Quiet
 from bot.commands.running import Options, run_all, told
 from bot.commands.sites import site_of, venue_for_a_moment
-from bot.io.early import remembered
+from bot.io.early import ends_now, remembered
 
 if TYPE_CHECKING:
     from bot.config import Draft
@@ -129,13 +129,14 @@ def run(
     """
     run_ns = None if for_ is None else duration_ns("--for", for_)
     options = Options(run_ns, json_line, tape, seed, status_port, state_dir)
-    with remembered(), faults_told(), printed_aside() if json_line else nullcontext():
-        code, summary = run_all([read(config) for config in configs], options)
-    try:
-        typer.echo(json.dumps(summary) if json_line else told(summary))
-    except OSError:
-        if not code:  # else that orders may be left weighs more than a lost summary
-            raise
+    with remembered():
+        with faults_told(), printed_aside() if json_line else nullcontext():
+            code, summary = run_all([read(config) for config in configs], options)
+        try:
+            typer.echo(json.dumps(summary) if json_line else told(summary))
+        except OSError:
+            if not code:  # else that orders may be left weighs more than a lost summary
+                raise
     raise typer.Exit(code)
 
 
@@ -199,7 +200,10 @@ for _command in (
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    app()
+    try:
+        app()
+    finally:
+        ends_now()
 
 
 # --- check ----------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 
 A run loads its libraries, opens a venue and looks at the account before its loop is there, and it
 writes its records when the loop is over. Whoever starts a bot and changes its file, or pauses it,
-does not know how far it is.
+does not know how far it is. Nor does whoever stops it twice: once it has had its last word, how it
+ended is to be told, and the signals that stop end nothing either.
 
 Source: docs/configuration.md, Changes while the bot runs; docs/operations.md, Starting and
 stopping.
@@ -17,8 +18,12 @@ from types import FrameType
 from typing import Final
 
 _TELLING: Final = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+_STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
 _waiting: Final[set[int]] = set()
 """Of the whole process, as signals are."""
+
+_done_with: Final[set[int]] = set()
+"""Signals that stopped a run, or would have, which is over."""
 
 
 def _remember(number: int, _: FrameType | None) -> None:
@@ -32,13 +37,31 @@ def remembered() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, _remember) for number in _TELLING}
+    before = {number: signal.getsignal(number) for number in _STOPPING}
+    before |= {number: signal.signal(number, _remember) for number in _TELLING}
+    _done_with.clear()
     try:
         yield
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            if handler is not None:  # None: what cannot be set from here
+                signal.signal(number, handler)
         _waiting.clear()
+
+
+def stops_nothing_more(number: signal.Signals) -> None:
+    """The run that this signal would have stopped has had its last word: until `remembered` ends,
+    and then in a process that ends (`ends_now`), nobody hears it. Beside `remembered` it is as it
+    was."""
+    if signal.getsignal(signal.SIGHUP) is _remember:
+        signal.signal(number, signal.SIG_IGN)
+        _done_with.add(number)
+
+
+def ends_now() -> None:
+    """The process ends: what stops nothing more is not to take its exit code from it."""
+    for number in _done_with:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager

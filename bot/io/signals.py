@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from bot.core import messages as m
-from bot.io.early import heard
+from bot.io.early import heard, stops_nothing_more
 
 _STOPS: Final = (signal.SIGINT, signal.SIGTERM)
 _TELLS: Final[dict[signal.Signals, m.Event]] = {
@@ -50,6 +50,7 @@ def signals_to(told: Sequence[Told]) -> Iterator[None]:
     with ExitStack() as until:
         for number in _STOPS:
             loop.add_signal_handler(number, stop, number.name)
+            until.callback(stops_nothing_more, number)
             until.callback(loop.remove_signal_handler, number)
         for number, event in _TELLS.items():
             until.enter_context(heard(number, partial(tell, event)))

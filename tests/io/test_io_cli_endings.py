@@ -3,9 +3,12 @@
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -146,6 +149,29 @@ def test_how_a_run_ended_is_told_though_no_thread_can_be_begun_to_close_its_loop
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert json.loads(done.stdout.splitlines()[-1])["exit_code"] == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda each: each.name)
+def test_signals_after_the_first_change_nothing_up_to_the_very_end(tmp_path, number):
+    words = ("run", "configs/demo.yaml", "--json", "--status-port", "0", "--state-dir")
+    command = [sys.executable, "-m", "bot", *words, str(tmp_path)]
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdout is not None
+        assert run.stderr is not None
+        for line in run.stderr:
+            if '"event": "quoting"' in line:
+                break
+        drained = threading.Thread(target=run.stderr.read)
+        drained.start()
+        until_s = time.monotonic() + 30
+        while run.poll() is None and time.monotonic() < until_s:
+            run.send_signal(number)
+            time.sleep(0.005)
+        assert run.wait(10) == 0
+        assert json.loads(run.stdout.read())["exit_code"] == 0
+        drained.join()
 
 
 @pytest.mark.parametrize("program", [bot.__main__, venue.__main__], ids=["bot", "venue"])
