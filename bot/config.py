@@ -165,6 +165,12 @@ class Draft:
         )
 
     @property
+    def variables(self) -> frozenset[str]:
+        """The environment variables in which it says that a secret stands."""
+        rows = rows_of(self.file, self.source, {})
+        return frozenset(each.value for each in rows if each.key.endswith("_env"))
+
+    @property
     def reaper(self) -> ReaperSettings | None:
         """What the reaper is told; None when the file does not speak of one."""
         part = self.file.reaper

@@ -54,10 +54,13 @@ def run_all(drafts: "Sequence[Draft]", options: Options) -> "tuple[int, dict[str
     """
     from bot.io.clock import Clock
     from bot.io.folder.statedir import StateDirectory
+    from bot.io.secret import set_aside
 
     enough_files(FILES_OF_A_RUN)
     clock = Clock()
     _check_alike(drafts, options)
+    for draft in drafts:
+        set_aside(draft.variables)
     with ExitStack() as held:
         states = []
         for draft in drafts:

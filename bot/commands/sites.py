@@ -19,14 +19,17 @@ if TYPE_CHECKING:
 def start_venue(
     draft: "Draft", state: Path, seed: int | None = None, tape: Path | None = None
 ) -> "EmbeddedVenue | None":
-    """Start the embedded venue, if that is what is wanted, and do not wait for it.
+    """Start the embedded venue, if that is what is wanted, and do not wait for it. What secrets the
+    configuration names in the environment are taken out of it first.
 
     Raises ConfigFault where the file that it opens with is not there, and for a seed or a tape of
     a venue that is not our own.
     """
     from bot.config import ConfigFault, EmbeddedSettings
     from bot.io.run.embedded import EmbeddedVenue
+    from bot.io.secret import set_aside
 
+    set_aside(draft.variables)
     settings = draft.venue
     if isinstance(settings, EmbeddedSettings):
         if not settings.config.exists():

@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NoReturn
 
@@ -16,6 +17,10 @@ _KEYS_BYTES_MAX: Final = 1024 * 1024
 _taken: Final[dict[str, "Secret"]] = {}
 """What came from the environment, by variable: another series, or another part of the
 configuration, may name the same one."""
+
+
+_aside: Final[dict[str, str]] = {}
+"""What stood in the environment and nobody has asked for yet, by variable."""
 
 
 class SecretFault(ShellFault):
@@ -95,6 +100,14 @@ def is_open_to_others(path: Path) -> bool:
     return bool(path.stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO))
 
 
+def set_aside(names: Iterable[str]) -> None:
+    """Take these variables out of the environment, for `from_environment`, before a child begins
+    that would inherit them. One that is not set is nobody's fault yet."""
+    for name in names:
+        if (text := os.environ.pop(name, None)) is not None:
+            _aside[name] = text
+
+
 def from_environment(name: str, what: str = "API key") -> Secret:
     """The secret in an environment variable, which is then taken out of the environment; asked for
     again it is the same.
@@ -102,7 +115,8 @@ def from_environment(name: str, what: str = "API key") -> Secret:
     Child processes inherit the environment; the key is none of their business.
     Raises SecretFault when the variable is not set or holds no key.
     """
-    text = os.environ.pop(name, None)
+    set_aside((name,))
+    text = _aside.pop(name, None)
     if text is not None:
         _taken[name] = checked(text, f"environment variable {name}", what)
     if name not in _taken:

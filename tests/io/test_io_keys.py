@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from bot import config as configuration
+from bot.commands.sites import venue_for_a_moment
 from bot.config import ConfigFault, ExternalSettings, finish, read_draft
-from bot.io.secret import from_file
+from bot.io.secret import from_environment, from_file
 from bot.keyplaces import KeyPlace
+from tests.house.tree import ROOT
 
 FILE = """
 series: ACME-VAL
@@ -106,3 +108,17 @@ def test_an_embedded_venue_brings_its_own_key(tmp_path, key):
     with pytest.raises(ConfigFault) as caught:
         finish(read_draft(path))
     assert any(f"venue.{key}: not with embedded" in fault for fault in caught.value.faults)
+
+
+def test_the_embedded_venue_inherits_no_secret_that_the_configuration_names(tmp_path, monkeypatch):
+    file = tmp_path / "demo.yaml"
+    demo = (ROOT / "configs/demo.yaml").read_text()
+    own = demo.replace("embedded: venue.yaml", f"embedded: {ROOT / 'configs/venue.yaml'}")
+    file.write_text(f"{own}\nnotices:\n  - url_env: HOOK_OF_THIS_TEST\n")
+    monkeypatch.setenv("HOOK_OF_THIS_TEST", "https://example.com/secret-of-this-test")
+    with venue_for_a_moment(read_draft(file), tmp_path) as embedded:
+        assert embedded is not None
+        inherited = Path(f"/proc/{embedded._process.pid}/environ").read_bytes()
+    assert b"PATH=" in inherited
+    assert b"secret-of-this-test" not in inherited
+    assert from_environment("HOOK_OF_THIS_TEST").reveal().endswith("secret-of-this-test")
