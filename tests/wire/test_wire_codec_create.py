@@ -351,3 +351,39 @@ def test_a_faulty_amend_is_refused_with_the_code_of_its_fault(body, code):
 )
 def test_an_amend_survives_the_wire(amend):
     assert codec.parse_amend(codec.encode_amend(amend)) == amend
+
+
+def test_numbers_that_nobody_asks_for_are_not_reckoned(monkeypatch):
+    def reckoned(text):
+        raise AssertionError(f"{text} was reckoned")
+
+    fields = {"extra": "[1.5,1e9,7]", "ticker": json.dumps(BASE["ticker"])}
+    monkeypatch.setattr("venue.wire.jsonnumber.Decimal", reckoned)
+    assert parse(raw(**fields)) == parse(BASE)
+
+
+NESTS = st.recursive(
+    st.sampled_from([1, None, "[", "{}", '"[', "\\", '\\"]', "["]),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3),
+        st.dictionaries(st.sampled_from(["a", "[", '"{', "\\"]), inner, max_size=2),
+    ),
+    max_leaves=40,
+)
+
+
+def depth(value):
+    inner = value.values() if isinstance(value, dict) else value
+    return 1 + max(map(depth, inner), default=0) if isinstance(value, dict | list) else 0
+
+
+@given(NESTS, st.integers(0, 8))
+def test_a_body_is_refused_for_its_depth_exactly_beyond_eight(nest, more):
+    for _ in range(more):
+        nest = [nest]
+    body = BASE | {"extra": nest}
+    if depth(body) <= limits.BODY_DEPTH_MAX:
+        assert parse(body) == parse(BASE)
+    else:
+        with pytest.raises(codec.Refusal, match="nested deeper"):
+            parse(body)

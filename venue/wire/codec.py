@@ -17,7 +17,13 @@ import msgspec
 
 from venue.wire import frames, limits, names
 from venue.wire.errors import ChannelCode, Code
-from venue.wire.jsonnumber import NoInteger, integer_of, no_integer_of
+from venue.wire.jsonnumber import (
+    NoInteger,
+    WrittenInteger,
+    WrittenOtherwise,
+    integer_of,
+    no_integer_of,
+)
 from venue.wire.money import (
     PRICE_MAX,
     PRICE_MIN,
@@ -102,7 +108,7 @@ def _refuse_constant(text: str) -> object:
 
 
 def _unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    fields = dict(pairs)
+    fields = dict(pairs) if pairs else {}
     if len(fields) != len(pairs):
         raise ValueError("a key stands twice")
     return fields
@@ -110,31 +116,24 @@ def _unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 _STRICT: Final = json.JSONDecoder(
     object_pairs_hook=_unique_pairs,
-    parse_int=integer_of,
-    parse_float=no_integer_of,
+    parse_int=WrittenInteger,
+    parse_float=WrittenOtherwise,
     parse_constant=_refuse_constant,
 )
 
 
-def _too_deep(text: str) -> bool:
-    depth, in_string, escaped = 0, False, False
-    for character in text:
-        if in_string:
-            if escaped:
-                escaped = False
-            elif character == "\\":
-                escaped = True
-            elif character == '"':
-                in_string = False
-        elif character == '"':
-            in_string = True
-        elif character in "[{":
-            depth += 1
-            if depth > limits.BODY_DEPTH_MAX:
-                return True
-        elif character in "]}":
-            depth -= 1
-    return False
+_IN_QUOTES: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_BRACKETS_ALIKE: Final = bytes.maketrans(b"{}", b"[]")
+_NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
+
+
+def _too_deep(body: bytes) -> bool:
+    """Whether JSON is nested deeper than may be; what is no JSON is for its reader to refuse."""
+    left = _IN_QUOTES.sub(b"", body).translate(None, _NO_BRACKETS).translate(_BRACKETS_ALIKE)
+    for _ in range(limits.BODY_DEPTH_MAX):
+        # Each time the innermost pairs go, and those alone.
+        left = left.replace(b"[]", b"")
+    return b"[]" in left
 
 
 def _parse_object(body: bytes) -> dict[str, object]:
@@ -142,8 +141,8 @@ def _parse_object(body: bytes) -> dict[str, object]:
     if len(body) > limits.BODY_BYTES_MAX:
         raise ValueError(f"longer than {limits.BODY_BYTES_MAX} bytes")
     text = body.decode("utf-8")
-    # Few bodies have this many brackets; only those pay for the exact count.
-    if text.count("{") + text.count("[") > limits.BODY_DEPTH_MAX and _too_deep(text):
+    # Few bodies have this many brackets; only those pay for the exact depth.
+    if text.count("{") + text.count("[") > limits.BODY_DEPTH_MAX and _too_deep(body):
         raise ValueError(f"nested deeper than {limits.BODY_DEPTH_MAX}")
     value = _STRICT.decode(text)
     if not isinstance(value, dict):
@@ -160,15 +159,18 @@ def _body_fields(body: bytes) -> dict[str, object]:
 
 def _integer(fields: dict[str, object], key: str) -> int | None:
     value = fields.get(key)
-    if value is None or type(value) is int:
-        return value
+    if value is None:
+        return None
+    if isinstance(value, WrittenInteger):
+        return integer_of(value.text)
     raise Refusal(Code.INVALID_REQUEST_BODY, f"{key}: an integer is wanted")
 
 
 def _number(fields: dict[str, object], key: str) -> int | NoInteger | None:
     """An integer, or a number between two, which its own code refuses (S55). An integer
     that is written otherwise, 1.0 or 1e2, is of the wrong type (S26)."""
-    if fields.get(key) is NoInteger.PART:
+    value = fields.get(key)
+    if isinstance(value, WrittenOtherwise) and no_integer_of(value.text) is NoInteger.PART:
         return NoInteger.PART
     return _integer(fields, key)
 
