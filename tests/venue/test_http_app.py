@@ -70,6 +70,13 @@ async def test_a_segment_is_decoded_by_itself_and_never_folded(desk, path, answe
     assert await raw(desk, "GET", path) == answer
 
 
+async def test_a_path_of_thousands_of_segments_is_not_decoded(desk, monkeypatch):
+    decoded = []
+    monkeypatch.setattr(app_module, "percent_decoded", decoded.append)
+    assert await raw(desk, "GET", "/v1" + "/a" * 3_000) == (404, "market_not_found")
+    assert decoded == []
+
+
 async def raw(desk, method, path, chunks=(b"",), headers=()) -> tuple[int, str | None]:
     """Status and code of a request whose path goes out to the letter."""
     sent = await exchange(desk, method, path, chunks, headers)

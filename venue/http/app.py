@@ -96,6 +96,9 @@ def _shape(route: Route) -> _Shape:
 
 _BY_SHAPE: Final[dict[_Shape, Route]] = {_shape(route): route for route in routes.ROUTES}
 
+_SEGMENTS_MAX: Final = max(len(route.segments) for route in routes.ROUTES)
+"""A path of more is not looked at any further: it may have thousands, and nobody showed a key."""
+
 _JSON: Final = (b"content-type", b"application/json")
 _YAML: Final = (b"content-type", openapi.CONTENT_TYPE.encode())
 _CONTENT_LENGTH: Final = b"content-length"
@@ -265,7 +268,10 @@ def _find(method: str, raw_path: bytes) -> tuple[Route | None, str | None]:
     """
     if not raw_path.startswith(_PREFIX):
         return None, None
-    segments = tuple([percent_decoded(raw) for raw in raw_path[len(_PREFIX) :].split(b"/")])
+    pieces = raw_path[len(_PREFIX) :].split(b"/", _SEGMENTS_MAX)
+    if len(pieces) > _SEGMENTS_MAX:
+        return None, None
+    segments = tuple([percent_decoded(raw) for raw in pieces])
     route = _BY_SHAPE.get((method, segments))
     if route is not None and None not in segments:
         return route, None

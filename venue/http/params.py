@@ -35,10 +35,10 @@ def percent_decoded(raw: bytes) -> str | None:
 
     Every `%` is followed by two hex digits and the bytes are UTF-8.
     """
-    if _BAD_ESCAPE.search(raw):
-        return None
     try:
-        return unquote_to_bytes(raw).decode()
+        if b"%" not in raw:
+            return raw.decode()
+        return None if _BAD_ESCAPE.search(raw) else unquote_to_bytes(raw).decode()
     except UnicodeDecodeError:
         return None
 
