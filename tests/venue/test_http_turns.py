@@ -1,4 +1,4 @@
-"""Claims about reads in turn: many of one user's hold up nobody else's."""
+"""Claims about reads and long bodies in turn: many of one user's hold up nobody else's."""
 
 import asyncio
 from typing import Any
@@ -9,6 +9,7 @@ from tests.venue.rest_bench import LOW, T0, TICKERS, ScriptedDesk, order
 from venue.core.messages import OrderChanged
 from venue.http.app import Application, make_app
 from venue.http.turns import Turns
+from venue.wire.limits import BODY_BYTES_MAX
 from venue.wire.names import UserId
 
 pytestmark = pytest.mark.anyio
@@ -49,6 +50,44 @@ async def test_another_user_s_read_is_answered_before_the_second_of_a_crowd_of_r
         for key in ("anna-key",) * 5 + ("bruno-key",):
             tasks.create_task(read_of(app, key, answered))
     assert answered == ["anna-key", "bruno-key"] + ["anna-key"] * 4
+
+
+async def write_of(app: Application, key: str, answered: list[str], body: bytes) -> None:
+    """Send a write that is refused for its body, and note whose answer came."""
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            assert message["status"] == 400
+            answered.append(key)
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "raw_path": b"/v1/orders",
+        "query_string": b"",
+        "headers": [(b"x-api-key", key.encode())],
+    }
+    await app(scope, receive, send)
+
+
+async def test_another_user_s_write_is_answered_before_the_second_of_a_crowd_of_long_ones() -> None:
+    app, answered = make_app(ScriptedDesk()), list[str]()
+    async with asyncio.TaskGroup() as tasks:
+        for key in ("anna-key",) * 5 + ("bruno-key",):
+            tasks.create_task(write_of(app, key, answered, b"[" * BODY_BYTES_MAX))
+    assert answered == ["anna-key", "bruno-key"] + ["anna-key"] * 4
+
+
+async def test_a_write_as_short_as_any_order_waits_for_no_turn() -> None:
+    app, answered = make_app(ScriptedDesk()), list[str]()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(read_of(app, "anna-key", answered))
+        for key in ("anna-key", "anna-key", "bruno-key"):
+            tasks.create_task(write_of(app, key, answered, b"[" * 300))
+    assert answered == ["anna-key", "anna-key", "anna-key", "bruno-key"]
 
 
 async def test_all_keys_of_a_user_share_their_turns() -> None:

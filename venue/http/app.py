@@ -40,6 +40,7 @@ from venue.wire.codec import Refusal
 from venue.wire.errors import CODES, Code
 from venue.wire.limits import BODY_BYTES_MAX
 from venue.wire.model import ErrorBody
+from venue.wire.names import UserId
 from venue.wire.routes import API_PREFIX, Route
 
 Message = MutableMapping[str, Any]
@@ -55,6 +56,9 @@ Answered = tuple[int, bytes, Headers, Code | None]
 ABORT_EXTENSION: Final = "laddermaker.abort"
 """Where the server puts `{"abort": function}`, in scopes of the channel as in these: it cuts the
 transport without a closing word."""
+
+_SHORT_BODY_BYTES_MAX: Final = 1_024
+"""Any order and any amend is shorter by far. The longest body takes as long as a large page."""
 
 BODY_DEADLINE_S: Final = 10.0
 """How long a caller may take to send the body of a write."""
@@ -179,7 +183,7 @@ class _Shell:
                 now_ns,
                 parameter,
                 scope["query_string"],
-                partial(read_body, scope["headers"], receive),
+                partial(self._body, scope["headers"], receive, user_id),
             )
             status, body = await self._handled(request)
         except GateRefusal as refusal:
@@ -200,6 +204,13 @@ class _Shell:
             _report(fault, route)
             return _error(Code.INTERNAL_ERROR, INTERNAL_ERROR_TEXT, headers)
         return status, body, headers, None
+
+    async def _body(self, headers: Headers, receive: Receive, user_id: UserId) -> bytes:
+        """The whole body of a write. One that takes long to read through waits for a turn."""
+        body = await read_body(headers, receive)
+        if len(body) > _SHORT_BODY_BYTES_MAX:
+            await self._turns.take(user_id)
+        return body
 
     async def _handled(self, request: Request) -> Response:
         """What the route's handler says, or raises, and not before a delay in force is over."""

@@ -1,8 +1,8 @@
-"""Whose read is made next: of one user's, one in a turn of the loop.
+"""Whose read is made next, or whose long body read: of one user's, one in a turn of the loop.
 
-A page of a thousand rows takes milliseconds in which nobody else is served. Asked for over many
-connections at once, the loop would make all of them before it looked at anybody else's order; in
-turns they keep nobody waiting but the user who asked for them.
+A page of a thousand rows takes milliseconds in which nobody else is served, and so does a body of
+the longest. Sent over many connections at once, the loop would deal with all of them before it
+looked at anybody else's order; in turns they keep nobody waiting but the user who sent them.
 
 Source: interface, Limits (one bucket per credential: nobody pays for what others ask).
 """
@@ -14,7 +14,7 @@ from venue.wire.names import UserId
 
 
 class Turns:
-    """The turns of every user who reads just now."""
+    """The turns of every user who reads or sends much just now."""
 
     def __init__(self) -> None:
         self._waiting: dict[UserId, deque[asyncio.Future[None]]] = {}
