@@ -45,13 +45,15 @@ class Move(msgspec.Struct, frozen=True):
 
 class Holding(msgspec.Struct, frozen=True):
     """A rung of the series in the time looked at. pictures: the newest before the day, all of it,
-    and, where the day ends with fills, the first after it. fills: of all that time."""
+    and, where the day ends with fills, the first after it. fills: of all that time. settled_ns:
+    from when on the trader shows none of its shares, for it knows what they were paid."""
 
     market_id: str
     ticker: str
     event_ticker: str
     winner: str | None
     paid_ns: int | None
+    settled_ns: int | None
     pictures: tuple[MarkRow, ...]
     fills: tuple[FillRow, ...]
 
@@ -184,6 +186,7 @@ def _holding(
         rung.event_ticker,
         rung.winner,
         rung.paid_ns,
+        rung.settled_ns,
         tuple(pictures),
         tuple(fill for fill in fills if fill.market_id == rung.market_id),
     )

@@ -229,7 +229,8 @@ def _openings(moves: Sequence[Move], begun_ns: int, ended_ns: int, cents: int) -
 
 def _shares(day: Day, holding: Holding) -> tuple[tuple[int, int], str, bool]:
     """A rung's shares before all that is looked at; what does not fit; whether it was compared."""
-    pictures = [mark for mark in holding.pictures if _before_payout(mark.at_ns, holding)]
+    until_ns = holding.settled_ns
+    pictures = [m for m in holding.pictures if until_ns is None or m.at_ns < until_ns]
     if not pictures:
         return (0, 0), "", False
     first, last = pictures[0], pictures[-1]
@@ -257,10 +258,6 @@ def _shares(day: Day, holding: Holding) -> tuple[tuple[int, int], str, bool]:
         f"{expected[1]}"
     )
     return ours[-1], text, True
-
-
-def _before_payout(at_ns: int, holding: Holding) -> bool:
-    return holding.paid_ns is None or at_ns < holding.paid_ns - AROUND_NS
 
 
 def _share_openings(

@@ -170,6 +170,25 @@ def test_a_fill_that_is_missing_is_told_beside_a_picture_out_of_turn(sqlite):
     assert not shares.closes
 
 
+@pytest.mark.parametrize("seconds", [2, 5])
+def test_what_a_rung_held_that_pays_right_after_midnight_is_paid(sqlite, seconds):
+    days = Days(2, sqlite)
+    days.live(40, 30)
+    days.go_on(86_400 - 3 - days.now_s)
+    days.look()
+    days.go_on(seconds)
+    won = days.held["m0"][0]
+    assert won
+    days.resolve(0, "yes")
+    days.go_on(60)
+    days.look()
+    statements = [on(sqlite, number) for number in range(2)]
+    assert all(statement.closes for statement in statements)
+    assert statements[1].total.paid_out_cents == PAYOUT_CENTS * won
+    if seconds > 3:
+        checked(days, statements)
+
+
 def test_a_day_on_which_nothing_happened_carries_what_is_held(sqlite):
     days = Days(1, sqlite)
     days.live(20, 30)
