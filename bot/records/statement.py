@@ -15,6 +15,7 @@ Source: docs/records.md; docs/accounting.md, The identity.
 """
 
 import itertools
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -23,7 +24,7 @@ import msgspec
 from bot.core.profit.markouts import HORIZONS_S, MILLI, Markouts
 from bot.core.report import Against, MarkoutReport
 from bot.records.day import AROUND_NS, Day, Holding, Move
-from bot.records.rows import FillRow, ValuedRow
+from bot.records.rows import FillRow, MarkRow, ValuedRow
 from venue.wire.money import PAYOUT_CENTS, BookSide
 
 _ADVERSE_S: Final = 10
@@ -248,10 +249,11 @@ def _shares(day: Day, holding: Holding) -> tuple[tuple[int, int], str, bool]:
     if fitting:
         in_day = [f for f in holding.fills if day.from_ns <= f.created_ns < day.until_ns]
         late = in_day and in_day[-1].created_ns > last.at_ns + AROUND_NS
+        opening = _best_seen(fitting, holding.fills, pictures)
         # Once it is paid there is nothing to look at: then the payout in the cash tells.
         if late and holding.paid_ns is None:
-            return fitting[-1], "a fill after the last look at it", True
-        return fitting[-1], "", True
+            return opening, "a fill after the last look at it", True
+        return opening, "", True
     expected = _held(ours[-1], holding.fills, last.at_ns)
     text = (
         f"{last.yes_qty} YES and {last.no_qty} NO held, the fills say {expected[0]} and "
@@ -276,6 +278,28 @@ def _share_openings(
             if fill.created_ns < at_ns:
                 likeliest = found[-1]
     return [*found, likeliest]
+
+
+def _best_seen(
+    openings: Sequence[tuple[int, int]], fills: Sequence[FillRow], pictures: Sequence[MarkRow]
+) -> tuple[int, int]:
+    """Of openings that fit the first picture and the last, where fills lie around both, the one
+    that most of the pictures between fit too; the last of those."""
+    if len(set(openings)) == 1:
+        return openings[-1]
+    times = [fill.created_ns for fill in fills]
+    sums = [(0, 0)]
+    for fill in fills:
+        sums.append(_held(sums[-1], (fill,), None))
+    seen = dict.fromkeys(reversed(openings), 0)
+    for mark in pictures:
+        low = bisect_left(times, mark.at_ns - AROUND_NS)
+        high = bisect_left(times, mark.at_ns + AROUND_NS)
+        held = mark.yes_qty, mark.no_qty
+        for fits in {(held[0] - yes, held[1] - no) for yes, no in sums[low : high + 1]}:
+            if fits in seen:
+                seen[fits] += 1
+    return max(seen, key=seen.__getitem__)
 
 
 def _openings_by_order(

@@ -189,6 +189,41 @@ def test_what_a_rung_held_that_pays_right_after_midnight_is_paid(sqlite, seconds
         checked(days, statements)
 
 
+def test_of_two_holdings_that_fit_both_ends_of_a_day_the_one_seen_between_is_told(sqlite):
+    days = Days(1, sqlite, opening=(10, 0))
+    days.trade()
+    [bought] = days.fills
+    key = bought.market_id
+    forget(sqlite, "DELETE FROM fills")
+    forget(sqlite, "DELETE FROM marks")
+
+    def traded(fill_id: str, side: str, qty: int) -> None:
+        row = msgspec.structs.replace(
+            bought, fill_id=fill_id, created_ns=days.now_ns, outcome="yes", side=side, qty=qty
+        )
+        sqlite.write([Batch(ACCOUNT, fills=[row])], None)
+        days.cash_cents += row.cash_cents
+
+    days.cash_cents = 1_000_000
+    traded("first", "sell", 7)
+    days.go_on(2)
+    days.held[key] = (10, 0)  # the trader has not booked it yet
+    days.look()
+    days.go_on(900)
+    days.held[key] = (3, 0)
+    days.look()
+    days.go_on(900)
+    traded("last", "buy", 7)
+    days.go_on(2)
+    days.held[key] = (10, 0)
+    days.look()
+    days.go_on(60)
+    found = on(sqlite, 0)
+    assert found.closes
+    [line] = [each for each in found.rungs if each.fills]
+    assert (line.yes_open, line.yes_close) == (10, 10)
+
+
 def test_a_day_on_which_nothing_happened_carries_what_is_held(sqlite):
     days = Days(1, sqlite)
     days.live(20, 30)
