@@ -425,33 +425,26 @@ def test_an_append_that_cannot_be_cut_back_breaks_the_log(opened, monkeypatch, c
     assert amounts(state) == [1, 2, 3]
 
 
-def test_no_room_for_a_new_segment_leaves_no_trace_and_later_appends_succeed(tmp_path, monkeypatch):
-    path = written(tmp_path / "state", 3, segment_records=3)
-    with StateDir.open(path, segment_records=3) as state:
-        log = state.log()
-        refuse(monkeypatch, "pwrite", errno.ENOSPC)
-        with pytest.raises(LogFull):
-            log.append(5, deposits(1, 4))
-        assert len(segment_files(path)) == 1
-        log.append(6, deposits(1, 4))
-        log.close()
-        assert log.segments_begun == 1
-        assert amounts(state) == [1, 2, 3, 4]
-
-
-@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.ENOMEM])
-def test_too_many_open_files_at_a_new_segment_leave_no_trace_and_later_appends_succeed(
-    tmp_path, monkeypatch, number
+@pytest.mark.parametrize(
+    ("call", "number"),
+    [
+        *[("pwrite", errno.ENOSPC), ("open", errno.EMFILE)],
+        *[("open", errno.ENFILE), ("open", errno.ENOMEM)],
+    ],
+)
+def test_no_room_or_no_file_for_a_new_segment_leaves_no_trace_and_later_appends_succeed(
+    tmp_path, monkeypatch, call, number
 ):
     path = written(tmp_path / "state", 3, segment_records=3)
     with StateDir.open(path, segment_records=3) as state:
         log = state.log()
-        refuse(monkeypatch, "open", number)
+        refuse(monkeypatch, call, number)
         with pytest.raises(LogFull, match=os.strerror(number)):
             log.append(5, deposits(1, 4))
         assert len(segment_files(path)) == 1
         log.append(6, deposits(1, 4))
         log.close()
+        assert log.segments_begun == 1
         assert amounts(state) == [1, 2, 3, 4]
 
 
