@@ -37,7 +37,7 @@ async def _compact(path: Path) -> None:
     log = structlog.get_logger()
     try:
         child = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "venue", "compact", "--state", str(path)),
+            *(sys.executable, "-P", "-m", "venue", "compact", "--state", str(path)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,

@@ -81,7 +81,7 @@ class Teller:
         # An end in the middle of this would leave a child of which nobody knows.
         with anyio.CancelScope(shield=True):
             child = self._child = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "bot.records.telling"),
+                *(sys.executable, "-P", "-m", "bot.records.telling"),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,

@@ -43,6 +43,11 @@ def test_a_function_fits_a_screen(path):
     assert long == []
 
 
+@tree.of_each(SHIPPED_FILES)
+def test_a_child_process_takes_no_module_from_the_folder_that_one_stands_in(path):
+    assert 'sys.executable, "-m"' not in tree.text(path), "-P before -m"
+
+
 @tree.of_each(ALL_FILES)
 def test_a_file_opens_by_saying_its_one_duty(path):
     if tree.text(path).strip():

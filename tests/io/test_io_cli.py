@@ -139,6 +139,18 @@ def test_an_embedded_venue_that_cannot_open_tells_the_end_of_its_log(tmp_path):
     venue.stop()
 
 
+def test_a_file_named_like_a_module_where_the_bot_was_started_is_no_part_of_the_embedded_venue(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "secrets.py").write_text("raise SystemExit('not of the venue')", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    venue = EmbeddedVenue.start(DEMO.with_name("venue.yaml"), tmp_path)
+    try:
+        assert venue.ready().base_url
+    finally:
+        venue.stop()
+
+
 def test_an_embedded_venue_that_cannot_write_why_it_ends_makes_think_of_the_disk(tmp_path):
     log = tmp_path / "venue.log"
     log.touch()

@@ -52,6 +52,16 @@ async def until_compacted(log: CommandLog, path: Path) -> None:
     raise AssertionError("no snapshot within half a minute")
 
 
+async def until_told(told: list[Any], log: CommandLog, path: Path) -> None:
+    """Run the compaction until it has said how it went."""
+    task = asyncio.create_task(compact_when_sealed(log, path))
+    with anyio.fail_after(30):
+        while not told:
+            await asyncio.sleep(0.05)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
 def test_a_sealed_segment_becomes_a_snapshot_that_replays_to_the_same_state(tmp_path: Path) -> None:
     path = tmp_path / "state"
     with StateDir.open(path, segment_records=20) as state:
@@ -84,6 +94,23 @@ def test_what_an_earlier_process_left_sealed_is_compacted_at_the_start(tmp_path:
         assert log.has_sealed
         anyio.run(until_compacted, log, path)
         log.close()
+
+
+def test_a_file_named_like_a_module_where_the_venue_was_started_is_no_part_of_the_compaction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "state"
+    (tmp_path / "secrets.py").write_text("raise SystemExit('not of the venue')", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with StateDir.open(path, segment_records=20) as state:
+        log = log_of(state)
+        fill(log, 45)
+        log.close()
+    with StateDir.open(path, segment_records=20) as state, structlog.testing.capture_logs() as told:
+        log = state.log()
+        anyio.run(until_told, told, log, path)
+        log.close()
+    assert [line["event"] for line in told] == ["compacted"], told
 
 
 @pytest.mark.parametrize(("program", "why"), [("gone", "No such file"), ("false", "with 1")])

@@ -76,7 +76,7 @@ class Archivist:
         # An end in the middle of this would leave a child of which nobody knows.
         with anyio.CancelScope(shield=True):
             child = self._child = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "bot.io.journal.archive", str(segment)),
+                *(sys.executable, "-P", "-m", "bot.io.journal.archive", str(segment)),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.PIPE,

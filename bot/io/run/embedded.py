@@ -60,7 +60,7 @@ class EmbeddedVenue:
         cls, config: Path, state: Path, seed: int | None = None, tape: Path | None = None
     ) -> "EmbeddedVenue":
         """Start the child and return at once. Raises VenueFault when it cannot be started."""
-        command = [sys.executable, "-m", "venue", "serve", "--config", str(config)]
+        command = [sys.executable, "-P", "-m", "venue", "serve", "--config", str(config)]
         command += ["--port", "0", "--keys-file", str(state / "venue-keys.json")]
         command += ["--json", "--exit-with-stdin"]
         if seed is not None:
