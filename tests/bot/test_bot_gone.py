@@ -151,6 +151,33 @@ def test_an_order_whose_last_write_left_a_doubt_is_gone_where_the_venue_then_for
     assert thin.gone() <= before
 
 
+def test_an_amended_order_that_cannot_be_read_is_gone_where_the_venue_then_forgets_it():
+    class Strange(Forgetful):
+        """It answers no amend, and reads show orders in a status of a later version."""
+
+        def answer(self, request: m.Request) -> m.Answer:
+            if isinstance(request, m.AmendResting):
+                return m.Unknown("cut")
+            if isinstance(request, m.ReadOrder) and request.order_id in self.orders:
+                strange = {"status": model.OrderStatus.UNKNOWN}
+                return made.done(msgspec.structs.replace(self.orders[request.order_id], **strange))
+            return super().answer(request)
+
+    thin = Strange([50], lambda: FixedSpread(FixedSpread.Params()))
+    thin.start()
+    before = set(thin.orders)
+    thin.mids[0] = 52
+    thin.show(0)
+    thin.run(2)
+    states = {own.order_id: own.state for own in thin.trader.desk.all_live()}
+    undecided = {order_id for order_id in before if states.get(order_id) is State.BLURRED}
+    assert undecided
+    for order_id in undecided:
+        del thin.orders[order_id]
+    thin.run(30)
+    assert thin.gone() == undecided
+
+
 def test_an_order_that_an_undecided_amend_gave_another_id_is_not_gone():
     thin = Cut([50], lambda: FixedSpread(FixedSpread.Params()))
     thin.start()

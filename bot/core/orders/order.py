@@ -145,8 +145,11 @@ class OwnOrder(Standing):
             self.unknown_since_ns = at_ns
 
     def suspect(self, finding: Finding, why: str, at_ns: int) -> None:
-        """Trust it no more until a read settles it. What is suspected already stays so."""
-        if self.suspicion is None or (finding.dooms and not self.suspicion.finding.dooms):
+        """Trust it no more until a read settles it. What is suspected already stays so, but that
+        one which could not be read may be missing now."""
+        held = None if self.suspicion is None else self.suspicion.finding
+        is_lost = held is Finding.UNREADABLE and finding is Finding.MISSING
+        if held is None or is_lost or (finding.dooms and not held.dooms):
             self.suspicion = Suspicion(finding, why, at_ns)
         self.doomed = self.doomed or finding.dooms
         self.mark(at_ns)
