@@ -263,6 +263,18 @@ def test_while_nothing_is_known_nothing_is_said_to_rise() -> None:
     assert curve.drawn_cents == ()
 
 
+def test_the_only_side_of_a_book_that_is_not_believed_now_moves_no_other_rung() -> None:
+    curve = FairCurve(STRIKES)
+    truth = survival(125.0, 0.1)
+    books = [around(value, 1) for value in truth]
+    offered = book(None, 4)  # as it stood when its market was halted, before the value rose
+    books[3] = msgspec.structs.replace(offered, confirmed_ns=0)
+    after = known(curve.update(books, None, QUARTER_S, 3_600 * S))
+    assert truth[4] == pytest.approx(19.8, abs=0.1)
+    assert after[4].value_cents == pytest.approx(truth[4], abs=0.5)
+    assert after[3].value_cents == pytest.approx(after[4].value_cents, abs=0.5)
+
+
 def test_what_is_learned_of_how_sure_values_are_takes_none_of_them_away() -> None:
     curve, books = FairCurve(STRIKES), [around(value, 1) for value in survival(130.0, 0.2)]
     for second in range(60):

@@ -80,7 +80,8 @@ _ROUGHER: Final = 1.1
 """And when its volatility is more than this many times what it was, or less than one over it."""
 
 _WEIGHTLESS: Final = 1e-12
-"""The weight of a rung that is over: it moves no other, whatever the line says of it."""
+"""The weight of a rung that is over, and of one held by the only side of a book that is not
+believed now: it moves no other, whatever the line or that side says of it."""
 
 _TOLD_MIN: Final = 0.5
 """A steepness is learned from only where the market has told at least this part of it: what the
@@ -162,6 +163,7 @@ class FairCurve:
         self._inputs: list[RungInput | None] = [None] * count
         self._again_ns = [0] * count
         self._one_sided = [False] * count
+        self._is_of_before = [False] * count  # one-sided, and not believed now
         self._over = [False] * count
         self._realised = [Volatility() for _ in range(count)]
         self.volatilities = [0.0] * count
@@ -255,7 +257,8 @@ class FairCurve:
             printed = from_prints(cents, age_s, rung.bids, rung.asks, volatility)
             own = merged(own, printed)
         self._used_volatility[index] = volatility
-        self._one_sided[index] = (not rung.bids) is not (not rung.asks)
+        one_sided = self._one_sided[index] = (not rung.bids) is not (not rung.asks)
+        self._is_of_before[index] = one_sided and rung.confirmed_ns is not None
         self._known -= self._inverse[index] > 0
         if own is None:
             self._inverse[index] = 0.0
@@ -365,7 +368,11 @@ class FairCurve:
             values = monotone(values, self._weights)
         if True in self._one_sided or values[0] > FAIR_MAX_CENTS or values[-1] < FAIR_MIN_CENTS:
             bounded = [_bounded(v, r) for v, r in zip(values, self._inputs, strict=True)]
-            values = monotone(bounded, self._weights)
+            weights = self._weights
+            if True in self._is_of_before:
+                old = zip(weights, self._is_of_before, strict=True)
+                weights = [_WEIGHTLESS if is_old else weight for weight, is_old in old]
+            values = monotone(bounded, weights)
         self._show(values)
 
     def _show(self, values: list[float]) -> None:
