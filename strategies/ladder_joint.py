@@ -342,7 +342,7 @@ class LadderJoint(Strategy):
             rung.adverse_bid_cents,
             rung.adverse_ask_cents,
             rung.maker_fee_rate,
-            None if self._cash is None else rung.own,
+            None if self._cash is None else (rung.own, rung.taker_fee_rate),
             self._epoch,
         )
         if key == mine.key:

@@ -22,7 +22,15 @@ from bot.core.pricing.fees import FillSizes, expected_fee, least_size
 from bot.core.pricing.sizes import PLENTY, confidence, level_sizes, payable, rooms
 from bot.core.strategy import OwnQuote, RungView
 from tests.strategies.views import rung
-from venue.wire.money import BookSide, FeeRate, Price, Qty, fee_cents
+from venue.wire.money import (
+    BookSide,
+    FeeRate,
+    FeeUnits,
+    Price,
+    Qty,
+    fee_cents,
+    reserve_cents,
+)
 
 MAKER = FeeRate.parse("0.0175")
 FREE = FeeRate.parse("0")
@@ -162,14 +170,26 @@ def test_a_value_known_to_a_cent_and_a_half_is_worth_half_the_size() -> None:
     assert level_sizes(10, 2, 1.5, 500.0) == [1, 1]
 
 
-@given(st.integers(0, 10**6), prices, st.integers(0, 500))
-def test_what_is_payable_is_paid_for_by_shares_and_cash_fee_included(
-    cash: int, price: int, held: int
+@given(
+    st.integers(0, 10**6),
+    prices,
+    st.integers(0, 500),
+    st.sampled_from(["0", "0.0175", "0.07", "1"]),
+)
+def test_what_is_payable_is_paid_for_by_shares_and_cash_with_all_that_is_locked_for_fees(
+    cash: int, price: int, held: int, rate: str
 ) -> None:
-    qty = payable(cash, price, held)
+    dearer = FeeRate.parse(rate)
+    qty = payable(cash, Price(price), held, dearer)
     bought = qty - held
     assert bought >= 0
-    assert bought * price + fee_cents(MAKER, Qty(bought), Price(price)) <= cash
+    assert reserve_cents(dearer, Qty(bought), Price(price), FeeUnits(0)) <= cash
+
+
+def test_the_dearer_fee_of_a_market_counts_where_cash_is_short() -> None:
+    dear = msgspec.structs.replace(rung(0, 50.0), taker_fee_rate=FeeRate.parse("0.07"))
+    # Of 100 shares at 50 the venue locks 5,175 cents.
+    assert rooms(dear, 50.0, 3, 5_100, 50, 50) == (98, 98)
 
 
 def test_near_the_edges_only_what_reduces_the_position_has_room() -> None:
@@ -185,7 +205,7 @@ def test_what_rests_of_ours_is_paid_for_already() -> None:
         **{name: getattr(bare, name) for name in bare.__struct_fields__} | {"own": (resting,)}
     )
     assert rooms(bare, 50.0, 3, 0, 40, 60) == (0, 0)
-    assert rooms(view, 50.0, 3, 0, 40, 60) == (9, 0)
+    assert rooms(view, 50.0, 3, 0, 40, 60) == (10, 0)
 
 
 @pytest.mark.parametrize(("qty", "room"), [(10, 10), (4, 10), (15, 14)])
@@ -194,7 +214,7 @@ def test_what_sells_shares_held_holds_no_cash_back_to_be_counted_as_ours(
 ) -> None:
     def rests(side: BookSide, price: int, net: int) -> RungView:
         resting = OwnQuote(side, Price(price), Qty(qty), 0.0, 1.0)
-        return msgspec.structs.replace(rung(0, 50.0, net=net), own=(resting,))
+        return msgspec.structs.replace(rung(0, 50.0, net=net, rate=MAKER), own=(resting,))
 
     # Of fifteen shares five are bought: the 200 cents that these hold back buy four.
     assert rooms(rests(BookSide.BID, 40, -10), 50.0, 3, 0, 40, 60) == (room, 0)

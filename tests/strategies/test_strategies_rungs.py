@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from bot.io.settings.plugins import find_strategy
 from strategies.ladder_joint import LadderJoint
 from tests.scale import cases
 from tests.strategies.views import rung, view
+from venue.wire.money import FeeRate
 
 GIVEN = {
     "pure_mm": {
@@ -68,3 +70,14 @@ def test_a_rung_that_is_listed_later_is_quoted_as_one_that_was_there(rule: Rule)
     assert strategy.quote(told(3, [60.0, 40.0], [0, 1])) == before
     later = told(3, [60.0, 40.0], [1, 2])
     assert strategy.quote(later) == made().quote(later)
+
+
+def test_a_dearer_taker_fee_leaves_less_to_quote_where_cash_is_short() -> None:
+    def sized(strategy: LadderJoint, rate: str) -> list[int]:
+        even = msgspec.structs.replace(rung(0, 50.0), taker_fee_rate=FeeRate.parse(rate))
+        short = msgspec.structs.replace(view(even), cash_cents=960)
+        return [quote.qty for quote in strategy.quote(short)[even.market_id]]
+
+    strategy = LadderJoint(LadderJoint.Params(lot_qty=20, levels=1))
+    assert sized(strategy, "0") == [20, 20]
+    assert sized(strategy, "0.07") == [19, 19]

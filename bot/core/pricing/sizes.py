@@ -8,7 +8,15 @@ from typing import Final
 
 from bot.core.pricing.wealth import held_back
 from bot.core.strategy import RungView
-from venue.wire.money import PAYOUT_CENTS, Price, complement
+from venue.wire.money import (
+    PAYOUT_CENTS,
+    FeeRate,
+    FeeUnits,
+    Price,
+    Qty,
+    complement,
+    reserve_cents,
+)
 
 PLENTY: Final = 10**9
 """Room for shares where nothing bounds them."""
@@ -31,11 +39,12 @@ def level_sizes(lot_qty: float, levels: int, growth: float, sd_cents: float) -> 
     return [max(1, int(scale * growth**level)) for level in range(levels)]
 
 
-def payable(cash_cents: float, price: int, held_qty: int) -> int:
+def payable(cash_cents: float, price: Price, held_qty: int, rate: FeeRate) -> int:
     """Shares of one side that held shares and cash pay for: what is held of the other outcome is
-    sold and needs no cash, the rest is bought at `price` (1..99 cents of its own outcome) and at
-    most a cent of fee."""
-    return held_qty + max(0, int(cash_cents // min(PAYOUT_CENTS, price + 1)))
+    sold and needs no cash, the rest is bought at `price` of its own outcome, with what the venue
+    locks for the fee of each by itself. rate: the dearer of the market's two (S17)."""
+    share_cents = reserve_cents(rate, Qty(1), price, FeeUnits(0))
+    return held_qty + max(0, int(cash_cents // share_cents))
 
 
 def rooms(
@@ -58,7 +67,8 @@ def rooms(
         bid_room, ask_room = max(0, -net), max(0, net)
     if cash_cents is not None:
         bid_cents, ask_cents = held_back(rung)
-        bid_room = min(bid_room, payable(cash_cents + bid_cents, near_bid, rung.no_qty))
-        bought = complement(Price(near_ask))
-        ask_room = min(ask_room, payable(cash_cents + ask_cents, bought, rung.yes_qty))
+        rate = max(rung.maker_fee_rate, rung.taker_fee_rate)
+        yes_price, no_price = Price(near_bid), complement(Price(near_ask))
+        bid_room = min(bid_room, payable(cash_cents + bid_cents, yes_price, rung.no_qty, rate))
+        ask_room = min(ask_room, payable(cash_cents + ask_cents, no_price, rung.yes_qty, rate))
     return bid_room, ask_room
