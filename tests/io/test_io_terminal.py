@@ -2,6 +2,8 @@
 
 import asyncio
 import io
+import threading
+import time
 
 import pytest
 from rich.console import Console
@@ -48,3 +50,26 @@ async def test_a_terminal_that_has_gone_ends_nothing(from_the_start):
     showing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await showing
+
+
+async def test_a_terminal_that_takes_nothing_more_does_not_hold_up_the_end():
+    goes_on, is_full = threading.Event(), threading.Event()
+
+    class Stopped(Terminal):
+        def write(self, text: str) -> int:
+            if is_full.is_set():
+                goes_on.wait(20)
+            return super().write(text)
+
+    console = Console(file=Stopped(), force_terminal=True, width=80)
+    showing = asyncio.ensure_future(show_table(lambda: None, list, "http://localhost:1/", console))
+    await asyncio.sleep(0.3)
+    is_full.set()
+    await asyncio.sleep(0.7)  # one picture later
+    begun_s = time.monotonic()
+    showing.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await showing
+    took_s = time.monotonic() - begun_s
+    goes_on.set()
+    assert took_s < 5

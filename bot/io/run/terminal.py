@@ -1,16 +1,19 @@
 """What a person at the terminal sees: a calm live table, or a line of JSON every few seconds.
 
-The table is drawn from the newest report in a thread of its own, so drawing never holds up the
-trader. Whatever the venue named is shown without control signs and is never read as markup.
+The table is drawn from the newest report in a thread of its own, so that neither drawing nor a
+terminal that takes nothing, such as one that was stopped by Ctrl-S, holds up the trader or its end.
+Whatever the venue named is shown without control signs and is never read as markup.
 
 Source: design, The bot, item 10; reliability, row 99.
 """
 
 import asyncio
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final
 
+import anyio
 import structlog
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -25,6 +28,8 @@ from venue.wire.money import BookSide
 
 REFRESH_PER_SECOND: Final = 2
 LINES_S: Final = 5.0
+WIPED_S: Final = 1.0
+"""So long the table at the end has to go from the terminal."""
 
 _TOUCH: Final = "  touch"
 """As wide as two prices of two figures."""
@@ -61,21 +66,37 @@ async def show_table(
     """Keep a live table on the terminal, until cancelled. A terminal that has gone, as with the
     connection that it was on, ends nothing."""
     board = _Board(address)
-    live = Live(
-        get_renderable=board.drawn,
-        console=console,
-        refresh_per_second=REFRESH_PER_SECOND,
-        transient=True,
-    )
+    display = _Display(board, console)
+    display.start()
     try:
-        with suppress(OSError):
-            live.start()
         while True:
             board.update(look(), notes())
             await asyncio.sleep(1 / REFRESH_PER_SECOND)
     finally:
+        display.over.set()
+        with anyio.CancelScope(shield=True):
+            await asyncio.to_thread(display.join, WIPED_S)
+
+
+class _Display(threading.Thread):
+    """Has the table on the terminal until it is over. Being a daemon, it keeps no process alive."""
+
+    def __init__(self, board: "_Board", console: Console) -> None:
+        super().__init__(name="display", daemon=True)
+        self._live = Live(
+            get_renderable=board.drawn, console=console, auto_refresh=False, transient=True
+        )
+        self.over = threading.Event()
+
+    def run(self) -> None:
+        """Draw, again and again; what a terminal that has gone says of it is nobody's business."""
         with suppress(OSError):
-            live.stop()
+            self._live.start(refresh=True)
+        while not self.over.wait(1 / REFRESH_PER_SECOND):
+            with suppress(OSError):
+                self._live.refresh()
+        with suppress(OSError):
+            self._live.stop()
 
 
 class _Board:
