@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import itertools
 import json
 import os
 import signal
@@ -19,8 +20,11 @@ from websockets.exceptions import InvalidStatus
 
 from tests.venue.small_venue import ANNA, MARKET, OPENING, PROJECT
 from venue.core.messages import ImpliedValuePublished, PlaceOrder, PublishImpliedValue
+from venue.feed.hub import Connection, Hub
+from venue.feed.socket import ABORT_EXTENSION, LONG_MESSAGE_BYTES, make_stream
 from venue.hold import in_memory
 from venue.process import Ready, ServePlan, serve
+from venue.read.projector import Views
 from venue.server import Venue
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Outcome, Price, Qty, Side
@@ -181,6 +185,49 @@ def test_a_flood_of_subscribes_does_not_hold_up_orders() -> None:
             assert sorted(waits_s)[100] < 0.1
 
     in_loop(claim)
+
+
+async def _spoken_to(stream: Any, text: str) -> None:
+    """A connection whose client says one thing and leaves once that is answered."""
+    said: list[dict[str, Any]] = [
+        {"type": "websocket.connect"},
+        {"type": "websocket.receive", "text": text},
+        {"type": "websocket.disconnect"},
+    ]
+
+    async def receive() -> dict[str, Any]:
+        return said.pop(0)
+
+    async def send(_: Any) -> None:
+        pass
+
+    abort = {ABORT_EXTENSION: {"abort": lambda: None}}
+    await stream({"path": "/v1/stream", "extensions": abort}, receive, send)
+
+
+@pytest.mark.parametrize(
+    ("length", "in_turns"), [(LONG_MESSAGE_BYTES, False), (LONG_MESSAGE_BYTES + 1, True)]
+)
+def test_of_many_long_messages_one_is_read_in_a_turn(length: int, in_turns: bool) -> None:
+    noted: list[str] = []
+
+    class Heard(Hub):
+        def receive(self, connection: Connection, data: bytes, now_ns: int) -> None:
+            noted.append("read")
+            super().receive(connection, data, now_ns)
+
+    async def claim() -> None:
+        stream = make_stream(Heard(Views(), 5), time.monotonic_ns)
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(5):
+                tasks.create_task(_spoken_to(stream, "x" * length))
+            for _ in range(50):
+                noted.append("turn")
+                await asyncio.sleep(0)
+
+    in_loop(claim)
+    assert noted.count("read") == 5
+    assert any(pair == ("read", "read") for pair in itertools.pairwise(noted)) is not in_turns
 
 
 def _order(number: int) -> PlaceOrder:

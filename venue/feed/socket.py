@@ -29,6 +29,10 @@ REPLIES_BURST: Final = 600
 """Frames sent for the asking to one connection: an acknowledgement, and a book for every rung.
 Nearly three of the largest sets at once, and one every two seconds; the rest is answered later."""
 
+LONG_MESSAGE_BYTES: Final = 4 * 1024
+"""A longer one, as a large set is, takes time to read through. Of all connections one such is read
+in a turn of the loop: nobody has shown a key, and orders wait meanwhile."""
+
 _BURST_S: Final = REPLIES_BURST / REPLIES_PER_SECOND
 _FRAMES_IN_A_TURN: Final = 4
 """Sent before the others get their turn: a tenth of a millisecond."""
@@ -36,12 +40,27 @@ _FRAMES_IN_A_TURN: Final = 4
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+Take = Callable[[Connection, bytes, asyncio.Event], Awaitable[None]]
+"""Acts on a message of the client. The event is to be set once the answer has been sent."""
 
 
 def make_stream(
     hub: Hub, now_ns: Callable[[], int]
 ) -> Callable[[Message, Receive, Send], Awaitable[None]]:
     """The ASGI application of the channel, for scopes of type websocket."""
+    reading_long = asyncio.Lock()
+
+    def act(connection: Connection, data: bytes, idle: asyncio.Event) -> None:
+        idle.clear()
+        hub.receive(connection, data, now_ns())
+
+    async def take(connection: Connection, data: bytes, idle: asyncio.Event) -> None:
+        if len(data) <= LONG_MESSAGE_BYTES:
+            act(connection, data, idle)
+            return
+        async with reading_long:
+            act(connection, data, idle)
+            await asyncio.sleep(0)
 
     async def stream(scope: Message, receive: Receive, send: Send) -> None:
         await receive()
@@ -57,7 +76,7 @@ def make_stream(
         abort = scope["extensions"][ABORT_EXTENSION]["abort"]
         connection = hub.connect(abort, now_ns(), address)
         try:
-            await _converse(hub, connection, now_ns, receive, send)
+            await _converse(take, connection, now_ns, receive, send)
         finally:
             hub.disconnect(connection)
 
@@ -78,11 +97,11 @@ async def _refuse(send: Send, code: Code, message: str) -> None:
 
 
 async def _converse(
-    hub: Hub, connection: Connection, now_ns: Callable[[], int], receive: Receive, send: Send
+    take: Take, connection: Connection, now_ns: Callable[[], int], receive: Receive, send: Send
 ) -> None:
     """Read and write until either side is done."""
     idle = asyncio.Event()
-    reading = asyncio.ensure_future(_read(hub, connection, now_ns, receive, idle))
+    reading = asyncio.ensure_future(_read(take, connection, receive, idle))
     writing = asyncio.ensure_future(_write(connection, now_ns, send, idle))
     try:
         await asyncio.wait((reading, writing), return_when=asyncio.FIRST_COMPLETED)
@@ -99,13 +118,7 @@ async def _converse(
             raise failure
 
 
-async def _read(
-    hub: Hub,
-    connection: Connection,
-    now_ns: Callable[[], int],
-    receive: Receive,
-    idle: asyncio.Event,
-) -> None:
+async def _read(take: Take, connection: Connection, receive: Receive, idle: asyncio.Event) -> None:
     """Take messages until the client leaves or has sent too many that nobody can read."""
     now_s = asyncio.get_running_loop().time
     free_at_s = now_s() - _BURST_S
@@ -114,8 +127,7 @@ async def _read(
         if message["type"] == "websocket.disconnect":
             return
         text = message.get("text")
-        idle.clear()
-        hub.receive(connection, message["bytes"] if text is None else text.encode(), now_ns())
+        await take(connection, message["bytes"] if text is None else text.encode(), idle)
         await idle.wait()
         replies = 1 + len(connection.channel.rungs)
         free_at_s = max(free_at_s, now_s() - _BURST_S) + replies / REPLIES_PER_SECOND
