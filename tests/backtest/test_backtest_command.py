@@ -19,7 +19,7 @@ RECORDS = [
     book(22, [[40, 30]], [[60, 50]]),
 ]
 
-# Its third answer is somebody's Ctrl-C.
+# Its second answer is somebody's Ctrl-C.
 INTERRUPTS = """
 import os
 import signal
@@ -34,7 +34,7 @@ class Stops(Strategy):
 
     def quote(self, view):
         CALLS.append(view)
-        if len(CALLS) == 3:
+        if len(CALLS) == 2:
             os.kill(os.getpid(), signal.SIGINT)
         return {}
 
@@ -42,7 +42,7 @@ class Stops(Strategy):
 STRATEGY = Stops
 """
 
-# The third answer of the first play of all is somebody's Ctrl-C, in the process that began it.
+# The second answer of the first play of all is somebody's Ctrl-C, in the process that began it.
 INTERRUPTS_ITS_PARENT = """
 import contextlib
 import os
@@ -58,7 +58,7 @@ class Stops(Strategy):
 
     def quote(self, view):
         CALLS.append(view)
-        if len(CALLS) == 3:
+        if len(CALLS) == 2:
             with contextlib.suppress(FileExistsError):
                 os.mkdir({once!r})
                 os.kill(os.getppid(), signal.SIGINT)

@@ -138,11 +138,13 @@ def test_the_same_seed_gives_the_same_result_and_another_one_other_latencies(tmp
 
     def answers(seed):
         terms = Terms(latency=Latency(30 * NS_PER_MS, 0.5), seed=seed)
-        run = Backtest(tape, settings, made, Reading.LIKELY, terms).run()
-        return run.exchange.account.fills, run.trader.report(run.now_ns)
+        instants = []
+        run = Backtest(tape, settings, made, Reading.LIKELY, terms)
+        run.observed(lambda _event, _effects, now_ns: instants.append(now_ns)).run()
+        return run.exchange.account.fills, run.trader.report(run.now_ns), instants
 
     assert answers(1) == answers(1)
-    assert answers(1)[1] != answers(2)[1]
+    assert answers(1)[2] != answers(2)[2]
 
 
 def test_an_early_end_gives_what_there_is_so_far(tmp_path, settings):
@@ -213,3 +215,16 @@ def test_a_latency_that_is_none_is_refused(text):
 def test_latencies_are_read_from_text():
     assert Latency.parse("30ms") == Latency(30 * NS_PER_MS)
     assert Latency.parse("lognormal:1000ms:0.5") == Latency(NS_PER_SECOND, 0.5)
+
+
+@pytest.mark.parametrize("bound", Reading)
+def test_a_rung_whose_book_is_not_recorded_yet_is_not_quoted_as_an_empty_one(
+    tmp_path, settings, bound
+):
+    early = [row | {"ticker": "KX-1-40"} for row in QUIET]
+    first = [book(15, [[40, 500]], [[44, 50]]), trade(15.1, 40, 100, "no")]
+    late = [row | {"ticker": "KX-1-50"} for row in first]
+    rungs = {"40": "yes", "50": "yes"}
+    lines = sorted([*early, *late], key=lambda row: row["ts"])
+    came = played(written(tmp_path / "t", lines, rungs=rungs), settings, bound)
+    assert came.maker_qty == 0  # whoever was there stood before anybody who sees their book

@@ -109,6 +109,10 @@ class Crowded(Exchange):
         seen = super().book_frame(market, now_ns)
         return msgspec.structs.replace(seen, ts_ns=max(now_ns, self._moved_ns.get(market, now_ns)))
 
+    def is_shown(self, market: MarketId) -> bool:
+        """All of them: the crowd's books are the engine's."""
+        return True
+
     def _book(self, market: MarketId) -> tuple[Levels, Levels]:
         return self._tapes[market].levels()
 

@@ -250,9 +250,19 @@ class Exchange:
         """What has happened since this was asked last, as the channel tells it."""
         out, self.events = self.events, []
         if self._changed:
-            out += [self.book_frame(market, now_ns) for market in self._changed]
+            changed = [market for market in self._changed if self.is_shown(market)]
+            out += [self.book_frame(market, now_ns) for market in changed]
             self._changed.clear()
         return out
+
+    def is_shown(self, market: MarketId) -> bool:
+        """Whether anything was recorded of a rung's book yet: until then it is not known, which is
+        not the same as empty."""
+        return self.recorded.depths[self._rung_of[market]].at_ns > 0
+
+    def book_frames(self, now_ns: int) -> list[m.BookSeen]:
+        """The channel's whole books of all rungs that show one."""
+        return [self.book_frame(each, now_ns) for each in self.markets if self.is_shown(each)]
 
     def book_frame(self, market: MarketId, now_ns: int) -> m.BookSeen:
         """The channel's whole book of a rung."""
@@ -389,6 +399,8 @@ class Exchange:
                 return m.SeriesShown(rows_, _cursor(last))
 
     def _shown_book(self, market: MarketId, now_ns: int) -> model.Orderbook:
+        if not self.is_shown(market):  # as of one that never traded: it says nothing (S28)
+            return model.Orderbook(self._tickers[market], market, instant.ZERO, (), ())
         bids, asks = self._book(market)
         at = instant.from_ns(now_ns)
         return model.Orderbook(self._tickers[market], market, at, _rows(bids), _rows(asks))

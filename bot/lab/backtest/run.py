@@ -248,9 +248,7 @@ class Backtest:
                     self._at(now_ns + there_ns, _ARRIVES, (effect, back_ns))
                 case m.SubscribeTo():
                     self._subscribed = True
-                    markets = self.exchange.markets
-                    frames = [self.exchange.book_frame(each, now_ns) for each in markets]
-                    first = [m.SubscriptionAccepted(), *frames]
+                    first = [m.SubscriptionAccepted(), *self.exchange.book_frames(now_ns)]
                     self._at(now_ns + self._terms.feed_ns, _EVENTS, first)
                 case m.Latched(reason=reason):
                     self._latched = reason

@@ -194,8 +194,8 @@ class Play:
     def _subscribe(self) -> None:
         """The whole set again, and every book of it."""
         self._subscribed = True
-        venue, now_ns = self.venue, self.now_ns
-        frames = [venue.book_frame(market, now_ns) for market in venue.markets]
+        now_ns = self.now_ns
+        frames = self.venue.book_frames(now_ns)
         self._send([m.SubscriptionAccepted(), *frames], now_ns + 2 * self._feed_ns)
 
     def _publish(self, arrives_ns: int) -> None:
