@@ -126,7 +126,8 @@ def sweep(
 
     Ctrl-C ends early with the trials so far, and --results goes on from there. Ends with 2 for a
     file or option that cannot be used, or a configuration that fails as it stands; with 3 when the
-    cluster cannot be used; with 4 after Ctrl-C, or when a process died.
+    cluster cannot be used; with 4 after Ctrl-C, when a process died, or when the strategy opened
+    the tapes as it was loaded.
     """
     tape = (reading, latency, maker_fee, taker_fee, index)
     with faults_told(), _options_told(), printed_aside():
@@ -254,12 +255,18 @@ def _prepared(
     files: tuple[Path | None, Path | None],
 ) -> "Sweep":
     """files: that of results, and the page."""
+    from bot.lab.backtest.opens import watched
+    from bot.lab.sweep.cases import Recorded, folders_of
     from bot.lab.sweep.configured import Configured
     from bot.lab.sweep.sweep import Sweep, splits_of
 
     places_for(*files, read=(config,))
-    configured = Configured(config, cell)
-    configured.probe(dimensions, is_lived=not aim.function)
+    data = [path for case in cases if isinstance(case, Recorded) for path in folders_of(case)]
+    with watched([*dict.fromkeys(data)], config) as opened:
+        configured = Configured(config, cell)
+        configured.probe(dimensions, is_lived=not aim.function)
+    if opened:
+        fail(EXIT_LEFT_OVER, f"no result: {opened[0]} was opened while the strategy was loaded")
     return Sweep(configured, cases, aim, splits_of(len(cases), splits), files[0])
 
 

@@ -3,13 +3,15 @@
 import json
 import re
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
+from bot.lab.backtest.terms import Reading, Terms
 from bot.lab.evaluate.results import NotKept
-from bot.lab.sweep.cases import cut
+from bot.lab.sweep.cases import Recorded, cut, folders_of
 from tests.backtest.made import book, configured, trade, written
 from tests.sweep.planted import CONFIG, INTERRUPTED, LOT, OVER, SCORE
 from venue.crowd.tape import decode_record, read_tape
@@ -56,6 +58,33 @@ def test_recorded_events_are_cut_into_pieces_in_order_of_time(tmp_path):
     again = kept.read_bytes()
     assert swept(*arguments, "--json").stdout == result.stdout
     assert kept.read_bytes() == again
+
+
+def test_a_strategy_that_reads_the_tape_as_it_is_loaded_has_no_result(tmp_path):
+    tape = written(tmp_path / "tape", [book(second, [[40, 50]], [[60, 50]]) for second in (1, 9)])
+    (tmp_path / "mine.py").write_text(
+        "from pathlib import Path\n"
+        "from bot.core.strategy import Strategy\n\n"
+        f"KNOWN = Path({str(tape / 'tape.jsonl.gz')!r}).read_bytes()\n\n\n"
+        "class Mine(Strategy):\n"
+        "    def quote(self, view):\n"
+        "        return {}\n"
+    )
+    path = configured(tmp_path, "./mine.py:Mine")
+    result = swept("--data", tape, "--config", path, *keys("risk.order_qty=100,200"))
+    assert result.exit_code == 4
+    assert result.stdout == ""
+    assert "tape.jsonl.gz was opened while the strategy was loaded" in result.stderr
+
+
+def test_what_a_recording_of_ours_was_made_of_is_not_to_be_opened_either():
+    assert folders_of(recorded_of("made", "asked")) == (Path("made"), Path("asked"))
+    assert folders_of(recorded_of("asked", "asked")) == (Path("asked"),)
+
+
+def recorded_of(folder, source):
+    """A case in a folder that was made of another one."""
+    return Recorded(folder, "E", 0, 1, None, Reading.AVERSE, Terms(), "data", 0, source)
 
 
 def test_a_book_that_stood_when_a_piece_begins_stands_in_it(tmp_path):

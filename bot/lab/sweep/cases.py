@@ -39,7 +39,8 @@ class Recorded(msgspec.Struct, frozen=True, tag=True):
     """A recorded event, or one of the equal pieces in which its time is cut.
 
     piece, pieces: from 0. records: of the piece the first so many, None for all. data: names the
-    bytes that were recorded. at_ns: when it begins.
+    bytes that were recorded. at_ns: when it begins. source: what was asked for, of which `folder`
+    may have been made.
     """
 
     folder: str
@@ -51,6 +52,7 @@ class Recorded(msgspec.Struct, frozen=True, tag=True):
     terms: Terms
     data: str
     at_ns: int
+    source: str = ""
 
     @property
     def name(self) -> str:
@@ -102,8 +104,13 @@ def recorded(
                     at_ns = decode_record(part.lines[0]).ts
                     where = str(folder.absolute())
                     row = (where, tape.event, piece, pieces, records, reading, terms, digest, at_ns)
-                    found.append(Recorded(*row))
+                    found.append(Recorded(*row, source=str(data.absolute())))
     return tuple(sorted(found, key=lambda case: (case.at_ns, case.key)))
+
+
+def folders_of(case: Recorded) -> tuple[Path, ...]:
+    """The folders that nobody but the harness may open while a strategy is loaded or runs."""
+    return tuple(Path(each) for each in dict.fromkeys((case.folder, case.source)) if each)
 
 
 def cut(tape: Tape, piece: int, pieces: int, records: int | None = None) -> Tape | None:

@@ -29,7 +29,7 @@ from bot.lab.evaluate.patience import Stalled
 from bot.lab.evaluate.results import code_digest
 from bot.lab.evaluate.sources import sources_of
 from bot.lab.evaluate.worlds import World
-from bot.lab.sweep.cases import Case, Recorded, Seeded, cut
+from bot.lab.sweep.cases import Case, Recorded, Seeded, cut, folders_of
 from bot.lab.sweep.setup import Setup
 from bot.lab.sweep.space import Settings
 from venue.crowd.tape import TapeFault, closes_ns, read_tape
@@ -165,7 +165,7 @@ def _on_tape(setup: Setup, case: Recorded) -> tuple[dict[str, float], str]:
     assert part is not None, "a piece without records is no case"
     is_end = part.lines[-1] is whole.lines[-1]
     make = setup.makers()
-    with watched([folder]) as opened:
+    with watched(folders_of(case)) as opened:
         run = Backtest(part, setup.trader, make, case.reading, case.terms, closes_ns(whole)).run()
         came = run.result(won if is_end else None)
     if opened:
