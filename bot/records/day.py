@@ -59,8 +59,8 @@ class Holding(msgspec.Struct, frozen=True):
 
 
 class Day(msgspec.Struct, frozen=True, kw_only=True):
-    """See above. open_values, close_values: of a YES share at the two ends of the day, thousandths
-    of a cent, by market; None where none was ever known."""
+    """See above. balances: those of the day. open_values, close_values: of a YES share at the two
+    ends of the day, thousandths of a cent, by market; None where none was ever known."""
 
     account: AccountRow
     name: str
@@ -71,6 +71,7 @@ class Day(msgspec.Struct, frozen=True, kw_only=True):
     fills: tuple[FillRow, ...]
     first_balance: BalanceRow | None
     last_balance: BalanceRow | None
+    balances: tuple[BalanceRow, ...]
     valued: dict[str, ValuedRow]
     marked: dict[str, dict[tuple[str, int], int]]
     open_values: dict[str, int | None]
@@ -152,6 +153,7 @@ def gather(store: Store, account: AccountRow, day: datetime.date, now_ns: int) -
             fills=tuple(fills),
             first_balance=earlier or (balances[0] if balances else None),
             last_balance=last,
+            balances=tuple(balances),
             valued=store.valued(number, in_day),
             marked=marked,
             open_values={r.market_id: _value(store, number, r, from_ns) for r in ours},

@@ -17,6 +17,7 @@ Source: docs/records.md; docs/accounting.md, The identity.
 import itertools
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from operator import add, sub
 from typing import Final
 
 import msgspec
@@ -24,8 +25,11 @@ import msgspec
 from bot.core.profit.markouts import HORIZONS_S, MILLI, Markouts
 from bot.core.report import Against, MarkoutReport
 from bot.records.day import AROUND_NS, Day, Holding, Move
-from bot.records.rows import FillRow, MarkRow, ValuedRow
+from bot.records.rows import FillRow, ValuedRow
 from venue.wire.money import PAYOUT_CENTS, BookSide
+
+_Amounts = tuple[int, ...]
+"""Cents, or YES and NO shares."""
 
 _ADVERSE_S: Final = 10
 _PAYOUTS_MAX: Final = 8
@@ -200,11 +204,19 @@ def _cash(day: Day, moves: Sequence[Move]) -> tuple[int | None, Check]:
         differs = last.total_cents - expected
         text = f"the venue has {dollars(last.total_cents)}, the fills say {dollars(expected)}"
         return ours[-1], Check("cash", False, f"{text}: {dollars(differs)} unexplained")
+    (opening,) = _best_seen(
+        [(cents,) for cents in fitting],
+        [(move.at_ns, (move.cents,)) for move in moves],
+        (
+            (e.begun_ns - AROUND_NS + 1, e.ended_ns + AROUND_NS + 1, (e.total_cents,))
+            for e in day.balances
+        ),
+    )
     late = [fill for fill in day.day_fills if fill.created_ns > last.ended_ns + AROUND_NS]
     if late:
         text = f"{len(late)} fills after the last balance of the day"
-        return fitting[-1], Check("cash", False, text)
-    return fitting[-1], Check("cash", True, "two balances agree with the fills between them")
+        return opening, Check("cash", False, text)
+    return opening, Check("cash", True, "two balances agree with the fills between them")
 
 
 def _openings(moves: Sequence[Move], begun_ns: int, ended_ns: int, cents: int) -> list[int]:
@@ -249,11 +261,15 @@ def _shares(day: Day, holding: Holding) -> tuple[tuple[int, int], str, bool]:
     if fitting:
         in_day = [f for f in holding.fills if day.from_ns <= f.created_ns < day.until_ns]
         late = in_day and in_day[-1].created_ns > last.at_ns + AROUND_NS
-        opening = _best_seen(fitting, holding.fills, pictures)
+        shares = [(fill.created_ns, fill.shares) for fill in holding.fills]
+        looks = (
+            (m.at_ns - AROUND_NS, m.at_ns + AROUND_NS, (m.yes_qty, m.no_qty)) for m in pictures
+        )
+        yes_qty, no_qty = _best_seen(fitting, shares, looks)
         # Once it is paid there is nothing to look at: then the payout in the cash tells.
         if late and holding.paid_ns is None:
-            return opening, "a fill after the last look at it", True
-        return opening, "", True
+            return (yes_qty, no_qty), "a fill after the last look at it", True
+        return (yes_qty, no_qty), "", True
     expected = _held(ours[-1], holding.fills, last.at_ns)
     text = (
         f"{last.yes_qty} YES and {last.no_qty} NO held, the fills say {expected[0]} and "
@@ -281,25 +297,26 @@ def _share_openings(
 
 
 def _best_seen(
-    openings: Sequence[tuple[int, int]], fills: Sequence[FillRow], pictures: Sequence[MarkRow]
-) -> tuple[int, int]:
-    """Of openings that fit the first picture and the last, where fills lie around both, the one
-    that most of the pictures between fit too; the last of those."""
+    openings: Sequence[_Amounts],
+    moves: Sequence[tuple[int, _Amounts]],
+    looks: Iterable[tuple[int, int, _Amounts]],
+) -> _Amounts:
+    """Of openings that fit the first look and the last, where fills lie around both, the one that
+    most of the looks between fit too; the last of those. looks: what was seen, and which moves may
+    be in it or not: those from the one instant on and before the other."""
     if len(set(openings)) == 1:
         return openings[-1]
-    times = [fill.created_ns for fill in fills]
-    sums = [(0, 0)]
-    for fill in fills:
-        sums.append(_held(sums[-1], (fill,), None))
-    seen = dict.fromkeys(reversed(openings), 0)
-    for mark in pictures:
-        low = bisect_left(times, mark.at_ns - AROUND_NS)
-        high = bisect_left(times, mark.at_ns + AROUND_NS)
-        held = mark.yes_qty, mark.no_qty
-        for fits in {(held[0] - yes, held[1] - no) for yes, no in sums[low : high + 1]}:
-            if fits in seen:
-                seen[fits] += 1
-    return max(seen, key=seen.__getitem__)
+    times = [at_ns for at_ns, _ in moves]
+    sums = [tuple(0 for _ in openings[-1])]
+    for _, moved in moves:
+        sums.append(tuple(map(add, sums[-1], moved)))
+    fits = dict.fromkeys(reversed(openings), 0)
+    for from_ns, until_ns, seen in looks:
+        low, high = bisect_left(times, from_ns), bisect_left(times, until_ns)
+        for opening in {tuple(map(sub, seen, moved)) for moved in sums[low : high + 1]}:
+            if opening in fits:
+                fits[opening] += 1
+    return max(fits, key=fits.__getitem__)
 
 
 def _openings_by_order(

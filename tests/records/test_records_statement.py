@@ -13,7 +13,15 @@ import pytest
 from bot.records.database import Sqlite, StoreFault
 from bot.records.day import bounds, choose, gather
 from bot.records.page import curves, page
-from bot.records.rows import AccountRow, Batch, ProfitRow, account_of
+from bot.records.rows import (
+    AccountRow,
+    BalanceRow,
+    Batch,
+    MarkRow,
+    Picture,
+    ProfitRow,
+    account_of,
+)
 from bot.records.shown import as_csv, as_text, cents_of, plain, summary_line
 from bot.records.statement import Statement, state
 from bot.records.store import Store
@@ -189,39 +197,38 @@ def test_what_a_rung_held_that_pays_right_after_midnight_is_paid(sqlite, seconds
         checked(days, statements)
 
 
-def test_of_two_holdings_that_fit_both_ends_of_a_day_the_one_seen_between_is_told(sqlite):
+@pytest.mark.parametrize("late", ["marks", "balances"])
+def test_of_two_beginnings_that_fit_both_ends_of_a_day_the_one_seen_between_is_told(sqlite, late):
     days = Days(1, sqlite, opening=(10, 0))
     days.trade()
     [bought] = days.fills
     key = bought.market_id
     forget(sqlite, "DELETE FROM fills")
-    forget(sqlite, "DELETE FROM marks")
-
-    def traded(fill_id: str, side: str, qty: int) -> None:
-        row = msgspec.structs.replace(
-            bought, fill_id=fill_id, created_ns=days.now_ns, outcome="yes", side=side, qty=qty
-        )
-        sqlite.write([Batch(ACCOUNT, fills=[row])], None)
-        days.cash_cents += row.cash_cents
-
-    days.cash_cents = 1_000_000
-    traded("first", "sell", 7)
-    days.go_on(2)
-    days.held[key] = (10, 0)  # the trader has not booked it yet
-    days.look()
-    days.go_on(900)
-    days.held[key] = (3, 0)
-    days.look()
-    days.go_on(900)
-    traded("last", "buy", 7)
-    days.go_on(2)
-    days.held[key] = (10, 0)
-    days.look()
-    days.go_on(60)
+    for table in ("marks", "balances"):
+        forget(sqlite, f"DELETE FROM {table}")
+    seen = [(10, 1_000_000), (3, 1_000_280), (10, 1_000_000)]
+    for number, side in enumerate(["sell", "", "buy"]):
+        if side:
+            row = msgspec.structs.replace(
+                bought, fill_id=side, created_ns=days.now_ns, outcome="yes", side=side, qty=7,
+                price=40, fee_cents=0,
+            )  # fmt: skip
+            sqlite.write([Batch(ACCOUNT, fills=[row])], None)
+        days.go_on(2)
+        held, cents = seen[number]
+        # The first look at one of them shows the fill before it late.
+        if number == 0:
+            held, cents = (10, 1_000_280) if late == "marks" else (3, 1_000_000)
+        mark = MarkRow(key, days.now_ns, 40_000, held, 0)
+        sqlite.write_picture(ACCOUNT.account, Picture((mark,), None))
+        balance = BalanceRow(days.now_ns, days.now_ns + 1, cents)
+        sqlite.write([Batch(ACCOUNT, balances=[balance])], None)
+        days.go_on(900)
     found = on(sqlite, 0)
     assert found.closes
     [line] = [each for each in found.rungs if each.fills]
     assert (line.yes_open, line.yes_close) == (10, 10)
+    assert (found.cash_open_cents, found.cash_close_cents) == (1_000_000, 1_000_000)
 
 
 def test_a_day_on_which_nothing_happened_carries_what_is_held(sqlite):
