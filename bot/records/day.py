@@ -213,21 +213,19 @@ def choose(store: Store, day: datetime.date, label: str = "") -> tuple[AccountRo
     """The account to state: the one named, else the newest with anything on that day; and how many
     others have something on it. Raises StoreFault when there is none."""
     from_ns, end_ns = bounds(day)
+    meant = [row for row in store.accounts() if not label or row.label == label]
     found = [
         row
-        for row in store.accounts()
-        if (not label or row.label == label)
-        and row.begun_ns < end_ns
+        for row in meant
+        if row.begun_ns < end_ns
         and (
             store.balances(row.account, from_ns, end_ns)
             or store.fills(row.account, from_ns, end_ns)
         )
     ]
-    if not found and not label:
+    if not found:
         # A day on which nothing was done still ends with what was held.
-        found = [
-            row for row in store.accounts() if store.balance_before(row.account, end_ns) is not None
-        ][:1]
+        found = [row for row in meant if store.balance_before(row.account, end_ns) is not None][:1]
     if not found:
         what = f"of {label!r} " if label else ""
         raise StoreFault(f"no records {what}of {store.book} on or before {day.isoformat()}")

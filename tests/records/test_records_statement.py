@@ -336,6 +336,16 @@ def test_the_account_of_a_day_is_the_newest_that_has_something_of_it(sqlite):
         choose(sqlite, TWENTIETH - datetime.timedelta(days=1))
 
 
+def test_the_account_that_is_named_is_stated_on_a_day_on_which_it_did_nothing_too(sqlite):
+    Days(1, sqlite).live(4, 10)
+    newer = AccountRow(account_of(BOOK, "run b"), BOOK, "run b", NIGHT_NS + 5)
+    balance = BalanceRow(NIGHT_NS + 6, NIGHT_NS + 7, 500)
+    sqlite.write([Batch(newer, balances=[balance])], None)
+    quiet = TWENTIETH + datetime.timedelta(days=2)
+    assert choose(sqlite, quiet, ACCOUNT.label) == (ACCOUNT, 0)
+    assert choose(sqlite, quiet) == (newer, 0)
+
+
 def test_days_are_those_of_utc():
     begun, ended = bounds(TWENTIETH)
     assert begun == NIGHT_NS
