@@ -55,9 +55,10 @@ async def until_compacted(log: CommandLog, path: Path) -> None:
 async def until_told(told: list[Any], log: CommandLog, path: Path) -> None:
     """Run the compaction until it has said how it went."""
     task = asyncio.create_task(compact_when_sealed(log, path))
-    with anyio.fail_after(30):
-        while not told:
-            await asyncio.sleep(0.05)
+    for _ in range(600):
+        if told:
+            break
+        await asyncio.sleep(0.05)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 

@@ -58,19 +58,6 @@ def check_a_subscribe_is_acknowledged_and_followed_by_the_book(bench: Bench) -> 
 
 
 @check(readings="S8 S10")
-def check_ladders_are_whole_and_best_first(bench: Bench) -> None:
-    """Target types | Every book frame is the whole of both ladders, best first."""
-    market = bench.market()
-    listener = bench.listener()
-    listener.accepted(by_id(market))
-    for price in (20, 35, 28):
-        _rest(bench.anna, market, "yes", price, price)
-    book = listener.next_book(lambda book: len(book["yes"]) == 3)
-    same([level["price"] for level in book["yes"]], [35, 28, 20])
-    same(book["no"], [])
-
-
-@check(readings="S8 S10")
 def check_every_match_is_a_trade_and_a_ticker_frame(bench: Bench) -> None:
     """Target types | prediction-trade carries every match: price, size, maker, taker.
 

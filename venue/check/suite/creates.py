@@ -1,9 +1,14 @@
 """Checks of creates that are carried out: matching, statuses, idempotency, own orders."""
 
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
 from venue.check.api import buy, eventually, fresh_id, refusal_of, sell
 from venue.check.bench import Bench
 from venue.check.judge import Json, holds, same
 from venue.check.registry import Needs, check
+
+_AT_ONCE: Final = 10
 
 
 @check()
@@ -63,7 +68,9 @@ def check_many_re_sends_at_once_make_one_order(bench: Bench) -> None:
     """result_unknown handling | The engine deduplicates on the identity of client_order_id."""
     market = bench.market()
     body = {**buy(market, price=3, qty=1), "client_order_id": fresh_id()}
-    ids = {bench.anna.placed(**body)["order_id"] for _ in range(30)}
+    caller = bench.anna
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        ids = {*pool.map(lambda _: caller.placed(**body)["order_id"], range(30))}
     same(len(ids), 1, "orders of 30 sends")
 
 

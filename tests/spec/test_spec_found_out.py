@@ -1,0 +1,83 @@
+"""Claims about checks: a venue that is right one at a time, or at first, is found out later on."""
+
+import threading
+import time
+from typing import Any
+
+import httpx
+import pytest
+
+from venue.check.api import PATIENCE_S, Caller, Listener
+from venue.check.bench import Bench
+from venue.check.judge import Json
+from venue.check.runner import Result, Verdict, judge_one, suite
+
+pytestmark = pytest.mark.xdist_group("spec")
+
+
+def judged(bench: Bench, name: str) -> Result:
+    (each,) = [each for each in suite() if each.name == name]
+    return judge_one(each, bench)
+
+
+def test_sends_that_make_an_order_each_when_they_come_together_are_found_out(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = threading.Lock()
+    straight = Caller.placed
+
+    def raced(self: Caller, **fields: Any) -> Json:
+        order = straight(self, **fields)
+        if not busy.acquire(blocking=False):
+            return {**order, "order_id": "1"}
+        time.sleep(0.02)
+        busy.release()
+        return order
+
+    monkeypatch.setattr(Caller, "placed", raced)
+    result = judged(bench, "many_re_sends_at_once_make_one_order")
+    assert result.verdict is Verdict.FAILED, result
+    assert "orders of 30 sends: got 2" in result.reason
+
+
+def test_a_book_that_is_told_only_when_a_price_comes_or_goes_is_found_out(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    straight = Listener.frame
+    told: list[list[int]] = []
+
+    def sparing(self: Listener, timeout_s: float = PATIENCE_S) -> Json:
+        while True:
+            body = straight(self, timeout_s)
+            data = body.get("data", {})
+            if data.get("type") != "prediction-orderbook":
+                return body
+            prices = [level["price"] for level in data["yes"]]
+            if prices not in told[-1:]:
+                told.append(prices)
+                return body
+
+    monkeypatch.setattr(Listener, "frame", sparing)
+    result = judged(bench, "a_level_that_grows_or_shrinks_is_told_anew")
+    assert result.verdict is Verdict.FAILED, result
+    assert "no frame within" in result.reason
+
+
+def test_a_bucket_that_refills_too_slowly_is_found_out(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    straight = Caller.ask
+    throttled = False
+
+    def meagre(self: Caller, method: str, path: str, *args: Any, **more: Any) -> httpx.Response:
+        nonlocal throttled
+        reply = straight(self, method, path, *args, **more)
+        if throttled and reply.status_code == 200:
+            reply.headers["x-ratelimit-remaining"] = "50"
+        throttled |= reply.status_code == 429
+        return reply
+
+    monkeypatch.setattr(Caller, "ask", meagre)
+    result = judged(bench, "the_bucket_holds_500_and_refills_at_250_a_second")
+    assert result.verdict is Verdict.FAILED, result
+    assert "50 left after" in result.reason
