@@ -17,7 +17,8 @@ from tests.venue.crowd_simulation import (
     market_id,
 )
 from venue.core import messages as m
-from venue.crowd.crowd import accounts
+from venue.crowd.crowd import VALUE_STEPS_MAX, accounts
+from venue.crowd.latent import GRID_NS, LatentValue
 from venue.crowd.run import SeededPlan, opening_commands
 from venue.crowd.settings import CrowdSettings
 from venue.wire.instant import NS_PER_SECOND
@@ -315,6 +316,22 @@ def test_a_sleep_is_not_followed_by_a_storm():
     late = sim.actor.step(sim.now_ns)
     assert len(late) < 150
     assert before < len(sim.run(5).commands)
+
+
+def test_a_long_sleep_is_made_up_for_a_little_at_a_time_and_to_the_same_value():
+    sim = simulation(**QUIET, makers=0).run(1)
+    latent = next(iter(sim.actor._world.latents.values()))
+    straight = LatentValue(sim.actor._settings, "ACME-VAL-27Q1", latent.log_start, START_NS)
+    asleep = 5 * VALUE_STEPS_MAX
+    before = latent._steps
+    sim.now_ns += asleep * GRID_NS
+    sim.run(BEAT_NS / NS_PER_SECOND)
+    assert latent._steps - before == VALUE_STEPS_MAX
+    sim.run(10 * BEAT_NS / NS_PER_SECOND)
+    assert latent._steps == (sim.now_ns - latent._start_ns) // GRID_NS
+    straight._start_ns = latent._start_ns
+    straight.advance(sim.now_ns)
+    assert straight.at(sim.now_ns) == latent.at(sim.now_ns)
 
 
 def test_next_due_is_ahead_of_what_was_done():

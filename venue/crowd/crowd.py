@@ -33,6 +33,10 @@ OPENING_NS: Final = NS_PER_SECOND
 LATE_NS_MAX: Final = NS_PER_SECOND
 """Acts missed by more than this are left out: a sleep is not followed by a storm."""
 
+VALUE_STEPS_MAX: Final = 1_000
+"""Of a company's path, drawn in one step: ten milliseconds of work, and four minutes of the path. A
+day that the host slept through is made up for step by step, and nobody waits for it."""
+
 _SWEEP_DELAY_S: Final = (0.05, 0.8)
 
 
@@ -81,7 +85,7 @@ class Crowd:
             self._world.start_ns = now_ns
         self._open_markets(now_ns)
         for project_id, latent in self._world.latents.items():
-            if latent.advance(now_ns):
+            if latent.advance(now_ns, VALUE_STEPS_MAX):
                 self._plan_sweeps(project_id, now_ns)
         commands: list[Command] = []
         while self._due and self._due[0][0] <= now_ns:

@@ -6,6 +6,7 @@ at. Its draws come from streams of its own: more or fewer traders leave it as it
 
 import math
 import random
+import sys
 from collections import deque
 from typing import Final
 
@@ -48,10 +49,11 @@ class LatentValue:
         self.log_start = log_start
         self._recent = deque((value + by for value in self._recent), maxlen=self._recent.maxlen)
 
-    def advance(self, now_ns: int) -> bool:
-        """Draw the path up to `now_ns`; whether it jumped on the way."""
+    def advance(self, now_ns: int, steps_max: int = sys.maxsize) -> bool:
+        """Draw the path up to `now_ns`, or `steps_max` steps of it; whether it jumped."""
         jumped = False
-        while self._start_ns + (self._steps + 1) * GRID_NS <= now_ns:
+        due = (now_ns - self._start_ns) // GRID_NS - self._steps
+        for _ in range(min(due, steps_max)):
             jumped = self._step() or jumped
         return jumped
 

@@ -1,6 +1,6 @@
 """Checks of the books that the channel pushes: whole ladders, and every change of one."""
 
-from venue.check.api import by_id, buy
+from venue.check.api import buy, by_id
 from venue.check.bench import Bench
 from venue.check.judge import same
 from venue.check.registry import check
