@@ -57,6 +57,10 @@ CANCELS_FIRST_ABOVE: Final = 100
 BATCH_MAX: Final = 64
 """Commands carried out before the loop gets a turn: some milliseconds at most."""
 
+TRY_S: Final = 1.0
+"""How often a log that took nothing is asked whether there is room again: who is told that the
+venue is not ready sends no command that would find it out."""
+
 _LOOK_S: Final = 0.05
 """How often it is looked for callers who have waited too long."""
 
@@ -186,6 +190,7 @@ class Venue:
                 tasks.create_task(self._sequence())
                 tasks.create_task(self._project())
                 tasks.create_task(self._give_up_on_late())
+                tasks.create_task(self._try_full_log())
                 tasks.create_task(self.hub.run(self.now_ns))
         finally:
             self._closed = True
@@ -311,18 +316,35 @@ class Venue:
             _fail(self._batch, EngineUnavailable)
             return False
         except LogBroken as fault:
-            self._log_broken = True
             self.metrics.append_refused("broken")
-            self._note_log_fault(f"the command log is broken, restart the venue: {fault}")
-            _fail(self._batch, ReplyLost)
-            _fail(self._line, EngineUnavailable)
-            self._line.clear()
+            self._break(fault)
             return False
         self.metrics.appended(len(commands), size, time.perf_counter() - begun)
-        if self._log_fault is not None:
-            self._log_fault = None
-            structlog.get_logger().warning("log_takes_commands_again")
+        self._note_log_taking()
         return True
+
+    def _break(self, fault: LogBroken) -> None:
+        """Take no command any more: what the log has is not known."""
+        self._log_broken = True
+        self._note_log_fault(f"the command log is broken, restart the venue: {fault}")
+        _fail(self._batch, ReplyLost)
+        _fail(self._line, EngineUnavailable)
+        self._line.clear()
+
+    async def _try_full_log(self) -> None:
+        """Find out that a log that took nothing takes commands again, though none comes."""
+        while True:
+            await asyncio.sleep(TRY_S)
+            if self._log is None or self._log_fault is None or self._log_broken:
+                continue
+            try:
+                await asyncio.get_running_loop().run_in_executor(self._writer, self._log.try_room)
+            except LogFull:
+                continue
+            except LogBroken as fault:
+                self._break(fault)
+                continue
+            self._note_log_taking()
 
     async def _give_up_on_late(self) -> None:
         """Tell callers who have waited for two seconds that their answer is not to be had."""
@@ -332,6 +354,11 @@ class Venue:
             now_ns = time.monotonic_ns()
             late = [each for each in (*self._batch, *self._line) if each.due_ns <= now_ns]
             _fail(late, ReplyLost)
+
+    def _note_log_taking(self) -> None:
+        if self._log_fault is not None and not self._log_broken:
+            self._log_fault = None
+            structlog.get_logger().warning("log_takes_commands_again")
 
     def _note_log_fault(self, why: str) -> None:
         if self._log_fault is None:

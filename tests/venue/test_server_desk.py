@@ -211,6 +211,10 @@ class SlowLog:
             raise self.fails_with
         return len(commands)
 
+    def try_room(self) -> None:
+        if self.fails_with is not None:
+            raise self.fails_with
+
     def close(self) -> None:
         pass
 
@@ -274,6 +278,29 @@ def test_a_full_log_refuses_with_nothing_carried_out_until_there_is_room() -> No
             assert isinstance(await venue.submit(place(1)), Placed)
             assert venue.writable
             assert venue.readiness() is None
+
+    in_loop(claim)
+
+
+@pytest.mark.parametrize("fault", [LogFull("no room"), LogBroken("the disk")])
+def test_a_full_log_that_has_room_again_is_ready_again_though_nobody_writes(
+    monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    monkeypatch.setattr("venue.server.TRY_S", 0.01)
+
+    async def claim() -> None:
+        log = SlowLog()
+        venue = logged(log)
+        async with at_work(venue):
+            log.fails_with = LogFull("no room")
+            with pytest.raises(EngineUnavailable):
+                await venue.submit(place(1))
+            log.fails_with = fault
+            await asyncio.sleep(0.1)
+            assert venue.readiness() is not None
+            log.fails_with = None
+            await asyncio.sleep(0.1)
+            assert (venue.readiness() is None) is isinstance(fault, LogFull)
 
     in_loop(claim)
 

@@ -28,6 +28,9 @@ from venue.journal.record import (
 SEGMENT_RECORDS: Final = 50_000
 SEGMENT_BYTES: Final = 32 * 1024 * 1024
 
+_TRIED_BYTES: Final = 64 * 1024
+"""What a try writes behind the end and cuts off again: more than most appends."""
+
 BEGUN_FILE: Final = "begun"
 """Holds the first sequence of the newest segment. Without it that one could go, with what was
 acknowledged in it, and the one before would look like the end of the log."""
@@ -171,6 +174,25 @@ class CommandLog:
         self._end += len(data)
         self.next_sequence += len(commands)
         return len(data)
+
+    def try_room(self) -> None:
+        """Find out whether there is room again, and leave nothing of the try behind: after a crash
+        amid it there are zeros at the end, which are cut off. Raises LogFull or LogBroken.
+        """
+        if self._broken_by is not None:
+            raise LogBroken(self._broken_by)
+        if self._is_full(_TRIED_BYTES):
+            self._begin_segment()
+            self.segments_begun += 1
+        try:
+            write_at(self._handle, bytes(_TRIED_BYTES), self._end)
+        except OSError as fault:
+            self._cut_back(fault)
+            raise LogFull(self._told("is full", fault)) from None
+        try:
+            os.ftruncate(self._handle, self._end)
+        except OSError as fault:
+            raise self._broken("cannot be cut back", fault) from None
 
     def close(self) -> None:
         """Let go of the segment. Everything appended is durable already."""
