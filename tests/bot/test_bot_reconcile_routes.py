@@ -22,6 +22,13 @@ def sells(side: BookSide, away: int, qty: int) -> OwnOrder:
     return made.own(side=Side.SELL, outcome=outcome, price=50 + away, qty=qty)
 
 
+def merges(own: OwnOrder, value: float, qty: int) -> WantCancel:
+    """The wish that an order gives way to one that is so many shares larger."""
+    why = "to be merged with what is missing"
+    more = WantCreate(own.side, own.level, own.outcome, own.own_side, Qty(qty), why)
+    return WantCancel(own, why, value, more)
+
+
 def siblings(side: BookSide, count: int, qty: int = 2) -> list[OwnOrder]:
     """So many orders at one price, each placed after the one before."""
     orders = [order(side, 10, qty, number) for number in range(1, count + 1)]
@@ -39,7 +46,7 @@ def test_the_newest_of_two_gives_way_while_its_place_is_worth_no_more_than_a_req
     here = Ruler(move=0.1, places={orders[1].client_order_id: place})
     (wish,) = plan([quote(side, 10)], orders, pace=pace(resize=50), worth=here).wishes
     if gives_way:
-        assert wish == WantCancel(orders[1], "to be merged with what is missing", 30.0)
+        assert wish == merges(orders[1], 30.0, 6)
     else:
         assert isinstance(wish, WantCreate)
 
@@ -49,7 +56,7 @@ def test_no_more_than_the_siblings_allowed_stand_at_a_price_without_one_giving_w
     orders = siblings(side, 3)
     here = Ruler(places={own.client_order_id: 99.0 for own in orders})
     (wish,) = plan([quote(side, 10)], orders, pace=pace(siblings=3), worth=here).wishes
-    assert wish == WantCancel(orders[2], "to be merged with what is missing", 20.0)
+    assert wish == merges(orders[2], 20.0, 4)
     (wish,) = plan([quote(side, 10)], orders, pace=pace(siblings=4), worth=here).wishes
     assert isinstance(wish, WantCreate)
     assert plan([quote(side, 10)], orders, pace=pace(siblings=3), short=(side,)).wishes == ()
@@ -60,7 +67,7 @@ def test_a_single_order_gives_way_only_where_no_second_may_stand(side):
     (own,) = siblings(side, 1)
     assert isinstance(plan([quote(side, 10)], [own], pace=pace(siblings=2)).wishes[0], WantCreate)
     (wish,) = plan([quote(side, 10)], [own], pace=pace(siblings=1), worth=Ruler()).wishes
-    assert wish == WantCancel(own, "to be merged with what is missing", 40.0)
+    assert wish == merges(own, 40.0, 8)
 
 
 @BOTH

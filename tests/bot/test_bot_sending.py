@@ -27,6 +27,7 @@ from venue.wire.requests import Amend
 SECOND = 1_000_000_000
 MS = 1_000_000
 SERIES = Ticker("ACME-VAL")
+NO_MORE = "no room left for more: exposure"
 
 
 class Account:
@@ -310,6 +311,18 @@ def test_a_cancel_leaves_whatever_the_pace():
     of = Account(pace={"market_writes_burst": 1, "writes_burst": 1})
     own = [of.rests(price, number) for number, price in enumerate((10, 20, 30))]
     assert len(of.cancel(*(WantCancel(each, "not wanted") for each in own))) == 3
+
+
+@pytest.mark.parametrize(("loss_cents", "gives_way"), [(410, False), (439, False), (440, True)])
+def test_an_order_gives_way_to_a_larger_one_only_where_a_limit_admits_a_share_more(
+    loss_cents, gives_way
+):
+    of = Account(risk={"event_loss_cents": loss_cents, "series_loss_cents": loss_cents})
+    own = of.rests(40)
+    wish = WantCancel(own, "to be merged", 1.0, create(40, 5))
+    assert of.sending.held_back(of.rung, wish, T0) == ("" if gives_way else NO_MORE)
+    assert of.cancel(wish) == ([m.CancelResting(own.order_id)] if gives_way else [])
+    assert of.denied == ([] if gives_way else [wish])
 
 
 @pytest.mark.parametrize(("fair", "left"), [(39.9, "CancelResting"), (40.0, None), (45.0, None)])

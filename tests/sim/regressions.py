@@ -272,5 +272,10 @@ REGRESSIONS = (
         LATER,
     ),
     Regression(961291, "swarm", "a read of what a frame with a wrong stamp showed confirms it"),
+    Regression(
+        964323,
+        "brutal",
+        "an order gave way to a larger one that no limit admitted, again and again",
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

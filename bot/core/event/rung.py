@@ -26,7 +26,7 @@ from bot.core.orders.tag import Tag, tag_of
 from bot.core.plan.place import Flow, Worth, worth_of
 from bot.core.plan.reconcile import plan_rung, plan_sides
 from bot.core.plan.steady import Steady, by_side
-from bot.core.plan.wishes import FreeShares, WantCreate, Wish
+from bot.core.plan.wishes import FreeShares, WantAmend, WantCreate, Wish
 from bot.core.settings import TrustSettings
 from bot.core.strategy import Levels, Quote
 from bot.core.strike import strike_dollars
@@ -485,6 +485,7 @@ class Rung:
         self.wishes = tuple(each for each in self.wishes if each is not wish)
         self.denied_some = True
         self.again_ns = min(self.again_ns, self._planned_ns + _DENIED_NS)
-        if isinstance(wish, WantCreate):
-            self._short_until_ns[wish.side] = self._planned_ns + _SHORT_NS
+        if not isinstance(wish, WantAmend):
+            side = wish.side if isinstance(wish, WantCreate) else wish.order.side
+            self._short_until_ns[side] = self._planned_ns + _SHORT_NS
         self.ladder.denied(self)

@@ -445,7 +445,7 @@ class _Side:
         # A part too small to be worth a request is left to the other route, or left out.
         offered = offered if level.is_off(offered, self._pace) else 0
         here = self._by_route(Side.SELL if offered else _BUY, price)
-        if self._merge(here, level):
+        if self._merge(here, level, Qty(offered or qty)):
             return
         if self._is_full(here) or crosses(self._side, price, self._everyone):
             return
@@ -475,21 +475,21 @@ class _Side:
         """Whether no further order may stand at a price by a route, beside these."""
         return len(here) >= self._pace.siblings
 
-    def _merge(self, here: list[OwnOrder], level: Level) -> bool:
+    def _merge(self, here: list[OwnOrder], level: Level, qty: Qty) -> bool:
         """Whether the newest of several orders at a price by one route gives way, to come back
-        larger: where its place is worth no more than a request, or no further order may stand
-        there. What is to come by the other route comes beside it."""
+        larger by `qty`: where its place is worth no more than a request, or no further order may
+        stand there. What is to come by the other route comes beside it."""
         staying = [own for own in here if not own.doomed]
         if not self._merges or not staying or (len(staying) == 1 and not self._is_full(here)):
             return False
         newest = max(staying, key=age)
-        place = self._worth.place_cents(newest, level.edge)
-        if newest.state is not _OPEN or (
-            not self._is_full(staying) and place > self._requests(newest.remaining)
-        ):
+        is_dear = self._worth.place_cents(newest, level.edge) > self._requests(newest.remaining)
+        if newest.state is not _OPEN or (is_dear and not self._is_full(staying)):
             return False
         value = self._worth.joining(self._side, level.price, level.missing, level.edge)
-        self._cancel(newest, "to be merged with what is missing", value)
+        why = "to be merged with what is missing"
+        more = WantCreate(self._side, level.price, newest.outcome, newest.own_side, qty, why)
+        self.wishes.append(WantCancel(newest, why, value, more))
         return True
 
 

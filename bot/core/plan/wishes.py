@@ -51,11 +51,13 @@ class WantAmend(msgspec.Struct, frozen=True):
 
 
 class WantCancel(msgspec.Struct, frozen=True):
-    """The end of a resting order is wanted."""
+    """The end of a resting order is wanted. more: what is to come beside its shares in an order
+    that takes its place; None where none does. Of what no limit admits, it need not give way."""
 
     order: OwnOrder
     why: str
     value: float = 0.0
+    more: WantCreate | None = None
 
 
 Wish = WantCreate | WantAmend | WantCancel

@@ -148,6 +148,11 @@ class Sending:
         for rung, wish in wishes:
             if not isinstance(wish, WantCancel) or not wish.order.is_free:
                 continue
+            if wish.more is not None and not self._weighing.admits_create(rung, wish.more, now_ns):
+                # It would come back as it is, or smaller, at the back.
+                self._out.holds_back("exposure")
+                self._denied(rung, wish)
+                continue
             if parked or not self._cancel(rung, wish.order, wish.why, now_ns):
                 return
             if self._cancels_parked:
@@ -373,6 +378,8 @@ class Sending:
         if isinstance(wish, WantCancel):
             if self._cancels_parked and self._parked(now_ns):
                 return "the venue is halted"
+            if wish.more is not None and not self._weighing.admits_create(rung, wish.more, now_ns):
+                return "no room left for more: exposure"
             return "" if wish.order.is_free else f"the order is {wish.order.state}"
         if not rung.may_send:
             return rung.blocked or "the book is to be confirmed first"
