@@ -66,6 +66,57 @@ def test_while_cash_is_locked_that_no_listed_order_locks_the_books_wait_for_its_
     assert not venue.trader.out.findings
 
 
+class Sold(Meddled):
+    """An account that holds four shares, of which a left order sells one: it fills right after the
+    list of positions was captured, lists of what rests fail until then, and a sale locks no cash.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        bought, sold = made.own(), made.own(side=Side.SELL, number=2)
+        self.fills = [
+            msgspec.structs.replace(
+                made.fill(of, number, qty),
+                market_id=self.markets[0].market_id,
+                ticker=self.markets[0].ticker,
+                created_at=instant.from_ns(self.now_ns),
+            )
+            for of, number, qty in ((sold, 2, 1), (bought, 1, QTY))
+        ]
+        self.begun_ns = self.now_ns
+        self.has_filled = False
+        self.meddle = self.amid
+
+    def amid(self, request: m.Request) -> m.Answer | None:
+        """The account before and after; the venue answers what is not of it."""
+        match request:
+            case m.ReadResting() if not self.has_filled:
+                return m.Unknown("lost")
+            case m.ReadPositions():
+                held = model.Position(
+                    ticker=self.markets[0].ticker,
+                    market_id=self.markets[0].market_id,
+                    outcome=model.ShownOutcome.YES,
+                    qty=Qty(QTY - self.has_filled),
+                )
+                # So late that nothing of an earlier run can be under way any more.
+                self.has_filled |= self.now_ns >= self.begun_ns + NS_PER_SECOND
+                return m.Done(m.PositionsShown((held,), ""))
+            case m.ReadFills():
+                return m.Done(m.FillsShown(tuple(self.fills[not self.has_filled :]), ""))
+        return None
+
+
+def test_while_shares_are_not_what_the_fills_leave_the_books_wait_for_what_moved_them():
+    venue = Sold()
+    venue.give(m.Started("0" * 20, ()))
+    venue.give(m.FeedOpened())
+    venue.go(20)
+    assert venue.has_filled
+    assert venue.trader.ledgers.holdings(venue.markets[0].market_id) == (QTY - 1, 0)
+    assert "position_differs" not in venue.trader.out.findings
+
+
 def test_cash_that_stays_locked_by_nothing_that_is_listed_keeps_nobody_from_quoting():
     venue = Meddled()
     cash = model.Balance(Cents(CASH_CENTS - 40), Cents(40), Cents(CASH_CENTS))

@@ -209,8 +209,7 @@ class Ledgers:
         self.difference_cents = Cents(0)
         taken_over: TakenOver = {}
         for (market_id, outcome), qty in sorted(held.items()):
-            yes_qty, no_qty = self.book.holdings(market_id)
-            booked = yes_qty if outcome is Outcome.YES else no_qty
+            booked = self._booked(market_id, outcome)
             if qty != booked and market_id in self._rates:
                 self.book.take_over(market_id, outcome, qty - booked)
                 taken_over[market_id, outcome.value] = qty - booked
@@ -223,6 +222,18 @@ class Ledgers:
         before_ns = 0 if venue_ahead_ns is None else quiet_ns + venue_ahead_ns
         self.booking.opened(taken_over, quiet_ns, before_ns)
         return changed
+
+    def differ(self) -> bool:
+        """Whether the list of positions shows other shares than the fills leave, if any."""
+        held = {} if self._positions is None else self._positions[0]
+        return any(
+            market_id in self._rates and qty != self._booked(market_id, outcome)
+            for (market_id, outcome), qty in held.items()
+        )
+
+    def _booked(self, market_id: MarketId, outcome: Outcome) -> int:
+        yes_qty, no_qty = self.book.holdings(market_id)
+        return yes_qty if outcome is Outcome.YES else no_qty
 
     def lacking(self) -> frozenset[MarketId]:
         """Markets of which the fills leave shares and the list of positions shows none."""

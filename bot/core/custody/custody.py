@@ -324,6 +324,8 @@ class Custody:
         if self._ledgers.reserved_cents and self._account.begun_ns[Kind.BALANCE] >= quiet_ns:
             # Cash that is locked tells of an order that may fill, though no list has shown one.
             self._rested = True
+        # So do shares that are not what the fills leave: a sale locks no cash.
+        self._rested |= self._ledgers.differ()
         if not self._read_since(quiet_ns, now_ns):
             return False
         fills_may_come = self._heritage.keeping or self._account.is_shared or self._rested
