@@ -2,7 +2,7 @@
 
 What is known about the outcome then is known to some and not to others, and what is bought can
 hardly be sold again. It holds for every strategy alike, and so does what an operator asks for who
-wants everything flat: full sizes, of what reduces a position.
+wants everything flat: what reduces a position, in the sizes that are wanted so near to the end.
 
 Source: strategy, 1(c), Time.
 """
