@@ -108,14 +108,16 @@ class Amm(Strategy):
         }
 
     def _refresh_budget(self, view: EventView) -> None:
-        """The cash of one rung: the most allowed, or an even share of what there is."""
+        """The cash of one rung: the most allowed, or an even share of what there is for those that
+        are quoted: one that has resolved needs none."""
         most = float(self.params.max_collateral_cents)
         # What our own orders have reserved is laid out already, and no less ours.
         there = cash_in_all(view)
         if there is None:
             self._budget = most
             return
-        budget = min(most, max(0.0, there / max(1, len(view.rungs))))
+        quoted = sum(rung.fair_cents is not None for rung in view.rungs)
+        budget = min(most, max(0.0, there / max(1, quoted)))
         if abs(budget - self._budget) > _BUDGET_STEP * self._budget or budget == most:
             self._budget = budget
 

@@ -102,6 +102,12 @@ def test_little_cash_is_shared_by_the_rungs() -> None:
         assert one.qty == pytest.approx(other.qty / 2, abs=1)
 
 
+def test_a_rung_that_has_resolved_has_no_share_of_little_cash() -> None:
+    alone = make().quote(changed(view(rung(0, 50.0)), cash_cents=10_000))
+    beside = make().quote(changed(view(rung(0, 50.0), rung(1, None)), cash_cents=10_000))
+    assert beside == alone
+
+
 def test_what_our_orders_have_reserved_is_still_laid_out() -> None:
     strategy = make()
     first = strategy.quote(changed(view(rung(0, 50.0)), cash_cents=10_000))
