@@ -175,6 +175,8 @@ MALFORMED = {
     "large fields": b"GET / HTTP/1.1\r\nHost: x\r\n"
     + (b"A: " + b"x" * 4_000 + b"\r\n") * 5
     + b"\r\n",
+    "a body in thousands of chunks": post("/", "Transfer-Encoding: chunked")
+    + b"1\r\nx\r\n" * (limits.BODY_PIECES_MAX + 1),
     "large trailers": post("/", "Transfer-Encoding: chunked") + b"0\r\n" + b"A: x\r\n" * 101,
     "an endless trailer": post("/", "Transfer-Encoding: chunked") + b"0\r\nA: " + b"x" * 600_000,
 }
@@ -198,6 +200,27 @@ async def test_an_early_answer_to_a_broken_body_is_no_fault_in_the_log(
         assert is_malformed(await peer.rest())
         await until(lambda: not server.server_state.tasks)
     assert not [line for line in caplog.records if line.levelname == "ERROR"]
+
+
+async def test_a_body_in_as_many_chunks_as_may_be_is_read() -> None:
+    async with served(app) as (_, port):
+        peer = await Peer.of(port)
+        chunks = b"1\r\nx\r\n" * limits.BODY_PIECES_MAX
+        peer.send(post("/", "Transfer-Encoding: chunked") + chunks + b"0\r\n\r\n" + GET)
+        assert (await peer.answer())[2] == b"x" * limits.BODY_PIECES_MAX
+        assert (await peer.answer())[2] == b"answer"
+        await peer.leave()
+
+
+async def test_what_comes_behind_the_longest_body_is_not_looked_at() -> None:
+    async with served(app) as (server, port):
+        peer = await Peer.of(port)
+        long = (b"400\r\n" + b"x" * 1_024 + b"\r\n") * 60
+        peer.send(post("/early", "Transfer-Encoding: chunked") + long + b"zz\r\n")
+        said = await peer.rest()
+        assert said.startswith(b"HTTP/1.1 200 ")
+        assert b" 400 " not in said
+        await until(lambda: not server.server_state.connections)
 
 
 async def test_a_refusal_is_never_said_instead_of_another_s_answer() -> None:

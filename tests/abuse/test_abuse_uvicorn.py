@@ -20,7 +20,7 @@ from venue.listen.stream import StreamProtocol
 HTTP_CALLS = {
     *("connection_made", "connection_lost", "eof_received", "data_received", "pause_writing"),
     *("resume_writing", "on_message_begin", "on_url", "on_header", "on_headers_complete"),
-    *("on_message_complete", "on_response_complete", "send_400_response"),
+    *("on_message_complete", "on_response_complete", "send_400_response", "on_body"),
     *("handle_websocket_upgrade",),
 }
 STREAM_CALLS = {
@@ -38,7 +38,7 @@ STREAM_ATTRIBUTES = {
     *("close_timeout", "default_headers", "handshake_initiated", "handshake_complete"),
     *("conn", "loop"),
 }
-CYCLE_ATTRIBUTES = {"scope", "more_body", "response_started"}
+CYCLE_ATTRIBUTES = {"scope", "body", "more_body", "response_started"}
 
 
 def config() -> uvicorn.Config:

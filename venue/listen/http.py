@@ -2,8 +2,8 @@
 
 Of uvicorn's HttpToolsProtocol this leans on the asyncio callbacks, the parser callbacks `on_*`,
 `send_400_response`, `handle_websocket_upgrade`, and the attributes `app`, `connections`, `cycle`
-(with `scope`, `more_body`, `response_started`), `pipeline` (newest on the left), `url`, `scope`,
-`flow`, `loop`, `parser`, `headers`, `server_state.default_headers`. A test names them all.
+(with `scope`, `body`, `more_body`, `response_started`), `pipeline` (newest on the left), `url`,
+`scope`, `flow`, `loop`, `parser`, `headers`, `server_state.default_headers`. A test names them all.
 
 Source: interface, Errors; silences S26, S49.
 """
@@ -23,6 +23,7 @@ from venue.listen.intake import Intake, Stage
 from venue.listen.malformed import CLOSE, malformed_answer
 from venue.listen.stream import StreamProtocol
 from venue.listen.transport import PoliteTransport
+from venue.wire.limits import BODY_BYTES_MAX
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -71,6 +72,7 @@ class HttpProtocol(HttpToolsProtocol):
         """Of the head or body under way, as far as they came in pieces of their own."""
         self._fields = 0
         self._field_bytes = 0
+        self._pieces = 0
         self._deaf = False
         """Something malformed came while good requests wait for their answers."""
         self._begins = True
@@ -113,7 +115,16 @@ class HttpProtocol(HttpToolsProtocol):
         if self._deaf or door.is_closing():
             door.drop(len(data))
             return
-        self._intake.add(data)
+        for begin in range(0, len(data), limits.PARSED_AT_ONCE_BYTES):
+            end = begin + limits.PARSED_AT_ONCE_BYTES
+            self._intake.add(data[begin:end])
+            if not self._parse_what_is_there():
+                self._leave(self._intake.drop() + data[end:])
+                return
+        self._watch()
+
+    def _parse_what_is_there(self) -> bool:
+        """Feed the parser what may be fed by now. Whether what comes next is still for it."""
         while not self._intake.is_empty:
             if self._awaited is _Awaited.NOTHING:
                 # Even an empty line, which no parser calls the beginning of a request.
@@ -122,9 +133,8 @@ class HttpProtocol(HttpToolsProtocol):
             if not piece:
                 break
             if not self._parse(piece):
-                self._leave(self._intake.drop())
-                return
-        self._watch()
+                return False
+        return True
 
     def _leave(self, unparsed: bytes) -> None:
         """Parse no more; what came behind a handshake is the channel's."""
@@ -175,7 +185,7 @@ class HttpProtocol(HttpToolsProtocol):
         super().on_message_begin()
         self._begins = False
         self._await(_Awaited.HEAD)
-        self._fields = self._field_bytes = 0
+        self._fields = self._field_bytes = self._pieces = 0
         assert self._door is not None, "only a taken connection is parsed"
         self.scope["extensions"] = {ABORT_EXTENSION: {"abort": self._door.abort}}
 
@@ -210,6 +220,17 @@ class HttpProtocol(HttpToolsProtocol):
         self._requests += 1
         self._unanswered += 1
         self._await(_Awaited.BODY)
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of a body. As soon as it is too long nothing more of the connection is looked at:
+        whatever the answer is, it is the last one."""
+        self._pieces += 1
+        if self._pieces > limits.BODY_PIECES_MAX:
+            raise _Malformed
+        super().on_body(body)
+        if len(self.cycle.body) > BODY_BYTES_MAX:
+            self._deaf = True
+            self.flow.pause_reading()
 
     def on_message_complete(self) -> None:
         """A whole request."""

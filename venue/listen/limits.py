@@ -44,7 +44,14 @@ HEAD_LINE_BYTES_MAX: Final = 8_000
 """The channel's handshake is parsed a second time, by a parser that takes 128 lines of 8,192."""
 
 BODY_WIRE_BYTES_MAX: Final = 256 * 1024
-"""Of one body with its chunk marks and trailers: a longest body in chunks of one byte fits."""
+"""Of one body with its chunk marks and trailers."""
+
+BODY_PIECES_MAX: Final = 2_048
+"""Chunks of one body, or reads that it came in. Each costs us the same, whether it holds a byte or
+all of it, and whoever sends them need not have shown a key."""
+
+PARSED_AT_ONCE_BYTES: Final = 16 * 1024
+"""A read of the socket may hold far more, of which the rest need not be parsed any more."""
 
 PIPELINED_MAX: Final = 32
 """Requests that may wait behind the one being answered."""
