@@ -29,9 +29,9 @@ REPLIES_BURST: Final = 600
 """Frames sent for the asking to one connection: an acknowledgement, and a book for every rung.
 Nearly three of the largest sets at once, and one every two seconds; the rest is answered later."""
 
-LONG_MESSAGE_BYTES: Final = 4 * 1024
-"""A longer one, as a large set is, takes time to read through. Of all connections one such is read
-in a turn of the loop: nobody has shown a key, and orders wait meanwhile."""
+LONG_MESSAGE_BYTES: Final = 24 * 1024
+"""The largest set is shorter. A longer message takes time to read through, so of all connections
+one such is read in a turn of the loop: nobody has shown a key, and orders wait meanwhile."""
 
 _BURST_S: Final = REPLIES_BURST / REPLIES_PER_SECOND
 _FRAMES_IN_A_TURN: Final = 4
