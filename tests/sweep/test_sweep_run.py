@@ -119,11 +119,12 @@ def test_what_a_function_imports_is_of_its_code(monkeypatch, tmp_path):
     assert code(setup.choice.name, setup.folder, "./mine.py:score") != before
 
 
-def test_how_the_rungs_of_a_tape_ended_is_read_by_code_that_names_a_life(monkeypatch):
+@pytest.mark.parametrize("file", ["bot/lab/calibrate/calibrate.py", "bot/lab/evaluate/compare.py"])
+def test_what_ends_a_tape_and_what_makes_dollars_of_a_life_is_code_that_names_it(monkeypatch, file):
     before, read = lives._lab.__wrapped__(), Path.read_bytes
 
     def edited(path):
-        return read(path) + b"#" * (path == ROOT / "bot/lab/calibrate/calibrate.py")
+        return read(path) + b"#" * (path == ROOT / file)
 
     monkeypatch.setattr(Path, "read_bytes", edited)
     assert lives._lab.__wrapped__() != before

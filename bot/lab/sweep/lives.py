@@ -48,8 +48,8 @@ ON_TAPES: Final = (
 
 _ROOT: Final = Path(__file__).parents[3]
 _PARTS: Final = ("bot/lab/backtest", "venue/crowd")
-_ENDS: Final = "bot/lab/calibrate/calibrate.py"
-"""Where how a tape's rungs ended is read."""
+_OTHERS: Final = ("bot/lab/calibrate/calibrate.py", "bot/lab/evaluate/compare.py")
+"""Where how a tape's rungs ended is read, and where it stands which numbers of a life are money."""
 
 _OWN: Final = ("lives.py", "setup.py", "cases.py", "configured.py")
 _ONE: Final = threading.Lock()
@@ -281,7 +281,7 @@ def _lab() -> bytes:
     digest = hashlib.blake2b(digest_size=16)
     own = [Path(__file__).with_name(name) for name in _OWN]
     for path in [
-        _ROOT / _ENDS,
+        *(_ROOT / name for name in _OTHERS),
         *own,
         *(path for part in _PARTS for path in sorted((_ROOT / part).rglob("*.py"))),
     ]:
