@@ -2,7 +2,9 @@
 
 import errno
 import hashlib
+import os
 import signal
+import time
 
 from bot.lab.evaluate.seeds import seeds_named
 from bot.lab.evaluate.worlds import World
@@ -49,6 +51,16 @@ def sometimes(job: Job) -> float:
 def beyond(job: Job) -> float:
     """A number whose square is none any more where a lot is swept, 0 elsewhere."""
     return 1e200 if LOT in job.settings else 0.0
+
+
+def dying(job: Job) -> float:
+    """Of seed 1 a number after all others, and of seed 3 the end of the process."""
+    assert isinstance(job.case, Seeded)
+    if job.case.seed == 1:
+        time.sleep(600)
+    if job.case.seed == 3:
+        os._exit(1)
+    return 0.0
 
 
 def exhausted(job: Job) -> float:

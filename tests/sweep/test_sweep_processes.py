@@ -6,9 +6,11 @@ import time
 
 import pytest
 
+from bot.lab.sweep.cases import seeded
+from bot.lab.sweep.lives import Job, code_of
 from bot.lab.sweep.runners import Cluster, Here, Processes, RunnerFault
 from bot.lab.sweep.search import Chance
-from tests.sweep.planted import BEST, DIMENSIONS, found_at, planted, run, told
+from tests.sweep.planted import BEST, DIMENSIONS, SMALL, found_at, planted, run, told
 
 pytestmark = pytest.mark.xdist_group("sweep")
 
@@ -42,6 +44,18 @@ def test_two_processes_come_to_the_same_as_one(alone):
     assert run(sweep, Processes(2), most=MOST)
     assert told(sweep) == told(alone)
     assert found_at(sweep) <= MOST
+
+
+def test_what_was_lived_before_a_process_died_is_given_before_that_is_told():
+    setup, function = planted()._configured.base, "tests.sweep.planted:dying"
+    code = code_of(setup, function)
+    cases = seeded(SMALL, range(1, 30))
+    jobs = [Job(setup, {}, case, function, code) for case in cases]
+    came = []
+    with Processes(2) as processes, pytest.raises(RunnerFault, match="a process died"):
+        for job, _ in processes.outcomes(jobs, lambda: True):
+            came.append(job.case.seed)
+    assert came == [2]
 
 
 def test_a_cluster_of_two_workers_comes_to_the_same_as_one_process(alone):

@@ -107,6 +107,9 @@ class Processes:
                 if not future.cancel():  # it has begun
                     yield job, future.result()
         except BrokenProcessPool:
+            for job, future in waiting:
+                if future.done() and not future.cancelled() and future.exception() is None:
+                    yield job, future.result()
             raise RunnerFault("a process died; is there enough memory for so many?") from None
         finally:
             for _, future in waiting:
