@@ -9,7 +9,7 @@ import pytest
 
 from tests.venue.journal_files import amounts, segment_files, written
 from venue.journal.record import StateFault
-from venue.journal.statedir import StateDir
+from venue.journal.statedir import LOCK_FILE, StateDir
 
 ROOT = Path(__file__).parents[2]
 
@@ -117,6 +117,14 @@ def test_a_second_process_is_refused_at_once_with_the_number_of_the_first(tmp_pa
         )
     assert done.returncode != 0
     assert f"in use by process {os.getpid()}" in done.stderr
+
+
+def test_a_directory_whose_lock_file_was_taken_away_is_in_use_all_the_same(tmp_path):
+    with StateDir.open(tmp_path / "state"):
+        (tmp_path / "state" / LOCK_FILE).unlink()
+        with pytest.raises(StateFault, match="in use by another process"):
+            StateDir.open(tmp_path / "state")
+    StateDir.open(tmp_path / "state").close()
 
 
 def test_a_directory_is_free_again_once_it_is_closed(tmp_path):

@@ -157,6 +157,19 @@ class Folder:
                 self.remove(beside)
             raise self._fault(name, "cannot be written", fault) from None
 
+    def hold(self, what: str) -> None:
+        """Hold the directory itself for as long as it is open: a lock's file can be taken away from
+        under its holder. what: see `lock`. Raises StateFault at once when another holds it.
+        """
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StateFault(
+                f"{self.path}: {what} by another process; end that one first"
+            ) from None
+        except OSError:
+            return  # a file system that locks files only
+
     def lock(self, name: str, what: str) -> int:
         """A descriptor that holds the lock of this name until it is closed or the process ends.
 

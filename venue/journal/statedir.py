@@ -73,6 +73,7 @@ class StateDir:
             undo.callback(folder.close)
             lock = folder.lock(LOCK_FILE, "in use")
             undo.callback(os.close, lock)
+            folder.hold("in use")
             if folder.exists(KEYS_FILE):
                 keys = read_keys(folder)
             elif segments(folder) or folder.names(*SNAPSHOT_NAMES):
