@@ -98,6 +98,8 @@ class Venue:
         self._writer = None if held.log is None else ThreadPoolExecutor(1, "log")
         self._log_fault: str | None = None
         self._log_broken = False
+        self._log_asked_ns: int | None = None
+        """Since when an append is under way, by the monotonic clock; None while there is none."""
         self._projector = Projector(self._views, projection_lag_ms * NS_PER_MS)
         self.hub = Hub(self._views, feed_flush_ms)
         self._line: deque[_Waiting] = deque()
@@ -236,7 +238,7 @@ class Venue:
     @property
     def writable(self) -> bool:
         """Whether commands are taken, as far as the last one shows."""
-        return self._log_fault is None and not self._closed
+        return self._log_trouble() is None and not self._closed
 
     @property
     def queue(self) -> int:
@@ -254,7 +256,7 @@ class Venue:
 
     def readiness(self) -> str | None:
         """Why callers should go elsewhere; None while there is no reason."""
-        return "draining" if self._closed or self._draining else self._log_fault
+        return "draining" if self._closed or self._draining else self._log_trouble()
 
     def exposition(self) -> bytes:
         """The metrics as Prometheus text."""
@@ -308,6 +310,7 @@ class Venue:
         commands = [waiting.command for waiting in self._batch]
         loop = asyncio.get_running_loop()
         begun = time.perf_counter()
+        self._log_asked_ns = time.monotonic_ns()
         try:
             size = await loop.run_in_executor(self._writer, self._log.append, now_ns, commands)
         except LogFull as fault:
@@ -319,6 +322,8 @@ class Venue:
             self.metrics.append_refused("broken")
             self._break(fault)
             return False
+        finally:
+            self._log_asked_ns = None
         self.metrics.appended(len(commands), size, time.perf_counter() - begun)
         self._note_log_taking()
         return True
@@ -354,6 +359,15 @@ class Venue:
             now_ns = time.monotonic_ns()
             late = [each for each in (*self._batch, *self._line) if each.due_ns <= now_ns]
             _fail(late, ReplyLost)
+
+    def _log_trouble(self) -> str | None:
+        """Why the log takes nothing now: its fault, or a disk that does not answer at all."""
+        asked_ns = self._log_asked_ns
+        if self._log_fault is None and asked_ns is not None:
+            waited_ns = time.monotonic_ns() - asked_ns
+            if waited_ns > REPLY_DEADLINE_NS:
+                return f"the command log has not answered for {waited_ns // NS_PER_SECOND} s"
+        return self._log_fault
 
     def _note_log_taking(self) -> None:
         if self._log_fault is not None and not self._log_broken:

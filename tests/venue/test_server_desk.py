@@ -305,6 +305,28 @@ def test_a_full_log_that_has_room_again_is_ready_again_though_nobody_writes(
     in_loop(claim)
 
 
+def test_a_venue_whose_disk_does_not_answer_is_not_ready_for_as_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("venue.server.REPLY_DEADLINE_NS", 50_000_000)
+
+    async def claim() -> None:
+        log = SlowLog()
+        venue = logged(log)
+        log.append_s = 0.4
+        async with at_work(venue):
+            with pytest.raises(ReplyLost):
+                await venue.submit(place(1))
+            assert (venue.readiness() or "").startswith("the command log has not answered for")
+            assert not venue.writable
+            log.append_s = 0
+            await asyncio.sleep(0.6)
+            assert venue.readiness() is None
+            assert venue.writable
+
+    in_loop(claim)
+
+
 def test_after_a_failed_sync_the_answer_is_lost_and_nothing_more_is_taken() -> None:
     async def claim() -> None:
         log = SlowLog()
