@@ -256,6 +256,27 @@ def test_a_delay_holds_the_reply_back_and_not_the_command(
     assert replies[0].status_code == 201
 
 
+@pytest.mark.parametrize("path", ["faults", "faults/reply_delay"])
+@pytest.mark.parametrize("count", [None, 1])
+def test_a_reply_that_is_held_back_goes_out_once_the_delay_is_cleared(
+    house: Served, control: httpx.Client, rest: httpx.Client, path: str, count: int | None
+) -> None:
+    late = {"kind": "reply_delay", "delay_ms": 60_000, "on": "writes"}
+    done(control, "POST", "faults", late if count is None else {**late, "count": count})
+    replies: list[httpx.Response] = []
+    before = house.venue.sequence
+    asked = body()
+    caller = threading.Thread(target=lambda: replies.append(rest.post("/orders", json=asked)))
+    caller.start()
+    while house.venue.sequence == before:
+        time.sleep(0.005)
+    time.sleep(0.2)
+    assert replies == []
+    done(control, "DELETE", path)
+    caller.join(3)
+    assert [reply.status_code for reply in replies] == [201]
+
+
 @pytest.mark.parametrize(
     ("on", "reads", "writes"), [("reads", 1, 0), ("writes", 0, 1), ("all", 1, 1)]
 )

@@ -9,6 +9,7 @@ S40, S49.
 """
 
 import asyncio
+import math
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
@@ -110,6 +111,8 @@ _LENGTH_DIGITS_MAX: Final = 18
 _PREFIX: Final = API_PREFIX.encode() + b"/"
 _METADATA: Final = METADATA_PATH.encode()
 _MS_PER_S: Final = 1_000
+_DELAY_LOOK_S: Final = 0.05
+"""How often a reply that is held back looks whether it still is to be."""
 
 _log = structlog.get_logger(__name__)
 
@@ -215,7 +218,8 @@ class _Shell:
     async def _handled(self, request: Request) -> Response:
         """What the route's handler says, or raises, and not before a delay in force is over."""
         read = READS.get(request.route)
-        delay_ms = self._desk.faults.reply_delay_ms(is_write=read is None)
+        faults = self._desk.faults
+        delay_ms, cleared = faults.reply_delay_ms(is_write=read is None), faults.delays_cleared
         failure: Exception | None = None
         try:
             if read is None:
@@ -226,10 +230,19 @@ class _Shell:
         except Exception as fault:  # noqa: BLE001 - raised again; a refusal is held back as well
             failure = fault
         if delay_ms:
-            await asyncio.sleep(delay_ms / _MS_PER_S)
+            await self._held_back(delay_ms / _MS_PER_S, cleared)
         if failure is not None:
             raise failure
         return status, body
+
+    async def _held_back(self, delay_s: float, cleared: int) -> None:
+        """Wait for so long, or until the operator has taken the delay out of force. cleared: how
+        often that had been done before."""
+        looks = math.ceil(delay_s / _DELAY_LOOK_S)
+        for _ in range(looks):
+            if self._desk.faults.delays_cleared != cleared:
+                return
+            await asyncio.sleep(delay_s / looks)
 
     async def _whole(self, request: Request, made: bytes | Iterator[bytes]) -> bytes:
         """The body of a read; one that comes in pieces has each made in a turn of its own."""

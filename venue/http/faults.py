@@ -158,6 +158,8 @@ class Faults:
         # By kind in the order of the enum, so that of two rules the same one always comes first.
         self._commands: list[tuple[CommandFault, CommandRule, _Active]] = []
         self._delay: tuple[DelayRule, _Active] | None = None
+        self.delays_cleared = 0
+        """How often delays were taken out of force: a reply held back since before goes out."""
 
     def set(self, rule: Rule) -> None:
         """Put a rule in force, instead of the one of its kind if there is one."""
@@ -171,6 +173,8 @@ class Faults:
             self._active.clear()
         else:
             self._active.pop(kind, None)
+        if kind in (None, DelayFault.REPLY_DELAY):
+            self.delays_cleared += 1
         self._index()
 
     def standing(self) -> tuple[Standing, ...]:
@@ -206,7 +210,8 @@ class Faults:
 
     def _end_if_used_up(self, kind: FaultKind, active: _Active) -> None:
         if active.left == 0:
-            self.clear(kind)
+            del self._active[kind]
+            self._index()
 
     def _index(self) -> None:
         self._commands = []
