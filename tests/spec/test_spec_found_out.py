@@ -81,3 +81,32 @@ def test_a_bucket_that_refills_too_slowly_is_found_out(
     result = judged(bench, "the_bucket_holds_500_and_refills_at_250_a_second")
     assert result.verdict is Verdict.FAILED, result
     assert "50 left after" in result.reason
+
+
+def test_a_sale_that_is_amended_beyond_what_is_held_is_found_out(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    straight = Caller.amend
+
+    def generous(self: Caller, order_id: str, **fields: Any) -> httpx.Response:
+        reply = straight(self, order_id, **fields)
+        return straight(self, order_id, qty=4) if reply.status_code == 422 else reply
+
+    monkeypatch.setattr(Caller, "amend", generous)
+    result = judged(bench, "an_amend_offers_no_more_than_is_held")
+    assert result.verdict is Verdict.FAILED, result
+    assert "where a refusal was due" in result.reason
+
+
+def test_a_snapshot_that_holds_one_page_of_resting_orders_is_found_out(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    straight = Caller.get
+
+    def paged(self: Caller, path: str, /, **params: Any) -> Json:
+        body = straight(self, path, **params)
+        return {name: v[:100] if isinstance(v, list) else v for name, v in body.items()}
+
+    monkeypatch.setattr(Caller, "get", paged)
+    result = judged(bench, "a_snapshot_lists_every_resting_order")
+    assert result.verdict is Verdict.FAILED, result

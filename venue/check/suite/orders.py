@@ -310,6 +310,24 @@ def check_cancelling_a_sale_frees_its_shares(bench: Bench) -> None:
     same(bench.anna.placed(**sell(market, "yes", 90, 3))["status"], "open")
 
 
+@check()
+def check_an_amend_offers_no_more_than_is_held(bench: Bench) -> None:
+    """PUT /orders/{order_id} | A sale that would grow beyond what is held is 422
+    insufficient_shares, and stays as it is.
+    """
+    market = bench.market()
+    bench.anna.placed(**buy(market, "yes", 50, 5))
+    bench.bruno.placed(**buy(market, "no", 50, 5))
+    sale = bench.anna.placed(**sell(market, "yes", 90, 2))
+    bench.anna.placed(**sell(market, "yes", 95, 1))
+    for changes in ({"qty": 5}, {"qty": 5, "price": 91}):
+        found = refusal_of(bench.anna.amend(sale["order_id"], **changes))
+        same(found, (422, "insufficient_shares"), f"{changes} with 4 shares left to it")
+    read = bench.anna.order_read(sale["order_id"], status="open")
+    same((read["price"], read["remaining_qty"]), (90, 2), "the sale after that")
+    same(bench.anna.amended(sale["order_id"], qty=4)["remaining_qty"], 4)
+
+
 @check(readings="S4")
 def check_fills_say_who_traded_what_at_which_price_and_fee(bench: Bench) -> None:
     """Fill | Both prices, size, fee, liquidity and the ids of order and print.

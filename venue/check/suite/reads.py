@@ -440,6 +440,18 @@ def check_a_snapshot_holds_the_callers_own_state_and_nobody_elses(bench: Bench) 
 
 
 @check()
+def check_a_snapshot_lists_every_resting_order(bench: Bench) -> None:
+    """Snapshot | resting_orders are all of the resting group, more than a page of a list too."""
+    market = bench.market()
+    ids = {bench.anna.placed(**buy(market, "yes", 1, 1))["order_id"] for _ in range(105)}
+    snapshot = eventually(
+        lambda: bench.anna.get(f"/markets/{market['ticker']}/snapshot"),
+        lambda body: len(body["resting_orders"]) >= len(ids),
+    )
+    same({row["order_id"] for row in snapshot["resting_orders"]}, ids, "resting orders")
+
+
+@check()
 def check_a_sale_that_rests_commits_its_shares_in_the_snapshot(bench: Bench) -> None:
     """Snapshot | A sell-side remaining_qty is the part of a position already committed."""
     market = bench.market()
