@@ -1,12 +1,14 @@
-"""Claims about a file that a person named: replaced whole, as the file that it is."""
+"""Claims about a file that is replaced whole; one that a person named, as the file that it is."""
 
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
 from bot.io.folder import whole
-from bot.io.folder.whole import replace_named
+from bot.io.folder.whole import replace_file, replace_named
 
 
 def test_a_new_file_has_the_mode_of_any_new_file(tmp_path):
@@ -69,3 +71,21 @@ def test_what_a_killed_process_of_this_number_left_is_in_nobodys_way(tmp_path):
 def test_a_name_as_long_as_names_may_be_is_written(tmp_path):
     replace_named(tmp_path / ("n" * 255), b"1")
     assert (tmp_path / ("n" * 255)).read_bytes() == b"1"
+
+
+def test_another_process_of_this_number_may_replace_the_file_meanwhile(tmp_path, monkeypatch):
+    place, really = tmp_path / "a", os.fsync
+    other = (
+        f"import os; os.getpid = lambda: {os.getpid()}; from pathlib import Path; "
+        "from bot.io.folder.whole import replace_file; "
+        f"replace_file(Path({str(place)!r}), b'other')"
+    )
+
+    def meanwhile(handle: int) -> None:
+        monkeypatch.setattr(whole.os, "fsync", really)
+        subprocess.run([sys.executable, "-c", other], check=True)
+        really(handle)
+
+    monkeypatch.setattr(whole.os, "fsync", meanwhile)
+    replace_file(place, b"ours")
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a", b"ours")]

@@ -8,6 +8,7 @@ Source: reliability, rows 61, 66, 103, B13.
 
 import contextlib
 import os
+import secrets
 import stat
 from pathlib import Path
 from typing import Final
@@ -18,16 +19,16 @@ _NAME_PART: Final = 50
 """Characters of a name that its successor bears: longer ones may be too long with an ending."""
 
 
+_OURS: Final = secrets.token_hex(4)
+"""Of this process, whatever its number: bot and reaper share a folder, and each is number 1 where
+it has a container of its own."""
+
+
 def replace_file(path: Path, content: bytes) -> None:
     """Make this the file's content, mode 0600. Raises OSError, and then the old content stands."""
-    fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
+    fresh = path.with_name(f"{path.name}.{os.getpid()}-{_OURS}.new")
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        handle = os.open(fresh, flags, 0o600)
-    except OSError:
-        with contextlib.suppress(OSError):
-            fresh.unlink()  # a link there would stand in the way for ever
-        raise
+    handle = os.open(fresh, flags, 0o600)
     _put(handle, content, fresh, path)
 
 
