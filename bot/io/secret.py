@@ -85,7 +85,7 @@ def from_file(path: Path, name: str | None = None, what: str = "API key") -> Sec
         return checked(raw.decode("utf-8", errors="replace"), place, what)
     try:
         return checked(str(json.loads(raw)[name]), f"{place}, key {name!r}")
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise SecretFault(f"{place}: no JSON object with a key named {name!r}") from None
 
 

@@ -390,7 +390,11 @@ def test_one_key_is_taken_by_name_from_a_file_of_keys(tmp_path):
     assert from_file(path, "reader").reveal() == "lm_def"
 
 
-@pytest.mark.parametrize("content", [b"lm_abc", b"[]", b'{"reader": "lm_def"}'])
+@pytest.mark.parametrize(
+    "content",
+    [b"lm_abc", b"[]", b'{"reader": "lm_def"}', b'{"maker": ' + b"[" * 100_000],
+    ids=["plain", "list", "other", "deep"],
+)
 def test_a_file_without_the_named_key_is_refused_and_not_echoed(tmp_path, content):
     with pytest.raises(SecretFault, match="named 'maker'") as caught:
         from_file(key_file(tmp_path, content), "maker")
