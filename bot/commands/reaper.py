@@ -25,6 +25,7 @@ from bot.commands.common import (
     read_where,
     state_dir_option,
 )
+from bot.io.early import remembered
 
 if TYPE_CHECKING:
     from bot.config import ExternalSettings, ReaperSettings
@@ -59,14 +60,15 @@ def reaper(
 ) -> None:
     """Watch the bot; when its heartbeat stops, latch it and cancel everything, again and again.
 
-    Uses the key under `reaper` in CONFIG. Runs until it is told to stop (Ctrl-C). Ends with 0, or
-    with 4 when it was stopped before it had shown that nothing rests.
+    Uses the key under `reaper` in CONFIG. Runs until it is told to stop (Ctrl-C), and outlives its
+    terminal. Ends with 0, or with 4 when it was stopped before it had shown that nothing rests.
     """
     from bot.config import FOR_THE_REAPER
 
     if url is not None:
         _refuse_no_address(url)
-    with faults_told():
+    # What tells a bot something, SIGHUP above all, ends nobody who guards it.
+    with remembered(), faults_told():
         draft = read_where(config, FOR_THE_REAPER)
         settings = external(draft)
         if draft.reaper is None:

@@ -162,3 +162,14 @@ def test_a_reaper_with_a_key_that_cannot_help_ends_at_once(venue, tmp_path, key,
         assert reaper.returncode == code
         assert advice in said(tmp_path, "reaper")
         assert venue.keys[key] not in said(tmp_path, "reaper")
+
+
+def test_neither_a_terminal_that_goes_away_nor_a_word_to_the_bot_ends_the_reaper(venue, tmp_path):
+    with started(tmp_path, "reaper", str(configured(venue, tmp_path)), "--json") as reaper:
+        wait_until(lambda: "key_tried" in said(tmp_path, "reaper"), 20)
+        for number in (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+            reaper.send_signal(number)
+        with pytest.raises(subprocess.TimeoutExpired):
+            reaper.wait(1)
+        reaper.send_signal(signal.SIGTERM)
+        assert reaper.wait(10) == 0
