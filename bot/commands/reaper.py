@@ -25,7 +25,7 @@ from bot.commands.common import (
     read_where,
     state_dir_option,
 )
-from bot.io.early import remembered
+from bot.io.early import remembered, stops_nothing_more
 
 if TYPE_CHECKING:
     from bot.config import ExternalSettings, ReaperSettings
@@ -68,24 +68,25 @@ def reaper(
     if url is not None:
         _refuse_no_address(url)
     # What tells a bot something, SIGHUP above all, ends nobody who guards it.
-    with remembered(), faults_told():
-        draft = read_where(config, FOR_THE_REAPER)
-        settings = external(draft)
-        if draft.reaper is None:
-            fail(
-                EXIT_CONFIGURATION,
-                f"{config}: reaper: missing; name a key of its own there: key_file or key_env",
-            )
-        own = key_of(draft.reaper)
-        _refuse_the_bots_key(settings, own)
-        folder = state_dir or draft.state.directory
-        series = draft.file.series
-        phase, clean = _watch(settings, draft.reaper, own, url, folder, series, at_once=now)
-    code = 0 if clean else EXIT_LEFT_OVER
-    if json_line:
-        typer.echo(json.dumps({"exit_code": code, "phase": phase, "clean": clean}))
-    elif not clean:
-        typer.echo("stopped before it was shown that nothing rests: bot cancel-all --verify")
+    with remembered():
+        with faults_told():
+            draft = read_where(config, FOR_THE_REAPER)
+            settings = external(draft)
+            if draft.reaper is None:
+                fail(
+                    EXIT_CONFIGURATION,
+                    f"{config}: reaper: missing; name a key of its own there: key_file or key_env",
+                )
+            own = key_of(draft.reaper)
+            _refuse_the_bots_key(settings, own)
+            folder = state_dir or draft.state.directory
+            series = draft.file.series
+            phase, clean = _watch(settings, draft.reaper, own, url, folder, series, at_once=now)
+        code = 0 if clean else EXIT_LEFT_OVER
+        if json_line:
+            typer.echo(json.dumps({"exit_code": code, "phase": phase, "clean": clean}))
+        elif not clean:
+            typer.echo("stopped before it was shown that nothing rests: bot cancel-all --verify")
     raise typer.Exit(code)
 
 
@@ -210,7 +211,11 @@ async def _run(
         heart = None if folder is None else heart_in(folder)
         watching = Reaper(source, rest, Clock(), latch, after_ns, wanted, heart, series)
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
+        stops = (signal.SIGINT, signal.SIGTERM)
+        for number in stops:
             loop.add_signal_handler(number, watching.stop)
         await watching.run(at_once=at_once)
+        for number in stops:
+            loop.remove_signal_handler(number)
+            stops_nothing_more(number)
     return watching.phase.value, watching.clean

@@ -21,6 +21,7 @@ from bot.commands.common import (
     state_dir_option,
 )
 from bot.commands.sites import site_of, start_venue
+from bot.io.early import remembered
 
 if TYPE_CHECKING:
     from bot.config import BotConfig
@@ -70,13 +71,14 @@ def record(
     import msgspec
 
     run_ns = None if for_ is None else duration_ns("--for", for_)
-    with faults_told(), printed_aside():
-        found = _recorded(config, run_ns, (tape, seed), state_dir)
-    if json_line:
-        typer.echo(msgspec.json.encode(found).decode())
-    else:
-        for name, value in msgspec.to_builtins(found).items():
-            typer.echo(f"{name}: {value}")
+    with remembered():
+        with faults_told(), printed_aside():
+            found = _recorded(config, run_ns, (tape, seed), state_dir)
+        if json_line:
+            typer.echo(msgspec.json.encode(found).decode())
+        else:
+            for name, value in msgspec.to_builtins(found).items():
+                typer.echo(f"{name}: {value}")
     raise typer.Exit(1 if found.died else 0)
 
 
