@@ -118,6 +118,7 @@ def test_the_embedded_venue_inherits_no_secret_that_the_configuration_names(tmp_
     monkeypatch.setenv("HOOK_OF_THIS_TEST", "https://example.com/secret-of-this-test")
     with venue_for_a_moment(read_draft(file), tmp_path) as embedded:
         assert embedded is not None
+        embedded.ready()  # before that the system may not show it yet
         inherited = Path(f"/proc/{embedded._process.pid}/environ").read_bytes()
     assert b"PATH=" in inherited
     assert b"secret-of-this-test" not in inherited
