@@ -32,6 +32,7 @@ def companions_of(config: "BotConfig", state: Path) -> tuple[Companion, ...]:
     if records.keep:
         password = password_of(records)
         venue = config.venue
+        is_lasting = isinstance(venue, ExternalSettings)
         label = venue.base_url if isinstance(venue, ExternalSettings) else "embedded"
         is_wanted = any(What.DAILY_SUMMARY in each.what for each in config.notices)
         place = _place(records, config.name, state)
@@ -42,6 +43,7 @@ def companions_of(config: "BotConfig", state: Path) -> tuple[Companion, ...]:
                 label,
                 keep_days=records.keep_days,
                 series=config.trader.series_ticker,
+                is_lasting=is_lasting,
                 password=password,
                 teller=Teller(place, password) if is_wanted else None,
                 told=lambda text, at_ns: notices.tell(What.DAILY_SUMMARY, text, at_ns),

@@ -81,17 +81,19 @@ class Follower:
         rungs: Iterable[RungRow] = (),
         *,
         series: str = "",
+        amid: AccountRow | None = None,
     ) -> None:
         """label: of what the bot trades on, where that outlives its runs. accounts, rungs: those
         that the store knows, the rungs of the cursor's account. series: the ticker of the bot's
-        own; a bot beside other series reads theirs too. Empty: whatever is read is its own."""
+        own; a bot beside other series reads theirs too. Empty: whatever is read is its own. amid:
+        whose entries come before the first start that is read; None: nobody's."""
         self._folder = folder
         self._book = book
         self._label = label
         self._series = fold_ticker(series)
         self._cursor = cursor
         known = {row.account: row for row in accounts}
-        self._batch: Batch | None = None
+        self._batch = None if amid is None else Batch(amid)
         if cursor is not None and cursor.account in known:
             self._batch = Batch(known[cursor.account])
         self._rungs: dict[str, RungRow] = {}

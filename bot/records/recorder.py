@@ -29,7 +29,7 @@ from bot.io.secret import Secret
 from bot.records.database import StoreFault
 from bot.records.day import DAY_NS
 from bot.records.follow import Follower
-from bot.records.rows import AccountRow, MarkRow, Picture, ProfitRow
+from bot.records.rows import AccountRow, MarkRow, Picture, ProfitRow, account_of
 from bot.records.store import Store
 from bot.records.telling import Teller
 from venue.wire.instant import NS_PER_SECOND
@@ -138,6 +138,7 @@ class Recorder:
         *,
         keep_days: int,
         series: str = "",
+        is_lasting: bool = True,
         password: Secret | None = None,
         look_s: float = LOOK_S,
         hang_s: float = HANG_S,
@@ -145,13 +146,14 @@ class Recorder:
         told: Callable[[str, int], None] = lambda _text, _at_ns: None,
     ) -> None:
         """folder: where the journal stands. label: of what is traded, see `rows.AccountRow`.
-        series: its own, see `Follower`.
+        series: its own, see `Follower`. is_lasting: whether the account outlives the run.
         keep_days: what is older is forgotten. teller: sums up each day that ends, and `told` is
         told; None: nobody wants to know."""
         self._open_store = open_store
         self._folder = folder
         self._label = label
         self._series = series
+        self._is_lasting = is_lasting
         self._keep_ns = keep_days * DAY_NS
         self._look_s = look_s
         self._hang_s = hang_s
@@ -326,7 +328,13 @@ class Recorder:
             undo.callback(self._close)
             store, follower = self._opened()
             found = follower.look()
-            self.progress.fills += store.write(found.batches, found.cursor)
+            if follower.account is None and found.behind <= _FAR_BEHIND_BYTES:
+                amid = self._from_amid(store)
+                if amid is not None:
+                    follower, found = amid, amid.look()
+            # What was read for no account is read again once there is one.
+            cursor = None if follower.account is None else found.cursor
+            self.progress.fills += store.write(found.batches, cursor)
             self.progress.gaps += found.gap
             self.progress.unreadable = follower.unreadable
             account = follower.account
@@ -338,6 +346,18 @@ class Recorder:
         self.progress.behind_bytes = found.behind
         # A day is stated of what was read of it: of a part it would be another one.
         return None if found.behind > _FAR_BEHIND_BYTES else self._day_over(account)
+
+    def _from_amid(self, store: Store) -> Follower | None:
+        """A follower from the oldest entry that is kept, where the journal was read to its end and
+        tells of no start: all of it is of this run then, for each begins with its own. None where
+        nobody knows yet that the run has begun, or what its account is."""
+        shown = self._pictures[0].profit if self._pictures else None
+        if shown is None or not self._is_lasting:
+            return None
+        book, label = store.book, self._label
+        begun = AccountRow(account_of(book, label), book, label, shown.started_ns)
+        self._follower = Follower(self._folder, book, label, series=self._series, amid=begun)
+        return self._follower
 
     def _is_of(self, account: AccountRow) -> bool:
         """Whether the oldest picture is of the account that the journal has been read up to. Each

@@ -301,6 +301,35 @@ async def test_what_a_run_shows_waits_until_the_journal_of_the_runs_before_it_wa
     assert seen == {"here": 0, f"run {'aa' * 10}": 0, f"run {'bb' * 10}": 1}
 
 
+@pytest.mark.parametrize("is_lasting", [True, False])
+async def test_records_that_are_lost_once_the_journal_no_longer_keeps_the_start_are_kept_anew(
+    tmp_path, is_lasting
+):
+    site = Site(tmp_path)
+    site.recorder._is_lasting = is_lasting
+    site.traded(1)
+    await site.recorder._once()
+    oldest = site.journal.path
+    site.journal.segment()
+    site.journal.series(NOON_NS + 2, market(1))
+    site.traded(3)
+    await site.recorder._once()
+    assert site.kept() == ["f1", "f3"]
+    oldest.unlink()
+    site.path.unlink()
+    site.now_ns += 6 * NS_PER_SECOND
+    await site.recorder._once()
+    assert site.recorder.progress.fault
+    for _ in range(2):
+        await site.recorder._once()
+    # Nothing tells which run on an embedded venue it was.
+    assert site.kept() == (["f3"] if is_lasting else [])
+    site.traded(4)
+    await site.recorder._once()
+    await site.recorder.finish()
+    assert site.kept() == (["f3", "f4"] if is_lasting else [])
+
+
 class Stumbling:
     """Fails to state a day so many times."""
 
