@@ -47,6 +47,9 @@ _FILLS_REMEMBERED: Final = 2_000
 """Fills that were shown of late, two pages of the list: the store is not asked for those again, and
 knows all others itself."""
 
+_NS_MAX: Final = 2**63 - 1
+"""The latest time of a column of 64 bits, in the year 2262."""
+
 _ASKED_MAX: Final = 64
 _ODD_MAX: Final = 1_000
 _SEEN_NS: Final = 3_600 * NS_PER_SECOND
@@ -307,6 +310,9 @@ class Follower:
             return None
         if not market_id or not 0 <= fill.outcome_price <= PAYOUT_CENTS or fill.qty < 1:
             return None
+        texts = (fill.fill_id, market_id, fill.ticker, fill.event_ticker, fill.order_id)
+        if created_ns > _NS_MAX or any("\0" in each for each in (*texts, fill.trade_id)):
+            return None  # no store takes it, and all that came with it would wait for ever
         units = None
         if fill.fee_cents is None:
             rung = self._rungs.get(market_id)

@@ -12,7 +12,7 @@ from bot.records.recorder import follower_of
 from bot.records.rows import MarkedRow, MarkRow, Picture, ValuedRow
 from bot.records.store import Store
 from tests.records.lived import NOON_NS, Journalled, event, fill, market
-from venue.wire.instant import NS_PER_SECOND
+from venue.wire.instant import NS_PER_SECOND, Instant
 
 BOOK, LABEL = "acme", "https://venue.example/v1"
 END = 10**19 // 2
@@ -199,6 +199,23 @@ def test_a_fill_without_its_market_or_its_fee_is_of_its_ticker_and_charged_by_th
     (row,) = store.fills(store.accounts()[0].account, 0, END)
     # 0.0175 * 3 * 0.4 * 0.6 dollars = 1.26 cents
     assert (row.market_id, row.fee_cents, follower.unreadable) == (market(1).market_id, 2, 0)
+
+
+@pytest.mark.parametrize(
+    "odd", [{"created_at": Instant("9999-12-31T00:00:00Z")}, {"trade_id": "t\0"}]
+)
+def test_a_fill_that_no_store_can_hold_is_counted_and_stands_in_the_way_of_none(
+    store, journal, odd
+):
+    journal.started(NOON_NS)
+    journal.series(NOON_NS, market(1))
+    unkept = msgspec.structs.replace(fill(2, NOON_NS + 2), **odd)
+    journal.fills(NOON_NS + 5, fill(1, NOON_NS + 1), unkept, fill(3, NOON_NS + 3))
+    follower = follower_of(store, journal.folder, LABEL)
+    found = follower.look()
+    store.write(found.batches, found.cursor)
+    assert kept(store) == ["f1", "f3"]
+    assert follower.unreadable == 1
 
 
 def test_rungs_of_a_series_beside_it_are_none_of_its_own(store, journal):
