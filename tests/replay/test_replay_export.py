@@ -6,17 +6,21 @@ import json
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
+from bot.core import messages as m
 from bot.lab.counted import EVERY
 from bot.lab.export.export import segments_meant, tell
 from tests.explain import raw
 from tests.explain.raw import Row
+from tests.records import lived
+from tests.records.lived import NOON_NS, Journalled, market
 from tests.replay.recorded import brutal, recorded
-from venue.wire import instant
-from venue.wire.instant import NS_PER_SECOND
+from venue.wire import instant, model
+from venue.wire.instant import NS_PER_SECOND, Instant
 
 TABLES = ("books", "prints", "requests", "fills")
 
@@ -137,6 +141,23 @@ def test_a_fill_is_one_row_however_often_it_was_shown(exported):
         assert row["price"] == str(raw.canonical(fill["outcome"], fill["outcome_price"]))
         assert row["side"] == raw.side(fill["outcome"], fill["side"])
         assert row["qty"] == str(fill["qty"])
+
+
+def test_what_has_no_time_that_can_be_read_is_told_without_it(tmp_path):
+    journal = Journalled(tmp_path / "state")
+    journal.started(NOON_NS)
+    journal.series(NOON_NS, market(1))
+    never = Instant("soon")
+    rung = market(1)
+    book = model.Orderbook(rung.ticker, rung.market_id, never, (), ())
+    journal.told(NOON_NS + 1, m.BookShown(book))
+    odd = msgspec.structs.replace(lived.fill(1, NOON_NS), created_at=never)
+    journal.fills(NOON_NS + 2, odd, lived.fill(2, NOON_NS + 2))
+    found = invoke(str(journal.folder), "--csv", str(tmp_path / "tables"))
+    assert found.exit_code == 0, found.output
+    fills = [(row["fill_id"], row["created_ns"]) for row in table(tmp_path / "tables", "fills")]
+    assert fills == [("f1", ""), ("f2", str(NOON_NS + 2))]
+    assert table(tmp_path / "tables", "books") == []
 
 
 def test_how_far_it_is_is_told_over_both_readings_of_every_entry(exported):

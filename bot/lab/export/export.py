@@ -8,12 +8,14 @@ Source: docs/lab.md; design, law 7.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from bot.core import messages as m
+from bot.core.books.book import book_seen
 from bot.io.journal.journal import number_of, read_segment, segments, stands_at
 from bot.io.journal.records import Entry, JournalFault
 from bot.lab.counted import Counted, Told, untold
@@ -244,11 +246,9 @@ class _Reader:
         elif isinstance(body, m.OrdersShown):
             self._know(body.orders)
         elif isinstance(body, m.BookShown):
-            book = body.book
-            bids = tuple((level.price, level.size) for level in book.bids)
-            asks = tuple((level.price, level.size) for level in book.asks)
-            seen = m.BookSeen(book.market_id, instant.to_ns(book.as_of), bids, asks)
-            self._book(at_ns, seen, "read")
+            seen = book_seen(body.book)
+            if seen is not None:
+                self._book(at_ns, seen, "read")
         elif isinstance(body, m.FillsShown):
             for fill in reversed(body.fills):
                 self._filled(at_ns, fill)
@@ -265,7 +265,9 @@ class _Reader:
             return
         self._fills.add(fill.fill_id)
         row: Row = {"run": self._run, "at_ns": at_ns, "ticker": fill.ticker}
-        row |= {"created_ns": instant.to_ns(fill.created_at), "fill_id": fill.fill_id}
+        with suppress(ValueError):  # of no time that can be read, as the bot books none of those
+            row["created_ns"] = instant.to_ns(fill.created_at)
+        row["fill_id"] = fill.fill_id
         row |= {"trade_id": fill.trade_id, "order_id": fill.order_id, "market_id": fill.market_id}
         row |= {"qty": fill.qty, "fee_cents": fill.fee_cents, "liquidity": fill.liquidity.value}
         own = _own(fill.outcome, fill.side)

@@ -14,6 +14,7 @@ Source: interface, Order, Fill; silences S4, S10, S13; docs/lab.md, Backtest.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import accumulate
 from typing import NamedTuple
 
@@ -144,8 +145,9 @@ class Mine:
             self._roles[fill.trade_id] = role
             order = self._orders.get(fill.order_id)
             if order is not None:
-                made = instant.to_ns(fill.created_at), int(fill.qty), role != "taker"
-                order.fills[fill.fill_id] = made
+                with suppress(ValueError):  # of no time that can be read
+                    created_ns = instant.to_ns(fill.created_at)
+                    order.fills[fill.fill_id] = created_ns, int(fill.qty), role != "taker"
         changes: dict[MarketId, list[tuple[int, int, BookSide, Price, int]]] = {}
         for number, order in enumerate(self._orders.values()):
             for at_ns, price, rests in order.changes():
