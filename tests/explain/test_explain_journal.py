@@ -13,7 +13,8 @@ from bot.lab.explain.lives import LifeFault, lives_of
 from bot.lab.replay.replay import runs
 from tests.explain import lived as lives
 from tests.explain.lived import FIRST, SECOND, Lived, config
-from venue.wire.instant import NS_PER_SECOND
+from venue.wire import model
+from venue.wire.instant import NS_PER_SECOND, Instant
 
 
 def invoke(*arguments: str):
@@ -58,6 +59,19 @@ def test_an_order_kept_from_an_earlier_run_is_explained_from_both_journals(state
     places = [each["decision"]["place"]["segment"] for each in order["decisions"]]
     assert places[0] == "journal-00000001.log"
     assert places[-1] == "journal-00000002.log"
+
+
+def test_a_book_whose_time_cannot_be_read_explains_nothing_and_hinders_nothing(tmp_path):
+    path = config(tmp_path)
+    run = Lived(path)
+    run.begin()
+    rung = next(iter(run.orders.values()))
+    book = model.Orderbook(rung.ticker, rung.market_id, Instant("soon"), (), ())
+    run.give(m.Replied(m.RequestId(10**6), m.Done(m.BookShown(book))))
+    run.mids = [70, 46, 30]
+    run.live(3)
+    order = told(run.written(tmp_path / "state"), run.newest[0])
+    assert order["decisions"][-1]["decision"]["frame"]["kind"] == "frame of the channel"
 
 
 def test_by_itself_the_first_and_the_last_change_are_explained(state):

@@ -14,6 +14,7 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
+from bot.core.books.book import book_seen
 from bot.core.desk.spend import Lane, Purse
 from bot.core.event.room import Ladder, Rung
 from bot.core.intentions import SHOWN_LEVELS, rooms
@@ -38,7 +39,6 @@ from bot.lab.explain.explained import (
 from bot.lab.explain.lives import CHANNEL, Deed, Frame, Life
 from bot.lab.replay.replay import MakeStrategy, Placed, Run, Step, entries_ahead
 from bot.lab.replay.together import relived
-from venue.wire import instant
 from venue.wire.money import Price, Qty, canonical
 from venue.wire.names import MarketId, Ticker
 
@@ -226,14 +226,9 @@ class Explainer:
                     for rung in ladder.rungs
                 }
             elif isinstance(body, m.BookShown):
-                book = body.book
-                seen = m.BookSeen(
-                    book.market_id,
-                    instant.to_ns(book.as_of),
-                    tuple((level.price, level.size) for level in book.bids),
-                    tuple((level.price, level.size) for level in book.asks),
-                )
-                self._saw(seen, step.placed, "read of the book")
+                seen = book_seen(body.book)
+                if seen is not None:
+                    self._saw(seen, step.placed, "read of the book")
 
     def _saw(self, seen: m.BookSeen, placed: Placed, kind: str) -> None:
         self._count(seen.market_id)
