@@ -4,8 +4,11 @@ from pathlib import Path
 
 from bot.lab.bugs.hunt import BUGS, CANARY, EVENTS_MAX, ROTATING
 from bot.lab.sim.coverage import GOAL, ROWS
+from bot.lab.sim.odds import VARIANTS
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "simulation.md"
+
+_VARIANTS = ", ".join(f"`{name}`" for name in VARIANTS)
 
 _HEAD = f"""# The simulator
 
@@ -19,8 +22,8 @@ side. Between them is a made-up world, all of it drawn from a seed: a network th
 stalls, closes and lies; a disk that tears; clocks that are off; a venue that halts and throttles,
 lists rungs late, and charges makers as it likes; an operator, who changes the configuration in the
 midst of a life and has a start keep or refuse what rests; somebody else on the same account; a
-strategy that loses its mind; and a crowd to trade with. The same seed gives the same world, to the
-byte, in any process and under any hash seed.
+strategy that loses its mind; and a crowd to trade with, which at times takes whatever is quoted.
+The same seed gives the same world, to the byte, in any process and under any hash seed.
 
 Two auditors judge every step with arithmetic of their own: one the venue's books (V1-V7, V10), one
 the bot (B1-B14). A phase with faults is followed by one without, in which what rests must become
@@ -43,12 +46,14 @@ effects, the invariant, and a command that repeats it; then it is made smaller: 
 one, then time, then rungs. How often the strategy itself raised or answered nonsense stands in the
 last line, by no fault drawn; that is no broken invariant where it quotes again before the end.
 
-`--without` leaves out faults, and the variants `maker_fee` and `strangers` too. Without those two,
-`reload`, `rung_listed`, `event_listed` and `event_ends` a seed is the world that it was before
-these were drawn. Where the configuration changes, another change comes once all is quiet, and where
-a start keeps or refuses what rests, or an event ends, a crash does, half the time just as another
-event ends: after either all must become what is wanted once more. A limit that was lowered may be
-passed by what is held, which can only shrink; nothing may rest beyond it for long.
+`--without` leaves out faults, and what some worlds have besides: the variants {_VARIANTS}.
+Without those, `reload`, `rung_listed`, `event_listed`, `event_ends`, `resend_barred` and `taken` a
+seed is the world that it was before these were drawn. Where a breaker is drawn near, nothing has to
+rest in the end: it may trip at any time. Where the configuration changes, another change comes once
+all is quiet, and where a start keeps or refuses what rests, or an event ends, a crash does, half
+the time just as another event ends: after either all must become what is wanted once more. A limit
+that was lowered may be passed by what is held, which can only shrink; nothing may rest beyond it
+for long.
 
 ## What the coverage table means
 

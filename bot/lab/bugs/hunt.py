@@ -22,8 +22,10 @@ from bot.core.series.weighing import Weighing
 from bot.lab.bugs.books import ACCOUNTS, LIMITS
 from bot.lab.bugs.bug import Bug
 from bot.lab.bugs.changes import CHANGES
+from bot.lab.bugs.counts import COUNTS
 from bot.lab.bugs.market import MARKET
 from bot.lab.bugs.orders import ORDERS
+from bot.lab.bugs.patience import PATIENCE
 from bot.lab.bugs.restart import OPERATOR, RESTART
 from bot.lab.bugs.takes import TAKES
 from bot.lab.bugs.transport import PACE, TRANSPORT
@@ -41,7 +43,10 @@ EVENTS_MAX: Final = 200_000
 ROTATING: Final = 10
 """How many are hunted in the run that belongs to the tests; which ones, the core's text decides."""
 
-_GROUPS = (TRANSPORT, PACE, ORDERS, MARKET, ACCOUNTS, RESTART, OPERATOR, LIMITS, TAKES, CHANGES)
+_GROUPS = (
+    *(TRANSPORT, PACE, PATIENCE, ORDERS, MARKET, ACCOUNTS),
+    *(RESTART, OPERATOR, LIMITS, COUNTS, TAKES, CHANGES),
+)
 BUGS: Final[tuple[Bug, ...]] = tuple(
     sorted((bug for group in _GROUPS for bug in group), key=lambda bug: (bug.group, bug.rows[0]))
 )

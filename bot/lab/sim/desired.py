@@ -141,11 +141,12 @@ def _differences(
 
 
 def _is_long_to_flat(world: "World") -> bool:
-    """Whether one more order might make cancelling all of them take too long (`risk.flat_ns`)."""
+    """Whether one more order might make cancelling all of them take too long (`risk.flat_ns`), or
+    be one too many."""
     settings, resting = world.process.settings, len(world.auditor.truth.resting())
     budget = settings.budget
     most = budget.burst + budget.rate_per_second * settings.risk.flat_ns // SECOND
-    return resting + _TOKENS_MISSING >= most
+    return resting + _TOKENS_MISSING >= min(most, settings.risk.resting_orders)
 
 
 def why_not(world: "World") -> str:

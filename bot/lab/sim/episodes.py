@@ -32,9 +32,13 @@ _LAG_NS: Final = 5 * SECOND
 _SPEND_NS: Final = 10 * MS
 _FLICK_NS: Final = 50 * MS
 _STP_NS: Final = 100 * MS
+_TAKEN_TIMES: Final = 3
+_TAKEN_NS: Final = (10 * MS, 150 * MS)
 _TWIN_SECONDS: Final = 2.5
 _SILENT_TIMES: Final = 2
 """A rung is silent for longer than a book is believed, some of the time."""
+
+_BARRED_TIMES: Final = 3
 
 _PULLED_NS: Final = 5 * SECOND
 _UP_NS: Final = 300 * MS
@@ -288,6 +292,14 @@ class Episodes:
         network.throttled = True
         self._later(for_ns, lambda: setattr(network, "throttled", False))
 
+    def _resend_barred(self, for_ns: int, _: random.Random) -> None:
+        """Long enough, some of the time, that a list has to tell what a create came to."""
+        network = self._world.network
+        network.stubborn = True
+        for_ns *= _BARRED_TIMES
+        self.over_ns = max(self.over_ns, self._world.now_ns + for_ns + SECOND)
+        self._later(for_ns, lambda: setattr(network, "stubborn", False))
+
     def _outage(self, for_ns: int, _: random.Random) -> None:
         network = self._world.network
         network.outage = True
@@ -360,6 +372,7 @@ class Episodes:
     def _foreign_spend(self, for_ns: int, _: random.Random) -> None:
         """Somebody else spends a hundred tokens a second of the key."""
         world, until_ns = self._world, self._world.now_ns + for_ns
+        world.auditor.key_is_shared(world.now_ns, until_ns)
 
         def spend() -> None:
             if world.now_ns < until_ns:
@@ -368,6 +381,23 @@ class Episodes:
                 world.after(_SPEND_NS, spend)
 
         spend()
+
+    def _taken(self, for_ns: int, rng: random.Random) -> None:
+        """Others take of the bot's orders, a part or all of one after the other."""
+        for_ns *= _TAKEN_TIMES
+        world, until_ns = self._world, self._world.now_ns + for_ns
+        self.over_ns = max(self.over_ns, until_ns + SECOND)
+
+        def take() -> None:
+            if world.now_ns >= until_ns:
+                return
+            ours = list(world.auditor.truth.ours())
+            if ours:
+                world.seen.fault("order_taken")
+                world.crowd.take(rng.choice(ours), rng, world.now_ns)
+            world.after(rng.randint(*_TAKEN_NS), take)
+
+        take()
 
     def _flicker(self, for_ns: int, rng: random.Random) -> None:
         world, until_ns = self._world, self._world.now_ns + for_ns

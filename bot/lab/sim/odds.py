@@ -104,15 +104,23 @@ EPISODES: Final = (
     "rung_listed",  # the venue lists one more rung of an event
     "event_listed",  # the venue lists one more event of the series
     "event_ends",  # every rung of an event resolves and pays; another event of the series goes on
+    "resend_barred",  # every create that is sent again is refused, whatever became of it
+    "taken",  # others take of the bot's orders, one after the other
 )
 VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "maker_fee": ("0", "0.0007", "0.0175", "0.0700"),  # its rate, whatever the taker's is
     "strangers": ("adopt", "adopt", "refuse"),  # what a start does with what rests already
+    "resting_orders": ("5", "9", "16"),  # the most orders that may be live at once
+    "flat_ms": ("0", "100", "400"),  # the longest that cancelling all of them may take
+    "breaker": ("notional", "fills"),  # one that is near, besides that of creates
 }
 """Shapes of a world that are no fault, with the values that they take; each in a part of the seeds,
 from a stream of its own."""
 
-LATER: Final = ("reload", "rung_listed", "event_listed", "event_ends", *VARIANTS)
+LATER: Final = (
+    *("reload", "rung_listed", "event_listed", "event_ends", "resend_barred", "taken"),
+    *VARIANTS,
+)
 """What seeds have drawn since later than the rest: without these a world is what it was before."""
 
 NEAR: Final = ("net", "gross", "apart", "resting")
@@ -212,6 +220,22 @@ class Odds:
     def strangers(self) -> str:
         """What a start does with orders that rest already, by the name that its setting has."""
         return self._variant("strangers", "cancel")
+
+    @property
+    def resting_orders(self) -> int:
+        """Orders; 0 for its own measure."""
+        return int(self._variant("resting_orders", "0"))
+
+    @property
+    def flat_ns(self) -> int | None:
+        """None for its own measure."""
+        ms = self._variant("flat_ms", "")
+        return int(ms) * MS if ms else None
+
+    @property
+    def breaker(self) -> str:
+        """The breaker that is near; empty where none is, as wherever an event may be listed."""
+        return "" if self.has_new_events else self._variant("breaker", "")
 
     def _variant(self, name: str, usual: str) -> str:
         return usual if name in self.without else self.variants.get(name, usual)

@@ -53,6 +53,11 @@ class Flight:
             out.append(Possible(wanted.outcome, wanted.side, wanted.price, wanted.qty, rests=rests))
         return out
 
+    def count(self) -> int:
+        """How many orders of the bot may be live, or come to be."""
+        landing = sum(may_rest(each) for its in self._landing.values() for each in its.values())
+        return sum(1 for _ in self._truth.ours()) + landing
+
     # --- on its way -------------------------------------------------------------------------------
 
     def leaves(self, request: m.Create) -> None:

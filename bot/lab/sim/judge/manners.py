@@ -9,13 +9,13 @@ Source: reliability, rows 18, 26, 27, 31, 32, 38, 63, 76; B13; interface, PUT /o
 remains).
 """
 
-from collections import deque
 from collections.abc import Container
 from typing import Final
 
 from bot.core import messages as m
 from bot.core.settings import TraderSettings
 from bot.lab.sim.judge.broken import check
+from bot.lab.sim.judge.rates import Rates
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.seen import Seen
 from venue.wire.errors import Advice, Code, row_for
@@ -26,13 +26,17 @@ from venue.wire.requests import Amend
 
 _PROBE_NS: Final = 5 * SECOND
 _RAMP_NS: Final = 10 * SECOND
-_MINUTE_NS: Final = 60 * SECOND
 
 
 class _Told:
-    """What the bot was told of an order: where it rests, how much at most, and its last write."""
+    """What the bot was told of an order: where it rests, how much at most, and its last write.
+    asked: what the change on its way is to make of all of it. meant: what the last one that was
+    carried out was to. None without one."""
 
-    __slots__ = ("is_bid", "is_yes", "market_id", "most", "price", "size", "sure", "wrote_ns")
+    __slots__ = (
+        *("asked", "is_bid", "is_yes", "market_id", "meant", "most", "price", "size"),
+        *("sure", "wrote_ns"),
+    )
 
     def __init__(self, shown: Order, wrote_ns: int) -> None:
         self.market_id: MarketId = shown.market_id
@@ -41,6 +45,8 @@ class _Told:
         self.price: int = shown.price
         self.size: int = shown.filled_qty + shown.remaining_qty
         self.most: int = shown.remaining_qty
+        self.asked: int | None = None
+        self.meant: int | None = None
         self.sure = True
         self.wrote_ns = wrote_ns
 
@@ -54,7 +60,9 @@ class _Told:
 class Manners:
     """Follows the requests, answers and events of one life; all times are the bot's own."""
 
-    def __init__(self, settings: TraderSettings, seen: Seen, foreign: Container[OrderId]) -> None:
+    def __init__(
+        self, settings: TraderSettings, seen: Seen, foreign: Container[OrderId], now_ns: int
+    ) -> None:
         """foreign: orders on the account that the bot did not place."""
         self._foreign = foreign
         self._rungs: set[MarketId] = set()  # that the bot has been shown
@@ -64,25 +72,18 @@ class Manners:
         self._quotes = False
         self._pace = settings.pace
         self._budget = settings.budget
-        self._creates_max = settings.breakers.creates_per_minute
         self._seen = seen
         self._orders: dict[OrderId, _Told] = {}
-        self._levels: dict[MarketId, tuple[int, int]] = {}
         self._halted_ns: int | None = None
         self._takes_cancels = False
         self._was_open = False
         self._ramp: tuple[int, int] | None = None  # since when, and creates since
-        self._minute: deque[int] = deque()
+        self.rates = Rates(settings, now_ns)
 
     def follow(self, settings: TraderSettings, now_ns: int) -> None:
         """Another pace and other breakers are in force. What a market has used stays used."""
-        before, pace = self._pace, settings.pace
-        for market, (level, at_ns) in self._levels.items():
-            flowed = (now_ns - at_ns) * before.market_writes_per_second
-            used = max(0, before.market_writes_burst * SECOND - level - flowed)
-            self._levels[market] = (max(0, pace.market_writes_burst * SECOND - used), now_ns)
-        self._pace = pace
-        self._creates_max = settings.breakers.creates_per_minute
+        self._pace = settings.pace
+        self.rates.follow(settings, now_ns)
 
     # --- events -----------------------------------------------------------------------------------
 
@@ -92,7 +93,7 @@ class Manners:
             self._ramp = (now_ns, 0) if self._was_open else None
             self._was_open = True
         elif isinstance(event, m.LatchCleared):
-            self._minute.clear()
+            self.rates.cleared()
 
     # --- out --------------------------------------------------------------------------------------
 
@@ -115,7 +116,8 @@ class Manners:
     def _first_create(self, request: m.Create, now_ns: int) -> None:
         market = request.order.market_id
         self._keeps_away(now_ns, is_cancel=False)
-        self._written(market, now_ns)
+        self.rates.written(market, now_ns)
+        self.rates.created(request, now_ns)
         self._quotes = True
         check(not self._beside_foreign, "B4", "new exposure beside orders that are not ours")
         if self._ramp is not None:
@@ -127,13 +129,6 @@ class Manners:
                 self._ramp = (since_ns, count + 1)
                 allowed = self._returning(age_ns)
                 check(count < allowed, "B5", f"{count + 1} creates {age_ns} ns after an outage")
-        if self._creates_max:
-            minute = self._minute
-            while minute and now_ns - minute[0] >= _MINUTE_NS:
-                minute.popleft()
-            minute.append(now_ns)
-            told = f"{len(minute)} creates in a minute, at most {self._creates_max}"
-            check(len(minute) <= self._creates_max, "B13", told)
 
     def _returning(self, age_ns: int) -> float:
         """Creates so long after an outage: a quarter at once, the rate from a quarter to all."""
@@ -141,25 +136,29 @@ class Manners:
         flowed = self._budget.rate_per_second * seconds * (1 + 1.5 * seconds / whole) / 4
         return self._budget.burst / 4 + flowed + 1
 
-    def _written(self, market: MarketId, now_ns: int) -> None:
-        """Creates and amends of one market, cancels not counted: never more than its budget."""
-        pace = self._pace
-        burst_e9 = pace.market_writes_burst * SECOND
-        level, at_ns = self._levels.get(market, (burst_e9, now_ns))
-        level = min(burst_e9, level + (now_ns - at_ns) * pace.market_writes_per_second) - SECOND
-        self._levels[market] = (level, now_ns)
-        check(level >= 0, "B5", f"more writes on {market} than its pace allows")
-
     def _amended(self, told: _Told, amend: Amend, now_ns: int) -> None:
-        self._written(told.market_id, now_ns)
+        self.rates.written(told.market_id, now_ns)
+        told.asked = None
         if amend.qty is not None:
             check(amend.qty < told.most, "B1", f"amended from {told.most} shares to {amend.qty}")
             self._seen.hit("amend_down")
+            told.asked = told.size - told.most + amend.qty
         if amend.price is not None and told.sure and told.is_bolder(amend.price):
             age_ns = now_ns - told.wrote_ns
             moved = f"{told.price} to {amend.price} after {age_ns} ns"
             check(age_ns >= self._pace.dwell_ns, "B2", f"moved toward the touch, {moved}")
         told.wrote_ns = now_ns
+
+    def _changed(self, told: _Told, meant: int | None) -> None:
+        """An amend was carried out: did a fill come first, so that more works than was meant?"""
+        told.meant = meant
+        if meant is not None and told.size > meant:
+            self._seen.hit("amend_after_fill")
+
+    def is_oversized(self, order_id: OrderId) -> bool:
+        """Whether more of an order works than was meant, because a fill came before its amend."""
+        told = self._orders.get(order_id)
+        return told is not None and told.meant is not None and told.size > told.meant
 
     @property
     def is_kept_away(self) -> bool:
@@ -234,13 +233,18 @@ class Manners:
 
     def _wrote(self, request: m.Write, answer: m.Answer, now_ns: int) -> None:
         over = isinstance(answer, m.Refused) and answer.code == Code.ORDER_NOT_CANCELABLE
-        if isinstance(answer, m.Done) or (over and isinstance(request, m.CancelResting)):
+        is_cancel = isinstance(request, m.CancelResting)
+        # A venue that takes cancels alone takes one more: that does not open it.
+        tells = not (is_cancel and self._takes_cancels)
+        if tells and (isinstance(answer, m.Done) or (over and is_cancel)):
             self._halted_ns = None
         if isinstance(answer, m.Done):
             if isinstance(answer.body, m.OrderShown):
                 shown = answer.body.order
                 known = self._orders.get(shown.order_id)
                 told = _Told(shown, now_ns if known is None else known.wrote_ns)
+                if known is not None and isinstance(request, m.AmendResting):
+                    self._changed(told, known.asked)
                 self._orders[shown.order_id] = told
         elif isinstance(request, m.AmendResting):
             told_of = self._orders.get(request.order_id)

@@ -10,7 +10,7 @@ from bot.core.settings import TraderSettings
 from bot.lab.sim.judge.broken import check
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.seen import Seen
-from venue.wire.errors import Advice, Code, row_for
+from venue.wire.errors import CODES, Advice, Code, row_for
 from venue.wire.model import TERMINAL
 from venue.wire.money import Outcome, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId
@@ -23,6 +23,13 @@ _PROBE_NS: Final = 5 * SECOND
 _READS_MAX: Final = 64
 _BARE_NS: Final = SECOND
 """So long a 429 holds everything back that does not say how long (row 16)."""
+
+_BACKOFF_NS: Final = (SECOND // 4, 4 * SECOND)
+"""So long nothing is sent after the first refusal to take anything in, and after many in a row:
+each one that comes after such a wait doubles the next."""
+
+_KEY_NS: Final = 10 * SECOND
+"""A key that was refused is asked for once in so long whether it works again (row 108)."""
 
 Side_ = tuple[MarketId, bool]
 
@@ -38,6 +45,9 @@ class Traffic:
         self._burst_e9 = self._level_e9 = budget.burst * SECOND
         self._at_ns = now_ns
         self._closed_until_ns = 0
+        self._backoff_ns = 0
+        self._doubted_until_ns = now_ns
+        self._key_until_ns: int | None = None  # of a refused key: when it may be tried
         self._in_flight: dict[m.RequestId, m.Request] = {}
         self._writes: dict[str, m.RequestId] = {}
         self._wrong_until_ns: dict[Side_, int] = {}
@@ -69,7 +79,10 @@ class Traffic:
         check(reads <= _READS_MAX, "B14", f"{reads} reads in flight")
 
     def _pace(self, request: m.Request, now_ns: int) -> None:
-        check(now_ns >= self._closed_until_ns, "B5", "sent inside Retry-After")
+        check(now_ns >= self._closed_until_ns, "B5", "sent inside Retry-After, or its own backoff")
+        if self._key_until_ns is not None:
+            check(now_ns >= self._key_until_ns, "B5", "sent on a key that was refused")
+            self._key_until_ns = now_ns + _KEY_NS
         level = self._level_e9 + (now_ns - self._at_ns) * self._rate
         self._level_e9 = min(self._burst_e9, level) - SECOND
         self._at_ns = now_ns
@@ -113,12 +126,9 @@ class Traffic:
         request = self._in_flight.pop(replied.request_id, None)
         if request is None:
             return None
-        if replied.retry_after_ns is not None:
-            self._closed_until_ns = max(self._closed_until_ns, now_ns + replied.retry_after_ns)
         answer = replied.answer
-        told_ns = replied.retry_after_ns
-        if told_ns is None and isinstance(answer, m.Refused) and answer.status == 429:
-            self._closed_until_ns = max(self._closed_until_ns, now_ns + _BARE_NS)
+        self._waits(request, answer, replied.retry_after_ns, now_ns)
+        self._key_answered(answer, now_ns)
         if isinstance(request, m.Create):
             self._writes.pop(request.order.client_order_id, None)
             self._create_answered(request, answer, now_ns)
@@ -141,6 +151,37 @@ class Traffic:
                     if market.state == "active":
                         self.parked_market_ns.pop(market.market_id, None)
         return request
+
+    def _waits(
+        self, request: m.Request, answer: m.Answer, told_ns: int | None, now_ns: int
+    ) -> None:
+        """Until when nothing may be sent after this answer."""
+        until_ns = now_ns + (told_ns or 0)
+        if isinstance(answer, m.Done):
+            self._backoff_ns = 0
+        elif isinstance(answer, m.Refused):
+            advice = row_for(answer.status or 429, answer.code).advice
+            if told_ns is None and answer.status == 429:
+                until_ns = now_ns + _BARE_NS
+            if advice is not Advice.WAIT:
+                self._backoff_ns = self._backoff_ns if advice is Advice.STOP_KEY else 0
+            elif not isinstance(request, m.ReadBook):
+                # Books alone may be missing; refusals of what was on its way already tell no more.
+                first_ns, most_ns = _BACKOFF_NS
+                if now_ns >= self._closed_until_ns:
+                    self._backoff_ns = min(most_ns, max(first_ns, 2 * self._backoff_ns))
+                until_ns = max(until_ns, now_ns + self._backoff_ns)
+        self._closed_until_ns = max(self._closed_until_ns, until_ns)
+
+    def _key_answered(self, answer: m.Answer, now_ns: int) -> None:
+        """Whether the venue lets the key in, as far as this answer tells."""
+        if isinstance(answer, m.Refused) and answer.status:
+            if row_for(answer.status, answer.code).advice is Advice.STOP_KEY:
+                self._key_until_ns = now_ns + _KEY_NS
+            elif answer.code in CODES:
+                self._key_until_ns = None
+        elif isinstance(answer, m.Done):
+            self._key_until_ns = None
 
     def _create_answered(self, request: m.Create, answer: m.Answer, now_ns: int) -> None:
         name, side = request.order.client_order_id, side_of(request.order)
@@ -177,6 +218,7 @@ class Traffic:
         side = self._side_of.get(request.order_id)
         if isinstance(request, m.AmendResting) and side is not None:
             if isinstance(answer, m.Unknown):
+                self._doubted_until_ns = now_ns + 3 * self._settings.trust.read_lag_ns
                 if request.order_id not in self._ended:
                     self._blurred[request.order_id] = side
                 return
@@ -193,16 +235,24 @@ class Traffic:
         level = self._level_e9 + (now_ns - self._at_ns) * self._rate
         return min(self._burst_e9, level) - 2 * SECOND < self._reserve * SECOND
 
+    def can_be_flat(self, orders: int, within_ns: int) -> None:
+        """B3: so many orders could be cancelled in time with the tokens left after this create."""
+        missing_e9 = orders * SECOND - self._level_e9
+        takes_ns = max(0, -(-missing_e9 // self._rate))
+        text = f"cancelling {orders} orders would take {takes_ns} ns, at most {within_ns}"
+        check(takes_ns <= within_ns, "B3", text)
+
     def is_unknown(self, name: ClientOrderId) -> bool:
         """Whether a create has had no definite answer."""
         return name in self._unknown
 
-    @property
-    def all_decided(self) -> bool:
-        """Whether nothing of ours may rest under an id that the bot does not know."""
+    def all_decided(self, now_ns: int) -> bool:
+        """Whether nothing of ours may rest under an id that the bot does not know. An amend without
+        an answer is undecided until two reads agree that are a lag apart."""
         made = m.Create | m.AmendResting  # an amend may give its order another id
         making = any(isinstance(each, made) for each in self._in_flight.values())
-        return not (making or self._unknown or self._blurred)
+        doubted = now_ns < self._doubted_until_ns
+        return not (making or doubted or self._unknown or self._blurred)
 
     def _refusal(
         self, side: Side_, advice: Advice, answer: m.Refused, now_ns: int, again: bool

@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from bot.core import messages as m
+from bot.core.limits.breaker import limits_of
 from bot.core.settings import (
     BreakerSettings,
     BudgetSettings,
@@ -44,6 +45,10 @@ KINDS: Final = ("lower", "raise", "pace", "lots", "strategy", "fixed", "absent",
 only a restart changes, a strategy that is not there, and one that fails."""
 
 _FAR: Final = 1_000_000
+_CENTS_FEW: Final = 500
+"""Cents a minute that creates may be worth, for each share of the largest order."""
+
+_FILLS_FEW: Final = 5
 _NEVER: Final = ("fixed", "absent")
 _HOLD_NOTHING: Final = (*_NEVER, "failing")
 _OTHERS: Final = {"fixed_spread": "ladder_joint"}
@@ -63,18 +68,24 @@ def settings_of(odds: Odds) -> TraderSettings:
     """What a seed's bot is told before anybody changes it."""
     rate, burst, reserve = odds.budget
     series_loss_cents = odds.series_loss_cents or odds.event_loss_cents * len(odds.rungs)
+    risk = RiskSettings(
+        event_loss_cents=Cents(odds.event_loss_cents),
+        series_loss_cents=Cents(series_loss_cents),
+        rung_position_qty=Qty(odds.rung_position_qty),
+        order_qty=Qty(odds.order_qty),
+        event_net_qty=Qty(odds.event_net_qty),
+        event_gross_qty=Qty(odds.event_gross_qty),
+        event_gross_cents=Cents(odds.event_gross_cents),
+        resting_cents=Cents(odds.resting_cents),
+    )
+    breakers = _breakers(odds, risk)
+    if odds.resting_orders:
+        risk = msgspec.structs.replace(risk, resting_orders=odds.resting_orders)
+    if odds.flat_ns is not None:
+        risk = msgspec.structs.replace(risk, flat_ns=odds.flat_ns)
     return TraderSettings(
         series_ticker=SERIES,
-        risk=RiskSettings(
-            event_loss_cents=Cents(odds.event_loss_cents),
-            series_loss_cents=Cents(series_loss_cents),
-            rung_position_qty=Qty(odds.rung_position_qty),
-            order_qty=Qty(odds.order_qty),
-            event_net_qty=Qty(odds.event_net_qty),
-            event_gross_qty=Qty(odds.event_gross_qty),
-            event_gross_cents=Cents(odds.event_gross_cents),
-            resting_cents=Cents(odds.resting_cents),
-        ),
+        risk=risk,
         pace=PaceSettings(
             dwell_ns=odds.dwell_ns,
             tolerance_ticks=odds.tolerance_ticks,
@@ -82,9 +93,23 @@ def settings_of(odds: Odds) -> TraderSettings:
         ),
         budget=BudgetSettings(rate_per_second=rate, burst=burst, reserve=reserve),
         trust=TrustSettings(read_lag_ns=odds.trust_lag_ns),
-        breakers=BreakerSettings(creates_per_minute=odds.creates_max),
+        breakers=breakers,
         start=StartSettings(strangers=Strangers(odds.strangers)),
     )
+
+
+def _breakers(odds: Odds, risk: RiskSettings) -> BreakerSettings:
+    """Those that are drawn. Where fewer orders may rest than usual the others stay as they would be
+    without: it is that limit which is to be tried, and no breaker that follows from it."""
+    drawn = BreakerSettings(creates_per_minute=odds.creates_max)
+    if odds.resting_orders:
+        drawn = msgspec.structs.replace(limits_of(drawn, risk), order_notional_cents=0)
+    if odds.breaker == "notional":
+        most = odds.order_qty * _CENTS_FEW
+        return msgspec.structs.replace(drawn, notional_cents_per_minute=most)
+    if odds.breaker == "fills":
+        return msgspec.structs.replace(drawn, fills_per_minute=_FILLS_FEW)
+    return drawn
 
 
 def make_strategy(odds: Odds) -> Strategy:

@@ -86,6 +86,7 @@ class Process:
         self._remake = remake
         self.trader = self._fresh()
         self.clock = clock
+        self._began_ns = self._world_ns = now_ns  # by the world's time
         self.alive = True
         self.is_successor = False
         self.finished: m.Finished | None = None
@@ -107,7 +108,8 @@ class Process:
         self.traffic = Traffic(self.settings, seen, clock.read(now_ns))
         self.feed = FeedWatch(auditor.own_levels, stamps.right_ns, stamps.steady_ns)
         self._lookalikes: dict[ClientOrderId, m.Create] = {}
-        self._manners = Manners(self.settings, seen, auditor.truth.foreign)
+        began_ns = clock.read(now_ns)
+        self._manners = Manners(self.settings, seen, auditor.truth.foreign, began_ns)
         self._stale_ns: dict[MarketId, int] = {}
         self._left_ns: dict[int, int] = {}  # since when an order that is to go had no cancel
         self._before: dict[int, tuple[OwnOrder, State, int]] = {}
@@ -122,6 +124,7 @@ class Process:
 
     def receive(self, event: m.Event, world_ns: int) -> list[m.Effect]:
         """Feed one event, check what must hold, and return the effects."""
+        self._world_ns = world_ns
         now_ns = self.clock.read(world_ns)
         self.feed.saw(event, now_ns)
         self._manners.saw(event, now_ns)
@@ -138,6 +141,7 @@ class Process:
         elif isinstance(event, m.Started):
             self.latched = event.latched
             self._auditor.limits_are(self.settings.risk)
+            self._began_ns = world_ns
             self._inheritance = Inheritance(event, self._auditor.truth, self.settings.start)
         try:
             effects = self.trader.receive(event, now_ns)
@@ -146,6 +150,8 @@ class Process:
         if isinstance(event, m.Reconfigured) and takes(event.changed[0]):
             applied = any(isinstance(e, m.Noted) and e.name == "config_applied" for e in effects)
             check(applied, "B3", "a changed file is not in force")
+        if isinstance(event, m.Replied) and self.trader.ledgers.is_open:
+            self._manners.rates.booked(self.trader.ledgers.fills, now_ns)
         self.log.append((event, now_ns, effects))
         self.entries += entries_of(effects)
         encoded = _ENCODER.encode(effects) if effects else b""
@@ -165,6 +171,8 @@ class Process:
                 self._seen.hit("intent_settled")
                 self.traffic.settled(effect.client_order_id)
                 self._auditor.flight.settled(effect.client_order_id, effect.order_id)
+                if effect.order_id is None:
+                    self._is_booked(effect.client_order_id)
             elif isinstance(effect, m.Latched):
                 self.latched = effect.reason
             elif isinstance(effect, m.SubscribeTo):
@@ -197,7 +205,7 @@ class Process:
     def _answered(self, replied: m.Replied, now_ns: int) -> None:
         request = self.traffic.answered(replied, now_ns)
         if request is not None:
-            decided = self.traffic.all_decided
+            decided = self.traffic.all_decided(now_ns)
             self._manners.answered(request, replied.answer, now_ns, decided=decided)
         if isinstance(request, m.Create | m.AmendResting | m.CancelResting):
             self.feed.wrote(replied.answer, now_ns)
@@ -254,6 +262,7 @@ class Process:
             check(not self._standing, "B4", "new exposure while paused")
             check(not self.latched, "B13", "new exposure after a breaker tripped")
             if isinstance(request, m.Create):
+                self._auditor.has_key_alone(self._began_ns, self._world_ns)
                 self.feed.may_quote(request.order.market_id, now_ns)
                 self._believes_the_newest(request.order.market_id)
                 if request.order.time_in_force is not TimeInForce.GTC:
@@ -265,6 +274,15 @@ class Process:
                 if market is not None:
                     self.feed.may_quote(market, now_ns)
         self._auditor.sent(request)
+        if first:
+            self._few_enough()
+
+    def _few_enough(self) -> None:
+        """B3: so many orders may be live at once, and be cancelled in so long."""
+        risk, orders = self.settings.risk, self._auditor.flight.count()
+        text = f"{orders} orders may be live, at most {risk.resting_orders}"
+        check(orders <= risk.resting_orders, "B3", text)
+        self.traffic.can_be_flat(orders, risk.flat_ns)
 
     def _believes_the_newest(self, market: MarketId) -> None:
         """B4: new exposure follows the newest book that was shown, by the venue's own time."""
@@ -301,6 +319,8 @@ class Process:
         for own in trader.desk.all_live():
             if own.state is State.OPEN and own.due_ns <= now_ns:
                 reason = why or self.feed.long_stale(own.market_id, now_ns)
+                if not reason and own.order_id and self._manners.is_oversized(own.order_id):
+                    reason = "a fill came before its amend, and more works than was meant"
                 if reason:
                     since_ns = waiting[id(own)] = left_ns.get(id(own), now_ns)
                     text = f"{own.order_id} rests and is not cancelled: {reason}"
@@ -347,6 +367,15 @@ class Process:
             filled, known = truth.filled[own.order_id], own.filled + own.carried
             text = f"{own.order_id} is taken for over with {known} filled, not {filled}"
             check(known >= filled, "B8", text)
+
+    def _is_booked(self, name: ClientOrderId) -> None:
+        """B8: of a create that is said to be over or never to have landed, all that it filled is
+        in the books: nobody would ask for it any more. A rung that has resolved lists its own."""
+        made, truth = self._auditor.flight.order_of.get(name), self._auditor.truth
+        if made is not None and self._auditor.market_of[made] not in truth.resolved:
+            filled, booked = truth.filled.get(made, 0), self.trader.ledgers.book.filled_qty(made)
+            text = f"{name} is settled as nothing with {booked} booked of {filled} filled"
+            check(booked >= filled, "B8", text)
 
     def replay(self) -> None:
         """B10: the same events into a fresh trader give the same effects, to the byte."""

@@ -68,7 +68,8 @@ class Call:
 class Network:
     """Between the processes and the venue.
 
-    outage, throttled, revoked: what an episode does to every request meanwhile.
+    outage, throttled, revoked: what an episode does to every request meanwhile; stubborn: to every
+    create that is sent again.
     """
 
     def __init__(self, world: "World", rng: random.Random) -> None:
@@ -95,6 +96,7 @@ class Network:
         self.outage = False
         self.throttled = False
         self.revoked = False
+        self.stubborn = False
 
     def _one_way(self) -> int:
         return self._low_ns + int(self._rng.random() * self._span_ns)
@@ -238,6 +240,9 @@ class Network:
         if fault == "not_found" and call.kind != "create":
             self._note(call)
             return refusal(Code.ORDER_NOT_FOUND)
+        if call.again and self.stubborn:
+            seen.fault("resend_barred")
+            return m.Refused(422, "invalid_request", "")
         answer = world.exchange.write(request, world.now_ns)
         if call.again and self._says_duplicate and isinstance(answer, m.Done) and world.faulty:
             world.seen.fault("says_duplicate:create")

@@ -11,7 +11,17 @@ from collections.abc import Container
 from bot.lab.sim.odds import Odds
 from bot.lab.sim.venue.exchange import CROWD, MAKER, Exchange
 from venue.core import messages as v
-from venue.wire.money import PRICE_MAX, PRICE_MIN, Outcome, Price, Qty, Side, complement
+from venue.wire.money import (
+    PRICE_MAX,
+    PRICE_MIN,
+    BookSide,
+    Outcome,
+    Price,
+    Qty,
+    Side,
+    canonical,
+    complement,
+)
 from venue.wire.names import ClientOrderId, MarketId, OrderId, UserId
 from venue.wire.requests import Amend, QtyOrder, TimeInForce
 
@@ -114,6 +124,22 @@ class Crowd:
         price = round(value + rng.uniform(1.0, 8.0))
         user, qty = rng.choice(TAKERS[1:]), rng.randint(1, 12)
         self._buy(user, market, outcome, price, qty, now_ns, TimeInForce.IOC)
+
+    def take(self, order: v.OrderState, rng: random.Random, now_ns: int) -> None:
+        """Somebody takes what is better than an order, and at its price a part or all there is."""
+        is_bid = (order.outcome is Outcome.YES) == (order.side is Side.BUY)
+        level = canonical(order.outcome, order.price)
+        qty = 0
+        for price, size in self._exchange.engine.depth(
+            order.market_id, BookSide.BID if is_bid else BookSide.ASK
+        ):
+            if price == level:
+                qty += rng.randint(1, size)
+                break
+            qty += size
+        outcome = Outcome.NO if is_bid else Outcome.YES
+        user, at = rng.choice(TAKERS[1:]), canonical(outcome, level)
+        self._buy(user, order.market_id, outcome, at, max(1, qty), now_ns, TimeInForce.IOC)
 
     def _side(self, market: MarketId) -> tuple[Outcome, float]:
         """One of the two outcomes, and what a share of it is worth."""
