@@ -1,6 +1,6 @@
-"""Planted bugs of groups F and H: limits on how many orders, and breakers on how much a minute.
+"""Planted bugs of groups E, F and H: winners untold, limits on how many orders, busy breakers.
 
-Source: reliability, rows 65, 75, 76.
+Source: reliability, rows 58, 65, 75, 76.
 """
 
 from typing import Final
@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
+from bot.core.account import settling
 from bot.core.desk.outbox import Outbox
 from bot.core.event.rung import Rung
 from bot.core.limits import breaker
@@ -15,6 +16,7 @@ from bot.core.limits.breaker import Breakers
 from bot.core.plan.wishes import WantCreate
 from bot.core.sending.sending import Sending
 from bot.lab.bugs.bug import Bug
+from bot.lab.sim.odds import LATER, SECOND
 from bot.lab.sim.run import Patch
 from venue.wire.money import Cents
 
@@ -45,7 +47,22 @@ def _worth_a_cent(request: m.Create) -> Cents:
     return Cents(1)
 
 
+_ENDS_LIVES: Final = (
+    *("crash", "crash_at_effect", "lost_journal", "operator_restart", "disk_fault"),
+    *(name for name in LATER if name != "taken"),
+)
+"""Without these a world has one life: another one begins with all that was paid before."""
+
 COUNTS: Final = (
+    Bug(
+        "winner-never-told",
+        (58,),
+        "What a rung paid is never said to be the payout that it was, though nothing else fits.",
+        ("B9",),
+        (Patch(settling, "_SUMS_MAX", 0),),
+        likely=("taken", "market_resolve"),
+        shape=(("safety_ns", 20 * SECOND), ("without", _ENDS_LIVES)),
+    ),
     Bug(
         "time-to-flat-ignored",
         (65, 75),

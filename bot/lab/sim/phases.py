@@ -3,6 +3,7 @@
 Source: reliability, section 3 (TigerBeetle), B2, B9, B13.
 """
 
+import itertools
 import random
 from collections import Counter
 from typing import TYPE_CHECKING, Final
@@ -12,8 +13,10 @@ from bot.core.report import Phase
 from bot.core.trial import LOOK_NS
 from bot.lab.sim.desired import cannot_be_known, differences, why_not
 from bot.lab.sim.judge.broken import check
+from bot.lab.sim.judge.possible import DOLLAR
 from bot.lab.sim.odds import SECOND
 from venue.wire.money import Outcome
+from venue.wire.names import MarketId
 
 if TYPE_CHECKING:
     from bot.lab.sim.world import World
@@ -44,6 +47,12 @@ _LATE_NS: Final = 3 * SECOND
 
 _BY_TURNS_NS: Final = 8 * SECOND
 """Longer than orders that a limit leaves no room beside each other take to move by turns."""
+
+_SETTLES_NS: Final = 15 * SECOND
+"""Longer than the lists take turns that tell what a rung paid which has resolved."""
+
+_SHOWN_NS: Final = 6 * SECOND
+"""Longer than it takes until a list of positions shows what is held."""
 
 _STOP_NS: Final = 8 * SECOND
 
@@ -306,7 +315,7 @@ def _books_agree(world: "World") -> None:
         told = trader.ledgers.book.told_winner(market)
         check(told in (None, winner), "B9", f"{market}: {told} told, {winner} won")
     paid = world.auditor.payouts
-    unnamed = 0 if _is_ambiguous(world) else difference
+    unnamed = 0 if _is_ambiguous(world, difference or 0) else difference
     check(unnamed == 0 and difference in _sums(paid), "B9", f"{difference} cents, paid {paid}")
     assert difference is not None
     booked = trader.ledgers.book.cash_flow_cents + difference
@@ -320,7 +329,7 @@ def _books_agree(world: "World") -> None:
     check(not odd, "findings", {name: trader.out.findings[name] for name in odd})
 
 
-def _is_ambiguous(world: "World") -> bool:
+def _is_ambiguous(world: "World", difference: int) -> bool:
     """Whether shares of resolved rungs wait for their winners, which only cash can tell.
 
     Where several choices of winners fit what was paid, or it was paid before this life opened its
@@ -334,7 +343,21 @@ def _is_ambiguous(world: "World") -> bool:
     ]
     if waiting:
         world.seen.hit("winner_unknown")
+        held = [book.holdings(market) for market in waiting]
+        ways = [sum(DOLLAR * each for each in way) for way in itertools.product(*held)]
+        told = ways.count(difference) == 1 and all(_is_long_over(world, each) for each in waiting)
+        check(not told, "B9", f"{difference} cents tell the winners of {waiting}")
     return bool(waiting)
+
+
+def _is_long_over(world: "World", market: MarketId) -> bool:
+    """Whether a rung resolved well after the books of this life were opened, and long enough ago
+    that every read has shown it."""
+    opened_ns, at_ns = world.process.opened_ns, world.auditor.resolved_ns[market]
+    lags_ns = 5 * world.odds.trust_lag_ns
+    if opened_ns is None or at_ns < opened_ns + _SHOWN_NS + lags_ns:
+        return False
+    return at_ns < world.now_ns - _SETTLES_NS - lags_ns
 
 
 def _sums(amounts: list[int]) -> dict[int, None]:

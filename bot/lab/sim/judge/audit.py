@@ -50,6 +50,7 @@ class Auditor:
         self.exposure = Exposure(risk, fees, self.truth, self.flight, markets)
         self.market_of: dict[OrderId, MarketId] = {}
         self.payouts: list[int] = []
+        self.resolved_ns: dict[MarketId, int] = {}
         self._left: deque[tuple[int, MarketId, bool, int]] = deque(maxlen=16)
         self._now_ns = 0
         self._shared_ns = (0, 0)  # from when until when somebody else spends on the key
@@ -84,6 +85,7 @@ class Auditor:
         if isinstance(command, v.PlaceOrder | v.AmendOrder) and command.user_id == MAKER:
             self._no_self_trade(answer, events)
         if isinstance(command, v.ResolveMarket):
+            self.resolved_ns[command.market_id] = now_ns
             self._resolved(command)
         elif booked is not None:
             self.exposure.within_loss(booked, self._now_ns)

@@ -87,6 +87,7 @@ class Process:
         self.trader = self._fresh()
         self.clock = clock
         self._began_ns = self._world_ns = now_ns  # by the world's time
+        self.opened_ns: int | None = None  # by the world's time, when its books were first open
         self.alive = True
         self.is_successor = False
         self.finished: m.Finished | None = None
@@ -150,7 +151,9 @@ class Process:
         if isinstance(event, m.Reconfigured) and takes(event.changed[0]):
             applied = any(isinstance(e, m.Noted) and e.name == "config_applied" for e in effects)
             check(applied, "B3", "a changed file is not in force")
-        if isinstance(event, m.Replied) and self.trader.ledgers.is_open:
+        if self.opened_ns is None and self.trader.ledgers.is_open:
+            self.opened_ns = world_ns
+        if isinstance(event, m.Replied) and self.opened_ns is not None:
             self._manners.rates.booked(self.trader.ledgers.fills, now_ns)
         self.log.append((event, now_ns, effects))
         self.entries += entries_of(effects)
