@@ -10,6 +10,7 @@ import pytest
 from tests.abuse.door import Peer, served, shorten, until
 from tests.abuse.frames import handshake
 from venue.listen import limits
+from venue.wire.limits import BODY_BYTES_MAX
 
 pytestmark = pytest.mark.anyio
 GET = b"GET /fast HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -221,6 +222,28 @@ async def test_what_comes_behind_the_longest_body_is_not_looked_at() -> None:
         assert said.startswith(b"HTTP/1.1 200 ")
         assert b" 400 " not in said
         await until(lambda: not server.server_state.connections)
+
+
+@pytest.mark.parametrize("size", [BODY_BYTES_MAX, BODY_BYTES_MAX + 1, 20_000, 100_000])
+@pytest.mark.parametrize("is_chunked", [False, True])
+async def test_a_connection_on_which_no_other_request_is_read_says_so(
+    size: int, is_chunked: bool
+) -> None:
+    async with served(app) as (_, port):
+        peer = await Peer.of(port)
+        framing = "Transfer-Encoding: chunked" if is_chunked else f"Content-Length: {size}"
+        body = b"x" * size
+        peer.send(post("/early", framing))
+        peer.send(b"%x\r\n%b\r\n0\r\n\r\n" % (size, body) if is_chunked else body)
+        status, headers, _ = await peer.answer()
+        assert status == 200
+        assert headers.get("connection") == ("close" if size > BODY_BYTES_MAX else None)
+        peer.send(GET)
+        if size > BODY_BYTES_MAX:
+            assert await peer.rest() == b""
+        else:
+            assert (await peer.answer())[0] == 200
+            await peer.leave()
 
 
 async def test_a_refusal_is_never_said_instead_of_another_s_answer() -> None:

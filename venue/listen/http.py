@@ -229,6 +229,8 @@ class HttpProtocol(HttpToolsProtocol):
             raise _Malformed
         super().on_body(body)
         if len(self.cycle.body) > BODY_BYTES_MAX:
+            assert self._door is not None, "only a taken connection is parsed"
+            self._door.unread = True
             self._deaf = True
             self.flow.pause_reading()
 
@@ -245,15 +247,18 @@ class HttpProtocol(HttpToolsProtocol):
     # --- answers -------------------------------------------------------------------------------
 
     async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Answer a request; when the answer comes before the body has, it is the last one."""
+        """Answer a request; when the answer comes before the body has, it is the last one. The last
+        one says so: whoever keeps the connection would lose the next request on it."""
 
         async def send_or_end(message: Message) -> None:
             assert self._door is not None, "only a taken connection is answered"
             if message["type"] == "http.response.start":
                 if CLOSE in message["headers"]:
                     await asyncio.sleep(limits.HOLD_S)
-                if self._is_early(scope):
+                if is_early := self._is_early(scope):
                     self._door.unread = True
+                is_last = is_early or (self._deaf and self._unanswered == 1)
+                if is_last and CLOSE not in message["headers"]:
                     message = {**message, "headers": [*message["headers"], CLOSE]}
                 # The head goes out with the body: one system call, one packet.
                 self._door.hold()
