@@ -78,7 +78,9 @@ def opened(strategy: type[Strategy] | None = None, **other: object) -> World:
             **{"series_ticker": SERIES, "risk": RISK, "pace": UNHURRIED, **other}
         )
         world.process.settings = settings
-        world.process._manners = Manners(settings, world.seen, world.auditor.truth.foreign)
+        began_ns = world.process.clock.read(world.now_ns)
+        foreign = world.auditor.truth.foreign
+        world.process._manners = Manners(settings, world.seen, foreign, began_ns)
         world.process.trader = Trader(settings, lambda: strategy(None))
         world.process._remake = lambda _choice: lambda: strategy(None)
     return world

@@ -47,8 +47,8 @@ class Traffic:
         self._closed_until_ns = 0
         self._backoff_ns = 0
         self._doubted_until_ns = now_ns
-        self._key_until_ns: int | None = None  # of a refused key: when it may be tried
-        self._in_flight: dict[m.RequestId, m.Request] = {}
+        self._key_until_ns: dict[m.Key, int] = {}  # of refused keys: when each may be tried
+        self._in_flight: dict[m.RequestId, m.Send] = {}
         self._writes: dict[str, m.RequestId] = {}
         self._wrong_until_ns: dict[Side_, int] = {}
         self._side_of: dict[OrderId, Side_] = {}
@@ -64,8 +64,8 @@ class Traffic:
         """A request leaves."""
         request, request_id = effect.request, effect.request_id
         check(request_id not in self._in_flight, "B12", "a request id used twice")
-        self._in_flight[request_id] = request
-        self._pace(request, now_ns)
+        self._in_flight[request_id] = effect
+        self._pace(effect, now_ns)
         if isinstance(request, m.Create):
             self._create(request, request_id, now_ns)
         elif isinstance(request, m.AmendResting | m.CancelResting):
@@ -78,11 +78,12 @@ class Traffic:
         reads = len(self._in_flight) - len(self._writes)
         check(reads <= _READS_MAX, "B14", f"{reads} reads in flight")
 
-    def _pace(self, request: m.Request, now_ns: int) -> None:
+    def _pace(self, effect: m.Send, now_ns: int) -> None:
+        request, key = effect.request, effect.key
         check(now_ns >= self._closed_until_ns, "B5", "sent inside Retry-After, or its own backoff")
-        if self._key_until_ns is not None:
-            check(now_ns >= self._key_until_ns, "B5", "sent on a key that was refused")
-            self._key_until_ns = now_ns + _KEY_NS
+        if key in self._key_until_ns:
+            check(now_ns >= self._key_until_ns[key], "B5", f"sent on the {key} key: it was refused")
+            self._key_until_ns[key] = now_ns + _KEY_NS
         level = self._level_e9 + (now_ns - self._at_ns) * self._rate
         self._level_e9 = min(self._burst_e9, level) - SECOND
         self._at_ns = now_ns
@@ -123,12 +124,12 @@ class Traffic:
 
     def answered(self, replied: m.Replied, now_ns: int) -> m.Request | None:
         """An answer reaches the bot. The request that it is to."""
-        request = self._in_flight.pop(replied.request_id, None)
-        if request is None:
+        effect = self._in_flight.pop(replied.request_id, None)
+        if effect is None:
             return None
-        answer = replied.answer
+        request, answer = effect.request, replied.answer
         self._waits(request, answer, replied.retry_after_ns, now_ns)
-        self._key_answered(answer, now_ns)
+        self._key_answered(effect.key, answer, now_ns)
         if isinstance(request, m.Create):
             self._writes.pop(request.order.client_order_id, None)
             self._create_answered(request, answer, now_ns)
@@ -173,15 +174,15 @@ class Traffic:
                 until_ns = max(until_ns, now_ns + self._backoff_ns)
         self._closed_until_ns = max(self._closed_until_ns, until_ns)
 
-    def _key_answered(self, answer: m.Answer, now_ns: int) -> None:
+    def _key_answered(self, key: m.Key, answer: m.Answer, now_ns: int) -> None:
         """Whether the venue lets the key in, as far as this answer tells."""
         if isinstance(answer, m.Refused) and answer.status:
             if row_for(answer.status, answer.code).advice is Advice.STOP_KEY:
-                self._key_until_ns = now_ns + _KEY_NS
+                self._key_until_ns[key] = now_ns + _KEY_NS
             elif answer.code in CODES:
-                self._key_until_ns = None
+                self._key_until_ns.pop(key, None)
         elif isinstance(answer, m.Done):
-            self._key_until_ns = None
+            self._key_until_ns.pop(key, None)
 
     def _create_answered(self, request: m.Create, answer: m.Answer, now_ns: int) -> None:
         name, side = request.order.client_order_id, side_of(request.order)
@@ -250,7 +251,7 @@ class Traffic:
         """Whether nothing of ours may rest under an id that the bot does not know. An amend without
         an answer is undecided until two reads agree that are a lag apart."""
         made = m.Create | m.AmendResting  # an amend may give its order another id
-        making = any(isinstance(each, made) for each in self._in_flight.values())
+        making = any(isinstance(each.request, made) for each in self._in_flight.values())
         doubted = now_ns < self._doubted_until_ns
         return not (making or doubted or self._unknown or self._blurred)
 
