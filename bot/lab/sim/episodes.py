@@ -372,7 +372,6 @@ class Episodes:
     def _foreign_spend(self, for_ns: int, _: random.Random) -> None:
         """Somebody else spends a hundred tokens a second of the key."""
         world, until_ns = self._world, self._world.now_ns + for_ns
-        world.auditor.key_is_shared(world.now_ns, until_ns)
 
         def spend() -> None:
             if world.now_ns < until_ns:

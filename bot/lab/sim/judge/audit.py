@@ -25,12 +25,6 @@ from venue.wire.money import Outcome, Side
 from venue.wire.names import MarketId, OrderId, Ticker
 
 _RECENT_NS = 5 * SECOND
-_FOUND_NS = 7 * SECOND
-"""Somebody else who spends on the key for so long has been found."""
-
-_HIDES = ("headers_absent", "headers_odd")
-"""Faults that keep from the bot how many tokens are left."""
-
 _SIBLINGS_MAX = 4
 """Orders possibly live in one slot by one route (sold or bought): three siblings, and one more
 that a plan moves there."""
@@ -53,8 +47,6 @@ class Auditor:
         self.resolved_ns: dict[MarketId, int] = {}
         self._left: deque[tuple[int, MarketId, bool, int]] = deque(maxlen=16)
         self._now_ns = 0
-        self._shared_ns = (0, 0)  # from when until when somebody else spends on the key
-        self._shown_truly = not any(map(odds.has, _HIDES))
         self.fills = 0
         exchange.watchers.append(self.applied)
 
@@ -167,19 +159,6 @@ class Auditor:
         """These limits hold from here on."""
         if self.exposure.limits_are(risk, self._now_ns):
             self._seen.hit("limit_lowered_below_use")
-
-    def key_is_shared(self, from_ns: int, until_ns: int) -> None:
-        """Somebody else spends a hundred tokens a second of the key."""
-        since_ns, before_ns = self._shared_ns
-        self._shared_ns = (since_ns if before_ns >= from_ns else from_ns, max(before_ns, until_ns))
-
-    def has_key_alone(self, began_ns: int, now_ns: int) -> None:
-        """Row 17: a life that began then sends new exposure now. Times are the world's."""
-        since_ns, until_ns = self._shared_ns
-        shared_ns = now_ns - max(since_ns, began_ns) if now_ns < until_ns else 0
-        found = self._shown_truly and shared_ns > _FOUND_NS
-        text = f"new exposure after somebody else spent on the key for {shared_ns} ns"
-        check(not found, "B5", text)
 
     # --- the traffic ------------------------------------------------------------------------------
 

@@ -86,7 +86,6 @@ class Process:
         self._remake = remake
         self.trader = self._fresh()
         self.clock = clock
-        self._began_ns = self._world_ns = now_ns  # by the world's time
         self.opened_ns: int | None = None  # by the world's time, when its books were first open
         self.alive = True
         self.is_successor = False
@@ -125,7 +124,6 @@ class Process:
 
     def receive(self, event: m.Event, world_ns: int) -> list[m.Effect]:
         """Feed one event, check what must hold, and return the effects."""
-        self._world_ns = world_ns
         now_ns = self.clock.read(world_ns)
         self.feed.saw(event, now_ns)
         self._manners.saw(event, now_ns)
@@ -142,7 +140,6 @@ class Process:
         elif isinstance(event, m.Started):
             self.latched = event.latched
             self._auditor.limits_are(self.settings.risk)
-            self._began_ns = world_ns
             self._inheritance = Inheritance(event, self._auditor.truth, self.settings.start)
         try:
             effects = self.trader.receive(event, now_ns)
@@ -265,7 +262,6 @@ class Process:
             check(not self._standing, "B4", "new exposure while paused")
             check(not self.latched, "B13", "new exposure after a breaker tripped")
             if isinstance(request, m.Create):
-                self._auditor.has_key_alone(self._began_ns, self._world_ns)
                 self.feed.may_quote(request.order.market_id, now_ns)
                 self._believes_the_newest(request.order.market_id)
                 if request.order.time_in_force is not TimeInForce.GTC:
