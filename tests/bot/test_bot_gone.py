@@ -9,7 +9,7 @@ from bot.core.orders.order import State
 from bot.core.report import Phase
 from strategies.fixed_spread import FixedSpread
 from tests.bot import made
-from tests.bot.desks import desk
+from tests.bot.desks import answer, desk, listed
 from tests.bot.made import LAG_NS, T0
 from tests.bot.thin import Thin
 from venue.wire import model
@@ -176,6 +176,26 @@ def test_an_amended_order_that_cannot_be_read_is_gone_where_the_venue_then_forge
         del thin.orders[order_id]
     thin.run(30)
     assert thin.gone() == undecided
+
+
+def test_an_order_that_was_shown_as_it_cannot_be_is_gone_where_the_venue_then_forgets_it():
+    of, out = desk()
+    own = made.own(State.OPEN)
+    of.add(own)
+    of.merge_read(own, made.shown(own, price=own.price - 3), T0 + LAG_NS)
+    assert own.state is State.BLURRED
+    at_ns = T0 + 2 * LAG_NS
+    assert of.send_cancel(own, own.why, at_ns)
+    answer(of, own, m.CancelResting(own.order_id), NOT_FOUND, at_ns)
+    for _ in range(4):
+        assert own.is_live
+        at_ns += LAG_NS
+        answer(of, own, m.ReadOrder(own.order_id), NOT_FOUND, at_ns, at_ns)
+        listed(of, [], at_ns)
+        if own.is_live:
+            assert not of.missing_from_list(own, at_ns, at_ns, at_ns)
+    assert not own.is_live
+    assert "order_gone" in {each.name for each in out.effects if isinstance(each, m.Noted)}
 
 
 def test_an_order_that_an_undecided_amend_gave_another_id_is_not_gone():

@@ -193,7 +193,10 @@ class Standing:
         held = self.suspicion
         if self.moved_ns is not None or self.amend is None or held is None:
             return self.moved_ns
-        return held.since_ns if held.finding is Finding.MISSING else None
+        if held.finding is Finding.MISSING:
+            return held.since_ns
+        # Suspected of whatever it may be: once nothing knows its id any more, it is missing, too.
+        return self.absence.since_ns if self.absence and self.absence.is_proven else None
 
     def shown_from_ns(self, refused_ns: int, lag_ns: int) -> int | None:
         """From when on a list shows what a lost create came to, its re-sends decided against for
