@@ -403,6 +403,20 @@ def test_while_positions_differ_what_could_let_one_grow_or_turn_is_pulled():
     assert [own.doomed for own in (bid, oldest, exact, beyond)] == [True, False, False, True]
 
 
+@pytest.mark.parametrize(("stands_qty", "gives_way"), [(12, False), (11, True)])
+def test_while_positions_differ_an_order_gives_way_only_where_more_may_shrink_one(
+    stands_qty, gives_way
+):
+    of = Account()
+    own = of.rests(40, qty=stands_qty, outcome=Outcome.NO)
+    differ(of, 20, 12)
+    wish = WantCancel(own, "to be merged", 1.0, offer(60, qty=38))
+    now_ns = T0 + 9 * LAG_NS
+    assert of.sending.held_back(of.rung, wish, now_ns) == ("" if gives_way else NO_MORE)
+    left = of.cancel(wish, now_ns=now_ns)
+    assert left == ([m.CancelResting(own.order_id)] if gives_way else [])
+
+
 # --- a venue that takes no writes -----------------------------------------------------------------
 
 

@@ -148,7 +148,7 @@ class Sending:
         for rung, wish in wishes:
             if not isinstance(wish, WantCancel) or not wish.order.is_free:
                 continue
-            if wish.more is not None and not self._weighing.admits_create(rung, wish.more, now_ns):
+            if wish.more is not None and not self._admitted(rung, wish.more, now_ns):
                 # It would come back as it is, or smaller, at the back.
                 self._out.holds_back("exposure")
                 self._denied(rung, wish)
@@ -362,13 +362,19 @@ class Sending:
             return 0, "resting_orders"
         if self._out.flat_ns(resting + 1, now_ns) > risk.flat_ns:
             return 0, "time_to_flat"
+        qty = self._admitted(rung, wish, now_ns)
+        return (qty, "") if qty else (0, "exposure")
+
+    def _admitted(self, rung: Rung, wish: WantCreate, now_ns: int) -> int:
+        """Shares of a wanted order that the limits of size admit now beside all that may be live;
+        0 when none."""
         qty = int(self._weighing.admits_create(rung, wish, now_ns))
         if self._shrinks_only:
             mine = sum(
                 own.may_fill for own in self._desk.live(rung.market_id) if own.side is wish.side
             )
             qty = min(qty, self._ledgers.shrink_room(rung.market_id, wish.side) - mine)
-        return (qty, "") if qty > 0 else (0, "exposure")
+        return max(0, qty)
 
     # --- for a person -----------------------------------------------------------------------------
 
@@ -378,7 +384,7 @@ class Sending:
         if isinstance(wish, WantCancel):
             if self._cancels_parked and self._parked(now_ns):
                 return "the venue is halted"
-            if wish.more is not None and not self._weighing.admits_create(rung, wish.more, now_ns):
+            if wish.more is not None and not self._admitted(rung, wish.more, now_ns):
                 return "no room left for more: exposure"
             return "" if wish.order.is_free else f"the order is {wish.order.state}"
         if not rung.may_send:
