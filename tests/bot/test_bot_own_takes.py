@@ -55,6 +55,13 @@ def test_a_print_long_after_the_answer_may_be_anybodys(seconds: float, part: int
     assert mine.part_of(BID, 50, [], T0 + int(seconds * NS_PER_SECOND)) == part
 
 
+@pytest.mark.parametrize(("seconds", "part"), [(5, 50), (5.001, 0)])
+def test_a_print_long_after_a_take_that_has_no_answer_may_be_anybodys(seconds: float, part: int):
+    own = take()
+    at_ns = own.placed_ns + int(seconds * NS_PER_SECOND)
+    assert OwnTakes().part_of(BID, 50, [own], at_ns) == part
+
+
 def test_who_buys_no_takes_as_who_sells_yes():
     mine = OwnTakes()
     mine.answered(traded(take(outcome=Outcome.NO), 50), T0)

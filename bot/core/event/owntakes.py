@@ -18,8 +18,8 @@ _NO_OUTCOME: Final = model.ShownOutcome.UNKNOWN
 _NO_SIDE: Final = model.ShownSide.UNKNOWN
 
 _APART_NS: Final = 5 * NS_PER_SECOND
-"""A print and the answer to its take come no further apart; one later than that may be anybody's
-(judgement)."""
+"""A print comes no further from the sending of its take, nor from the answer to that; one that is
+later may be anybody's (judgement)."""
 
 
 class OwnTakes:
@@ -44,7 +44,12 @@ class OwnTakes:
     def part_of(self, taker: BookSide, size: int, own: Iterable[OwnOrder], now_ns: int) -> int:
         """How many shares of a print are ours, 0..size. own: our orders of the rung that may be
         live."""
-        under_way = sum(order.remaining for order in own if order.is_take and order.side is taker)
+        since_ns = now_ns - _APART_NS
+        under_way = sum(
+            order.remaining
+            for order in own
+            if order.is_take and order.side is taker and order.placed_ns >= since_ns
+        )
         self._forget(now_ns)
         part = min(size, self._left[taker] + under_way)
         if part <= 0:
