@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
+from bot.core.report import Phase
 from tests.bot import made
 from tests.bot.meddled import Held, Meddled
 from venue.wire import instant, model
@@ -115,6 +116,47 @@ def test_while_shares_are_not_what_the_fills_leave_the_books_wait_for_what_moved
     assert venue.has_filled
     assert venue.trader.ledgers.holdings(venue.markets[0].market_id) == (QTY - 1, 0)
     assert "position_differs" not in venue.trader.out.findings
+
+
+class Traded(Meddled):
+    """An account that was given shares, and on which a person buys one more every second."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fills: list[model.Fill] = []
+        self.meddle = self.amid
+
+    def buy(self) -> None:
+        """One more share, and its fill."""
+        fill = made.fill(made.own(number=9), len(self.fills), 1)
+        of_ours = {"market_id": self.markets[0].market_id, "ticker": self.markets[0].ticker}
+        at = instant.from_ns(self.now_ns)
+        self.fills.insert(0, msgspec.structs.replace(fill, created_at=at, **of_ours))
+
+    def amid(self, request: m.Request) -> m.Answer | None:
+        """The account as it is; the venue answers what is not of it."""
+        match request:
+            case m.ReadPositions():
+                held = model.Position(
+                    ticker=self.markets[0].ticker,
+                    market_id=self.markets[0].market_id,
+                    outcome=model.ShownOutcome.YES,
+                    qty=Qty(QTY + len(self.fills)),
+                )
+                return m.Done(m.PositionsShown((held,), ""))
+            case m.ReadFills():
+                return m.Done(m.FillsShown(tuple(self.fills), ""))
+        return None
+
+
+def test_shares_that_no_fill_explains_keep_nobody_from_quoting_though_others_trade_on():
+    venue = Traded()
+    venue.give(m.Started("0" * 20, ()))
+    venue.give(m.FeedOpened())
+    for _ in range(20):
+        venue.buy()
+        venue.go(1)
+    assert venue.trader.phase is Phase.QUOTING
 
 
 def test_cash_that_stays_locked_by_nothing_that_is_listed_keeps_nobody_from_quoting():

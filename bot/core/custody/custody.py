@@ -30,7 +30,7 @@ from venue.wire.names import MarketId, OrderId, Ticker
 
 _KEEP_WITHIN_NS = 5 * NS_PER_SECOND
 """So long, and four read lags, orders to be kept may wait for their books and the account; longer
-they would rest unwatched, and are cancelled."""
+they would rest unwatched, and are cancelled. So long shares without fills let a start wait."""
 
 _READABLE_WITHIN_NS = 3 * NS_PER_SECOND
 """So long the books are not opened for a fill that was shown unreadably: a later walk may show it
@@ -77,6 +77,8 @@ class Custody:
         self._live_ns = 0  # when an order that we found was last seen to be live
         self._unplaced: frozenset[OrderId] = frozenset()  # what rested before rungs were known
         self._rested = False  # whether something was seen to rest that no list of our rungs showed
+        self._differed = False  # whether shares were not what the fills leave
+        self._quiet_until_ns: int | None = None  # until when that alone is waited for
         self._keep_until_ns: int | None = None
         self._unbooked_ns: int | None = None  # since when only an unreadable fill is in the way
         self._lacking: frozenset[MarketId] = frozenset()  # what a list of positions lacked
@@ -317,6 +319,7 @@ class Custody:
         if self._desk.live_count():
             # It may fill until it is over, whoever ends it: what was read before tells too little.
             self._live_ns = now_ns
+            self._quiet_until_ns = None
             return False
         if any(kind not in self._account.done_ns for kind in Kind):
             return False
@@ -325,10 +328,13 @@ class Custody:
             # Cash that is locked tells of an order that may fill, though no list has shown one.
             self._rested = True
         # So do shares that are not what the fills leave: a sale locks no cash.
-        self._rested |= self._ledgers.differ()
+        self._differed |= self._ledgers.differ()
         if not self._read_since(quiet_ns, now_ns):
             return False
+        if self._quiet_until_ns is None:
+            self._quiet_until_ns = now_ns + _KEEP_WITHIN_NS + 4 * self._trust.read_lag_ns
         fills_may_come = self._heritage.keeping or self._account.is_shared or self._rested
+        fills_may_come |= self._differed and now_ns < self._quiet_until_ns
         if fills_may_come and not self._books_are_quiet(now_ns):
             return False
         if not (self._kept_can_be_quoted() and self._fills_are_booked(now_ns)):
