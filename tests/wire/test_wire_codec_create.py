@@ -1,6 +1,7 @@
 """Claims about the strict reading of POST and PUT bodies: one row per way of getting it wrong."""
 
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -387,3 +388,14 @@ def test_a_body_is_refused_for_its_depth_exactly_beyond_eight(nest, more):
     else:
         with pytest.raises(codec.Refusal, match="nested deeper"):
             parse(body)
+
+
+@pytest.mark.parametrize("inner", [rb"\"", rb"\a\"", rb"\\\"", b'"'])
+def test_a_body_of_quotes_without_an_end_is_refused_after_one_look_through_it(inner):
+    begun = b"[" * (limits.BODY_DEPTH_MAX + 1) + b'"'
+    body = begun + inner * ((limits.BODY_BYTES_MAX - len(begun)) // len(inner))
+    before_s = time.thread_time()
+    with pytest.raises(codec.Refusal) as refused:
+        parse(body)
+    assert refused.value.code is Code.INVALID_REQUEST_BODY
+    assert time.thread_time() - before_s < 0.5

@@ -122,7 +122,8 @@ _STRICT: Final = json.JSONDecoder(
 )
 
 
-_IN_QUOTES: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_IN_QUOTES: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
+"""Also without its end: the search would begin anew at each quote that was skipped inside."""
 _BRACKETS_ALIKE: Final = bytes.maketrans(b"{}", b"[]")
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 
