@@ -224,6 +224,20 @@ async def test_what_comes_behind_the_longest_body_is_not_looked_at() -> None:
         await until(lambda: not server.server_state.connections)
 
 
+LONG = post("/early", "Content-Length: 20000") + b"x" * 20_000
+
+
+@pytest.mark.parametrize(("last", "answers"), [(b"\0", 2), (LONG, 3)])
+async def test_what_came_up_to_the_last_request_that_is_read_is_answered_though_no_more_comes(
+    last: bytes, answers: int
+) -> None:
+    async with served(app) as (_, port):
+        peer = await Peer.of(port)
+        peer.send(GET + SLOW_DELETE + last)
+        peer.writer.write_eof()
+        assert (await peer.rest()).count(b"HTTP/1.1 200 ") == answers
+
+
 @pytest.mark.parametrize("size", [BODY_BYTES_MAX, BODY_BYTES_MAX + 1, 20_000, 100_000])
 @pytest.mark.parametrize("is_chunked", [False, True])
 async def test_a_connection_on_which_no_other_request_is_read_says_so(

@@ -102,7 +102,8 @@ class HttpProtocol(HttpToolsProtocol):
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """The peer sends no more. Whole requests are answered still; then the end."""
-        if self._awaited is not _Awaited.NOTHING or not self._unanswered:
+        amid = self._awaited is not _Awaited.NOTHING and not self._deaf
+        if amid or not self._unanswered:
             return False
         self._deaf = True
         return True
