@@ -277,5 +277,19 @@ REGRESSIONS = (
         "brutal",
         "an order gave way to a larger one that no limit admitted, again and again",
     ),
+    Regression(
+        991151,
+        "swarm",
+        "a life under a latch was to leave alone what its journal did not know",
+        (),
+        LATER,
+    ),
+    Regression(
+        991375,
+        "swarm",
+        "cash that may have come from several ways to resolve was to tell the winners",
+        (),
+        LATER,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

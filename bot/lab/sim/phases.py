@@ -315,7 +315,7 @@ def _books_agree(world: "World") -> None:
         told = trader.ledgers.book.told_winner(market)
         check(told in (None, winner), "B9", f"{market}: {told} told, {winner} won")
     paid = world.auditor.payouts
-    unnamed = 0 if _is_ambiguous(world, difference or 0) else difference
+    unnamed = 0 if _is_ambiguous(world) else difference
     check(unnamed == 0 and difference in _sums(paid), "B9", f"{difference} cents, paid {paid}")
     assert difference is not None
     booked = trader.ledgers.book.cash_flow_cents + difference
@@ -329,24 +329,24 @@ def _books_agree(world: "World") -> None:
     check(not odd, "findings", {name: trader.out.findings[name] for name in odd})
 
 
-def _is_ambiguous(world: "World", difference: int) -> bool:
+def _is_ambiguous(world: "World") -> bool:
     """Whether shares of resolved rungs wait for their winners, which only cash can tell.
 
     Where several choices of winners fit what was paid, or it was paid before this life opened its
     books, the difference stands, and has its name.
     """
-    book = world.process.trader.ledgers.book
+    book, resolved = world.process.trader.ledgers.book, world.auditor.truth.resolved
     waiting = [
-        market
-        for market in world.auditor.truth.resolved
-        if book.winner(market) is None and any(book.holdings(market))
+        market for market in resolved if book.winner(market) is None and any(book.holdings(market))
     ]
     if waiting:
         world.seen.hit("winner_unknown")
         held = [book.holdings(market) for market in waiting]
+        # Of what came the books tell as a difference only once nothing more may be paid.
+        paid = sum(DOLLAR * book.holdings(each)[resolved[each] is Outcome.NO] for each in waiting)
         ways = [sum(DOLLAR * each for each in way) for way in itertools.product(*held)]
-        told = ways.count(difference) == 1 and all(_is_long_over(world, each) for each in waiting)
-        check(not told, "B9", f"{difference} cents tell the winners of {waiting}")
+        told = ways.count(paid) == 1 and all(_is_long_over(world, each) for each in waiting)
+        check(not told, "B9", f"{paid} cents tell the winners of {waiting}")
     return bool(waiting)
 
 

@@ -1,9 +1,10 @@
 """What rested when a life began, against what it was told to do with that.
 
 It may take over what its journal knows, and nothing else; where it is to leave alone what it does
-not know, it cancels none of that and makes no order beside it.
+not know, it cancels none of that and makes no order beside it. Under a latch it cancels everything.
 
-Source: reliability, rows 59, 62, 63, B6; docs/configuration.md, start.strangers.
+Source: reliability, rows 59, 62, 63, B6; docs/configuration.md, start.strangers;
+docs/operations.md, Breakers and latches.
 """
 
 from bot.core import messages as m
@@ -19,6 +20,7 @@ class Inheritance:
     def __init__(self, started: m.Started, truth: Truth, start: StartSettings) -> None:
         self._truth = truth
         self._policy = start.strangers
+        self._leaves_alone = self._policy is Strangers.REFUSE and not started.latched
         self._known = {order.order_id for order in started.working}
         named = {intent.order.client_order_id for intent in started.open_intents}
         self._unknown: dict[OrderId, None] = {
@@ -36,7 +38,7 @@ class Inheritance:
 
     def sent(self, request: m.Request) -> None:
         """A request leaves. Raises `Broken` when it should not."""
-        if self._policy is not Strangers.REFUSE or not self._unknown:
+        if not self._leaves_alone or not self._unknown:
             return
         if isinstance(request, m.CancelResting):
             left = request.order_id in self._unknown
