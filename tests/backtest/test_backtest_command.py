@@ -3,6 +3,7 @@
 import errno
 import json
 import re
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -19,31 +20,8 @@ RECORDS = [
     book(22, [[40, 30]], [[60, 50]]),
 ]
 
-# Its second answer is somebody's Ctrl-C.
+# The second answer of all is somebody's Ctrl-C, in this process or in the one that began it.
 INTERRUPTS = """
-import os
-import signal
-
-from bot.core.strategy import Strategy
-
-CALLS = []
-
-
-class Stops(Strategy):
-    name = "stops"
-
-    def quote(self, view):
-        CALLS.append(view)
-        if len(CALLS) == 2:
-            os.kill(os.getpid(), signal.SIGINT)
-        return {}
-
-
-STRATEGY = Stops
-"""
-
-# The second answer of the first play of all is somebody's Ctrl-C, in the process that began it.
-INTERRUPTS_ITS_PARENT = """
 import contextlib
 import os
 import signal
@@ -61,12 +39,19 @@ class Stops(Strategy):
         if len(CALLS) == 2:
             with contextlib.suppress(FileExistsError):
                 os.mkdir({once!r})
-                os.kill(os.getppid(), signal.SIGINT)
+                os.kill(os.{whose}(), signal.SIGINT)
         return {{}}
 
 
 STRATEGY = Stops
 """
+
+
+def write_interrupting(folder: Path, whose: str) -> None:
+    """Write `stops.py`. whose: `getpid`, or `getppid` where the play has a process of its own."""
+    once = str(folder / "once")
+    (folder / "stops.py").write_text(INTERRUPTS.format(once=once, whose=whose))
+
 
 # It is gone at once, as a process is that is out of memory.
 DIES = """
@@ -154,7 +139,7 @@ def test_the_table_has_a_row_for_each_reading_and_says_what_the_tape_cannot_show
 
 
 def test_ctrl_c_ends_early_with_what_there_is_so_far(tmp_path, folder):
-    (tmp_path / "stops.py").write_text(INTERRUPTS)
+    write_interrupting(tmp_path, "getpid")
     done = ran(folder, configured(tmp_path, "./stops.py"), "--json")
     assert done.exit_code == 4
     told = json.loads(done.stdout)
@@ -167,7 +152,7 @@ def test_ctrl_c_ends_early_with_what_there_is_so_far(tmp_path, folder):
 @pytest.fixture
 def broken_off(tmp_path, folder):
     """A backtest of which the last of three plays was never begun."""
-    (tmp_path / "stops.py").write_text(INTERRUPTS_ITS_PARENT.format(once=str(tmp_path / "once")))
+    write_interrupting(tmp_path, "getppid")
     save, page = tmp_path / "kept.json", tmp_path / "page.html"
     files = ("--save", str(save), "--html", str(page))
     done = ran(folder, configured(tmp_path, "./stops.py"), "--jobs", "2", *files)
