@@ -1,5 +1,6 @@
 """Claims about news: what pulls an event, for how long, and what does not."""
 
+import msgspec
 import pytest
 
 from bot.core import messages as m
@@ -179,3 +180,23 @@ def test_a_jump_pulls_the_event_and_the_reason_is_told() -> None:
     assert [note.fields["event"] for note in told] == ["ACME-VAL-27Q1"]
     assert "38/42 became 48/52" in str(told[0].fields["why"])
     assert not thin.orders
+
+
+def corrected(thin: Thin) -> None:
+    """The venue says that the strikes of two rungs were the wrong way round."""
+    low, high = thin.markets
+    thin.markets = [
+        msgspec.structs.replace(low, strike_value=high.strike_value),
+        msgspec.structs.replace(high, strike_value=low.strike_value),
+    ]
+
+
+def test_rungs_that_change_places_by_a_corrected_strike_are_no_jump() -> None:
+    thin = Thin([70, 30], lambda: FixedSpread(FixedSpread.Params()))
+    thin.start()
+    corrected(thin)
+    thin.run(12)
+    assert [rung.strike for rung in thin.trader.quoting.ladders[0].rungs] == [100e9, 110e9]
+    assert thin.rung(0).market_id == thin.markets[1].market_id
+    assert thin.trader.out.news_pulls == 0
+    assert len(thin.orders) == 4

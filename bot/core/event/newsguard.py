@@ -128,6 +128,10 @@ class NewsGuard:
             # Nobody looks from here on: what was seen says nothing of when a later touch came.
             self._seen = ()
 
+    def rungs_changed(self) -> None:
+        """The rungs are others, or stand in another order: their touches are looked at anew."""
+        self._seen = ()
+
     # --- telling ----------------------------------------------------------------------------------
 
     def turns(self, now_ns: int) -> bool:

@@ -197,6 +197,7 @@ class Ladder:
             self.rungs = list(known.values())
             self.curve = self._fresh_curve()
             self.telling = Telling(self.rungs, self.curve, self.learner)
+            self.news.rungs_changed()
             self.dirty = True
             self.stirred = True
             self.unjudged = True
