@@ -108,6 +108,7 @@ class Quoting:
             for rung in ladder.rungs:
                 self._ledgers.settling.state_shown(rung.market, believed_from_ns, now_ns)
         self._out.hold("event_unreadable", unreadable)
+        self.supervision.replaced()  # a ladder whose order is another asks another strategy
         self._ledgers.series_read(begun_ns)
         for over in departing(self.ladders, self._desk, self._ledgers, now_ns):
             self._let_go(over)
