@@ -68,8 +68,8 @@ class Observer:
         self._asked: tuple[m.RequestId, _Part] | None = None
         self._requests = 0
         self._pages = 0
-        self._fills: set[str] = set()
-        self._fills_before: set[str] = set()
+        self._fills: set[str] = set()  # of the newest page
+        self._fills_before: set[str] = set()  # of the newest when they were read to the end last
         self._shown: list[model.Event] = []
         self._wanted: m.SubscribeTo | None = None
         self._seen_ns: dict[MarketId, int] = {}
@@ -190,6 +190,8 @@ class Observer:
             self._due[part] = now_ns + (SERIES_NS if part is _Part.SERIES else ACCOUNT_NS)
             if part is _Part.SERIES:
                 self._listed(now_ns)
+            elif part is _Part.FILLS:
+                self._fills_before = self._fills
             return
         self._due[part] = now_ns + max(FAILED_NS, replied.retry_after_ns or 0)
         if isinstance(answer, m.Refused) and answer.status in _NOT_OURS:
@@ -213,7 +215,7 @@ class Observer:
             case m.FillsShown():
                 shown = {fill.fill_id for fill in body.fills}
                 if self._pages == 1:
-                    self._fills_before, self._fills = self._fills, shown
+                    self._fills = shown
                 return "" if shown & self._fills_before else body.cursor
             case m.OrdersShown() | m.PositionsShown():
                 return body.cursor

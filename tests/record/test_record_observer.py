@@ -177,15 +177,11 @@ def test_a_key_that_may_not_read_the_account_is_asked_no_more_for_that():
     assert not watched.observer.private
 
 
-def test_fills_are_read_back_to_the_first_that_is_known():
+def cursors_of(pages: list[m.Body | m.Answer]) -> list[str]:
+    """Where the pages of fills begin that it asks for, while these are what it gets one by one."""
     watched = Watched()
     watched.answer(m.SeriesShown((event(market(1)),), ""))
-    pages = [
-        m.FillsShown((fill(4, T0), fill(3, T0)), "2"),
-        m.FillsShown((fill(2, T0), fill(1, T0)), ""),
-        m.FillsShown((fill(6, T0), fill(5, T0)), "2"),
-        m.FillsShown((fill(4, T0), fill(3, T0)), "4"),
-    ]
+    pages = list(pages)
     for _ in range(60):
         if watched.observer._asked is None:
             watched.tell(m.Beat(), after_ns=ACCOUNT_NS)
@@ -194,10 +190,33 @@ def test_fills_are_read_back_to_the_first_that_is_known():
         if asks is m.ReadFills and pages:
             body = pages.pop(0)
         watched.answer(body)
-    cursors = [
-        send.request.cursor for send in watched.sends if isinstance(send.request, m.ReadFills)
-    ]
+    return [send.request.cursor for send in watched.sends if isinstance(send.request, m.ReadFills)]
+
+
+def test_fills_are_read_back_to_the_first_that_is_known():
+    cursors = cursors_of(
+        [
+            m.FillsShown((fill(4, T0), fill(3, T0)), "2"),
+            m.FillsShown((fill(2, T0), fill(1, T0)), ""),
+            m.FillsShown((fill(6, T0), fill(5, T0)), "2"),
+            m.FillsShown((fill(4, T0), fill(3, T0)), "4"),
+        ]
+    )
     assert cursors[:5] == ["", "2", "", "2", ""]
+
+
+def test_fills_on_a_page_that_did_not_come_are_read_with_the_next_ones():
+    cursors = cursors_of(
+        [
+            m.FillsShown((fill(2, T0), fill(1, T0)), ""),
+            m.FillsShown((fill(6, T0), fill(5, T0)), "5"),
+            m.Unknown("no answer"),
+            m.FillsShown((fill(6, T0), fill(5, T0)), "5"),
+            m.FillsShown((fill(4, T0), fill(3, T0)), "3"),
+            m.FillsShown((fill(2, T0), fill(1, T0)), ""),
+        ]
+    )
+    assert cursors[:7] == ["", "", "5", "", "5", "3", ""]
 
 
 def test_reads_go_on_the_key_for_reads_where_there_is_one():
