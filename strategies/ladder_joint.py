@@ -327,7 +327,7 @@ class LadderJoint(Strategy):
         mine = self._rungs[place]
         bids, asks = rung.bids, rung.asks
         key = (
-            int(self._chances[place] * _CHANCE_GRID + 0.5),
+            round(self._chances[place] * _CHANCE_GRID),
             round(self._shifts[place] * self._per_shift),
             self._owns[place],
             self._slopes[place],

@@ -69,4 +69,4 @@ _SLOPES: Final = tuple(slope(probit(clipped(cents))) for cents in range(PAYOUT_C
 def slope_of(fair_cents: float) -> float:
     """The slope of a rung of this fair value (0..100), cents per standard deviation, to the cent
     of value."""
-    return _SLOPES[int(fair_cents + 0.5)]
+    return _SLOPES[round(fair_cents)]
