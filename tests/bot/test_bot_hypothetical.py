@@ -219,6 +219,13 @@ def test_cash_is_locked_for_what_is_bought_and_not_for_what_is_sold():
     assert bench.rung.locked_cents() == 400
 
 
+def test_held_shares_are_taken_to_be_sold_by_the_boldest_orders_first():
+    bench = Bench()
+    bench.want((BID, 44, 1), (BID, 10, 10), (ASK, 60, 2), (ASK, 90, 10))
+    bench.rung.no_qty, bench.rung.yes_qty = 5, 3
+    assert bench.rung.locked_cents() == 6 * 10 + 9 * 10
+
+
 def test_after_the_clock_of_the_venue_was_set_back_books_and_prints_count_as_before():
     bench = Bench()
     bench.ts_ns += 3_600 * 10**9

@@ -290,18 +290,16 @@ class HypotheticalRung:
         return sum(order.qty for orders in self._orders.values() for order in orders)
 
     def locked_cents(self) -> int:
-        """The cash that what rests would keep: its prices, for what is not sold from holdings."""
-        bids = self._orders[BookSide.BID]
-        asks = self._orders[BookSide.ASK]
-        bought = sum(order.qty * order.price for order in bids)
-        sold = sum(order.qty * complement(order.price) for order in asks)
-        no_part = min(self.no_qty, sum(order.qty for order in bids))
-        yes_part = min(self.yes_qty, sum(order.qty for order in asks))
-        if no_part:
-            bought -= no_part * max(order.price for order in bids)
-        if yes_part:
-            sold -= yes_part * max(complement(order.price) for order in asks)
-        return max(0, bought) + max(0, sold)
+        """The cash that what rests would keep: its prices, for what is not sold from holdings, and
+        those are sold by the boldest orders first."""
+        locked, to_sell = 0, {BookSide.BID: self.no_qty, BookSide.ASK: self.yes_qty}
+        for side, orders in self._orders.items():
+            for order in orders:
+                sold = min(to_sell[side], order.qty)
+                to_sell[side] -= sold
+                price = order.price if side is BookSide.BID else complement(order.price)
+                locked += (order.qty - sold) * price
+        return locked
 
     def own(self, now_ns: int) -> tuple[OwnQuote, ...]:
         """What would rest, one row a price: bids before asks, the boldest first."""
