@@ -60,24 +60,53 @@ def contradicts(rungs: Sequence[RungView]) -> bool:
     return bool(arbitrages([rung.best_bid for rung in rungs], [rung.best_ask for rung in rungs]))
 
 
-def pair_of(low: RungView, high: RungView, most_qty: int, cash_cents: int | None) -> Pair | None:
+def pair_of(
+    low: RungView,
+    high: RungView,
+    most_qty: int,
+    cash_cents: int | None,
+    slack_ticks: int = 0,
+) -> Pair | None:
     """The pair of two rungs, the lower strike first; None if they do not contradict each other.
 
     most_qty: shares at most. cash_cents: that both purchases may take, None for no limit.
+    slack_ticks: that the second one may cost more.
     """
     if not low.asks or not high.bids or high.bids[0][0] <= low.asks[0][0]:
         return None
     (ask, ask_qty), (bid, bid_qty) = low.asks[0], high.bids[0]
     qty = min(ask_qty, bid_qty, most_qty)
     if cash_cents is not None:
-        one = reserve_cents(low.taker_fee_rate, Qty(1), ask, FeeUnits(0))
-        other = reserve_cents(high.taker_fee_rate, Qty(1), complement(bid), FeeUnits(0))
-        qty = min(qty, max(0, cash_cents) // (one + other))
+        # What the venue locks (S17): for the leg that comes second, at its price with the slack.
+        buys, sells = ask, bid
+        if _buys_first(ask_qty, bid_qty):
+            sells = _slackened(_ASK, bid, slack_ticks)
+        else:
+            buys = _slackened(_BID, ask, slack_ticks)
+        shares = _share_cents(low, buys) + _share_cents(high, complement(sells))
+        qty = min(qty, max(0, cash_cents) // shares)
     if qty < 1:
         return None
     size = Qty(qty)
     fees = fee_cents(low.taker_fee_rate, size, ask) + fee_cents(high.taker_fee_rate, size, bid)
     return Pair(low, high, ask, bid, size, qty * (bid - ask) - fees)
+
+
+def _share_cents(rung: RungView, price: Price) -> int:
+    """What the venue locks for one share of either outcome bought at `price` of its own."""
+    rate = max(rung.maker_fee_rate, rung.taker_fee_rate)
+    return reserve_cents(rate, Qty(1), price, FeeUnits(0))
+
+
+def _buys_first(ask_qty: int, bid_qty: int) -> bool:
+    """Whether the purchase of a pair is its first leg: the one with the thinner touch."""
+    return ask_qty <= bid_qty
+
+
+def _slackened(side: BookSide, price: Price, slack_ticks: int) -> Price:
+    """The price of a second leg that may cost so much more than was seen."""
+    slack = slack_ticks * TICK_CENTS
+    return Price(inside(price + (slack if side is _BID else -slack), PRICE_MIN, PRICE_MAX))
 
 
 class Arb(Strategy):
@@ -131,7 +160,8 @@ class Arb(Strategy):
             return {}
         buy = _Leg(pair.low, _BID, pair.ask, pair.low.asks[0][1])
         sell = _Leg(pair.high, _ASK, pair.bid, pair.high.bids[0][1])
-        first, second = (buy, sell) if buy.touch_qty <= sell.touch_qty else (sell, buy)
+        buys_first = _buys_first(buy.touch_qty, sell.touch_qty)
+        first, second = (buy, sell) if buys_first else (sell, buy)
         self._trade = _Trade(first, second, pair.qty, view.now_s)
         return {first.rung.market_id: (Take(first.side, first.price, pair.qty, whole=True),)}
 
@@ -147,7 +177,13 @@ class Arb(Strategy):
         best: Pair | None = None
         for number, high in enumerate(rungs):
             for low in rungs[:number]:
-                pair = pair_of(low, high, self.params.size_cap_qty, view.cash_cents)
+                pair = pair_of(
+                    low,
+                    high,
+                    self.params.size_cap_qty,
+                    view.cash_cents,
+                    self.params.slack_ticks,
+                )
                 if pair is None or not self.pays(pair, view.seconds_to_resolution):
                     continue
                 if best is None or pair.profit_cents > best.profit_cents:
@@ -178,9 +214,8 @@ class Arb(Strategy):
         if missing > 0 and _is_quotable(trade.second, view):
             trade.wished_qty += missing
             leg = trade.second
-            slack = self.params.slack_ticks * TICK_CENTS
-            price = leg.price + (slack if leg.side is _BID else -slack)
-            return Take(leg.side, Price(inside(price, PRICE_MIN, PRICE_MAX)), Qty(missing))
+            price = _slackened(leg.side, leg.price, self.params.slack_ticks)
+            return Take(leg.side, price, Qty(missing))
         if min(trade.first_qty, trade.second_qty) >= trade.qty:
             self._trade = None
             self._idle_until_s = view.now_s + self.params.pause_s

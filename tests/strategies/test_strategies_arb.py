@@ -110,6 +110,25 @@ def test_the_size_is_that_of_both_touches_the_cap_and_the_cash() -> None:
 
 
 @pytest.mark.parametrize(
+    ("low_qty", "high_qty", "maker", "shares_cents"),
+    [
+        (20, 30, "0.01", 42 + 53),  # NO of the higher strike comes second, at 51
+        (30, 20, "0.01", 43 + 52),
+        (20, 30, "0.09", 43 + 54),  # 2.16 and 2.25 of fee: the dearer rate is locked
+    ],
+)
+def test_the_cash_suffices_for_what_the_venue_locks_for_the_second_leg_with_its_slack(
+    low_qty: int, high_qty: int, maker: str, shares_cents: int
+) -> None:
+    rate = FeeRate.parse(maker)
+    low = shown(0, None, (40, low_qty), maker_fee_rate=rate)
+    high = shown(1, (50, high_qty), None, maker_fee_rate=rate)
+    for cash, qty in ((3 * shares_cents, 3), (3 * shares_cents - 1, 2)):
+        event = changed(view(low, high, seconds=86_400.0), cash_cents=cash)
+        assert [wish[3] for wish in takes(make().quote(event))] == [qty]
+
+
+@pytest.mark.parametrize(
     ("gap", "taken"), [(3, False), (4, False), (5, True)], ids=["fees", "leg risk", "enough"]
 )
 def test_a_pair_is_traded_when_more_is_left_than_fees_and_the_risk_of_a_leg(
