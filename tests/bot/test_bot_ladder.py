@@ -307,6 +307,16 @@ def test_a_binary_market_is_not_worth_what_lies_beyond_the_only_side_of_its_book
     assert known(curve.update([few], None, QUARTER_S, S))[0].value_cents == 40
 
 
+def test_a_binary_market_that_has_resolved_has_no_fair_value_till_that_is_taken_back() -> None:
+    curve = FairCurve(None)
+    over = [msgspec.structs.replace(around(50.0), is_over=state) for state in (False, True, False)]
+    shown = [
+        curve.update([rung], None, QUARTER_S, at_ns)[0] is not None
+        for at_ns, rung in enumerate(over)
+    ]
+    assert shown == [True, False, True]
+
+
 def test_how_sure_a_binary_market_is_follows_its_book_though_the_middle_stands_still() -> None:
     curve = FairCurve(None)
     sds = [

@@ -288,7 +288,7 @@ class FairCurve:
             return self._nothing()
         cents = _bounded(self._cents[0], self._inputs[0])
         self._looked_at.clear()
-        self._sure(0, self._inverse[0])
+        self._sure(0, _WEIGHTLESS if self._over[0] else self._inverse[0])
         self._show([cents])
         if self._learned_ns is None or now_ns >= self._learned_ns + _LEARN_NS:
             self._learned_ns = now_ns
