@@ -25,6 +25,9 @@ from venue.wire.names import MarketId
 _CATALOG: Final = "catalog.json"
 _TAPE: Final = "tape.jsonl.gz"
 _INDEX: Final = "underlying.jsonl.gz"
+FILES: Final = (_CATALOG, _TAPE, _INDEX)
+"""All of a folder that is ever read as a tape; the last may be missing."""
+
 _SCRATCH: Final[list[tempfile.TemporaryDirectory[str]]] = []
 _KEPT_OF_EVENT: Final = ("event_ticker", "resolution_ns")
 _KEPT_OF_RUNG: Final = ("ticker", "strike", "floor", "cap")

@@ -6,12 +6,11 @@ Source: strategy, 3, Protocol 1 and 2; docs/lab.md, Sweep.
 import gzip
 import hashlib
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
-from bot.lab.backtest.tapes import Tape, read_tapes, tape_folders
+from bot.lab.backtest.tapes import FILES, Tape, read_tapes, tape_folders
 from bot.lab.backtest.terms import Reading, Terms
 from bot.lab.evaluate.seeds import SeedFault, is_held_out
 from bot.lab.evaluate.worlds import World
@@ -96,8 +95,10 @@ def recorded(
     """
     found: list[Recorded] = []
     for folder in tape_folders(data):
+        # Read first: of a damaged file that says where it is.
+        tapes = [*itertools.islice(read_tapes(folder), events)]
         digest = data_digest(folder)
-        for tape in itertools.islice(read_tapes(folder), events):
+        for tape in tapes:
             for piece in range(pieces):
                 part = cut(tape, piece, pieces, records)
                 if part is not None:
@@ -144,15 +145,15 @@ def cut(tape: Tape, piece: int, pieces: int, records: int | None = None) -> Tape
 
 
 def data_digest(folder: Path) -> str:
-    """Twelve hex digits that name everything in a tape's folder."""
+    """Twelve hex digits that name what of a folder is played. Raises OSError, and what gzip raises
+    for a damaged file."""
     digest = hashlib.blake2b(digest_size=6)
-    for path in _files(folder):
-        digest.update(path.name.encode())
+    for name in FILES:
+        path = folder / name
+        if not path.exists():
+            continue
+        digest.update(name.encode())
         # Packed anew, the same bytes are packed otherwise: the time of it is in them.
         packed = path.read_bytes()
         digest.update(gzip.decompress(packed) if path.suffix == ".gz" else packed)
     return digest.hexdigest()
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    return (path for path in sorted(folder.iterdir()) if path.is_file())

@@ -1,0 +1,40 @@
+"""Recorded cases of a sweep: damage is told with file and line, and names follow what is played."""
+
+from typer.testing import CliRunner
+
+from bot.cli import app
+from bot.lab.backtest.terms import Reading, Terms
+from bot.lab.sweep.cases import recorded
+from tests.backtest.made import book, configured, written
+
+BOOKS = [book(second, [[40, 50]], [[60, 50]]) for second in range(1, 200)]
+
+
+def name_of(folder):
+    """What names a tape's only case."""
+    (case,) = recorded(folder, Reading.AVERSE, Terms(), events=1)
+    return case.key
+
+
+def test_a_damaged_tape_ends_with_2_and_says_where(tmp_path):
+    tape = written(tmp_path / "tape", BOOKS)
+    path = tape / "tape.jsonl.gz"
+    whole = path.read_bytes()
+    over = ("--over", "risk.order_qty=100,200")
+    asked = ("sweep", "--data", tape, "--config", configured(tmp_path, "fixed_spread"), *over)
+    for part, why in ((whole[: len(whole) // 2], "damaged"), (b"{}", "not gzip")):
+        path.write_bytes(part)
+        result = CliRunner().invoke(app, [*map(str, asked)])
+        assert result.exit_code == 2, result.output
+        assert result.stderr.startswith(f"{path}:")
+        assert f": {why}: " in result.stderr
+
+
+def test_a_case_is_named_by_what_is_played_and_by_no_other_file_beside_it(tmp_path):
+    tape = written(tmp_path / "tape", BOOKS)
+    before = name_of(tape)
+    (tape / "older.gz").write_bytes(b"no gzip at all")
+    (tape / "README.md").write_text("Recorded by hand.\n")
+    assert name_of(tape) == before
+    written(tmp_path / "tape", BOOKS[:-1])
+    assert name_of(tape) != before
