@@ -5,6 +5,8 @@ from typer.testing import CliRunner
 from bot.cli import app
 from bot.lab.backtest.terms import Reading, Terms
 from bot.lab.sweep.cases import recorded
+from bot.lab.sweep.configured import Configured
+from bot.lab.sweep.lives import Job, code_of, lived
 from tests.backtest.made import book, configured, written
 
 BOOKS = [book(second, [[40, 50]], [[60, 50]]) for second in range(1, 200)]
@@ -38,3 +40,13 @@ def test_a_case_is_named_by_what_is_played_and_by_no_other_file_beside_it(tmp_pa
     assert name_of(tape) == before
     written(tmp_path / "tape", BOOKS[:-1])
     assert name_of(tape) != before
+
+
+def test_a_life_on_another_tape_than_its_name_says_is_a_fault_that_is_not_kept(tmp_path):
+    tape = written(tmp_path / "tape", BOOKS)
+    setup = Configured(configured(tmp_path, "fixed_spread"), None).base
+    (case,) = recorded(tape, Reading.AVERSE, Terms(), events=1)
+    written(tmp_path / "tape", BOOKS[:9])
+    came = lived(Job(setup, {}, case, "", code_of(setup, "")))
+    assert "another tape than the sweep began with" in came.fault
+    assert not came.lasting

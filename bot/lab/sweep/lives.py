@@ -29,7 +29,7 @@ from bot.lab.evaluate.patience import Stalled
 from bot.lab.evaluate.results import code_digest
 from bot.lab.evaluate.sources import sources_of
 from bot.lab.evaluate.worlds import World
-from bot.lab.sweep.cases import Case, Recorded, Seeded, cut, folders_of
+from bot.lab.sweep.cases import Case, Recorded, Seeded, cut, data_digest, folders_of
 from bot.lab.sweep.setup import Setup
 from bot.lab.sweep.space import Settings
 from venue.crowd.tape import TapeFault, closes_ns, read_tape
@@ -191,10 +191,14 @@ def _draws(world: World, seed: int) -> Draws:
 
 
 @lru_cache(maxsize=4)
-def _tape(folder: Path, event: str, _data: str) -> tuple[Tape, Any]:
-    """A tape and how its rungs ended, which no trader is told."""
+def _tape(folder: Path, event: str, data: str) -> tuple[Tape, Any]:
+    """A tape and how its rungs ended, which no trader is told. Raises TapeFault, also where it is
+    not the one that `data` names: what comes of it is kept under that name."""
     tape = read_tape(folder, event)
-    return tape, winners(tape, folder)
+    won = winners(tape, folder)
+    if data_digest(folder) != data:
+        raise TapeFault(f"{folder}: another tape than the sweep began with")
+    return tape, won
 
 
 # --- a function of somebody's own -----------------------------------------------------------------
