@@ -1,5 +1,7 @@
 """Claims about looking ahead: a strategy that does is caught, and one that does not is let be."""
 
+import gzip
+import json
 import signal
 import sys
 import time
@@ -11,7 +13,7 @@ from bot.core.strategy import Strategy
 from bot.lab.backtest import guard
 from bot.lab.backtest.guard import Overheard, Peek, cuts, overhear, peeks, write_prefix
 from bot.lab.backtest.opens import watched
-from tests.backtest.made import PROMPT, book, configured, ns, written
+from tests.backtest.made import PROMPT, book, configured, ns, trade, written
 from tests.ctrl_c import started
 from tests.house.tree import ROOT
 from tests.scale import cases
@@ -120,6 +122,31 @@ def test_an_honest_strategy_wants_the_same_without_the_future(tmp_path, folder, 
     assert same[0] > 10
 
 
+def test_a_tape_that_begins_with_executions_alone_is_played_alike_without_its_books(
+    tmp_path, monkeypatch
+):
+    # Of executions alone books would be made up, and the strategy would answer them.
+    prints = [trade(second / 4, 50, 5, "yes") for second in range(2, 80)]
+    folder = written(tmp_path / "tape", [*prints, *(book(20, [[40, 30]], [[60, 50]]),) * 9])
+    monkeypatch.setattr(guard, "_alone", overhear)
+    found = [*peeks(read_tape(folder), folder, configured(tmp_path, HONEST), PROMPT)]
+    assert all(isinstance(each, int) for each in found)
+
+
+def test_the_copy_has_the_index_that_is_played_though_another_begins_before_it(tmp_path):
+    folder = written(tmp_path / "tape", RECORDS)
+    rows = [{"ts": ns(1), "symbol": "FAR", "price": "9"}]
+    rows += [{"ts": ns(second), "symbol": "NEAR", "price": "49"} for second in (5, 15, 25)]
+    with gzip.open(folder / "underlying.jsonl.gz", "wt") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+    whole = read_tape(folder)
+    assert whole.values == tuple((ns(second), "49") for second in (5, 15, 25))
+    write_prefix(whole, folder, ns(4), tmp_path / "early")
+    assert read_tape(tmp_path / "early").values == ()
+    write_prefix(whole, folder, ns(20), tmp_path / "late")
+    assert read_tape(tmp_path / "late").values == whole.values[:2]
+
+
 def test_of_some_records_alone_as_much_is_played_as_of_a_tape_that_ends_there(folder, monkeypatch):
     tape = read_tape(folder)
     played: list[int] = []
@@ -148,7 +175,7 @@ def test_a_strategy_that_finds_the_tape_in_memory_is_caught(tmp_path, folder, mo
 def test_a_strategy_that_reads_ahead_in_a_file_is_caught(tmp_path, folder):
     tape = read_tape(folder)
     config = planted(tmp_path, FROM_FILE.format(path=str(folder / "tape.jsonl.gz")))
-    row = (folder, tape.event, config, PROMPT, closes_ns(tape), tape.end_ts, (folder,))
+    row = (folder, tape.event, config, PROMPT, closes_ns(tape), tape.end_ts, (folder,), True)
     heard = overhear(*row)
     assert heard.opened == (str(folder / "tape.jsonl.gz"),)
     assert heard.answers  # it is the file that gives it away: it answered all along

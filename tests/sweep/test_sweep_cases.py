@@ -3,11 +3,13 @@
 from typer.testing import CliRunner
 
 from bot.cli import app
+from bot.lab.backtest.market import Kind, kind_of
 from bot.lab.backtest.terms import Reading, Terms
-from bot.lab.sweep.cases import recorded
+from bot.lab.sweep.cases import cut, recorded
 from bot.lab.sweep.configured import Configured
 from bot.lab.sweep.lives import Job, code_of, lived
-from tests.backtest.made import book, configured, written
+from tests.backtest.made import book, configured, trade, written
+from venue.crowd.tape import read_tape
 
 BOOKS = [book(second, [[40, 50]], [[60, 50]]) for second in range(1, 200)]
 
@@ -50,3 +52,12 @@ def test_a_life_on_another_tape_than_its_name_says_is_a_fault_that_is_not_kept(t
     came = lived(Job(setup, {}, case, "", code_of(setup, "")))
     assert "another tape than the sweep began with" in came.fault
     assert not came.lasting
+
+
+def test_a_piece_without_a_book_is_one_of_a_tape_of_books_all_the_same(tmp_path):
+    # Else books would be made up in it that were not there.
+    prints = [trade(second, 50, 5, "yes") for second in range(1, 9)]
+    whole = read_tape(written(tmp_path / "tape", [*prints, book(20, [[40, 9]], [[60, 9]])]))
+    part = cut(whole, 0, 2)
+    assert len(part.lines) == len(prints)
+    assert kind_of(part) is Kind.BOOKS

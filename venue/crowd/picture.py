@@ -50,7 +50,7 @@ def picture_of(tape: Tape) -> Picture:
     rung_of = {ticker: place for place, ticker in enumerate(tape.sources)}
     if tape.partition:
         return PartitionPicture(rung_of)
-    if any(b'"book"' in line for line in tape.lines):
+    if tape.has_books:
         return BookPicture(rung_of)
     return TradePicture(rung_of)
 

@@ -119,6 +119,7 @@ class Tape(msgspec.Struct, frozen=True):
 
     sources: recorded tickers, lowest first. Each is a rung of its own, or, where `partition`,
     a bracket: then rung i lies between brackets i and i + 1.
+    has_books: whether whole books were recorded, of any part of it: a part of it may hold none.
     lines: the event's records, checked, as they stand in the file, in order of time.
     start: the first line after the quiet lead-in; start_ts, end_ts: recorded ns.
     values: recorded ns and price of what the ladder is about; empty where none was recorded.
@@ -131,6 +132,7 @@ class Tape(msgspec.Struct, frozen=True):
     strike_unit: str
     sources: tuple[str, ...]
     partition: bool
+    has_books: bool
     rungs: tuple[TapeRung, ...]
     lines: tuple[bytes, ...]
     start: int
@@ -357,6 +359,7 @@ def _tape(catalog: _Catalog, event: _CatalogEvent, records: list[_Line], folder:
         strike_unit=catalog.strike_unit,
         sources=tuple(rung.ticker for rung in ladder),
         partition=partition,
+        has_books=BookRecord in kinds,
         rungs=tuple(_rung(catalog.tape, event.event_ticker, strike) for strike in strikes),
         lines=tuple(line.text for line in records),
         start=start,

@@ -58,6 +58,7 @@ def clock(seed: int, seconds: float) -> Tape:
         strike_unit="USD billions",
         sources=sources,
         partition=False,
+        has_books=True,
         rungs=rungs,
         lines=tuple(msgspec.json.encode(record) for record in records),
         start=0,

@@ -83,13 +83,14 @@ def overhear(
     resolution_ns: int,
     until_ns: int,
     guarded: tuple[Path, ...],
+    has_books: bool,
 ) -> Heard:
     """Play an event up to an instant and write down every answer of the strategy.
 
-    guarded: the folders that nobody may open once the tape has been read. Raises TapeFault and
-    ConfigFault.
+    guarded: the folders that nobody may open once the tape has been read. has_books: as of the
+    whole tape, by which everything in it is played. Raises TapeFault and ConfigFault.
     """
-    tape = read_tape(folder, event)
+    tape = msgspec.structs.replace(read_tape(folder, event), has_books=has_books)
     answers: list[tuple[int, bytes]] = []
     with watched(guarded, config) as opened:
         made = finish(read_draft(config))
@@ -135,7 +136,8 @@ def peeks(
         whole: Heard | None = None
         for plays, (place, until_ns) in enumerate(rows, 1):
             guarded = (folder, place)
-            heard = _alone(place, tape.event, config, terms, close_ns, until_ns, guarded)
+            row = (place, tape.event, config, terms, close_ns, until_ns, guarded, tape.has_books)
+            heard = _alone(*row)
             told(plays)
             if heard.opened:
                 yield Peek(tape.event, 0, f"opened {heard.opened[0]}")
@@ -157,10 +159,11 @@ def _alone(
     close_ns: int,
     until_ns: int,
     guarded: tuple[Path, ...],
+    has_books: bool,
 ) -> Heard:
     """`overhear` in a fresh process, which Ctrl-C ends: half of its answers say nothing."""
     with ProcessPoolExecutor(1, get_context("spawn"), initializer=deaf) as pool:
-        row = (place, event, config, terms, close_ns, until_ns, guarded)
+        row = (place, event, config, terms, close_ns, until_ns, guarded, has_books)
         try:
             return pool.submit(overhear, *row).result()
         except KeyboardInterrupt:

@@ -93,8 +93,7 @@ def kind_of(tape: Tape) -> Kind:
     """What was recorded of a tape's markets."""
     if tape.partition:
         return Kind.TOPS
-    # As `picture_of` tells them apart: a tape may begin with any number of executions.
-    return Kind.BOOKS if any(b'"book"' in line for line in tape.lines) else Kind.TRADES
+    return Kind.BOOKS if tape.has_books else Kind.TRADES
 
 
 class Recorded:

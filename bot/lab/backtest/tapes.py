@@ -101,15 +101,14 @@ def winners(tape: Tape, folder: Path) -> dict[MarketId, Outcome] | None:
 
 
 def write_prefix(tape: Tape, folder: Path, until_ns: int, into: Path) -> None:
-    """Write a tape's event as it was known at an instant: records and index up to it, and of the
-    catalogue nothing about how anything ended."""
+    """Write a tape's event as it was known at an instant: records and index up to it, of several
+    symbols the one that is played, and of the catalogue nothing about how anything ended."""
     into.mkdir(parents=True)
     decoder = msgspec.json.Decoder(_Stamped)
     kept = [line for line in tape.lines if decoder.decode(line).ts <= until_ns]
     _write(into / _TAPE, kept)
-    if (folder / _INDEX).exists():
-        with gzip.open(folder / _INDEX) as file:
-            values = [line for line in file if decoder.decode(line).ts <= until_ns]
+    values = [_value(*each) for each in tape.values if each[0] <= until_ns]
+    if values:
         _write(into / _INDEX, values)
     catalog: dict[str, Any] = msgspec.json.decode((folder / _CATALOG).read_bytes())
     (event,) = [each for each in catalog["events"] if each["event_ticker"] == tape.event]
@@ -117,6 +116,11 @@ def write_prefix(tape: Tape, folder: Path, until_ns: int, into: Path) -> None:
     told = _only(catalog, ("tape", "strike_unit"))
     told["events"] = [_only(event, _KEPT_OF_EVENT) | {"rungs": rungs}]
     (into / _CATALOG).write_bytes(msgspec.json.encode(told))
+
+
+def _value(at_ns: int, price: str) -> bytes:
+    """A line of the index; it has one symbol."""
+    return msgspec.json.encode({"ts": at_ns, "symbol": "INDEX", "price": price}) + b"\n"
 
 
 class _Stamped(msgspec.Struct):

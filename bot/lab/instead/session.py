@@ -272,6 +272,7 @@ class _Reader:
             strike_unit=markets[0].strike_unit or "",
             sources=tuple(market.market_id for market in markets),
             partition=False,
+            has_books=any(isinstance(record, BookRecord) for record in records),
             rungs=tuple(
                 TapeRung(market.market_id, market.ticker, market.strike_value) for market in markets
             ),
