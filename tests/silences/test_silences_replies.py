@@ -79,6 +79,18 @@ def test_s4_a_fill_may_have_more_fields():
     assert_exact(life)
 
 
+@pytest.mark.parametrize("never", ["0001-01-01T00:00:00Z", "1600-01-01T00:00:00.000000000Z"])
+def test_s4_a_fill_may_be_of_no_time_that_a_record_could_hold(never):
+    def change(method, path, status, body):
+        for fill in rows_of(body, "fills"):
+            fill["created_at"] = never
+        return status, body
+
+    life = lived(Replies(change))
+    assert life.truth.fills > 0
+    assert_exact(life)
+
+
 @pytest.mark.parametrize(
     ("name", "kind"), [("size", int), ("quantity", str), ("filled_qty", int), ("shares", str)]
 )

@@ -181,11 +181,13 @@ class Scoring:
         return None
 
     def _heard_ns(self, fill: model.Fill, now_ns: int) -> int:
-        """When a fill could first have been heard of, by our own clock."""
+        """When a fill could first have been heard of, by our own clock; now where its time tells
+        nothing, as the zero instant does (S28), which no record could hold."""
         self._lag_ns = self._lag_ns if self._channel.lag_ns is None else self._channel.lag_ns
         if self._lag_ns is None:
             return now_ns
-        return min(now_ns, instant.to_ns(fill.created_at) + self._lag_ns)
+        heard_ns = instant.to_ns(fill.created_at) + self._lag_ns
+        return min(now_ns, heard_ns) if heard_ns >= 0 else now_ns
 
     # --- the ledger -------------------------------------------------------------------------------
 
