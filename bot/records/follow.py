@@ -47,8 +47,8 @@ _FILLS_REMEMBERED: Final = 2_000
 """Fills that were shown of late, two pages of the list: the store is not asked for those again, and
 knows all others itself."""
 
-_NS_MAX: Final = 2**63 - 1
-"""The latest time of a column of 64 bits, in the year 2262."""
+_MAX: Final = 2**63 - 1
+"""The largest number of a column of 64 bits; of times, in the year 2262."""
 
 _ASKED_MAX: Final = 64
 _ODD_MAX: Final = 1_000
@@ -280,7 +280,8 @@ class Follower:
                 return
         self._remember(row)
         # Of rungs of other series only fees are wanted: nobody looks at what is held of them.
-        if own:
+        names = (row.market_id, row.ticker, row.event_ticker, row.maker_fee, row.taker_fee)
+        if own and _are_kept(names):
             batch.rungs.append(row)
 
     def _filled(self, batch: Batch, fill: model.Fill) -> None:
@@ -301,7 +302,8 @@ class Follower:
 
     def _row(self, fill: model.Fill) -> FillRow | None:
         """A fill as it is kept; None for one that is no cash and shares, or without a fee on a
-        market that was never listed: the ledger books none of those either."""
+        market that was never listed, or not with its rates: the ledger books none of those either.
+        None, too, for one that no store takes: all that came with it would wait for ever."""
         market_id = fill.market_id or self._by_ticker.get(fold_ticker(fill.ticker), "")
         try:
             outcome, side = Outcome(fill.outcome.value), Side(fill.side.value)
@@ -311,14 +313,13 @@ class Follower:
         if not market_id or not 0 <= fill.outcome_price <= PAYOUT_CENTS or fill.qty < 1:
             return None
         texts = (fill.fill_id, market_id, fill.ticker, fill.event_ticker, fill.order_id)
-        if created_ns > _NS_MAX or any("\0" in each for each in (*texts, fill.trade_id)):
-            return None  # no store takes it, and all that came with it would wait for ever
+        if not -_MAX <= created_ns <= _MAX or not _are_kept((*texts, fill.trade_id)):
+            return None
         units = None
         if fill.fee_cents is None:
-            rung = self._rungs.get(market_id)
-            if rung is None:
+            units = _units(fill, self._rungs.get(market_id))
+            if units is None or units > _MAX:
                 return None
-            units = _units(fill, rung)
         return FillRow(
             fill_id=fill.fill_id,
             created_ns=created_ns,
@@ -337,9 +338,20 @@ class Follower:
         )
 
 
-def _units(fill: model.Fill, rung: RungRow) -> int:
-    """The exact fee of a fill by the formula, at the rate of its role, or at the dearer one."""
-    maker, taker = FeeRate.parse(rung.maker_fee), FeeRate.parse(rung.taker_fee)
+def _are_kept(texts: Iterable[str]) -> bool:
+    """Whether every store takes these texts: a PostgreSQL takes no NUL."""
+    return not any("\0" in each for each in texts)
+
+
+def _units(fill: model.Fill, rung: RungRow | None) -> int | None:
+    """The exact fee of a fill by the formula, at the rate of its role, or at the dearer one; None
+    where the rates are not known."""
+    if rung is None:
+        return None
+    try:
+        maker, taker = FeeRate.parse(rung.maker_fee), FeeRate.parse(rung.taker_fee)
+    except ValueError:
+        return None
     named = {model.Liquidity.MAKER: maker, model.Liquidity.TAKER: taker}
     rate = named.get(fill.liquidity, max(maker, taker))
     return fee_units(rate, Qty(fill.qty), fill.outcome_price)
@@ -348,6 +360,8 @@ def _units(fill: model.Fill, rung: RungRow) -> int:
 def _note(batch: Batch, note: m.Noted, at_ns: int) -> None:
     """What the trader noted of fills and payouts."""
     told = note.fields
+    if not _are_kept(str(each) for each in told.values()):
+        return
     match note.name:
         case "fill_valued":
             batch.valued.append(

@@ -12,7 +12,10 @@ from bot.records.recorder import follower_of
 from bot.records.rows import MarkedRow, MarkRow, Picture, ValuedRow
 from bot.records.store import Store
 from tests.records.lived import NOON_NS, Journalled, event, fill, market
+from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND, Instant
+from venue.wire.money import Qty
+from venue.wire.names import Ticker
 
 BOOK, LABEL = "acme", "https://venue.example/v1"
 END = 10**19 // 2
@@ -202,7 +205,13 @@ def test_a_fill_without_its_market_or_its_fee_is_of_its_ticker_and_charged_by_th
 
 
 @pytest.mark.parametrize(
-    "odd", [{"created_at": Instant("9999-12-31T00:00:00Z")}, {"trade_id": "t\0"}]
+    "odd",
+    [
+        {"created_at": Instant("9999-12-31T00:00:00Z")},
+        {"created_at": Instant("0001-01-01T00:00:00Z")},
+        {"trade_id": "t\0"},
+        {"qty": Qty(10**9), "fee_cents": None, "liquidity": model.Liquidity.TAKER},
+    ],
 )
 def test_a_fill_that_no_store_can_hold_is_counted_and_stands_in_the_way_of_none(
     store, journal, odd
@@ -216,6 +225,31 @@ def test_a_fill_that_no_store_can_hold_is_counted_and_stands_in_the_way_of_none(
     store.write(found.batches, found.cursor)
     assert kept(store) == ["f1", "f3"]
     assert follower.unreadable == 1
+
+
+def test_a_fill_without_a_fee_where_no_rate_can_be_read_stands_in_the_way_of_none(store, journal):
+    journal.started(NOON_NS)
+    journal.series(NOON_NS, msgspec.structs.replace(market(1), maker_fee_rate="7 %"))
+    fills = fill(1, NOON_NS + 1), fill(2, NOON_NS + 2, fee_cents=None), fill(3, NOON_NS + 3)
+    journal.fills(NOON_NS + 5, *fills)
+    follower = follower_of(store, journal.folder, LABEL)
+    found = follower.look()
+    store.write(found.batches, found.cursor)
+    assert kept(store) == ["f1", "f3"]
+    assert follower.unreadable == 1
+
+
+def test_a_name_that_no_store_can_hold_stands_in_the_way_of_nothing(store, journal):
+    journal.started(NOON_NS)
+    odd = msgspec.structs.replace(market(2), ticker=Ticker("A\0"))
+    journal.series(NOON_NS, odd, market(1))
+    journal.fills(NOON_NS + 5, fill(1, NOON_NS + 1))
+    journal.valued(NOON_NS + 6, "f\0", 40_000)
+    follower = follower_of(store, journal.folder, LABEL)
+    found = follower.look()
+    store.write(found.batches, found.cursor)
+    assert kept(store) == ["f1"]
+    assert [row.market_id for row in store.rungs(follower.account.account)] == [market(1).market_id]
 
 
 def test_rungs_of_a_series_beside_it_are_none_of_its_own(store, journal):
