@@ -146,8 +146,9 @@ def test_a_fill_is_one_row_however_often_it_was_shown(exported):
 def test_what_has_no_time_that_can_be_read_is_told_without_it(tmp_path):
     journal = Journalled(tmp_path / "state")
     journal.started(NOON_NS)
-    journal.series(NOON_NS, market(1))
     never = Instant("soon")
+    dateless = msgspec.structs.replace(lived.event(market(1)), resolution_date=never)
+    journal.told(NOON_NS, m.SeriesShown((dateless,), ""))
     rung = market(1)
     book = model.Orderbook(rung.ticker, rung.market_id, never, (), ())
     journal.told(NOON_NS + 1, m.BookShown(book))
@@ -158,6 +159,8 @@ def test_what_has_no_time_that_can_be_read_is_told_without_it(tmp_path):
     fills = [(row["fill_id"], row["created_ns"]) for row in table(tmp_path / "tables", "fills")]
     assert fills == [("f1", ""), ("f2", str(NOON_NS + 2))]
     assert table(tmp_path / "tables", "books") == []
+    rungs = [(row["ticker"], row["resolution_ns"]) for row in table(tmp_path / "tables", "rungs")]
+    assert rungs == [(market(1).ticker, "")]
 
 
 def test_how_far_it_is_is_told_over_both_readings_of_every_entry(exported):

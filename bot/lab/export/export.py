@@ -171,7 +171,8 @@ class _Reader:
             row: Row = {"run": nonce, "market_id": market_id, "ticker": rung.ticker}
             row |= {"event_ticker": event.event_ticker, "series_ticker": event.series_ticker}
             row |= {"strike": rung.strike_value, "strike_unit": rung.strike_unit}
-            row["resolution_ns"] = instant.to_ns(event.resolution_date)
+            with suppress(ValueError):  # an event of no time that can be read is not quoted
+                row["resolution_ns"] = instant.to_ns(event.resolution_date)
             row["winner"] = self._known.winners.get((nonce, market_id))
             self._add("rungs", row)
 
