@@ -43,8 +43,9 @@ def ask(url: str, timeout_s: float = ANSWER_S) -> Answer:
     """One GET of a page over plain http. Raises OSError or HTTPException when nothing answers."""
     parts = urllib.parse.urlsplit(url)
     connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=timeout_s)
+    wanted = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
     try:
-        connection.request("GET", parts.path or "/")
+        connection.request("GET", wanted)
         response = connection.getresponse()
         text = response.read(_BODY_BYTES_MAX).decode("utf-8", errors="replace").strip()
         return Answer(response.status, text, response.getheader(_BEAT_HEADER))

@@ -15,11 +15,19 @@ from bot.io.status.status import BEAT_HEADER
 
 
 @contextmanager
-def page(status: int, text: str, beats: Iterator[str] | None = None) -> Iterator[str]:
-    """A page on loopback that answers every GET so; each look gets the next beat. Its address."""
+def page(
+    status: int,
+    text: str,
+    beats: Iterator[str] | None = None,
+    asked: list[str] | None = None,
+) -> Iterator[str]:
+    """A page on loopback that answers every GET so; each look gets the next beat. Its address.
+    asked: gets what was asked for."""
+    asked = [] if asked is None else asked
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            asked.append(self.path)
             self.send_response(status)
             if beats is not None:
                 self.send_header(BEAT_HEADER, next(beats))
@@ -69,6 +77,13 @@ def test_200_is_well(capsys):
 def test_503_is_not_well_and_says_why(capsys):
     with page(503, "latched: a breaker\n") as url:
         assert ended(capsys, "--url", url) == (1, "latched: a breaker")
+
+
+def test_the_one_series_that_is_named_is_asked_for(capsys):
+    asked: list[str] = []
+    with page(200, "ok", asked=asked) as url:
+        ended(capsys, "--url", f"{url}?series=AURELIA-VAL")
+    assert asked == ["/healthz?series=AURELIA-VAL"]
 
 
 def test_a_redirect_is_not_followed_and_not_well(capsys):
