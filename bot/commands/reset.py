@@ -65,11 +65,11 @@ def reset(
                 err=True,
             )
         if record is not None:
-            if not json_line:
+            if not (json_line and yes):
                 since = f" since {record.at}" if record.at else ""
-                typer.echo(f"latched{since} by {record.by}: {record.reason}")
+                typer.echo(f"latched{since} by {record.by}: {record.reason}", err=json_line)
             if not yes:
-                _ask()
+                _ask(aside=json_line)
             latch.clear()
         forgot = folder.is_dir() and CrashLog(folder).forget()
     reason = "" if record is None else record.reason
@@ -89,11 +89,12 @@ def reset(
         )
 
 
-def _ask() -> None:
-    """Go on only if a person says so."""
+def _ask(*, aside: bool) -> None:
+    """Go on only if a person says so. aside: ask on stderr, for stdout has the JSON line alone."""
     if not _somebody_is_there():
         fail(EXIT_CONFIGURATION, "nobody to ask here: say --yes once the reason was looked at")
-    if not typer.confirm("Was the reason looked at, and may the bot quote again?"):
+    asked = "Was the reason looked at, and may the bot quote again?"
+    if not typer.confirm(asked, err=aside):
         fail(EXIT_VENUE, "the latch stays")
 
 

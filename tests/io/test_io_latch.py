@@ -203,6 +203,17 @@ def test_reset_does_what_the_person_answers(tmp_path, monkeypatch, answer, code)
     assert (latch.read() is None) == (code == 0)
 
 
+def test_reset_shows_the_reason_and_asks_beside_the_line_of_json(tmp_path, monkeypatch):
+    latched(tmp_path)
+    monkeypatch.setattr("bot.commands.reset._somebody_is_there", lambda: True)
+    done = reset(tmp_path, "--json", answer="y\n")
+    echoed, line = done.stdout.splitlines()
+    assert echoed.strip() == "y"  # as a terminal shows what is typed
+    assert json.loads(line)["was_latched"] is True
+    assert "by breaker: loss_cents: 501, at most 500" in done.stderr
+    assert "may the bot quote again?" in done.stderr
+
+
 def test_reset_of_what_is_not_latched_is_well(tmp_path):
     (tmp_path / "state").mkdir()
     (tmp_path / "state" / BOT_LOCK).touch()
