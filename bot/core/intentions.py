@@ -209,7 +209,7 @@ def _event(
 ) -> EventPlan:
     weighing = trader.quoting.weighing
     exposure, bounds = weighing.exposure(ladder), weighing.bounds(ladder)
-    cuts, pulled = weighing.cuts(ladder), _pulled(ladder, now_ns)
+    cuts, pulled = weighing.cuts(ladder), why_pulled(ladder, now_ns)
     rungs = []
     for rung in ladder.rungs:
         orders = trader.desk.live(rung.market_id)
@@ -229,8 +229,8 @@ def _event(
     )
 
 
-def _pulled(ladder: Ladder, now_ns: int) -> str:
-    """Why the strategy of an event is not asked now; empty when it is."""
+def why_pulled(ladder: Ladder, now_ns: int) -> str:
+    """Why the strategy of an event is not asked at `now_ns`; empty when it is."""
     if not ladder.is_open:
         return f"event {ladder.event.status}"
     if not ladder.is_read:

@@ -17,7 +17,7 @@ from bot.core import messages as m
 from bot.core.books.book import book_seen
 from bot.core.desk.spend import Lane, Purse
 from bot.core.event.room import Ladder, Rung
-from bot.core.intentions import SHOWN_LEVELS, rooms
+from bot.core.intentions import SHOWN_LEVELS, rooms, why_pulled
 from bot.core.limits.risk import Live, loss_cents
 from bot.core.orders.order import OwnOrder
 from bot.core.picture import limits_used
@@ -367,7 +367,7 @@ class Explainer:
 
     def _pulled(self, ladder: Ladder, rung: Rung) -> str:
         """Why the strategy was not asked when its event was decided."""
-        return self.trader.withheld or ladder.conduct.fault or ladder.news.why or rung.blocked
+        return self.trader.withheld or why_pulled(ladder, ladder.decided_ns) or rung.blocked
 
     def _spent_on(self, step: Step, deed: Deed) -> _Spent | None:
         """The token of a request: those of one key leave in the order of its tokens."""
