@@ -236,6 +236,22 @@ def test_a_late_fill_is_compared_with_what_was_believed_before_it():
     assert (one_second.horizon_s, one_second.mean_cents) == (1, -8.0)
 
 
+@pytest.mark.parametrize("settles", [False, True])
+def test_a_value_of_more_than_a_minute_after_a_horizon_is_no_markout_of_it(settles):
+    both = Both()
+    both.believe(0, 50.0)
+    for _ in range(6):  # what was believed meanwhile is no longer remembered
+        both.now_ns += 60 * S
+        both.believe(0, 20.0)
+    if settles:
+        both.settle(0, Outcome.NO)
+    both.fill(0, Outcome.YES, Side.BUY, 48, 1, late_ns=6 * 60 * S)
+    both.account.sample(both.now_ns)
+    told = {(row.against, row.horizon_s) for row in both.total().markouts}
+    assert told == {(against, 300) for against in Against}
+    assert both.account.report().unsampled == 6
+
+
 def test_a_fill_is_not_compared_with_the_value_of_the_very_instant_it_is_heard_of():
     both = Both()
     both.believe(0, 50.0)

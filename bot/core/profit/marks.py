@@ -18,7 +18,7 @@ from typing import Final
 
 import msgspec
 
-from bot.core.profit.markouts import MILLI
+from bot.core.profit.markouts import LATE_MAX_NS, MILLI
 from bot.core.report import Against
 from bot.core.strategy import EventView, RungView
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
@@ -128,18 +128,21 @@ class Marks:
         return _UNKNOWN if rung is None else _mark(rung)
 
     def at(self, market_id: MarketId, at_ns: int, against: Against) -> int | None:
-        """What stood at this instant, else the first that was known after it; None when nothing is
-        known yet."""
+        """What stood at this instant, else the first that was known after it, within a minute; None
+        when nothing is known yet, or what was is no longer remembered."""
         settled = self._settled.get(market_id)
         if settled is not None and settled[0] <= at_ns:
             return settled[1].against(against)
+        until_ns = at_ns + LATE_MAX_NS
         views, place = self._views_of(market_id)
-        for _, view in islice(views, _view_at(views, at_ns), None):
+        for seen_ns, view in islice(views, _view_at(views, at_ns), None):
+            if seen_ns > until_ns:
+                break
             rung = _rung(view, market_id, place)
             found = None if rung is None else _mark(rung).against(against)
             if found is not None:
                 return found
-        return None if settled is None else settled[1].against(against)
+        return None if settled is None or settled[0] > until_ns else settled[1].against(against)
 
     def _views_of(self, market_id: MarketId) -> tuple[_Views, int]:
         """The views of a rung's event, and where in them the rung is to be looked for first."""
