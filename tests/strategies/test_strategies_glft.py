@@ -69,6 +69,19 @@ def test_the_side_that_adds_stops_at_the_maximum_position() -> None:
     assert [side for side, _, _ in scene(max_position_lots=2).at(0, net=-25)] == [BID]
 
 
+@pytest.mark.parametrize("window_s", [60, 600])
+def test_a_move_of_the_first_seconds_gives_no_shares_away(window_s: float) -> None:
+    one = scene(50.0, fit_window_s=window_s)
+    one.at(0, bid=40, ask=60, volatility=0.025, net=20)
+    one.fair = 50.3
+    assert one.at(0.1, bid=40, ask=60, volatility=0.025, net=20) == [(BID, 48, 10), (ASK, 52, 10)]
+    for now_s in range(1, 60):
+        one.at(float(now_s), bid=40, ask=60, volatility=0.025, net=20)
+    one.fair = 48.0
+    # A minute was seen: from here on moves count.
+    assert one.at(60.0, bid=40, ask=60, volatility=0.025, net=20)[-1][1] < 48
+
+
 def test_an_answer_that_has_not_changed_is_the_same_object() -> None:
     one = scene()
     one.at(0)

@@ -21,6 +21,8 @@ from venue.wire.money import BookSide
 _Floats = npt.NDArray[np.float64]
 _BUCKETS: Final = 60
 _SEARCH_STEPS: Final = 80
+_WARM_UP_S: Final = 60.0
+"""A move within the first seconds says nothing of how far a value moves in the long run."""
 _GOLDEN: Final = (math.sqrt(5) - 1) / 2
 
 
@@ -117,6 +119,7 @@ class Arrivals:
 
     def __init__(self, window_s: float, depth_ticks: int) -> None:
         self._bucket_s = window_s / _BUCKETS
+        self._warm_up_s = min(_WARM_UP_S, window_s - self._bucket_s)
         self._deepest = np.zeros((_BUCKETS, depth_ticks + 1))
         self._squares = np.zeros(_BUCKETS)
         self._bucket: int | None = None
@@ -161,9 +164,11 @@ class Arrivals:
         return self._now_s - max(self._start_s, oldest)
 
     def volatility(self) -> float:
-        """Cents per root of a second that the value moved, 0 while nothing is known."""
+        """Cents per root of a second that the value moved, 0 until a minute has been seen."""
         seconds = self._seconds()
-        return math.sqrt(float(self._squares.sum()) / seconds) if seconds > 0 else 0.0
+        if seconds < self._warm_up_s:
+            return 0.0
+        return math.sqrt(float(self._squares.sum()) / seconds)
 
     def fit(self, arrivals_min: int) -> Fit | None:
         """Arrivals per second and side at a distance, a straight line through their logarithms.
