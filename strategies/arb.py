@@ -215,7 +215,8 @@ class Arb(Strategy):
             trade.wished_qty += missing
             leg = trade.second
             price = _slackened(leg.side, leg.price, self.params.slack_ticks)
-            return Take(leg.side, price, Qty(missing))
+            # As many as the first leg has: near the end of the event sizes are divided.
+            return Take(leg.side, price, Qty(missing * view.size_part))
         if min(trade.first_qty, trade.second_qty) >= trade.qty:
             self._trade = None
             self._idle_until_s = view.now_s + self.params.pause_s

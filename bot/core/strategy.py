@@ -148,7 +148,7 @@ class EventView(msgspec.Struct, frozen=True):
     now_s: seconds since the run began; it never steps back. cash_cents: free for new orders when
     the balance was read last, None before. loss_limit_cents: what the event may lose at worst, None
     without a limit. intensity: how often a quote of ours would fill, pooled over the rungs; None
-    while unknown.
+    while unknown. size_part: what the sizes of the answer are divided by, 2 near the end.
     """
 
     event_ticker: Ticker
@@ -160,6 +160,7 @@ class EventView(msgspec.Struct, frozen=True):
     cash_cents: int | None = None
     loss_limit_cents: int | None = None
     intensity: Intensity | None = None
+    size_part: int = 1
 
 
 class Quote(msgspec.Struct, frozen=True):

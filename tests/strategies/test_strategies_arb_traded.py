@@ -105,6 +105,12 @@ def test_a_contradiction_is_bought_low_whole_and_then_sold_high_with_a_tick_of_s
     ]
 
 
+def test_in_the_last_day_both_legs_are_halved_once() -> None:
+    venue = Crossed()
+    venue.ends_ns = venue.now_ns + 12 * 3_600 * NS_PER_SECOND
+    assert [(market, qty) for market, _, _, _, qty, _ in lived(venue)] == [("0", 25), ("1", 25)]
+
+
 def test_a_second_leg_that_finds_nothing_is_not_sent_again() -> None:
     orders = lived(Crossed(open_at=(0,)))
     assert [(market, qty) for market, _, _, _, qty, _ in orders] == [("0", 50), ("1", 50)]

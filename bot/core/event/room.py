@@ -318,6 +318,7 @@ class Ladder:
             cash_cents=ledgers.available_cents,
             loss_limit_cents=self.loss_limit_cents,
             intensity=self.learner.intensity,
+            size_part=self._part,
         )
 
     def quotes(self, view: EventView) -> dict[MarketId, tuple[Quote, ...]]:
