@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import shutil
 from pathlib import Path
 
 import pytest
@@ -108,11 +109,19 @@ def test_a_bug_can_be_called_as_what_it_replaces(bug):
             instead.bind(*[None] * (len(some) - len(named)), **named)
 
 
-def test_another_core_has_another_ten_rotating():
+def test_another_core_has_another_ten_rotating(tmp_path, monkeypatch):
+    """Wherever in it a line is another one."""
     first = bugs.rotating()
     assert len(first) == bugs.ROTATING
     assert first == bugs.rotating()
     assert bugs.rotating(len(BUGS)) == BUGS
+    (copied,) = map(Path, bot.core.__path__)
+    shutil.copytree(copied, tmp_path / "core")
+    monkeypatch.setattr(bot.core, "__path__", [str(tmp_path / "core")])
+    assert bugs.rotating() == first
+    with (tmp_path / "core" / "orders" / "order.py").open("a", encoding="utf-8") as file:
+        file.write("# another line\n")
+    assert bugs.rotating() != first
 
 
 @pytest.mark.parametrize("package", (bot.core, bot.io, venue), ids=lambda each: each.__name__)

@@ -77,7 +77,7 @@ def source_digest() -> bytes:
     """A digest of the trader's source text: the same in every run of one checkout."""
     whole = hashlib.blake2b(digest_size=16)
     for folder in bot.core.__path__:
-        for path in sorted(Path(folder).glob("*.py")):
+        for path in sorted(Path(folder).rglob("*.py")):
             whole.update(path.read_bytes())
     return whole.digest()
 
