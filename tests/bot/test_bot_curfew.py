@@ -1,18 +1,23 @@
 """Claims about the end of an event: halved sizes, then only what reduces a position."""
 
+from collections.abc import Callable
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bot.core import messages as m
 from bot.core.event.curfew import Stage, kept, stage_of
 from bot.core.settings import CurfewSettings
-from bot.core.strategy import Quote, Take
+from bot.core.strategy import Quote, Strategy, Take
 from bot.core.trader import Trader
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
+from venue.wire import model
+from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Price, Qty
+from venue.wire.money import BookSide, Cents, Price, Qty
 from venue.wire.names import MarketId
 
 BID, ASK = BookSide.BID, BookSide.ASK
@@ -155,3 +160,64 @@ def test_at_the_stop_nothing_stands_and_0_never_stops() -> None:
     assert stage_of(stops, HOUR_NS // 4) is Stage.ENDED
     assert stage_of(CurfewSettings(), 0) is Stage.REDUCING
     assert kept(quotes((ASK, 52, 10)), {RUNG: 13}, Stage.ENDED, part=2) == {}
+
+
+class Held(Thin):
+    """Its account holds ten YES shares of the first rung."""
+
+    def __init__(
+        self, make: Callable[[], Strategy] = lambda: FixedSpread(FixedSpread.Params())
+    ) -> None:
+        super().__init__([70], make)
+
+    def start(self) -> None:
+        self.give(m.Started("0" * 20, ()))
+        self.give(m.FeedOpened())
+        self.show(0)
+        self.run(20, lambda: self.show(0), NS_PER_SECOND)
+
+    def answer(self, request: m.Request) -> m.Answer:
+        if isinstance(request, m.ReadPositions):
+            here = self.markets[0]
+            held = model.Position(
+                ticker=here.ticker,
+                market_id=here.market_id,
+                event_ticker=here.event_ticker,
+                outcome=model.ShownOutcome.YES,
+                qty=Qty(10),
+                cost_basis=Cents(0),
+                avg_entry_price=Cents(0),
+                realized_pnl=Cents(0),
+            )
+            return m.Done(m.PositionsShown((held,), ""))
+        return super().answer(request)
+
+
+class Untold(Held):
+    """What its orders have come to cannot be read: that they have ended is all it says."""
+
+    def answer(self, request: m.Request) -> m.Answer:
+        if isinstance(request, m.AmendResting):
+            return m.Refused(422, Code.ORDER_NOT_CANCELABLE, "")
+        if isinstance(request, m.ReadOrder | m.ReadResting | m.ReadFills) and self.orders:
+            return m.Unknown("lost")
+        return super().answer(request)
+
+
+def test_nothing_is_made_beside_an_order_that_may_have_shrunk_all_there_was_at_last() -> None:
+    """Of an order that has ended nobody may know for a while whether it traded."""
+    thin = Untold()
+    thin.start()
+    off = CurfewSettings(halve_ns=0)
+    settings = msgspec.structs.replace(thin.trader.reconfiguration.settings, curfew=off)
+    thin.trader.quoting.ladders[0].reconfigure(settings, None)
+    thin.ends_ns = thin.now_ns + HOUR_NS // 2
+    thin.run(8, lambda: thin.show(0), NS_PER_SECOND)
+    assert thin.trader.quoting.ladders[0].stage is Stage.REDUCING
+    (left,) = thin.orders.values()
+    assert (left.side, left.remaining_qty) == (model.ShownSide.SELL, 10)
+    at_ns, thin.mids = thin.now_ns, [68]
+    thin.run(4, lambda: thin.show(0), NS_PER_SECOND)
+    kinds = [type(request) for request in thin.writes(at_ns)]
+    assert m.AmendResting in kinds
+    assert m.Create not in kinds

@@ -17,6 +17,7 @@ from bot.core.account.ledgers import Ledgers
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox
 from bot.core.desk.spend import Lane, Pace
+from bot.core.event.curfew import Stage
 from bot.core.event.rung import Rung
 from bot.core.event.taking import barred, routes
 from bot.core.orders.order import OwnOrder
@@ -141,6 +142,10 @@ class Sending:
     @property
     def _shrinks_only(self) -> bool:
         return "position_differs" in self._out.findings or bool(self._quoting.flattening)
+
+    def _may_only_shrink(self, rung: Rung) -> bool:
+        """The same of new orders on a rung: so near to the end of its event, too."""
+        return self._shrinks_only or rung.ladder.stage is Stage.REDUCING
 
     def cancel(self, wishes: Sequence[tuple[Rung, Wish]], now_ns: int) -> None:
         """Send the cancels among the wishes."""
@@ -284,7 +289,7 @@ class Sending:
         if not self._weighing.admits_amend(own, amend):
             self._out.holds_back("exposure")
             return self._cancel(rung, own, "the change could pass a limit", now_ns)
-        if self._shrinks_only and not self._shrinks(own, amend):
+        if self._may_only_shrink(rung) and not self._shrinks(own, amend):
             return self._cancel(rung, own, "the change could grow a position", now_ns)
         if not self._desk.send_amend(own, amend, wish.why, now_ns):
             return False
@@ -369,7 +374,7 @@ class Sending:
         """Shares of a wanted order that the limits of size admit now beside all that may be live;
         0 when none."""
         qty = int(self._weighing.admits_create(rung, wish, now_ns))
-        if self._shrinks_only:
+        if self._may_only_shrink(rung):
             mine = sum(
                 own.may_fill for own in self._desk.live(rung.market_id) if own.side is wish.side
             )
