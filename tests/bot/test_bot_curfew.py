@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bot.core import messages as m
 from bot.core.event.curfew import Stage, kept, stage_of
 from bot.core.settings import CurfewSettings
-from bot.core.strategy import Quote, Strategy, Take
+from bot.core.strategy import EventView, Quote, Quotes, Strategy, Take
 from bot.core.trader import Trader
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
@@ -221,3 +221,24 @@ def test_nothing_is_made_beside_an_order_that_may_have_shrunk_all_there_was_at_l
     kinds = [type(request) for request in thin.writes(at_ns)]
     assert m.AmendResting in kinds
     assert m.Create not in kinds
+
+
+class Offers(Strategy):
+    """Sells so many shares at 72."""
+
+    qty = Qty(10)
+
+    def quote(self, view: EventView) -> Quotes:
+        return {view.rungs[0].market_id: (Quote(ASK, Price(72), self.qty),)}
+
+
+def test_while_everything_is_to_be_flat_no_amend_can_sell_more_than_is_held(monkeypatch) -> None:
+    """All but one share may trade before an amend, and then it sets what remains (S13)."""
+    thin = Held(lambda: Offers(Offers.Params()))
+    thin.start()
+    at_ns = thin.now_ns
+    thin.give(m.FlattenRequested("home"))
+    monkeypatch.setattr(Offers, "qty", Qty(4))
+    thin.run(8, lambda: thin.show(0), NS_PER_SECOND)
+    assert [order.remaining_qty for order in thin.orders.values()] == [4]
+    assert [type(request) for request in thin.writes(at_ns)] == [m.CancelResting, m.Create]

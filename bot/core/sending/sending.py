@@ -306,7 +306,9 @@ class Sending:
             for each in self._desk.live(own.market_id)
             if each.side is own.side and each is not own
         )
-        after = own.may_fill + (0 if amend.qty is None else max(0, amend.qty - own.remaining))
+        own.amend = amend
+        after = own.may_fill
+        own.amend = None
         return others + after <= self._ledgers.shrink_room(own.market_id, own.side)
 
     def _take(self, rung: Rung, take: Take, now_ns: int) -> bool:
