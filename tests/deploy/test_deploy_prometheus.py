@@ -10,6 +10,7 @@ import yaml
 from bot.cli import app
 from bot.io.metrics import metrics
 from bot.io.metrics.kept import NOTICES, RECORDS
+from bot.io.metrics.notes import FINDINGS
 from tests.deploy import boards as made
 from tests.deploy import four_boards, metrics_page, rules
 from tests.house.tree import ROOT
@@ -20,6 +21,7 @@ from venue.wire.errors import Code
 METRIC = re.compile(r"\b(?:laddermaker|venue)_[a-z0-9_]+")
 RECORDED = re.compile(r"\b[a-z_]+:laddermaker_[a-z_]+:[a-z0-9_]+")
 SERIES = re.compile(r"^([a-z_:]+)\{(.*)\}$")
+FINDING = re.compile(r'finding(=~|!~)"([^"]+)"')
 LABEL = re.compile(r'([a-z_]+)="')
 ALWAYS = {"instance", "job"}
 SUFFIXES = ("_bucket", "_count", "_sum")
@@ -104,6 +106,16 @@ def test_a_page_says_what_it_means_what_to_look_at_and_what_to_do(name):
     titles = [part.partition("\n")[0] for part in parts[1:]]
     assert titles == ["What it means", "What to look at", "What to do"]
     assert all(len(part.partition("\n")[2].split()) >= 3 for part in parts[1:])
+
+
+@pytest.mark.parametrize("name", ["FindingStands", "ReconcileDifference"])
+def test_a_page_of_several_findings_says_of_each_what_it_is(name):
+    expr = next(alert.expr for alert in rules.alerts() if alert.name == name)
+    how, pattern = FINDING.search(expr).groups()
+    meant = {f for f in FINDINGS if bool(re.fullmatch(pattern, f)) == (how == "=~")}
+    assert meant
+    text = rules.pages()[name].read_text(encoding="utf-8")
+    assert {finding for finding in meant if f"`{finding}`" not in text} == set()
 
 
 def test_the_list_of_pages_names_each_once():
