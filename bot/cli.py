@@ -45,6 +45,7 @@ from bot.commands.common import (
     duration_ns,
     enough_files,
     faults_told,
+    keep_memory_private,
     printed_aside,
     read,
     state_dir_option,
@@ -151,6 +152,7 @@ def check(
     with faults_told(), printed_aside():
         draft = read(config)
         enough_files(FILES_OF_A_LOOK)
+        keep_memory_private()
         with (
             tempfile.TemporaryDirectory(prefix="bot-check-") as folder,
             venue_for_a_moment(draft, Path(folder)) as embedded,

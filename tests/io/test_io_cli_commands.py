@@ -185,3 +185,24 @@ def test_a_reset_where_no_bot_has_run_says_in_which_folder_it_looked(tmp_path, m
     StateDirectory.open(tmp_path / "state" / "demo").close()
     done = invoke("reset", str(DEMO))
     assert (done.stdout, done.stderr) == ("state/demo: nothing is latched\n", "")
+
+
+@pytest.mark.parametrize("command", ["run", "check", "plan", "record"])
+def test_no_memory_is_dumped_of_a_command_that_is_about_to_read_a_key(tmp_path, command):
+    config = paper(tmp_path)
+    (tmp_path / "k.json").unlink()
+    words = [command, str(config)]
+    words += [] if command == "check" else ["--state-dir", str(tmp_path / "state")]
+    words += ["--status-port", "0"] if command == "run" else []
+    code = f"""\
+import resource
+from bot.cli import app
+try:
+    app({words!r})
+except SystemExit as end:
+    print(end.code, *resource.getrlimit(resource.RLIMIT_CORE))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "3 0 0"
