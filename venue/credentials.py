@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from venue import rawkeys
+from venue.durable import make_directory, sync_directory
 from venue.rawkeys import Fingerprint
 from venue.seed import KeySeed, Seed, TokenSeed
 from venue.seedfile import SeedFault
@@ -57,7 +58,8 @@ class Credentials:
 
         once: they are those of a state, which makes them at its first start and never again; their
         file (0400, another is 0600) is put aside and not replaced, and where it then is, is
-        returned. Whole or not at all. Raises SeedFault when they cannot be written.
+        returned. Whole or not at all; those of a state durably, for once its log has their hashes
+        nobody can make them again. Raises SeedFault when they cannot be written.
         """
         generated = {name: self._raw[name] for name in self._generated}
         if not path.name:
@@ -65,7 +67,7 @@ class Credentials:
             raise SeedFault([f"{path}: keys cannot be written: {wanted}"])
         beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
         try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_directory(path.parent)
             if path.exists() and not (path.is_file() or path.is_dir()):
                 # Put in the place of a device, as root, it would be none any more for anybody.
                 raise OSError(errno.EINVAL, "not a file")
@@ -78,6 +80,8 @@ class Credentials:
                 os.fsync(file.fileno())
             kept = _put_aside(path)
             beside.replace(path)
+            if once:
+                sync_directory(path.parent)
             return kept
         except OSError as fault:
             with contextlib.suppress(OSError):

@@ -43,7 +43,7 @@ MAY_IMPORT = {
     "venue.read": ("venue.read", "venue.core.messages", "venue.wire"),
     "venue.http": ("venue.http", "venue.read", "venue.core.messages", "venue.wire"),
     "venue.feed": ("venue.feed", "venue.read", "venue.core.messages", "venue.wire"),
-    "venue.journal": ("venue.journal", "venue.core.messages", "venue.wire"),
+    "venue.journal": ("venue.journal", "venue.core.messages", "venue.durable", "venue.wire"),
     "venue.control": (
         "venue.control",
         "venue.http",
@@ -51,6 +51,7 @@ MAY_IMPORT = {
         "venue.core.messages",
         "venue.blank",
         "venue.derived",
+        "venue.durable",
         "venue.metrics",
         "venue.rawkeys",
         "venue.words",

@@ -10,6 +10,7 @@ import os
 import shutil
 import stat
 from itertools import count
+from pathlib import Path
 
 CALLS = ("pwrite", "fsync", "fdatasync", "ftruncate", "rename", "unlink", "mkdir")
 KINDS = ("before", "within", "after", "power cut")
@@ -40,7 +41,8 @@ class Synced:
                 names = {entry.name: self._numbered(entry.inode()) for entry in entries}
             self._names[self._numbered(status.st_ino)] = names
         else:
-            content = os.pread(handle, status.st_size, 0)
+            # By the descriptor's own name: it may be open for writing only.
+            content = Path(f"/proc/self/fd/{handle}").read_bytes()
             self._content[self._numbered(status.st_ino)] = content
 
     def cut_power(self, folder):

@@ -21,6 +21,7 @@ import typer.testing
 
 from tests import ctrl_c
 from tests.venue.control_bench import TICKER, TOKEN, Served, served, socket_path
+from tests.venue.journal_disk import Disk
 from venue.control import client
 from venue.control.cli import mount
 from venue.control.cli_ask import EXIT_OPTIONS, EXIT_REFUSED, EXIT_UNREACHABLE
@@ -201,6 +202,22 @@ def test_a_key_that_its_file_refuses_is_revoked(
     assert result.exit_code == EXIT_OPTIONS
     assert f"No space left on device; nobody has key {key['key_id']}" in result.output
     assert not (tmp_path / "edda.key").exists()
+
+
+def test_a_key_in_a_file_outlives_a_power_cut(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out" / "frida.key"
+    out.parent.mkdir()
+    done(run, "user", "add", "frida")
+    with monkeypatch.context() as patch:
+        disk = Disk(patch)
+        for folder in (tmp_path, out.parent):
+            disk.trust(folder)
+        done(run, "key", "create", "frida", "--out", str(out))
+        raw = out.read_text()
+        disk.cut_power(out.parent)
+    assert out.read_text() == raw
 
 
 def test_an_out_file_that_is_there_is_kept_and_no_key_is_made(run: Run, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from tests.venue.journal_disk import Disk
 from venue.core.messages import (
     AddKey,
     AddToken,
@@ -333,6 +334,23 @@ def test_keys_that_are_made_once_are_put_aside_by_whoever_comes_after_them(tmp_p
     assert (tmp_path / "keys.json.1").read_text() == texts[1]
     assert (tmp_path / "keys.json.2").read_text() == texts[2]
     assert len(set(texts)) == 5
+
+
+def test_keys_that_are_made_once_outlive_a_power_cut(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    credentials = Credentials(seed_of(tmp_path, GOOD))
+    disk = Disk(monkeypatch)
+    path = tmp_path / "new" / "keys.json"
+    credentials.write_generated(path, once=True)
+    written = path.read_text()
+    disk.cut_power(path.parent)
+    assert path.read_text() == written
+    kept = Credentials(seed_of(tmp_path, GOOD)).write_generated(path, once=True)
+    rewritten = path.read_text()
+    disk.cut_power(path.parent)
+    assert kept is None or kept.read_text() == written
+    assert path.read_text() == rewritten
 
 
 def test_keys_that_cannot_be_written_are_a_fault(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from venue.control.cli_ask import (
     parts,
     quoted,
 )
+from venue.durable import sync_directory
 
 user = noun("user", "Account holders and their paper cash.", "list")
 key = noun("key", "API keys.", "list --user anna")
@@ -170,6 +171,7 @@ def _create(asked: Asked, path: str, body: dict[str, Any], secret: str, out: Pat
         try:
             os.write(descriptor, f"{raw}\n".encode())
             os.fsync(descriptor)
+            sync_directory(out.parent)
         except OSError as fault:
             end(EXIT_OPTIONS, f"--out {out}: {fault.strerror}; {_given_up(asked, reply)}")
     asked.tell({**reply, f"{secret}_file": str(out)})

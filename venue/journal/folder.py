@@ -11,12 +11,10 @@ import stat
 from pathlib import Path
 from typing import Final, Self
 
+from venue.durable import make_directory
 from venue.journal.record import StateFault
 
-FOLDER_MODE: Final = 0o700
 FILE_MODE: Final = 0o600
-_ABOVE_MODE: Final = 0o777
-"""Of directories made on the way to one of our own, before the umask."""
 
 NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """What an operating system says when there is no room, by disk, by quota, by limit."""
@@ -63,7 +61,7 @@ class Folder:
             if path.is_symlink():
                 raise StateFault(f"{path}: is a symbolic link; name the directory itself")
             if create:
-                _make(path)
+                make_directory(path)
             handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | _OURS)
         except OSError as fault:
             raise StateFault(f"{path}: cannot be opened: {fault.strerror}") from None
@@ -197,24 +195,3 @@ class Folder:
 
     def _fault(self, name: str, what: str, fault: OSError) -> StateFault:
         return StateFault(f"{self.path / name}: {what}: {fault.strerror}")
-
-
-def _make(path: Path) -> None:
-    """Make a directory and those above it where they are missing, the name of each durable."""
-    missing = [each for each in (path, *path.parents) if not each.exists()]
-    for each in reversed(missing):
-        each.mkdir(mode=FOLDER_MODE if each == path else _ABOVE_MODE, exist_ok=True)
-        _sync_directory(each.parent)
-    if not missing:
-        # Whoever made it may have ended before its name was durable. Where one may not look, or
-        # what cannot be synced, was made by somebody else.
-        with contextlib.suppress(OSError):
-            _sync_directory(path.parent)
-
-
-def _sync_directory(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
