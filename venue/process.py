@@ -88,7 +88,7 @@ async def serve(plan: ServePlan, announce: Callable[[Ready], None]) -> None:
 
     announce: called once, when requests are answered. Raises AddressTaken, with nothing written,
     where another process has begun to listen on an address since it was bound; SeedFault where the
-    keys cannot be written; OpeningRefused before anything is answered.
+    keys cannot be written; OpeningRefused, with no keys written and nothing answered.
     """
     log = structlog.get_logger()
     for notice in plan.held.notices:
@@ -99,6 +99,8 @@ async def serve(plan: ServePlan, announce: Callable[[Ready], None]) -> None:
     if plan.control is not None:
         listen(plan.control.listener, f"control {control_address(plan.control.listener)}")
     if plan.write_keys is not None:
+        # Of an opening that is refused there are no keys, and those of another venue stay.
+        venue.try_opening(plan.opening)
         # Before the opening is on disk: a state that is open already makes no keys any more.
         kept = plan.write_keys()
         if kept is not None:

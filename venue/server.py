@@ -151,6 +151,10 @@ class Venue:
         """What stands now, as events, for an observer that has seen none of what led there."""
         return self._exchange.engine.standing(self.now_ns())
 
+    def try_opening(self, commands: list[Command | AccessCommand]) -> None:
+        """Raise OpeningRefused where `open_with` would; changes nothing."""
+        _rehearse(self._exchange, commands, self.now_ns())
+
     def open_with(self, commands: list[Command | AccessCommand]) -> None:
         """Carry an opening out, visible at once, before anything runs.
 

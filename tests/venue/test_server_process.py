@@ -209,6 +209,25 @@ def test_a_venue_in_memory_does_not_take_the_keys_of_one_that_keeps_its_state(
         assert httpx.get(url, headers=key, timeout=5).status_code == 200
 
 
+@pytest.mark.parametrize("state", [(), ("--state", "state")])
+def test_an_opening_that_is_refused_leaves_the_keys_of_another_venue_where_they_are(
+    tmp_path: Path, state: tuple[str, ...]
+) -> None:
+    keys, config = tmp_path / "keys.json", tmp_path / "venue.yaml"
+    keys.write_text("of another venue")
+    keys.chmod(0o400)
+    text = (ROOT / "configs" / "venue.yaml").read_text()
+    config.write_text(text.replace("deposit_cents: 10000000", f"deposit_cents: {10**16}"))
+    told = command(keys, "--no-crowd", *state, config=config)
+    done = subprocess.run(
+        told, cwd=tmp_path, capture_output=True, text=True, timeout=20, check=False
+    )
+    assert done.returncode == 2
+    assert "Deposit maker was refused" in done.stderr
+    assert keys.read_text() == "of another venue"
+    assert not (tmp_path / "keys.json.1").exists()
+
+
 def test_a_state_whose_keys_were_put_aside_says_where_they_are(tmp_path: Path) -> None:
     keys, kept = tmp_path / "keys.json", tmp_path / "keys.json.1"
     state = ("--no-crowd", "--state", str(tmp_path / "state"))
