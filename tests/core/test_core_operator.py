@@ -1,5 +1,7 @@
 """Claims about the operator's commands: what they change, what is refused, what is already so."""
 
+import time
+
 import msgspec
 import pytest
 
@@ -156,6 +158,14 @@ def test_an_event_is_a_ladder_of_strikes_or_a_single_binary_market():
         changed(listing(202, NEW_EVENT.event_ticker), strike_value=None),
     ):
         assert world.do(late).code is Code.INVALID_REQUEST
+
+
+def test_listing_takes_as_long_however_many_events_there_are():
+    world = World()
+    begun = time.process_time()
+    for number in range(100, 20_100):
+        assert world.do(event(number, f"S{number}")) == m.Carried()
+    assert time.process_time() - begun < 8
 
 
 def test_archiving_twice_is_one_change():

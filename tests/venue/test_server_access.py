@@ -1,6 +1,7 @@
 """Keys and tokens as the access commands leave them."""
 
 import hashlib
+import time
 
 import pytest
 
@@ -128,3 +129,22 @@ def test_every_key_has_a_bucket_of_its_own() -> None:
     assert one is not None
     assert two is not None
     assert one.bucket_id != two.bucket_id
+
+
+def test_adding_a_token_takes_as_long_however_many_there_are() -> None:
+    access = Access()
+    begun = time.process_time()
+    for number in range(20_000):
+        assert access.apply(add_token(f"token {number}", "app", "anna"), 0) == Carried()
+    assert time.process_time() - begun < 8
+
+
+def test_tokens_that_have_expired_leave_before_the_next_one_comes() -> None:
+    access = Access()
+    for name, expires_ns in (("long", 30), ("short", 10), ("middle", 20), ("another", 20)):
+        assert access.apply(add_token(name, "app", "anna", expires_ns), 0) == Carried()
+    again = Access.restored(access.snapshot())
+    for one in (access, again):
+        assert one.apply(add_token("last", "app", "anna", 40), 20) == Carried()
+        assert [kept.sha256_hex for kept in one.snapshot().tokens] == [sha("long"), sha("last")]
+        assert one.apply(add_token("short", "app", "anna", 40), 20) == Carried()

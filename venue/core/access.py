@@ -6,6 +6,7 @@ it holds can be shown or stolen.
 Source: interface, Authentication; Limits; silences S27, S42.
 """
 
+import heapq
 import string
 from typing import Final, Self
 
@@ -77,6 +78,8 @@ class Access:
         self._prefixes: dict[str, str] = {}
         self._tokens: dict[str, tuple[AccessToken, int]] = {}
         self._active_keys: dict[UserId, int] = {}
+        self._ends: list[tuple[int, str]] = []
+        """A heap of when each token expires, and its hash."""
 
     def apply(self, command: AccessCommand, now_ns: int) -> Answer:
         """Carry a command out. Returns Carried, or Refused with nothing changed; raises nothing.
@@ -128,7 +131,7 @@ class Access:
             access._keep(key)
         for known in snapshot.tokens:
             token = AccessToken(known.user_id, known.scopes, known.bucket_id)
-            access._tokens[known.sha256_hex] = (token, known.expires_ns)
+            access._keep_token(known.sha256_hex, token, known.expires_ns)
         return access
 
     def _add_key(self, command: AddKey) -> Answer:
@@ -162,17 +165,20 @@ class Access:
 
     def _add_token(self, command: AddToken, now_ns: int) -> Answer:
         # Expired tokens answer like unknown ones, so the next token added may take their room.
-        self._tokens = {
-            sha256_hex: known for sha256_hex, known in self._tokens.items() if now_ns < known[1]
-        }
+        while self._ends and self._ends[0][0] <= now_ns:
+            del self._tokens[heapq.heappop(self._ends)[1]]
         fault = self._hash_fault(command.token_sha256)
         if fault is not None:
             return fault
         # The length keeps ("ab", "c") and ("a", "bc") apart.
         principal = f"token:{len(command.application)}:{command.application}:{command.user_id}"
         token = AccessToken(command.user_id, command.scopes, principal)
-        self._tokens[command.token_sha256] = (token, command.expires_ns)
+        self._keep_token(command.token_sha256, token, command.expires_ns)
         return Carried()
+
+    def _keep_token(self, sha256_hex: str, token: AccessToken, expires_ns: int) -> None:
+        self._tokens[sha256_hex] = (token, expires_ns)
+        heapq.heappush(self._ends, (expires_ns, sha256_hex))
 
     def _hash_fault(self, sha256_hex: str) -> Refused | None:
         if len(sha256_hex) != _SHA256_LENGTH or not _HEX_DIGITS.issuperset(sha256_hex):

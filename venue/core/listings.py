@@ -115,6 +115,7 @@ class Listings:
         # Everything that ever was a ticker: one is permanent and never given to another thing.
         self._market_tickers: dict[Ticker, MarketId] = {}
         self._series_tickers: dict[Ticker, ProjectId] = {}
+        self._project_market_ids: set[str] = set()
 
     def apply(self, command: ListingCommand, now_ns: int) -> tuple[Answer, list[Event]]:
         """Carry an operator's command out. What is already so is carried out without an event."""
@@ -168,6 +169,7 @@ class Listings:
         """List an event without asking."""
         event = self.events[listing.event_ticker] = ListedEvent(listing, listing.status, [])
         self._series_tickers[listing.series_ticker] = listing.project_id
+        self._project_market_ids.add(listing.project_market_id)
         return event
 
     def add_market(self, listing: ListMarket) -> Market:
@@ -224,7 +226,7 @@ class Listings:
             )
         if not _is_folded_uuid(command.project_market_id):
             return _refused("project_market_id: a lower-case UUID")
-        if any(e.listing.project_market_id == command.project_market_id for e in self._listed()):
+        if command.project_market_id in self._project_market_ids:
             return _refused("the project_market_id is taken")
         if command.status not in _SETTABLE:
             return _refused("a new event is unopened, open or closed")
@@ -315,9 +317,6 @@ class Listings:
         if _PROBABILITY.fullmatch(confidence) is None:
             return _refused("confidence: a decimal number of 0 to 1")
         return Carried(), [ImpliedValuePublished(now_ns, command.project_id, value, confidence)]
-
-    def _listed(self) -> list[ListedEvent]:
-        return list(self.events.values())
 
 
 def _refused(message: str) -> tuple[Answer, list[Event]]:
