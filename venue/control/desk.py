@@ -185,6 +185,6 @@ class Call(msgspec.Struct, frozen=True):
 
     def check_user(self, user_id: UserId) -> None:
         """Nothing for an account holder. Raises NotFound for anybody else."""
-        shown = self.operator.views.account.users()
-        if user_id not in self.recent.users and user_id not in shown:
+        is_shown = self.operator.views.account.has_user(user_id)
+        if user_id not in self.recent.users and not is_shown:
             raise NotFound(f"no such account holder: {user_id!r}")

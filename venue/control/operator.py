@@ -49,6 +49,14 @@ class KeyStore(Protocol):
         """All of them, revoked ones too, in the order in which they were added."""
         ...
 
+    def keys_of(self, user_id: UserId, /) -> tuple[KnownKey, ...]:
+        """Those of one holder, likewise."""
+        ...
+
+    def key_named(self, name: str, /) -> KnownKey | None:
+        """The key with this `venue.core.messages.key_id`; None if there is none."""
+        ...
+
 
 class Operator(Protocol):
     """The venue behind the operator's interface."""

@@ -5,20 +5,15 @@ A raw key or token is made here, told once in the reply, and kept nowhere.
 Source: interface, Authentication; Limits (10 active keys per holder).
 """
 
-from typing import Final
-
 from venue import rawkeys
 from venue.control import bodies, replies
 from venue.control.bodies import as_body
 from venue.control.desk import Call, NotFound
 from venue.control.operator import KnownKey
-from venue.core.messages import AddKey, AddToken, AddUser, Deposit, RevokeKey, Withdraw
+from venue.core.messages import AddKey, AddToken, AddUser, Deposit, RevokeKey, Withdraw, key_id
 from venue.wire.instant import NS_PER_SECOND, from_ns
 from venue.wire.money import Cents
 from venue.wire.names import UserId
-
-KEY_ID_LENGTH: Final = 16
-"""A key is named by this many first hex digits of its SHA-256."""
 
 
 async def list_users(call: Call) -> replies.UsersReply:
@@ -66,8 +61,8 @@ def _amount(call: Call) -> Cents:
 async def list_keys(call: Call) -> replies.KeysReply:
     """GET keys, of one holder or of all."""
     wanted = call.query.get("user_id")
-    known = call.operator.access.keys()
-    keys = [key for key in known if wanted in (None, key.user_id)]
+    access = call.operator.access
+    keys = access.keys() if wanted is None else access.keys_of(UserId(wanted))
     return replies.KeysReply(tuple(map(_shown, keys)))
 
 
@@ -81,19 +76,18 @@ async def create_key(call: Call) -> replies.NewKeyReply:
     known = rawkeys.fingerprint(raw)
     scopes = tuple(dict.fromkeys(body.scopes))
     await call.submit(AddKey(known.sha256_hex, known.prefix, user_id, scopes))
-    return replies.NewKeyReply(raw, _key_id(known.sha256_hex), known.prefix, user_id, scopes)
+    return replies.NewKeyReply(raw, key_id(known.sha256_hex), known.prefix, user_id, scopes)
 
 
 async def revoke_key(call: Call) -> replies.KeyReply:
     """POST keys/{key_id}/revoke."""
     as_body(bodies.Empty, call.fields)
-    known = call.operator.access.keys()
-    for key in known:
-        if _key_id(key.sha256_hex) == call.segment:
-            await call.submit(RevokeKey(key.sha256_hex))
-            return replies.KeyReply(call.segment, key.prefix, key.user_id, key.scopes, True)
-    # What was asked for is not repeated: somebody may have put a raw key there.
-    raise NotFound("no key with this key_id")
+    key = call.operator.access.key_named(call.segment)
+    if key is None:
+        # What was asked for is not repeated: somebody may have put a raw key there.
+        raise NotFound("no key with this key_id")
+    await call.submit(RevokeKey(key.sha256_hex))
+    return replies.KeyReply(call.segment, key.prefix, key.user_id, key.scopes, True)
 
 
 async def create_token(call: Call) -> replies.NewTokenReply:
@@ -109,10 +103,6 @@ async def create_token(call: Call) -> replies.NewTokenReply:
     return replies.NewTokenReply(raw, user_id, body.application, scopes, from_ns(expires_ns))
 
 
-def _key_id(sha256_hex: str) -> str:
-    return sha256_hex[:KEY_ID_LENGTH]
-
-
 def _shown(key: KnownKey) -> replies.KeyReply:
-    key_id = _key_id(key.sha256_hex)
-    return replies.KeyReply(key_id, key.prefix, key.user_id, key.scopes, key.revoked)
+    name = key_id(key.sha256_hex)
+    return replies.KeyReply(name, key.prefix, key.user_id, key.scopes, key.revoked)

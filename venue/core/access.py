@@ -12,7 +12,16 @@ from typing import Final, Self
 
 import msgspec
 
-from venue.core.messages import AccessCommand, AddKey, AddToken, Answer, Carried, Refused, RevokeKey
+from venue.core.messages import (
+    AccessCommand,
+    AddKey,
+    AddToken,
+    Answer,
+    Carried,
+    Refused,
+    RevokeKey,
+    key_id,
+)
 from venue.wire.errors import Code
 from venue.wire.limits import ACTIVE_KEYS_PER_USER_MAX
 from venue.wire.names import UserId
@@ -76,6 +85,8 @@ class Access:
     def __init__(self) -> None:
         self._keys: dict[str, AccessKey] = {}
         self._prefixes: dict[str, str] = {}
+        self._named: dict[str, str] = {}
+        self._hashes_of: dict[UserId | None, list[str]] = {}
         self._tokens: dict[str, tuple[AccessToken, int]] = {}
         self._active_keys: dict[UserId, int] = {}
         self._ends: list[tuple[int, str]] = []
@@ -108,10 +119,20 @@ class Access:
 
     def keys(self) -> tuple[KnownKey, ...]:
         """Every key, revoked ones too, in the order in which they were added."""
-        return tuple(
-            KnownKey(sha256_hex, self._prefixes[sha256_hex], key.user_id, key.scopes, key.revoked)
-            for sha256_hex, key in self._keys.items()
-        )
+        return tuple(map(self._known, self._keys))
+
+    def keys_of(self, user_id: UserId) -> tuple[KnownKey, ...]:
+        """Those of one holder, likewise."""
+        return tuple(map(self._known, self._hashes_of.get(user_id, ())))
+
+    def key_named(self, name: str) -> KnownKey | None:
+        """The first key that was added of those with this `key_id`; None if there is none."""
+        sha256_hex = self._named.get(name)
+        return None if sha256_hex is None else self._known(sha256_hex)
+
+    def _known(self, sha256_hex: str) -> KnownKey:
+        key, prefix = self._keys[sha256_hex], self._prefixes[sha256_hex]
+        return KnownKey(sha256_hex, prefix, key.user_id, key.scopes, key.revoked)
 
     def snapshot(self) -> AccessSnapshot:
         """Everything between two commands, to go on from in another process."""
@@ -152,6 +173,8 @@ class Access:
             key.user_id, key.scopes, key.revoked, f"key:{key.sha256_hex}"
         )
         self._prefixes[key.sha256_hex] = key.prefix
+        self._named.setdefault(key_id(key.sha256_hex), key.sha256_hex)
+        self._hashes_of.setdefault(key.user_id, []).append(key.sha256_hex)
 
     def _revoke_key(self, command: RevokeKey) -> Answer:
         key = self._keys.get(command.key_sha256)

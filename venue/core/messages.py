@@ -9,6 +9,8 @@ not walk through the many that the read side keeps.
 Source: design, laws 2, 4 and 5; interface, Resources, States and transitions, Endpoints.
 """
 
+from typing import Final
+
 import msgspec
 
 from venue.wire.errors import Code
@@ -153,6 +155,8 @@ class CancelOrder(msgspec.Struct, frozen=True, tag=True, gc=False):
 
 # --- commands: credentials ------------------------------------------------------------------------
 
+_KEY_ID_LENGTH: Final = 16
+
 
 class AddKey(msgspec.Struct, frozen=True, tag=True, gc=False):
     """Add an API key of a user; only its SHA-256 (hex) and a short prefix are known here.
@@ -164,6 +168,11 @@ class AddKey(msgspec.Struct, frozen=True, tag=True, gc=False):
     prefix: str
     user_id: UserId | None
     scopes: tuple[KeyScope, ...]
+
+
+def key_id(key_sha256: str) -> str:
+    """What the operator calls an API key: the first digits of its SHA-256."""
+    return key_sha256[:_KEY_ID_LENGTH]
 
 
 class RevokeKey(msgspec.Struct, frozen=True, tag=True, gc=False):

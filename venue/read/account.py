@@ -179,6 +179,10 @@ class AccountViews:
         """Every account holder, in the order in which they were added."""
         return tuple(self._accounts)
 
+    def has_user(self, user_id: UserId) -> bool:
+        """Whether this is an account holder."""
+        return user_id in self._accounts
+
     def balance(self, user_id: UserId) -> model.Balance:
         """The user's cash."""
         return self._read(user_id).balance
