@@ -154,7 +154,7 @@ class _Taker:
             rungs = [_rung(row, unit) for row in rows]
             yield {
                 "event_ticker": event,
-                "resolution_ns": rows[0]["resolution_ns"] or None,
+                "resolution_ns": rows[0].get("resolution_ns") or None,
                 "rungs": rungs,
             }
 
