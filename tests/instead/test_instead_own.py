@@ -1,5 +1,7 @@
 """Claims about what of ours rested when: from answers and fills, between answers too."""
 
+from msgspec import structs
+
 from bot.core import messages as m
 from bot.lab.instead.own import Own, Resting
 from bot.lab.replay.replay import placed_entries
@@ -107,3 +109,15 @@ def test_every_share_of_ours_stands_in_every_book_that_a_run_was_shown(tmp_path)
                 checked += ours > 0
                 assert ours <= shown.get(price, 0)
     assert checked > 100
+
+
+def test_what_is_shown_with_a_time_that_cannot_be_read_is_passed_over():
+    whole, late = order("1", 40, 10, 1), order("1", 40, 3, 4, created=1)
+    follows = own(
+        m.OrderShown(structs.replace(order("2", 40, 5, 1), created_at="yesterday")),
+        m.OrderShown(whole),
+        m.OrdersShown((structs.replace(late, updated_at=""),), ""),
+        m.FillsShown((structs.replace(fill("1", 40, 4, 2), created_at="2026"),), ""),
+    )
+    assert rests(follows, 9, 40) == 10
+    assert follows.fills() == []

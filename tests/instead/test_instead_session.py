@@ -1,6 +1,7 @@
 """Claims about the market of a session: books without us, and fills given back."""
 
 import pytest
+from msgspec import structs
 
 from bot.core import messages as m
 from bot.io.journal.records import JournalFault
@@ -13,6 +14,7 @@ from tests.instead.made import (
     calm,
     fill,
     listed,
+    market,
     ns,
     order,
     replied,
@@ -23,6 +25,7 @@ from tests.instead.made import (
 from venue.core import messages as v
 from venue.crowd.tape import BookRecord, TradeRecord
 from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import FeeRate
 
 LATE = 0.01
 
@@ -239,3 +242,16 @@ def test_a_whole_run_is_a_market_without_us(tmp_path):
     assert len(session.acts) > 100
     assert [act.record.ts for act in session.acts] == sorted(act.record.ts for act in session.acts)
     assert sum(act.ours for act in session.acts) == len(session.fills)
+
+
+@pytest.mark.parametrize("spoiled", ["resolution_date", "maker_fee_rate", "taker_fee_rate"])
+def test_a_page_of_the_series_that_cannot_be_read_is_passed_over(tmp_path, spoiled):
+    (event,) = listed().events
+    if spoiled == "resolution_date":
+        other = structs.replace(event, resolution_date="in autumn")
+    else:
+        other = structs.replace(event, markets=(structs.replace(market(), **{spoiled: "little"}),))
+    shown = (0.5, book(0.4, [(40, 30)], [(60, 5)]))
+    session = by_hand(tmp_path / "run.log", [shown, (1, *replied(m.SeriesShown((other,), "")))])
+    fees = [each.maker_fee_rate for each in session.catalogue if isinstance(each, v.ListMarket)]
+    assert fees == [FeeRate.parse("0.0100")]

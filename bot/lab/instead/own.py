@@ -4,7 +4,8 @@ An answer shows an order as of its last change, by the venue's clock; a list of 
 its own instant. Put in order the two say what rested, between answers too. Fills up to the shares
 that an answer shows as filled are in it, also where they are stamped later than the order, as fills
 of one taker are that come one nanosecond after the other. What no answer and no list ever showed is
-not known: a create whose answer was lost is, once a read has shown its order.
+not known: a create whose answer was lost is, once a read has shown its order. What is shown with a
+time that cannot be read is passed over, as the bot books no such fill.
 
 The same reader follows a journal and a session that never was: both are measured alike.
 
@@ -62,11 +63,11 @@ class _Made:
 
     __slots__ = ("created_ns", "market_id", "outcome", "seen", "side")
 
-    def __init__(self, order: model.Order, outcome: Outcome, side: Side) -> None:
+    def __init__(self, order: model.Order, outcome: Outcome, side: Side, created_ns: int) -> None:
         self.market_id = order.market_id
         self.outcome = outcome
         self.side = book_side(outcome, side)
-        self.created_ns = instant.to_ns(order.created_at)
+        self.created_ns = created_ns
         self.seen: dict[_Seen, None] = {}
 
 
@@ -98,15 +99,18 @@ class Own:
         if known in self._known:
             return
         self._known.add(known)
+        try:
+            created_ns, at_ns = instant.to_ns(order.created_at), instant.to_ns(order.updated_at)
+        except ValueError:
+            return
         made = self._made.get(order.order_id)
         if made is None:
             if order.outcome is model.ShownOutcome.UNKNOWN or order.side is model.ShownSide.UNKNOWN:
                 return
             outcome, side = Outcome(order.outcome.value), Side(order.side.value)
-            made = self._made[order.order_id] = _Made(order, outcome, side)
+            made = self._made[order.order_id] = _Made(order, outcome, side, created_ns)
         rests = order.remaining_qty if order.status in model.RESTING else 0
         price = canonical(made.outcome, order.price)
-        at_ns = instant.to_ns(order.updated_at)
         made.seen[_Seen(at_ns, order.filled_qty, price, rests, order.qty)] = None
 
     def _fill(self, fill: model.Fill) -> None:
@@ -114,9 +118,13 @@ class Own:
             return
         if fill.side is model.ShownSide.UNKNOWN:
             return
+        try:
+            created_ns = instant.to_ns(fill.created_at)
+        except ValueError:
+            return
         outcome = Outcome(fill.outcome.value)
         self._fills[fill.fill_id] = OwnFill(
-            instant.to_ns(fill.created_at),
+            created_ns,
             fill.market_id,
             fill.order_id,
             fill.trade_id,

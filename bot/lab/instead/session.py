@@ -174,7 +174,10 @@ class _Reader:
                 pass
 
     def _listed(self, at_ns: int, event: model.Event) -> None:
-        """A page of the series: rungs, and whether they take orders."""
+        """A page of the series: rungs, and whether they take orders. What of it cannot be read is
+        passed over, as the trader does."""
+        if not _is_readable(event):
+            return
         self._events.setdefault(event.event_ticker, event)
         for market in event.markets:
             before = self._markets.get(market.market_id)
@@ -306,6 +309,18 @@ class _Reader:
                 )
             )
         return [*commands, *(_listing(market) for market in self._markets.values())]
+
+
+def _is_readable(event: model.Event) -> bool:
+    """Whether its date and its rungs' fees are what they ought to be."""
+    try:
+        instant.to_ns(event.resolution_date)
+        for market in event.markets:
+            FeeRate.parse(market.maker_fee_rate)
+            FeeRate.parse(market.taker_fee_rate)
+    except ValueError:
+        return False
+    return True
 
 
 def _listing(market: model.Market) -> v.ListMarket:
