@@ -28,9 +28,13 @@ from tests.instead.made import (
     run_of,
     trade,
 )
-from venue.wire import model
+from venue.core import messages as v
+from venue.wire import codec, model
+from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_MS
-from venue.wire.money import BookSide, Cents, Outcome, Qty
+from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
+from venue.wire.names import ClientOrderId
+from venue.wire.requests import QtyOrder, TimeInForce
 
 PROMPT = Terms(read_lag_ns=NS_PER_MS)
 
@@ -149,6 +153,18 @@ def test_what_filled_us_then_meets_others_at_its_price_if_nobody_of_ours_is_ther
     assert venue.account.fills == []
     frame = venue.book_frame(MARKET, ns(2))
     assert frame.bids == ((40, 2), (39, 9))
+
+
+def test_an_order_that_would_take_in_a_halted_market_is_refused_and_takes_nothing(tmp_path):
+    session = by_hand(tmp_path / "run.log", [late(book(0.5, [(40, 16)], [(60, 5)]))])
+    venue = elsewhere(session)
+    venue.operate(v.HaltMarket(MARKET), ns(1))
+    name = ClientOrderId("o1")
+    order = QtyOrder(MARKET, Outcome.YES, Side.BUY, Price(60), Qty(5), TimeInForce.GTC, name)
+    create = m.Create(order, codec.encode_new_order(order), False)
+    answer, _, _ = venue.answer(m.Send(m.RequestId(1), create, "asked for", m.Key.TRADE), ns(2))
+    assert answer.code == Code.MARKET_HALTED
+    assert venue.book_frame(MARKET, ns(2)).asks == ((60, 5),)
 
 
 def test_what_was_held_and_the_cash_are_what_they_were(tmp_path):
