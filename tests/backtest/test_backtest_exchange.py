@@ -152,6 +152,22 @@ def test_what_we_take_is_gone_until_it_is_shown_anew_and_costs_the_takers_fee(tm
     assert counter.shown[1] == [(45, 6), (46, 7)]
 
 
+@pytest.mark.parametrize("bound", Reading)
+def test_what_we_took_does_not_stand_before_who_comes_to_its_price(tmp_path, bound):
+    records = [
+        book(0, [[40, 30]], [[60, 50]]),
+        trade(3, 60, 5, "yes"),
+        book(3, [[40, 30]], [[60, 45]]),
+    ]
+    counter = Counter(written(tmp_path / "t", records), bound)
+    counter.play(0)
+    counter.buys(60, 50, at=1, tif=TimeInForce.IOC)
+    counter.buys(40, 5, at=2, outcome=Outcome.NO)
+    assert counter.shown[1] == [(60, 5)]
+    counter.play(3)
+    assert counter.fills[1:] == [(40, 5, 0)]
+
+
 def test_a_fill_or_kill_that_depth_cannot_fill_takes_nothing(tmp_path):
     counter = Counter(written(tmp_path / "t", [book(0, [[40, 30]], [[45, 5]])]))
     counter.play(0)

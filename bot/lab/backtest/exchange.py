@@ -229,7 +229,7 @@ class Exchange:
         depth = self.recorded.depths[self._rung_of[order.market_id]]
         side = book_side(order.outcome, order.side)
         price = canonical(order.outcome, order.price)
-        self._queues.changed(order, depth.shown(side, price), depth.at_ns)
+        self._queues.changed(order, depth.before(side, price), depth.at_ns)
         self._changed[order.market_id] = None
 
     def _printed_by_us(self, trade: v.TradePrinted) -> None:

@@ -63,6 +63,10 @@ class Depth:
         """Shares of others at a price."""
         return self._sizes[side].get(price, 0)
 
+    def before(self, side: BookSide, price: Price) -> int:
+        """Shares of others that whoever comes to a price now stands behind: not those taken."""
+        return max(0, self.shown(side, price) - self._taken.get((side, price), 0))
+
     def take(self, side: BookSide, price: Price, qty: int) -> None:
         """We met so many shares of it."""
         if qty:
