@@ -4,7 +4,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.lab.backtest.terms import Reading, Terms
-from tests.backtest.made import PROMPT, Counter, book, ns, trade, written
+from tests.backtest.made import PROMPT, Counter, book, ns, top, trade, written
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.limits import RATE_BURST
@@ -243,6 +243,17 @@ def test_where_only_trades_were_recorded_the_kind_reading_has_nobody_before_us(
     counter.buys(50, 8, at=1)
     counter.play(2)
     assert sum(qty for _, qty, _ in counter.fills) == filled
+
+
+def test_rungs_between_brackets_show_nothing_until_every_bracket_has_shown_its_prices(tmp_path):
+    ends = {"10": "no", "20": "no", "30": "yes", "40": "no"}
+    records = [top(second, strike, 20, 30) for second, strike in enumerate(ends)]
+    counter = Counter(written(tmp_path / "t", records, rungs=ends))
+    counter.play(2)
+    assert counter.exchange.frames(ns(2)) == []
+    counter.play(3)
+    # The three brackets above the lowest boundary are worth 75 of a dollar.
+    assert counter.shown == [[(72, 300), (70, 600)], [(78, 300), (80, 600)]]
 
 
 def test_depth_that_is_made_up_never_comes_to_us(tmp_path):

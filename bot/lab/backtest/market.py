@@ -126,8 +126,11 @@ class Recorded:
                 record.ts,
             )
             return [rung]
-        changed = []
-        for rung in self._picture.absorb(record):
+        changed: list[int] = []
+        touched = self._picture.absorb(record)
+        if self.kind is Kind.TOPS and self._picture.survival_cents() is None:
+            return changed  # some bracket is not known yet: no rung is, and none is empty
+        for rung in touched:
             wanted: dict[Outcome, list[tuple[int, int]]] = {outcome: [] for outcome in Outcome}
             for (outcome, price), size in self._picture.wanted(rung).items():
                 wanted[outcome].append((price, size))
