@@ -15,6 +15,7 @@ from venue.core.messages import FillBooked, PlaceOrder, TradePrinted
 from venue.journal.record import StateFault
 from venue.journal.statedir import StateDir
 from venue.recovery import compact, compact_command, fresh, recover, replay, snapshot_of
+from venue.wire.instant import from_ns
 
 ROOT = Path(__file__).parents[2]
 FIRST = Path(__file__).parent / "state_v1"
@@ -132,6 +133,21 @@ def test_a_book_is_never_older_than_the_print_that_changed_it(tmp_path):
                 seen += len(told) > 1
                 book = exchange.views.market.ladders(told[-1].market_id)
                 assert book.ts >= told[-1].at_ns
+    assert seen > 5
+
+
+def test_a_market_is_never_updated_before_its_last_trade(tmp_path):
+    with StateDir.open(tmp_path / "state") as state:
+        exchange, seen = fresh(state.order_id_key), 0
+        for number, command in enumerate(History(4, 400)):
+            _, events = exchange.carry_out(command, T0 + number // 4)
+            for event in events:
+                exchange.views.apply(event)
+            told = [event for event in events if isinstance(event, TradePrinted)]
+            if told:
+                seen += len(told) > 1
+                market = exchange.views.catalog.market(told[-1].market_id)
+                assert market.updated_at >= from_ns(told[-1].at_ns)
     assert seen > 5
 
 

@@ -219,7 +219,8 @@ class Catalog:
 
     def _touch(self, market_id: MarketId, at_ns: int) -> _Market:
         market = self._by_market[market_id]
-        market.updated_ns = at_ns
+        # A print of the same command may have a later instant, and an update never goes back.
+        market.updated_ns = max(at_ns, market.updated_ns)
         market.shown = None
         return market
 
