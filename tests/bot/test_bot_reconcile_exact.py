@@ -341,16 +341,40 @@ def test_an_order_under_way_serves_the_price_it_goes_to(side):
     own = order(side, 15)
     own.sent_amend(Amend(price=Price(40)))
     assert plan([quote(side, 10)], [own]).wishes == ()
-    (wish,) = plan([quote(side, 15)], [own]).wishes
+    (wish,) = plan([quote(side, 10), quote(side, 15)], [own]).wishes
     assert isinstance(wish, WantCreate)
+    assert abs(wish.price - 50) == 15
+
+
+@BOTH
+@pytest.mark.parametrize("state", [State.SENT, State.AMENDING, State.CANCELLING, State.OPEN])
+def test_what_may_still_rest_elsewhere_is_not_made_anew_beside_it(side, state):
+    own = order(side, 15, 10)
+    if state is State.SENT:
+        own = order(side, 15, 10, state=state)
+    elif state is State.AMENDING:
+        own.sent_amend(Amend(price=Price(40), qty=Qty(7)))
+    elif state is State.CANCELLING:
+        own.sent_cancel()
+    else:  # its cancel was refused, or has no answer, and is sent again later
+        own.doomed, own.due_ns = True, 2 * LATER
+    assert plan([quote(side, 20)], [own]).wishes == ()
+    (wish,) = plan([quote(side, 20, 16)], [own]).wishes
+    assert isinstance(wish, WantCreate)
+    assert wish.qty == 6
+    (wish,) = plan([quote(side, 20, 4), quote(side, 30, 16)], [own]).wishes
+    assert isinstance(wish, WantCreate)
+    assert (abs(wish.price - 50), wish.qty) == (30, 10)
 
 
 @BOTH
 @pytest.mark.parametrize(("away", "serves"), [(11, True), (12, False)])
 def test_an_order_under_way_near_a_price_serves_it_whole(side, away, serves):
-    own = order(side, away, state=State.SENT)
-    wishes = plan([quote(side, 10, 11)], [own], pace=pace(1, resize=10)).wishes
-    assert (wishes == ()) is serves
+    own, stands = order(side, away, state=State.SENT), order(side, 20, number=2)
+    wanted = [quote(side, 10, 11)]
+    assert plan(wanted, [own], pace=pace(1, resize=10)).wishes == ()
+    (wish,) = plan(wanted, [own, stands], pace=pace(1, resize=10)).wishes
+    assert isinstance(wish, WantCancel) is serves
 
 
 @BOTH
@@ -393,7 +417,7 @@ def test_a_plan_of_nothing_for_nothing_is_nothing():
 
 
 def test_both_sides_are_planned_and_all_cancels_come_first():
-    orders = [rests(30, number=1), rests(70, side=ASK, number=2), rests(41, number=3)]
+    orders = [rests(30, number=1), rests(70, side=ASK, number=2), rests(41, 1, number=3)]
     orders[2].doomed, orders[2].due_ns = True, LATER
     wishes = plan([bid(35), bid(34), ask(65), ask(66)], orders).wishes
     kinds = [type(wish) for wish in wishes]

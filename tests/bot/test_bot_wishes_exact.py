@@ -75,7 +75,7 @@ def test_the_newest_at_a_price_does_not_give_way_while_it_is_under_way_or_going(
         orders[1].state = State.SENT
     (wish,) = plan([quote(side, 10)], orders, worth=Ruler()).wishes
     assert isinstance(wish, WantCreate)
-    assert wish.qty == (8 if is_doomed else 6)
+    assert wish.qty == 6
 
 
 @BOTH

@@ -30,9 +30,11 @@ from bot.core.plan.stand import (
     Level,
     Stand,
     age,
+    count_beside,
     destination,
     join,
     levels_of,
+    serve_near,
     size_then_age,
     stand_as_priced,
 )
@@ -87,9 +89,10 @@ def plan_sides(
     the best first.
 
     An order whose last write is undecided is left alone, counted at its price, and keeps new
-    orders of its side from being made (one live-or-possible order per slot, B1). So does a take
-    without an answer, which serves no wanted price: it never rests. short: sides on
-    which a limit has cut new orders: nothing is given up there to be made anew.
+    orders of its side from being made (one live-or-possible order per slot, B1); one whose write is
+    on its way, or whose end is still to come, keeps as many shares from it. So does a take without
+    an answer, which serves no wanted price: it never rests. short: sides on which a limit has cut
+    new orders: nothing is given up there to be made anew.
     """
     wishes: list[Wish] = []
     again: list[int] = []
@@ -123,6 +126,7 @@ class _Side:
     """The plan of one side of a rung, as it is made."""
 
     __slots__ = (
+        "_beside",
         "_everyone",
         "_free",
         "_is_bid",
@@ -163,6 +167,7 @@ class _Side:
         self._may_lock = not is_short and free.has_some  # a plan only takes from what is free
         self._levels = levels
         self._spares: list[OwnOrder] = []
+        self._beside: list[OwnOrder] = []  # they may rest, serve no level and cannot be changed
         self.wishes: list[Wish] = []
         self.again: list[int] = []
 
@@ -181,6 +186,7 @@ class _Side:
                 self._move(stand, level)
         self._place_spares()
         if not any(own.is_unknown and own.side is self._side for own in self._everyone):
+            count_beside(self._beside, self._levels.values())
             for level in self._levels.values():
                 self._fill_up(level)
 
@@ -227,8 +233,8 @@ class _Side:
         fixed: list[OwnOrder] = []
         for own in self._mine:
             if own.doomed:
-                continue
-            if own.state is _OPEN:
+                self._beside.append(own)
+            elif own.state is _OPEN:
                 join(stands, own)
             else:
                 fixed.append(own)
@@ -240,14 +246,8 @@ class _Side:
                 if price in stands:
                     self._stay(stands.pop(price), level)
                 continue
-            near = [
-                level
-                for level in self._levels.values()
-                if not level.served and level.keeps(price, own.remaining, self._pace)
-            ]
-            if near:
-                level = min(near, key=lambda level: abs(level.price - price))
-                level.serve(max(own.remaining, level.wanted))
+            if not serve_near(self._levels.values(), price, own.remaining, self._pace):
+                self._beside.append(own)
         for price in [price for price in stands if price in self._levels]:
             if self._levels[price].served:
                 self._stay(stands.pop(price), self._levels[price])

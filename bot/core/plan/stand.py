@@ -3,7 +3,7 @@
 Source: design, The bot, item 5; reliability, rows 22, 26, 27.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -111,6 +111,30 @@ def join(stands: dict[Price, Stand], own: OwnOrder) -> None:
         stands[level] = Stand(level, [own], own.remaining, own.remaining)
     else:
         stand.add(own)
+
+
+def serve_near(levels: Iterable[Level], price: Price, qty: int, pace: PaceSettings) -> bool:
+    """Have `qty` shares that come to rest at `price` serve the nearest level for which they may
+    stay, and that has none. False where there is no such level."""
+    near = [level for level in levels if not level.served and level.keeps(price, qty, pace)]
+    if near:
+        level = min(near, key=lambda level: abs(level.price - price))
+        level.serve(max(qty, level.wanted))
+    return bool(near)
+
+
+def count_beside(beside: Iterable[OwnOrder], levels: Iterable[Level]) -> None:
+    """Take what may rest of orders that serve no level from what the levels miss, the nearest
+    first: made beside them, more might rest than is wanted. What is over works no more."""
+    for own in beside:
+        if own.state is State.CLOSING:
+            continue
+        amended = own.amend.qty if own.amend is not None else None
+        left, price = max(own.remaining, amended or 0), destination(own)
+        for level in sorted(levels, key=lambda level: abs(level.price - price)):
+            taken = min(left, level.missing)
+            level.missing -= taken
+            left -= taken
 
 
 def destination(own: OwnOrder) -> Price:
