@@ -198,6 +198,54 @@ def test_an_order_that_was_shown_as_it_cannot_be_is_gone_where_the_venue_then_fo
     assert "order_gone" in {each.name for each in out.effects if isinstance(each, m.Noted)}
 
 
+class SetBack(Forgetful):
+    """`over`: orders that it says have filled, as they were before it was set back."""
+
+    over: dict[OrderId, model.Order] = {}
+
+    def answer(self, request: m.Request) -> m.Answer:
+        order = self.over.get(getattr(request, "order_id", OrderId("")))
+        if order is None:
+            return super().answer(request)
+        if isinstance(request, m.ReadOrder):
+            return made.done(order)
+        return m.Refused(422, "order_not_cancelable", "")
+
+
+def test_an_order_that_filled_as_it_was_before_an_amend_is_over():
+    """The venue was set back to before the amend, and all that the order was made for filled."""
+    lots = [Qty(10)]
+
+    class Lots(FixedSpread):
+        def quote(self, view):
+            whole = super().quote(view)
+            return {
+                key: tuple(msgspec.structs.replace(each, qty=lots[-1]) for each in quotes)
+                for key, quotes in whole.items()
+            }
+
+    thin = SetBack([50], lambda: Lots(Lots.Params()))
+    thin.start()
+    before = dict(thin.orders)
+    lots.append(Qty(2))
+    thin.run(3, lambda: thin.show(0, thin.now_ns), NS_PER_SECOND)
+    order_id = next(iter(before))
+    assert thin.orders.pop(order_id).remaining_qty == 2
+    thin.over = {
+        order_id: msgspec.structs.replace(
+            before[order_id],
+            filled_qty=Qty(10),
+            remaining_qty=Qty(0),
+            status=model.OrderStatus.FILLED,
+        )
+    }
+    thin.run(5, lambda: thin.show(0, thin.now_ns), NS_PER_SECOND)
+    assert not thin.trader.desk.unknown_count()
+    thin.give(m.StopRequested("the end"))
+    thin.run(6)
+    assert thin.trader.phase is Phase.STOPPED
+
+
 def test_an_order_that_an_undecided_amend_gave_another_id_is_not_gone():
     thin = Cut([50], lambda: FixedSpread(FixedSpread.Params()))
     thin.start()

@@ -225,9 +225,9 @@ class Standing:
         return self._unfilled
 
     def may_have_filled(self, shown_qty: Qty) -> bool:
-        """Whether its id may show so many shares filled: no more than it was ever asked for. What
-        an earlier run asked for is not known."""
-        most = max(self.filled + self.may_fill, self.known.size, self.intended)
+        """Whether its id may show so many shares filled: no more than it was ever asked for, by a
+        venue that was set back before an amend too. What an earlier run asked for is not known."""
+        most = max(self.filled + self.may_fill, self.known.size, self.intended, self.qty)
         return self.inherited or shown_qty - self.carried <= most
 
     @property
