@@ -426,7 +426,7 @@ class Sweeper:
     def _cancel(self) -> Iterator[int]:
         """Cancel what is due, as much as may be on its way at once; when to look again."""
         yield self._now_ns + NS_PER_SECOND
-        asked = sum(target.asked for target in self._targets.values())
+        asked = sum(order_id is not None for order_id in self._pending.values())
         window = self._window
         if self._probe_ns is not None:
             if self._now_ns < self._probe_ns:

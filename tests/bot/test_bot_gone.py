@@ -199,16 +199,15 @@ def test_an_order_that_was_shown_as_it_cannot_be_is_gone_where_the_venue_then_fo
 
 
 class SetBack(Forgetful):
-    """`over`: orders that it says have filled, as they were before it was set back."""
+    """`over`: an order that it says has filled, as it was before it was set back."""
 
-    over: dict[OrderId, model.Order] = {}
+    over: model.Order | None = None
 
     def answer(self, request: m.Request) -> m.Answer:
-        order = self.over.get(getattr(request, "order_id", OrderId("")))
-        if order is None:
+        if self.over is None or getattr(request, "order_id", "") != self.over.order_id:
             return super().answer(request)
         if isinstance(request, m.ReadOrder):
-            return made.done(order)
+            return made.done(self.over)
         return m.Refused(422, "order_not_cancelable", "")
 
 
@@ -231,14 +230,12 @@ def test_an_order_that_filled_as_it_was_before_an_amend_is_over():
     thin.run(3, lambda: thin.show(0, thin.now_ns), NS_PER_SECOND)
     order_id = next(iter(before))
     assert thin.orders.pop(order_id).remaining_qty == 2
-    thin.over = {
-        order_id: msgspec.structs.replace(
-            before[order_id],
-            filled_qty=Qty(10),
-            remaining_qty=Qty(0),
-            status=model.OrderStatus.FILLED,
-        )
-    }
+    thin.over = msgspec.structs.replace(
+        before[order_id],
+        filled_qty=Qty(10),
+        remaining_qty=Qty(0),
+        status=model.OrderStatus.FILLED,
+    )
     thin.run(5, lambda: thin.show(0, thin.now_ns), NS_PER_SECOND)
     assert not thin.trader.desk.unknown_count()
     thin.give(m.StopRequested("the end"))

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core import messages as m
+from bot.core import sweeper as sweeping
 from bot.core.sweeper import Clean, KeyRefused, Left, Overdue, Sent, Sweeper, SweepSettings
 from tests.bot.naive_account import MS, T0, NaiveAccount, S, shown
 from venue.wire.money import Qty
@@ -291,3 +292,34 @@ def test_a_host_that_cannot_be_reached_is_tried_twice_a_second():
     assert 8 <= len(sent) <= 20
     assert sweeper.verdict == Overdue(0, (), False)
     assert naive.requests == []
+
+
+def test_an_answer_is_taken_in_without_a_look_at_every_order_that_rests(monkeypatch):
+    looks = [0]
+
+    class Watched(sweeping._Target):
+        __slots__ = ("_asked",)
+
+        @property
+        def asked(self):
+            looks[0] += 1
+            return self._asked
+
+        @asked.setter
+        def asked(self, value):
+            self._asked = value
+
+    monkeypatch.setattr(sweeping, "_Target", Watched)
+    sweeper = Sweeper(VERIFY, T0)
+    (first,) = [each for each in sweeper.receive(m.Beat(), T0) if isinstance(each, m.Send)]
+    page = m.OrdersShown(tuple(shown(str(1_000 + number)) for number in range(600)), "")
+    asked = [(first, m.Done(page))]
+    answers = 0
+    for send, answer in asked:
+        answers += 1
+        for each in sweeper.receive(m.Replied(send.request_id, answer), T0 + answers * 10 * MS):
+            if isinstance(each, m.Send) and isinstance(each.request, m.CancelResting):
+                over = m.CancelShown(shown(each.request.order_id), Qty(10))
+                asked.append((each, m.Done(over)))
+    assert sweeper.cancelled == 600
+    assert looks[0] < 100 * answers
