@@ -400,7 +400,7 @@ class Trader:
         may_quote = self.phase is _QUOTING and not (self.out.findings and self._blocking())
         self.reconfiguration.judge(now_ns, quoting=may_quote and not self.quoting.flattening)
         if self.phase in _CLEARING:
-            self._sending.cancel_all(now_ns)
+            self._sending.cancel_all(self.phase, now_ns)
         wishes, again_ns = self._decided(may_quote=may_quote)
         self.out.probe_key(now_ns)
         self._sending.cancel(wishes, now_ns)

@@ -23,6 +23,7 @@ from bot.core.event.taking import barred, routes
 from bot.core.orders.order import OwnOrder
 from bot.core.orders.takefate import TakeFate
 from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate, Wish
+from bot.core.report import Phase
 from bot.core.sending.hints import Hint, Hints
 from bot.core.series.quoting import Quoting
 from bot.core.series.shedding import pull_beyond
@@ -40,6 +41,13 @@ _VENUE_PARK_NS = 5 * NS_PER_SECOND
 
 _Ranked = tuple[float, int, Rung | None, Wish | Hint]
 """What may leave: less its value, its place among equals, its rung (None of a read), and itself."""
+
+_CLEARED: Final = {
+    Phase.STARTING: "nothing is quoted yet",
+    Phase.LATCHED: "latched",
+    Phase.STOPPING: "the run ends",
+}
+"""Why an order goes that is not to be cancelled for a reason of its own, by phase."""
 
 REFUSED_BEFORE: Final = "the venue has refused just this, and is not asked again"
 """What keeps a create from leaving that was refused as something that cannot succeed."""
@@ -164,12 +172,13 @@ class Sending:
                 self._parked_until_ns = now_ns + _VENUE_PARK_NS
                 return
 
-    def cancel_all(self, now_ns: int) -> None:
+    def cancel_all(self, phase: Phase, now_ns: int) -> None:
         """Send the cancels of all that may rest, straight from the desk: no plan has to hold, and
-        no rung has to claim them."""
+        no rung has to claim them. phase: one in which nothing may rest."""
         parked = self._cancels_parked and self._parked(now_ns)
         for own in self._desk.all_live():
-            own.doomed = True
+            if not own.doomed:
+                own.doomed, own.why = True, _CLEARED[phase]
         for own in list(self._desk.all_live()):
             if parked or not own.is_free or own.due_ns > now_ns:
                 continue
