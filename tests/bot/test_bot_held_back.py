@@ -4,6 +4,9 @@ from bot.core import messages as m
 from bot.core.desk.outbox import Outbox
 from bot.core.desk.spend import Lane
 from bot.core.settings import BudgetSettings
+from strategies.fixed_spread import FixedSpread
+from tests.bot.thin import Thin
+from venue.wire.money import Outcome
 
 READ = m.ReadBalance()
 SECOND = 10**9
@@ -37,3 +40,18 @@ def test_what_limits_hold_back_is_counted_by_limit():
     for limit in ("pace", "exposure", "pace"):
         out.holds_back(limit)
     assert out.counters(0).held_back == {"pace": 2, "exposure": 1}
+
+
+def test_what_waits_after_a_refusal_is_held_back_by_no_limit_of_ours():
+    class Poor(Thin):
+        def answer(self, request):
+            if isinstance(request, m.Create) and request.order.outcome is Outcome.NO:
+                return m.Refused(422, "insufficient_balance", "")
+            return super().answer(request)
+
+    thin = Poor([50], lambda: FixedSpread(FixedSpread.Params()))
+    thin.start()
+    thin.run(20, lambda: thin.show(0, thin.now_ns), SECOND)
+    (rung,) = thin.trader.plan(thin.now_ns).events[0].rungs
+    assert [each.held_back[:15] for each in rung.intentions] == ["", "refused of late"]
+    assert thin.trader.report(thin.now_ns).counters.held_back == {}

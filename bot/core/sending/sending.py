@@ -163,7 +163,8 @@ class Sending:
                 continue
             if wish.more is not None and not self._admitted(rung, wish.more, now_ns):
                 # It would come back as it is, or smaller, at the back.
-                self._out.holds_back("exposure")
+                if not rung.side_parked(wish.more.side, now_ns):
+                    self._out.holds_back("exposure")
                 self._denied(rung, wish)
                 continue
             if parked or not self._cancel(rung, wish.order, wish.why, now_ns):
@@ -365,9 +366,11 @@ class Sending:
         return qty
 
     def _allowed(self, rung: Rung, wish: WantCreate, now_ns: int) -> tuple[int, str]:
-        """Shares of a wanted order that may be sent now, and the limit that leaves none; changes
-        nothing."""
+        """Shares of a wanted order that may be sent now, and the limit that leaves none; no limit
+        of ours does where the side is parked. Changes nothing."""
         risk = self._settings.risk
+        if rung.side_parked(wish.side, now_ns):
+            return 0, ""
         if "foreign_spend" in self._out.findings:
             return 0, "foreign_spend"
         if not self._pace.admits(rung.market_id, now_ns):
@@ -401,7 +404,8 @@ class Sending:
             if self._cancels_parked and self._parked(now_ns):
                 return "the venue is halted"
             if wish.more is not None and not self._admitted(rung, wish.more, now_ns):
-                return "no room left for more: exposure"
+                refused = _refused_of_late(rung, wish.more.side, now_ns)
+                return refused or "no room left for more: exposure"
             return "" if wish.order.is_free else f"the order is {wish.order.state}"
         if not rung.may_send:
             return rung.blocked or "the book is to be confirmed first"
@@ -417,14 +421,13 @@ class Sending:
         if isinstance(wish, WantAmend):
             admitted = self._weighing.admits_amend(wish.order, wish.amend)
             return "" if admitted else "the change could pass a limit: cancelled instead"
-        if rung.side_parked(wish.side, now_ns):
-            left_ns = rung.side_parked_until_ns[wish.side] - now_ns
-            return f"refused of late: asked again in {left_ns / NS_PER_SECOND:.1f} s"
+        if refused := _refused_of_late(rung, wish.side, now_ns):
+            return refused
         qty, limit = self._allowed(rung, wish, now_ns)
         if limit:
             return f"no room left: {limit}"
-        refused = self._desk.was_refused(_order(rung, wish, qty, ""))
-        return REFUSED_BEFORE if refused else ""
+        was_refused = self._desk.was_refused(_order(rung, wish, qty, ""))
+        return REFUSED_BEFORE if was_refused else ""
 
     def _denied(self, rung: Rung, wish: Wish) -> bool:
         """A wish is held back by a limit. Where other events have taken since what this one was
@@ -448,6 +451,14 @@ def _order(rung: Rung, wish: WantCreate, qty: int, name: str) -> QtyOrder:
         wish.time_in_force,
         ClientOrderId(name),
     )
+
+
+def _refused_of_late(rung: Rung, side: BookSide, now_ns: int) -> str:
+    """Until when no new order of a side is asked for after a refusal; empty while any may be."""
+    if not rung.side_parked(side, now_ns):
+        return ""
+    left_ns = rung.side_parked_until_ns[side] - now_ns
+    return f"refused of late: asked again in {left_ns / NS_PER_SECOND:.1f} s"
 
 
 def _reaches(side: BookSide, price: Price, theirs: Levels) -> bool:
