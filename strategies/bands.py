@@ -153,7 +153,7 @@ class Bands(Strategy):
 
     def quote(self, view: EventView) -> Quotes:
         """What the bands want to rest; nothing on a rung without a target."""
-        free = Free(view.cash_cents)
+        free, part = Free(view.cash_cents), view.size_part
         kept: dict[str, _Synced] = {}
         for rung in view.rungs:
             target = self._target(rung)
@@ -161,13 +161,13 @@ class Bands(Strategy):
                 continue
             before = self._rungs.get(rung.market_id)
             if before is None or view.now_s - before.at_s >= self.params.sync_s:
-                sides = tuple(self._synced(rung, sign, target, free) for sign in (1, -1))
+                sides = tuple(self._synced(rung, sign, target, free, part) for sign in (1, -1))
                 at_s = view.now_s
             elif before.rung is rung:
                 kept[rung.market_id] = before
                 continue
             else:
-                sides = tuple(_less_fills(before.sides[at], rung, at) for at in range(2))
+                sides = tuple(_less_fills(before.sides[at], rung, at, part) for at in range(2))
                 at_s = before.at_s
             quotes = _quotes(rung, sides)
             if before is not None and before.quotes == quotes:
@@ -183,11 +183,13 @@ class Bands(Strategy):
     def _target(self, rung: RungView) -> float | None:
         return rung.fair_cents if self.params.target == "fair" else rung.microprice_cents
 
-    def _synced(self, rung: RungView, sign: int, target: float, free: Free) -> Stands:
-        """One side brought into its bands. sign: +1 bids, -1 asks."""
+    def _synced(self, rung: RungView, sign: int, target: float, free: Free, part: int) -> Stands:
+        """One side brought into its bands. sign: +1 bids, -1 asks. part: what is wanted is divided
+        by, so that what rests was so many times as much."""
         side = _BID if sign > 0 else _ASK
-        own = [(int(each.price), int(each.qty)) for each in rung.own if each.side is side]
-        held = max(0, (rung.no_qty if sign > 0 else rung.yes_qty) - sum(qty for _, qty in own))
+        rests = [(int(each.price), int(each.qty)) for each in rung.own if each.side is side]
+        own = [(at, qty * part) for at, qty in rests]
+        held = max(0, (rung.no_qty if sign > 0 else rung.yes_qty) - sum(qty for _, qty in rests))
         bands = [
             (band, price)
             for band in self.params.bands
@@ -223,9 +225,9 @@ class _Synced(NamedTuple):
     quotes: tuple[Quote, ...]
 
 
-def _less_fills(stands: Stands, rung: RungView, side: int) -> Stands:
+def _less_fills(stands: Stands, rung: RungView, side: int, part: int) -> Stands:
     """What is left of a side (0 bids, 1 asks) after the fills since the last view: what filled is
-    not placed again before the next look."""
+    not placed again before the next look. part: what is wanted is divided by."""
     left = dict(stands)
     for fill in rung.fills:
         if fill.side is not (_BID, _ASK)[side] or not left:
@@ -233,8 +235,8 @@ def _less_fills(stands: Stands, rung: RungView, side: int) -> Stands:
         # A fill at a better price than ours was one of the boldest order.
         boldest = max(left) if side == 0 else min(left)
         price = int(fill.price) if fill.price in left else boldest
-        left[price] -= fill.qty
-        if left[price] <= 0:
+        left[price] -= fill.qty * part
+        if left[price] < part:
             del left[price]
     return left
 

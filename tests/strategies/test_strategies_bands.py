@@ -13,6 +13,7 @@ from tests.strategies.views import rung, view
 from venue.wire.money import BookSide
 
 BID, ASK = BookSide.BID, BookSide.ASK
+SIDES = ((BID, (49, 48, 47)), (ASK, (51, 52, 53)))
 
 
 def make(**params: Any) -> Bands:
@@ -24,7 +25,7 @@ def levels(quotes: Quotes, side: BookSide) -> dict[int, int]:
 
 
 def seen(fair: float | None = 50.0, now_s: float = 0.0, **fields: Any) -> EventView:
-    event = {key: fields.pop(key) for key in ("cash_cents",) if key in fields}
+    event = {key: fields.pop(key) for key in ("cash_cents", "size_part") if key in fields}
     book = {key: fields.pop(key) for key in ("bid", "ask", "micro") if key in fields}
     return changed(view(changed(rung(0, fair, **book), **fields)), now_s=now_s, **event)
 
@@ -121,6 +122,16 @@ def test_what_fills_is_not_placed_again_before_the_next_look() -> None:
     resting = tuple(own(BID, price, qty) for price, qty in levels(after, BID).items())
     later = strategy.quote(seen(now_s=30.0, own=resting))
     assert levels(later, BID) == {49: 20, 48: 20, 47: 20}
+
+
+def test_where_sizes_are_halved_what_rests_counts_as_the_half_of_what_was_wanted() -> None:
+    bands = make()
+    first = seen(size_part=2)
+    wanted = bands.quote(first)
+    rests = tuple(own(side, at, 10) for side, ats in SIDES for at in ats)
+    assert bands.quote(seen(own=rests, now_s=30.0, size_part=2)) == wanted
+    filled = bands.quote(seen(fills=(fill(BID, 49, 10),), now_s=31.0, size_part=2))
+    assert levels(filled, BID) == {48: 20, 47: 20}
 
 
 def test_a_band_that_would_touch_the_book_of_others_is_left_out() -> None:
