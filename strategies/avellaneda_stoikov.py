@@ -181,7 +181,7 @@ class AvellanedaStoikov(Strategy):
             own = rungs[rung.market_id] = self._rungs.get(rung.market_id) or _Ticking(
                 p, self._rules
             )
-            own.cycle.book(rung.fills, view.now_s)
+            own.cycle.book(rung.fills, view.now_s, view.size_part)
             value = value_of(rung, p.around)
             if value is None or cash is None:
                 wanted[rung.market_id] = own.cycle.clear()

@@ -117,7 +117,7 @@ class PureMM(Strategy):
         cash = cash_in_all(view) if self.params.inventory_skew else None
         for rung in view.rungs:
             cycle = cycles[rung.market_id] = self._cycles.get(rung.market_id) or Cycle(self._rules)
-            cycle.book(rung.fills, view.now_s)
+            cycle.book(rung.fills, view.now_s, view.size_part)
             value = value_of(rung, self.params.around)
             if value is None:
                 wanted[rung.market_id] = cycle.clear()

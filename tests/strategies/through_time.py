@@ -63,6 +63,7 @@ class Scene:
         intensity: Intensity | None = None,
         left_s: float = QUARTER_S,
         book_age_s: float = 0.0,
+        size_part: int = 1,
     ) -> list[tuple[BookSide, int, int]]:
         """(side, price, shares) of the quotes wanted at this time, best first."""
         seen = msgspec.structs.replace(
@@ -74,7 +75,11 @@ class Scene:
             book_age_s=book_age_s,
         )
         event = msgspec.structs.replace(
-            view(seen, seconds=left_s), now_s=now_s, cash_cents=cash, intensity=intensity
+            view(seen, seconds=left_s),
+            now_s=now_s,
+            cash_cents=cash,
+            intensity=intensity,
+            size_part=size_part,
         )
         self.answer = self.strategy.quote(event)
         return [(q.side, q.price, q.qty) for q in self._wanted() if isinstance(q, Quote)]

@@ -110,20 +110,22 @@ class Cycle:
         self._create_s = self._cancel_s = 0.0
         return self._show(())
 
-    def book(self, fills: Iterable[OwnFill], now_s: float) -> None:
+    def book(self, fills: Iterable[OwnFill], now_s: float, part: int = 1) -> None:
         """Take fills off the wishes they belong to: first those at the very price, then the
-        boldest of the side, for a take may fill at a better price than it was wished at."""
+        boldest of the side, for a take may fill at a better price than it was wished at. part: what
+        wishes are divided by (`EventView.size_part`): so much of a wish is all that there was."""
         for fill in fills:
             same = [each for each in self._standing if each.side is fill.side]
             same.sort(key=_price_of, reverse=fill.side is _BID)
             exact = [each for each in same if each.price == fill.price]
             others = [each for each in same if each.price != fill.price]
-            left = int(fill.qty)
+            left = int(fill.qty) * part
             for each in (*exact, *others):
                 used = min(left, each.left)
                 each.left -= used
                 left -= used
-                if used and not each.left:
+                if used and each.left < part:
+                    each.left = 0
                     self._completed(each, now_s)
         self._standing = [each for each in self._standing if each.left > 0]
 
