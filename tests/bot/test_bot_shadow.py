@@ -9,14 +9,15 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.candidate import Candidate
+from bot.core.event.room import Rung
 from bot.core.report import ProfitRow, ShadowReport
 from bot.core.strategy import EventView, Quote, Quotes, Strategy, Take
 from strategies.ladder_joint import STRATEGY as LADDER_JOINT
 from tests.bot.thin import EVENT, Thin
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import BookSide, Price, Qty
-from venue.wire.names import OrderId
+from venue.wire.money import BookSide, Cents, Price, Qty
+from venue.wire.names import OrderId, Ticker
 
 LATENCY_NS = 50 * NS_PER_MS
 HOUR_NS = 3_600 * NS_PER_SECOND
@@ -229,6 +230,50 @@ def test_a_candidate_is_held_to_the_limits_of_the_live_one():
     assert 0 < averse.resting <= 1_000
     limits = venue.trader.reconfiguration.settings.risk
     assert 0 < averse.worst_case_max_cents <= limits.event_loss_cents
+
+
+class TwoEvents(Thin):
+    """The thin venue, its two rungs of an event each; the first one has the status `first_is`."""
+
+    first_is = model.EventStatus.OPEN
+
+    def rung(self, index: int) -> Rung:
+        """See `Thin`."""
+        return self.trader.quoting.ladders[index].rungs[0]
+
+    def _read(self, request: m.Request) -> m.Answer:
+        answer = super()._read(request)
+        if not isinstance(request, m.ReadSeries):
+            return answer
+        assert isinstance(answer, m.Done)
+        assert isinstance(answer.body, m.SeriesShown)
+        [event] = answer.body.events
+        names = [EVENT, Ticker("ACME-VAL-27Q2")]
+        events = tuple(
+            msgspec.structs.replace(
+                event,
+                event_ticker=name,
+                status=self.first_is if name == EVENT else event.status,
+                markets=(msgspec.structs.replace(rung, event_ticker=name),),
+            )
+            for name, rung in zip(names, self.markets, strict=True)
+        )
+        return m.Done(m.SeriesShown(events, ""))
+
+
+def test_the_events_of_a_candidate_share_what_may_rest_of_the_series_while_they_are_quoted():
+    venue = TwoEvents([70, 50], live)
+    settings = venue.trader.reconfiguration.settings
+    risk = msgspec.structs.replace(settings.risk, resting_cents=Cents(615))
+    candidate = Candidate("c0", "test", bids((40, 10)), LATENCY_NS)
+    venue.trader.quoting.scoring.cast([candidate], msgspec.structs.replace(settings, risk=risk))
+    venue.start()
+    move(venue)
+    # Ten at 41 cents, a fee included, and what of ten fits beside them.
+    assert [each.resting for each in shadows(venue)] == [15, 15]
+    venue.first_is = model.EventStatus.UNOPENED
+    move(venue, 10)
+    assert [each.resting for each in shadows(venue)] == [10, 10]
 
 
 class Takes(Strategy):

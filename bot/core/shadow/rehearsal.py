@@ -208,6 +208,8 @@ class Rehearsal:
             bounds = self._bounds(stage)
             wanted = self._admitted(stage, ladder, standing, bounds)
             takes = self._within(stage, _passed(takes, ladder), bounds)
+        else:
+            self._weigh(stage, self._held(stage, ladder), wanted)
         self._send(stage, wanted, takes)
 
     def _send(self, stage: _Stage, wanted: Wanted, takes: _Takes) -> None:
@@ -299,11 +301,13 @@ class Rehearsal:
         return self._cash_cents + self._free
 
     def _bounds(self, stage: _Stage) -> Bounds:
-        """What its event may come to beside its others."""
-        others = series_loss_cents(
-            [Cents(each.worst_cents) for each in self._stages.values() if each is not stage]
+        """What its event may come to beside what it holds and wants of its others."""
+        others = [each for each in self._stages.values() if each is not stage]
+        loss_cents = series_loss_cents([Cents(each.worst_cents) for each in others])
+        resting_cents = sum(each.lives.resting_cents for each in others if each.lives is not None)
+        return bounds_of(
+            self._limits, event_limit_cents(self._limits, loss_cents), Cents(resting_cents)
         )
-        return bounds_of(self._limits, event_limit_cents(self._limits, others))
 
     def _admitted(self, stage: _Stage, ladder: Ladder, standing: Resting, bounds: Bounds) -> Wanted:
         """What the limits of the live one admit, as its markets take it."""
