@@ -221,14 +221,6 @@ def test_a_fill_larger_than_what_stands_is_no_fault() -> None:
     assert one.at(1, fill(BID, 48, 500), fill(ASK, 99, 500)) == []
 
 
-@pytest.mark.parametrize("qty", [10, 11])
-def test_where_sizes_are_halved_the_half_of_an_order_is_all_of_it(qty: int) -> None:
-    one = scene(50.0, order_amount_qty=qty, order_refresh_time_s=1_000)
-    assert one.at(0, size_part=2) == [(BID, 48, qty), (ASK, 52, qty)]
-    assert one.at(1, fill(BID, 48, 2), size_part=2) == [(BID, 48, qty - 4), (ASK, 52, qty)]
-    assert one.at(2, fill(BID, 48, 3), size_part=2) == [(ASK, 52, qty)]
-
-
 def test_ping_pong_waits_for_the_other_side() -> None:
     one = scene(50.0, ping_pong=True, filled_order_delay_s=1)
     one.at(0)
