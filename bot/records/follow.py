@@ -95,6 +95,7 @@ class Follower:
         self._label = label
         self._series = fold_ticker(series)
         self._cursor = cursor
+        self._is_known = False
         known = {row.account: row for row in accounts}
         self._batch = None if amid is None else Batch(amid)
         if cursor is not None and cursor.account in known:
@@ -161,13 +162,31 @@ class Follower:
     def _is_gone(self, paths: dict[int, Path]) -> bool:
         """Whether entries after the cursor are no longer there; then it begins with what is."""
         cursor = self._cursor
-        if cursor is None or cursor.segment in paths or cursor.segment + 1 in paths:
+        if cursor is None:
+            return False
+        there = cursor.segment in paths
+        if (there or cursor.segment + 1 in paths) and not (there and self._is_another(paths)):
             return False
         if not paths or min(paths) <= cursor.segment:
             # Another journal: the state directory was lost, and counts from 1 again.
             self._cursor = None
             return bool(paths)
         return True
+
+    def _is_another(self, paths: dict[int, Path]) -> bool:
+        """Whether the cursor's segment has another opening than when it was read; looked at once,
+        for a journal that this follower has read on in is the one that it knows."""
+        cursor, was_looked_at = self._cursor, self._is_known
+        self._is_known = True
+        if cursor is None or was_looked_at:
+            return False
+        path = paths[cursor.segment]
+        try:
+            with opened(path) as file:
+                head = Stream(file, str(path)).head
+        except OSError:
+            return False  # told where it is read
+        return head is not None and head.opened_ns != cursor.opened_ns
 
     def _unread(self, path: Path) -> int:
         cursor = self._cursor

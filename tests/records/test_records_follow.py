@@ -176,6 +176,23 @@ def test_a_lost_state_directory_begins_anew_without_doubling(store, journal, tmp
     assert kept(store) == ["f1", "f2", "f9"]
 
 
+def test_a_journal_that_began_anew_is_read_whole_however_long_it_is(store, journal, tmp_path):
+    """As where the state directory was lost while the store was away."""
+    live(journal)
+    journal.segment()
+    journal.noise(NOON_NS, 3)
+    catch_up(store, journal)
+    fresh = Journalled(tmp_path / "other")
+    fresh.started(NOON_NS + 60)
+    fresh.series(NOON_NS + 60, market(1))
+    fresh.fills(NOON_NS + 61, fill(8, NOON_NS + 8))
+    for number in (1, 2):
+        fresh.segment(NOON_NS + 70 * number)
+        fresh.fills(NOON_NS + 71 * number, fill(8 + number, NOON_NS + 8 + number))
+    assert catch_up(store, fresh) == 3
+    assert kept(store) == ["f1", "f2", "f8", "f9", "f10"]
+
+
 def test_each_run_of_an_embedded_venue_has_an_account_of_its_own(store, journal):
     for number, nonce in enumerate(("aa" * 10, "bb" * 10)):
         journal.started(NOON_NS + number, nonce, new_account=True)
