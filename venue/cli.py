@@ -12,7 +12,6 @@ import ipaddress
 import json
 import os
 import socket
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple, NoReturn
 
@@ -196,9 +195,14 @@ def _serve(told: _Serving) -> None:
 
     configure_logs()
 
+    unwritten: list[OSError] = []
+
     def announce(ready: Ready) -> None:
-        typer.echo(_ready_line(ready, told))
-        sys.stdout.flush()
+        try:
+            typer.echo(_ready_line(ready, told))
+        except OSError as fault:
+            unwritten.append(fault)
+            raise
         # What stands now stays: later collections need not walk over it.
         gc.freeze()
         gc.enable()
@@ -226,6 +230,10 @@ def _serve(told: _Serving) -> None:
         _fail(EXIT_ADDRESS, f"{fault}; try another port")
     except (StateFault, LogFull, LogBroken) as fault:
         _fail(EXIT_STATE, str(fault))
+    except BaseExceptionGroup:  # of the tasks that ran when it happened
+        if unwritten:
+            raise unwritten[0] from None
+        raise
 
 
 def _ready_line(ready: "Ready", told: _Serving) -> str:

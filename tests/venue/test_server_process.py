@@ -306,6 +306,27 @@ def test_a_state_opened_before_names_its_keys_file_only_where_that_is_there(
     assert lines[1] == f"state in {tmp_path / 'state'}\n"
 
 
+def test_a_venue_whose_ready_line_nobody_reads_ends_quietly_with_141(tmp_path: Path) -> None:
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command(tmp_path / "keys.json"), stdout=pipe, stderr=pipe) as venue:
+        assert venue.stdout is not None
+        venue.stdout.close()
+        _, told = venue.communicate(timeout=20)
+    assert (venue.returncode, told) == (141, b"")
+
+
+def test_a_venue_whose_ready_line_cannot_be_written_ends_with_74_and_one_line(
+    tmp_path: Path,
+) -> None:
+    words = command(tmp_path / "keys.json", "--json", "--state", str(tmp_path / "state"))
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            words, stdout=full, stderr=subprocess.PIPE, text=True, timeout=20, check=False
+        )
+    assert done.returncode == 74
+    assert done.stderr.splitlines() == ["the output cannot be written: No space left on device"]
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org"])
 def test_a_host_that_is_not_loopback_is_refused(tmp_path: Path, host: str) -> None:
     result = ended(*command(tmp_path / "keys.json", "--host", host))
