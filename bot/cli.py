@@ -6,7 +6,6 @@ orders left or unknown. Faults go to stderr, each with what to do.
 """
 
 import json
-import tempfile
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -153,10 +152,7 @@ def check(
         draft = read(config)
         enough_files(FILES_OF_A_LOOK)
         keep_memory_private()
-        with (
-            tempfile.TemporaryDirectory(prefix="bot-check-") as folder,
-            venue_for_a_moment(draft, Path(folder)) as embedded,
-        ):
+        with venue_for_a_moment(draft, "check") as embedded:
             findings = _probe(draft, embedded)
     well = all(finding.well for finding in findings)
     if json_line:

@@ -3,7 +3,6 @@
 Source: docs/operations.md, Plan; design, The bot, items 2-6.
 """
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -129,10 +128,7 @@ def _dry(draft: "Draft", state: Path, longest_ns: int, *, cold: bool) -> "DryPla
         fail(EXIT_VENUE, f"{state}: a bot runs on it; {advice}")
     enough_files(FILES_OF_A_LOOK)
     keep_memory_private()
-    with (
-        tempfile.TemporaryDirectory(prefix="bot-plan-") as folder,
-        venue_for_a_moment(draft, Path(folder)) as embedded,
-    ):
+    with venue_for_a_moment(draft, "plan") as embedded:
         return _planned(finish(draft), embedded, state, longest_ns)
 
 

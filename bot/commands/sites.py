@@ -3,10 +3,13 @@
 Source: docs/operations.md, Starting and stopping.
 """
 
+import signal
+import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from bot.commands.common import key_of
 
@@ -55,14 +58,43 @@ def _else_wrong(draft: "Draft") -> tuple[str, ...]:
 
 
 @contextmanager
-def venue_for_a_moment(draft: "Draft", folder: Path) -> "Iterator[EmbeddedVenue | None]":
-    """The embedded venue, if that is what is wanted, until the block ends. folder: for its log."""
-    embedded = start_venue(draft, folder)
+def venue_for_a_moment(draft: "Draft", command: str) -> "Iterator[EmbeddedVenue | None]":
+    """The embedded venue, if that is what is wanted, until the block ends. Its log and its keys
+    stand in a folder named after the command, which is gone then, after a SIGTERM too."""
+    with (
+        _ending_in_order(),
+        tempfile.TemporaryDirectory(prefix=f"bot-{command}-") as folder,
+    ):
+        embedded = start_venue(draft, Path(folder))
+        try:
+            yield embedded
+        finally:
+            if embedded is not None:
+                embedded.stop()
+
+
+@contextmanager
+def _ending_in_order() -> Iterator[None]:
+    """SIGTERM ends the block as Ctrl-C does, which passes the guard of a strategy's import too, but
+    with its own exit code. Does nothing beside the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    asked: list[int] = []
+
+    def end(number: int, _: object) -> NoReturn:
+        asked.append(number)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
     try:
-        yield embedded
+        yield
+    except KeyboardInterrupt:
+        if not asked:
+            raise
+        raise SystemExit(128 + asked[0]) from None
     finally:
-        if embedded is not None:
-            embedded.stop()
+        signal.signal(signal.SIGTERM, before)
 
 
 def site_of(

@@ -182,6 +182,22 @@ def test_signals_after_the_first_change_nothing_up_to_the_very_end(tmp_path, wor
         drained.join()
 
 
+@pytest.mark.parametrize("words", [("check",), ("plan", "--cold", "--wait", "60s")], ids=" ".join)
+def test_a_look_ended_by_sigterm_leaves_nothing_of_its_venue_behind(tmp_path, words):
+    command = [sys.executable, "-m", "bot", words[0], "configs/demo.yaml", *words[1:]]
+    with subprocess.Popen(
+        command, cwd=ROOT, env={**os.environ, "TMPDIR": str(tmp_path)}, stderr=subprocess.PIPE
+    ) as look:
+        until_s = time.monotonic() + 30
+        while not list(tmp_path.glob("bot-*/venue-keys.json")) and time.monotonic() < until_s:
+            time.sleep(0.01)
+        assert len(list(tmp_path.iterdir())) == 1
+        look.terminate()
+        _, told = look.communicate(timeout=30)
+    assert (look.returncode, told) == (143, b"")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("program", [bot.__main__, venue.__main__], ids=["bot", "venue"])
 def test_ctrl_c_while_a_program_loads_is_quiet(monkeypatch, program):
     def interrupted() -> None:
