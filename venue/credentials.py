@@ -33,14 +33,16 @@ class Credentials:
         self._raw: dict[str, str] = {}
         self._generated: list[str] = []
         faults: list[str] = []
+        taken: set[str] = set()
         for entry in _entries(seed):
             raw, fault = _raw_key(entry)
             if fault is not None:
                 faults.append(f"key {entry.name}: {fault}")
-            elif raw in self._raw.values():
+            elif raw in taken:
                 faults.append(f"key {entry.name}: the same raw key as another one")
             else:
                 self._raw[entry.name] = raw
+                taken.add(raw)
                 if entry.generate:
                     self._generated.append(entry.name)
         if faults:

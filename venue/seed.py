@@ -9,6 +9,7 @@ Source: interface, Ticker structure; Resources; Authentication.
 import itertools
 import re
 import types
+from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, TypeVar, Union, get_args, get_origin
@@ -234,7 +235,7 @@ class Seed(_Part):
 
 
 def _refuse_twice(kind: str, names: list[str]) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
         raise ValueError(f"each {kind} once; twice stands {', '.join(twice)}")
 

@@ -3,6 +3,7 @@
 import json
 import os
 import stat
+import time
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from venue.opening import (
 )
 from venue.recovery import fresh
 from venue.seed import Seed, read_seed
-from venue.seedfile import SeedFault
+from venue.seedfile import SeedFault, read_seed_text
 from venue.wire.instant import NS_PER_SECOND, to_ns
 
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -320,6 +321,21 @@ def test_generated_keys_go_to_a_file_for_the_owner_only(tmp_path: Path) -> None:
     assert raw not in repr(credentials)
     assert raw not in str(credentials.fingerprints())
     assert credentials.fingerprints()["anna"].prefix == raw[:6]
+
+
+def test_a_seed_of_many_users_is_checked_as_fast_for_each(tmp_path: Path) -> None:
+    (tmp_path / "seed.yaml").write_text(GOOD)
+    told = read_seed_text(tmp_path / "seed.yaml").content
+    assert isinstance(told, dict)
+    key = {"scopes": ["read"], "generate": "true"}
+    users = [
+        {"name": f"user{number}", "keys": [{"name": f"key{number}", **key}]}
+        for number in range(20_000)
+    ]
+    begun = time.process_time()
+    seed = Seed.model_validate({**told, "users": users})
+    assert len(Credentials(seed).fingerprints()) == 20_000
+    assert time.process_time() - begun < 8
 
 
 def test_keys_that_are_made_once_are_put_aside_by_whoever_comes_after_them(tmp_path: Path) -> None:
