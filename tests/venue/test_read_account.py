@@ -1,5 +1,7 @@
 """Claims about private state: orders, fills, positions, balance; and about the projector."""
 
+import time
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from venue.core import messages as m
 from venue.read.account import Scope
 from venue.read.projector import Projector, Views
 from venue.wire.model import RESTING, STATUS_GROUPS, OrderStatus
-from venue.wire.money import Outcome
+from venue.wire.money import FeeRate, Outcome
 
 ALL = STATUS_GROUPS["all"]
 EVERYTHING = Scope()
@@ -252,6 +254,43 @@ def test_the_average_entry_price_is_rounded_half_up(views, qty, cost, average):
     views.apply(position(qty, cost))
     (shown,) = shown_positions(views)
     assert (shown.avg_entry_price, shown.cost_basis, shown.realized_pnl) == (average, cost, -7)
+
+
+def test_a_page_of_positions_takes_as_long_however_many_there_are(views):
+    for number in range(20_000):
+        listed = m.ListMarket(
+            market_id=f"{number:08}-0000-4000-8000-000000000000",
+            ticker=f"ACME-VAL-26Q4-{number}C",
+            event_ticker="ACME-VAL-26Q4",
+            name="name",
+            outcome_label="label",
+            maker_fee_rate=FeeRate.parse("0"),
+            taker_fee_rate=FeeRate.parse("0"),
+            strike_value=str(number + 1),
+        )
+        views.apply(m.MarketListed(T0, listed))
+        views.apply(m.PositionChanged(T0, "anna", listed.market_id, Outcome.YES, 1, 1, 0))
+    begun = time.process_time()
+    assert len(shown_positions(views)) == 20_000
+    assert time.process_time() - begun < 1.5
+
+
+def test_positions_that_come_and_go_stand_in_their_order(views):
+    for market, outcome, qty in (
+        (LOW, Outcome.YES, 3),
+        (HIGH, Outcome.YES, 2),
+        (LOW, Outcome.NO, 1),
+        (HIGH, Outcome.YES, 0),
+        (HIGH, Outcome.YES, 0),
+        (LOW, Outcome.YES, 5),
+        (HIGH, Outcome.NO, 4),
+    ):
+        views.apply(position(qty, 10, outcome, market=market))
+    for each in (views, Views.restored(views.snapshot())):
+        rows = [(p.market_id, p.outcome, p.qty) for p in shown_positions(each, limit=1)]
+        tickers = [p.ticker for p in shown_positions(each)]
+        assert tickers == sorted(tickers)
+        assert sorted(rows) == sorted([(LOW, "no", 1), (LOW, "yes", 5), (HIGH, "no", 4)])
 
 
 def test_positions_are_walked_one_by_one_and_filtered(views):

@@ -6,6 +6,7 @@ ones cost a few hundred bytes each (`venue.read.orders`, `venue.read.fills`).
 Source: interface, Resources (Order, Position, Balance, Fill); GET /orders; silences S3, S4, S5.
 """
 
+from bisect import bisect_left, bisect_right, insort
 from typing import Final
 
 import msgspec
@@ -69,10 +70,11 @@ class KeptOrders:
 
 
 class _Account(msgspec.Struct):
-    """Everything kept of one user."""
+    """Everything kept of one user. positions: above 0 shares, by place; places: theirs, sorted."""
 
     balance: model.Balance
-    positions: dict[tuple[MarketId, Outcome], PositionChanged]
+    positions: dict[str, PositionChanged]
+    places: list[str]
     orders: OrderTable
     fills: FillTable
 
@@ -97,9 +99,14 @@ class AccountViews:
         """The views that gave this snapshot, beside the restored catalog."""
         views = cls(catalog)
         for kept in snapshot:
+            positions = {
+                views._place(position.market_id, position.outcome): position
+                for position in kept.positions
+            }
             views._accounts[kept.user_id] = _Account(
                 kept.balance,
-                {(position.market_id, position.outcome): position for position in kept.positions},
+                positions,
+                sorted(positions),
                 OrderTable.restored(catalog, kept.user_id, kept.orders),
                 FillTable.restored(kept.fills),
             )
@@ -130,11 +137,18 @@ class AccountViews:
         self._account(event.order.user_id).orders.change(event.order)
 
     def _change_position(self, event: PositionChanged) -> None:
-        positions = self._account(event.user_id).positions
+        account = self._account(event.user_id)
+        place = self._place(event.market_id, event.outcome)
         if event.qty:
-            positions[event.market_id, event.outcome] = event
-        else:
-            positions.pop((event.market_id, event.outcome), None)
+            if place not in account.positions:
+                insort(account.places, place)
+            account.positions[place] = event
+        elif account.positions.pop(place, None) is not None:
+            del account.places[bisect_left(account.places, place)]
+
+    def _place(self, market_id: MarketId, outcome: Outcome) -> str:
+        """Where a position stands in the list."""
+        return f"{self._catalog.market_tickers(market_id)[0]} {outcome}"
 
     def _change_balance(self, event: messages.BalanceChanged) -> None:
         total = Cents(event.available_cents + event.reserved_cents)
@@ -161,7 +175,7 @@ class AccountViews:
 
     def _empty(self, user_id: UserId) -> _Account:
         balance = model.Balance(Cents(0), Cents(0), Cents(0))
-        return _Account(balance, {}, OrderTable(self._catalog, user_id), FillTable())
+        return _Account(balance, {}, [], OrderTable(self._catalog, user_id), FillTable())
 
     def _markets(self, scope: Scope) -> tuple[int, ...] | None:
         """The numbers of the markets of a scope; None for all."""
@@ -279,20 +293,23 @@ class AccountViews:
         after: the place of the last row seen, empty at the start. The place returned is None when
         these are the last ones.
         """
-        placed: list[tuple[str, PositionChanged]] = []
-        for position in self._read(user_id).positions.values():
-            ticker, event_ticker = self._catalog.market_tickers(position.market_id)
-            place = f"{ticker} {position.outcome}"
-            if place > after and _covers(scope, position.market_id, event_ticker):
-                placed.append((place, position))
-        placed.sort(key=lambda row: row[0])
-        rows = tuple([self._shown_position(position) for _, position in placed[:limit]])
-        return rows, placed[limit - 1][0] if len(placed) > limit else None
+        account = self._read(user_id)
+        places = account.places
+        rows: list[str] = []
+        for at in range(bisect_right(places, after), len(places)):
+            market_id = account.positions[places[at]].market_id
+            _, event_ticker = self._catalog.market_tickers(market_id)
+            if _covers(scope, market_id, event_ticker):
+                rows.append(places[at])
+                if len(rows) > limit:
+                    break
+        shown = [self._shown_position(account.positions[place]) for place in rows[:limit]]
+        return tuple(shown), rows[limit - 1] if len(rows) > limit else None
 
     def market_positions(self, user_id: UserId, market_id: MarketId) -> tuple[model.Position, ...]:
         """The user's one or two positions in one market."""
         held = self._read(user_id).positions
-        found = (held.get((market_id, outcome)) for outcome in Outcome)
+        found = (held.get(self._place(market_id, outcome)) for outcome in Outcome)
         return tuple([self._shown_position(position) for position in found if position is not None])
 
     def _shown_position(self, position: PositionChanged) -> model.Position:
