@@ -1,5 +1,7 @@
 """Claims about the catalog: looking up, ordering, searching, and the channel's directory."""
 
+import time
+
 import msgspec
 import pytest
 
@@ -245,6 +247,15 @@ def test_a_symbol_that_was_given_up_may_go_to_another_company(catalog):
     catalog.apply(m.CompanyListed(NOW, m.ListCompany(ACME, "Acme Robotics", "ACM")))
     catalog.apply(m.CompanyListed(NOW + 1, m.ListCompany(BOLT, "Bolt", "ACME")))
     assert catalog.resolve_symbol("ACME", LATER) == BOLT
+
+
+def test_a_symbol_is_found_as_fast_however_many_companies_there_are(catalog):
+    for number in range(1_000, 6_000):
+        catalog.apply(m.CompanyListed(NOW, m.ListCompany(uid(number), "name", f"C{number}")))
+    begun = time.process_time()
+    for number in range(1_000, 6_000):
+        assert catalog.resolve_symbol(f"C{number}", LATER) == uid(number)
+    assert time.process_time() - begun < 1
 
 
 def test_the_symbol_of_an_archived_company_may_go_to_one_listed_before_it(catalog):

@@ -8,6 +8,7 @@ Source: interface, Events, Handle rules; silence S30.
 """
 
 import enum
+from bisect import bisect_right
 
 import msgspec
 
@@ -62,6 +63,10 @@ class Directory:
         self._archived: dict[ProjectId, None] = {}
         # Symbols in the order in which they were given: one entry per act of the operator.
         self._symbols: list[_Symbol] = []
+        # Who has which symbol by the first so many of those entries. Anybody may ask for 200 of
+        # them in one message.
+        self._holders: dict[str, ProjectId] = {}
+        self._entries_held = 0
 
     @classmethod
     def restored(cls, snapshot: DirectorySnapshot) -> "Directory":
@@ -117,17 +122,18 @@ class Directory:
 
         A symbol may be reused: of several companies the one that took it last is meant.
         """
-        refreshed_ns = self._refreshed_ns(now_ns)
-        current: dict[ProjectId, str] = {}
-        for entry in self._symbols:
-            if entry.since_ns <= refreshed_ns:
+        count = bisect_right(self._symbols, self._refreshed_ns(now_ns), key=_since_ns)
+        if count != self._entries_held:
+            current: dict[ProjectId, str] = {}
+            for entry in self._symbols[:count]:
                 current.pop(entry.project_id, None)
                 current[entry.project_id] = entry.symbol
-        for project_id, symbol in reversed(current.items()):
-            if symbol == handle:
-                archived = project_id in self._archived
-                return Unresolvable.ARCHIVED if archived else project_id
-        return Unresolvable.UNKNOWN
+            self._holders = {symbol: project_id for project_id, symbol in current.items()}
+            self._entries_held = count
+        project_id = self._holders.get(handle)
+        if project_id is None:
+            return Unresolvable.UNKNOWN
+        return Unresolvable.ARCHIVED if project_id in self._archived else project_id
 
     def _note_first(self, at_ns: int) -> None:
         if self._first_ns is None:
@@ -138,3 +144,7 @@ class Directory:
         if self._first_ns is None:
             return now_ns
         return now_ns - (now_ns - self._first_ns) % self.refresh_ns
+
+
+def _since_ns(entry: _Symbol) -> int:
+    return entry.since_ns
