@@ -359,6 +359,22 @@ async def test_who_reads_gets_the_whole_of_a_long_answer() -> None:
         assert (await peer.rest()).endswith(b"x" * HUGE)
 
 
+async def test_who_reads_slowly_gets_the_whole_of_a_long_answer_and_of_the_next() -> None:
+    async with served(app) as (_, port):
+        peer = await Peer.of(port, receive_bytes=4_096)
+        peer.send(b"GET /huge HTTP/1.1\r\nHost: x\r\n\r\n" + GET)
+        said = b""
+        begun = time.monotonic()
+        while not said.endswith(b"answer"):
+            data = await asyncio.wait_for(peer.reader.read(32_768), 5)
+            assert data, f"cut after {len(said)} bytes"
+            said += data
+            await asyncio.sleep(0.01)
+        assert b"x" * HUGE in said
+        assert time.monotonic() - begun > limits.WRITE_DEADLINE_S
+        await peer.leave()
+
+
 async def test_one_connection_beyond_the_cap_is_closed_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -32,6 +32,10 @@ comes again at once, and taking a connection costs us three times what an answer
 WRITE_DEADLINE_S: Final = 10.0
 """How long a peer may leave an answer unread once the buffers are full."""
 
+PART_BYTES: Final = 128 * 1024
+"""Of an answer handed to the transport at once: so much, and what the kernel keeps, must be taken
+within that time."""
+
 LINGER_S: Final = 2.0
 """How long a closing connection goes on dropping what comes in, so that the answer is not lost."""
 
