@@ -7,8 +7,8 @@ import pytest
 
 from tests.venue.rest_bench import LOW, T0, TICKERS, ScriptedDesk, order
 from venue.core.messages import OrderChanged
-from venue.http.app import Application, make_app
-from venue.http.turns import Turns
+from venue.http.app import LONG_ANSWERS_MAX, Application, make_app
+from venue.http.turns import Places, Turns
 from venue.wire.limits import BODY_BYTES_MAX
 from venue.wire.names import UserId
 
@@ -111,6 +111,89 @@ async def test_a_snapshot_of_thousands_of_orders_is_made_while_others_are_answer
             await asyncio.sleep(0)
             await read_of(app, "bruno-key", answered)
     assert answered == ["bruno-key"] * 3 + ["anna-key"]
+
+
+class SlowPeer:
+    """Reads its answer once it is let."""
+
+    def __init__(self, app: Application, key: str, path: str) -> None:
+        self.comes = asyncio.Event()
+        self.reads = asyncio.Event()
+        self.body = b""
+        self.asking = asyncio.create_task(self._ask(app, key, path))
+
+    async def _ask(self, app: Application, key: str, path: str) -> None:
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                assert message["status"] == 200
+                self.comes.set()
+                await self.reads.wait()
+            else:
+                self.body = message["body"]
+
+        async def receive() -> Any:
+            raise AssertionError("a read has no body")
+
+        scope = {
+            "type": "http",
+            "method": "GET",
+            "raw_path": f"/v1{path}".encode(),
+            "query_string": b"limit=1000" if path == "/orders" else b"",
+            "headers": [(b"x-api-key", key.encode())],
+        }
+        await app(scope, receive, send)
+
+
+@pytest.mark.parametrize("path", [f"/markets/{TICKERS[LOW]}/snapshot", "/orders"])
+async def test_of_one_user_so_many_long_answers_at_most_wait_to_be_taken(path: str) -> None:
+    desk = ScriptedDesk()
+    desk.show([OrderChanged(T0, order(number)) for number in range(500)])
+    app = make_app(desk)
+    most = LONG_ANSWERS_MAX
+    peers = [SlowPeer(app, "anna-key", path) for _ in range(most + 3)]
+    await turns_of_the_loop(300)
+    assert [peer.comes.is_set() for peer in peers] == [True] * most + [False] * 3
+    answered = list[str]()
+    await read_of(app, "anna-key", answered)
+    await read_of(app, "bruno-key", answered, path)
+    assert answered == ["anna-key", "bruno-key"]
+    peers[most + 1].asking.cancel()
+    desk.show([OrderChanged(T0, order(500))])
+    for peer in peers[:most]:
+        peer.reads.set()
+    await asyncio.wait_for(peers[most].comes.wait(), 5)
+    await asyncio.wait_for(peers[most + 2].comes.wait(), 5)
+    for peer in peers:
+        peer.reads.set()
+    await asyncio.gather(*(peer.asking for peer in peers), return_exceptions=True)
+    sizes = [peer.body.count(b'"order_id"') for peer in peers]
+    assert sizes == [500] * most + [501, 0, 501]
+
+
+async def test_places_go_to_whoever_waits_longest_and_none_is_lost() -> None:
+    places, anna, got = Places(2), UserId("anna"), list[int]()
+
+    async def take(number: int) -> None:
+        await places.take(anna)
+        got.append(number)
+
+    asking = [asyncio.create_task(take(number)) for number in range(6)]
+    await turns_of_the_loop(2)
+    assert got == [0, 1]
+    asking[2].cancel()
+    places.give_back(anna)
+    asking[3].cancel()
+    await turns_of_the_loop(3)
+    assert got == [0, 1, 4]
+    places.give_back(anna)
+    await turns_of_the_loop(2)
+    assert got == [0, 1, 4, 5]
+    for _ in range(2):
+        places.give_back(anna)
+    assert places.users == 0
+    await places.take(anna)
+    assert not places.is_full(anna)
+    await asyncio.gather(*asking, return_exceptions=True)
 
 
 async def read(turns: Turns, name: str, made: list[str]) -> None:

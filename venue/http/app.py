@@ -34,7 +34,7 @@ from venue.http.gate import (
     pace_headers,
 )
 from venue.http.params import percent_decoded
-from venue.http.turns import Turns
+from venue.http.turns import Places, Turns
 from venue.read.cursor import Cursors
 from venue.wire import codec, routes
 from venue.wire.codec import Refusal
@@ -57,6 +57,13 @@ Answered = tuple[int, bytes, Headers, Code | None]
 ABORT_EXTENSION: Final = "laddermaker.abort"
 """Where the server puts `{"abort": function}`, in scopes of the channel as in these: it cuts the
 transport without a closing word."""
+
+LONG_ANSWERS_MAX: Final = 8
+"""Of one user, that were made and have not been taken yet. A snapshot has a megabyte for every
+2,500 orders that rest, and one key may ask on a thousand connections."""
+
+LONG_ANSWER_BYTES: Final = 128 * 1024
+"""What is longer than this is long; what comes in pieces is, too."""
 
 _SHORT_BODY_BYTES_MAX: Final = 1_024
 """Any order and any amend is shorter by far. The longest body takes as long as a large page."""
@@ -128,13 +135,16 @@ def make_app(desk: Desk, meter: Meter | None = None) -> Application:
         route, parameter = _find(scope["method"], scope["raw_path"])
         content_type, headers = _JSON, Headers()
         code: Code | None = None
+        sent: list[Callable[[], None]] = []
         if route is routes.OPENAPI:
             status, body, content_type = trade.OK, description, _YAML
         elif scope["raw_path"] == _METADATA and scope["method"] == "GET":
             status, body = trade.OK, _metadata(_origin(scope))
         else:
             try:
-                status, body, headers, code = await shell.answer(scope, receive, route, parameter)
+                status, body, headers, code = await shell.answer(
+                    scope, receive, route, parameter, sent
+                )
             except ClientGone:
                 return
             except ConnectionCut:
@@ -144,14 +154,18 @@ def make_app(desk: Desk, meter: Meter | None = None) -> Application:
             name = None if route is None else route.name
             meter(name, code, status, time.perf_counter() - begun)
         length = (_CONTENT_LENGTH, str(len(body)).encode())
-        await send(
-            {
-                "type": "http.response.start",
-                "status": status,
-                "headers": [content_type, length, *headers],
-            }
-        )
-        await send({"type": "http.response.body", "body": body})
+        try:
+            await send(
+                {
+                    "type": "http.response.start",
+                    "status": status,
+                    "headers": [content_type, length, *headers],
+                }
+            )
+            await send({"type": "http.response.body", "body": body})
+        finally:
+            for each in sent:
+                each()
 
     return app
 
@@ -162,11 +176,20 @@ class _Shell:
         self._gate = Gate(desk.access)
         self._cursors = Cursors(desk.cursor_key)
         self._turns = Turns()
+        self._places = Places(LONG_ANSWERS_MAX)
 
     async def answer(
-        self, scope: Message, receive: Receive, route: Route | None, parameter: str | None
+        self,
+        scope: Message,
+        receive: Receive,
+        route: Route | None,
+        parameter: str | None,
+        sent: list[Callable[[], None]],
     ) -> Answered:
-        """The answer to one request of a route, or of None. Raises ClientGone, ConnectionCut."""
+        """The answer to one request of a route, or of None. Raises ClientGone, ConnectionCut.
+
+        sent: gets what is to be called once the answer has been sent.
+        """
         headers: Headers = []
         caller: Caller | None = None
         try:
@@ -188,7 +211,7 @@ class _Shell:
                 scope["query_string"],
                 partial(self._body, scope["headers"], receive, user_id),
             )
-            status, body = await self._handled(request)
+            status, body = await self._handled(request, sent)
         except GateRefusal as refusal:
             return _error(refusal.code, refusal.message, headers + refusal.headers)
         except Refusal as refusal:
@@ -215,7 +238,7 @@ class _Shell:
             await self._turns.take(user_id)
         return body
 
-    async def _handled(self, request: Request) -> Response:
+    async def _handled(self, request: Request, sent: list[Callable[[], None]]) -> Response:
         """What the route's handler says, or raises, and not before a delay in force is over."""
         read = READS.get(request.route)
         faults = self._desk.faults
@@ -225,8 +248,7 @@ class _Shell:
             if read is None:
                 status, body = await WRITES[request.route](request)
             else:
-                await self._turns.take(request.user_id)
-                status, body = trade.OK, await self._whole(request, read(request))
+                status, body = trade.OK, await self._read(request, read, sent)
         except Exception as fault:  # noqa: BLE001 - raised again; a refusal is held back as well
             failure = fault
         if delay_ms:
@@ -244,14 +266,33 @@ class _Shell:
                 return
             await asyncio.sleep(delay_s / looks)
 
-    async def _whole(self, request: Request, made: bytes | Iterator[bytes]) -> bytes:
-        """The body of a read; one that comes in pieces has each made in a turn of its own."""
+    async def _read(
+        self,
+        request: Request,
+        read: Callable[[Request], bytes | Iterator[bytes]],
+        sent: list[Callable[[], None]],
+    ) -> bytes:
+        """The body of a read; a long one has a place until it is sent, and one that comes in pieces
+        has each made in a turn of its own."""
+        user_id = request.user_id
+        await self._turns.take(user_id)
+        made = read(request)
+        if isinstance(made, bytes) and len(made) <= LONG_ANSWER_BYTES:
+            return made
+        waits = self._places.is_full(user_id)
+        if waits:
+            made = b""  # what it was when it began to wait would take room all the while
+        await self._places.take(user_id)
+        sent.append(partial(self._places.give_back, user_id))
+        if waits:
+            await self._turns.take(user_id)
+            made = read(request)
         if isinstance(made, bytes):
             return made
         pieces = []
         for piece in made:
             pieces.append(piece)
-            await self._turns.take(request.user_id, again=True)
+            await self._turns.take(user_id, again=True)
         return b"".join(pieces)
 
 

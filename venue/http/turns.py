@@ -1,4 +1,5 @@
 """Whose read is made next, or whose long body read: of one user's, one in a turn of the loop.
+And how many long answers of one user are kept until they are taken.
 
 A page of a thousand rows takes milliseconds in which nobody else is served, and so does a body of
 the longest. Sent over many connections at once, the loop would deal with all of them before it
@@ -53,3 +54,54 @@ class Turns:
     def users(self) -> int:
         """How many users' turns are kept: those with a read in this turn of the loop."""
         return len(self._waiting)
+
+
+class Places:
+    """At most `most` answers of each user at once, from when they are made until they are sent.
+
+    A peer may take its time to read a long one: on many connections at once they would fill the
+    memory.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._taken: dict[UserId, int] = {}
+        self._waiting: dict[UserId, deque[asyncio.Future[None]]] = {}
+
+    def is_full(self, user_id: UserId) -> bool:
+        """Whether the next one of the user has to wait."""
+        return self._taken.get(user_id, 0) >= self._most
+
+    async def take(self, user_id: UserId) -> None:
+        """Return with a place for the user, at once when there is one; first come, first served."""
+        if not self.is_full(user_id):
+            self._taken[user_id] = self._taken.get(user_id, 0) + 1
+            return
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(user_id, deque()).append(place)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                self.give_back(user_id)
+            raise
+
+    def give_back(self, user_id: UserId) -> None:
+        """Let whoever waits longest have a place that was taken."""
+        waiting = self._waiting.get(user_id, deque())
+        while waiting:
+            place = waiting.popleft()
+            if not waiting:
+                del self._waiting[user_id]
+            # Whoever was to have it may have been cancelled.
+            if not place.done():
+                place.set_result(None)
+                return
+        self._taken[user_id] -= 1
+        if not self._taken[user_id]:
+            del self._taken[user_id]
+
+    @property
+    def users(self) -> int:
+        """How many users have a place."""
+        return len(self._taken)
