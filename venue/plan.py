@@ -62,12 +62,14 @@ def make_plan(options: Options, listener: socket.socket) -> ServePlan:
     markets and crowd accounts that the state does not know are added. Raises SeedFault with every
     fault of the configuration, StateFault when the state directory cannot be used.
     """
-    start_ns = time.time_ns()
     seed, text = read_seed(options.config)
     settings = _crowd_settings(seed, text, options.crowd_seed)
     if options.tape is not None and options.state is not None:
         raise SeedFault(["--tape begins a venue of its own each time; leave --state out"])
     held = in_memory() if options.state is None else held_in(options.state)
+    # As of the venue's own clock: quarters that are over are not listed where a wall clock was set
+    # back, for good, beside those that are under way.
+    start_ns = max(time.time_ns(), held.exchange.at_ns)
     refresh_ns = seed.venue.directory_refresh_s * NS_PER_SECOND
     held.exchange.views.catalog.refresh_directory_every(refresh_ns)
     if options.tape is not None:
