@@ -7,7 +7,8 @@ import pytest
 
 from tests.venue.rest_bench import LOW, T0, TICKERS, ScriptedDesk, order
 from venue.core.messages import OrderChanged
-from venue.http.app import LONG_ANSWERS_MAX, Application, make_app
+from venue.http import app as http_app
+from venue.http.app import ABORT_EXTENSION, LONG_ANSWERS_MAX, Application, make_app
 from venue.http.turns import Places, Turns
 from venue.wire.limits import BODY_BYTES_MAX
 from venue.wire.names import UserId
@@ -119,6 +120,7 @@ class SlowPeer:
     def __init__(self, app: Application, key: str, path: str) -> None:
         self.comes = asyncio.Event()
         self.reads = asyncio.Event()
+        self.cut = asyncio.Event()
         self.body = b""
         self.asking = asyncio.create_task(self._ask(app, key, path))
 
@@ -132,7 +134,8 @@ class SlowPeer:
                 self.body = message["body"]
 
         async def receive() -> Any:
-            raise AssertionError("a read has no body")
+            assert self.cut.is_set(), "a read has no body"
+            return {"type": "http.disconnect"}
 
         scope = {
             "type": "http",
@@ -140,6 +143,7 @@ class SlowPeer:
             "raw_path": f"/v1{path}".encode(),
             "query_string": b"limit=1000" if path == "/orders" else b"",
             "headers": [(b"x-api-key", key.encode())],
+            "extensions": {ABORT_EXTENSION: {"abort": self.cut.set}},
         }
         await app(scope, receive, send)
 
@@ -168,6 +172,27 @@ async def test_of_one_user_so_many_long_answers_at_most_wait_to_be_taken(path: s
     await asyncio.gather(*(peer.asking for peer in peers), return_exceptions=True)
     sizes = [peer.body.count(b'"order_id"') for peer in peers]
     assert sizes == [500] * most + [501, 0, 501]
+
+
+async def test_who_waits_too_long_behind_long_answers_of_their_own_is_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http_app, "LONG_ANSWER_WAIT_S", 0.05)
+    desk = ScriptedDesk()
+    desk.show([OrderChanged(T0, order(number)) for number in range(500)])
+    app = make_app(desk)
+    peers = [SlowPeer(app, "anna-key", "/orders") for _ in range(LONG_ANSWERS_MAX + 1)]
+    await asyncio.wait_for(peers[-1].cut.wait(), 5)
+    await asyncio.wait_for(peers[-1].asking, 5)
+    for peer in peers[:-1]:
+        assert peer.comes.is_set()
+        assert not peer.cut.is_set()
+        peer.reads.set()
+        await asyncio.wait_for(peer.asking, 5)
+    again = SlowPeer(app, "anna-key", "/orders")
+    await asyncio.wait_for(again.comes.wait(), 5)
+    again.reads.set()
+    await again.asking
 
 
 async def test_places_go_to_whoever_waits_longest_and_none_is_lost() -> None:

@@ -62,6 +62,10 @@ LONG_ANSWERS_MAX: Final = 8
 """Of one user, that were made and have not been taken yet. A snapshot has a megabyte for every
 2,500 orders that rest, and one key may ask on a thousand connections."""
 
+LONG_ANSWER_WAIT_S: Final = 10.0
+"""How long the next one waits to be made; then its connection is cut, as those are that hold it up:
+whoever reads none of them would keep all connections from others."""
+
 LONG_ANSWER_BYTES: Final = 128 * 1024
 """What is longer than this is long; what comes in pieces is, too."""
 
@@ -279,14 +283,15 @@ class _Shell:
         made = read(request)
         if isinstance(made, bytes) and len(made) <= LONG_ANSWER_BYTES:
             return made
-        waits = self._places.is_full(user_id)
-        if waits:
+        if self._places.is_full(user_id):
             made = b""  # what it was when it began to wait would take room all the while
-        await self._places.take(user_id)
-        sent.append(partial(self._places.give_back, user_id))
-        if waits:
+            await self._place(user_id)
+            sent.append(partial(self._places.give_back, user_id))
             await self._turns.take(user_id)
             made = read(request)
+        else:
+            await self._places.take(user_id)
+            sent.append(partial(self._places.give_back, user_id))
         if isinstance(made, bytes):
             return made
         pieces = []
@@ -294,6 +299,14 @@ class _Shell:
             pieces.append(piece)
             await self._turns.take(user_id, again=True)
         return b"".join(pieces)
+
+    async def _place(self, user_id: UserId) -> None:
+        """Wait for a place. Raises ConnectionCut where there is none in time."""
+        try:
+            async with asyncio.timeout(LONG_ANSWER_WAIT_S):
+                await self._places.take(user_id)
+        except TimeoutError:
+            raise ConnectionCut from None
 
 
 def _report(fault: Exception, route: Route | None) -> None:
