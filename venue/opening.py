@@ -32,7 +32,7 @@ from venue.rawkeys import Fingerprint as Fingerprint
 from venue.read.catalog import Catalog
 from venue.seed import CompanySeed, EventSeed, FeeSeed, Seed, SeriesSeed, UserSeed
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.model import VenueState
+from venue.wire.model import EventStatus, VenueState
 from venue.wire.money import Cents, FeeRate
 from venue.wire.names import ProjectId, Ticker, UserId
 
@@ -69,7 +69,8 @@ def additions(
     """What of an opening is not there yet: for a venue that goes on where it ended.
 
     What is listed stays as it is, whatever the commands say of it now; only companies, events,
-    markets and account holders that are not known are added, each with what belongs to it.
+    markets and account holders that are not known are added, each with what belongs to it; no
+    market to an event that has settled.
     """
     added: list[Command | AccessCommand] = []
     new: set[str] = set()
@@ -86,8 +87,9 @@ def additions(
                 owner = listed_as.get(command.project_id, command.project_id)
                 command = msgspec.structs.replace(command, project_id=owner)
             case ListMarket(market_id=name, ticker=ticker):
-                # Likewise.
+                # Likewise. An event that is over takes no more rungs; the next quarter's has them.
                 is_new = catalog.find_market(name) is None and catalog.find_market(ticker) is None
+                is_new = is_new and not _is_settled(command.event_ticker, catalog)
             case AddUser(user_id=name):
                 is_new = name not in users
             case ArchiveCompany(project_id=name):
@@ -102,6 +104,11 @@ def additions(
             new.add(name)
             added.append(command)
     return added
+
+
+def _is_settled(event_ticker: Ticker, catalog: Catalog) -> bool:
+    event = catalog.event(event_ticker)
+    return event is not None and event.status is EventStatus.SETTLED
 
 
 def _namesake(listed: ListCompany, catalog: Catalog) -> ProjectId | None:
