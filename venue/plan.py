@@ -77,7 +77,7 @@ def make_plan(options: Options, listener: socket.socket) -> ServePlan:
     elif options.no_crowd:
         flow = _Flow(tuple(listing_commands(seed, start_ns)), (), None)
     else:
-        flow = _seeded(settings, tuple(listing_commands(seed, start_ns)), held.is_new)
+        flow = _seeded(settings, seed, start_ns, held.is_new)
     opening = [*flow.catalogue, *flow.accounts]
     write_keys = None
     if held.is_new:
@@ -108,12 +108,13 @@ def _crowd_settings(seed: Seed, text: SeedText, crowd_seed: int | None) -> Crowd
     return settings if crowd_seed is None else settings.model_copy(update={"seed": crowd_seed})
 
 
-def _seeded(settings: CrowdSettings, catalogue: Commands, is_new: bool) -> _Flow:
+def _seeded(settings: CrowdSettings, seed: Seed, start_ns: int, is_new: bool) -> _Flow:
     # Imported only where there is a crowd: it takes its time.
     from venue.crowd.run import SeededPlan, opening_commands
 
+    catalogue = tuple(listing_commands(seed, start_ns))
     # A crowd that comes to a venue opened before is told what stands there instead.
-    plan = SeededPlan(settings, catalogue if is_new else ())
+    plan = SeededPlan(settings, (*catalogue, *state_commands(seed)) if is_new else ())
     return _Flow(catalogue, tuple(opening_commands(plan)), _crowd(plan, is_new))
 
 
@@ -128,7 +129,7 @@ def _taped(folder: Path, settings: CrowdSettings, seed: Seed, start_ns: int) -> 
         raise SeedFault([str(fault)]) from None
     rates = FeeRate.parse(seed.fees.maker_rate), FeeRate.parse(seed.fees.taker_rate)
     catalogue = tuple(tape_catalogue(tape, Quarter.under_way(start_ns).resolves_ns, *rates))
-    plan = TapePlan(settings, catalogue, tape)
+    plan = TapePlan(settings, (*catalogue, *state_commands(seed)), tape)
     return _Flow(catalogue, tuple(opening_commands(plan)), _crowd(plan, is_new=True))
 
 

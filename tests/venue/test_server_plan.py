@@ -1,17 +1,30 @@
 """Claims about what a venue is to open with, by its configuration, its state and the time."""
 
+import asyncio
+import contextlib
 import socket
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from venue.core.messages import AccessCommand, Command, ListEvent, ListMarket, ResolveMarket
+from tests.venue.crowd_tapes import book, rung, write
+from venue.core.messages import (
+    AccessCommand,
+    Answer,
+    Carried,
+    Command,
+    ListEvent,
+    ListMarket,
+    PlaceOrder,
+    ResolveMarket,
+)
 from venue.journal.statedir import StateDir
 from venue.opening import listing_commands
 from venue.plan import Options, make_plan
 from venue.seed import read_seed
-from venue.wire.instant import to_ns
+from venue.wire.instant import NS_PER_SECOND, to_ns
 from venue.wire.money import Outcome
 
 CONFIG = Path(__file__).parents[2] / "configs" / "venue.yaml"
@@ -79,3 +92,54 @@ def test_a_new_rung_of_the_configuration_is_not_added_to_an_event_that_has_settl
     assert [each.ticker for each in opening if isinstance(each, ListMarket)] == [
         "AURELIA-VAL-26Q3-260B"
     ]
+
+
+class Watched:
+    """A venue of which a crowd sees nothing, and which notes what it sends."""
+
+    def __init__(self) -> None:
+        self.sent: list[Command] = []
+        self._now_ns = time.time_ns()
+
+    def now_ns(self) -> int:
+        self._now_ns += NS_PER_SECOND // 10
+        return self._now_ns
+
+    def observe(self, observer: Any) -> None:
+        observer([])
+
+    async def submit(self, command: Command) -> Answer:
+        self.sent.append(command)
+        return Carried()
+
+
+@pytest.mark.parametrize("taped", [False, True])
+@pytest.mark.parametrize("state", ["open", "cancel_only", "halted"])
+def test_a_crowd_trades_from_the_start_only_where_the_venue_opens_for_trading(
+    tmp_path: Path, state: str, taped: bool
+) -> None:
+    config = tmp_path / "venue.yaml"
+    config.write_text(CONFIG.read_text().replace("venue:\n", f"venue:\n  state: {state}\n", 1))
+    rungs = {"ROAD-1": [rung("ROAD-1-A", "10")]}
+    tape = write(tmp_path, rungs, [book(0, "ROAD-1-A", [[40, 5]], [[50, 5]])] * 2)
+    options = Options(
+        config=config,
+        keys_file=tmp_path / "keys.json",
+        crowd_seed=None,
+        tape=tape if taped else None,
+        no_crowd=False,
+        exit_with_stdin=False,
+        state=None,
+        control=None,
+    )
+    with socket.socket() as listener:
+        crowd = make_plan(options, listener).crowd
+    assert crowd is not None
+    venue: Any = Watched()
+
+    async def trade() -> None:
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(crowd(venue), 1)
+
+    asyncio.run(trade())
+    assert any(isinstance(each, PlaceOrder) for each in venue.sent) is (state == "open")
