@@ -219,6 +219,20 @@ def test_the_fills_of_one_order_are_walked_newest_first(views, limit):
     assert views.account.fills("anna", Scope(HIGH), "1", None, 10) == ((), None)
 
 
+@pytest.mark.parametrize(
+    ("before", "wanted"),
+    [(9, ["f4", "f2", "f0"]), (5, ["f4", "f2", "f0"]), (3, ["f2", "f0"]), (1, ["f0"]), (0, [])],
+)
+def test_a_walk_of_an_order_s_fills_goes_on_where_an_older_state_was_put_back(
+    views, before, wanted
+):
+    for number in range(5):
+        views.apply(fill(number, order_id=str(number % 2)))
+        changed(views, order(number % 2))
+    rows, after = views.account.fills("anna", EVERYTHING, "0", before, 10)
+    assert ([row.fill_id for row in rows], after) == (wanted, None)
+
+
 def test_every_fill_there_ever_was_is_listed(views):
     total = 25_000
     for number in range(total):

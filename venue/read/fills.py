@@ -113,12 +113,18 @@ class FillTable:
         lists = [self._places.get(number) for number in markets]
         return newest_first([places for places in lists if places], before)
 
-    def of_order(self, newest: int | None, before: int | None) -> Iterator[int]:
-        """Places of one order's fills, newest first, beginning with `newest`.
+    def of_order(self, newest: int, before: int | None) -> Iterator[int]:
+        """Places of one order's fills, newest first, beginning with `newest`, or below `before`.
 
-        before: the place of one of them, to go on from the one before it; None at the start.
+        before: the place of one of them, to go on from it at once; None at the start. A place that
+        was given out before an older state was put back may be another's here, or nobody's.
         """
-        place = newest if before is None else self._rows[before].previous
+        place: int | None = newest
+        if before is not None and before < len(self._rows):
+            row = self._rows[before]
+            if row.order_id == self._rows[newest].order_id:
+                place = row.previous
         while place is not None:
-            yield place
+            if before is None or place < before:
+                yield place
             place = self._rows[place].previous
