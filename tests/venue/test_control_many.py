@@ -5,13 +5,25 @@ import contextlib
 import hashlib
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
 from tests.venue.small_venue import OPENING
 from venue.control import people
 from venue.control.desk import Call, Recent
-from venue.core.messages import AccessCommand, AddKey, AddUser, Command, key_id
+from venue.core.messages import (
+    AccessCommand,
+    AddKey,
+    AddUser,
+    Answer,
+    Carried,
+    Command,
+    ListMarket,
+    key_id,
+)
+from venue.read.projector import Views
 from venue.server import Venue
-from venue.wire.names import UserId
+from venue.wire.money import FeeRate
+from venue.wire.names import MarketId, Ticker, UserId
 from venue.wire.routes import KeyScope
 
 COUNT = 20_000
@@ -58,3 +70,43 @@ def test_what_is_done_with_one_holder_or_key_takes_as_long_however_many_there_ar
             return time.process_time() - begun
 
     assert asyncio.run(seconds()) < 1
+
+
+class Taking:
+    """A venue that takes every command at once, and whose reads do not show it yet."""
+
+    def __init__(self) -> None:
+        self.views = Views()
+
+    async def submit(self, _: Command | AccessCommand) -> Answer:
+        return Carried()
+
+
+def test_one_more_rung_looks_through_those_of_its_event_alone() -> None:
+    async def seconds() -> float:
+        operator: Any = Taking()
+        recent = Recent()
+        rate = FeeRate.parse("0")
+
+        def rung(number: int, event: str) -> ListMarket:
+            ticker = Ticker(f"{event}-{number}B")
+            market_id = MarketId(f"{number:08}-0000-4000-8000-000000000000")
+            return ListMarket(
+                market_id, ticker, Ticker(event), "name", "label", rate, rate, str(number), "B"
+            )
+
+        call = Call(operator, recent, "", {}, {})
+        for number in range(COUNT):
+            await call.submit(rung(number, "BIG-26Q4"))
+        begun = time.process_time()
+        for number in range(10 * ASKED):
+            event = Ticker(f"NEW{number}-26Q4")
+            assert call.rung_at(event, "7", "B") is None
+            assert call.unit_at(event, Ticker(f"{event}-7B")) is None
+        spent_s = time.process_time() - begun
+        assert call.rung_at(Ticker("BIG-26Q4"), "7.0", "B") == "BIG-26Q4-7B"
+        assert call.unit_at(Ticker("BIG-26Q4"), Ticker("BIG-26Q4-X")) == "B"
+        assert call.market("big-26q4-7b") == rung(7, "BIG-26Q4").market_id
+        return spent_s
+
+    assert asyncio.run(seconds()) < 0.3

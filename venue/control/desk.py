@@ -62,7 +62,8 @@ class Recent:
         self.companies: dict[ProjectId, CompanyReply] = {}
         self.archived: dict[ProjectId, None] = {}
         self.events: dict[Ticker, EventFacts] = {}
-        self.markets: dict[Ticker, ListMarket] = {}
+        self.markets: dict[Ticker, dict[Ticker, ListMarket]] = {}
+        """By event: for one more rung those of its event alone are looked through."""
         self.users: dict[UserId, None] = {}
         self.listing = asyncio.Lock()
         """Held from looking whether a strike is free to the end of listing a rung with it."""
@@ -94,7 +95,8 @@ class Call(msgspec.Struct, frozen=True):
                     command.event_ticker, command.series_ticker, command.project_id, command.title
                 )
             case ListMarket():
-                self.recent.markets[command.ticker] = command
+                rungs = self.recent.markets.setdefault(command.event_ticker, {})
+                rungs[command.ticker] = command
             case _:
                 pass
 
@@ -148,9 +150,10 @@ class Call(msgspec.Struct, frozen=True):
             if market_id is not None:
                 return market_id
             folded = (fold_ticker(name), fold_uuid(name))
-            for listed in self.recent.markets.values():
-                if listed.ticker == folded[0] or listed.market_id == folded[1]:
-                    return listed.market_id
+            for rungs in self.recent.markets.values():
+                for listed in rungs.values():
+                    if listed.ticker == folded[0] or listed.market_id == folded[1]:
+                        return listed.market_id
         raise NotFound(f"no such market: {name!r}")
 
     def rung_at(self, event_ticker: Ticker, value: str, unit: str | None) -> Ticker | None:
@@ -176,8 +179,7 @@ class Call(msgspec.Struct, frozen=True):
         found = {rung.ticker: (rung.strike_value, rung.strike_unit) for rung in shown}
         found |= {
             rung.ticker: (rung.strike_value, rung.strike_unit)
-            for rung in self.recent.markets.values()
-            if rung.event_ticker == event_ticker
+            for rung in self.recent.markets.get(event_ticker, {}).values()
         }
         return {
             ticker: (value, unit) for ticker, (value, unit) in found.items() if value is not None
