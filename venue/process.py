@@ -190,6 +190,8 @@ async def _awaited(work: Awaitable[None]) -> None:
 async def _traded(crowd: Crowd, venue: Venue) -> None:
     # Called in here: told to stop before its first step, a task leaves nothing half made behind.
     await crowd(venue)
+    # A tape that has ended: whoever judges the venue has it for themselves.
+    venue.has_crowd = False
 
 
 def _both(venue: Venue) -> Callable[[Message, Receive, Send], Awaitable[None]]:

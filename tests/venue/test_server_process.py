@@ -17,6 +17,8 @@ import pytest
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from tests.venue.crowd_tapes import book, rung, write
+
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "configs" / "venue.yaml"
 
@@ -92,6 +94,23 @@ def test_no_stream_shows_a_key(tmp_path: Path) -> None:
         assert process.stderr is not None
         said = process.stdout.read() + process.stderr.read() + json.dumps(ready)
         assert not [name for name, key in keys.items() if key in said]
+
+
+def test_a_tape_that_has_ended_is_no_crowd_any_more(tmp_path: Path) -> None:
+    rungs = {"ROAD-1": [rung("ROAD-1-A", "10")]}
+    books = [book(at_s, "ROAD-1-A", [[40, 5]], [[50, 5]]) for at_s in (0, 1)]
+    tape, token = write(tmp_path, rungs, books), tmp_path / "token"
+    control = ("--control", "127.0.0.1:0", "--control-token-file", str(token))
+    with served(tmp_path / "keys.json", "--tape", str(tape), *control) as (_, ready):
+        url = f"http://{ready['control']}/control/v1/status"
+        headers = {"Authorization": f"Bearer {token.read_text().strip()}"}
+        told: list[bool] = []
+        end_s = time.monotonic() + 20
+        while told[-1:] != [False]:
+            assert time.monotonic() < end_s
+            told.append(httpx.get(url, headers=headers, trust_env=False).json()["crowd"])
+            time.sleep(0.05)
+        assert told[0] is True
 
 
 def test_a_crowd_brings_two_sided_books_within_seconds(tmp_path: Path) -> None:
