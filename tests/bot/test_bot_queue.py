@@ -94,6 +94,33 @@ def test_a_decrease_is_counted_once_whichever_comes_first(print_first):
     assert bounds(queue) == (70, 70, 70)
 
 
+@pytest.mark.parametrize("print_first", [True, False])
+def test_what_traded_before_the_first_book_is_counted_once_whichever_comes_first(print_first):
+    queue = QueueAhead(100, 0, 10, POWER)
+    if print_first:
+        queue.printed(30, 15, own_qty=10)
+    queue.shown(70, 20)
+    if not print_first:
+        queue.printed(30, 15, own_qty=10)
+    assert bounds(queue) == (70, 70, 70)
+
+
+@pytest.mark.parametrize(("before", "likely"), [(None, 70), (50, 45)])
+def test_a_late_print_takes_nothing_of_what_the_first_book_shows(before, likely):
+    # Of fifty that stood thirty traded, and half of the fifty that came had come before us.
+    queue = QueueAhead(before, 0, 10, POWER)
+    queue.shown(70, 20)
+    queue.printed(30, 15, own_qty=10)
+    assert (queue.likely, queue.at_most) == (likely, 70)
+
+
+def test_at_most_those_stand_before_us_that_no_cancel_behind_us_can_have_been():
+    queue = placed(11, others=12)
+    queue.shown(2, 40)  # one of twelve traded, nine were cancelled, the one behind us among them
+    queue.printed(1, 35, own_qty=10)
+    assert queue.at_most == 2
+
+
 def test_a_late_print_turns_cancels_into_trades():
     queue = placed(100, others=200)
     queue.shown(160, 40)

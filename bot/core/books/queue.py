@@ -76,6 +76,8 @@ class QueueAhead:
         "_early",
         "_late",
         "_others",
+        "_placed",
+        "_placed_ns",
         "_power",
         "_shown_ns",
         "at_least",
@@ -91,7 +93,10 @@ class QueueAhead:
         self._arrived_ns = arrived_ns
         self._power = power
         self._others = 0 if before is None else before
-        self._shown_ns = _UNKNOWN_NS
+        self._shown_ns = self._placed_ns = _UNKNOWN_NS
+        # Of the first book that knew of it: shares there, those of before that stood, and how much
+        # of what came is taken to have come before it.
+        self._placed = (0, 0, 0.0)
         self._early: list[tuple[int, int]] = []
         self._late: list[_Frame] = []
         self.likely = float(self._others)
@@ -123,12 +128,15 @@ class QueueAhead:
 
     def _explain(self, size: int, ts_ns: int) -> None:
         """A print that the book has shown already: what was taken for cancels was traded."""
+        if ts_ns <= self._placed_ns:
+            self._explain_placing(size)
+            return
         left = float(size)
         for frame in self._late:
             if frame.from_ns < ts_ns <= frame.to_ns and frame.gone > 0:
                 moved = min(left, frame.gone)
-                part = moved / frame.gone
-                back, back_most = frame.took * part, frame.took_most * part
+                # What had to go before us, were all cancels behind us, the print took first.
+                back, back_most = frame.took * moved / frame.gone, min(frame.took_most, moved)
                 frame.gone -= moved
                 frame.took -= back
                 frame.took_most -= back_most
@@ -140,6 +148,24 @@ class QueueAhead:
         self.at_most = max(0.0, self.at_most - left)
         self.likely = min(self.at_most, max(0.0, self.likely - left))
         self.at_least = min(self.likely, max(0.0, self.at_least - left))
+
+    def _explain_placing(self, size: int) -> None:
+        """As `_explain`, of the first book that knew of the order: what it showed may all stand
+        before it, and the traded shares were none of that."""
+        if self._before is None:
+            return
+        others, stood, earlier = self._placed
+        left = max(0, stood - size)
+        self._placed = others, left, earlier
+        change = _placed_ahead(others, left, earlier) - _placed_ahead(others, stood, earlier)
+        self.at_least = max(0.0, self.at_least - size)
+        if others == left and self._shown_ns == self._placed_ns:
+            self.at_least = max(0.0, left - self._newer())
+        self.likely = min(self.at_most, max(self.at_least, self.likely + change))
+
+    def _newer(self) -> int:
+        """Shares of others that prints newer than the newest book have taken."""
+        return sum(size for _, size in self._early)
 
     def shown(self, others: int, ts_ns: int) -> None:
         """A book of instant `ts_ns` that knows of the order shows `others` shares beside ours."""
@@ -157,7 +183,7 @@ class QueueAhead:
             self._place(others, explained, ts_ns)
         self._others = others
         self._shown_ns = ts_ns
-        top = float(max(0, others - sum(size for _, size in self._early)))
+        top = float(max(0, others - self._newer()))
         if self._late and self._late[-1].to_ns == ts_ns:
             self._late[-1].took_most = max(0.0, self.at_most - top)
         self._cap(top)
@@ -173,16 +199,17 @@ class QueueAhead:
 
     def _place(self, others: int, explained: int, ts_ns: int) -> None:
         """The first book that knows of the order: how much of it was there before."""
-        newer = sum(size for _, size in self._early)
+        newer = self._newer()
+        self._placed_ns = ts_ns
         self.at_most = float(max(0, others - newer))
         if self._before is None:
             self.likely, self.at_least = self.at_most, 0.0
             return
         stood = self._before - explained
-        came = max(0, others - stood)
         # What came between the two books is taken to have come evenly.
         earlier = (self._arrived_ns - self._before_ns) / max(1, ts_ns - self._before_ns)
-        self.likely = max(0.0, min(stood, others) + came * min(1.0, max(0.0, earlier)) - newer)
+        self._placed = others, stood, min(1.0, max(0.0, earlier))
+        self.likely = max(0.0, _placed_ahead(*self._placed) - newer)
         # Where the level has changed, what stood may have left before we came.
         self.at_least = float(max(0, stood - newer)) if others == stood else 0.0
 
@@ -206,6 +233,12 @@ class QueueAhead:
     def reached(self) -> None:
         """The order has filled: nobody is before it."""
         self.likely = self.at_least = self.at_most = 0.0
+
+
+def _placed_ahead(others: int, stood: int, earlier: float) -> float:
+    """Shares before an order in the first book that knows of it, which shows `others`: those that
+    stood before it, and of what came the part that came earlier."""
+    return min(stood, others) + max(0, others - stood) * earlier
 
 
 class _Standing:
