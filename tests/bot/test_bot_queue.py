@@ -121,6 +121,14 @@ def test_at_most_those_stand_before_us_that_no_cancel_behind_us_can_have_been():
     assert queue.at_most == 2
 
 
+def test_what_a_very_late_print_took_is_not_taken_once_more_for_cancels_of_after_it():
+    queue = placed(11, others=11)
+    queue.shown(8, 40)  # eight of eleven traded, five came behind us
+    queue.shown(5, 50)  # and now all but three of those are gone
+    queue.printed(8, 35, own_qty=10)
+    assert queue.at_most == 3
+
+
 def test_a_late_print_turns_cancels_into_trades():
     queue = placed(100, others=200)
     queue.shown(160, 40)

@@ -131,21 +131,24 @@ class QueueAhead:
         if ts_ns <= self._placed_ns:
             self._explain_placing(size)
             return
-        left = float(size)
+        left = most = float(size)
+        for frame in self._late:
+            if ts_ns <= frame.to_ns:
+                # What had to go before us, were all cancels behind us, the print took first.
+                back_most = min(frame.took_most, most)
+                frame.took_most -= back_most
+                most -= back_most
         for frame in self._late:
             if frame.from_ns < ts_ns <= frame.to_ns and frame.gone > 0:
                 moved = min(left, frame.gone)
-                # What had to go before us, were all cancels behind us, the print took first.
-                back, back_most = frame.took * moved / frame.gone, min(frame.took_most, moved)
+                back = frame.took * moved / frame.gone
                 frame.gone -= moved
                 frame.took -= back
-                frame.took_most -= back_most
                 self.likely += back - moved
-                self.at_most += back_most - moved
                 left -= moved
                 break
         # The rest was made up for by shares that came meanwhile: they stand behind.
-        self.at_most = max(0.0, self.at_most - left)
+        self.at_most = max(0.0, self.at_most - most)
         self.likely = min(self.at_most, max(0.0, self.likely - left))
         self.at_least = min(self.likely, max(0.0, self.at_least - left))
 
