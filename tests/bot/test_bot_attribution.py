@@ -298,6 +298,15 @@ def test_a_fill_that_is_booked_after_its_rung_has_settled_is_paid_out_at_once():
     assert both.difference() == 0
 
 
+def test_an_account_is_told_though_the_rung_of_a_fill_is_forgotten_within_seconds_of_it():
+    both = Both()
+    both.believe(0, 50.0)
+    both.settle(0, Outcome.YES)
+    both.fill(0, Outcome.YES, Side.BUY, 48, 1)
+    both.account.forget({RUNGS[0]: "E-0"})
+    assert both.total().profit_millicents == 52_000 - MILLI * both.total().fees_cents
+
+
 def test_a_shortfall_of_the_ledger_is_seen():
     both = Both()
     both.believe(0, 50.0)

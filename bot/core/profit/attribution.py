@@ -351,7 +351,10 @@ class Attribution:
         values = self._values()
         adverse: dict[int, int] = {}
         for fill in self._horizons.waiting(ADVERSE, Against.FAIR):
-            moved = fill.entry.signed_qty * (values[fill.entry.market_id] - fill.value)
+            value = values.get(fill.entry.market_id)
+            if value is None:
+                continue  # its rung has been forgotten meanwhile
+            moved = fill.entry.signed_qty * (value - fill.value)
             for group in fill.groups:
                 adverse[id(group)] = adverse.get(id(group), 0) + moved
         by: dict[str, list[ProfitRow]] = {name: [] for name in DIMENSIONS}
