@@ -44,7 +44,7 @@ class Pair(msgspec.Struct, frozen=True):
     """A contradiction: `low` can be bought at `ask`, `high` sold at `bid` above it.
 
     qty: shares at both touches, at most. profit_cents: what is left in every outcome at least,
-    both fees paid.
+    both fees paid. locked_cents: the cash that both purchases may take.
     """
 
     low: RungView
@@ -53,6 +53,7 @@ class Pair(msgspec.Struct, frozen=True):
     bid: Price
     qty: Qty
     profit_cents: int
+    locked_cents: int
 
 
 def contradicts(rungs: Sequence[RungView]) -> bool:
@@ -76,20 +77,20 @@ def pair_of(
         return None
     (ask, ask_qty), (bid, bid_qty) = low.asks[0], high.bids[0]
     qty = min(ask_qty, bid_qty, most_qty)
+    # What the venue locks (S17): for the leg that comes second, at its price with the slack.
+    buys, sells = ask, bid
+    if _buys_first(ask_qty, bid_qty):
+        sells = _slackened(_ASK, bid, slack_ticks)
+    else:
+        buys = _slackened(_BID, ask, slack_ticks)
+    each_cents = _share_cents(low, buys) + _share_cents(high, complement(sells))
     if cash_cents is not None:
-        # What the venue locks (S17): for the leg that comes second, at its price with the slack.
-        buys, sells = ask, bid
-        if _buys_first(ask_qty, bid_qty):
-            sells = _slackened(_ASK, bid, slack_ticks)
-        else:
-            buys = _slackened(_BID, ask, slack_ticks)
-        shares = _share_cents(low, buys) + _share_cents(high, complement(sells))
-        qty = min(qty, max(0, cash_cents) // shares)
+        qty = min(qty, max(0, cash_cents) // each_cents)
     if qty < 1:
         return None
     size = Qty(qty)
     fees = fee_cents(low.taker_fee_rate, size, ask) + fee_cents(high.taker_fee_rate, size, bid)
-    return Pair(low, high, ask, bid, size, qty * (bid - ask) - fees)
+    return Pair(low, high, ask, bid, size, qty * (bid - ask) - fees, qty * each_cents)
 
 
 def _share_cents(rung: RungView, price: Price) -> int:
@@ -147,6 +148,9 @@ class Arb(Strategy):
         super().__init__(params)
         self._trade: _Trade | None = None
         self._idle_until_s = 0.0
+        # The cash as it was shown last, and what pairs have taken of it since.
+        self._cash_cents: int | None = None
+        self._spent_cents = 0
 
     def quote(self, view: EventView) -> Quotes:
         """A leg to be traded now, or nothing."""
@@ -162,7 +166,8 @@ class Arb(Strategy):
         sell = _Leg(pair.high, _ASK, pair.bid, pair.high.bids[0][1])
         buys_first = _buys_first(buy.touch_qty, sell.touch_qty)
         first, second = (buy, sell) if buys_first else (sell, buy)
-        self._trade = _Trade(first, second, pair.qty, view.now_s)
+        self._trade = _Trade(first, second, pair.qty, view.now_s, pair.locked_cents)
+        self._spent_cents += pair.locked_cents
         return {first.rung.market_id: (Take(first.side, first.price, pair.qty, whole=True),)}
 
     def _best(self, view: EventView) -> Pair | None:
@@ -174,6 +179,7 @@ class Arb(Strategy):
         ]
         if not view.is_ladder or not contradicts(rungs):
             return None
+        cash_cents = self._free_cents(view)
         best: Pair | None = None
         for number, high in enumerate(rungs):
             for low in rungs[:number]:
@@ -181,7 +187,7 @@ class Arb(Strategy):
                     low,
                     high,
                     self.params.size_cap_qty,
-                    view.cash_cents,
+                    cash_cents,
                     self.params.slack_ticks,
                 )
                 if pair is None or not self.pays(pair, view.seconds_to_resolution):
@@ -189,6 +195,12 @@ class Arb(Strategy):
                 if best is None or pair.profit_cents > best.profit_cents:
                     best = pair
         return best
+
+    def _free_cents(self, view: EventView) -> int | None:
+        """The cash that is free: what was shown last, less what pairs have taken since then."""
+        if view.cash_cents != self._cash_cents:
+            self._cash_cents, self._spent_cents = view.cash_cents, 0
+        return None if view.cash_cents is None else view.cash_cents - self._spent_cents
 
     def pays(self, pair: Pair, seconds_to_resolution: float) -> bool:
         """Whether a pair leaves more than the risk of a missed leg, and than the cash costs that it
@@ -223,6 +235,8 @@ class Arb(Strategy):
         elif view.now_s - trade.at_s >= self.params.wait_s:
             # A fill that comes later still is held like any other: nothing is taken after it.
             self._trade = None
+            if not trade.first_qty:
+                self._spent_cents = max(0, self._spent_cents - trade.locked_cents)
         return None
 
 
@@ -243,6 +257,7 @@ class _Trade(msgspec.Struct):
     second: _Leg
     qty: Qty
     at_s: float
+    locked_cents: int
     first_qty: int = 0
     second_qty: int = 0
     wished_qty: int = 0

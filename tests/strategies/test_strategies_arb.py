@@ -155,6 +155,7 @@ def test_shares_held_tie_up_nothing() -> None:
         pair.bid,
         pair.qty,
         pair.profit_cents,
+        pair.locked_cents,
     )
     long_s = 4_000 * 86_400.0
     assert (arb.pays(pair, long_s), arb.pays(held, long_s)) == (False, True)
@@ -242,6 +243,19 @@ def test_one_pair_at_a_time_and_the_next_one_after_a_pause() -> None:
     assert arb.quote(later(event, 0.2, m1=(fill(ASK, 50, 20),))) == {}
     assert arb.quote(later(event, 0.9)) == {}
     assert takes(arb.quote(later(event, 1.3))) == first
+
+
+def test_cash_that_a_pair_took_is_not_spent_again_until_it_is_shown_anew() -> None:
+    arb = make(pause_s=0.1)
+    event = crossed(cash_cents=3 * (42 + 53))
+    assert [wish[3] for wish in takes(arb.quote(event))] == [3]
+    assert [wish[3] for wish in takes(arb.quote(later(event, 0.1, m0=(fill(BID, 40, 3),))))] == [3]
+    assert takes(arb.quote(later(event, 0.2, m1=(fill(ASK, 50, 3),)))) == []
+    assert takes(arb.quote(later(event, 1.0))) == []
+    read = changed(event, cash_cents=2 * (42 + 53))
+    assert [wish[3] for wish in takes(arb.quote(later(read, 2.0)))] == [2]
+    assert takes(arb.quote(later(read, 12.0))) == []  # nothing came of it, and so it took nothing
+    assert [wish[3] for wish in takes(arb.quote(later(read, 12.1)))] == [2]
 
 
 def test_a_first_leg_that_misses_is_forgotten_after_the_wait() -> None:
