@@ -96,6 +96,9 @@ class Amm(Strategy):
     def __init__(self, params: Any) -> None:
         super().__init__(params)
         self._budget = float(params.max_collateral_cents)
+        # The cash as it was shown last, and what there was with our own orders by then.
+        self._shown_cents: int | None = None
+        self._there_cents = 0
         self._laid: dict[str, tuple[RungView, _Inputs, tuple[Quote, ...]]] = {}
 
     def quote(self, view: EventView) -> Quotes:
@@ -111,11 +114,14 @@ class Amm(Strategy):
         """The cash of one rung: the most allowed, or an even share of what there is for those that
         are quoted: one that has resolved needs none."""
         most = float(self.params.max_collateral_cents)
-        # What our own orders have reserved is laid out already, and no less ours.
-        there = cash_in_all(view)
-        if there is None:
+        if view.cash_cents is None:
             self._budget = most
             return
+        if view.cash_cents != self._shown_cents:
+            # What our own orders have reserved is laid out already, and no less ours. Those that
+            # came since are still in the cash that was shown.
+            self._shown_cents, self._there_cents = view.cash_cents, cash_in_all(view) or 0
+        there = self._there_cents
         quoted = sum(rung.fair_cents is not None for rung in view.rungs)
         budget = min(most, max(0.0, there / max(1, quoted)))
         if abs(budget - self._budget) > _BUDGET_STEP * self._budget or budget == most:

@@ -116,6 +116,14 @@ def test_what_our_orders_have_reserved_is_still_laid_out() -> None:
     assert strategy.quote(later)["m0"] is first["m0"]
 
 
+def test_what_was_laid_out_since_the_cash_was_shown_is_not_there_twice() -> None:
+    strategy = make()
+    laid = strategy.quote(changed(view(rung(0, 50.0)), cash_cents=10_000))
+    resting = tuple(own(each.side, each.price, each.qty) for each in laid["m0"])
+    later = changed(view(changed(rung(0, 50.0), own=resting)), cash_cents=10_000)
+    assert strategy.quote(later) == laid
+
+
 def test_levels_that_would_touch_the_book_of_others_are_left_out() -> None:
     quotes = make().quote(view(rung(0, 50.0, bid=30, ask=46)))
     assert prices(quotes, 0, BID)[0] == 45
