@@ -21,12 +21,20 @@ from websockets.exceptions import InvalidStatus
 from tests.venue.small_venue import ANNA, MARKET, OPENING, PROJECT
 from venue.core.messages import ImpliedValuePublished, PlaceOrder, PublishImpliedValue
 from venue.feed.hub import Connection, Hub
-from venue.feed.socket import ABORT_EXTENSION, LONG_MESSAGE_BYTES, make_stream
+from venue.feed.socket import (
+    ABORT_EXTENSION,
+    BYTES_LIKE_A_REPLY,
+    LONG_MESSAGE_BYTES,
+    REPLIES_BURST,
+    REPLIES_PER_SECOND,
+    make_stream,
+)
 from venue.hold import in_memory
 from venue.process import Ready, ServePlan, serve
 from venue.read.projector import Views
 from venue.server import Venue
 from venue.wire.instant import NS_PER_SECOND
+from venue.wire.limits import SUBSCRIPTION_TARGETS_MAX
 from venue.wire.money import Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId
 from venue.wire.requests import QtyOrder, TimeInForce
@@ -228,6 +236,37 @@ def test_of_many_long_messages_one_is_read_in_a_turn(length: int, in_turns: bool
     in_loop(claim)
     assert noted.count("read") == 5
     assert any(pair == ("read", "read") for pair in itertools.pairwise(noted)) is not in_turns
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_large_sets_without_a_book_are_read_at_a_pace_too(refused: bool) -> None:
+    targets = [{"target": "market", "data": {"marketId": PROJECT}}] * SUBSCRIPTION_TARGETS_MAX
+    if refused:
+        targets[-1] = {"target": "market", "data": {"symbol": "NOBODY"}}
+    text = json.dumps({"type": "subscribe", "data": {"targets": targets}})
+    read = 0
+
+    class Heard(Hub):
+        def receive(self, connection: Connection, data: bytes, now_ns: int) -> None:
+            nonlocal read
+            read += 1
+            super().receive(connection, data, now_ns)
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "websocket.receive", "text": text}
+
+    async def send(_: Any) -> None:
+        pass
+
+    async def claim() -> None:
+        stream = make_stream(Heard(Views(), 5), time.monotonic_ns)
+        scope = {"path": "/v1/stream", "extensions": {ABORT_EXTENSION: {"abort": lambda: None}}}
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(1):
+                await stream(scope, receive, send)
+
+    in_loop(claim)
+    assert 3 <= read <= (REPLIES_BURST + 3 * REPLIES_PER_SECOND) / (len(text) / BYTES_LIKE_A_REPLY)
 
 
 def _order(number: int) -> PlaceOrder:

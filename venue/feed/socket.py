@@ -29,8 +29,12 @@ REPLIES_BURST: Final = 600
 """Frames sent for the asking to one connection: an acknowledgement, and a book for every rung.
 Nearly three of the largest sets at once, and one every two seconds; the rest is answered later."""
 
-LONG_MESSAGE_BYTES: Final = 24 * 1024
-"""The largest set is shorter. A longer message takes time to read through, so of all connections
+BYTES_LIKE_A_REPLY: Final = 512
+"""To read so much of a message costs what it costs to send a frame, and counts as one: a set that
+is refused, or of companies alone, has no books to count."""
+
+LONG_MESSAGE_BYTES: Final = 4 * 1024
+"""Some forty targets. A longer message takes time to read through, so of all connections
 one such is read in a turn of the loop: nobody has shown a key, and orders wait meanwhile."""
 
 _BURST_S: Final = REPLIES_BURST / REPLIES_PER_SECOND
@@ -127,9 +131,10 @@ async def _read(take: Take, connection: Connection, receive: Receive, idle: asyn
         if message["type"] == "websocket.disconnect":
             return
         text = message.get("text")
-        await take(connection, message["bytes"] if text is None else text.encode(), idle)
+        data = message["bytes"] if text is None else text.encode()
+        await take(connection, data, idle)
         await idle.wait()
-        replies = 1 + len(connection.channel.rungs)
+        replies = 1 + max(len(connection.channel.rungs), len(data) // BYTES_LIKE_A_REPLY)
         free_at_s = max(free_at_s, now_s() - _BURST_S) + replies / REPLIES_PER_SECOND
         await asyncio.sleep(free_at_s - now_s())
 
