@@ -1,4 +1,4 @@
-"""Claims about reads and long bodies in turn: many of one user's hold up nobody else's."""
+"""Claims about reads, long bodies and free answers in turn: many of one's hold up nobody else."""
 
 import asyncio
 from typing import Any
@@ -9,8 +9,9 @@ from tests.venue.rest_bench import LOW, T0, TICKERS, ScriptedDesk, order
 from venue.core.messages import OrderChanged
 from venue.http import app as http_app
 from venue.http.app import ABORT_EXTENSION, LONG_ANSWERS_MAX, Application, make_app
+from venue.http.gate import METADATA_PATH
 from venue.http.turns import Places, Turns
-from venue.wire.limits import BODY_BYTES_MAX
+from venue.wire.limits import BODY_BYTES_MAX, RATE_BURST
 from venue.wire.names import UserId
 
 pytestmark = pytest.mark.anyio
@@ -22,13 +23,17 @@ def anyio_backend() -> str:
 
 
 async def read_of(
-    app: Application, key: str, answered: list[str], path: str = "/portfolio/balance"
+    app: Application,
+    key: str,
+    answered: list[str],
+    path: str = "/portfolio/balance",
+    status: int = 200,
 ) -> None:
     """Read something, a balance for one, and note whose answer came."""
 
     async def send(message: Any) -> None:
         if message["type"] == "http.response.start":
-            assert message["status"] == 200
+            assert message["status"] == status
             answered.append(key)
 
     async def receive() -> Any:
@@ -37,7 +42,7 @@ async def read_of(
     scope = {
         "type": "http",
         "method": "GET",
-        "raw_path": f"/v1{path}".encode(),
+        "raw_path": path.encode() if path.startswith("/.") else f"/v1{path}".encode(),
         "query_string": b"",
         "headers": [(b"x-api-key", key.encode())],
     }
@@ -51,6 +56,31 @@ async def test_another_user_s_read_is_answered_before_the_second_of_a_crowd_of_r
         for key in ("anna-key",) * 5 + ("bruno-key",):
             tasks.create_task(read_of(app, key, answered))
     assert answered == ["anna-key", "bruno-key"] + ["anna-key"] * 4
+
+
+@pytest.mark.parametrize("path", ["/openapi.yaml", METADATA_PATH])
+async def test_a_read_is_answered_before_the_second_of_a_crowd_without_a_credential(
+    path: str,
+) -> None:
+    app, answered = make_app(ScriptedDesk()), list[str]()
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(5):
+            tasks.create_task(read_of(app, "nobody", answered, path))
+        tasks.create_task(read_of(app, "bruno-key", answered))
+    assert answered == ["nobody", "bruno-key"] + ["nobody"] * 4
+
+
+async def test_a_read_is_answered_before_the_second_refusal_of_an_empty_bucket() -> None:
+    desk = ScriptedDesk()
+    desk.add_key("anna-too", "anna", desk.access.keys()[0].scopes)
+    app, answered = make_app(desk), list[str]()
+    for _ in range(RATE_BURST):
+        await read_of(app, "anna-key", [])
+    async with asyncio.TaskGroup() as tasks:
+        for _ in range(5):
+            tasks.create_task(read_of(app, "anna-key", answered, status=429))
+        tasks.create_task(read_of(app, "anna-too", answered))
+    assert answered == ["anna-key", "anna-too"] + ["anna-key"] * 4
 
 
 async def write_of(app: Application, key: str, answered: list[str], body: bytes) -> None:

@@ -121,6 +121,8 @@ _CONTENT_LENGTH: Final = b"content-length"
 _LENGTH_DIGITS_MAX: Final = 18
 _PREFIX: Final = API_PREFIX.encode() + b"/"
 _METADATA: Final = METADATA_PATH.encode()
+_NOBODY: Final = ""
+"""In place of a bucket's id for what is served without a credential."""
 _MS_PER_S: Final = 1_000
 _DELAY_LOOK_S: Final = 0.05
 """How often a reply that is held back looks whether it still is to be."""
@@ -141,8 +143,10 @@ def make_app(desk: Desk, meter: Meter | None = None) -> Application:
         code: Code | None = None
         sent: list[Callable[[], None]] = []
         if route is routes.OPENAPI:
+            await shell.turn_of(_NOBODY)
             status, body, content_type = trade.OK, description, _YAML
         elif scope["raw_path"] == _METADATA and scope["method"] == "GET":
+            await shell.turn_of(_NOBODY)
             status, body = trade.OK, _metadata(_origin(scope))
         else:
             try:
@@ -180,7 +184,12 @@ class _Shell:
         self._gate = Gate(desk.access)
         self._cursors = Cursors(desk.cursor_key)
         self._turns = Turns()
+        self._free_turns = Turns()
         self._places = Places(LONG_ANSWERS_MAX)
+
+    async def turn_of(self, bucket_id: str) -> None:
+        """Wait for the turn of an answer that takes no token from this bucket, if it is any."""
+        await self._free_turns.take(bucket_id)
 
     async def answer(
         self,
@@ -217,6 +226,8 @@ class _Shell:
             )
             status, body = await self._handled(request, sent)
         except GateRefusal as refusal:
+            if caller is not None and refusal.code is Code.RATE_LIMITED:
+                await self.turn_of(caller.facts.bucket_id)
             return _error(refusal.code, refusal.message, headers + refusal.headers)
         except Refusal as refusal:
             return _error(refusal.code, refusal.message, headers)

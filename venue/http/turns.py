@@ -3,7 +3,9 @@ And how many long answers of one user are kept until they are taken.
 
 A page of a thousand rows takes milliseconds in which nobody else is served, and so does a body of
 the longest. Sent over many connections at once, the loop would deal with all of them before it
-looked at anybody else's order; in turns they keep nobody waiting but the user who sent them.
+looked at anybody else's order; in turns they keep nobody waiting but the user who sent them. So do
+answers that take no token, of which there is any number: those of an empty bucket, and what is
+served to nobody in particular.
 
 Source: interface, Limits (one bucket per credential: nobody pays for what others ask).
 """
@@ -15,22 +17,22 @@ from venue.wire.names import UserId
 
 
 class Turns:
-    """The turns of every user who reads or sends much just now."""
+    """The turns of every user who reads or sends much just now, or of whatever else has a name."""
 
     def __init__(self) -> None:
-        self._waiting: dict[UserId, deque[asyncio.Future[None]]] = {}
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
-    async def take(self, user_id: UserId, *, again: bool = False) -> None:
-        """Return in the user's turn, at once when it is free; first come, first served.
+    async def take(self, whose: str, *, again: bool = False) -> None:
+        """Return in its turn, at once when it is free; first come, first served.
 
         What the caller does without awaiting is done in it. It ends by itself. Who has just had
         one takes the next with `again`: what is half made takes room until it is whole.
         """
-        waiting = self._waiting.get(user_id)
+        waiting = self._waiting.get(whose)
         loop = asyncio.get_running_loop()
         if waiting is None:
-            self._waiting[user_id] = deque()
-            loop.call_soon(self._pass_on, user_id, loop)
+            self._waiting[whose] = deque()
+            loop.call_soon(self._pass_on, whose, loop)
         else:
             turn: asyncio.Future[None] = loop.create_future()
             if again:
@@ -39,16 +41,16 @@ class Turns:
                 waiting.append(turn)
             await turn
 
-    def _pass_on(self, user_id: UserId, loop: asyncio.AbstractEventLoop) -> None:
-        waiting = self._waiting[user_id]
+    def _pass_on(self, whose: str, loop: asyncio.AbstractEventLoop) -> None:
+        waiting = self._waiting[whose]
         while waiting:
             turn = waiting.popleft()
             # Whoever was to have it may have been cancelled.
             if not turn.done():
                 turn.set_result(None)
-                loop.call_soon(self._pass_on, user_id, loop)
+                loop.call_soon(self._pass_on, whose, loop)
                 return
-        del self._waiting[user_id]
+        del self._waiting[whose]
 
     @property
     def users(self) -> int:
