@@ -195,8 +195,8 @@ def test_a_flood_of_subscribes_does_not_hold_up_orders() -> None:
     in_loop(claim)
 
 
-async def _spoken_to(stream: Any, text: str) -> None:
-    """A connection whose client says one thing and leaves once that is answered."""
+async def _spoken_to(stream: Any, text: str, at: asyncio.Event) -> None:
+    """A connection whose client says one thing at a signal and leaves once that is answered."""
     said: list[dict[str, Any]] = [
         {"type": "websocket.connect"},
         {"type": "websocket.receive", "text": text},
@@ -204,6 +204,8 @@ async def _spoken_to(stream: Any, text: str) -> None:
     ]
 
     async def receive() -> dict[str, Any]:
+        if said[0]["type"] == "websocket.receive":
+            await at.wait()
         return said.pop(0)
 
     async def send(_: Any) -> None:
@@ -225,10 +227,15 @@ def test_of_many_long_messages_one_is_read_in_a_turn(length: int, in_turns: bool
             super().receive(connection, data, now_ns)
 
     async def claim() -> None:
-        stream = make_stream(Heard(Views(), 5), time.monotonic_ns)
+        hub, at = Heard(Views(), 5), asyncio.Event()
+        stream = make_stream(hub, time.monotonic_ns)
         async with asyncio.TaskGroup() as tasks:
             for _ in range(5):
-                tasks.create_task(_spoken_to(stream, "x" * length))
+                tasks.create_task(_spoken_to(stream, "x" * length, at))
+            for _ in range(20):
+                await asyncio.sleep(0)
+            assert hub.subscribers == 5
+            at.set()
             for _ in range(50):
                 noted.append("turn")
                 await asyncio.sleep(0)
@@ -236,6 +243,38 @@ def test_of_many_long_messages_one_is_read_in_a_turn(length: int, in_turns: bool
     in_loop(claim)
     assert noted.count("read") == 5
     assert any(pair == ("read", "read") for pair in itertools.pairwise(noted)) is not in_turns
+
+
+@pytest.mark.parametrize("path", ["/v1/stream", "/v1/elsewhere"])
+def test_of_many_handshakes_one_is_answered_in_a_turn(path: str) -> None:
+    noted: list[str] = []
+    said = {"type": "websocket.connect"}, {"type": "websocket.disconnect"}
+
+    async def shake(stream: Any) -> None:
+        coming = iter(said)
+
+        async def receive() -> dict[str, Any]:
+            return next(coming)
+
+        async def send(message: dict[str, Any]) -> None:
+            if message["type"] in ("websocket.accept", "websocket.http.response.start"):
+                noted.append("answered")
+
+        abort = {ABORT_EXTENSION: {"abort": lambda: None}}
+        await stream({"path": path, "extensions": abort}, receive, send)
+
+    async def claim() -> None:
+        stream = make_stream(Hub(Views(), 5), time.monotonic_ns)
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(5):
+                tasks.create_task(shake(stream))
+            for _ in range(50):
+                noted.append("turn")
+                await asyncio.sleep(0)
+
+    in_loop(claim)
+    assert noted.count("answered") == 5
+    assert ("answered", "answered") not in itertools.pairwise(noted)
 
 
 @pytest.mark.parametrize("refused", [False, True])

@@ -52,7 +52,7 @@ def make_stream(
     hub: Hub, now_ns: Callable[[], int]
 ) -> Callable[[Message, Receive, Send], Awaitable[None]]:
     """The ASGI application of the channel, for scopes of type websocket."""
-    reading_long = asyncio.Lock()
+    reading_long, shaking = asyncio.Lock(), asyncio.Lock()
 
     def act(connection: Connection, data: bytes, idle: asyncio.Event) -> None:
         idle.clear()
@@ -68,6 +68,9 @@ def make_stream(
 
     async def stream(scope: Message, receive: Receive, send: Send) -> None:
         await receive()
+        async with shaking:
+            # One handshake is answered in a turn: nobody has shown a key here either.
+            await asyncio.sleep(0)
         client = scope.get("client")
         address = "" if client is None else client[0]
         if scope["path"] != API_PREFIX + STREAM_PATH:
