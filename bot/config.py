@@ -7,7 +7,7 @@ Source: docs/operations.md; design, Libraries; reliability, rows 68-72, 104, 107
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -359,9 +359,11 @@ def _cross_checked(file: File, source: YamlText) -> list[Fault]:
         wrong(("name",), "missing, and the file's own name cannot stand for it")
     if not is_path_segment(file.series):
         wrong(("series",), f"{file.series[:60]!r}; accepted: letters, digits, dots and hyphens")
-    if file.state.dir is not None and not file.state.dir.strip():
-        # The folder that the program was started in would be meant, and closed to all others.
-        wrong(("state", "dir"), "blank; accepted: a folder of the bot's own")
+    for place in _blanks(source.content, ()):
+        # A blank path would be the folder that it starts from, and a blank name is no key's.
+        is_state = place == ("state", "dir")
+        what = "a folder of the bot's own" if is_state else "what it is, or leave the key out"
+        wrong(place, f"blank; accepted: {what}")
     _check_venue(file.venue, wrong)
     _check_reaper(file, wrong)
     _check_numbers(file, wrong)
@@ -369,6 +371,21 @@ def _cross_checked(file: File, source: YamlText) -> list[Fault]:
     check_records(file.records, wrong)
     check_notices(file.notices, wrong)
     return faults
+
+
+def _blanks(content: Plain, place: Place) -> Iterator[Place]:
+    """Where a path, or the name of a key, says nothing; a strategy's parameters are its own."""
+    if isinstance(content, str):
+        last = str(place[-1])
+        if not content.strip() and (last in ("dir", "embedded") or last.endswith(_SAID)):
+            yield place
+    elif place not in (("strategy",), ("shadow",)):
+        pairs = content.items() if isinstance(content, dict) else enumerate(content)
+        for step, inner in pairs:
+            yield from _blanks(inner, (*place, step))
+
+
+_SAID: Final = ("file", "key_name")
 
 
 def _check_venue(venue: Venue, wrong: Wrong) -> None:

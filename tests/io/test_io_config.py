@@ -112,6 +112,30 @@ def test_a_state_directory_of_no_name_is_refused(tmp_path, written):
     assert "state.dir: blank; accepted: a folder of the bot's own" in told
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "key"),
+    [
+        (OUTSIDE.replace("key_file: maker.key", "key_file:"), 4, "venue.key_file"),
+        (
+            OUTSIDE.replace("key_file: maker.key", "key_file: k\n  key_name: ''"),
+            5,
+            "venue.key_name",
+        ),
+        (OUTSIDE + "records:\n  file: '  '\n", None, "records.file"),
+        (OUTSIDE + "reaper:\n  key_file: ''\n", None, "reaper.key_file"),
+        (OUTSIDE + "notices:\n  - url_file:\n", None, "notices.0.url_file"),
+        (GOOD.replace("embedded: venue.yaml", "embedded:"), 3, "venue.embedded"),
+    ],
+)
+def test_a_path_or_a_key_of_no_name_is_refused(tmp_path, text, line, key):
+    # The folder of the file was taken for the key, or for the records, as the run began.
+    (told,) = faults(tmp_path, text)
+    at = text.count("\n") if line is None else line
+    assert told.endswith(
+        f"demo.yaml:{at}: {key}: blank; accepted: what it is, or leave the key out"
+    )
+
+
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda p: p.name)
 def test_every_configuration_that_is_shipped_can_be_used(path):
     if path.name != "venue.yaml":
