@@ -123,6 +123,50 @@ def test_an_amend_is_not_carried_on_under_the_id_of_an_order_that_is_over(venue)
     assert not venue.orders
 
 
+@pytest.mark.parametrize("ends", [False, True], ids=["it rests on", "it ended meanwhile"])
+def test_what_a_lost_amend_made_under_another_id_is_found_by_its_old_one(venue, ends):
+    """The venue shows the new order under the old id, too, and cancels it under either (S13)."""
+    desk = venue.trader.desk
+    own = next(iter(desk.all_live()))
+    old = own.order_id
+    assert old is not None
+    new: list[OrderId] = []
+
+    def alias(request: m.Request) -> m.Answer | None:
+        if isinstance(request, m.AmendResting) and request.order_id == old:
+            new.append(OrderId("77000000000000000077"))
+            moved = msgspec.structs.replace(venue.orders.pop(old), order_id=new[0])
+            venue.orders[new[0]] = moved
+            shown.append(moved)
+            if ends:
+                shown.append(over(venue.orders.pop(new[0])))
+            return m.Unknown("lost")
+        if isinstance(request, m.ReadOrder | m.CancelResting) and request.order_id == old and new:
+            rests = venue.orders.get(new[0])
+            if isinstance(request, m.ReadOrder):
+                return m.Done(m.OrderShown(rests or shown[-1]))
+            if rests is None:
+                return m.Refused(422, "order_not_cancelable", "")
+            shown.append(over(venue.orders.pop(new[0])))
+            return m.Done(m.CancelShown(shown[-1], rests.remaining_qty))
+        return None
+
+    shown: list[model.Order] = []
+    venue.meddle = alias
+    venue.trader.out.effects = []
+    assert desk.send_amend(own, Amend(price=own.price), "a test", venue.now_ns)
+    venue.ask(venue.trader.out.effects[-1])
+    venue.go(10)
+    assert new
+    assert desk.find(old) is None
+    assert "amend_changed_order_id" in venue.notes
+    assert len(venue.orders) == 4
+    assert {each.order_id for each in desk.all_live()} == set(venue.orders)
+    assert not venue.trader.out.findings
+    assert venue.stop() == m.Finished((), ())
+    assert not venue.orders
+
+
 def test_a_create_that_a_list_showed_before_its_answer_is_counted_once_to_the_end(venue):
     made: list[m.Answer] = []
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from bot.core import messages as m
 from bot.core.desk.shelf import slot_shown, slots_of
-from bot.core.orders.order import OwnOrder
+from bot.core.orders.order import OwnOrder, State
 from venue.wire import model
 from venue.wire.names import OrderId
 
@@ -63,11 +63,19 @@ def _is_about(
         # side, nor one that is over and had another price, or what was made would rest uncounted.
         wanted, there = slots_of(own)[0], slot_shown(shown)
         return may_be_named and (there == wanted if is_over else there[:3] == wanted[:3])
-    if isinstance(request, m.AmendResting) and shown.order_id != own.order_id:
+    is_amend = isinstance(request, m.AmendResting)
+    if shown.order_id != own.order_id and (is_amend or _may_have_moved(own, request)):
         # An order that is over takes no other's place: what is amended would rest uncounted.
         is_free = may_be_named and not is_over
         return is_free and slot_shown(shown)[:3] == slots_of(own)[0][:3]
     return shown.order_id == own.order_id
+
+
+def _may_have_moved(own: OwnOrder, request: m.Request) -> bool:
+    """Whether what is read under an order's id may be what an undecided amend made of it, under
+    another id (S13)."""
+    is_undecided = own.amend is not None and own.state in (State.BLURRED, State.CLOSING)
+    return is_undecided and isinstance(request, m.ReadOrder)
 
 
 def is_news(own: OwnOrder, request: m.Request, answer: m.Answer) -> bool:

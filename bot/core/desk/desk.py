@@ -336,6 +336,9 @@ class Desk(Shelf):
         """Merge a read of one order, from a list or by id."""
         if own.is_shown_as_known(shown):
             return
+        if shown.order_id != own.order_id:
+            self._succeed(own, shown, Fact.LISTED, begun_ns)
+            return
         if is_elsewhere(own, shown):
             self._id_reused(own, begun_ns)
             return
@@ -436,8 +439,7 @@ class Desk(Shelf):
         return True
 
     def _is_booked(self, own: OwnOrder, from_ns: int, walk: _Walk) -> bool:
-        lag_ns = self._trust.read_lag_ns
-        return own.is_booked(from_ns, walk.now_ns, walk.fills_begun_ns, lag_ns)
+        return own.is_booked(from_ns, walk.now_ns, walk.fills_begun_ns, self._trust.read_lag_ns)
 
     def _count_place(self, amend: Amend, old_price: Price, old_remaining: Qty) -> None:
         new_price = old_price if amend.price is None else amend.price
@@ -452,9 +454,7 @@ class Desk(Shelf):
 
 
 def _row_of(answer: Refused) -> Row:
-    if answer.status == 0:
-        return _NOT_CONNECTED
-    return row_for(answer.status, answer.code)
+    return _NOT_CONNECTED if answer.status == 0 else row_for(answer.status, answer.code)
 
 
 _NOT_CONNECTED = row_for(429, "")
