@@ -76,6 +76,17 @@ def test_s10_frames_may_have_more_fields():
     assert life.trader.out.frames_garbled == 0
 
 
+def test_s10_frames_may_name_their_rung_by_its_uuid_alone():
+    def change(frame):
+        if isinstance(frame.get("data"), dict):
+            frame["data"].pop("ticker", None)
+        return [frame]
+
+    life = lived(Frames(change))
+    assert_exact(life)
+    assert life.trader.out.frames_garbled == 0
+
+
 def test_s10_a_level_may_be_a_pair():
     def change(frame):
         inner = frame.get("data", {})

@@ -191,6 +191,15 @@ def test_a_level_may_be_a_pair(level):
     assert pairs == codec.decode_frame(frame(BOOK))
 
 
+@pytest.mark.parametrize("update", UPDATES, ids=lambda update: update["type"])
+def test_a_rung_may_be_named_by_its_uuid_alone(update):
+    unnamed = {key: value for key, value in update.items() if key != "ticker"}
+    shown, usual = codec.decode_frame(frame(unnamed)), codec.decode_frame(frame(update))
+    if "ticker" in update:
+        usual = msgspec.structs.replace(usual, data=msgspec.structs.replace(usual.data, ticker=""))
+    assert shown == usual
+
+
 @pytest.mark.parametrize(
     ("shown", "kind"),
     [

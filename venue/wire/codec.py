@@ -447,6 +447,8 @@ def _decode_variant(data: bytes | str) -> frames.ServerFrame | Unrecognised:
         if kind == "market-update" and isinstance(inner, dict):
             if str(inner.get("type")) not in _UPDATE_TYPES:
                 return Unrecognised(str(inner.get("type")))
+            if "eventMarketId" in inner:
+                inner.setdefault("ticker", "")  # the UUID says which rung it is
             for side in ("yes", "no"):
                 if isinstance(inner.get(side), list):
                     inner[side] = [_level_object(level) for level in inner[side]]
