@@ -4,6 +4,7 @@ Each test runs the bot's real shell against the real venue, whose bytes are chan
 is judged by the engine's own events. The number in a name is the silence's.
 """
 
+import hashlib
 import json
 
 import pytest
@@ -98,6 +99,18 @@ def test_s4_the_size_of_a_fill_may_have_another_name(name, kind):
     def change(method, path, status, body):
         for fill in rows_of(body, "fills"):
             fill[name] = kind(fill.pop("qty"))
+        return status, body
+
+    life = lived(Replies(change))
+    assert life.truth.fills > 0
+    assert_exact(life)
+
+
+def test_s4_the_ids_of_a_fill_may_be_numbers():
+    def change(method, path, status, body):
+        for fill in rows_of(body, "fills"):
+            for name in ("fill_id", "trade_id"):
+                fill[name] = int.from_bytes(hashlib.sha256(fill[name].encode()).digest()[:7])
         return status, body
 
     life = lived(Replies(change))

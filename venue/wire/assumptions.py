@@ -50,7 +50,7 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
         "query and reply of GET /portfolio/fills",
         "`limit`, `cursor`, `ticker`, `event_ticker`, `order_id` in; `{fills, cursor}` out, newest "
         "first, each with ids, outcome, side, both prices, qty, fee_cents, liquidity, created_at",
-        "missing or extra fields, another name for qty",
+        "missing or extra fields, another name for qty, ids that are numbers",
         "venue.wire.model.Fill, venue.read.account",
     ),
     "S5": Assumption(

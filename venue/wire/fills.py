@@ -16,13 +16,16 @@ from venue.wire.names import ID_LENGTH_MAX
 _QTY_NAMES: Final = ("qty", "size", "quantity", "filled_qty", "shares")
 """What a fill's size may be called."""
 
+_INT64_MAX: Final = 2**63 - 1
+
 
 def decode_fills(data: bytes) -> FillsPage:
     """A page of fills: the form of S4, else whatever of it can be told from the rest.
 
     Every fill must show its order, outcome, side, own price, size and time. What else is missing
     is made up: the tape's price from the own one, and the ids from everything shown, so that the
-    same fill gets the same id on every read. Raises Garbled, for an integer beyond 64 bits too.
+    same fill gets the same id on every read. An id may be a whole number. Raises Garbled, for an
+    integer beyond 64 bits too.
     """
     try:
         return decode(data, FillsPage)
@@ -42,6 +45,10 @@ def _fill(row: dict[str, Any]) -> Fill:
     for name in _QTY_NAMES:
         if name in fields:
             fields.setdefault("qty", fields[name])
+    for name in ("trade_id", "fill_id"):
+        number = fields.get(name)
+        if type(number) is int and abs(number) <= _INT64_MAX:
+            fields[name] = str(number)
     fields.setdefault("trade_id", shown)
     fields.setdefault("fill_id", _made_id(f"{fields['trade_id']}:{fields.get('order_id')}"))
     for name in ("ticker", "market_id", "event_ticker"):
