@@ -217,7 +217,7 @@ class Reconfiguration:
             return None
         news_changed = wanted.settings.news != before.configured.settings.news
         if self.trial is not None:
-            self.trial.begin_anew(news_changed=news_changed)
+            self.trial.begin_anew(now_ns, news_changed=news_changed)
             return self.trial
         return Trial(
             self._quoting.ladders,

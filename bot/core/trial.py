@@ -76,9 +76,11 @@ class Trial:
                 return f"{ticker}: {fault}"
         return self._collapse(now_ns)
 
-    def begin_anew(self, *, news_changed: bool) -> None:
-        """Another change came within the minute: it is judged against the same state of before."""
+    def begin_anew(self, now_ns: int, *, news_changed: bool) -> None:
+        """Another change came within the minute: it is judged against the same state of before, and
+        by what comes after it alone."""
         self.left_ns = TRIAL_NS
+        self._sound_ns = now_ns
         self._news_changed |= news_changed
 
     def _collapse(self, now_ns: int) -> str:

@@ -125,6 +125,19 @@ def test_a_change_within_the_minute_is_judged_against_what_was_proven(venue):
     assert digest(venue) == "first"
 
 
+def test_a_change_that_mends_another_is_not_taken_back_for_the_time_before_it(venue):
+    venue.change(SILENT)
+    venue.run(9.9)
+    venue.change(around(3))
+    venue.run(5)
+    assert digest(venue) == "c2"
+    venue.change(SILENT)
+    venue.run(9)
+    assert digest(venue) == "c3"
+    venue.run(3)
+    assert digest(venue) == "first"
+
+
 @pytest.mark.parametrize("earlier", [False, True])
 def test_news_that_a_change_finds_everywhere_brings_the_old_back_whatever_came_before_it(
     venue, earlier
