@@ -119,7 +119,6 @@ class Reconfiguration:
         """Put a configuration in force, or say why not and change nothing."""
         self.heard += 1
         wanted = event.configured
-        self._number = event.number
         why = barred(self.settings, wanted.settings)
         if why:
             self._refuse(f"only a restart can change {why}")
@@ -130,7 +129,7 @@ class Reconfiguration:
         except Exception as fault:  # noqa: BLE001 - the plugin boundary: the old one goes on
             self._refuse(f"strategy: {fault_text(fault)}")
             return
-        self._fault = ""
+        self._fault, self._number = "", event.number
         self._applied += 1
         # What quotes were like is looked at before anything is other than it was.
         trial = self._trial_of(wanted, before, now_ns)

@@ -253,10 +253,10 @@ class ShadowReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConfigReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The configuration in force. number: of the newest change in this run, 0 before any. digest:
-    hex of its content, empty where nobody said it. trial_left_s: seconds of quoting in which the
-    newest change may still be rolled back. applied, refused, rolled_back: changes since the start.
-    fault: why the newest change of the file does not hold; empty when it does.
+    """The configuration in force. number: of the newest change that was applied in this run, 0
+    before any. digest: hex of its content, empty where nobody said it. trial_left_s: seconds of
+    quoting in which that change may still be rolled back. applied, refused, rolled_back: changes
+    since the start. fault: why the newest change of the file does not hold; empty when it does.
     """
 
     number: int = 0

@@ -138,6 +138,16 @@ def test_a_change_that_mends_another_is_not_taken_back_for_the_time_before_it(ve
     assert digest(venue) == "first"
 
 
+def test_a_change_that_was_refused_is_not_said_to_have_been_taken_back(venue):
+    venue.change(SILENT)
+    venue.run(3)
+    venue.change(m.StrategyChoice("unmakeable", ""))
+    venue.run(9)
+    assert digest(venue) == "first"
+    assert [note.fields["number"] for note in venue.told("config_rolled_back")] == [1]
+    assert venue.trader.report(venue.now_ns).config.fault.startswith("change 1 was rolled back")
+
+
 @pytest.mark.parametrize("earlier", [False, True])
 def test_news_that_a_change_finds_everywhere_brings_the_old_back_whatever_came_before_it(
     venue, earlier
