@@ -22,10 +22,10 @@ class Resting:
 
 
 def on_target(
-    wanted: Sequence[tuple[BookSide, int, int]], *orders: Resting
+    wanted: Sequence[tuple[BookSide, int, int]], *orders: Resting, pace: PaceSettings = PACE
 ) -> tuple[BookSide, ...]:
     quotes = [Quote(side, Price(price), Qty(qty)) for side, price, qty in wanted]
-    return sides_on_target(quotes, orders, PACE)
+    return sides_on_target(quotes, orders, pace)
 
 
 def test_a_side_where_nothing_is_wanted_is_not_on_target():
@@ -35,6 +35,12 @@ def test_a_side_where_nothing_is_wanted_is_not_on_target():
 @pytest.mark.parametrize(("qty", "is_enough"), [(10, True), (5, True), (4, False), (0, False)])
 def test_a_quote_rests_if_no_resize_would_be_sent_for_what_is_missing(qty, is_enough):
     assert on_target([(ASK, 45, 10)], Resting(ASK, 45, qty)) == ((ASK,) if is_enough else ())
+
+
+def test_nothing_at_all_is_no_quote_however_late_sizes_are_mended():
+    late = PaceSettings(resize_pct=100)
+    assert on_target([(BID, 40, 10)], pace=late) == ()
+    assert on_target([(BID, 40, 10)], Resting(BID, 40, 1), pace=late) == (BID,)
 
 
 @pytest.mark.parametrize(

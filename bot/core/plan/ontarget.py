@@ -1,8 +1,9 @@
 """Whether what rests on a side of a rung is what is wanted there: the uptime that is measured.
 
 A side is on target when every quote wanted there has enough shares resting at its price, or up to
-the tolerance on the safe side of it. Enough is what no resize would touch: the rest of a partly
-filled order that is not topped up yet still is the quote.
+the tolerance on the safe side of it. Enough is what is short by no more than a resize is sent for,
+a share at the least: the rest of a partly filled order that is not topped up yet still is the
+quote, and nothing never is.
 
 Source: strategy, 3, Metrics; design, The bot, item 5.
 """
@@ -38,8 +39,7 @@ def _is_on_target(
     )
     for quote in quotes:
         bold = sign * quote.price
-        # Enough if what is missing is less than what a resize would be sent for.
-        missing = -(-quote.qty * (_WHOLE_PCT - pace.resize_pct) // _WHOLE_PCT)
+        missing = max(1, -(-quote.qty * (_WHOLE_PCT - pace.resize_pct) // _WHOLE_PCT))
         for order in left:
             if bold - pace.tolerance_ticks <= order[0] <= bold:
                 used = min(order[1], missing)
