@@ -24,7 +24,7 @@ def dry_text(dry: "DryPlan") -> str:
 
 
 def plan_text(plan: "TraderPlan") -> str:
-    """What would be sent, the most valuable first, and then every rung."""
+    """What would be sent, in the order in which it would leave, and then every rung."""
     lines = [
         f"{plan.series_ticker}  {plan.phase}  {plan.tokens} tokens, {plan.reserve} kept for "
         f"cancels, {plan.in_flight} requests under way"

@@ -8,7 +8,7 @@ Source: design, The bot, item 10; docs/operations.md, Plan.
 """
 
 import enum
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -52,9 +52,9 @@ class Intention(msgspec.Struct, frozen=True, kw_only=True):
 
     price, qty: as they shall be, of a cancel as they are. from_price, from_qty: of an amend, as
     they are. value_cents: of the request, by which those that wait for a token are ranked; turn:
-    its place among them, from 1, cancels first; 0 where none is wanted. room: of a create or an
-    amend, the limit that leaves least, and how many shares of it. held_back: what keeps the request
-    from leaving now; empty where nothing does, and where none is wanted.
+    its place in the order in which they would leave, from 1; 0 where none is wanted. room: of a
+    create or an amend, the limit that leaves least, and how many shares of it. held_back: what
+    keeps the request from leaving now; empty where nothing does, and where none is wanted.
     """
 
     act: Act
@@ -164,9 +164,17 @@ _BOUNDLESS: Final = Bounds(
 def plan_of(trader: "Trader", sending: "Sending", reserve: int, now_ns: int) -> TraderPlan:
     """The plan at `now_ns`; changes nothing."""
     withheld = trader.withheld
-    events = [
-        _event(trader, sending, ladder, withheld, now_ns) for ladder in trader.quoting.ladders
-    ]
+    foreseen = {
+        rung.market_id: (rung, _foreseen(trader, rung, now_ns))
+        for ladder in trader.quoting.ladders
+        for rung in ladder.rungs
+    }
+    wishes = [(rung, wish) for rung, wished in foreseen.values() for wish in wished]
+    turns = sending.turns(wishes, now_ns)
+    events = tuple(
+        _event(trader, sending, ladder, foreseen, turns, withheld, now_ns)
+        for ladder in trader.quoting.ladders
+    )
     return TraderPlan(
         now_ns=now_ns,
         phase=trader.phase,
@@ -176,36 +184,25 @@ def plan_of(trader: "Trader", sending: "Sending", reserve: int, now_ns: int) -> 
         tokens=trader.out.purse.tokens(now_ns),
         reserve=reserve,
         in_flight=len(trader.out.pending),
-        events=_with_turns(events),
+        events=events,
     )
 
 
-def _with_turns(events: list[EventPlan]) -> tuple[EventPlan, ...]:
-    """The same, every request with the place in which it would leave."""
-    requests = [
-        each
-        for event in events
-        for rung in event.rungs
-        for each in rung.intentions
-        if each.act in (Act.CREATE, Act.AMEND, Act.CANCEL)
-    ]
-    requests.sort(key=lambda each: (each.act is not Act.CANCEL, -each.value_cents))
-    turns = {id(each): turn for turn, each in enumerate(requests, 1)}
-
-    def turned(rung: RungPlan) -> RungPlan:
-        told = tuple(
-            msgspec.structs.replace(each, turn=turns.get(id(each), 0)) for each in rung.intentions
-        )
-        return msgspec.structs.replace(rung, intentions=told)
-
-    return tuple(
-        msgspec.structs.replace(event, rungs=tuple(turned(rung) for rung in event.rungs))
-        for event in events
-    )
+def _foreseen(trader: "Trader", rung: Rung, now_ns: int) -> tuple[Wish, ...]:
+    """The changes that would be planned now on a rung."""
+    orders = trader.desk.live(rung.market_id)
+    yes_qty, no_qty = trader.ledgers.holdings(rung.market_id)
+    return rung.foreseen(orders, free_shares(yes_qty, no_qty, orders), now_ns)
 
 
 def _event(
-    trader: "Trader", sending: "Sending", ladder: Ladder, withheld: str, now_ns: int
+    trader: "Trader",
+    sending: "Sending",
+    ladder: Ladder,
+    foreseen: Mapping[MarketId, tuple[Rung, tuple[Wish, ...]]],
+    turns: Mapping[int, int],
+    withheld: str,
+    now_ns: int,
 ) -> EventPlan:
     weighing = trader.quoting.weighing
     exposure, bounds = weighing.exposure(ladder), weighing.bounds(ladder)
@@ -214,8 +211,8 @@ def _event(
     for rung in ladder.rungs:
         orders = trader.desk.live(rung.market_id)
         yes_qty, no_qty = trader.ledgers.holdings(rung.market_id)
-        wishes = rung.foreseen(orders, free_shares(yes_qty, no_qty, orders), now_ns)
-        asked = _Asked(sending, exposure, bounds, rung, withheld, now_ns)
+        _, wishes = foreseen[rung.market_id]
+        asked = _Asked(sending, exposure, bounds, rung, turns, withheld, now_ns)
         mine = tuple(cut for cut in cuts if cut.market_id == rung.market_id)
         plan = _rung(rung, yes_qty - no_qty, mine, tuple(asked.intentions(orders, wishes)))
         takes = () if pulled or rung.blocked else ladder.takes.get(rung.market_id, ())
@@ -284,6 +281,7 @@ class _Asked:
         exposure: Exposure,
         bounds: Bounds,
         rung: Rung,
+        turns: Mapping[int, int],
         withheld: str,
         now_ns: int,
     ) -> None:
@@ -291,6 +289,7 @@ class _Asked:
         self._exposure = exposure
         self._bounds = bounds
         self._rung = rung
+        self._turns = turns
         self._withheld = withheld
         self._now_ns = now_ns
 
@@ -323,6 +322,7 @@ class _Asked:
             qty=wish.qty,
             why=wish.why,
             value_cents=wish.value,
+            turn=self._turns[id(wish)],
             room=self._room(self._rung.live(wish, QTY_MAX)),
             held_back=self._withheld or self._held_back(wish),
         )
@@ -337,6 +337,7 @@ class _Asked:
             client_order_id=own.client_order_id,
             order_id=own.order_id,
             value_cents=wish.value,
+            turn=self._turns[id(wish)],
             held_back=self._held_back(wish),
         )
 
@@ -357,6 +358,7 @@ class _Asked:
             from_price=own.level,
             from_qty=own.remaining,
             value_cents=wish.value,
+            turn=self._turns[id(wish)],
             room=room,
             held_back=self._withheld or self._held_back(wish),
         )

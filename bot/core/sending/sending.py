@@ -397,6 +397,19 @@ class Sending:
 
     # --- for a person -----------------------------------------------------------------------------
 
+    def turns(self, wishes: Sequence[tuple[Rung, Wish]], now_ns: int) -> dict[int, int]:
+        """The place of each wish, by its identity, in the order in which they would leave, from 1;
+        changes nothing."""
+        leaving: list[Wish | Hint] = [w for _, w in wishes if isinstance(w, WantCancel)]
+        ranked: list[_Ranked] = [
+            (-wish.value, place, rung, wish)
+            for place, (rung, wish) in enumerate(wishes)
+            if not isinstance(wish, WantCancel)
+        ]
+        ranked.sort(key=lambda row: row[:2])
+        leaving += [candidate for _, _, _, candidate in self._sides_first(ranked, now_ns)]
+        return {id(each): turn for turn, each in enumerate(leaving, 1)}
+
     def held_back(self, rung: Rung, wish: Wish, now_ns: int) -> str:
         """What keeps a wish from leaving now, in a few words; empty when nothing does. The same
         questions as where it leaves, and nothing is changed by asking."""
