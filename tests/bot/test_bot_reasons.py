@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
+from bot.core.intentions import Act
 from bot.core.orders.life import Finding
 from bot.core.orders.order import State
 from bot.core.orders.tag import Tag
@@ -175,3 +176,22 @@ def test_a_cancel_of_everything_says_why_and_not_what_the_order_was_made_for(sta
     cancels = [each for each in sends if isinstance(each.request, m.CancelResting)]
     assert made_for.startswith("quote bid")
     assert [each.why for each in cancels] == [why] * 4
+
+
+def test_while_a_stop_waits_for_its_cancels_nothing_is_said_to_be_wanted(standing):
+    thin, _, _ = standing
+    answer = thin.answer
+
+    def deaf(request: m.Request) -> m.Answer:
+        return m.Unknown("cut") if isinstance(request, m.CancelResting) else answer(request)
+
+    thin.answer = deaf
+    thin.give(m.StopRequested("asked"))
+    thin.run(3.0)
+    assert len(thin.orders) == 4
+    rungs = thin.trader.report(thin.now_ns).events[0].rungs
+    assert [(each.wanted_bids, each.wanted_asks, each.on_target) for each in rungs] == [
+        ((), (), ())
+    ] * 2
+    acts = [each.act for _, each in thin.trader.plan(thin.now_ns).requests]
+    assert set(acts) <= {Act.CANCEL}

@@ -417,6 +417,7 @@ class Rung:
         """Make these the wanted quotes. pulled: it is not the strategy that wants nothing here."""
         if pulled:
             self._forget_wishes()
+            self.planned = ()
         if quotes != self.wanted:
             self.wanted = quotes
             self._wanted_by_side = by_side(quotes)
