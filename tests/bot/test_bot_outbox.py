@@ -271,6 +271,21 @@ def test_cancels_come_back_to_the_trade_key_when_it_works_again():
     assert last(out).key is m.Key.TRADE
 
 
+def test_a_standby_key_that_was_refused_is_asked_whether_it_works_once_the_trade_key_does():
+    out = outbox(standby=True)
+    refuse(out, 401, "unauthenticated", request=CREATE)
+    refuse(out, 401, "unauthenticated", request=CANCEL)
+    assert list(out.findings) == ["key_refused", "standby_key_refused"]
+    gone = m.Refused(404, "order_not_found", "")
+    for key in (m.Key.TRADE, m.Key.STANDBY):
+        out.probe_key(10 * SECOND)
+        assert last(out).key is key
+        out.answered(m.Replied(last(out).request_id, gone), 10 * SECOND)
+    assert out.findings == {}
+    out.probe_key(20 * SECOND)
+    assert out.requests["cancel"] == 3
+
+
 def test_a_single_key_needs_no_probe_beside_its_reads():
     out = outbox()
     refuse(out, 401, "unauthenticated")

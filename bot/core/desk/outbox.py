@@ -248,11 +248,15 @@ class Outbox:
         return self._dry.get(lane) == now_ns
 
     def probe_key(self, now_ns: int) -> None:
-        """Ask whether a refused trade key works again, where nothing else is sent on it: with a
-        cancel of what cannot exist, as often as a refused key may be tried."""
-        if len(self._credentials) > 1 and self._trade.stopped_until_ns is not None:
+        """Ask whether a refused key works again, where nothing else is sent on it: with a cancel of
+        what cannot exist, as often as a refused key may be tried. The trade key where there are
+        others; the standby key while the trade key works."""
+        asked = Key.STANDBY if self._trade.stopped_until_ns is None else Key.TRADE
+        credential = self._credentials.get(asked)
+        is_refused = credential is not None and credential.stopped_until_ns is not None
+        if is_refused and len(self._credentials) > 1:
             request = CancelResting(_NO_SUCH_ORDER)
-            self._send(Key.TRADE, request, Lane.RECOVER, "does the key work", now_ns, None)
+            self._send(asked, request, Lane.RECOVER, "does the key work", now_ns, None)
 
     def flat_ns(self, resting: int, now_ns: int) -> int:
         """How long until the last cancel has left, if `resting` orders of ours were cancelled now
