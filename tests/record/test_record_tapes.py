@@ -406,6 +406,14 @@ def _with(**told):
         ("books", _without("ts_ns"), r"books\.parquet: row 1: .*`ts_ns`"),
         ("rungs", _without("run"), r"rungs\.parquet: no column `run`"),
         ("books", _with(ts_ns=None), r"books\.parquet: row 2: .*without ts_ns"),
+        ("books", _with(bids=[{"price": 100, "qty": 1}]), r"books\.parquet: row 2: .*bids"),
+        ("books", _with(asks=[{"price": 9, "qty": 0}]), r"books\.parquet: row 2: .*asks"),
+        (
+            "books",
+            _with(bids=[{"price": 9, "qty": 1}, {"price": 9, "qty": 2}]),
+            r"books\.parquet: row 2: bids have a price twice",
+        ),
+        ("rungs", lambda rows: [rows[0] | {"winner": "maybe"}], r"row 1: .*winner"),
         ("books", _with(own_bids=None), r"books\.parquet: row 2: .*own_bids"),
         ("prints", _with(price=None), r"prints\.parquet: row 2: .*price"),
         ("prints", _with(price=100), r"prints\.parquet: row 2: .*price"),
@@ -422,6 +430,19 @@ def test_a_table_that_somebody_changed_is_told_with_its_file_and_row(
     parquet.write_table(arrow.Table.from_pylist(made(parquet.read_table(path).to_pylist())), path)
     with pytest.raises(TapeFault, match=said):
         tape_folders(tmp_path)
+
+
+def test_what_no_tape_can_be_made_of_is_told_by_the_folder_that_was_asked_for(lived, tmp_path):
+    arrow, parquet = map(pytest.importorskip, ("pyarrow", "pyarrow.parquet"))
+    tables(lived[0], tmp_path)
+    path = tmp_path / "rungs.parquet"
+    made = [row | {"strike": "a lot"} for row in parquet.read_table(path).to_pylist()]
+    parquet.write_table(arrow.Table.from_pylist(made), path)
+    (folder,) = tape_folders(tmp_path)
+    with pytest.raises(TapeFault) as fault:
+        list(read_tapes(folder))
+    assert str(fault.value).startswith(f"{tmp_path}: as a tape: catalog.json: ")
+    assert "'a lot' is no strike" in str(fault.value)
 
 
 def test_a_table_whose_damage_lies_within_is_told_with_its_file(lived, tmp_path):

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -227,8 +227,8 @@ _Text = str | None
 class _Level(msgspec.Struct):
     """A level of a book, as Parquet has it."""
 
-    price: int
-    qty: int
+    price: _Price
+    qty: _Size
 
 
 _Side = tuple[_Level, ...]
@@ -243,7 +243,7 @@ class _RungRow(msgspec.Struct):
     strike: _Text
     strike_unit: _Text
     resolution_ns: int | None
-    winner: _Text
+    winner: Literal["yes", "no", ""] | None
 
 
 class _BookRow(msgspec.Struct):
@@ -286,6 +286,10 @@ def _fault_of(table: str, row: Row) -> str:
         return str(fault)
     if table == "books" and row["source"] == "channel" and row["ts_ns"] is None:
         return "a frame of the channel without ts_ns"
+    for side in ("bids", "asks") if table == "books" else ():
+        prices = [level["price"] for level in row[side]]
+        if len(set(prices)) < len(prices):
+            return f"{side} have a price twice"
     return ""
 
 

@@ -8,7 +8,7 @@ Source: the format of recorded market data.
 import functools
 import gzip
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from bot.lab.backtest.own import is_own, write_tape
 from bot.lab.calibrate.calibrate import ends
 from venue.crowd.tape import Tape as Tape
 from venue.crowd.tape import TapeFault as TapeFault
-from venue.crowd.tape import read_tapes as read_tapes
+from venue.crowd.tape import read_tapes as tapes_of
 from venue.wire.money import Outcome
 from venue.wire.names import MarketId
 
@@ -29,6 +29,7 @@ FILES: Final = (_CATALOG, _TAPE, _INDEX)
 """All of a folder that is ever read as a tape; the last may be missing."""
 
 _SCRATCH: Final[list[tempfile.TemporaryDirectory[str]]] = []
+_MADE_OF: Final[dict[Path, Path]] = {}
 _KEPT_OF_EVENT: Final = ("event_ticker", "resolution_ns")
 _KEPT_OF_RUNG: Final = ("ticker", "strike", "floor", "cap")
 
@@ -54,6 +55,19 @@ def tape_folders(folder: Path) -> tuple[Path, ...]:
     return found
 
 
+def read_tapes(folder: Path) -> Iterator[Tape]:
+    """Every event of a folder that has records, as `venue.crowd.tape` reads them. Raises TapeFault;
+    of a tape that was made here it names what that was made of, for nobody finds the other."""
+    try:
+        yield from tapes_of(folder)
+    except TapeFault as fault:
+        source = _MADE_OF.get(folder)
+        if source is None:
+            raise
+        told = str(fault).removeprefix(f"{folder}/").removeprefix(f"{folder}: ")
+        raise TapeFault(f"{source}: as a tape: {told}") from None
+
+
 @functools.cache
 def _made_of(folder: Path) -> Path:
     """A tape of a journal or of tables of ours."""
@@ -61,6 +75,7 @@ def _made_of(folder: Path) -> Path:
     _SCRATCH.append(scratch)
     into = Path(scratch.name) / folder.name
     write_tape(folder, into)
+    _MADE_OF[into] = folder
     return into
 
 
