@@ -1,5 +1,7 @@
 """Claims about whole runs: the trader is given what had arrived, and both accounts meet."""
 
+import json
+
 import pytest
 
 from bot.config import finish, read_draft
@@ -85,6 +87,14 @@ def test_without_a_known_outcome_holdings_count_at_the_last_middle(tmp_path, set
     came = played(written(tmp_path / "t", FLOW, None), settings)
     assert came.settled == "mid"
     assert came.net_millicents == 10 * 10_000  # 10 bought at 40, the middle is 50
+
+
+def test_an_outcome_that_is_left_out_is_not_known(tmp_path):
+    folder = written(tmp_path / "t", FLOW)
+    catalog = json.loads((folder / "catalog.json").read_text())
+    del catalog["events"][0]["rungs"][0]["outcome"]
+    (folder / "catalog.json").write_text(json.dumps(catalog))
+    assert winners(read_tape(folder), folder) is None
 
 
 def test_a_rung_with_a_known_outcome_pays_it_beside_one_that_counts_at_the_last_middle(

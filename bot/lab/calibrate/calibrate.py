@@ -57,7 +57,7 @@ _TOP_QTY: Final = Qty(20)
 
 class _CatalogRung(msgspec.Struct, frozen=True):
     ticker: str
-    outcome: Outcome | None
+    outcome: Outcome | None = None
 
 
 class _CatalogEvent(msgspec.Struct, frozen=True):
