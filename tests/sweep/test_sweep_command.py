@@ -152,6 +152,7 @@ def test_the_page_needs_nothing_else_and_shows_every_key(tmp_path):
         ([*keys(LOT + "=1,2"), "--how", "best"], "grid, random or bayes"),
         ([*keys(LOT + "=1,2"), "--objective", "nett"], "--objective nett: net, spread"),
         ([*keys(LOT + "=1,2"), "--objective", "nowhere:f"], "cannot be imported"),
+        ([*keys(LOT + "=1,2"), "--objective", "sys:exit"], "sys is in no file"),
         ([*keys(LOT + "=1,2"), "--seeds", "8990-9001"], "nothing is ever tuned on them"),
         ([*keys(LOT + "=1,2"), "--seeds", "9999"], "nothing is ever tuned on them"),
         ([*keys(LOT + "=1,2"), "--splits", "30"], "20 cases allow 10"),

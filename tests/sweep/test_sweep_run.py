@@ -119,6 +119,30 @@ def test_what_a_function_imports_is_of_its_code(monkeypatch, tmp_path):
     assert code(setup.choice.name, setup.folder, "./mine.py:score") != before
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        "from made_of_score import score\n",
+        "import functools\nimport made_of_score\nscore = functools.partial(made_of_score.score)\n",
+        "import made_of_score\n@made_of_score.kept\ndef score(job):\n    return 1\n",
+    ],
+)
+def test_the_file_that_names_a_function_is_of_its_code_though_it_was_made_elsewhere(
+    monkeypatch, tmp_path, made
+):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "made_of_score.py").write_text(
+        "import functools\n\n\ndef score(job):\n    return 1\n\n\n"
+        "def kept(f):\n    return functools.wraps(f)(lambda job: f(job))\n"
+    )
+    (tmp_path / "mine.py").write_text(made)
+    setup = msgspec.structs.replace(planted()._configured.base, folder=str(tmp_path))
+    code = lives._code.__wrapped__
+    before = code(setup.choice.name, setup.folder, "./mine.py:score")
+    (tmp_path / "mine.py").write_text(f"{made}\nTIMES = 2\n")
+    assert code(setup.choice.name, setup.folder, "./mine.py:score") != before
+
+
 @pytest.mark.parametrize("file", ["bot/lab/calibrate/calibrate.py", "bot/lab/evaluate/compare.py"])
 def test_what_ends_a_tape_and_what_makes_dollars_of_a_life_is_code_that_names_it(monkeypatch, file):
     before, read = lives._lab.__wrapped__(), Path.read_bytes

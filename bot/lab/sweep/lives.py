@@ -6,7 +6,6 @@ Source: design, law 2; docs/lab.md, Sweep.
 import hashlib
 import importlib
 import importlib.util
-import inspect
 import math
 import re
 import threading
@@ -233,6 +232,11 @@ def _said(fault: BaseException) -> str:
 def function_named(text: str, folder: Path) -> Callable[[Job], Any]:
     """The function of a text such as `package.module:function`, or `./file.py:function` from a
     folder. Raises FunctionFault."""
+    return _named_in(text, folder)[0]
+
+
+def _named_in(text: str, folder: Path) -> tuple[Callable[[Job], Any], ModuleType]:
+    """The same with the module that the text names, wherever the function was made."""
     parts = _DOTTED.fullmatch(text)
     if parts is None:
         raise FunctionFault(f"{text[:80]!r}: package.module:function, or ./file.py:function")
@@ -247,7 +251,7 @@ def function_named(text: str, folder: Path) -> Callable[[Job], Any]:
     if not callable(found):
         raise FunctionFault(f"{text}: {parts[2]} is no function there")
     function: Callable[[Job], Any] = found
-    return function
+    return function, module
 
 
 @lru_cache(maxsize=8)
@@ -274,8 +278,11 @@ def _code(strategy: str, folder: str, function: str) -> str:
     digest.update(code_digest(strategy, Path(folder)).encode())
     digest.update(_lab())
     if function:
-        found = function_named(function, Path(folder))
-        for file in sources_of(found.__module__, Path(inspect.getfile(found))):
+        module = _named_in(function, Path(folder))[1]
+        path = getattr(module, "__file__", None)
+        if path is None:
+            raise FunctionFault(f"{function}: {module.__name__} is in no file")
+        for file in sources_of(module.__name__, Path(path)):
             digest.update(file.read_bytes())
     return digest.hexdigest()
 
