@@ -226,11 +226,13 @@ def test_events_rungs_and_strikes_that_cannot_be_told_apart_are_named(tmp_path, 
     assert fault_of(tmp_path) == f"{tmp_path / 'catalog.json'}: {said}"
 
 
-def test_a_resolution_that_no_calendar_has_is_named(tmp_path):
-    event = {"event_ticker": "K-1", "rungs": [rung("A", "5")], "resolution_ns": 10**25}
+# The second is the first instant of the year 10000.
+@pytest.mark.parametrize("at_ns", [10**25, 253_402_300_800 * 10**9])
+def test_a_resolution_that_no_calendar_has_is_named(tmp_path, at_ns):
+    event = {"event_ticker": "K-1", "rungs": [rung("A", "5")], "resolution_ns": at_ns}
     catalog = {"tape": "x", "strike_unit": "u", "events": [event]}
     (tmp_path / "catalog.json").write_text(json.dumps(catalog))
-    assert f"catalog.json: K-1: resolution_ns {10**25}" in fault_of(tmp_path)
+    assert f"catalog.json: K-1: resolution_ns {at_ns}" in fault_of(tmp_path)
 
 
 def test_an_unknown_event_is_told_with_the_recorded_ones(tmp_path):

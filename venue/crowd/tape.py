@@ -36,7 +36,7 @@ _BRACKETS_MIN: Final = 4
 _FIRST_NS: Final = 946_684_800 * NS_PER_SECOND
 _LAST_NS: Final = 4_102_444_800 * NS_PER_SECOND
 # An event that resolves one day may say so by the last instant that a calendar has.
-_LAST_RESOLUTION_NS: Final = 253_402_300_800 * NS_PER_SECOND
+_BEYOND_RESOLUTION_NS: Final = 253_402_300_800 * NS_PER_SECOND
 
 TapeNs = Annotated[int, msgspec.Meta(ge=_FIRST_NS, le=_LAST_NS)]
 TapePrice = Annotated[int, msgspec.Meta(ge=PRICE_MIN, le=PRICE_MAX)]
@@ -294,7 +294,7 @@ def _read_catalog(path: Path) -> _Catalog:
             if _STRIKE.fullmatch(rung.strike) is None:
                 raise TapeFault(f"{path}: {rung.ticker}: {rung.strike!r} is no strike")
         resolution_ns = event.resolution_ns
-        if resolution_ns is not None and not _FIRST_NS <= resolution_ns <= _LAST_RESOLUTION_NS:
+        if resolution_ns is not None and not _FIRST_NS <= resolution_ns < _BEYOND_RESOLUTION_NS:
             raise TapeFault(f"{path}: {event.event_ticker}: resolution_ns {resolution_ns}")
         strikes = [Decimal(rung.strike) for rung in event.rungs]
         if len(set(strikes)) < len(strikes):
