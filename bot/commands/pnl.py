@@ -100,7 +100,7 @@ def _asked(config: Path, by: list[str], status: str, *, shadow: bool) -> dict[st
         page = page_of(read(config), status)
     try:
         shown = msgspec.json.decode(page.get("/status.json"), type=Shown).report
-    except msgspec.DecodeError as fault:
+    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
         fail(EXIT_VENUE, f"{page.base}: not the status of a bot of this version: {fault}")
     if shown is None:
         fail(EXIT_VENUE, f"{page.base}: the bot is only starting")

@@ -83,6 +83,14 @@ def test_an_outcome_that_is_neither_yes_nor_no_is_named_with_its_file(tmp_path):
         winners(read_tape(folder), folder)
 
 
+def test_an_outcome_that_is_no_text_is_named_with_its_file(tmp_path):
+    folder = written(tmp_path / "tape", FLOW)
+    path = folder / "catalog.json"
+    path.write_bytes(path.read_bytes().replace(b'"yes"', b'"\xff"'))
+    with pytest.raises(TapeFault, match=r"catalog\.json: "):
+        winners(read_tape(folder), folder)
+
+
 def test_without_a_known_outcome_holdings_count_at_the_last_middle(tmp_path, settings):
     came = played(written(tmp_path / "t", FLOW, None), settings)
     assert came.settled == "mid"

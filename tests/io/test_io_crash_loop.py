@@ -130,7 +130,7 @@ def test_a_latch_of_somebody_else_does_not_keep_the_bot_down_but_is_returned(tmp
     assert CrashLog(tmp_path, machine.now).begin().by == "reaper"
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b'{"running":7}'])
+@pytest.mark.parametrize("content", [b"", b"{", b'{"running":7}', b'{"running":{"boot":"\xff"}}'])
 def test_a_record_that_cannot_be_read_counts_as_one_unclean_end(tmp_path, machine, content):
     (tmp_path / "crashes.json").write_bytes(content)
     assert CrashLog(tmp_path, machine.now).begin() is None

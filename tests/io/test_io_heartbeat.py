@@ -154,7 +154,9 @@ def test_a_disk_that_takes_half_a_beat_leaves_the_one_before(tmp_path, monkeypat
     assert pulse.beat == 1
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b'{"boot": 1}', b"\xff" * 9_000])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b'{"boot": 1}', b'{"boot": "\xff"}', b"\xff" * 9_000]
+)
 def test_a_file_that_is_no_heartbeat_is_no_beat(tmp_path, content):
     (tmp_path / "heartbeat").write_bytes(content)
     assert read_pulse(tmp_path) is None

@@ -183,9 +183,10 @@ def test_an_unknown_version_is_refused_before_anything_is_written(tmp_path, vers
     assert os.listdir(tmp_path) == [path.name]
 
 
-def test_a_record_of_a_kind_that_is_not_known_is_refused_by_name(tmp_path):
+@pytest.mark.parametrize("kind", [b"Bead", b"B\xffat"])
+def test_a_record_of_a_kind_that_is_not_known_is_refused_by_name(tmp_path, kind):
     path = tmp_path / "journal-00000001.log"
-    payload = entries(m.Beat())[8:].replace(b"Beat", b"Bead")
+    payload = entries(m.Beat())[8:].replace(b"Beat", kind)
     path.write_bytes(head() + struct.pack("<II", len(payload), zlib.crc32(payload)) + payload)
     with pytest.raises(JournalFault, match="a whole record that cannot be read"):
         list(read_journal(path))

@@ -63,7 +63,9 @@ def test_the_first_reason_stands(tmp_path):
     assert Latch(tmp_path).read().reason == "first"
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"reason":1}', b"\x00" * 70_000])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b'{"reason":1}', b'{"reason":"\xff"}', b"\x00" * 70_000]
+)
 def test_a_latch_that_cannot_be_read_is_set(tmp_path, content):
     Latch(tmp_path).path.write_bytes(content)
     assert "holds no latch that can be read" in Latch(tmp_path).read().reason

@@ -106,6 +106,15 @@ def test_what_was_kept_is_not_taken_for_other_code_or_another_configuration(tmp_
     assert len(again.jobs) == 6
 
 
+def test_a_damaged_line_of_results_is_passed_over_whatever_bytes_are_in_it(tmp_path):
+    path = tmp_path / "results.jsonl"
+    run(planted(results=path, seeds="1-2"), Here(), most=2)
+    path.write_bytes(path.read_bytes().replace(b'"settings":{', b'"settings":{"\xff":"",', 1))
+    again = Counting()
+    run(planted(results=path, seeds="1-2"), again, most=2)
+    assert len(again.jobs) == 1
+
+
 def test_what_a_function_imports_is_of_its_code(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "part_of_score.py").write_text("FACTOR = 1\n")

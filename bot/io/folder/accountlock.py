@@ -117,7 +117,7 @@ def _paths(base_url: str, key: Secret) -> list[Path]:
 def _read(handle: int) -> Holder:
     try:
         return msgspec.json.decode(os.pread(handle, _BYTES_MAX, 0), type=Holder)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return Holder()
 
 

@@ -130,7 +130,7 @@ class CrashLog:
         try:
             content = read_file(self._path)
             return _File() if content is None else msgspec.json.decode(content, type=_File)
-        except (OSError, msgspec.DecodeError):
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return _File(at)
 
     def _write(self, file: _File) -> None:

@@ -194,7 +194,7 @@ class Beats:
 
 def read_pulse(folder: Path, name: str = BOT) -> Pulse | None:
     """What stands in the file; None when there is none or it cannot be read as one."""
-    with contextlib.suppress(OSError, msgspec.DecodeError):
+    with contextlib.suppress(OSError, msgspec.DecodeError, UnicodeDecodeError):
         handle = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             return msgspec.json.decode(os.read(handle, _BYTES_MAX), type=Pulse)

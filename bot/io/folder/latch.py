@@ -69,7 +69,7 @@ class Latch:
             return msgspec.json.decode(content, type=LatchRecord)
         except OSError as fault:
             return self._unread(f"{self._path} cannot be read: {fault.strerror}")
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeDecodeError):
             return LatchRecord(f"{self._path} holds no latch that can be read", "", "nobody")
 
     def _unread(self, why: str) -> LatchRecord | None:

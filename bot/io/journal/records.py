@@ -93,7 +93,7 @@ def entry_of(payload: bytes, name: str) -> Entry:
     """The entry of a whole frame. Raises JournalFault, with the segment's name, when it is none."""
     try:
         return _ENTRIES.decode(payload)
-    except msgspec.DecodeError as fault:
+    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
         raise JournalFault(f"{name}: a whole record that cannot be read ({fault})") from None
 
 
@@ -172,7 +172,7 @@ class Segment:
     def _decode(self, decoder: msgspec.msgpack.Decoder[_T], payload: bytes | memoryview) -> _T:
         try:
             return decoder.decode(payload)
-        except msgspec.DecodeError as fault:
+        except (msgspec.DecodeError, UnicodeDecodeError) as fault:
             text = f"{self.name}: a whole record that cannot be read ({fault}); move it away"
             raise JournalFault(text) from None
 

@@ -102,7 +102,7 @@ def winners(tape: Tape, folder: Path) -> dict[MarketId, Outcome] | None:
     """
     try:
         won = ends(folder).get(tape.event, {})
-    except (OSError, msgspec.MsgspecError) as fault:
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as fault:
         raise TapeFault(f"{folder / _CATALOG}: {fault}") from None
     found: dict[MarketId, Outcome] = {}
     for place, rung in enumerate(tape.rungs):

@@ -111,7 +111,7 @@ class Lines(Generic[T]):
             for line in text.splitlines():
                 try:
                     one = decoder.decode(line)
-                except msgspec.DecodeError:
+                except (msgspec.DecodeError, UnicodeDecodeError):
                     continue
                 self.kept[one.key] = one
 
