@@ -70,6 +70,26 @@ def test_a_cluster_of_two_workers_comes_to_the_same_as_one_process(alone):
     assert found_at(sweep) <= MOST
 
 
+def test_what_a_cluster_has_lived_by_the_time_that_no_more_is_wanted_is_given():
+    from distributed import LocalCluster
+
+    sweep = planted(seeds="1-4")
+    setup, function = sweep._configured.base, sweep.aim.function
+    jobs = [Job(setup, {}, case, function, code_of(setup, function)) for case in sweep.cases]
+    given = []
+    quiet = {"scheduler_kwargs": {"dashboard": False}, "host": "127.0.0.1"}
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=1, processes=True, **quiet) as cluster,
+        Cluster(cluster.scheduler_address) as runner,
+    ):
+        for job, _ in runner.outcomes(jobs, lambda: not given):
+            while any(task.state != "memory" for task in cluster.scheduler.tasks.values()):
+                time.sleep(0.05)
+            time.sleep(0.5)  # the word of it is on its way
+            given.append(job)
+    assert given == jobs
+
+
 def test_an_address_that_is_none_of_a_scheduler_is_told():
     with pytest.raises(RunnerFault, match="no Dask scheduler"):
         Cluster("nonsense://x")

@@ -150,8 +150,8 @@ class Cluster:
         futures = [(job, self._client.submit(lived, job, pure=False)) for job in jobs]
         try:
             for job, future in futures:
-                if not wanted():
-                    return
+                if not wanted() and not future.done():
+                    continue  # what has come by now is not thrown away
                 try:
                     yield job, future.result()
                 except self._killed:
