@@ -13,6 +13,7 @@ from typing import Final
 from bot.core.profit.markouts import HORIZONS_S, MILLI
 from bot.core.report import Against
 from bot.io.metrics.profits import plain_markout
+from bot.records.cells import cell_text
 from bot.records.statement import Line, Statement, Told, dollars
 from venue.wire.instant import from_ns
 
@@ -123,8 +124,12 @@ def as_csv(statement: Statement) -> str:
     writer = csv.DictWriter(out, COLUMNS, restval="", extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for row in _rows(statement):
-        writer.writerow({key: "" if value is None else value for key, value in row.items()})
+        writer.writerow({key: _cell(value) for key, value in row.items()})
     return out.getvalue()
+
+
+def _cell(value: object) -> object:
+    return cell_text(value) if isinstance(value, str) else value
 
 
 def _rows(statement: Statement) -> Iterator[dict[str, object]]:

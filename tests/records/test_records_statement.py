@@ -373,6 +373,16 @@ def test_the_csv_adds_up_and_has_every_fill(sqlite):
     assert told - parts["fees_cents"] == parts["profit_cents"]
 
 
+def test_no_text_of_the_venue_is_a_formula_in_the_csv(sqlite):
+    lived(sqlite, 1)
+    found = on(sqlite, 0)
+    told = found.fills[0]
+    fill = msgspec.structs.replace(told.fill, fill_id="=1+1", trade_id="@t", ticker="-a\rb")
+    odd = msgspec.structs.replace(found, fills=(msgspec.structs.replace(told, fill=fill),))
+    row = list(csv.DictReader(io.StringIO(as_csv(odd))))[-1]
+    assert (row["fill_id"], row["trade_id"], row["name"]) == ("'=1+1", "'@t", "'-a b")
+
+
 class Outline(HTMLParser):
     """What a page holds."""
 

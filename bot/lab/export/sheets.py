@@ -18,6 +18,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from bot.records.cells import cell_text
+
 if TYPE_CHECKING:
     import pyarrow
 
@@ -53,8 +55,6 @@ BIG_MAX: Final = 2**63 - 1
 
 ROWS_AT_ONCE: Final = 20_000
 """Rows of a group of a Parquet file, which are kept in memory until it is written."""
-
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 Row = dict[str, Any]
 
@@ -100,9 +100,7 @@ def _cell(key: str, value: Any) -> Any:
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, str):
-        # Not every reader takes a carriage return for part of a text.
-        text = value.replace("\r", " ")
-        return f"'{text}" if value.startswith(_FORMULA) else text
+        return cell_text(value)
     return value
 
 
