@@ -14,7 +14,7 @@ from bot.core.settings import BreakerSettings, PaceSettings, RiskSettings, Trade
 from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from bot.core.trader import Trader
 from bot.lab.sim.judge.manners import Manners
-from bot.lab.sim.odds import SECOND, Odds, draw
+from bot.lab.sim.odds import SECOND, Odds, draw, narrowed
 from bot.lab.sim.venue.exchange import MAKER, SERIES
 from bot.lab.sim.world import World
 from tests.bot import made
@@ -49,7 +49,7 @@ UNHURRIED = PaceSettings(
 def calm() -> Odds:
     """Odds without faults and without a crowd that moves."""
     return replace(
-        draw(0),
+        narrowed(draw(0), without=("curfew", "ticks_through")),
         strategy="fixed_spread",
         rungs=(2, 1),
         one_way_ns=(1_000_000, 2_000_000),

@@ -10,7 +10,7 @@ from bot.core.report import Phase
 from bot.core.settings import RiskSettings, TraderSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
-from bot.lab.sim.odds import SECOND, Odds, draw
+from bot.lab.sim.odds import SECOND, Odds, draw, narrowed
 from bot.lab.sim.venue.exchange import MAKER, SERIES
 from bot.lab.sim.world import World
 from tests.bot import made
@@ -33,7 +33,7 @@ RISK = RiskSettings(
 def calm() -> Odds:
     """Odds without faults and without a crowd that moves."""
     return replace(
-        draw(0),
+        narrowed(draw(0), without=("curfew", "ticks_through")),
         strategy="fixed_spread",
         rungs=(2, 1),
         request_faults={},

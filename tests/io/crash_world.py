@@ -23,7 +23,7 @@ from bot.core.settings import (
 from bot.core.trader import Trader
 from bot.io.journal.memory import Memory, Trail, recall
 from bot.io.journal.records import OPENING, Entry, Head, Segment, framed
-from bot.lab.sim.odds import MS, SECOND, Odds, draw
+from bot.lab.sim.odds import MS, SECOND, Odds, draw, narrowed
 from bot.lab.sim.venue.exchange import CROWD, MAKER, SERIES, Exchange, market_id
 from strategies.fixed_spread import FixedSpread
 from venue.core import messages as v
@@ -63,7 +63,7 @@ _SCRIPT: tuple[tuple[int, Outcome, int, int, TimeInForce], ...] = (
 
 def _odds() -> Odds:
     return replace(
-        draw(0),
+        narrowed(draw(0), without=("curfew", "ticks_through")),
         rungs=(1,),
         fast_lag_ns=MS,
         slow_lag_ns=30 * MS,

@@ -20,10 +20,11 @@ real one, with the real journal format under it; the venue is the real engine wi
 side. Between them is a made-up world, all of it drawn from a seed: a network that delays, loses
 (before and after the venue has acted), duplicates and garbles; reads that lag; a channel that
 stalls, closes and lies; a disk that tears; clocks that are off; a venue that halts and throttles,
-lists rungs late, and charges makers as it likes; an operator, who changes the configuration in the
-midst of a life and has a start keep or refuse what rests; somebody else on the same account; a
-strategy that loses its mind; and a crowd to trade with, which at times takes whatever is quoted.
-The same seed gives the same world, to the byte, in any process and under any hash seed.
+lists rungs late, and charges makers as it likes; events whose end comes near; an operator, who
+changes the configuration in the midst of a life, wants everything flat, and has a start keep or
+refuse what rests; somebody else on the same account; a strategy that loses its mind; and a crowd to
+trade with, which at times takes whatever is quoted. The same seed gives the same world, to the
+byte, in any process and under any hash seed.
 
 Two auditors judge every step with arithmetic of their own: one the venue's books (V1-V7, V10), one
 the bot (B1-B14). A phase with faults is followed by one without, in which what rests must become
@@ -47,13 +48,14 @@ one, then time, then rungs. How often the strategy itself raised or answered non
 last line, by no fault drawn; that is no broken invariant where it quotes again before the end.
 
 `--without` leaves out faults, and what some worlds have besides: the variants {_VARIANTS}.
-Without those, `reload`, `rung_listed`, `event_listed`, `event_ends`, `resend_barred` and `taken` a
-seed is the world that it was before these were drawn. Where a breaker is drawn near, nothing has to
-rest in the end: it may trip at any time. Where the configuration changes, another change comes once
-all is quiet, and where a start keeps or refuses what rests, or an event ends, a crash does, half
-the time just as another event ends: after either all must become what is wanted once more. A limit
-that was lowered may be passed by what is held, which can only shrink; nothing may rest beyond it
-for long.
+Without those, `reload`, `rung_listed`, `event_listed`, `event_ends`, `resend_barred`, `taken` and
+`flatten` a seed is the world that it was before these were drawn. Where a breaker is drawn near,
+nothing has to rest in the end: it may trip at any time. Where the operator wants everything flat,
+that is asked for once more when all is quiet, amid trades: positions may only shrink. Where the
+configuration changes, another change comes once all is quiet, and where a start keeps or refuses
+what rests, or an event ends, a crash does, half the time just as another event ends: after either
+all must become what is wanted once more. A limit that was lowered may be passed by what is held,
+which can only shrink; nothing may rest beyond it for long.
 
 ## What the coverage table means
 

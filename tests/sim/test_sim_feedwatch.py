@@ -48,3 +48,14 @@ def test_a_read_of_what_a_wrongly_stamped_frame_showed_confirms_it_unless_anothe
             watch.may_quote(MARKET, now_ns + 30)
     else:
         watch.may_quote(MARKET, now_ns + 30)
+
+
+def test_how_far_a_price_reaches_is_told_against_the_best_one_that_was_never_ours():
+    watch = FeedWatch(lambda _: (), lambda ts: ts, lambda ts: ts)
+    watch.saw(m.FeedOpened(), START_NS)
+    assert watch.reaches(MARKET, True, 70, ()) < 0
+    watch.saw(m.BookSeen(MARKET, START_NS, *FIRST), START_NS)
+    assert watch.reaches(MARKET, True, 63, ()) == 3
+    assert watch.reaches(MARKET, True, 63, (60,)) == 2
+    assert watch.reaches(MARKET, True, 63, (60, 61)) < 0
+    assert watch.reaches(MARKET, False, 38, ()) == 2

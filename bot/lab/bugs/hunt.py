@@ -19,6 +19,7 @@ import bot.core
 from bot.core.event.room import Rung
 from bot.core.plan.wishes import WantCreate
 from bot.core.series.weighing import Weighing
+from bot.lab.bugs.absent import ABSENT
 from bot.lab.bugs.books import ACCOUNTS, LIMITS
 from bot.lab.bugs.bug import Bug
 from bot.lab.bugs.changes import CHANGES
@@ -27,6 +28,7 @@ from bot.lab.bugs.market import MARKET
 from bot.lab.bugs.orders import ORDERS
 from bot.lab.bugs.patience import PATIENCE
 from bot.lab.bugs.restart import OPERATOR, RESTART
+from bot.lab.bugs.shrinking import SHRINKING
 from bot.lab.bugs.takes import TAKES
 from bot.lab.bugs.transport import PACE, TRANSPORT
 from bot.lab.pool import in_order
@@ -45,7 +47,7 @@ ROTATING: Final = 10
 
 _GROUPS = (
     *(TRANSPORT, PACE, PATIENCE, ORDERS, MARKET, ACCOUNTS),
-    *(RESTART, OPERATOR, LIMITS, COUNTS, TAKES, CHANGES),
+    *(RESTART, OPERATOR, LIMITS, COUNTS, TAKES, CHANGES, SHRINKING, ABSENT),
 )
 BUGS: Final[tuple[Bug, ...]] = tuple(
     sorted((bug for group in _GROUPS for bug in group), key=lambda bug: (bug.group, bug.rows[0]))

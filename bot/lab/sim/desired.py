@@ -10,6 +10,7 @@ Source: reliability, B2.
 from collections.abc import Container
 from typing import TYPE_CHECKING
 
+from bot.core.event.curfew import Stage
 from bot.core.sending.sending import REFUSED_BEFORE
 from bot.core.strategy import Quote
 from bot.lab.sim.judge.possible import DOLLAR
@@ -55,6 +56,7 @@ def differences(world: "World") -> list[str]:
         for rung in rungs
         if rung.blocked and not cannot_be_known(world, rung)
     ]
+    out += _cut_for_nothing(world)
     now_ns = process.clock.read(world.now_ns)
     quotes = [(rung.market_id, quote) for rung in rungs for quote in rung.wanted]
     found = out + _but_for_parked(world, quotes, dict(resting), set())
@@ -67,6 +69,39 @@ def differences(world: "World") -> list[str]:
         if each.held_back == REFUSED_BEFORE
     }
     return out + _but_for_parked(world, quotes, resting, refused) if refused else found
+
+
+def _cut_for_nothing(world: "World") -> list[str]:
+    """Sides that are wanted smaller than the strategy has answered, though no limit is near: all
+    that was answered might be live, and more. Where not all that is wanted may rest, what does says
+    little of how near one is."""
+    out: list[str] = []
+    if _is_long_to_flat(world):
+        return out
+    exposure, truth = world.auditor.exposure, world.auditor.truth
+    ladders, most = world.process.trader.quoting.ladders, exposure.ceilings.limit("order")
+    asked: dict[tuple[MarketId, BookSide], int] = {}
+    for ladder in ladders:
+        for market, quotes in ladder.answers.resting.items():
+            for each in quotes:
+                place = market, each.side
+                asked[place] = asked.get(place, 0) + min(each.qty, most)
+    total = sum(asked.values())
+    for ladder in ladders:
+        if ladder.stage is not Stage.OPEN or ladder.conduct.fault:
+            continue
+        for rung in ladder.rungs:
+            market = rung.market_id
+            if rung.blocked or market in truth.resolved or exposure.is_tight(market, total):
+                continue
+            for side in BookSide:
+                wanted = sum(each.qty for each in rung.wanted if each.side is side)
+                net = truth.net(market) * (1 if side is BookSide.BID else -1)
+                all_of_it = asked.get((market, side), 0)
+                near = net + all_of_it > exposure.ceilings.limit("position")
+                if wanted < all_of_it and not near:
+                    out.append(f"{market} {side}: {wanted} wanted, {all_of_it} answered")
+    return out
 
 
 def cannot_be_known(world: "World", rung: "Rung") -> bool:

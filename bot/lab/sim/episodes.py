@@ -33,6 +33,7 @@ _SPEND_NS: Final = 10 * MS
 _FLICK_NS: Final = 50 * MS
 _STP_NS: Final = 100 * MS
 _TAKEN_TIMES: Final = 3
+_FLATTEN_TIMES: Final = 2
 _TAKEN_NS: Final = (10 * MS, 150 * MS)
 _TWIN_SECONDS: Final = 2.5
 _SILENT_TIMES: Final = 2
@@ -172,6 +173,13 @@ class Episodes:
         process = self._world.process
         self._world.deliver(process, m.PauseRequested("drawn"))
         self._later(for_ns, lambda: self._world.deliver(process, m.ResumeRequested()))
+
+    def _flatten(self, for_ns: int, _: random.Random) -> None:
+        world = self._world
+        for_ns *= _FLATTEN_TIMES
+        self.over_ns = max(self.over_ns, world.now_ns + for_ns + SECOND)
+        world.deliver(world.process, m.FlattenRequested("drawn"))
+        self._later(for_ns, lambda: world.deliver(world.process, m.ResumeRequested()))
 
     def _operator_restart(self, _: int, __: random.Random) -> None:
         process = self._world.process

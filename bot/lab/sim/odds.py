@@ -106,6 +106,7 @@ EPISODES: Final = (
     "event_ends",  # every rung of an event resolves and pays; another event of the series goes on
     "resend_barred",  # every create that is sent again is refused, whatever became of it
     "taken",  # others take of the bot's orders, one after the other
+    "flatten",  # the operator wants everything flat, and then to quote again
 )
 VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "maker_fee": ("0", "0.0007", "0.0175", "0.0700"),  # its rate, whatever the taker's is
@@ -113,12 +114,15 @@ VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "resting_orders": ("5", "9", "16"),  # the most orders that may be live at once
     "flat_ms": ("0", "100", "400"),  # the longest that cancelling all of them may take
     "breaker": ("notional", "fills"),  # one that is near, besides that of creates
+    "curfew": ("stop", "reduce", "halve"),  # what the end of its events brings in mid-life
+    "ticks_through": ("0", "1", "3"),  # how far a price may reach through the best of others
 }
 """Shapes of a world that are no fault, with the values that they take; each in a part of the seeds,
 from a stream of its own."""
 
 LATER: Final = (
     *("reload", "rung_listed", "event_listed", "event_ends", "resend_barred", "taken"),
+    "flatten",
     *VARIANTS,
 )
 """What seeds have drawn since later than the rest: without these a world is what it was before."""
@@ -236,6 +240,18 @@ class Odds:
     def breaker(self) -> str:
         """The breaker that is near; empty where none is, as wherever an event may be listed."""
         return "" if self.has_new_events else self._variant("breaker", "")
+
+    @property
+    def curfew(self) -> str:
+        """What an end brings; empty where none comes near, as in a world that goes on for long, or
+        whose configuration changes: near an end no strategy is on trial."""
+        return "" if self.events or self.has("reload") else self._variant("curfew", "")
+
+    @property
+    def ticks_through(self) -> int | None:
+        """Ticks; None for its own measure."""
+        ticks = self._variant("ticks_through", "")
+        return int(ticks) if ticks else None
 
     def _variant(self, name: str, usual: str) -> str:
         return usual if name in self.without else self.variants.get(name, usual)

@@ -55,6 +55,7 @@ _SHOWN_NS: Final = 6 * SECOND
 """Longer than it takes until a list of positions shows what is held."""
 
 _STOP_NS: Final = 8 * SECOND
+_TRADES_NS: Final = 4 * SECOND
 
 
 def live_through(world: "World") -> None:
@@ -76,6 +77,8 @@ def live_through(world: "World") -> None:
             # that bears little may trip at any time.
             _converge(world)
             _stay_still(world)
+            if odds.has("flatten"):
+                _flatten(world)
             if odds.has("reload"):
                 _reload(world)
             if odds.strangers != "cancel" or odds.has("event_ends"):
@@ -116,7 +119,8 @@ def _settle(world: "World") -> None:
     check(quoting, "B2", f"not quoting: {why_not(world)}")
     # What is shown now may be news once more; then quotes stay away, as after a strategy's faults.
     world.run_until(world.now_ns + SECOND)
-    world.run_until(world.now_ns + _PULLED_MAX_NS, lambda: not _is_pulled(world))
+    back = world.run_until(world.now_ns + _PULLED_MAX_NS, lambda: not _is_pulled(world))
+    check(back, "B2", f"quotes stay away: {why_not(world)}")
     # A write without an answer is sent again, once there is a token for it.
     world.run_until(
         world.now_ns + _UNKNOWN_MAX_NS, lambda: not world.process.trader.desk.unknown_count()
@@ -209,8 +213,34 @@ def _reload(world: "World") -> None:
     """B2 once more: the operator changes something while everything is quiet."""
     world.reload_one(random.Random(f"quiet reload {world.odds.seed} {world.steps}"))
     world.run_until(world.now_ns + SECOND)
-    world.run_until(world.now_ns + _PULLED_MAX_NS, lambda: not _is_pulled(world))
+    back = world.run_until(world.now_ns + _PULLED_MAX_NS, lambda: not _is_pulled(world))
+    check(back, "B2", f"quotes stay away: {why_not(world)}")
     _converge(world)
+    _stay_still(world)
+
+
+def _flatten(world: "World") -> None:
+    """B4, and B2 once more: the operator wants everything flat while all is quiet, and the crowd
+    trades: positions only shrink. Then it quotes again."""
+    truth = world.auditor.truth
+    world.seen.fault("quiet_flatten")
+    world.deliver(world.process, m.FlattenRequested("all is quiet"))
+    world.run_until(world.now_ns + SECOND + 2 * world.odds.trust_lag_ns)
+    before = {market: truth.net(market) for market in world.exchange.all_markets()}
+    # A breaker drawn low would trip amid trades, and rightly.
+    if not world.process.settings.breakers.creates_per_minute:
+        until_ns = world.now_ns + _TRADES_NS
+        world.after(0, lambda: world.crowd_acts(until_ns))
+    world.run_until(world.now_ns + _TRADES_NS)
+    for market, net in before.items():
+        now = truth.net(market)
+        held = min(0, net) <= now <= max(0, net) or market in truth.resolved
+        check(held, "B4", f"{market} was to be flat: {net} shares have become {now}")
+    world.deliver(world.process, m.ResumeRequested())
+    _settle(world)
+    _converge(world)
+    # Levels that come back beside shares held are put together in steps, ten seconds apart.
+    world.run_until(world.now_ns + _ROUTES_NS)
     _stay_still(world)
 
 

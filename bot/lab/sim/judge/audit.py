@@ -37,6 +37,7 @@ class Auditor:
         """risk: the limits that hold until others are put in force."""
         self.truth = Truth()
         self._seen = seen
+        self.resolves_ns = exchange.resolves_ns
         # An order that is meant to rest may take, so that the dearer of both rates counts.
         fees = Fees(max(odds.fee_rate, odds.maker_fee_rate, key=float))
         markets = exchange.markets

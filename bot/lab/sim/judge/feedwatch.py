@@ -36,6 +36,7 @@ _STOOD_NS: Final = SECOND
 _OTHERS_MIN: Final = 2
 """Prices at which nothing of ours ever rested: then somebody else was there."""
 
+_DOLLAR: Final = 100
 _JUMP_NS: Final = 1_800 * SECOND
 _AGREEING: Final = 3
 """So many stamps of reads and of our own writes that lead alike show a clock that has jumped, where
@@ -284,6 +285,20 @@ class FeedWatch:
             return False
         self._newest_ns = stamp_ns
         return True
+
+    def reaches(self, market: MarketId, is_bid: bool, level: int, ours: Collection[int]) -> int:
+        """How many ticks a price is through the best one of others on the far side, at least; below
+        zero where it is not, or where there is none. ours: where orders of ours ever rested."""
+        rung = self._rungs.get(market)
+        if rung is None:
+            return -_DOLLAR
+        found = []
+        for bids, asks in (rung.book, rung.overtaken or rung.book):
+            far = [price for price, _ in (asks if is_bid else bids) if price not in ours]
+            if not far:
+                return -_DOLLAR
+            found.append(level - far[0] if is_bid else far[0] - level)
+        return min(found)
 
     def may_quote(self, market: MarketId, now_ns: int) -> None:
         """B4: new exposure leaves now for this rung. Raises `Broken` when it may not."""

@@ -10,6 +10,7 @@ from bot.core.settings import TraderSettings
 from bot.lab.sim.judge.broken import check
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.seen import Seen
+from venue.core import messages as v
 from venue.wire.errors import CODES, Advice, Code, row_for
 from venue.wire.model import TERMINAL
 from venue.wire.money import Outcome, Side
@@ -273,6 +274,6 @@ class Traffic:
         return now_ns < self._wrong_until_ns.get(side, 0)
 
 
-def side_of(order: QtyOrder) -> Side_:
+def side_of(order: QtyOrder | v.OrderState) -> Side_:
     """The rung and the canonical side of an order: True is a bid."""
     return order.market_id, (order.outcome is Outcome.YES) == (order.side is Side.BUY)

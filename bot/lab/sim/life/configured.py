@@ -20,6 +20,7 @@ from bot.core.limits.breaker import limits_of
 from bot.core.settings import (
     BreakerSettings,
     BudgetSettings,
+    CurfewSettings,
     PaceSettings,
     RiskSettings,
     StartSettings,
@@ -30,8 +31,8 @@ from bot.core.settings import (
 from bot.core.strategy import EventView, Quotes, Strategy
 from bot.io.settings.plugins import find_strategy, made
 from bot.lab.sim.judge.ceilings import LIMITS
-from bot.lab.sim.odds import MS, Odds
-from bot.lab.sim.venue.exchange import SERIES
+from bot.lab.sim.odds import MS, SECOND, Odds
+from bot.lab.sim.venue.exchange import RESOLUTION_NS, SERIES
 from venue.wire.money import Cents, Qty
 
 FAILING: Final = "fails"
@@ -95,13 +96,32 @@ def settings_of(odds: Odds) -> TraderSettings:
         trust=TrustSettings(read_lag_ns=odds.trust_lag_ns),
         breakers=breakers,
         start=StartSettings(strangers=Strangers(odds.strangers)),
+        curfew=_curfew(odds),
     )
+
+
+def _curfew(odds: Odds) -> CurfewSettings:
+    """Counted from so far before the end of all events that it comes in mid-life, by the clock of
+    the bot's host."""
+    if not odds.curfew:
+        return CurfewSettings()
+    rng = random.Random(f"curfew at {odds.seed}")
+    left_ns = RESOLUTION_NS - odds.skew_ns - int(rng.uniform(0.3, 0.9) * odds.safety_ns)
+    match odds.curfew:
+        case "halve":
+            return CurfewSettings(halve_ns=left_ns)
+        case "reduce":
+            return CurfewSettings(reduce_ns=left_ns)
+        case _:
+            return CurfewSettings(reduce_ns=left_ns, stop_ns=left_ns - 2 * SECOND)
 
 
 def _breakers(odds: Odds, risk: RiskSettings) -> BreakerSettings:
     """Those that are drawn. Where fewer orders may rest than usual the others stay as they would be
     without: it is that limit which is to be tried, and no breaker that follows from it."""
     drawn = BreakerSettings(creates_per_minute=odds.creates_max)
+    if odds.ticks_through is not None:
+        drawn = msgspec.structs.replace(drawn, ticks_through=odds.ticks_through)
     if odds.resting_orders:
         drawn = msgspec.structs.replace(limits_of(drawn, risk), order_notional_cents=0)
     if odds.breaker == "notional":

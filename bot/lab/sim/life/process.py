@@ -20,14 +20,17 @@ from bot.lab.sim.judge.feedwatch import FeedWatch
 from bot.lab.sim.judge.inheritance import Inheritance
 from bot.lab.sim.judge.manners import Manners
 from bot.lab.sim.judge.possible import level_of
-from bot.lab.sim.judge.traffic import Traffic
+from bot.lab.sim.judge.shrinking import Shrinking
+from bot.lab.sim.judge.traffic import Side_, Traffic, side_of
 from bot.lab.sim.life.configured import takes
 from bot.lab.sim.life.disk import Logged, entries_of
 from bot.lab.sim.odds import MS
 from bot.lab.sim.seen import Seen
 from bot.lab.sim.venue.stamps import Stamps
+from venue.core import messages as v
+from venue.wire.money import BookSide, Price
 from venue.wire.names import ClientOrderId, MarketId
-from venue.wire.requests import TimeInForce
+from venue.wire.requests import QtyOrder, TimeInForce
 
 _ENCODER = msgspec.msgpack.Encoder()
 _ANY_FAULT = Exception
@@ -110,6 +113,10 @@ class Process:
         self._lookalikes: dict[ClientOrderId, m.Create] = {}
         began_ns = clock.read(now_ns)
         self._manners = Manners(self.settings, seen, auditor.truth.foreign, began_ns)
+        self._shrinking = Shrinking(
+            self.settings, auditor.truth, auditor.flight, auditor.resolves_ns, seen
+        )
+        self._levels: dict[MarketId, dict[int, None]] = {}  # where orders of this life were to rest
         self._stale_ns: dict[MarketId, int] = {}
         self._left_ns: dict[int, int] = {}  # since when an order that is to go had no cancel
         self._before: dict[int, tuple[OwnOrder, State, int]] = {}
@@ -127,6 +134,7 @@ class Process:
         now_ns = self.clock.read(world_ns)
         self.feed.saw(event, now_ns)
         self._manners.saw(event, now_ns)
+        self._shrinking.saw(event)
         if isinstance(event, m.Replied):
             self._answered(event, now_ns)
         elif isinstance(event, m.StopRequested | m.JournalFailed):
@@ -274,7 +282,30 @@ class Process:
                     self.feed.may_quote(market, now_ns)
         self._auditor.sent(request)
         if first:
+            assert isinstance(request, m.Create)
+            self._shrinking.sent(*side_of(request.order), now_ns, first=True)
+            self._reaches_no_further(side_of(request.order), request.order, request.order.price)
             self._few_enough()
+        elif isinstance(request, m.AmendResting):
+            order = self._auditor.truth.working.get(request.order_id)
+            if order is not None:
+                self._shrinking.sent(*side_of(order), now_ns, first=False)
+                self._reaches_no_further(side_of(order), order, request.amend.price)
+
+    def _reaches_no_further(
+        self, side: Side_, order: QtyOrder | v.OrderState, price: Price | None
+    ) -> None:
+        """B3: a create, or a new price, reaches only so far through the best price of others."""
+        if price is None:
+            return
+        (market, is_bid), level = side, level_of(order.outcome, price)
+        ours = self._levels.setdefault(market, {})
+        ticks = self.feed.reaches(market, is_bid, level, ours)
+        ours[level] = None
+        if ticks >= 0:
+            self._seen.hit("reach_judged")
+        most = self.settings.breakers.ticks_through
+        check(ticks <= most, "B3", f"{order} at {price} is {ticks} ticks through, at most {most}")
 
     def _few_enough(self) -> None:
         """B3: so many orders may be live at once, and be cancelled in so long."""
@@ -318,6 +349,8 @@ class Process:
         for own in trader.desk.all_live():
             if own.state is State.OPEN and own.due_ns <= now_ns:
                 reason = why or self.feed.long_stale(own.market_id, now_ns)
+                is_bid = own.side is BookSide.BID
+                reason = reason or self._shrinking.must_go(own.market_id, is_bid, now_ns)
                 if not reason and own.order_id and self._manners.is_oversized(own.order_id):
                     reason = "a fill came before its amend, and more works than was meant"
                 if reason:

@@ -72,7 +72,8 @@ class Exchange:
     """Engine, two replicas of the read side, and one credential's token bucket.
 
     clock_ns: how far the venue's clock is ahead of the world's. `frames`: what becomes visible on
-    the channel; each command's public events, in order, `fast_lag_ns` late.
+    the channel; each command's public events, in order, `fast_lag_ns` late. resolves_ns: when every
+    event is said to end.
     """
 
     def __init__(self, odds: Odds, start_ns: int) -> None:
@@ -94,7 +95,7 @@ class Exchange:
         self._rates = FeeRate.parse(odds.maker_fee_rate), FeeRate.parse(odds.fee_rate)
         self.apply(v.ListCompany(PROJECT, "Acme", "ACME"), start_ns)
         # Of every event, also of one that is listed later: moods tell the time by it.
-        self._resolves_ns = start_ns + RESOLUTION_NS
+        self.resolves_ns = start_ns + RESOLUTION_NS
         for event, rungs in enumerate(odds.rungs):
             ticker = self.list_event(start_ns)
             for rung in range(rungs):
@@ -114,7 +115,7 @@ class Exchange:
                 category="valuation",
                 status=model.EventStatus.OPEN,
                 mutually_exclusive=False,
-                resolution_date_ns=self._resolves_ns,
+                resolution_date_ns=self.resolves_ns,
             ),
             now_ns,
         )
