@@ -64,8 +64,9 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     deviation, seen_sd: as it came out in these lives. edge, edge_error: mean of spread less fees
     and its standard error; in a world whose fair values are no true expectations those of the
     profit. ratio: edge by sd. worst_usage: mean of the largest worst case by the budget, None
-    without one. means: averages over seeds of what is measured of each life. markouts: cents a
-    share by horizon against the true value, and against others' mid.
+    without one. requests_per_fill: None where nothing filled. means: averages over seeds of what is
+    measured of each life. markouts: cents a share by horizon against the true value, and against
+    others' mid.
     """
 
     value: float | None
@@ -82,7 +83,7 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     q01: float
     worst_99: float
     worst_usage: float | None
-    requests_per_fill: float
+    requests_per_fill: float | None
     latched: int
     means: dict[str, float]
     markouts: dict[str, dict[str, float]]
@@ -379,7 +380,7 @@ def _point(cell: _Cell, place: int, value: float | None, *, chosen: bool) -> Poi
         q01=float(np.quantile(nets, 0.01)),
         worst_99=float(np.quantile(worst, 0.99)),
         worst_usage=None if budget is None else float(worst.mean()) * 100 / budget,
-        requests_per_fill=sum(life.requests for life in lives) / max(1, fills),
+        requests_per_fill=sum(life.requests for life in lives) / fills if fills else None,
         latched=sum(bool(life.latched) for life in lives),
         means=averages,
         markouts=_markouts(lives),

@@ -216,7 +216,7 @@ def _cells(entry: str, risk: str, point: Point) -> list[str]:
         f"{point.worst_99:.0f}",
         "" if mark is None else f"{mark:+.2f}",
         f"{means['fills']:.0f}",
-        f"{point.requests_per_fill:.1f}",
+        "" if point.requests_per_fill is None else f"{point.requests_per_fill:.1f}",
         f"{means['refused_for_pace']:.1f}",
         f"{means['uptime']:.1%}",
         f"{means['touch_share']:.0%}",
