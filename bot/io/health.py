@@ -93,7 +93,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         good, text = alive(told.url) if told.live else well(told.url)
     except (OSError, ValueError, http.client.HTTPException) as fault:
         good, text = False, f"no answer: {fault}"
-    sys.stdout.write(f"{text}\n")
+    if sys.stdout is not None:  # as where it was closed by whoever asks for the code alone
+        sys.stdout.write(f"{text}\n")
     sys.exit(0 if good else 1)
 
 

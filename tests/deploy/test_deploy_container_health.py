@@ -74,6 +74,13 @@ def test_200_is_well(capsys):
         assert ended(capsys, "--url", url) == (0, "ok")
 
 
+def test_200_is_well_also_where_nobody_wants_to_read_it(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    with page(200, "ok\n") as url, pytest.raises(SystemExit) as end:
+        health.main(["--url", url])
+    assert end.value.code == 0
+
+
 def test_503_is_not_well_and_says_why(capsys):
     with page(503, "latched: a breaker\n") as url:
         assert ended(capsys, "--url", url) == (1, "latched: a breaker")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -20,6 +21,7 @@ import bot.cli
 import venue.__main__
 from bot.commands.quiet import Quiet
 from bot.commands.running import told
+from bot.io.folder.latch import Latch
 from tests.house.tree import ROOT
 
 WORDS = [
@@ -180,6 +182,37 @@ def test_signals_after_the_first_change_nothing_up_to_the_very_end(tmp_path, wor
         assert run.wait(10) == 0
         assert json.loads(run.stdout.read())["seconds"] > 0
         drained.join()
+
+
+def without(number, *words) -> "subprocess.CompletedProcess[str]":
+    """A program that is started with one of its standard streams closed."""
+    return subprocess.run(
+        [sys.executable, "-m", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        preexec_fn=partial(os.close, number),
+    )
+
+
+def test_a_run_whose_output_was_closed_before_it_began_ends_as_asked(tmp_path):
+    words = ("run", "configs/demo.yaml", "--for", "1s", "--status-port", "0")
+    done = without(1, "bot", *words, "--state-dir", str(tmp_path))
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_a_reset_whose_input_is_closed_has_nobody_to_ask(tmp_path):
+    Latch(tmp_path).set("loss_cents", "breaker", 1)
+    done = without(0, "bot", "reset", "configs/demo.yaml", "--state-dir", str(tmp_path))
+    assert done.returncode == 2
+    assert done.stderr.startswith("nobody to ask here")
+
+
+def test_a_venue_whose_stderr_is_closed_says_what_is_wrong_by_its_code(tmp_path):
+    missing = str(tmp_path / "none.yaml")
+    assert without(2, "venue", "serve", "--port", "0", "--config", missing).returncode == 2
 
 
 @pytest.mark.parametrize("words", [("check",), ("plan", "--cold", "--wait", "60s")], ids=" ".join)
