@@ -246,6 +246,17 @@ def test_every_panel_says_what_it_shows_and_reads_the_source_that_is_provisioned
         assert {target["datasource"]["uid"] for target in panel["targets"]} == {uid}
 
 
+def test_a_panel_that_draws_what_is_used_does_not_say_that_it_is_left():
+    panels = [panel for board in BOARDS.values() for panel in rules.panels(board)]
+    drawn = {
+        panel["title"]
+        for panel in panels
+        for target in panel["targets"]
+        if target["expr"].startswith("1 - ")
+    }
+    assert drawn == {"Disk of the journal, part used"}
+
+
 def test_dashboards_name_only_metrics_that_there_are():
     named = named_metrics("\n".join(each.expr for each in rules.shown()))
     assert named <= set(known())
