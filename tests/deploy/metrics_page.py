@@ -18,7 +18,8 @@ The bot shows them under `/metrics` of its status page, the venue under `/metric
 listener. Names end in their unit; a counter's in `_total`. Labels come from closed sets and from
 the rungs and events of a series, never from an order: how many there are hangs on the rungs alone.
 What is counted by a closed set of names is there from the start, at nothing.
-Those of the bot, all but `laddermaker_process_start_time_seconds`, have the label `series` beside the named.
+Those of the bot have the label `series` beside the labels named here, all but
+`laddermaker_process_start_time_seconds`.
 Both programs show the usual `process_` metrics too.
 
 `deploy/prometheus` has the scrape configuration, recording rules and alerts with their tests,
