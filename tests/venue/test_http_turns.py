@@ -225,6 +225,24 @@ async def test_who_waits_too_long_behind_long_answers_of_their_own_is_cut(
     await again.asking
 
 
+async def test_a_long_answer_that_is_never_sent_gives_its_place_back() -> None:
+    desk = ScriptedDesk()
+    desk.show([OrderChanged(T0, order(number)) for number in range(500)])
+    app = make_app(desk)
+    for _ in range(LONG_ANSWERS_MAX):
+        peer = SlowPeer(app, "anna-key", f"/markets/{TICKERS[LOW]}/snapshot")
+        await turns_of_the_loop(3)
+        assert not peer.comes.is_set()
+        peer.asking.cancel()
+        await asyncio.gather(peer.asking, return_exceptions=True)
+    peers = [SlowPeer(app, "anna-key", "/orders") for _ in range(LONG_ANSWERS_MAX)]
+    await turns_of_the_loop(300)
+    assert all(peer.comes.is_set() for peer in peers)
+    for peer in peers:
+        peer.reads.set()
+        await peer.asking
+
+
 async def test_places_go_to_whoever_waits_longest_and_none_is_lost() -> None:
     places, anna, got = Places(2), UserId("anna"), list[int]()
 

@@ -13,6 +13,7 @@ import math
 import time
 import traceback
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, Final
 
@@ -137,11 +138,15 @@ def make_app(desk: Desk, meter: Meter | None = None) -> Application:
     description = openapi.document()
 
     async def app(scope: Message, receive: Receive, send: Send) -> None:
+        # Whatever ends it, what was kept for an answer until it is sent is given back.
+        with ExitStack() as sent:
+            await respond(scope, receive, send, sent)
+
+    async def respond(scope: Message, receive: Receive, send: Send, sent: ExitStack) -> None:
         begun = time.perf_counter()
         route, parameter = _find(scope["method"], scope["raw_path"])
         content_type, headers = _JSON, Headers()
         code: Code | None = None
-        sent: list[Callable[[], None]] = []
         if route is routes.OPENAPI:
             await shell.turn_of(_NOBODY)
             status, body, content_type = trade.OK, description, _YAML
@@ -162,18 +167,14 @@ def make_app(desk: Desk, meter: Meter | None = None) -> Application:
             name = None if route is None else route.name
             meter(name, code, status, time.perf_counter() - begun)
         length = (_CONTENT_LENGTH, str(len(body)).encode())
-        try:
-            await send(
-                {
-                    "type": "http.response.start",
-                    "status": status,
-                    "headers": [content_type, length, *headers],
-                }
-            )
-            await send({"type": "http.response.body", "body": body})
-        finally:
-            for each in sent:
-                each()
+        await send(
+            {
+                "type": "http.response.start",
+                "status": status,
+                "headers": [content_type, length, *headers],
+            }
+        )
+        await send({"type": "http.response.body", "body": body})
 
     return app
 
@@ -197,11 +198,11 @@ class _Shell:
         receive: Receive,
         route: Route | None,
         parameter: str | None,
-        sent: list[Callable[[], None]],
+        sent: ExitStack,
     ) -> Answered:
         """The answer to one request of a route, or of None. Raises ClientGone, ConnectionCut.
 
-        sent: gets what is to be called once the answer has been sent.
+        sent: ends once the answer has been sent, or never will be.
         """
         headers: Headers = []
         caller: Caller | None = None
@@ -253,7 +254,7 @@ class _Shell:
             await self._turns.take(user_id)
         return body
 
-    async def _handled(self, request: Request, sent: list[Callable[[], None]]) -> Response:
+    async def _handled(self, request: Request, sent: ExitStack) -> Response:
         """What the route's handler says, or raises, and not before a delay in force is over."""
         read = READS.get(request.route)
         faults = self._desk.faults
@@ -285,7 +286,7 @@ class _Shell:
         self,
         request: Request,
         read: Callable[[Request], bytes | Iterator[bytes]],
-        sent: list[Callable[[], None]],
+        sent: ExitStack,
     ) -> bytes:
         """The body of a read; a long one has a place until it is sent, and one that comes in pieces
         has each made in a turn of its own."""
@@ -297,12 +298,12 @@ class _Shell:
         if self._places.is_full(user_id):
             made = b""  # what it was when it began to wait would take room all the while
             await self._place(user_id)
-            sent.append(partial(self._places.give_back, user_id))
+            sent.callback(self._places.give_back, user_id)
             await self._turns.take(user_id)
             made = read(request)
         else:
             await self._places.take(user_id)
-            sent.append(partial(self._places.give_back, user_id))
+            sent.callback(self._places.give_back, user_id)
         if isinstance(made, bytes):
             return made
         pieces = []
