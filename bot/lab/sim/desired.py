@@ -80,6 +80,7 @@ def _cut_for_nothing(world: "World") -> list[str]:
         return out
     exposure, truth = world.auditor.exposure, world.auditor.truth
     ladders, most = world.process.trader.quoting.ladders, exposure.ceilings.limit("order")
+    most_held = exposure.ceilings.limit("position")
     asked: dict[tuple[MarketId, BookSide], int] = {}
     for ladder in ladders:
         for market, quotes in ladder.answers.resting.items():
@@ -90,6 +91,8 @@ def _cut_for_nothing(world: "World") -> list[str]:
     for ladder in ladders:
         if ladder.stage is not Stage.OPEN or ladder.conduct.fault:
             continue
+        if any(abs(truth.net(rung.market_id)) > most_held for rung in ladder.rungs):
+            continue  # it was lowered under what is held, and so were limits that follow from it
         for rung in ladder.rungs:
             market = rung.market_id
             if rung.blocked or market in truth.resolved or exposure.is_tight(market, total):
@@ -98,7 +101,7 @@ def _cut_for_nothing(world: "World") -> list[str]:
                 wanted = sum(each.qty for each in rung.wanted if each.side is side)
                 net = truth.net(market) * (1 if side is BookSide.BID else -1)
                 all_of_it = asked.get((market, side), 0)
-                near = net + all_of_it > exposure.ceilings.limit("position")
+                near = net + all_of_it > most_held
                 if wanted < all_of_it and not near:
                     out.append(f"{market} {side}: {wanted} wanted, {all_of_it} answered")
     return out
