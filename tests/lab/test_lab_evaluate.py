@@ -357,17 +357,6 @@ def test_a_budget_of_an_entry_that_earns_nothing_keeps_nothing_of_it(tmp_path: P
     assert (line.edge_before, kept_share.value, kept_share.low, kept_share.high) == (0, 0, 0, 0)
 
 
-def test_requests_that_brought_no_fill_are_none_a_fill(tmp_path: Path) -> None:
-    idle = Entry("idle", "fixed_spread", {"half_spread_cents": 49}, "max_position_qty", (1,))
-    kept = Results(tmp_path / "idle.jsonl", ROOT)
-    for task in tasks_of((idle,), (SMALL,), range(1, 3)):
-        kept.put(task, msgspec.structs.replace(NOTHING, requests=40))
-    found = compare(kept, (idle,), (SMALL,), range(1, 3), None, "code")
-    assert found.lines[0].chosen.requests_per_fill is None
-    (row,) = (line for line in tables.markdown(found).splitlines() if line.startswith("| idle |"))
-    assert [cell.strip() for cell in row.split("|")][18:20] == ["0", ""]
-
-
 def test_fills_of_which_not_one_share_was_sampled_have_no_markout() -> None:
     sampled = Markout("informed", "mid", 10, -1.5, 0.5, 4)
     lost = msgspec.structs.replace(sampled, horizon_s=60, cents=0.0, error=0.0, qty=0)
