@@ -110,6 +110,18 @@ async def test_what_happens_is_told(effect, event, text, resolved):
     assert made.counts.fates["sent"] == 1
 
 
+@pytest.mark.parametrize(("count", "more"), [(50, ""), (52, " and 2 more")])
+async def test_the_orders_that_a_run_leaves_are_named_whole_and_the_rest_counted(count, more):
+    left = tuple(OrderId(f"{10**19 + number}") for number in range(count))
+    async with Receiver().listening() as receiver:
+        made = notices(receiver.url)
+        async with going(made):
+            made.did(m.Finished(left, ()), 0)
+            await receiver.until(lambda: bool(receiver.got))
+    named = ", ".join(left[:50])
+    assert [got["text"] for got in receiver.got] == [f"stopped with orders left: {named}{more}"]
+
+
 async def test_what_nobody_asked_for_is_not_told():
     async with Receiver().listening() as receiver:
         made = notices(receiver.url, what=frozenset({What.STOP}))

@@ -28,6 +28,9 @@ from venue.wire.instant import NS_PER_SECOND, from_ns
 
 KEYS_MAX: Final = 256
 TEXT_MAX: Final = 1_500
+NAMED_MAX: Final = 50
+"""Orders that a text names: so many fit."""
+
 FINISH_S: Final = 3.0
 
 
@@ -138,7 +141,9 @@ class Notices:
                 text = f"{name.removesuffix('_cleared')}: over"
                 self.tell(_CLEARED[name], text, at_ns, resolved=True)
             case m.Finished(left=left, unknown=unknown) if left or unknown:
-                told = ", ".join((*left, *unknown))
+                named = (*left, *unknown)
+                more = f" and {len(named) - NAMED_MAX} more" if len(named) > NAMED_MAX else ""
+                told = ", ".join(named[:NAMED_MAX]) + more
                 self.tell(What.STOP, f"stopped with orders left: {told}", at_ns)
             case m.Finished(unshown=True):
                 self.tell(What.STOP, "stopped, and no list shows that nothing rests", at_ns)
@@ -149,7 +154,7 @@ class Notices:
         """Tell whoever wants to know of such things."""
         report = self._look()
         series = "" if report is None else str(report.series_ticker)
-        text = plain(text)[:TEXT_MAX]
+        text = plain(text, TEXT_MAX)
         for place, target in enumerate(self._targets):
             if what not in target.what:
                 continue
