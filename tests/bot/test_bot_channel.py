@@ -181,6 +181,30 @@ def test_a_closed_channel_leaves_no_book():
     assert blocked(thin) != ""
 
 
+def test_a_channel_that_opens_and_says_nothing_is_not_quoted_on_whatever_reads_confirm():
+    thin = quoting()
+    thin.show = lambda *_: None  # type: ignore[method-assign]
+    for _ in range(3):  # the shell gives it up, and opens it anew
+        thin.give(m.FeedClosed("no pong in time"))
+        thin.give(m.FeedOpened())
+        for _ in range(50):
+            after(thin, 100 * MS)
+            confirm(thin)
+            assert blocked(thin) == "channel silent"
+            assert thin.orders == {}
+    thin.give(m.FeedHeard())
+    confirm(thin)
+    after(thin, S)
+    assert blocked(thin) == ""
+    assert len(thin.orders) == 2
+
+
+def confirm(thin: Thin) -> None:
+    """A read shows the book as it is."""
+    answer = read(thin, thin.now_ns)
+    thin.trader.quoting.channel.book_read(thin.markets[0].market_id, answer, thin.now_ns)
+
+
 # --- prints and lag -------------------------------------------------------------------------------
 
 

@@ -256,6 +256,11 @@ async def test_a_pong_is_heard():
     assert "FeedClosed" not in heard.kinds()
 
 
+async def test_the_first_ping_leaves_as_the_channel_opens():
+    async with channel(listen, FeedTimes(ping_s=60.0)) as (_, heard):
+        await heard.until(m.FeedHeard)
+
+
 async def test_a_channel_that_answers_no_ping_is_closed():
     async def deaf(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Shakes hands, then reads nothing and says nothing."""

@@ -132,9 +132,10 @@ class Channel:
     # --- events -----------------------------------------------------------------------------------
 
     def opened(self, now_ns: int) -> None:
-        """The channel is there again; subscribe to everything."""
+        """The channel is there again; subscribe to everything. That it opens is no sign of life: a
+        far end that says nothing opens, too, as often as it is asked."""
         self._is_open = True
-        self.heard_ns = now_ns
+        self.heard_ns = None
         self._lag = Lag()
         self._subscribed = None
         if self._was_open:

@@ -251,9 +251,9 @@ class Feed:
             raise
 
     async def _pings(self) -> None:
-        """A pong from every socket in each round, or the channel is dead (row 7)."""
+        """A pong from every socket in each round, or the channel is dead (row 7). The first is at
+        once: until something is heard nothing is quoted."""
         while True:
-            await asyncio.sleep(self._times.ping_s)
             self._runs()
             try:
                 async with asyncio.timeout(self._times.pong_s):
@@ -265,6 +265,7 @@ class Feed:
                 raise _Silent("no pong in time") from None
             self._runs()
             self._emit(m.FeedHeard())
+            await asyncio.sleep(self._times.ping_s)
 
     def _runs(self) -> None:
         """This process runs. Raises _Still when it stood still until now."""
