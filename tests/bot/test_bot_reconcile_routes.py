@@ -137,6 +137,18 @@ def test_a_purchase_gives_way_where_what_it_lacks_is_not_worth_a_request(side):
 
 
 @BOTH
+@pytest.mark.parametrize(("held", "gives_way"), [(9, False), (10, True)])
+def test_a_purchase_does_not_give_way_where_so_few_could_be_sold_that_they_are_bought_again(
+    side, held, gives_way
+):
+    """A share bought beside five that are sold, of ten: a limit may have left no more of it."""
+    sale, own = sells(side, 10, 5), order(side, 10, qty=1, number=2)
+    here, resizes = Ruler(capital=9.0), pace(resize=50)
+    wishes = plan([quote(side, 10)], [sale, own], held, held, pace=resizes, worth=here).wishes
+    assert any(isinstance(wish, WantCancel) for wish in wishes) is gives_way
+
+
+@BOTH
 def test_shares_that_one_purchase_gave_way_to_are_spoken_for(side):
     first, second = order(side, 10, number=1), order(side, 9, number=2)
     here = Ruler(capital=1.0)

@@ -381,15 +381,15 @@ class _Side:
                 self._cancel(own, "shares held now: sold instead", value)
 
     def _locks_too_much(self, own: OwnOrder, level: Level, lacks: int) -> bool:
-        """Whether a purchase would lock pairs with shares held that are worth more than its place
-        and the two requests that selling them takes. What the level lacks is sold beside it."""
-        beside = lacks if level.is_off(lacks, self._pace) else 0
-        too_few = self._free.of(own.outcome.other) < own.remaining + beside
-        if not self._may_lock or own.own_side is not _BUY or too_few:
+        """Whether a purchase locks pairs with shares held that are worth more than its place and
+        the two requests of a sale, what the level lacks with it: one worth none is bought again."""
+        free, whole = self._free.of(own.outcome.other), own.remaining + max(0, lacks)
+        needed = whole if level.is_off(lacks, self._pace) else own.remaining
+        is_sold = free >= needed and level.is_off(min(free, whole), self._pace)
+        if not self._may_lock or own.own_side is not _BUY or not is_sold:
             return False
         freed = self._worth.capital_cents * own.remaining
-        place = self._worth.place_cents(own, level.edge)
-        return freed > place + 2 * self._requests(own.remaining)
+        return freed > self._worth.place_cents(own, level.edge) + 2 * self._requests(own.remaining)
 
     def _move(self, stand: Stand, level: Level) -> None:
         """Bring a stand to a price that has none: its largest order by one amend, or by a change of
