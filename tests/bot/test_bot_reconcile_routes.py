@@ -52,6 +52,28 @@ def test_the_newest_of_two_gives_way_while_its_place_is_worth_no_more_than_a_req
 
 
 @BOTH
+@pytest.mark.parametrize(
+    ("held", "left", "wanted", "is_cancelled"),
+    [
+        (1, 1, 5, False),  # one share is too few to be worth a sale
+        (3, 3, 5, True),  # the two beside them are too few for a purchase
+        (6, 5, 12, False),  # the six beside them are not
+        (6, 5, 6, True),
+        (4, 5, 5, False),
+    ],
+)
+def test_a_purchase_that_must_move_is_cancelled_only_where_no_purchase_takes_its_place(
+    side, held, left, wanted, is_cancelled
+):
+    own = order(side, 15, left)
+    yes, no = (0, held) if side is BID else (held, 0)
+    wishes = plan([quote(side, 10, wanted)], [own], yes, no, pace=pace(resize=50)).wishes
+    assert isinstance(wishes[0], WantCancel) is is_cancelled
+    made_anew = [wish.own_side for wish in wishes if isinstance(wish, WantCreate)]
+    assert made_anew == [Side.SELL] or not is_cancelled
+
+
+@BOTH
 def test_no_more_than_the_siblings_allowed_stand_at_a_price_without_one_giving_way(side):
     orders = siblings(side, 3)
     here = Ruler(places={own.client_order_id: 99.0 for own in orders})

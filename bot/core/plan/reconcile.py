@@ -406,7 +406,8 @@ class _Side:
                 return
         self._spares.extend(other for other in stand.orders if other is not own)
         gain = self._gain((own,), level)
-        if own.own_side is _BUY and self._free.of(own.outcome.other) >= own.remaining:
+        held = self._free.of(own.outcome.other)
+        if own.own_side is _BUY and level.sells_instead(own.remaining, held, self._pace):
             # Its place is lost anyway, and selling what is held needs no cash and locks no pair.
             self._cancel(own, "shares held now: sold instead", gain)
             return
@@ -415,8 +416,7 @@ class _Side:
             price=canonical(own.outcome, price), qty=Qty(level.wanted) if too_large else None
         )
         level.serve(own.remaining)
-        why = f"moved from {own.level} to {price}"
-        self.wishes.append(WantAmend(own, amend, False, why, gain))
+        self.wishes.append(WantAmend(own, amend, False, f"moved from {own.level} to {price}", gain))
 
     def _place_spares(self) -> None:
         """Orders to spare go to the prices that have none, both from the touch outward; the rest

@@ -48,6 +48,13 @@ class Level(msgspec.Struct, eq=False):
         """Whether `qty` shares too many or too few are worth a request."""
         return qty > 0 and pace.resizes(qty, self.wanted)
 
+    def sells_instead(self, purchase: int, held: int, pace: PaceSettings) -> bool:
+        """Whether selling from `held` free shares does for a purchase of so many, and leaves none
+        worth a new one, which would rest beside it until its cancel has worked."""
+        sold = min(held, self.missing)
+        rest = self.missing - sold
+        return held >= purchase and self.is_off(sold, pace) and not self.is_off(rest, pace)
+
     def keeps(self, price: Price, qty: int, pace: PaceSettings) -> bool:
         """Whether `qty` shares at `price` may stay for it: near enough, with an edge, and of about
         the size wanted."""
