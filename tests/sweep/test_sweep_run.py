@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from bot.lab.evaluate.results import code_digest
 from bot.lab.sweep import lives
 from bot.lab.sweep.cases import seeded
 from bot.lab.sweep.configured import Configured
@@ -150,6 +151,20 @@ def test_the_file_that_names_a_function_is_of_its_code_though_it_was_made_elsewh
     before = code(setup.choice.name, setup.folder, "./mine.py:score")
     (tmp_path / "mine.py").write_text(f"{made}\nTIMES = 2\n")
     assert code(setup.choice.name, setup.folder, "./mine.py:score") != before
+
+
+def test_the_file_that_names_a_strategy_names_its_lives_though_the_class_was_made_elsewhere(
+    monkeypatch, tmp_path
+):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "base_of_mine.py").write_text(
+        "from bot.core.strategy import Strategy\nclass Base(Strategy):\n    WIDTH = 1\n"
+    )
+    mine = tmp_path / "named_here.py"
+    mine.write_text("from base_of_mine import Base as STRATEGY\nSTRATEGY.WIDTH = 2\n")
+    before = code_digest("./named_here.py", tmp_path)
+    mine.write_text("from base_of_mine import Base as STRATEGY\nSTRATEGY.WIDTH = 3\n")
+    assert code_digest("./named_here.py", tmp_path) != before
 
 
 @pytest.mark.parametrize("file", ["bot/lab/calibrate/calibrate.py", "bot/lab/evaluate/compare.py"])

@@ -103,6 +103,23 @@ def find_strategy(text: str, folder: Path) -> type[Strategy]:
     folder: what a file path starts from. Raises StrategyFault when it is none of these, cannot be
     imported, or is no Strategy with a Params schema.
     """
+    module, name = _named(text, folder)
+    found = getattr(module, name, None)
+    if not (isinstance(found, type) and issubclass(found, Strategy)):
+        raise StrategyFault(f"{text}: {name} is no class made from bot.core.strategy.Strategy")
+    if not (isinstance(found.Params, type) and issubclass(found.Params, Strategy.Params)):
+        raise StrategyFault(f"{text}: its Params is no class made from Strategy.Params")
+    return found
+
+
+def module_of(text: str, folder: Path) -> ModuleType:
+    """The module that `text` names a strategy in, wherever its class was made. As `find_strategy`
+    otherwise."""
+    return _named(text, folder)[0]
+
+
+def _named(text: str, folder: Path) -> tuple[ModuleType, str]:
+    """A module, and the name that the strategy has in it."""
     if in_file := _IN_FILE.fullmatch(text):
         module, name = _from_file(folder / in_file[1]), in_file[2] or "STRATEGY"
     elif dotted := _DOTTED.fullmatch(text):
@@ -120,12 +137,7 @@ def find_strategy(text: str, folder: Path) -> type[Strategy]:
             f"no strategy {text[:60]!r}{meant} (known: {', '.join(known)}; "
             "or package.module:Class, or ./file.py)"
         )
-    found = getattr(module, name, None)
-    if not (isinstance(found, type) and issubclass(found, Strategy)):
-        raise StrategyFault(f"{text}: {name} is no class made from bot.core.strategy.Strategy")
-    if not (isinstance(found.Params, type) and issubclass(found.Params, Strategy.Params)):
-        raise StrategyFault(f"{text}: its Params is no class made from Strategy.Params")
-    return found
+    return module, name
 
 
 def made(strategy: type[Strategy], params: Any) -> Strategy:

@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 import numpy as np
 
 from bot.core.strategy import Strategy
-from bot.io.settings.plugins import StrategyFault, find_strategy
+from bot.io.settings.plugins import StrategyFault, find_strategy, module_of
 from bot.lab.evaluate.draws import Draws, draw
 from bot.lab.evaluate.life import Lived, live
 from bot.lab.evaluate.lineup import Entry, short_hash
@@ -168,7 +169,7 @@ def code_digest(plugin: str = "", folder: Path = _ROOT) -> str:
     digest = hashlib.blake2b(_shared_code(), digest_size=6)
     if plugin:
         found = find_strategy(plugin, folder)
-        digest.update(_source(found))
+        digest.update(_source(found, module_of(plugin, folder)))
     return digest.hexdigest()
 
 
@@ -185,13 +186,15 @@ def _shared_code() -> bytes:
     return digest.digest()
 
 
-def _source(found: type[Strategy]) -> bytes:
-    """The files of its class and of every class that it is made from, and what those import."""
+def _source(found: type[Strategy], named: ModuleType) -> bytes:
+    """The files of its class and of every class that it is made from, of the module that names it,
+    and what those import."""
     import inspect
 
     # The base of all is of the shared code, and what that is made from comes with Python.
     classes = found.__mro__[: found.__mro__.index(Strategy)]
     made_of = [sources_of(each.__module__, Path(inspect.getfile(each))) for each in classes]
+    made_of.append(sources_of(named.__name__, Path(inspect.getfile(named))))
     files = dict.fromkeys(itertools.chain.from_iterable(made_of))
     return b"".join(file.read_bytes() for file in files)
 
