@@ -1,6 +1,6 @@
 """Planted bugs of group H: a bot that breaks no limit, for it quotes less than it could.
 
-Source: reliability, rows 75, 77.
+Source: reliability, rows 75-77.
 """
 
 from typing import Final
@@ -9,6 +9,7 @@ from msgspec import structs
 
 from bot.core.event import conduct
 from bot.core.event.room import Ladder
+from bot.core.limits.breaker import Window
 from bot.core.series.weighing import Weighing
 from bot.core.strategy import Resting
 from bot.lab.bugs.bug import Bug
@@ -26,7 +27,21 @@ def _half(self: Weighing, ladder: Ladder, quotes: Resting, loss_cents: Cents) ->
     }
 
 
+def _by_half(self: Window, amount: int, now_ns: int) -> bool:
+    self._expire(now_ns)
+    return self._total + amount <= self.limit // 2
+
+
 ABSENT: Final = (
+    Bug(
+        "breaker-trips-early",
+        (76,),
+        "A breaker trips where half of what it bears has come.",
+        ("B13",),
+        (Patch(Window, "fits", _by_half),),
+        likely=("mad_strategy",),
+        shape=(("variants", {"breaker": "notional"}),),
+    ),
     Bug(
         "limits-count-twice",
         (75,),

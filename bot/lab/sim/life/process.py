@@ -183,6 +183,8 @@ class Process:
                     self._is_booked(effect.client_order_id)
             elif isinstance(effect, m.Latched):
                 self.latched = effect.reason
+                self._manners.rates.tripped(effect.reason, now_ns)
+                self._seen.hit("trip_judged")
             elif isinstance(effect, m.SubscribeTo):
                 self.feed.asked()
             elif isinstance(effect, m.TakenOver) and self._inheritance is not None:
