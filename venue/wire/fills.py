@@ -24,7 +24,7 @@ def decode_fills(data: bytes) -> FillsPage:
 
     Every fill must show its order, outcome, side, own price, size and time. What else is missing
     is made up: the tape's price from the own one, and the ids from everything shown, so that the
-    same fill gets the same id on every read. An id may be a whole number. Raises Garbled, for an
+    same fill gets the same id on every read. An id may be a number above zero. Raises Garbled, for an
     integer beyond 64 bits too.
     """
     try:
@@ -47,7 +47,7 @@ def _fill(row: dict[str, Any]) -> Fill:
             fields.setdefault("qty", fields[name])
     for name in ("trade_id", "fill_id"):
         number = fields.get(name)
-        if type(number) is int and abs(number) <= _INT64_MAX:
+        if type(number) is int and 0 < number <= _INT64_MAX:
             fields[name] = str(number)
     fields.setdefault("trade_id", shown)
     fields.setdefault("fill_id", _made_id(f"{fields['trade_id']}:{fields.get('order_id')}"))
