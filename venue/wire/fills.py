@@ -24,8 +24,8 @@ def decode_fills(data: bytes) -> FillsPage:
 
     Every fill must show its order, outcome, side, own price, size and time. What else is missing
     is made up: the tape's price from the own one, and the ids from everything shown, so that the
-    same fill gets the same id on every read. An id may be a number above zero. Raises Garbled, for an
-    integer beyond 64 bits too.
+    same fill gets the same id on every read. An id may be a number above zero. Raises Garbled,
+    for an integer beyond 64 bits too.
     """
     try:
         return decode(data, FillsPage)
