@@ -2,7 +2,8 @@
 
 Wanted is the trader's own word; what rests is the engine's. An order may stand as far from its
 quote as the settings tolerate, and a side that a refusal has parked may miss its quotes, as may one
-whose very order the venue was made to refuse: that is not asked for again (B12).
+whose very order the venue was made to refuse: that is not asked for again (B12). So may one whose
+price would reach too far through the best one of others.
 
 Source: reliability, B2.
 """
@@ -125,9 +126,17 @@ def _but_for_parked(
     process = world.process
     now_ns = process.clock.read(world.now_ns)
 
+    # What would reach too far through the best price of others is not sent (row 71).
+    most = process.settings.breakers.ticks_through
+    capped = {
+        (market, quote.side)
+        for market, quote in wanted
+        if process.feed.reaches(market, quote.side is BookSide.BID, quote.price, ()) > most
+    }
+
     def is_excused(market: MarketId, side: BookSide) -> bool:
         parked = process.traffic.parked((market, side is BookSide.BID), now_ns)
-        return (market, side) in refused or parked
+        return (market, side) in refused or (market, side) in capped or parked
 
     quotes = [(market, quote) for market, quote in wanted if not is_excused(market, quote.side)]
     wanted_sides = {(market, quote.side) for market, quote in quotes}
