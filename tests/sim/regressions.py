@@ -294,5 +294,26 @@ REGRESSIONS = (
         (),
         LATER,
     ),
+    Regression(
+        971247,
+        "swarm",
+        "a strategy that does nothing but fail was to quote again",
+        (),
+        LATEST,
+    ),
+    Regression(
+        972574,
+        "swarm",
+        "a read of the newest book told nothing beside one stamped while the clock was ahead",
+        (),
+        LATEST,
+    ),
+    Regression(
+        969009,
+        "brutal",
+        "limits that follow from one lowered under what is held were to cut nothing",
+        (),
+        LATEST,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

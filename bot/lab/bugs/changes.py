@@ -258,7 +258,7 @@ CHANGES: Final = (
         likely=("crash",),
         shape=(
             ("variants", {"strangers": "adopt"}),
-            ("slow_read", 0.3),
+            ("slow_read", 0.6),
             ("trust_lag_ns", SECOND),
             ("slow_lag_ns", SECOND * 19 // 20),
             ("crowd_per_second", 30.0),

@@ -256,7 +256,12 @@ class FeedWatch:
                 self._shows(request.market_id, rung, (bids, asks), now_ns)
             rung.doubt(now_ns)
             return
-        if (bids, asks) == rung.overtaken and rung.ts_ns is not None and as_of_ns >= rung.ts_ns:
+        if (
+            rung.ts_ns is not None
+            and (bids, asks) == rung.overtaken
+            # What is taken for newest may have been stamped while the clock was ahead.
+            and as_of_ns >= min(rung.ts_ns, rung.overtaken_ns)
+        ):
             self._shows(request.market_id, rung, (bids, asks), now_ns)  # two have told of it
         if (bids, asks) == rung.book and rung.ts_ns is not None:
             self._confirms(rung, now_ns)
