@@ -96,8 +96,10 @@ class Amm(Strategy):
     def __init__(self, params: Any) -> None:
         super().__init__(params)
         self._budget = float(params.max_collateral_cents)
-        # The cash as it was shown last, and what there was with our own orders by then.
+        # The cash as it was shown last, and what there was with our own orders by then; the shares
+        # held, that a fill has cost or brought.
         self._shown_cents: int | None = None
+        self._held: tuple[tuple[int, int], ...] = ()
         self._there_cents = 0
         self._laid: dict[str, tuple[RungView, _Inputs, tuple[Quote, ...]]] = {}
 
@@ -117,10 +119,16 @@ class Amm(Strategy):
         if view.cash_cents is None:
             self._budget = most
             return
+        in_all = cash_in_all(view) or 0
+        held = tuple((int(rung.yes_qty), int(rung.no_qty)) for rung in view.rungs)
         if view.cash_cents != self._shown_cents:
             # What our own orders have reserved is laid out already, and no less ours. Those that
             # came since are still in the cash that was shown.
-            self._shown_cents, self._there_cents = view.cash_cents, cash_in_all(view) or 0
+            self._shown_cents, self._there_cents = view.cash_cents, in_all
+        elif held != self._held:
+            # What an order had reserved is spent by its fill, and the free cash stays as it was.
+            self._there_cents = min(self._there_cents, in_all)
+        self._held = held
         there = self._there_cents
         quoted = sum(rung.fair_cents is not None for rung in view.rungs)
         budget = min(most, max(0.0, there / max(1, quoted)))

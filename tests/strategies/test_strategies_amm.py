@@ -124,6 +124,18 @@ def test_what_was_laid_out_since_the_cash_was_shown_is_not_there_twice() -> None
     assert strategy.quote(later) == laid
 
 
+def test_what_a_fill_has_spent_is_not_there_any_more_though_the_free_cash_is_the_same() -> None:
+    strategy = make()
+    laid = strategy.quote(changed(view(rung(0, 50.0)), cash_cents=10_000))
+    resting = tuple(own(each.side, each.price, each.qty) for each in laid["m0"])
+    strategy.quote(changed(view(changed(rung(0, 50.0), own=resting)), cash_cents=630))
+    asks = tuple(each for each in resting if each.side is ASK)
+    bought = sum(each.qty for each in resting if each.side is BID)
+    filled = changed(rung(0, 50.0), own=asks, yes_qty=bought)
+    later = changed(view(filled), cash_cents=630)
+    assert strategy.quote(later) == make().quote(later)
+
+
 def test_levels_that_would_touch_the_book_of_others_are_left_out() -> None:
     quotes = make().quote(view(rung(0, 50.0, bid=30, ask=46)))
     assert prices(quotes, 0, BID)[0] == 45
