@@ -74,6 +74,22 @@ def test_a_purchase_that_must_move_is_cancelled_only_where_no_purchase_takes_its
 
 
 @BOTH
+@pytest.mark.parametrize(
+    ("aways", "wanted", "cancels"),
+    [
+        ((15, 14), (19, 18), 1),  # the other is moved: nothing is sold in its stead
+        ((15, 15), (18,), 2),  # both of one stand give way to the one sale
+    ],
+)
+def test_what_is_held_is_sold_instead_of_one_purchase_that_must_move(side, aways, wanted, cancels):
+    orders = [order(side, away, 5, number=number) for number, away in enumerate(aways, 1)]
+    yes, no = (0, 5) if side is BID else (5, 0)
+    wishes = plan([quote(side, away, 5) for away in wanted], orders, yes, no).wishes
+    assert sum(isinstance(wish, WantCancel) for wish in wishes) == cancels
+    assert [wish.own_side for wish in wishes if isinstance(wish, WantCreate)] == [Side.SELL]
+
+
+@BOTH
 def test_no_more_than_the_siblings_allowed_stand_at_a_price_without_one_giving_way(side):
     orders = siblings(side, 3)
     here = Ruler(places={own.client_order_id: 99.0 for own in orders})

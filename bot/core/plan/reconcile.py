@@ -383,7 +383,7 @@ class _Side:
     def _locks_too_much(self, own: OwnOrder, level: Level, lacks: int) -> bool:
         """Whether a purchase locks pairs with shares held that are worth more than its place and
         the two requests of a sale, what the level lacks with it: one worth none is bought again."""
-        free, whole = self._free.of(own.outcome.other), own.remaining + max(0, lacks)
+        free, whole = self._free.unpromised(own.outcome.other), own.remaining + max(0, lacks)
         needed = whole if level.is_off(lacks, self._pace) else own.remaining
         is_sold = free >= needed and level.is_off(min(free, whole), self._pace)
         if not self._may_lock or own.own_side is not _BUY or not is_sold:
@@ -406,8 +406,7 @@ class _Side:
                 return
         self._spares.extend(other for other in stand.orders if other is not own)
         gain = self._gain((own,), level)
-        held = self._free.of(own.outcome.other)
-        if own.own_side is _BUY and level.sells_instead(own.remaining, held, self._pace):
+        if own.own_side is _BUY and level.sells_instead(own, self._free, self._pace):
             # Its place is lost anyway, and selling what is held needs no cash and locks no pair.
             self._cancel(own, "shares held now: sold instead", gain)
             return

@@ -23,7 +23,8 @@ _BUY: Final = Side.BUY
 class Level(msgspec.Struct, eq=False):
     """One wanted price: shares wanted, shares still missing, and whether orders of ours serve it.
 
-    bound: the boldest price at which an order may stay for it.
+    bound: the boldest price at which an order may stay for it. promised: shares held that
+    are to be sold here, to which no purchase for another level gives way.
     """
 
     side: BookSide
@@ -33,6 +34,7 @@ class Level(msgspec.Struct, eq=False):
     missing: int
     worth: Worth
     served: bool = False
+    promised: int = 0
 
     @property
     def edge(self) -> float:
@@ -48,12 +50,17 @@ class Level(msgspec.Struct, eq=False):
         """Whether `qty` shares too many or too few are worth a request."""
         return qty > 0 and pace.resizes(qty, self.wanted)
 
-    def sells_instead(self, purchase: int, held: int, pace: PaceSettings) -> bool:
-        """Whether selling from `held` free shares does for a purchase of so many, and leaves none
-        worth a new one, which would rest beside it until its cancel has worked."""
+    def sells_instead(self, own: OwnOrder, free: FreeShares, pace: PaceSettings) -> bool:
+        """Whether selling free shares does for a purchase, and leaves none worth a new one, which
+        would rest beside it until its cancel has worked. Then no other gives way to them."""
+        held = free.unpromised(own.outcome.other) + self.promised
         sold = min(held, self.missing)
         rest = self.missing - sold
-        return held >= purchase and self.is_off(sold, pace) and not self.is_off(rest, pace)
+        if held < own.remaining or not self.is_off(sold, pace) or self.is_off(rest, pace):
+            return False
+        free.promise(own.outcome.other, sold - self.promised)
+        self.promised = sold
+        return True
 
     def keeps(self, price: Price, qty: int, pace: PaceSettings) -> bool:
         """Whether `qty` shares at `price` may stay for it: near enough, with an edge, and of about

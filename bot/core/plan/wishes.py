@@ -93,6 +93,8 @@ class FreeShares(msgspec.Struct):
 
     yes: int
     no: int
+    yes_promised: int = 0
+    no_promised: int = 0
 
     @property
     def has_some(self) -> bool:
@@ -111,6 +113,17 @@ class FreeShares(msgspec.Struct):
         else:
             self.no -= taken
         return Qty(taken)
+
+    def unpromised(self, outcome: Outcome) -> int:
+        """Free shares of an outcome to which no purchase gives way yet."""
+        return self.of(outcome) - (self.yes_promised if outcome is _YES else self.no_promised)
+
+    def promise(self, outcome: Outcome, qty: int) -> None:
+        """A purchase gives way to so many more: they are free until their sale is chosen."""
+        if outcome is _YES:
+            self.yes_promised += qty
+        else:
+            self.no_promised += qty
 
 
 def free_shares(yes_qty: Qty, no_qty: Qty, orders: Iterable[OwnOrder]) -> FreeShares:
