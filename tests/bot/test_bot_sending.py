@@ -337,6 +337,53 @@ def test_an_order_beyond_the_fair_price_that_may_not_move_is_cancelled(fair, lef
     assert of.denied == ([] if left else [wish])
 
 
+def only_the_reserve(of: Account) -> None:
+    """Leave no token but those that are kept for cancels and recovery."""
+    while of.out.purse.tokens(T0) > 60:
+        of.out.purse.spend(Lane.CANCEL, T0)
+
+
+@pytest.mark.parametrize(
+    ("fair", "to", "left"),
+    [
+        (39, 30, "CancelResting"),
+        (39, 35, "CancelResting"),
+        (39, 41, None),  # bolder still: the strategy wants it beyond the fair price
+        (40, 30, None),
+    ],
+)
+def test_an_order_that_must_step_back_is_cancelled_from_the_reserve_where_no_token_is_left(
+    fair, to, left
+):
+    of = Account()
+    bid, offered = of.rests(40, 1), of.rests(40, 2, outcome=Outcome.NO)  # an ask at 60
+    of.rung.fair = SimpleNamespace(value_cents=fair)  # type: ignore[assignment]
+    only_the_reserve(of)
+    assert [type(each).__name__ for each in of.spend(move(bid, to))] == ([left] if left else [])
+    of.rung.fair = SimpleNamespace(value_cents=100 - fair)  # type: ignore[assignment]
+    assert [type(each).__name__ for each in of.spend(move(offered, to))] == ([left] if left else [])
+
+
+def test_with_tokens_left_an_order_that_must_step_back_is_moved():
+    of = Account()
+    own = of.rests(40)
+    of.rung.fair = SimpleNamespace(value_cents=39)  # type: ignore[assignment]
+    assert [type(each).__name__ for each in of.spend(move(own, 30))] == ["AmendResting"]
+
+
+@pytest.mark.parametrize("code", ["venue_cancel_only", "venue_halted"])
+def test_an_order_that_must_step_back_is_cancelled_where_the_venue_takes_cancels_alone(code):
+    of = Account()
+    own = of.rests(40)
+    of.rung.fair = SimpleNamespace(value_cents=39)  # type: ignore[assignment]
+    of.sending.venue_refuses(code, T0)
+    wish = move(own, 30)
+    told = of.sending.held_back(of.rung, wish, T0)
+    takes_cancels = code == "venue_cancel_only"
+    assert told.endswith(": cancelled instead") is takes_cancels
+    assert of.spend(wish) == ([m.CancelResting(own.order_id)] if takes_cancels else [])
+
+
 def test_a_change_that_a_limit_does_not_admit_ends_the_order():
     of = Account(risk={"event_loss_cents": 410, "series_loss_cents": 410})
     own = of.rests(40)

@@ -24,15 +24,16 @@ from bot.core.orders.order import OwnOrder
 from bot.core.orders.takefate import TakeFate
 from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate, Wish
 from bot.core.report import Phase
+from bot.core.sending.danger import reaches, steps_back
 from bot.core.sending.hints import Hint, Hints
 from bot.core.series.quoting import Quoting
 from bot.core.series.shedding import pull_beyond
 from bot.core.settings import TraderSettings
-from bot.core.strategy import Levels, Take
+from bot.core.strategy import Take
 from venue.wire import codec
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Price, Qty, canonical
+from venue.wire.money import BookSide, Qty, canonical
 from venue.wire.names import ClientOrderId, MarketId
 from venue.wire.requests import Amend, QtyOrder, TimeInForce
 
@@ -122,11 +123,11 @@ class Sending:
         else:
             return False
         facing = 1 if side is BookSide.BID else 0
-        if not _reaches(side, price, (rung.book.bids, rung.book.asks)[facing]):
+        if not reaches(side, price, (rung.book.bids, rung.book.asks)[facing]):
             return False
         # What it reaches may be an order of ours that is on its way out: that it does not wait for.
         others = rung.others.left(self._desk.live(rung.market_id))
-        return _reaches(side, price, others[facing]) and not _reaches(
+        return reaches(side, price, others[facing]) and not reaches(
             side, price, rung.others.shown[facing]
         )
 
@@ -235,6 +236,10 @@ class Sending:
                 rung.orders_changed()
                 if self._parked_until_ns is not None:
                     self._parked_until_ns = now_ns + _VENUE_PARK_NS
+            elif isinstance(candidate, WantAmend) and self._flees(rung, candidate):
+                # It may not move, but it must not be picked off where it stands (rows 14, 38).
+                why = "beyond the fair price, and it cannot be moved in time"
+                self._cancel(rung, candidate.order, why, now_ns)
 
     def _sides_first(self, ranked: list[_Ranked], now_ns: int) -> list[_Ranked]:
         """Where not every create finds room, by number or time to flat, a side on which nothing of
@@ -290,9 +295,8 @@ class Sending:
                 return self._cancel(rung, own, "too much here", now_ns)
             amend = Amend(price=amend.price)
         if not self._pace.admits(rung.market_id, now_ns):
-            if _is_beyond_fair(own, rung):
-                # It may not move, but it must not be picked off where it stands (row 38).
-                return self._cancel(rung, own, "beyond the fair price, and too many writes", now_ns)
+            if self._flees(rung, wish):
+                return False
             self._out.holds_back("pace")
             return self._denied(rung, wish)
         # A smaller size too: fills may come first, and then the amend sets the remainder (S13).
@@ -307,6 +311,12 @@ class Sending:
             own.tag = rung.tag(own.side, canonical(own.outcome, amend.price), wish.why)
         self._pace.wrote(rung.market_id, now_ns)
         return True
+
+    def _flees(self, rung: Rung, wish: WantAmend) -> bool:
+        """Whether an order that is to step back is cancelled where that has to wait."""
+        if self._cancels_parked or rung.fair is None:
+            return False
+        return steps_back(wish.order, wish.amend, rung.fair.value_cents)
 
     def _shrinks(self, own: OwnOrder, amend: Amend) -> bool:
         """Whether all orders of a side still only shrink a position if this change is carried out;
@@ -422,15 +432,18 @@ class Sending:
             return "" if wish.order.is_free else f"the order is {wish.order.state}"
         if not rung.may_send:
             return rung.blocked or "the book is to be confirmed first"
+        gone = isinstance(wish, WantAmend) and self._flees(rung, wish)
+        instead = ": cancelled instead" if gone else ""
         if self._parked(now_ns):
-            return "the venue takes no orders at the moment"
+            return f"the venue takes no orders at the moment{instead}"
         if self._meets_unshown(rung, wish):
             return "others have come to its price since the strategy was asked"
         if self._out.writes_in_flight >= self._settings.pace.requests_in_flight:
             return f"{self._out.writes_in_flight} requests are under way"
         opens_ns = self._pace.opens_ns(rung.market_id, now_ns)
         if opens_ns > now_ns:
-            return f"many writes of late: the next in {(opens_ns - now_ns) / NS_PER_SECOND:.1f} s"
+            wait_s = (opens_ns - now_ns) / NS_PER_SECOND
+            return f"many writes of late: the next in {wait_s:.1f} s{instead}"
         if isinstance(wish, WantAmend):
             admitted = self._weighing.admits_amend(wish.order, wish.amend)
             return "" if admitted else "the change could pass a limit: cancelled instead"
@@ -472,18 +485,3 @@ def _refused_of_late(rung: Rung, side: BookSide, now_ns: int) -> str:
         return ""
     left_ns = rung.side_parked_until_ns[side] - now_ns
     return f"refused of late: asked again in {left_ns / NS_PER_SECOND:.1f} s"
-
-
-def _reaches(side: BookSide, price: Price, theirs: Levels) -> bool:
-    """Whether an order at a price would trade with the best of the other side."""
-    if not theirs:
-        return False
-    return price >= theirs[0][0] if side is BookSide.BID else price <= theirs[0][0]
-
-
-def _is_beyond_fair(own: OwnOrder, rung: Rung) -> bool:
-    """Whether an order stands where others would gladly trade with it."""
-    if rung.fair is None:
-        return False
-    gap = own.level - rung.fair.value_cents
-    return gap > 0 if own.side is BookSide.BID else gap < 0
