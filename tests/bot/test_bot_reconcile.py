@@ -151,8 +151,9 @@ def test_held_shares_are_sold_before_the_other_outcome_is_bought(quote, yes, no,
 
 
 def test_a_purchase_that_must_move_gives_way_to_shares_held():
-    cancel, create = plan([bid(45)], [rests(40)], no=10).wishes
+    (cancel,) = plan([bid(45)], [rests(40)], no=10).wishes
     assert isinstance(cancel, WantCancel)
+    (create,) = plan([bid(45)], [], no=10).wishes
     assert isinstance(create, WantCreate)
     assert (create.outcome, create.own_side) == (Outcome.NO, Side.SELL)
 

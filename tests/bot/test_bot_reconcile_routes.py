@@ -69,8 +69,10 @@ def test_a_purchase_that_must_move_is_cancelled_only_where_no_purchase_takes_its
     yes, no = (0, held) if side is BID else (held, 0)
     wishes = plan([quote(side, 10, wanted)], [own], yes, no, pace=pace(resize=50)).wishes
     assert isinstance(wishes[0], WantCancel) is is_cancelled
-    made_anew = [wish.own_side for wish in wishes if isinstance(wish, WantCreate)]
-    assert made_anew == [Side.SELL] or not is_cancelled
+    if is_cancelled:
+        assert len(wishes) == 1
+        made_anew = plan([quote(side, 10, wanted)], [], yes, no, pace=pace(resize=50)).wishes
+        assert [wish.own_side for wish in made_anew] == [Side.SELL]
 
 
 @BOTH
@@ -84,9 +86,52 @@ def test_a_purchase_that_must_move_is_cancelled_only_where_no_purchase_takes_its
 def test_what_is_held_is_sold_instead_of_one_purchase_that_must_move(side, aways, wanted, cancels):
     orders = [order(side, away, 5, number=number) for number, away in enumerate(aways, 1)]
     yes, no = (0, 5) if side is BID else (5, 0)
-    wishes = plan([quote(side, away, 5) for away in wanted], orders, yes, no).wishes
-    assert sum(isinstance(wish, WantCancel) for wish in wishes) == cancels
-    assert [wish.own_side for wish in wishes if isinstance(wish, WantCreate)] == [Side.SELL]
+    quotes = [quote(side, away, 5) for away in wanted]
+    wishes = plan(quotes, orders, yes, no).wishes
+    gone = [wish.order for wish in wishes if isinstance(wish, WantCancel)]
+    assert len(gone) == cancels
+    assert not any(isinstance(wish, WantCreate) for wish in wishes)
+    left = [order(side, wanted[-1], 5, number=own) for own in range(len(orders) - cancels)]
+    made_anew = plan(quotes, left, yes, no).wishes
+    assert [wish.own_side for wish in made_anew] == [Side.SELL]
+
+
+@BOTH
+@pytest.mark.parametrize("state", [State.CANCELLING, State.BLURRED, State.CLOSING])
+def test_until_a_purchase_that_gave_way_is_over_nothing_is_made_for_its_shares(side, state):
+    """Its cancel may be lost: both would rest for seconds, and both might fill."""
+    own = order(side, 15, 5)
+    yes, no = (0, 5) if side is BID else (5, 0)
+    (wish,) = plan([quote(side, 18, 5)], [own], yes, no).wishes
+    assert isinstance(wish, WantCancel)
+    own.state, own.doomed = state, True
+    wishes = plan([quote(side, 18, 5)], [own], yes, no).wishes
+    made_anew = [wish for wish in wishes if isinstance(wish, WantCreate)]
+    assert bool(made_anew) is (state is State.CLOSING)  # nothing of it works any more
+
+
+@BOTH
+def test_shares_held_go_to_a_price_without_an_order_before_a_purchase_gives_way_to_them(side):
+    """Else the one is cancelled to be sold instead, and the other is bought: for nothing."""
+    own, here = order(side, 12, 5), Ruler(capital=1.0)
+    yes, no = (0, 5) if side is BID else (5, 0)
+    wishes = plan([quote(side, 10, 5), quote(side, 12, 5)], [own], yes, no, worth=here).wishes
+    assert [(type(wish), wish.own_side) for wish in wishes] == [(WantCreate, Side.SELL)]
+
+
+@BOTH
+def test_shares_to_which_a_purchase_gives_way_are_sold_at_its_price_and_at_no_other(side):
+    own = order(side, 15, 5)
+    yes, no = (0, 5) if side is BID else (5, 0)
+    quotes = [quote(side, away, qty) for away, qty in ((10, 10), (18, 5))]
+    better = [order(side, 10, 5, number=2)]
+    here = Ruler(places={better[0].client_order_id: 99.0})
+    cancel, create = plan(quotes, [own, *better], yes, no, worth=here).wishes
+    assert cancel.order is own
+    assert (create.own_side, abs(create.price - 50), create.qty) == (Side.BUY, 10, 5)
+    better.append(order(side, 10, 5, number=3))
+    (wish,) = plan(quotes, better, yes, no, worth=here).wishes
+    assert (wish.own_side, abs(wish.price - 50), wish.qty) == (Side.SELL, 18, 5)
 
 
 @BOTH

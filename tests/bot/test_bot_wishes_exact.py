@@ -49,9 +49,10 @@ def test_an_ask_crosses_our_bids_at_and_above_its_price(price, meets):
 @BOTH
 def test_an_order_that_gives_way_twice_is_cancelled_once_for_the_first_reason(side):
     """The shares that were to be sold instead go to the better price, and it has no room there."""
-    own = order(side, 10, 5)
-    wanted, here = [quote(side, 9, 5), quote(side, 10)], Ruler(capital=1.0)
-    cancel, create = plan(wanted, [own], 10, 10, pace=pace(siblings=1), worth=here).wishes
+    own, dear = order(side, 10, 5), order(side, 9, 5, 2)
+    here = Ruler(capital=1.0, places={dear.client_order_id: 99.0})
+    wanted, tight = [quote(side, 9), quote(side, 10)], pace(siblings=1)
+    cancel, create = plan(wanted, [own, dear], 10, 10, pace=tight, worth=here).wishes
     assert cancel == WantCancel(own, "shares held now: sold instead", 5.0)
     assert isinstance(create, WantCreate)
     assert (create.own_side, create.qty) == (Side.SELL, 5)
@@ -90,8 +91,9 @@ def test_a_move_that_is_ripe_this_instant_and_would_cross_waits_for_no_time(side
 def test_only_shares_of_the_outcome_that_the_purchase_pairs_with_can_be_sold_instead(side):
     own = order(side, 11)
     yes, no = (0, 10) if side is BID else (10, 0)
-    cancel, create = plan([quote(side, 10)], [own], yes, no, worth=Ruler()).wishes
+    (cancel,) = plan([quote(side, 10)], [own], yes, no, worth=Ruler()).wishes
     assert cancel == WantCancel(own, "shares held now: sold instead", 22.5)
+    (create,) = plan([quote(side, 10)], [], yes, no, worth=Ruler()).wishes
     assert (create.own_side, create.qty) == (Side.SELL, 10)
     (wish,) = plan([quote(side, 10)], [own], no, yes, worth=Ruler()).wishes
     assert isinstance(wish, WantAmend)

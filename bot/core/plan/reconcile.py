@@ -7,7 +7,7 @@ Pure and without memory: nothing here sends, counts requests or knows limits of 
     same price, more             keep, and add a second order for the difference
     near, not worth the place    keep: a tick on the safe side, or bolder but still with an edge
     other price, worth it        amend the price: one request, no moment without a quote
-    other route, or no partner   cancel, and create
+    other route, or no partner   cancel, and create once that is over
     a pair locked for too little cancel the purchase: what is held is sold instead
     many at one price and route  cancel the newest, if its place is worth little; create it larger
     would cross our own order    wait: that one is moved or cancelled by its own side's plan first
@@ -34,6 +34,7 @@ from bot.core.plan.stand import (
     destination,
     join,
     levels_of,
+    promise_lacking,
     serve_near,
     size_then_age,
     stand_as_priced,
@@ -51,7 +52,7 @@ from bot.core.plan.wishes import (
 )
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Quote
-from venue.wire.money import BookSide, Outcome, Price, Qty, Side, canonical
+from venue.wire.money import BookSide, Price, Qty, Side, canonical
 from venue.wire.requests import Amend
 
 _BID: Final = BookSide.BID
@@ -175,7 +176,10 @@ class _Side:
         """Plan a side that does not stand as wanted: `wishes` and `again` hold what comes of it."""
         stands = self._stands()
         levels = [level for level in self._levels.values() if not level.served]
-        for stand, level in self._assigned(stands, levels):
+        pairs = self._assigned(stands, levels)
+        if self._free.has_some:
+            promise_lacking(self._levels.values(), pairs, self._free, self._pace)
+        for stand, level in pairs:
             if level is None:
                 self._spares.extend(stand.orders)
             elif stand.price == level.price:
@@ -439,16 +443,13 @@ class _Side:
         price, qty = level.price, level.missing
         if not level.is_off(qty, self._pace):
             return
-        held = Outcome.NO if self._is_bid else Outcome.YES
-        offered = min(self._free.of(held), qty)
-        # A part too small to be worth a request is left to the other route, or left out.
-        offered = offered if level.is_off(offered, self._pace) else 0
+        held, offered = level.held, level.offered(self._free, self._pace)
         here = self._by_route(Side.SELL if offered else _BUY, price)
         if self._merge(here, level, Qty(offered or qty)):
             return
         if self._is_full(here) or crosses(self._side, price, self._everyone):
             return
-        from_held = self._free.take(held, offered)
+        from_held = level.sell(offered, self._free)
         why = f"quote {self._side} {price}"
         value = self._worth.joining(self._side, price, qty, level.edge) / qty
         if from_held:

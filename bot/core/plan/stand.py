@@ -13,7 +13,7 @@ from bot.core.plan.place import Worth
 from bot.core.plan.wishes import FreeShares
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Quote
-from venue.wire.money import PAYOUT_CENTS, BookSide, Price, Side
+from venue.wire.money import PAYOUT_CENTS, BookSide, Outcome, Price, Qty, Side
 
 _BID: Final = BookSide.BID
 _OPEN: Final = State.OPEN
@@ -50,16 +50,35 @@ class Level(msgspec.Struct, eq=False):
         """Whether `qty` shares too many or too few are worth a request."""
         return qty > 0 and pace.resizes(qty, self.wanted)
 
+    @property
+    def held(self) -> Outcome:
+        """What is sold here where it is held."""
+        return Outcome.NO if self.side is _BID else Outcome.YES
+
+    def promise(self, qty: int, free: FreeShares) -> None:
+        """Of the shares held so many are to be sold here, and no others any more."""
+        free.promise(self.held, qty - self.promised)
+        self.promised = qty
+
+    def offered(self, free: FreeShares, pace: PaceSettings) -> int:
+        """Shares held that may be sold here: what is not promised elsewhere, no more than misses.
+        0 for a part too small to be worth a request: left to the other route, or left out."""
+        offered = min(free.unpromised(self.held) + self.promised, self.missing)
+        return offered if self.is_off(offered, pace) else 0
+
+    def sell(self, qty: int, free: FreeShares) -> Qty:
+        """Take so many of the shares held to be sold here; nothing else is promised any more."""
+        self.promise(0, free)
+        return free.take(self.held, qty)
+
     def sells_instead(self, own: OwnOrder, free: FreeShares, pace: PaceSettings) -> bool:
-        """Whether selling free shares does for a purchase, and leaves none worth a new one, which
-        would rest beside it until its cancel has worked. Then no other gives way to them."""
-        held = free.unpromised(own.outcome.other) + self.promised
-        sold = min(held, self.missing)
-        rest = self.missing - sold
-        if held < own.remaining or not self.is_off(sold, pace) or self.is_off(rest, pace):
+        """Whether selling free shares does for a purchase, and leaves none worth a new one. Then no
+        other gives way to them, and nothing is made here until it is over: both might fill."""
+        sold, held = self.offered(free, pace), free.unpromised(self.held) + self.promised
+        if not sold or held < own.remaining or self.is_off(self.missing - sold, pace):
             return False
-        free.promise(own.outcome.other, sold - self.promised)
-        self.promised = sold
+        self.promise(sold, free)
+        self.serve(self.missing)
         return True
 
     def keeps(self, price: Price, qty: int, pace: PaceSettings) -> bool:
@@ -125,6 +144,21 @@ def join(stands: dict[Price, Stand], own: OwnOrder) -> None:
         stands[level] = Stand(level, [own], own.remaining, own.remaining)
     else:
         stand.add(own)
+
+
+def promise_lacking(
+    levels: Iterable[Level],
+    pairs: Iterable[tuple[Stand, Level | None]],
+    free: FreeShares,
+    pace: PaceSettings,
+) -> None:
+    """Promise the shares held to the levels that no order serves: something new is made there in
+    any case, so that no purchase need give way to them. pairs: the levels that orders will serve.
+    """
+    served = {level.price for _, level in pairs if level is not None}
+    for level in levels:
+        if not level.served and level.price not in served:
+            level.promise(level.offered(free, pace), free)
 
 
 def serve_near(levels: Iterable[Level], price: Price, qty: int, pace: PaceSettings) -> bool:
