@@ -14,11 +14,12 @@ from collections.abc import Iterator
 import msgspec
 
 from bot.core import messages as m
+from bot.core.desk.outbox import TOO_MANY, WAIT_DEFAULT_NS
 from bot.core.desk.shelf import NEVER_NS
 from bot.core.desk.spend import Lane, Purse
 from bot.core.settings import BudgetSettings
 from venue.wire import model
-from venue.wire.errors import Advice, Code, Culprit, Sequenced, row_for
+from venue.wire.errors import Advice, Code, Sequenced, row_for
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import Qty
 from venue.wire.names import OrderId, Ticker, is_order_id
@@ -222,9 +223,11 @@ class Sweeper:
             return
         row = row_for(answer.status, answer.code)
         if row.advice is Advice.WAIT:
-            pace = row.culprit is Culprit.PACE
-            wait = self._purse.told_to_wait if pace else self._purse.unserved
-            wait(retry_after_ns, self._now_ns)
+            if answer.status == TOO_MANY:
+                wait_ns = WAIT_DEFAULT_NS if retry_after_ns is None else retry_after_ns
+                self._purse.told_to_wait(wait_ns, self._now_ns)
+            else:
+                self._purse.unserved(retry_after_ns, self._now_ns)
             self._window = _WINDOW_MIN
         elif row.advice is Advice.STOP_KEY:
             self._note("error", "key_refused", status=answer.status, code=answer.code)

@@ -129,6 +129,23 @@ def test_nothing_leaves_inside_retry_after():
     assert naive.breaches == []
 
 
+def sent(effects: list[m.Effect]) -> list[m.Send]:
+    return [each for each in effects if isinstance(each, m.Send)]
+
+
+@pytest.mark.parametrize("code", ["rate_limited", "engine_overloaded", ""])
+def test_a_429_that_does_not_say_how_long_is_waited_out_for_a_second(code):
+    """Row 16, as the trader waits."""
+    sweeper = Sweeper(VERIFY, T0)
+    (listed,) = sent(sweeper.receive(m.Beat(), T0))
+    page = m.Done(m.OrdersShown((shown("1"),), ""))
+    (cancel,) = sent(sweeper.receive(m.Replied(listed.request_id, page, None), T0))
+    sweeper.receive(m.Replied(cancel.request_id, m.Refused(429, code, ""), None), T0)
+    assert sent(sweeper.receive(m.Beat(), T0 + S - 1)) == []
+    again = sent(sweeper.receive(m.Beat(), T0 + S))
+    assert m.CancelResting("1") in [each.request for each in again]
+
+
 def test_an_unknown_answer_is_repeated_until_the_venue_decides():
     naive = account(1)
     told: list[m.Answer | None] = [None, *[m.Unknown("ReadTimeout")] * 7]
