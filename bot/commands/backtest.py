@@ -19,6 +19,7 @@ from bot.commands.common import (
     option_of,
     places_for,
     printed_aside,
+    tidied,
 )
 from bot.commands.progress import Meter, progress
 
@@ -96,7 +97,7 @@ def backtest(
     not come back; with 4 when the strategy looked ahead, a process died, or after Ctrl-C.
     """
     from bot.lab.backtest.roundtrips import latency as round_trip
-    from bot.lab.backtest.tapes import TapeFault
+    from bot.lab.backtest.tapes import TapeFault, tidy
     from bot.lab.backtest.terms import Terms, milliseconds, read_as
     from bot.lab.evaluate.patience import Stalled
     from venue.wire.money import FeeRate
@@ -113,7 +114,7 @@ def backtest(
             seed=seed,
             faults=faults,
         )
-        with faults_told():
+        with faults_told(), tidied(tidy):
             wanted = option_of("--readings", readings, read_as)
             most, files = (events, records), (html, save)
             places_for(*files, read=(config,))

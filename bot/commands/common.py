@@ -117,6 +117,29 @@ def interruptible(told: str = "") -> Iterator[Callable[[], bool]]:
         signal.signal(signal.SIGINT, before)
 
 
+@contextmanager
+def tidied(tidy: Callable[[], object]) -> Iterator[None]:
+    """A SIGTERM until the block ends ends the process at once, as it does by itself, but not before
+    `tidy` was called. Does nothing beside the main thread, which alone is given signals."""
+    import signal
+    import threading
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, _frame: object) -> NoReturn:
+        signal.signal(number, signal.SIG_IGN)  # a second one is not to cut it short
+        tidy()
+        os._exit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def places_for(*paths: Path | None, read: Sequence[Path | None] = ()) -> None:
     """End with 2 when one of these files could not be written, or when two of them are one; before
     any work is done for them. read: what is read meanwhile, and may be none of them either."""

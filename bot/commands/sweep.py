@@ -21,6 +21,7 @@ from bot.commands.common import (
     option_of,
     places_for,
     printed_aside,
+    tidied,
 )
 from bot.commands.progress import progress
 
@@ -129,14 +130,16 @@ def sweep(
     cluster cannot be used; with 4 after Ctrl-C, when a process died, or when the strategy opened
     the tapes as it was loaded.
     """
+    from bot.lab.backtest.tapes import tidy
+
     tape = (reading, latency, maker_fee, taker_fee, index)
-    with faults_told(), _options_told(), printed_aside():
+    with tidied(tidy), faults_told(), _options_told(), printed_aside():
         dimensions = _dimensions(over)
         cell, cases = _cases(data, world, seeds, steps, tape, (events, pieces, records))
         aim = _aim(objective, risk, data)
         prepared = _prepared(config, cell, cases, dimensions, aim, splits, (results, html))
         search = _search(dimensions, how, trials, search_seed)
-    with _ends_told(), printed_aside():
+    with tidied(tidy), _ends_told(), printed_aside():
         whole = _swept(prepared, search, lambda: _runner(jobs, cluster))
     where = cell.key if cell is not None else str(data)
     found = _found(prepared, dimensions, how, where, whole=whole)

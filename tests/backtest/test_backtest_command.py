@@ -2,7 +2,11 @@
 
 import errno
 import json
+import os
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -52,6 +56,25 @@ def write_interrupting(folder: Path, whose: str) -> None:
     once = str(folder / "once")
     (folder / "stops.py").write_text(INTERRUPTS.format(once=once, whose=whose))
 
+
+# The process that began this one is told to end, as a supervisor does.
+TERMINATES = """
+import os
+import signal
+
+from bot.core.strategy import Strategy
+
+
+class Terminates(Strategy):
+    name = "terminates"
+
+    def quote(self, view):
+        os.kill(os.getppid(), signal.SIGTERM)
+        return {}
+
+
+STRATEGY = Terminates
+"""
 
 # It is gone at once, as a process is that is out of memory.
 DIES = """
@@ -329,3 +352,21 @@ def test_what_a_strategy_raised_first_is_told_with_file_and_line(tmp_path, folde
     (tmp_path / "raises.py").write_text(RAISES)
     done = ran(folder, configured(tmp_path, "./raises.py"), "--readings", "averse")
     assert " strategy errors, the first: raises.py:9: AttributeError" in done.stdout
+
+
+def test_a_sigterm_leaves_nothing_of_what_was_made_to_be_read_behind(tmp_path, folder):
+    (tmp_path / "terminates.py").write_text(TERMINATES)
+    config = configured(tmp_path, str(tmp_path / "terminates.py"))
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    options = ("--guard", "--data", str(folder), "--config", str(config))
+    ended = subprocess.run(
+        [sys.executable, "-m", "bot", "backtest", *options],
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "TMPDIR": str(scratch)},
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert ended.returncode == 128 + signal.SIGTERM
+    assert not list(scratch.iterdir())

@@ -10,7 +10,6 @@ What this cannot see: a copy of the future that the strategy brings along itself
 Source: strategy, 4, Look-ahead traps.
 """
 
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import active_children, get_context
@@ -23,7 +22,7 @@ from bot.config import finish, read_draft
 from bot.core.strategy import EventView, Quotes, Strategy
 from bot.lab.backtest.opens import watched
 from bot.lab.backtest.run import Backtest
-from bot.lab.backtest.tapes import write_prefix
+from bot.lab.backtest.tapes import scratch, write_prefix
 from bot.lab.backtest.terms import Reading, Terms
 from bot.lab.pool import deaf
 from venue.crowd.tape import Tape, closes_ns, decode_record, read_tape
@@ -127,10 +126,10 @@ def peeks(
     told: of the plays done, `PLAYS` in all. Raises TapeFault and ConfigFault.
     """
     instants, close_ns = cuts(tape, records_max), closes_ns(tape)
-    with tempfile.TemporaryDirectory(prefix="bot-guard-") as scratch:
+    with scratch("bot-guard-") as place_of_all:
         folders = [folder]
         for number, until_ns in enumerate(instants):
-            folders.append(Path(scratch) / str(number) / folder.name)
+            folders.append(Path(place_of_all) / str(number) / folder.name)
             write_prefix(tape, folder, until_ns, folders[-1])
         rows = [(folder, instants[-1]), *zip(folders[1:], instants, strict=True)]
         whole: Heard | None = None

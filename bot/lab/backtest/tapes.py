@@ -71,18 +71,29 @@ def read_tapes(folder: Path) -> Iterator[Tape]:
 @functools.cache
 def _made_of(folder: Path) -> Path:
     """A tape of a journal or of tables of ours."""
-    scratch = tempfile.TemporaryDirectory(prefix="bot-tape-")
-    _SCRATCH.append(scratch)
-    into = Path(scratch.name) / folder.name
+    into = Path(scratch("bot-tape-").name) / folder.name
     write_tape(folder, into)
     _MADE_OF[into] = folder
     return into
 
 
+def scratch(prefix: str) -> tempfile.TemporaryDirectory[str]:
+    """A new folder for what is made only to be read; it goes with this process, or by `tidy`."""
+    folder = tempfile.TemporaryDirectory(prefix=prefix)
+    _SCRATCH.append(folder)
+    return folder
+
+
+def tidy() -> None:
+    """Take every `scratch` away, as where this process is about to end without a last word."""
+    while _SCRATCH:
+        _SCRATCH.pop().cleanup()
+
+
 def warnings(folder: Path) -> tuple[str, ...]:
     """What a reader of a tape that was made of a recording of ours has to know; of any other
     nothing. Raises TapeFault."""
-    if not any(folder.is_relative_to(each.name) for each in _SCRATCH):
+    if folder not in _MADE_OF:
         return ()
     told = msgspec.json.decode((folder / _CATALOG).read_bytes(), type=_Warned)
     return tuple(f"{told.tape}: {text}" for text in told.warnings)
