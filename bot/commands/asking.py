@@ -1,7 +1,8 @@
 """How a command reaches the bot that runs: its status listener, and the token that opens controls.
 
-Everything goes over the address of the configuration, or another one that is named. What is asked
-of the bot carries a reason, which the bot writes into its journal.
+Everything goes over the address that the bot keeps in its state directory while it runs, else that
+of the configuration, or another one that is named. What is asked of the bot carries a reason, which
+the bot writes into its journal.
 
 Source: docs/operations.md, Asking a running bot; reliability, rows 103, 106.
 """
@@ -60,10 +61,13 @@ class Page(NamedTuple):
         return answer.content
 
 
-def base_of(draft: "Draft", status: str) -> str:
-    """The address of a configuration's page, or the one that was named."""
+def base_of(draft: "Draft", status: str, state: Path | None = None) -> str:
+    """The address of the page of the bot that runs on a configuration's state directory, or of one
+    that is named; of the configuration where none runs there."""
     if status:
         return status.rstrip("/").removesuffix("/status.json")
+    if kept := _kept(draft, state):
+        return kept
     settings = draft.file.status
     if settings.port == 0:
         fail(
@@ -75,10 +79,16 @@ def base_of(draft: "Draft", status: str) -> str:
     return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
 
 
-def page_of(draft: "Draft", status: str = "") -> Page:
+def _kept(draft: "Draft", state: Path | None) -> str:
+    from bot.io.folder.pageplace import page_kept
+
+    return page_kept(state or draft.state.directory)
+
+
+def page_of(draft: "Draft", status: str = "", state: Path | None = None) -> Page:
     """The running bot of a configuration; ends with 3 when none answers, or when the one that does
     trades other series."""
-    base = base_of(draft, status)
+    base = base_of(draft, status, state)
     page = found(draft, base)
     if page is None:
         fail(
@@ -88,12 +98,12 @@ def page_of(draft: "Draft", status: str = "") -> Page:
     return page
 
 
-def running(draft: "Draft", status: str = "") -> Page | None:
+def running(draft: "Draft", status: str = "", state: Path | None = None) -> Page | None:
     """The running bot of a configuration, None when none answers where it is known to. Ends with 3
     as `found` does."""
-    if not status and not draft.file.status.port:
+    if not status and not draft.file.status.port and not _kept(draft, state):
         return None
-    return found(draft, base_of(draft, status))
+    return found(draft, base_of(draft, status, state))
 
 
 def found(draft: "Draft", base: str) -> Page | None:
@@ -131,7 +141,7 @@ def ask_for(action: str, draft: "Draft", reason: str, status: str, state: Path |
     """
     if not 1 <= len(reason.strip()) <= _REASON_MAX:
         fail(EXIT_CONFIGURATION, f"--reason: 1 to {_REASON_MAX} characters")
-    page = page_of(draft, status)
+    page = page_of(draft, status, state)
     token = token_of(draft, state)
     if token is None:
         fail(EXIT_VENUE, _no_token(draft, state))

@@ -147,7 +147,7 @@ def _ask_the_bot(
 
     try:
         token = token_of(draft, state_dir)
-        page = None if token is None else running(draft, status)
+        page = None if token is None else running(draft, status, state_dir)
         if token is None or page is None:
             return False
         asked = page._replace(series="") if whole else page

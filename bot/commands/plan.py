@@ -63,7 +63,7 @@ def plan(
     longest_ns = duration_ns("--wait", wait)
     with faults_told():
         draft = read(config)
-        page = None if cold else running(draft, status)
+        page = None if cold else running(draft, status, state_dir)
         if page is not None:
             _tell_running(page.get("/plan.json"), page.base, json_line=json_line)
             return

@@ -185,6 +185,7 @@ def _trade(
     import anyio
     import msgspec
 
+    from bot.io.folder.pageplace import keep_page
     from bot.io.run.session import run_plans
     from bot.io.status.status import address, listen
     from venue.wire.names import fold_ticker
@@ -195,6 +196,8 @@ def _trade(
     port = status.port if options.status_port is None else options.status_port
     page = listen(status.host, port)
     typer.echo(f"status page: {address(page)}", err=options.json_line)
+    for state in states:
+        keep_page(state, address(page))
     # A tape brings its own series; the configuration cannot know its name.
     brought = fold_ticker(named[0]) if options.tape is not None and named else None
     series = [brought or config.trader.series_ticker for config in configs]

@@ -144,6 +144,22 @@ def test_a_killed_bot_started_again_leaves_no_order_twice_or_alone(tmp_path, ali
         assert len(made | left) <= len(ended) <= len(_creates(tmp_path / "state"))
 
 
+def test_every_series_of_a_process_is_asked_by_its_own_file_at_the_one_page_there_is(tmp_path):
+    with running_venue(tmp_path, seed=23) as venue:
+        first, second = config_for(venue, tmp_path), tmp_path / "second.yaml"
+        text = first.read_text().replace("AURELIA-VAL", "QUILLON-VAL")
+        second.write_text(text.replace(str(tmp_path / "state"), str(tmp_path / "other")))
+        bot = start_bot("run", str(first), str(second), "--json", folder=tmp_path)
+        log = tmp_path / "bot.err"
+        wait_until(lambda: log.read_text().count("two_sided_everywhere") == 2, TWO_SIDED_S)
+        for config, series in ((first, "AURELIA-VAL"), (second, "QUILLON-VAL")):
+            asked = start_bot("status", str(config), "--json", folder=tmp_path)
+            assert summary_of(asked, 30)["report"]["series_ticker"] == series
+            assert asked.returncode == 0
+        bot.send_signal(signal.SIGTERM)
+        assert summary_of(bot, 30)["exit_code"] == 0
+
+
 def test_a_run_that_is_pointless_ends_with_three_and_what_to_do(tmp_path):
     """A key without a scope, an unknown key, a series that is not there, and no venue at all."""
     with running_venue(tmp_path, seed=22) as venue:

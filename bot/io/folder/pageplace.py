@@ -1,0 +1,34 @@
+"""Where the page of the bot that runs on a state directory is, for the commands that ask it.
+
+Of several series in one process the page is that of the first; a port of 0, or one that the command
+line names, is in no configuration. `<state>/page-address` says it in each case, while a bot holds
+the folder.
+
+Source: docs/operations.md, Asking a running bot.
+"""
+
+import contextlib
+from pathlib import Path
+from typing import Final
+
+from bot.io.folder.statedir import StateFault, held_by_a_bot
+from bot.io.folder.whole import read_file, replace_file
+
+_NAME: Final = "page-address"
+
+
+def keep_page(folder: Path, address: str) -> None:
+    """Write down where the page of the run that begins is. A disk that takes nothing is told by
+    whoever needs it: the configuration may lead there all the same."""
+    with contextlib.suppress(OSError):
+        replace_file(folder / _NAME, f"{address}\n".encode())
+
+
+def page_kept(folder: Path) -> str:
+    """The address of the page of the bot that runs on a folder, no slash at its end; "" where none
+    runs there, or where that cannot be seen."""
+    try:
+        content = read_file(folder / _NAME) if held_by_a_bot(folder) else None
+    except (OSError, StateFault):
+        return ""
+    return "" if content is None else content.decode("utf-8", "replace").strip().rstrip("/")
