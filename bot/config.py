@@ -368,7 +368,7 @@ def _cross_checked(file: File, source: YamlText) -> list[Fault]:
     _check_reaper(file, wrong)
     _check_numbers(file, wrong)
     _check_status(file.status, wrong)
-    check_records(file.records, wrong)
+    check_records(file.records, source.path.parent, wrong)
     check_notices(file.notices, wrong)
     return faults
 

@@ -6,6 +6,7 @@ stand in the configuration themselves.
 Source: docs/records.md; docs/notices.md; reliability, rows 104, 107.
 """
 
+import os
 import urllib.parse
 from pathlib import Path
 from typing import Final
@@ -128,8 +129,11 @@ def notice_settings(parts: tuple[NoticePart, ...], folder: Path) -> tuple[Notice
 # --- checks ---------------------------------------------------------------------------------------
 
 
-def check_records(part: Records, wrong: Wrong) -> None:
-    """What is wrong with the part as a whole."""
+def check_records(part: Records, folder: Path, wrong: Wrong) -> None:
+    """What is wrong with the part as a whole; files are taken from `folder`."""
+    # Not pathlib's, which raises for a folder that is not to be looked into.
+    if part.file is not None and os.path.isdir(file_in(folder, part.file)):  # noqa: PTH112
+        wrong(("records", "file"), f"{part.file!r} is a folder; accepted: the path of a file")
     if part.file is not None and part.postgres_url is not None:
         wrong(("records", "file"), "a file or postgres_url, not both")
     beside = ("postgres_password_file", "postgres_password_env", "postgres_ca_file")
