@@ -5,6 +5,7 @@ anchors, aliases and tags are refused, and each value's line is kept, so that a 
 by file, line, key and value.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -74,7 +75,7 @@ def read_seed_text(path: Path) -> SeedText:
 
 def _refuse_sharing(path: Path, text: str) -> None:
     faults = []
-    for event in yaml.parse(text, Loader=yaml.BaseLoader):
+    for event in _events(path, text):
         line = 1 if event.start_mark is None else event.start_mark.line + 1
         if isinstance(event, yaml.AliasEvent):
             faults.append(f"{path}:{line}: *{event.anchor}: aliases are refused; write it out")
@@ -82,6 +83,20 @@ def _refuse_sharing(path: Path, text: str) -> None:
             faults.append(f"{path}:{line}: &{event.anchor}: anchors are refused; write it out")
     if faults:
         raise SeedFault(faults)
+
+
+def _events(path: Path, text: str) -> Iterator[yaml.Event]:
+    """What the text is made of. What the library takes for a number, as that of a sign by its code,
+    may be none: that ends it as no fault of its own."""
+    loader = yaml.BaseLoader(text)
+    try:
+        while loader.check_event():
+            yield loader.get_event()  # type: ignore[no-untyped-call]
+    except (ValueError, OverflowError):
+        line = loader.get_mark().line + 1
+        raise SeedFault([f"{path}:{line}: not YAML: a number beyond all there are"]) from None
+    finally:
+        loader.dispose()
 
 
 def _plain(

@@ -173,6 +173,7 @@ def test_the_code_of_a_strategy_is_that_of_its_first_use(tmp_path):
         ("name: fixed_spread", f"name: ./{'a' * 300}.py", "cannot be read: File name too long"),
         ("series: ", 'name: "a\\0b"\nseries: ', "the sign U+0000 has no place in it"),
         ("series: ", '"\\ud800": x\nseries: ', "the sign U+D800 has no place in it"),
+        ("series: ", 'name: "\\UFFFFFFFF"\nseries: ', "a number beyond all there are"),
         ("series: ", "notices: [{url_file: ~nosuchuser/x}]\nseries: ", "takes a restart"),
     ],
 )

@@ -363,6 +363,17 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path):
         read_draft(tmp_path / "long.yaml")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [r'a: "\UFFFFFFFF"', r'a: "\U00110000"', f"%YAML {'1' * 5_000}.1\n---\na: b"],
+)
+def test_a_number_that_the_library_cannot_hold_is_told_with_its_line(tmp_path, text):
+    path = tmp_path / "beyond.yaml"
+    path.write_text(f"# one line\n{text}\n")
+    with pytest.raises(ConfigFault, match=r"beyond.yaml:2: not YAML: a number beyond"):
+        read_draft(path)
+
+
 @pytest.mark.parametrize("text", ["a: " + "[" * 50_000, "- " * 50_000, "a: " + "{a: " * 50_000])
 def test_a_file_nested_without_end_is_refused_at_once(tmp_path, text):
     path = tmp_path / "deep.yaml"

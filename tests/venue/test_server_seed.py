@@ -103,6 +103,8 @@ TRAPS = [
     ("name: Linden Works", "name: ''", "accepted: 1 to 200 printable characters"),
     ("name: Linden Works", f"name: {'n' * 201}", "accepted: 1 to 200 printable characters"),
     ("name: Linden Works", 'name: "\\ud800"', ":3: companies.0.name"),
+    ("name: Linden Works", 'name: "\\U00110000"', ":3: not YAML: a number beyond"),
+    ("name: Linden Works", 'name: "\\UFFFFFFFF"', ":3: not YAML: a number beyond"),
     ("symbol: LINDEN", "symbol: 'LIN DEN'", ":4: companies.0.symbol: 'LIN DEN'"),
     ("symbol: LINDEN", "symbol: LINDEN\n    symbol: OTHER", ":5: symbol: stands twice, first on"),
     ("symbol: LINDEN", "symbol: &a LINDEN", ":4: &a: anchors are refused"),

@@ -6,6 +6,7 @@ Keys that stand twice, anchors, aliases, tags, merge keys and second documents a
 Source: reliability, rows 68, 69, 104.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -106,7 +107,7 @@ def _composed(path: Path, text: str) -> yaml.Node | None:
     """The one document's node; sharing is refused before it is resolved, so nothing can grow."""
     faults = []
     depth = 0
-    for event in yaml.parse(text, Loader=yaml.BaseLoader):
+    for event in _events(path, text):
         line = 1 if event.start_mark is None else event.start_mark.line + 1
         depth += isinstance(event, yaml.CollectionStartEvent)
         depth -= isinstance(event, yaml.CollectionEndEvent)
@@ -120,6 +121,20 @@ def _composed(path: Path, text: str) -> yaml.Node | None:
     if faults:
         raise YamlFault(path, faults)
     return yaml.compose(text, Loader=yaml.BaseLoader)
+
+
+def _events(path: Path, text: str) -> Iterator[yaml.Event]:
+    """What the text is made of. What the library takes for a number, as that of a sign by its code,
+    may be none: that ends it as no fault of its own."""
+    loader = yaml.BaseLoader(text)
+    try:
+        while loader.check_event():
+            yield loader.get_event()  # type: ignore[no-untyped-call]
+    except (ValueError, OverflowError):
+        line = loader.get_mark().line + 1
+        raise YamlFault(path, [Fault(line, "not YAML: a number beyond all there are")]) from None
+    finally:
+        loader.dispose()
 
 
 def _plain(node: yaml.Node, place: Place, lines: dict[Place, int], faults: list[Fault]) -> Plain:
