@@ -6,6 +6,7 @@ Nothing but its own orders gives it a reason to plan anew.
 import msgspec
 
 from bot.core import messages as m
+from bot.core.orders.order import State
 from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from tests.bot import made
 from tests.bot.thin import Thin
@@ -136,3 +137,28 @@ def test_a_rung_whose_order_lost_its_id_to_one_of_another_rung_is_planned_anew()
     of.show(1)
     of.run(5)
     assert sorted(each.price for each in of.orders.values()) == [30, 45]
+
+
+class Deaf(Quiet):
+    """A venue that answers no cancel."""
+
+    def ask(self, send: m.Send) -> None:
+        if not isinstance(send.request, m.CancelResting):
+            super().ask(send)
+
+
+def test_while_a_cancel_is_on_its_way_the_trader_looks_no_oftener_than_without_one():
+    venue = Deaf(Both(None))
+    venue.trader.receive(m.PauseRequested("asked for"), venue.now_ns)
+    wakes: list[int] = []
+    receive = venue.trader.receive
+
+    def counted(event: m.Event, now_ns: int) -> list[m.Effect]:
+        wakes.append(isinstance(event, m.Beat))
+        return receive(event, now_ns)
+
+    venue.trader.receive = counted  # type: ignore[method-assign]
+    venue.run(1)
+    assert all(own.state is State.CANCELLING for own in venue.trader.desk.all_live())
+    assert venue.trader.desk.live_count() == 2
+    assert sum(wakes) <= 15

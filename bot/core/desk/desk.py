@@ -155,7 +155,7 @@ class Desk(Shelf):
         for own in self._attention:
             if own.read_due_ns is not None and own.read_due_ns < due_ns:
                 due_ns = own.read_due_ns
-            if own.due_ns < due_ns and (own.doomed or own.state is State.LOST):
+            if own.due_ns < due_ns and (own.state is State.LOST or (own.doomed and own.is_free)):
                 due_ns = own.due_ns
         return due_ns
 
