@@ -323,7 +323,8 @@ class Trader:
                 Kind.SERIES, self._now_ns + PARK_MIN_NS + self._trust.read_lag_ns + NS_PER_MS
             )
         elif row.advice is Advice.REREAD_FUNDS:
-            self.quoting.parking.for_funds(own, answer.code, self._now_ns)
+            often = self.desk.often_refused(own, self._now_ns)
+            self.quoting.parking.for_funds(own, answer.code, self._now_ns, often=often)
             self._account.hasten(Kind.BALANCE, self._now_ns)
             self._account.hasten(Kind.POSITIONS, self._now_ns)
         elif row.advice is Advice.FIX and not (create is not None and create.again):

@@ -42,16 +42,42 @@ def test_what_limits_hold_back_is_counted_by_limit():
     assert out.counters(0).held_back == {"pace": 2, "exposure": 1}
 
 
-def test_what_waits_after_a_refusal_is_held_back_by_no_limit_of_ours():
-    class Poor(Thin):
-        def answer(self, request):
-            if isinstance(request, m.Create) and request.order.outcome is Outcome.NO:
-                return m.Refused(422, "insufficient_balance", "")
-            return super().answer(request)
+class Poor(Thin):
+    """A venue of one rung on which cash suffices for no ask. refused_ns: when one was refused."""
 
-    thin = Poor([50], lambda: FixedSpread(FixedSpread.Params()))
+    def __init__(self) -> None:
+        self.refused_ns: list[int] = []
+        super().__init__([50], lambda: FixedSpread(FixedSpread.Params()))
+
+    def answer(self, request: m.Request) -> m.Answer:
+        if isinstance(request, m.Create) and request.order.outcome is Outcome.NO:
+            self.refused_ns.append(self.now_ns)
+            return m.Refused(422, "insufficient_balance", "")
+        return super().answer(request)
+
+    def frees_some(self) -> None:
+        """An order of ours ends, and lets its reserve go."""
+        for own in self.trader.desk.all_live():
+            own.doomed = True
+            self.trader.quoting.orders_changed(own.market_id)
+        self.show(0, self.now_ns)
+
+
+def test_what_waits_after_a_refusal_is_held_back_by_no_limit_of_ours():
+    thin = Poor()
     thin.start()
     thin.run(20, lambda: thin.show(0, thin.now_ns), SECOND)
     (rung,) = thin.trader.plan(thin.now_ns).events[0].rungs
     assert [each.held_back[:15] for each in rung.intentions] == ["", "refused of late"]
     assert thin.trader.report(thin.now_ns).counters.held_back == {}
+
+
+def test_what_funds_did_not_suffice_for_three_times_in_a_minute_waits_a_minute():
+    """Row 19: however often an order of ours ends meanwhile."""
+    thin = Poor()
+    thin.start()
+    thin.run(55, thin.frees_some, SECOND)
+    assert len(thin.refused_ns) == 3
+    thin.run(60, thin.frees_some, SECOND)
+    assert len(thin.refused_ns) == 6
+    assert thin.refused_ns[3] - thin.refused_ns[2] >= 60 * SECOND

@@ -58,15 +58,19 @@ class Parking:
                 "warning", "ceiling_learned", ticker=rung.market.ticker, qty=ceilings[market_id]
             )
 
-    def for_funds(self, own: OwnOrder, code: str, now_ns: int) -> None:
-        """Cash or shares did not suffice: the same again is asked for only once they changed."""
+    def for_funds(self, own: OwnOrder, code: str, now_ns: int, *, often: bool = False) -> None:
+        """Cash or shares did not suffice: the same again is asked for only once they changed.
+        often: of late they changed each time, and did not suffice: no change is waited for now."""
         rung = self._rungs.get(own.market_id)
         if rung is not None:
-            before_ns = rung.side_parked_until_ns[own.side]
+            side, before_ns = own.side, rung.side_parked_until_ns[own.side]
             self.side(own, code, _FUNDS_PARK_NS, now_ns)
-            until_ns = rung.side_parked_until_ns[own.side]
             kept = [row for row in self._short_of_funds if row[2] > now_ns]  # the others are over
-            self._short_of_funds = [*kept, (rung, own.side, until_ns, before_ns)]
+            if often:
+                self._short_of_funds = [row for row in kept if row[:2] != (rung, side)]
+            else:
+                until_ns = rung.side_parked_until_ns[side]
+                self._short_of_funds = [*kept, (rung, side, until_ns, before_ns)]
 
     def funds_changed(self) -> None:
         """Fills were booked, or an order of ours let its reserve go: what was refused for want of
