@@ -14,6 +14,7 @@ from typing import Final
 
 import msgspec
 
+from bot.core.account.doubted import DoubtedFills
 from bot.core.account.fillids import UnbookableFill, created_ns_of
 from bot.core.account.portfolio import Portfolio
 from bot.core.account.sharetrail import ShareTrail
@@ -68,8 +69,9 @@ class Booking:
         self.moved = ShareTrail()
         self.is_open = False
         self._changed: dict[MarketId, None] = {}
-        self._is_refused_anew = False
+        self._is_shown_anew = False
         self.unbooked = UnbookedFills(out)
+        self._doubted = DoubtedFills(book, desk)
         self.fresh_fills: list[model.Fill] = []
         self.booked_ns = 0
         self.history_wanted = False
@@ -95,7 +97,11 @@ class Booking:
             self._book_all(rows, now_ns)
             return (), may_end
         # Nearly all are booked, for each walk shows the newest page again.
-        return self._book.ids.unknown(rows, self.unbooked.ids), may_end
+        unknown = self._book.ids.unknown(rows, self.unbooked.ids)
+        believed = self._doubted.believed(unknown, rows)
+        # What is doubted is shown once more, be it deep in the list.
+        self._is_shown_anew |= len(believed) < len(unknown)
+        return believed, may_end
 
     def _may_end(self, rows: Sequence[model.Fill]) -> bool:
         if not rows:
@@ -121,7 +127,7 @@ class Booking:
         self._book_all(rows, now_ns)
         self.unbooked.tell()
         changed, self._changed = self._changed, {}
-        self.history_wanted, self._is_refused_anew = self._is_refused_anew, False
+        self.history_wanted, self._is_shown_anew = self._is_shown_anew, False
         return changed
 
     def _book_all(self, rows: Sequence[model.Fill], now_ns: int) -> None:
@@ -134,7 +140,7 @@ class Booking:
                 unbooked.readable(row.fill_id)
             except UnbookableFill as fault:
                 # Every fill is read once more, for this one may lie deep in the list.
-                self._is_refused_anew |= unbooked.refused(row.fill_id, str(fault))
+                self._is_shown_anew |= unbooked.refused(row.fill_id, str(fault))
 
     def _book_one(self, fill: model.Fill, now_ns: int) -> None:
         book = self._book

@@ -23,7 +23,10 @@ or a fill that was passed over goes unnoticed. At most FILL_IDS_MAX of them."""
 
 FILL_IDS_MAX: Final = 20_000
 """Ids kept after a `trim`, and orders of others or of earlier runs, at most. Twice as many may
-gather before one: 6 MB of ids, and as much of orders."""
+gather before one: 9 MB of ids, and 6 MB of orders."""
+
+_OF_INSTANT_MAX: Final = 100
+"""Of a venue that stamps coarsely, more than this would only take time."""
 
 
 class UnbookableFill(Exception):
@@ -46,6 +49,7 @@ class FillIds:
         self.most = most
         self._trimmed_beyond = 2 * kept
         self._booked: dict[str, int] = {}
+        self._by_instant: dict[int, tuple[str, ...]] = {}
         self._floor_ns: int | None = None
 
     @property
@@ -56,6 +60,13 @@ class FillIds:
     def add(self, fill_id: str, created_ns: int) -> None:
         """This fill is booked."""
         self._booked[fill_id] = created_ns
+        ids = self._by_instant.get(created_ns, ())
+        if len(ids) < _OF_INSTANT_MAX:
+            self._by_instant[created_ns] = (*ids, fill_id)
+
+    def of_instant(self, created_ns: int) -> tuple[str, ...]:
+        """Ids that are kept of this very time, at most _OF_INSTANT_MAX."""
+        return self._by_instant.get(created_ns, ())
 
     def knows(self, fill_id: str, created_ns: int) -> bool:
         """Whether a fill of this id and time has been booked."""
@@ -100,6 +111,7 @@ class FillIds:
         if passed > 0:
             floor_ns = times[passed - 1]
             self._booked = {key: at for key, at in self._booked.items() if at > floor_ns}
+            self._by_instant = {at: ids for at, ids in self._by_instant.items() if at > floor_ns}
             self._floor_ns = floor_ns
         self._trimmed_beyond = 2 * max(self._kept, len(self._booked))
         return True
