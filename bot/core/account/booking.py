@@ -16,6 +16,7 @@ import msgspec
 
 from bot.core.account.doubted import DoubtedFills
 from bot.core.account.fillids import UnbookableFill, created_ns_of
+from bot.core.account.gonefill import GoneFill
 from bot.core.account.portfolio import Portfolio
 from bot.core.account.sharetrail import ShareTrail
 from bot.core.account.trail import CashTrail
@@ -72,6 +73,7 @@ class Booking:
         self._is_shown_anew = False
         self.unbooked = UnbookedFills(out)
         self._doubted = DoubtedFills(book, desk)
+        self._gone = GoneFill(book.ids, out)
         self.fresh_fills: list[model.Fill] = []
         self.booked_ns = 0
         self.history_wanted = False
@@ -93,6 +95,7 @@ class Booking:
         """A page of a walk, newest first: what of it `walked` needs, and whether the walk may end
         here, for older pages hold nothing that would be booked."""
         may_end = self._may_end(rows)
+        self._gone.page(rows)
         if not self.is_open:
             self._book_all(rows, now_ns)
             return (), may_end
@@ -126,6 +129,7 @@ class Booking:
         self.fresh_fills = []
         self._book_all(rows, now_ns)
         self.unbooked.tell()
+        self._gone.walked(now_ns)
         changed, self._changed = self._changed, {}
         self.history_wanted, self._is_shown_anew = self._is_shown_anew, False
         return changed

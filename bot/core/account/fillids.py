@@ -51,6 +51,12 @@ class FillIds:
         self._booked: dict[str, int] = {}
         self._by_instant: dict[int, tuple[str, ...]] = {}
         self._floor_ns: int | None = None
+        self._newest = ("", -1)
+
+    @property
+    def newest(self) -> str:
+        """The id of the newest fill that is booked, by the venue's time; "" while there is none."""
+        return self._newest[0]
 
     @property
     def count(self) -> int:
@@ -60,6 +66,8 @@ class FillIds:
     def add(self, fill_id: str, created_ns: int) -> None:
         """This fill is booked."""
         self._booked[fill_id] = created_ns
+        if created_ns > self._newest[1]:
+            self._newest = fill_id, created_ns
         ids = self._by_instant.get(created_ns, ())
         if len(ids) < _OF_INSTANT_MAX:
             self._by_instant[created_ns] = (*ids, fill_id)

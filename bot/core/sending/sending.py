@@ -40,6 +40,9 @@ from venue.wire.requests import Amend, QtyOrder, TimeInForce
 _VENUE_PARK_NS = 5 * NS_PER_SECOND
 """A venue that takes no writes is asked with one request this often (row 31)."""
 
+_BOOKS_ARE_WRONG: Final = ("position_differs", "venue_set_back")
+"""Findings under which nothing may grow a position."""
+
 _Ranked = tuple[float, int, Rung | None, Wish | Hint]
 """What may leave: less its value, its place among equals, its rung (None of a read), and itself."""
 
@@ -150,7 +153,8 @@ class Sending:
 
     @property
     def _shrinks_only(self) -> bool:
-        return "position_differs" in self._out.findings or bool(self._quoting.flattening)
+        differs = any(name in self._out.findings for name in _BOOKS_ARE_WRONG)
+        return differs or bool(self._quoting.flattening)
 
     def _may_only_shrink(self, rung: Rung) -> bool:
         """The same of new orders on a rung: so near to the end of its event, too."""

@@ -37,6 +37,7 @@ FINDINGS: Final = (
     *("order_missing", "order_unreadable", "position_differs", "profit_unexplained"),
     *("read_key_refused", "series_unread", "silent_target", "standby_key_refused"),
     *("status_unreadable", "strangers_found", "strategy_at_fault", "unknown_old"),
+    "venue_set_back",
 )
 """Noted at level error when they are new, and at level info when they no longer hold."""
 
