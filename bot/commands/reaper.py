@@ -179,10 +179,9 @@ async def _run(
     import asyncio
     import signal
 
-    import httpx
-
     from bot.core.messages import Refused
     from bot.io.client.rest import Rest
+    from bot.io.client.sockets import client_beside
     from bot.io.clock import Clock
     from bot.io.folder.latch import Latch
     from bot.io.run.reaper import (
@@ -202,7 +201,7 @@ async def _run(
             f"reaper: the venue refuses its key: {trouble.status} {trouble.code}; "
             "it needs the scopes read and trade"
         )
-    async with httpx.AsyncClient(trust_env=False, follow_redirects=False) as client:
+    async with client_beside() as client:
         if folder is not None:
             source, latch = file_source(folder), Latch(folder)
         else:

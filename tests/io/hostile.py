@@ -71,3 +71,12 @@ def blurts(data: bytes) -> Talk:
 async def silence(_writer: asyncio.StreamWriter) -> None:
     """No answer within the patience of any test."""
     await asyncio.sleep(0.6)
+
+
+async def drip(writer: asyncio.StreamWriter) -> None:
+    """The head of an answer, without end."""
+    writer.write(b"HTTP/1.1 200 OK\r\n")
+    while not writer.is_closing():
+        writer.write(b"X-More: 1\r\n")
+        await writer.drain()
+        await asyncio.sleep(0.02)

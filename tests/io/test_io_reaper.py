@@ -12,6 +12,7 @@ import pytest
 from bot.core import messages as m
 from bot.core.sweeper import Clean, SweepSettings
 from bot.io.client.rest import Rest
+from bot.io.client.sockets import client_beside
 from bot.io.clock import Clock
 from bot.io.folder import heartbeat as heartbeat_module
 from bot.io.folder.heartbeat import REAPER, Heartbeat, read_pulse
@@ -30,7 +31,7 @@ from bot.io.run.sweeping import sweep
 from bot.io.secret import Secret
 from bot.io.status.snapshot import Snapshot
 from bot.io.status.status import listen, serve
-from tests.io.hostile import hostile, says
+from tests.io.hostile import drip, hostile, says
 from tests.io.pages import app_of
 from tests.io.samples import ORDER_JSON, report
 from venue.wire.names import Ticker
@@ -105,15 +106,6 @@ class Dripping(Account):
             await super()._talk(writer)
             return
         await drip(writer)
-
-
-async def drip(writer: asyncio.StreamWriter) -> None:
-    """The head of an answer, without end."""
-    writer.write(b"HTTP/1.1 200 OK\r\n")
-    while not writer.is_closing():
-        writer.write(b"X-More: 1\r\n")
-        await writer.drain()
-        await asyncio.sleep(0.02)
 
 
 class Bot:
@@ -495,5 +487,5 @@ async def test_a_page_that_is_not_the_bots_shows_no_beat():
 
 
 async def test_a_page_that_never_ends_shows_no_beat():
-    async with asyncio.timeout(10), hostile(drip) as site, httpx.AsyncClient() as client:
+    async with asyncio.timeout(10), hostile(drip) as site, client_beside() as client:
         assert await page_source(client, f"http://127.0.0.1:{site.port}/")() == Seen(None)

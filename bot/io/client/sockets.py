@@ -13,7 +13,8 @@ Source: reliability, rows 3, 4, 12, B5.
 
 import asyncio
 import ssl
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
@@ -50,6 +51,28 @@ def transport(limits: httpx.Limits) -> httpx.AsyncHTTPTransport:
     # httpx offers no way to name the network; that it is still there to be named, tests show.
     made._pool._network_backend = _Network(made._pool._network_backend)
     return made
+
+
+def client_beside() -> httpx.AsyncClient:
+    """For requests to others than the venue, one at a time: no proxy, no redirect, and on sockets
+    that keep to `whole_within`."""
+    return httpx.AsyncClient(
+        transport=transport(httpx.Limits(max_connections=8)),
+        trust_env=False,
+        follow_redirects=False,
+    )
+
+
+@contextmanager
+def whole_within(longest_s: float) -> Iterator[None]:
+    """A request that is made in this block is whole in so many seconds, or ends as by one of the
+    client's own timeouts. One that is cancelled instead may keep its connection for good: after
+    some hundred of them nothing would be reached any more (row 3)."""
+    token = UNTIL_S.set(asyncio.get_running_loop().time() + longest_s)
+    try:
+        yield
+    finally:
+        UNTIL_S.reset(token)
 
 
 def trusted() -> ssl.SSLContext:

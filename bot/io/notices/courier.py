@@ -16,6 +16,7 @@ import httpx
 import msgspec
 import structlog
 
+from bot.io.client.sockets import client_beside, whole_within
 from bot.io.secret import Secret
 
 QUEUE_MAX: Final = 64
@@ -166,18 +167,16 @@ class Courier:
         """Why it was not taken, empty if it was; and how long to wait at least, None for ever."""
         if self._client is None:
             # The body of an answer is nobody's business: it is never read.
-            self._client = httpx.AsyncClient(trust_env=False, follow_redirects=False)
+            self._client = client_beside()
         headers = {"Content-Type": "application/json", "User-Agent": "laddermaker"}
         try:
-            async with (
-                asyncio.timeout(self._times.attempt_s),
-                self._client.stream(
+            with whole_within(self._times.attempt_s):
+                async with self._client.stream(
                     "POST", self._address.reveal(), content=notice.body, headers=headers
-                ) as answer,
-            ):
-                status = answer.status_code
-                patience = answer.headers.get("Retry-After", "")
-        except TimeoutError:
+                ) as answer:
+                    status = answer.status_code
+                    patience = answer.headers.get("Retry-After", "")
+        except httpx.TimeoutException:
             return "no answer in time", 0.0
         except (httpx.HTTPError, httpx.InvalidURL) as fault:
             return type(fault).__name__, 0.0

@@ -29,6 +29,7 @@ from bot.core.desk.outbox import TOO_MANY
 from bot.core.sweeper import Clean, KeyRefused, Overdue, Sweeper, SweepSettings, Verdict
 from bot.io.client.probe import NO_SUCH_ORDER
 from bot.io.client.rest import Rest
+from bot.io.client.sockets import whole_within
 from bot.io.clock import Clock
 from bot.io.faults import ShellFault
 from bot.io.folder.heartbeat import REAPER, Beats, Heartbeat, Silence, read_pulse
@@ -104,15 +105,14 @@ def file_source(folder: Path) -> Source:
 
 def page_source(client: httpx.AsyncClient, url: str) -> Source:
     """Looks at the bot's status page; what it answers does not matter, its beat does. The bot is
-    told with each look that a reaper is there."""
+    told with each look that a reaper is there. client: from `bot.io.client.sockets`."""
 
     async def look() -> Seen:
         try:
-            # The client's timeout counts single reads, and a page that drips in would stop the
-            # watch; unlike a request to the venue, a look may be cancelled.
-            async with asyncio.timeout(PAGE_S):
+            # The client's timeout counts single reads: a page that drips in would stop the watch.
+            with whole_within(PAGE_S):
                 answer = await client.head(url, headers={REAPER_HEADER: "watching"}, timeout=PAGE_S)
-        except (httpx.HTTPError, TimeoutError):
+        except httpx.HTTPError:
             return Seen(None)
         return Seen(answer.headers.get(BEAT_HEADER))
 
