@@ -208,10 +208,9 @@ def main() -> None:
 
 
 def _probe(draft: "Draft", embedded: "EmbeddedVenue | None") -> "list[Finding]":
-    import anyio
-
     from bot.companions import refuse_missing
     from bot.config import finish
+    from bot.io import loop
     from bot.io.client.probe import Finding, probe
     from bot.io.client.rest import Rest
 
@@ -227,5 +226,5 @@ def _probe(draft: "Draft", embedded: "EmbeddedVenue | None") -> "list[Finding]":
         finally:
             await rest.drain()
 
-    found = anyio.run(tried, backend_options={"use_uvloop": True})
+    found = loop.run(tried)
     return [Finding("configuration", True, f"{draft.source.path}: {config.name}"), *found]

@@ -199,9 +199,8 @@ def _swept(
     *,
     quiet: bool,
 ) -> "Verdict":
-    import anyio
-
     from bot.core.messages import Key
+    from bot.io import loop
     from bot.io.client.rest import Rest
     from bot.io.clock import Clock
     from bot.io.logs.logs import Masker, configure_logs
@@ -223,7 +222,7 @@ def _swept(
         finally:
             await rest.drain()
 
-    return anyio.run(swept, backend_options={"use_uvloop": True})
+    return loop.run(swept)
 
 
 class _Progress:

@@ -135,10 +135,9 @@ def _dry(draft: "Draft", state: Path, longest_ns: int, *, cold: bool) -> "DryPla
 def _planned(
     config: "BotConfig", embedded: "EmbeddedVenue | None", state: Path, longest_ns: int
 ) -> "DryPlan":
-    import anyio
-
     from bot.commands.sites import site_of
     from bot.core.trader import Trader
+    from bot.io import loop
     from bot.io.client.feed import Feed
     from bot.io.client.probe import obstacles
     from bot.io.client.rest import Rest
@@ -181,4 +180,4 @@ def _planned(
         finally:
             await rest.drain()
 
-    return anyio.run(planned, backend_options={"use_uvloop": True})
+    return loop.run(planned)

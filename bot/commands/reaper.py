@@ -139,9 +139,8 @@ def _watch(
     at_once: bool,
 ) -> tuple[str, bool]:
     """Watch until told to stop. What the reaper was doing then, and whether nothing rests."""
-    import anyio
-
     from bot.core.sweeper import SweepSettings
+    from bot.io import loop
     from bot.io.folder.statedir import REAPER_LOCK, StateDirectory
     from bot.io.logs.logs import Masker, configure_logs
     from venue.wire.instant import NS_PER_SECOND
@@ -156,10 +155,9 @@ def _watch(
     held = None if url is not None else StateDirectory.open(folder, REAPER_LOCK, "reaper")
     try:
         shared = None if held is None else held.path
-        return anyio.run(
+        return loop.run(
             _run, settings.base_url, own, url, shared, told.after_ns, wanted, at_once,
             fold_ticker(series),
-            backend_options={"use_uvloop": True},
         )  # fmt: skip
     finally:
         if held is not None:

@@ -85,10 +85,10 @@ def record(
 def _recorded(
     path: Path, run_ns: int | None, embedded_on: tuple[Path | None, int | None], to: Path | None
 ) -> "Recorded":
-    import anyio
     import msgspec
 
     from bot.config import finish
+    from bot.io import loop
     from bot.io.folder.statedir import StateDirectory
     from venue.wire.names import fold_ticker
 
@@ -114,8 +114,7 @@ def _recorded(
             settings = msgspec.structs.replace(settings, series_ticker=series)
         settings = msgspec.structs.replace(settings, beside=())
         config = msgspec.structs.replace(config, trader=settings)
-        return anyio.run(_record, config, site, state.path, run_ns,
-                         backend_options={"use_uvloop": True})  # fmt: skip
+        return loop.run(_record, config, site, state.path, run_ns)
 
 
 async def _look_first(rest: "Rest", series: "Ticker") -> None:

@@ -182,9 +182,9 @@ def _trade(
     embedded: "EmbeddedVenue | None",
     options: Options,
 ) -> "tuple[Ended, ...]":
-    import anyio
     import msgspec
 
+    from bot.io import loop
     from bot.io.folder.pageplace import keep_page
     from bot.io.run.session import run_plans
     from bot.io.status.status import address, listen
@@ -218,7 +218,7 @@ def _trade(
     gc.freeze()
     with _account_held(site, states[0]):
         try:
-            anyio.run(traded, backend_options={"use_uvloop": True})
+            loop.run(traded)
         except RuntimeError:
             # The loop closes with a thread of its own, which a machine out of memory or threads
             # refuses. What the run came to is known by then, and how it ended is to be told.
