@@ -82,11 +82,44 @@ def check_address(place: Place, text: str, schemes: tuple[str, str], wrong: Wron
         wrong(place, f"begins with {secure}:// and names a host{meant}")
     elif not text.startswith(f"{address.scheme}://"):
         wrong(place, f"begins with {address.scheme}:// in small letters")
+    elif not names_a_host(address):
+        names = "letters, digits, dots and hyphens, of other scripts in its xn-- form"
+        wrong(place, f"no host can be called so; accepted: a name of {names}, or an IP address")
     elif address.username is not None or address.query or address.fragment:
         # What stands there may be a secret: it is not shown.
         wrong(place, "no user, query or fragment in an address")
     elif address.scheme == plain and not is_loopback(host):
         wrong(place, f"{plain}:// is for loopback only; use {secure}://")
+
+
+_LABEL: Final = r"(?!-)[a-z0-9_-]{1,63}(?<!-)"
+_NAME: Final = re.compile(rf"{_LABEL}(\.{_LABEL})*\.?", re.ASCII)
+_NUMBER: Final = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
+
+
+def names_a_host(address: urllib.parse.SplitResult) -> bool:
+    """Whether its host is one, and the same one to whoever reads it: a name of another script, or
+    one that ends in a number, leads one reader here and another there."""
+    host = address.hostname or ""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        last = host.removesuffix(".").rpartition(".")[2]
+        is_name = _NAME.fullmatch(host) is not None and _NUMBER.fullmatch(last) is None
+        return is_name and "[" not in address.netloc and _is_readable(host)
+    return True
+
+
+def _is_readable(host: str) -> bool:
+    """Whether every part that stands for signs of another script stands for some."""
+    if "xn--" not in host:
+        return True
+    import httpx
+
+    try:
+        return bool(httpx.URL(f"https://{host}").host)
+    except (httpx.InvalidURL, UnicodeError):
+        return False
 
 
 def is_loopback(host: str) -> bool:

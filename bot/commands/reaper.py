@@ -92,11 +92,12 @@ def reaper(
 
 def _refuse_no_address(url: str) -> None:
     """End with 2 for what can be no status page: it would never be heard, and so never guarded."""
+    from bot.keyplaces import names_a_host
+
     try:
         address = urllib.parse.urlsplit(url)
-        host = (address.hostname or "").encode("idna")
-        is_one = address.scheme in ("http", "https") and host != b"" and address.port != 0
-    except ValueError:  # of a name or a port that can be none
+        is_one = address.scheme in ("http", "https") and address.port != 0 and names_a_host(address)
+    except ValueError:  # of a port that can be none
         is_one = False
     if not is_one:
         such = "http://127.0.0.1:8090/healthz"

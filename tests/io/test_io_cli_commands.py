@@ -69,7 +69,9 @@ def test_a_reaper_that_the_file_does_not_describe_is_refused(tmp_path):
     assert "name a key of its own there" in done.stderr
 
 
-@pytest.mark.parametrize("url", ["foo", "http://", "http://[", "http://a..b", "http://a:99999"])
+@pytest.mark.parametrize(
+    "url", ["foo", "http://", "http://[", "http://a..b", "http://a:99999", "http://256.1.1.1"]
+)
 def test_a_reaper_refuses_a_status_page_that_can_be_none(tmp_path, url):
     done = invoke("reaper", str(paper(tmp_path)), "--url", url)
     assert done.exit_code == 2

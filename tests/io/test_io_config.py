@@ -105,6 +105,27 @@ def test_an_address_that_readers_take_differently_is_refused(tmp_path, url):
     assert "demo.yaml:3: venue.base_url: " in told
 
 
+@pytest.mark.parametrize(
+    "host",
+    [
+        *("256.1.1.1", "0177.0.0.1", "1.2.3.4.5", "0x7f.1", "[v1.a]", "xn--0.example", "a..b"),
+        *("-venue.example", f"{'a' * 64}.example", "ven☃ue.example", "ß.example", "ve^nue.example"),
+    ],
+)
+def test_a_host_that_is_none_or_another_one_to_the_next_reader_is_refused(tmp_path, host):
+    # The channel of ß.example was that of ss.example, and most of these ended in a traceback.
+    (told,) = faults(tmp_path, OUTSIDE.replace("venue.example", host))
+    assert "demo.yaml:3: venue.base_url: no host can be called so; accepted: a name of" in told
+
+
+@pytest.mark.parametrize(
+    "host", ["10.1.2.3:8443", "[::1]", "[2001:db8::7]:1", "XN--Mnchen-3YA.de", "venue_1.a.b."]
+)
+def test_a_host_by_name_or_address_is_taken(tmp_path, host):
+    (tmp_path / "good.yaml").write_text(OUTSIDE.replace("venue.example", host))
+    assert read_draft(tmp_path / "good.yaml").file.venue.base_url == f"https://{host}/v1"
+
+
 @pytest.mark.parametrize("written", ["", "''", "'  '"])
 def test_a_state_directory_of_no_name_is_refused(tmp_path, written):
     # The folder that the program was started in would be closed to everybody else.
