@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from bot.lab.sim.odds import LATER as LATEST
 
-LATER = tuple(n for n in LATEST if n not in ("flatten", "curfew", "ticks_through"))
+FLATTENED = tuple(n for n in LATEST if n not in ("loss_breaker",))
+LATER = tuple(n for n in FLATTENED if n not in ("flatten", "curfew", "ticks_through"))
 """Without what is drawn since."""
 
 KEPT = ("strangers", "maker_fee")
@@ -299,21 +300,21 @@ REGRESSIONS = (
         "swarm",
         "a strategy that does nothing but fail was to quote again",
         (),
-        LATEST,
+        FLATTENED,
     ),
     Regression(
         972574,
         "swarm",
         "a read of the newest book told nothing beside one stamped while the clock was ahead",
         (),
-        LATEST,
+        FLATTENED,
     ),
     Regression(
         969009,
         "brutal",
         "limits that follow from one lowered under what is held were to cut nothing",
         (),
-        LATEST,
+        FLATTENED,
     ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

@@ -55,7 +55,10 @@ that is asked for once more when all is quiet, amid trades: positions may only s
 configuration changes, another change comes once all is quiet, and where a start keeps or refuses
 what rests, or an event ends, a crash does, half the time just as another event ends: after either
 all must become what is wanted once more. A limit that was lowered may be passed by what is held,
-which can only shrink; nothing may rest beyond it for long.
+which can only shrink; nothing may rest beyond it for long. What has been lost is told by the
+venue's account, with what is held at the bot's own fair values: five cents beyond a breaker's limit
+for three tenths of a second, and nothing new may leave; a second later the latch stands. None may
+trip for less than it says.
 
 ## What the coverage table means
 

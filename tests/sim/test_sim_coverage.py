@@ -1,5 +1,7 @@
 """Claims about the coverage table: every row of groups A to H, and every fault, has its place."""
 
+from dataclasses import replace
+
 from bot.lab.sim import coverage
 from bot.lab.sim.odds import (
     EPISODES,
@@ -65,7 +67,8 @@ def test_the_seeds_draw_every_value_of_every_variant_and_some_draw_none():
 
 
 def test_a_variant_that_is_left_out_leaves_what_is_usual():
-    odds = next(odds for odds in map(draw, range(5_000)) if set(odds.variants) == set(VARIANTS))
+    # No seed before the many thousandth has every one of them.
+    odds = replace(draw(0), variants={name: values[0] for name, values in VARIANTS.items()})
     usual = narrowed(odds, without=tuple(VARIANTS))
     assert (odds.strangers, odds.maker_fee_rate) == tuple(
         odds.variants[name] for name in ("strangers", "maker_fee")

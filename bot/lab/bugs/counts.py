@@ -14,6 +14,7 @@ from bot.core.event.rung import Rung
 from bot.core.limits import breaker
 from bot.core.limits.breaker import Breakers
 from bot.core.plan.wishes import WantCreate
+from bot.core.sending.guard import Guard
 from bot.core.sending.sending import Sending
 from bot.lab.bugs.bug import Bug
 from bot.lab.sim.odds import LATER, SECOND
@@ -23,6 +24,7 @@ from venue.wire.money import Cents
 _FAR: Final = 1_000_000
 
 _allowed = Sending._allowed
+_judge = Breakers.judge
 
 
 def _any_number(self: Sending, rung: Rung, wish: WantCreate, now_ns: int) -> tuple[int, str]:
@@ -37,6 +39,24 @@ def _any_number(self: Sending, rung: Rung, wish: WantCreate, now_ns: int) -> tup
 
 def _in_no_time(self: Outbox, resting: int, now_ns: int) -> int:
     return 0
+
+
+def _opening_sinks(
+    self: Breakers, pnl_cents: int | None, oldest_unknown_ns: int, now_ns: int
+) -> str:
+    if pnl_cents is not None and self._opening_cents is not None:
+        self._opening_cents = min(self._opening_cents, pnl_cents)
+    return _judge(self, pnl_cents, oldest_unknown_ns, now_ns)
+
+
+def _never_rises(self: Breakers, pnl_cents: int | None, oldest_unknown_ns: int, now_ns: int) -> str:
+    if self._opening_cents is not None:
+        self._peak_cents = self._opening_cents
+    return _judge(self, pnl_cents, oldest_unknown_ns, now_ns)
+
+
+def _cash_alone(self: Guard) -> int:
+    return self._ledgers.book.own_cash_cents
 
 
 def _uncounted(self: Breakers, count: int, qty: int, now_ns: int) -> None:
@@ -94,5 +114,32 @@ COUNTS: Final = (
         ("B13",),
         (Patch(breaker, "notional_of", _worth_a_cent),),
         shape=(("variants", {"breaker": "notional"}), ("creates_per_minute", 0)),
+    ),
+    Bug(
+        "loss-from-the-lowest",
+        (76,),
+        "What is lost is reckoned from the lowest that there has been: there is never a loss.",
+        ("B13",),
+        (Patch(Breakers, "judge", _opening_sinks),),
+        likely=("greed", "taken"),
+        shape=(("variants", {"loss_breaker": "loss"}), ("fee_rate", "0.0700")),
+    ),
+    Bug(
+        "drawdown-from-the-opening",
+        (76,),
+        "How far profit has fallen is reckoned from its opening, however high it has been since.",
+        ("B13",),
+        (Patch(Breakers, "judge", _never_rises),),
+        likely=("greed", "taken"),
+        shape=(("variants", {"loss_breaker": "drawdown"}),),
+    ),
+    Bug(
+        "held-counts-for-nothing",
+        (76, 58),
+        "In the profit that a breaker looks at what is held counts for nothing.",
+        ("B13",),
+        (Patch(Guard, "_pnl_cents", _cash_alone),),
+        likely=("taken",),
+        shape=(("variants", {"loss_breaker": "loss"}),),
     ),
 )

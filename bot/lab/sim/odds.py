@@ -116,6 +116,7 @@ VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "breaker": ("notional", "fills"),  # one that is near, besides that of creates
     "curfew": ("stop", "reduce", "halve"),  # what the end of its events brings in mid-life
     "ticks_through": ("0", "1", "3"),  # how far a price may reach through the best of others
+    "loss_breaker": ("loss", "drawdown"),  # the one of money lost that is near
 }
 """Shapes of a world that are no fault, with the values that they take; each in a part of the seeds,
 from a stream of its own."""
@@ -140,6 +141,7 @@ _EPISODE_HIGH: Final = 2.5
 """The highest odds of any seed."""
 
 _VARIANT: Final = 0.35
+_RARER: Final = {"loss_breaker": 0.15}
 """The part of the seeds that has a variant."""
 
 
@@ -240,6 +242,17 @@ class Odds:
     def breaker(self) -> str:
         """The breaker that is near; empty where none is, as wherever an event may be listed."""
         return "" if self.has_new_events else self._variant("breaker", "")
+
+    @property
+    def loss_breaker(self) -> str:
+        """The breaker of money lost that is near; empty where none is, as wherever another one
+        is."""
+        return "" if self.breaker else self._variant("loss_breaker", "")
+
+    @property
+    def may_trip(self) -> bool:
+        """Whether a breaker is so near that it may trip at any time."""
+        return bool(self.breaker or self.loss_breaker)
 
     @property
     def curfew(self) -> str:
@@ -396,7 +409,7 @@ def _variants(seed: int) -> dict[str, str]:
     drawn = {}
     for name, values in VARIANTS.items():
         rng = random.Random(f"{name} {seed}")
-        there, value = rng.random() < _VARIANT, rng.choice(values)
+        there, value = rng.random() < _RARER.get(name, _VARIANT), rng.choice(values)
         if there:
             drawn[name] = value
     return drawn

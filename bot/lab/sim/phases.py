@@ -73,7 +73,7 @@ def live_through(world: "World") -> None:
         _safety(world)
         _heal(world)
         loss_cents = max(odds.event_loss_cents, world.file.settings.risk.event_loss_cents)
-        if odds.cash_cents >= 10 * loss_cents * len(odds.rungs) and not odds.breaker:
+        if odds.cash_cents >= 10 * loss_cents * len(odds.rungs) and not odds.may_trip:
             # Quotes that the cash does not reach for are refused and cannot rest, and a breaker
             # that bears little may trip at any time.
             _converge(world)
@@ -159,7 +159,7 @@ def _was_provoked(finding: str, world: "World") -> bool:
         rungs = world.process.trader.quoting.active_rungs()
         return all(rung.book.known or cannot_be_known(world, rung) for rung in rungs)
     if finding == "latched":
-        return bool(world.odds.breaker)
+        return world.odds.may_trip
     return any(world.seen.counts.get(name) for name in _PROVOKED_BY.get(finding, ()))
 
 

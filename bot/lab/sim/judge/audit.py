@@ -69,6 +69,7 @@ class Auditor:
                     self.truth.take(event.order)
             elif isinstance(event, v.FillBooked):
                 if event.user_id == MAKER:
+                    self.truth.fills.append((now_ns, event))
                     booked = self._book(event)
             elif isinstance(event, v.PositionChanged):
                 if event.user_id == MAKER:

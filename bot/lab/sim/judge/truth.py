@@ -16,7 +16,8 @@ from venue.wire.requests import QtyOrder, TimeInForce
 @dataclass
 class Truth:
     """The maker's account as the engine's events make it. paid: what of the cash of an event its
-    resolved shares have paid. foreign: orders the bot did not place."""
+    resolved shares have paid. foreign: orders the bot did not place. fills: of its account, each
+    with its instant by the world's time."""
 
     cash: dict[Ticker, int] = field(default_factory=dict)
     paid: dict[Ticker, int] = field(default_factory=dict)
@@ -27,6 +28,7 @@ class Truth:
     resolved: dict[MarketId, Outcome] = field(default_factory=dict)
     filled: dict[OrderId, int] = field(default_factory=dict)
     names: dict[OrderId, ClientOrderId] = field(default_factory=dict)
+    fills: list[tuple[int, v.FillBooked]] = field(default_factory=list)
     flow_cents: int = 0
     total_cents: int = 0
 

@@ -50,6 +50,9 @@ _CENTS_FEW: Final = 500
 """Cents a minute that creates may be worth, for each share of the largest order."""
 
 _FILLS_FEW: Final = 5
+_LOST_FEW: Final = 1
+"""Cents that may be lost, for each share of the largest order."""
+
 _NEVER: Final = ("fixed", "absent")
 _HOLD_NOTHING: Final = (*_NEVER, "failing")
 _OTHERS: Final = {"fixed_spread": "ladder_joint"}
@@ -129,6 +132,11 @@ def _breakers(odds: Odds, risk: RiskSettings) -> BreakerSettings:
         return msgspec.structs.replace(drawn, notional_cents_per_minute=most)
     if odds.breaker == "fills":
         return msgspec.structs.replace(drawn, fills_per_minute=_FILLS_FEW)
+    lost_cents = odds.order_qty * _LOST_FEW
+    if odds.loss_breaker == "loss":
+        return msgspec.structs.replace(drawn, loss_cents=lost_cents)
+    if odds.loss_breaker == "drawdown":
+        return msgspec.structs.replace(drawn, drawdown_cents=lost_cents)
     return drawn
 
 

@@ -18,6 +18,7 @@ from bot.lab.sim.judge.broken import Broken, check
 from bot.lab.sim.judge.ceilings import CHANGES, InForce
 from bot.lab.sim.judge.feedwatch import FeedWatch
 from bot.lab.sim.judge.inheritance import Inheritance
+from bot.lab.sim.judge.losses import Losses
 from bot.lab.sim.judge.manners import Manners
 from bot.lab.sim.judge.possible import level_of
 from bot.lab.sim.judge.shrinking import Shrinking
@@ -116,6 +117,7 @@ class Process:
         self._shrinking = Shrinking(
             self.settings, auditor.truth, auditor.flight, auditor.resolves_ns, seen
         )
+        self._losses = Losses(self.settings, auditor.truth, seen)
         self._levels: dict[MarketId, dict[int, None]] = {}  # where orders of this life were to rest
         self._stale_ns: dict[MarketId, int] = {}
         self._left_ns: dict[int, int] = {}  # since when an order that is to go had no cancel
@@ -137,18 +139,10 @@ class Process:
         self._shrinking.saw(event)
         if isinstance(event, m.Replied):
             self._answered(event, now_ns)
-        elif isinstance(event, m.StopRequested | m.JournalFailed):
-            self._stopping = True
-        elif isinstance(event, m.PauseRequested):
-            self._standing = True
-        elif isinstance(event, m.ResumeRequested | m.FlattenRequested):
-            self._standing = False
-        elif isinstance(event, m.LatchCleared):
-            self.latched = ""
-        elif isinstance(event, m.Started):
-            self.latched = event.latched
-            self._auditor.limits_are(self.settings.risk)
-            self._inheritance = Inheritance(event, self._auditor.truth, self.settings.start)
+        elif isinstance(event, m.Beat):
+            self._losses.look(self.trader, self._auditor.resolved_ns, world_ns, now_ns)
+        else:
+            self._told(event)
         try:
             effects = self.trader.receive(event, now_ns)
         except _ANY_FAULT as fault:
@@ -184,6 +178,7 @@ class Process:
             elif isinstance(effect, m.Latched):
                 self.latched = effect.reason
                 self._manners.rates.tripped(effect.reason, now_ns)
+                self._losses.tripped(effect.reason)
                 self._seen.hit("trip_judged")
             elif isinstance(effect, m.SubscribeTo):
                 self.feed.asked()
@@ -195,11 +190,28 @@ class Process:
         if isinstance(event, m.Beat):
             self._wants_nothing_stale(now_ns)
             self._cancels_what_must_go(now_ns)
+            self._losses.stands(self.latched or ("stopped" if self._stopping else ""), now_ns)
         self._quiet += 1
         if sent or isinstance(event, m.Replied) or self._unknowns or self._quiet >= _EVERY:
             self._quiet = 0
             self._lives_are_monotone(event)
         return effects
+
+    def _told(self, event: m.Event) -> None:
+        """What a person, or the shell, says to the bot, and when it is begun."""
+        if isinstance(event, m.StopRequested | m.JournalFailed):
+            self._stopping = True
+        elif isinstance(event, m.PauseRequested):
+            self._standing = True
+        elif isinstance(event, m.ResumeRequested | m.FlattenRequested):
+            self._standing = False
+        elif isinstance(event, m.LatchCleared):
+            self.latched = ""
+            self._losses.cleared()
+        elif isinstance(event, m.Started):
+            self.latched = event.latched
+            self._auditor.limits_are(self.settings.risk)
+            self._inheritance = Inheritance(event, self._auditor.truth, self.settings.start)
 
     def _configured_anew(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
         """Another configuration is in force, or has proven itself."""
@@ -210,11 +222,13 @@ class Process:
         if note.name != "config_proven":
             self.settings = self.in_force.now.settings
             self._manners.follow(self.settings, now_ns)
+            self._losses.follow(self.settings)
             self._auditor.limits_are(self.settings.risk)
 
     def _answered(self, replied: m.Replied, now_ns: int) -> None:
         request = self.traffic.answered(replied, now_ns)
         if request is not None:
+            self._losses.answered(request, replied.answer)
             decided = self.traffic.all_decided(now_ns)
             self._manners.answered(request, replied.answer, now_ns, decided=decided)
         if isinstance(request, m.Create | m.AmendResting | m.CancelResting):
@@ -264,6 +278,7 @@ class Process:
         request = effect.request
         self.traffic.sent(effect, now_ns)
         self._manners.sent(request, now_ns)
+        self._losses.asked(request)
         if self._inheritance is not None:
             self._inheritance.sent(request)
         first = isinstance(request, m.Create) and not request.again
@@ -271,6 +286,7 @@ class Process:
             check(not self._stopping, "B13", "new exposure after a stop")
             check(not self._standing, "B4", "new exposure while paused")
             check(not self.latched, "B13", "new exposure after a breaker tripped")
+            check(not self._losses.over, "B13", f"new exposure after {self._losses.over}")
             if isinstance(request, m.Create):
                 self.feed.may_quote(request.order.market_id, now_ns)
                 self._believes_the_newest(request.order.market_id)
