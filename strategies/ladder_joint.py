@@ -200,7 +200,7 @@ class LadderJoint(Strategy):
             self._begin(rungs)
         seen = self._seen
         fresh = [at for at, rung in enumerate(rungs) if rung is not seen[at]]
-        turned = self._wind(view)
+        turned, most_qty = self._wind(view), self._lots.most_qty
         if not fresh and not turned:
             return self._answer
         if self._take_in(rungs, fresh, turned):
@@ -210,7 +210,9 @@ class LadderJoint(Strategy):
         else:
             look = [place for place, at in enumerate(self._known) if at in fresh]
         priced = [place for place in look if self._look(place, rungs[self._known[place]])]
-        return self._told(priced) if priced else self._answer
+        answer = self._told(priced) if priced else self._answer
+        # The cash may not suffice for lots that have grown just now.
+        return answer if self._lots.most_qty == most_qty else self.quote(view)
 
     # --- what everything hangs on -----------------------------------------------------------------
 
@@ -250,8 +252,9 @@ class LadderJoint(Strategy):
         return True
 
     def _most_cents(self, rungs: int) -> int:
-        """Cash that suffices for every quote of every rung, twice over."""
-        return 4 * rungs * PAYOUT_CENTS * self._lots.full_qty
+        """Cash that suffices for every quote of every rung, twice over: of a share that is bid for
+        and one that is offered, both cost a dollar at most."""
+        return 2 * rungs * PAYOUT_CENTS * max(2 * self._lots.full_qty, self._lots.most_qty)
 
     def _take_in(self, rungs: Sequence[RungView], fresh: Sequence[int], turned: bool) -> bool:
         """Take in the curve and what is held. Whether every rung is to be looked at, as it is when

@@ -13,7 +13,7 @@ from bot.io.settings.plugins import find_strategy
 from strategies.ladder_joint import LadderJoint
 from tests.scale import cases
 from tests.strategies.views import rung, view
-from venue.wire.money import FeeRate
+from venue.wire.money import BookSide, FeeRate
 
 GIVEN = {
     "pure_mm": {
@@ -81,3 +81,18 @@ def test_a_dearer_taker_fee_leaves_less_to_quote_where_cash_is_short() -> None:
     strategy = LadderJoint(LadderJoint.Params(lot_qty=20, levels=1))
     assert sized(strategy, "0") == [20, 20]
     assert sized(strategy, "0.07") == [19, 19]
+
+
+@pytest.mark.parametrize("cash_cents", [10_000, 19_000, 39_000])
+def test_cash_bounds_lots_that_have_grown_for_their_fees_from_the_first_answer_on(cash_cents):
+    def cost(cash_cents: int | None, side: BookSide) -> int:
+        shown = msgspec.structs.replace(view(seen), cash_cents=cash_cents)
+        strategy = LadderJoint(LadderJoint.Params(far_qty=0))
+        quotes = [each for each in strategy.quote(shown)[seen.market_id] if each.side is side]
+        bids = side is BookSide.BID
+        return sum(each.qty * (each.price if bids else 100 - each.price) for each in quotes)
+
+    seen = rung(0, 10.0, rate=FeeRate.parse("0.0007"))
+    assert cost(None, BookSide.ASK) > 39_000  # hundreds of shares, where ten were asked for
+    for side in BookSide:
+        assert 0 < cost(cash_cents, side) <= cash_cents

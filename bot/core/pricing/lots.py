@@ -33,13 +33,14 @@ class LotsOf:
     """Lots by fee rate, fair value and its doubt; made anew when anything else they hang on moves.
 
     lot_qty, levels, level_growth: as `sizes.level_sizes`. basis: what the venue rounds fees up on;
-    on fills, they hang on the sizes in which our orders fill.
+    on fills, they hang on the sizes in which our orders fill. full_qty: shares of all levels of one
+    side, and most_qty: where they were the most so far, grown for their fees.
     """
 
     def __init__(
         self, lot_qty: int, levels: int, level_growth: float, basis: fees.FeeBasis
     ) -> None:
-        self.full_qty = sum(sizes.level_sizes(lot_qty, levels, level_growth, 0))
+        self.full_qty = self.most_qty = sum(sizes.level_sizes(lot_qty, levels, level_growth, 0))
         self._lot_qty, self._levels, self._growth = lot_qty, levels, level_growth
         self._by_order = basis is fees.FeeBasis.ORDER
         self._fill_sizes = fees.FillSizes()
@@ -72,6 +73,7 @@ class LotsOf:
         least = fees.least_size(rate, inside(round(fair), PRICE_MIN, PRICE_MAX))
         lot = max(self._lot_qty, min(least, _LEAST_MAX))
         shares = sizes.level_sizes(lot, self._levels, self._growth, sd_cents)
+        self.most_qty = max(self.most_qty, sum(shares))
         bid, ask = near_price(1, fair, self._decay), near_price(-1, fair, self._decay)
         return Lots(
             tuple(shares),
