@@ -50,7 +50,7 @@ class Account(Thin):
             created_at=instant.from_ns(self.now_ns),
         )
         self.fills = (fill, *self.fills)
-        self.cash_cents -= order.price
+        self.cash_cents -= _moved(fill) * order.price
 
     def set_back(self) -> None:
         """Orders, fills, positions and cash are those of the beginning."""
@@ -67,7 +67,7 @@ class Account(Thin):
             case m.ReadPositions():
                 held = {(each.ticker, each.market_id, each.outcome): 0 for each in self.fills}
                 for each in self.fills:
-                    held[each.ticker, each.market_id, each.outcome] += each.qty
+                    held[each.ticker, each.market_id, each.outcome] += _moved(each)
                 rows = [
                     model.Position(ticker=ticker, market_id=at, outcome=outcome, qty=Qty(qty))
                     for (ticker, at, outcome), qty in held.items()
@@ -85,6 +85,10 @@ class Account(Thin):
     def said(self, name: str) -> int:
         """How often something was noted."""
         return sum(note.name == name for note in self.notes)
+
+
+def _moved(fill: model.Fill) -> int:
+    return fill.qty if fill.side is model.ShownSide.BUY else -fill.qty
 
 
 def traded() -> Account:
