@@ -14,7 +14,14 @@ from bot.core.orders.order import OwnOrder, State
 from bot.core.plan.ontarget import sides_on_target
 from bot.core.profit.markouts import MILLI
 from bot.core.reasons import reason_of
-from bot.core.report import BreakerReport, EventReport, OrderReport, Report, RungReport
+from bot.core.report import (
+    FEED_SILENT_NS,
+    BreakerReport,
+    EventReport,
+    OrderReport,
+    Report,
+    RungReport,
+)
 from bot.core.settings import TraderSettings
 from bot.core.strategy import Levels
 from venue.wire.money import BookSide, Cents
@@ -55,6 +62,7 @@ def draw(trader: "Trader", settings: TraderSettings, now_ns: int) -> Report:
         worst_case_limit_cents=settings.risk.series_loss_cents,
         ledger_difference_cents=ledgers.difference_cents,
         feed_heard_ns=quoting.channel.heard_ns,
+        feed_silent_after_ns=max(FEED_SILENT_NS, settings.trust.heard_ns),
         findings=tuple(f"{name}: {text}" for name, text in sorted(out.findings.items())),
         latched=trader.guard.latched,
         breakers=trader.guard.breakers.levels(now_ns),

@@ -4,13 +4,18 @@ Read only: nothing here decides. Money in cents, times in nanoseconds, prices ca
 """
 
 import enum
+from typing import Final
 
 import msgspec
 
 from bot.core.distribution import Alarm, Implied
 from bot.core.strategy import Levels
+from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId, Ticker
+
+FEED_SILENT_NS: Final = 10 * NS_PER_SECOND
+"""A person is not told of a shorter silence of the channel, though the bot may trust it less."""
 
 
 class Phase(enum.StrEnum):
@@ -282,7 +287,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     unknown_oldest_ns: age of the oldest order without a definite answer, 0 without one.
     cash_reserved_cents: what the venue last said that resting orders lock. withheld: why no new
     order may leave at all, empty when one may. fills_from_ns: when the last whole walk of the fills
-    was begun, None before: fills of after it may be unknown.
+    was begun, None before: fills of after it may be unknown. feed_silent_after_ns: a longer silence
+    of the channel is one that a person is told of.
     """
 
     now_ns: int
@@ -319,3 +325,4 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     config: ConfigReport = ConfigReport()
     withheld: str = ""
     fills_from_ns: int | None = None
+    feed_silent_after_ns: int = FEED_SILENT_NS

@@ -105,10 +105,10 @@ def test_a_venue_that_was_set_back_is_told_once_and_no_position_grows_until_a_ne
     venue = traded()
     venue.set_back()
     venue.run(GONE_NS / NS_PER_SECOND + 20)
-    assert "stop this bot and start it again" in venue.trader.out.findings["venue_set_back"]
+    assert "stop this bot and start it again" in venue.trader.out.findings["fills_forgotten"]
     since_ns = venue.now_ns
     venue.run(120)
-    assert venue.said("venue_set_back") == 1
+    assert venue.said("fills_forgotten") == 1
     assert not [each for each in venue.writes(since_ns) if not isinstance(each, m.CancelResting)]
     venue.give(m.StopRequested("the end"))
     venue.run(6)
@@ -122,12 +122,12 @@ def test_a_list_that_lags_for_less_than_that_is_no_venue_that_was_set_back():
     venue.run(GONE_NS / NS_PER_SECOND - 8)
     venue.lags = False
     venue.run(60)
-    assert not venue.said("venue_set_back")
+    assert not venue.said("fills_forgotten")
 
 
 def test_a_list_that_forgets_what_is_old_is_no_venue_that_was_set_back():
     venue = traded()
     venue.lags = True
     venue.run(300)
-    assert not venue.said("venue_set_back")
+    assert not venue.said("fills_forgotten")
     assert not venue.trader.out.findings

@@ -33,9 +33,12 @@ def anyio_backend():
     return "asyncio"
 
 
-def snapshot(phase=Phase.QUOTING, blocked="", age_ns=0, silent_ns=0) -> Snapshot:
+def snapshot(
+    phase=Phase.QUOTING, blocked="", age_ns=0, silent_ns=0, trusted_ns=10 * SECOND
+) -> Snapshot:
     now_ns = 100 * SECOND
     shown = report(phase, now_ns - silent_ns, blocked)
+    shown = msgspec.structs.replace(shown, feed_silent_after_ns=trusted_ns)
     return Snapshot(now_ns, now_ns - age_ns, shown)
 
 
@@ -55,6 +58,7 @@ def client_of(look, allowed=()) -> httpx.AsyncClient:
         (snapshot(age_ns=3 * SECOND), 503),
         (snapshot(Phase.PAUSED, age_ns=3 * SECOND), 503),
         (snapshot(silent_ns=11 * SECOND), 503),
+        (snapshot(silent_ns=11 * SECOND, trusted_ns=60 * SECOND), 200),
         (snapshot(blocked="book too old"), 503),
     ],
 )

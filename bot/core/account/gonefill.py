@@ -50,4 +50,4 @@ class GoneFill:
         self._is_shown = False
         is_gone = self._since_ns is not None and now_ns >= self._since_ns + GONE_NS
         is_gone &= any(name in self._out.findings for name in _SIGNS)
-        self._out.hold("venue_set_back", _TEXT if is_gone else "")
+        self._out.hold("fills_forgotten", _TEXT if is_gone else "")

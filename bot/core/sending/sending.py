@@ -40,7 +40,7 @@ from venue.wire.requests import Amend, QtyOrder, TimeInForce
 _VENUE_PARK_NS = 5 * NS_PER_SECOND
 """A venue that takes no writes is asked with one request this often (row 31)."""
 
-_BOOKS_ARE_WRONG: Final = ("position_differs", "venue_set_back")
+_BOOKS_ARE_WRONG: Final = ("position_differs", "fills_forgotten")
 """Findings under which nothing may grow a position."""
 
 _Ranked = tuple[float, int, Rung | None, Wish | Hint]

@@ -179,6 +179,12 @@ FEED: Final[tuple[Family[Report], ...]] = (
         lambda r: one(None if r.feed_heard_ns is None else seconds(r.now_ns - r.feed_heard_ns)),
     ),
     Family(
+        "feed_silent_after_seconds",
+        "A longer silence of the channel is told: ten seconds, or `trust.heard_ms` if longer.",
+        (),
+        lambda r: one(seconds(r.feed_silent_after_ns)),
+    ),
+    Family(
         "rung_book_age_seconds",
         "Since the rung's book was last confirmed; absent once its market has resolved.",
         ("rung",),

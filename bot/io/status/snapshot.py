@@ -14,8 +14,6 @@ from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 DECIDED_NS_MAX: Final = 2 * NS_PER_SECOND
 """A trader that has not decided for so long is not alive, whatever its last picture shows."""
 
-HEARD_NS_MAX: Final = 10 * NS_PER_SECOND
-
 
 class Snapshot(msgspec.Struct, frozen=True):
     """decided_ns: when the trader last had a Beat; now_ns: when this was asked for. paused: why it
@@ -47,7 +45,8 @@ class Snapshot(msgspec.Struct, frozen=True):
             return ""
         if report.phase is not Phase.QUOTING:
             return f"{report.phase.value}: {report.latched}" if report.latched else report.phase
-        if report.feed_heard_ns is None or self.now_ns - report.feed_heard_ns > HEARD_NS_MAX:
+        heard_ns, silent_ns = report.feed_heard_ns, report.feed_silent_after_ns
+        if heard_ns is None or self.now_ns - heard_ns > silent_ns:
             return "the channel is silent"
         if report.withheld:
             return f"no new order: {report.withheld}"

@@ -84,7 +84,8 @@ export function drawFeed(report) {
   const rungs = report.events.flatMap((event) => event.rungs.map((rung) => [rung, event]));
   const ages = rungs.map(([rung]) => rung.book_age_ns).filter((age) => age !== null);
   const blocked = rungs.filter(([rung]) => rung.blocked);
-  const silent = report.feed_heard_ns === null || now_ns - report.feed_heard_ns > 10e9;
+  const silent = report.feed_heard_ns === null
+    || now_ns - report.feed_heard_ns > report.feed_silent_after_ns;
   pairs(feedPairs, [
     { name: "channel heard", className: silent ? "bad" : "",
       value: report.feed_heard_ns === null ? "never" : `${span(now_ns - report.feed_heard_ns)} ago` },
