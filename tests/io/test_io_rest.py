@@ -1,6 +1,7 @@
 """Claims about one request and its one answer: what failed how, and what that says of a write."""
 
 import asyncio
+import json
 import pickle
 import socket
 
@@ -356,3 +357,28 @@ def test_a_secret_shows_itself_nowhere():
     with pytest.raises(TypeError):
         pickle.dumps(secret)
     assert KEY not in repr(vars(Rest("http://127.0.0.1:1/v1", secret, 1)))
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (401, {"code": "unauthenticated", "error": f"the key {KEY} was revoked"}),
+        (418, {"code": f"no_{KEY}", "error": ""}),
+        (503, {"code": f"no_{KEY}", "error": ""}),
+        (200, {"order_id": "1", "status": KEY}),
+    ],
+)
+async def test_no_answer_repeats_the_key_though_the_far_end_does(status, body):
+    async with hostile(says(status, json.dumps(body).encode(), f"X-Key: {KEY}")) as site:
+        answer = (await ask(f"http://127.0.0.1:{site.port}/v1", m.ReadOrder(OrderId("1")))).answer
+    assert KEY not in str(answer)
+    assert not isinstance(answer, m.Done)
+    if status == 401:
+        assert answer == m.Refused(401, "unauthenticated", "the key [masked] was revoked")
+
+
+async def test_no_fault_of_the_wire_repeats_the_key():
+    async with hostile(blurts(f"{KEY} 200\r\n\r\n".encode())) as site:
+        answer = (await ask(f"http://127.0.0.1:{site.port}/v1", m.ReadBalance())).answer
+    assert isinstance(answer, m.Unknown)
+    assert KEY not in answer.reason

@@ -25,8 +25,9 @@ from bot.core.desk.outbox import TOO_MANY, WAIT_DEFAULT_NS
 from bot.io.client.answers import answer_of, is_write, plain, retry_after_ns, tokens_left
 from bot.io.client.sockets import LAST_LOOK, UNTIL_S, LastLook, is_early, transport
 from bot.io.clock import Clock
-from bot.io.secret import Secret
+from bot.io.secret import MASK, Secret
 from venue.wire import codec, limits, names, routes
+from venue.wire.errors import CODES
 from venue.wire.instant import NS_PER_SECOND
 
 TIMEOUTS: Final = httpx.Timeout(connect=2.0, read=5.0, write=2.0, pool=1.0)
@@ -209,11 +210,17 @@ class Rest:
     async def ask(
         self, request: m.Request, key: m.Key | None = None, begun_ns: int | None = None
     ) -> Reply:
-        """Perform one request and wait for its answer. Raises nothing: a fault is an answer.
+        """Perform one request and wait for its answer. Raises nothing: a fault is an answer, and
+        repeats no key of ours, whatever the far end says.
 
         key: None is the one that such a request goes on by itself. begun_ns: when it was decided,
         by `Clock`; None is now.
         """
+        reply = await self._asked(request, key, begun_ns)
+        answer = self._masked(reply.answer)
+        return reply if answer is reply.answer else msgspec.structs.replace(reply, answer=answer)
+
+    async def _asked(self, request: m.Request, key: m.Key | None, begun_ns: int | None) -> Reply:
         begun_ns = self._clock.now_ns() if begun_ns is None else begun_ns
         key = self.key_for(request) if key is None else key
         secret = self._keys.get(key)
@@ -248,6 +255,25 @@ class Rest:
             LAST_LOOK.reset(look)
             UNTIL_S.reset(whole)
             await client.left()
+
+    def _masked(self, answer: m.Answer) -> m.Answer:
+        """The same where no key of ours stands in its text: journal, pages and logs have it."""
+        match answer:
+            case m.Refused():
+                code = answer.code if answer.code in CODES else self._without_keys(answer.code)
+                message = self._without_keys(answer.message)
+                same = (code, message) == (answer.code, answer.message)
+                return answer if same else m.Refused(answer.status, code, message)
+            case m.Unknown():
+                reason = self._without_keys(answer.reason)
+                return answer if reason == answer.reason else m.Unknown(reason)
+            case m.Done():
+                return answer
+
+    def _without_keys(self, text: str) -> str:
+        for secret in self._keys.values():
+            text = text.replace(secret.reveal(), MASK)
+        return text
 
     def _holds(self, request: m.Request, key: m.Key, begun_ns: int) -> str:
         """Why a request does not leave now; empty when it does."""
