@@ -374,3 +374,10 @@ async def test_a_cancel_in_the_very_moment_in_which_the_channel_breaks_ends_the_
         assert done == {running}
         assert running.cancelled()
     assert heard.kinds().count("FeedOpened") == 1
+
+
+def test_of_a_refusal_so_much_is_kept_as_a_person_reads():
+    # A frame may have four megabytes, and each was written into the journal and shown.
+    told = {"type": "error", "code": "c" * 1_000_000, "message": "\x1b[2J" + "m" * 1_000_000}
+    refused = event_of(msgspec.json.encode(told))
+    assert refused == m.SubscriptionRefused("c" * 200, "?[2J" + "m" * 196)

@@ -4,6 +4,7 @@ Source: interface, Events; Resources, Orderbook; silences S9, S10.
 """
 
 from bot.core import messages as m
+from bot.io.client.answers import plain
 from bot.io.client.folded import folded_id
 from venue.wire import codec, frames
 from venue.wire.money import BookSide, Outcome, Side, book_side, complement
@@ -26,7 +27,7 @@ def event_of(data: bytes | str) -> m.Event | None:
         case frames.Subscribed():
             return m.SubscriptionAccepted()
         case frames.ChannelError():
-            return m.SubscriptionRefused(frame.code, frame.message)
+            return m.SubscriptionRefused(plain(frame.code), plain(frame.message))
         case codec.Unrecognised():
             return m.FrameGarbled(f"unknown type {frame.type[:80]!r}", known=False)
 
