@@ -159,6 +159,17 @@ def test_the_sums_are_the_same_whatever_the_pages_and_however_often_a_walk_broke
     )
 
 
+def test_a_fill_that_no_whole_walk_before_it_had_shown_tells_that_somebody_trades():
+    books = Books()
+    own = made.own()
+    first, second = made.fill(own, 1, 2), made.fill(own, 2, 3)
+    books.fills(T0, first)
+    books.fills(T0 + LAG_NS, first)
+    assert not books.of.booking.trades_on
+    books.fills(T0 + 2 * LAG_NS, first, second)
+    assert books.of.booking.trades_on
+
+
 # --- fills of before the opening that the list shows late -----------------------------------------
 
 AHEAD_NS = 7_200 * NS_PER_SECOND

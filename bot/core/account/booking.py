@@ -50,7 +50,8 @@ class Booking:
     oldest first, each with the fee charged; none while the books are not open. booked_ns: when a
     fill was booked last. moved: the shares that the newest fills moved. history_wanted: whether the
     next walk is to look for fills that were passed over. opening_cents: cash of fills booked since
-    which the opening held already.
+    which the opening held already. trades_on: before the opening a fill was shown that a whole walk
+    before it had not: somebody trades while the account is read.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class Booking:
         self.booked_ns = 0
         self.history_wanted = False
         self.opening_cents = 0
+        self.trades_on = self._has_walked = False
         self._taken_over: TakenOver = {}
         self._opened_ns = self._before_ns = 0
 
@@ -127,6 +129,7 @@ class Booking:
 
         A fill that cannot be booked is a finding, until a walk shows it readably."""
         self.fresh_fills = []
+        self._has_walked = True
         self._book_all(rows, now_ns)
         self.unbooked.tell()
         self._gone.walked(now_ns)
@@ -155,6 +158,7 @@ class Booking:
             self._taken_over[_slot(fill)] -= _moved(fill)
         elif book.book_fill(fill):
             self.booked_ns = now_ns
+            self.trades_on |= self._has_walked and not self.is_open
             self.moved.booked(*_slot(fill), _moved(fill), now_ns)
             flow_cents = Cents(book.cash_flow_cents - flow_cents)
             if of_before:

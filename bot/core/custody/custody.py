@@ -327,8 +327,8 @@ class Custody:
         if self._ledgers.reserved_cents and self._account.begun_ns[Kind.BALANCE] >= quiet_ns:
             # Cash that is locked tells of an order that may fill, though no list has shown one.
             self._rested = True
-        # So do shares that are not what the fills leave: a sale locks no cash.
-        self._differed |= self._ledgers.differ()
+        # So do a fill between two reads, and shares not as the fills leave: a sale locks no cash.
+        self._differed |= self._ledgers.differ() or self._ledgers.booking.trades_on
         if not self._read_since(quiet_ns, now_ns):
             return False
         if self._quiet_until_ns is None:
