@@ -354,7 +354,10 @@ class Trader:
                 self.ledgers.positions_read(walk.rows, walk.begun_ns, self._now_ns)
             case Kind.FILLS:
                 live = self._custody.sought_ids()
-                for each in self.ledgers.fills_read(walk.rows, walk.begun_ns, self._now_ns, live):
+                ahead_ns = self.quoting.venue_time.ahead_ns
+                for each in self.ledgers.fills_read(
+                    walk.rows, walk.begun_ns, self._now_ns, live, ahead_ns
+                ):
                     self.quoting.fills_booked(each)
                 fresh_fills = self.ledgers.booking.fresh_fills
                 self.guard.filled(fresh_fills, self._now_ns)
