@@ -1,6 +1,7 @@
 """Claims about pages of fills: booked as they come, and read no further back than need be."""
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -261,6 +262,34 @@ def test_a_fill_that_may_be_of_a_create_without_an_answer_is_booked_whatever_its
     books = opened({Outcome.YES: 7})
     books.desk.add(made.own(State.LOST, number=8))
     books.fills(SOON_NS, dated(1, 5))
+    assert books.of.holdings(MARKET) == (12, 0)
+
+
+@pytest.mark.parametrize(
+    "elsewhere",
+    [{"outcome": Outcome.NO}, {"side": Side.SELL}],
+    ids=["the other outcome", "a sale"],
+)
+def test_a_create_without_an_answer_tells_nothing_of_what_another_order_has_traded(elsewhere):
+    books = opened({Outcome.YES: 7})
+    books.desk.add(made.own(State.LOST, number=8, **elsewhere))
+    books.fills(SOON_NS, dated(1, 5))
+    assert books.of.holdings(MARKET) == (7, 0)
+
+
+def test_once_the_venue_s_clock_is_known_a_fill_of_before_does_not_count_twice():
+    books = opened({Outcome.YES: 7}, None)
+    rows = (dated(1, 7),)
+    kept, _ = books.of.booking.page(rows, SOON_NS)
+    books.of.fills_read(kept, SOON_NS, SOON_NS, [], AHEAD_NS)
+    assert books.of.holdings(MARKET) == (7, 0)
+    agree(books, {Outcome.YES: 7}, *rows)
+
+
+def test_the_venue_s_clock_as_it_was_known_first_tells_what_was_before():
+    books = opened({Outcome.YES: 7})
+    kept, _ = books.of.booking.page((dated(1, 5, -NS_PER_SECOND),), SOON_NS)
+    books.of.fills_read(kept, SOON_NS, SOON_NS, [], AHEAD_NS + 3_600 * NS_PER_SECOND)
     assert books.of.holdings(MARKET) == (12, 0)
 
 

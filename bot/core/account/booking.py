@@ -23,11 +23,11 @@ from bot.core.account.trail import CashTrail
 from bot.core.account.unbooked import UnbookedFills
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox
-from bot.core.orders.order import State
+from bot.core.orders.order import OwnOrder, State
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Cents
-from venue.wire.names import MarketId, OrderId, Ticker, fold_ticker
+from venue.wire.names import MarketId, Ticker, fold_ticker
 
 _HISTORY_DOUBTED: Final = ("position_differs", "fills_missing")
 """Findings that a fill was passed over: pages of one walk may come from copies that lag unequally,
@@ -183,16 +183,18 @@ class Booking:
         order, which can have traded before only. Raises UnbookableFill for an unreadable time."""
         if now_ns > self._opened_ns + _SHOWN_LATE_NS or created_ns_of(fill) > self._before_ns:
             return False
-        return not self._book.ids.has(fill) and self._was_over(fill.order_id)
+        return not self._book.ids.has(fill) and self._was_over(fill)
 
     def _is_taken_over(self, fill: model.Fill) -> bool:
         sought, moved = self._taken_over.get(_slot(fill), 0), _moved(fill)
         return bool(moved) and min(0, sought) <= moved <= max(0, sought)
 
-    def _was_over(self, order_id: OrderId) -> bool:
-        if self._desk.knows(order_id):
-            return self._desk.ended_by(order_id, self._opened_ns)
-        return not any(own.state is State.LOST for own in self._desk.all_live())
+    def _was_over(self, fill: model.Fill) -> bool:
+        if self._desk.knows(fill.order_id):
+            return self._desk.ended_by(fill.order_id, self._opened_ns)
+        return not any(
+            own.state is State.LOST and _may_be_of(fill, own) for own in self._desk.all_live()
+        )
 
     def _placed(self, fill: model.Fill) -> model.Fill:
         """A fill that does not tell its market, with the one of its ticker, or of its order (S4).
@@ -211,6 +213,13 @@ class Booking:
 def stand_in(ticker: Ticker) -> MarketId:
     """What a market is booked under whose id was not told: its ticker, which no id equals."""
     return MarketId(fold_ticker(ticker))
+
+
+def _may_be_of(fill: model.Fill, own: OwnOrder) -> bool:
+    """Whether a fill may be of an order whose id is not known: it is of its market, outcome and
+    side, as far as it says."""
+    same_side = fill.side.value == own.own_side.value or fill.side is model.ShownSide.UNKNOWN
+    return same_side and _slot(fill) == (own.market_id, own.outcome.value)
 
 
 def _slot(fill: model.Fill) -> Slot:
