@@ -354,10 +354,8 @@ class Trader:
                 self.ledgers.positions_read(walk.rows, walk.begun_ns, self._now_ns)
             case Kind.FILLS:
                 live = self._custody.sought_ids()
-                ahead_ns = self.quoting.venue_time.ahead_ns
-                for each in self.ledgers.fills_read(
-                    walk.rows, walk.begun_ns, self._now_ns, live, ahead_ns
-                ):
+                self.ledgers.booking.clock_told(self.quoting.venue_time.ahead_ns)
+                for each in self.ledgers.fills_read(walk.rows, walk.begun_ns, self._now_ns, live):
                     self.quoting.fills_booked(each)
                 fresh_fills = self.ledgers.booking.fresh_fills
                 self.guard.filled(fresh_fills, self._now_ns)
@@ -365,10 +363,9 @@ class Trader:
                     self.quoting.filled(fill, self._now_ns)
                 if self.ledgers.series_wanted:
                     self._hasten(Kind.SERIES)
-                booked_qty = self.ledgers.booked_qty
-                for order_id in self.desk.forget_settled(booked_qty, self._now_ns):
+                for order_id in self.desk.forget_settled(self.ledgers.booked_qty, self._now_ns):
                     self.ledgers.book.order_over(order_id)
-                self._hints.booked(booked_qty, self._now_ns)
+                self._hints.booked(self.ledgers.booked_qty, self._now_ns)
             case Kind.RESTING:
                 self._custody.resting_walked(walk.rows, walk.begun_ns, self._now_ns, self.phase)
                 self._hints.looked(walk.begun_ns)

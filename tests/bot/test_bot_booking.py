@@ -280,16 +280,16 @@ def test_a_create_without_an_answer_tells_nothing_of_what_another_order_has_trad
 def test_once_the_venue_s_clock_is_known_a_fill_of_before_does_not_count_twice():
     books = opened({Outcome.YES: 7}, None)
     rows = (dated(1, 7),)
-    kept, _ = books.of.booking.page(rows, SOON_NS)
-    books.of.fills_read(kept, SOON_NS, SOON_NS, [], AHEAD_NS)
+    books.of.booking.clock_told(AHEAD_NS)
+    books.fills(SOON_NS, *rows)
     assert books.of.holdings(MARKET) == (7, 0)
     agree(books, {Outcome.YES: 7}, *rows)
 
 
 def test_the_venue_s_clock_as_it_was_known_first_tells_what_was_before():
     books = opened({Outcome.YES: 7})
-    kept, _ = books.of.booking.page((dated(1, 5, -NS_PER_SECOND),), SOON_NS)
-    books.of.fills_read(kept, SOON_NS, SOON_NS, [], AHEAD_NS + 3_600 * NS_PER_SECOND)
+    books.of.booking.clock_told(AHEAD_NS + 3_600 * NS_PER_SECOND)
+    books.fills(SOON_NS, dated(1, 5, -NS_PER_SECOND))
     assert books.of.holdings(MARKET) == (12, 0)
 
 

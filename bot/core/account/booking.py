@@ -91,10 +91,10 @@ class Booking:
         self.history_wanted = self.unbooked.opened()
         self._taken_over, self._opened_ns, self._before_ns = taken_over, opened_ns, before_ns
 
-    def clock_told(self, venue_ahead_ns: int) -> None:
-        """So far the venue's clock is ahead of ours, which may not have been known at the opening:
-        from here on a fill of before can be told by its time."""
-        if self.is_open and not self._before_ns:
+    def clock_told(self, venue_ahead_ns: int | None) -> None:
+        """So far the venue's clock is ahead of ours; None while that is not known, as it may not
+        have been at the opening: from here on a fill of before can be told by its time."""
+        if venue_ahead_ns is not None and self.is_open and not self._before_ns:
             self._before_ns = self._opened_ns + venue_ahead_ns
 
     # --- a page -----------------------------------------------------------------------------------

@@ -153,15 +153,11 @@ class Ledgers:
         begun_ns: int,
         now_ns: int,
         live_orders: Iterable[OrderId],
-        venue_ahead_ns: int | None = None,
     ) -> list[MarketId]:
         """A walk of the fills has ended. rows: what `booking` kept of its pages, newest first.
-        venue_ahead_ns: how far the venue's clock is ahead of ours; None while it is not known.
         Returns the rungs with new fills, in first-seen order, and those that have settled by the
         cash it explained."""
         self.fills_from_ns = begun_ns
-        if venue_ahead_ns is not None:
-            self.booking.clock_told(venue_ahead_ns)
         changed = self.booking.walked(rows, now_ns)
         self.book.trim(frozenset(live_orders))
         # What a rung settles by is a fill of its own kind: shares went, and cash came.
