@@ -44,7 +44,8 @@ class KnownOrder(msgspec.Struct, frozen=True, gc=False):
     """An order of ours that rested when the journal ended, as the last answer about it showed it.
 
     price: cents of its own outcome. placed_ns: when its create was answered, on the bot's clock.
-    settled: every write of ours about it has its answer; else it may be other than shown.
+    settled: every write of ours about it has its answer; else it may be other than shown. earlier:
+    the ids that amends took from it, each with as many of its fills as this one lacks (S13).
     """
 
     client_order_id: ClientOrderId
@@ -57,6 +58,7 @@ class KnownOrder(msgspec.Struct, frozen=True, gc=False):
     filled: Qty
     placed_ns: int
     settled: bool = True
+    earlier: tuple[tuple[OrderId, Qty], ...] = ()
 
 
 class JournalFate(enum.StrEnum):

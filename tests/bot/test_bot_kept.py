@@ -33,15 +33,17 @@ class Past(Thin):
     orders that are over, each of which bought four shares or sold those. The list of fills is
     answered `fills_ns` late."""
 
-    def __init__(self, earlier: int, fills_ns: int = 0) -> None:
+    def __init__(self, earlier: int, fills_ns: int = 0, filled_as: OrderId = KEPT) -> None:
+        """filled_as: the id that the order had when it filled."""
         super().__init__([50], lambda: Both(None))
         self.fills_ns = fills_ns
+        self.filled_as = filled_as
         self.late: list[tuple[int, m.Replied]] = []
         start = StartSettings(strangers=Strangers.ADOPT)
         settings = TraderSettings(series_ticker=SERIES, risk=RISK, start=start)
         self.trader = Trader(settings, lambda: Both(None))
         self.rung_shown = self.markets[0]
-        self.fills = [self._fill(0, KEPT, model.ShownSide.BUY)]
+        self.fills = [self._fill(0, filled_as, model.ShownSide.BUY)]
         for number in range(1, earlier + 1):
             side = model.ShownSide.SELL if number % 2 else model.ShownSide.BUY
             self.fills.append(self._fill(number, OrderId(str(1_000 + number)), side))
@@ -93,6 +95,7 @@ class Past(Thin):
             Qty(10),
             Qty(4),
             START_NS - 100 * NS_PER_SECOND,
+            earlier=() if self.filled_as == KEPT else ((self.filled_as, Qty(0)),),
         )
         self.give(m.Started("0" * 20, (), working=(known,)))
         self.give(m.FeedOpened())
@@ -127,6 +130,15 @@ class Past(Thin):
 def test_what_filled_of_a_kept_order_counts_once_after_the_fills_of_however_many_others():
     of = Past(earlier=12)
     of.trader.ledgers.book.ids.most = 5  # fills of twice as many orders are remembered
+    of.begin()
+    assert KEPT in of.orders
+    assert of.trader.ledgers.holdings(of.rung_shown.market_id) == (4, 0)
+    assert not of.trader.out.findings
+
+
+def test_fills_that_the_list_keeps_with_an_earlier_id_of_a_kept_order_count_once():
+    of = Past(earlier=12, filled_as=OrderId("770"))
+    of.trader.ledgers.book.ids.most = 5
     of.begin()
     assert KEPT in of.orders
     assert of.trader.ledgers.holdings(of.rung_shown.market_id) == (4, 0)

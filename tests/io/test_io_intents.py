@@ -187,6 +187,18 @@ def test_an_amend_may_give_an_order_another_id():
     [order] = followed([*RESTS, AMEND, reply(shown(order_id=OrderId("77")), 3)])
     assert order.order_id == "77"
     assert order.client_order_id == NAME
+    assert order.earlier == ((ORDER_ID, 0),)
+
+
+@pytest.mark.parametrize(
+    ("shows", "unshown"), [(3, [(ORDER_ID, 0), ("77", 0)]), (0, [("77", 2)])], ids=str
+)
+def test_an_order_under_another_id_tells_which_fills_of_the_ids_before_it_shows(shows, unshown):
+    named = shown(order_id=OrderId("77"), remaining_qty=Qty(8), filled_qty=Qty(2))
+    again = shown(order_id=OrderId("78"), remaining_qty=Qty(7), filled_qty=Qty(shows))
+    amend = m.Send(m.RequestId(6), m.AmendResting(OrderId("77"), Amend(price=Price(43))), "")
+    [order] = followed([*RESTS, AMEND, reply(named, 3), amend, reply(again, 6)])
+    assert list(order.earlier) == unshown
 
 
 def test_a_read_tells_of_fills_and_never_takes_one_back():

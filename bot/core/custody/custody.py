@@ -236,7 +236,7 @@ class Custody:
 
     def _cancel(self, order: model.Order, now_ns: int) -> None:
         try:
-            self._desk.add(OwnOrder.found_resting(order, now_ns))
+            self._desk.add(self._heritage.found(order, now_ns))
             self._quoting.orders_changed(order.market_id)
         except ValueError:
             self.unreadable = (*self.unreadable, order.order_id)

@@ -12,6 +12,7 @@ from bot.core import messages as m
 from bot.core.orders.order import OwnOrder
 from bot.core.settings import Strangers
 from venue.wire import model
+from venue.wire.money import Qty
 from venue.wire.names import OrderId
 
 NAMED_MAX = 1_000
@@ -31,6 +32,7 @@ class Heritage:
     def __init__(self, policy: Strangers) -> None:
         self._policy = policy
         self._known: dict[OrderId, m.KnownOrder] = {}
+        self._earlier: dict[OrderId, tuple[tuple[OrderId, Qty], ...]] = {}
         self._refused: dict[OrderId, None] = {}
         self._seen: set[OrderId] = set()
         self._newcomers = 0
@@ -41,6 +43,7 @@ class Heritage:
     def begin(self, known: tuple[m.KnownOrder, ...]) -> None:
         """The run begins with the orders that the journal knows."""
         self._known = {order.order_id: order for order in known}
+        self._earlier = {order.order_id: order.earlier for order in known}
 
     def knows(self, order_id: OrderId) -> bool:
         """Whether the journal knows an order as ours, from an earlier run; none any more once what
@@ -49,8 +52,17 @@ class Heritage:
 
     @property
     def known_ids(self) -> Collection[OrderId]:
-        """The ids of all that the journal knows, until what was kept has been taken over."""
-        return self._known.keys()
+        """The ids of all that the journal knows, until what was kept has been taken over, and the
+        earlier ones of each."""
+        earlier = (order_id for known in self._known.values() for order_id, _ in known.earlier)
+        return [*self._known, *earlier]
+
+    def found(self, order: model.Order, now_ns: int) -> OwnOrder:
+        """An order that rests as one of ours, as old as it is found; fills that the list keeps with
+        earlier ids of it are among what it shows. Raises ValueError as `OwnOrder.found_resting`."""
+        own = OwnOrder.found_resting(order, now_ns)
+        own.earlier = self._earlier.get(order.order_id, ())
+        return own
 
     # --- lists ------------------------------------------------------------------------------------
 
@@ -125,7 +137,7 @@ class Heritage:
         taken = []
         for order_id, shown in self.kept.items():
             known = self._known[order_id]
-            own = OwnOrder.found_resting(shown, now_ns)
+            own = self.found(shown, now_ns)
             own.client_order_id = known.client_order_id
             own.placed_ns = min(known.placed_ns, now_ns)
             own.doomed = False

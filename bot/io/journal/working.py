@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
+from bot.core.orders.order import EARLIER_IDS_MAX
 from venue.wire import model
 from venue.wire.errors import Advice, Sequenced, row_for
 from venue.wire.money import Qty
@@ -163,9 +164,16 @@ class Working:
         elif isinstance(request, m.AmendResting):
             # The order_id may be another one after an amend (S13).
             del self._known[order.order_id]
+            earlier = order.earlier
+            if shown.order_id != order.order_id:
+                # Where it shows fewer fills than there were, those are its own alone.
+                goes_on = shown.filled_qty >= order.filled
+                unshown = Qty(0) if goes_on else order.filled
+                earlier = (*(earlier if goes_on else ()), (order.order_id, unshown))
             known.order = msgspec.structs.replace(
                 order,
                 order_id=shown.order_id,
+                earlier=earlier[-EARLIER_IDS_MAX:],
                 price=shown.price,
                 remaining=shown.remaining_qty,
                 filled=shown.filled_qty,
