@@ -258,7 +258,10 @@ async def test_an_id_that_could_name_another_route_never_leaves(request_):
         ("Retry-After: 1000000000", None, 60_000_000_000),
         ("Retry-After: -5", None, None),
         ("Retry-After: soon", None, None),
-        ("Retry-After: 0.5", None, None),
+        ("Retry-After: 0.5", None, 1_000_000_000),
+        ("Retry-After: 12.5", None, 13_000_000_000),
+        ("Retry-After: 12.00", None, 12_000_000_000),
+        ("Retry-After: .5", None, None),
     ],
 )
 async def test_limit_headers_are_read_tolerantly(header, tokens, wait_ns):

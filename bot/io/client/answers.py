@@ -22,6 +22,8 @@ from venue.wire.instant import NS_PER_SECOND
 RETRY_AFTER_NS_MAX: Final = 60 * NS_PER_SECOND
 _TEXT_MAX: Final = 200
 _WHOLE: Final = re.compile(r"[0-9]{1,12}", re.ASCII)
+# Group 2 is there where a part of a second is named.
+_SECONDS: Final = re.compile(r"([0-9]{1,12})(?:\.(?:0*|([0-9]{1,20})))?", re.ASCII)
 
 
 T = TypeVar("T")
@@ -142,13 +144,15 @@ def tokens_left(headers: Mapping[str, str]) -> int | None:
 
 
 def retry_after_ns(headers: Mapping[str, str], wall_s: float) -> int | None:
-    """Retry-After, whole seconds or an HTTP date, clamped to 0..60 s; None when unreadable.
+    """Retry-After, seconds or an HTTP date, clamped to 0..60 s; None when unreadable.
 
+    A part of a second counts as a whole one: "seconds to wait" does not say that they are whole.
     wall_s: the machine's own time, seconds since 1970; a date can be compared with nothing else.
     """
     text = headers.get(routes.RETRY_AFTER_HEADER, "").strip()
-    if _WHOLE.fullmatch(text):
-        return min(int(text) * NS_PER_SECOND, RETRY_AFTER_NS_MAX)
+    if seconds := _SECONDS.fullmatch(text):
+        whole = int(seconds[1]) + (seconds[2] is not None)
+        return min(whole * NS_PER_SECOND, RETRY_AFTER_NS_MAX)
     try:
         until_s = email.utils.parsedate_to_datetime(text).timestamp()
     except (ValueError, OverflowError):
