@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import msgspec
+import pydantic
 import pytest
 
 from bot import sections
@@ -309,6 +310,46 @@ def test_only_true_and_false_are_truths(tmp_path, text):
     found, told = typed(FlagParams, source.content, (), source)
     assert found is None
     assert "accepted: true or false" in told[0].text
+
+
+class ListedParams(sections.Part):
+    """A schema of lists, and of a number of either kind."""
+
+    widths_cents: tuple[int, ...] = ()
+    shares: list[float] = pydantic.Field(default=[1.0])
+    flags: tuple[bool, ...] = ()
+    band: tuple[int, float] = (1, 0.5)
+    least: int | float = 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("widths_cents: [2, a]", "widths_cents.1: 'a'; accepted: a whole number"),
+        ("shares: [0.5, a]", "shares.1: 'a'; accepted: a decimal number"),
+        ("flags: [yes]", "flags.0: 'yes'; accepted: true or false"),
+        ("band: [0.5, 1]", "band.0: '0.5'; accepted: a whole number"),
+        ("band: [1]", "band: a list or block; accepted: a list of 2"),
+        ("least: few", "least: 'few'; accepted: a whole number or a decimal number"),
+    ],
+)
+def test_what_an_entry_of_a_list_takes_is_said_by_its_type(tmp_path, text, said):
+    path = tmp_path / "x.yaml"
+    path.write_text(f"{text}\n")
+    source = read_yaml(path)
+    found, told = typed(ListedParams, source.content, (), source)
+    assert found is None
+    assert [fault.text for fault in told] == [said]
+
+
+def test_each_place_of_a_list_and_each_option_is_read_by_its_own_type(tmp_path):
+    path = tmp_path / "x.yaml"
+    path.write_text("band: [2, 0.25]\nleast: 0.5\nshares: [1, 0.5]\n")
+    source = read_yaml(path)
+    found, told = typed(ListedParams, source.content, (), source)
+    assert not told
+    assert found is not None
+    assert (found.band, found.least, found.shares) == ((2, 0.25), 0.5, [1.0, 0.5])
 
 
 @pytest.mark.parametrize("key", ["key", "api_key", "token", "key_value"])

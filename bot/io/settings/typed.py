@@ -11,6 +11,7 @@ import difflib
 import enum
 import re
 import types
+from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get_origin
 
 import pydantic
@@ -24,6 +25,8 @@ _WHOLE: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})", re.ASCII)
 _DECIMAL: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?", re.ASCII)
 _SECRET_WORDS: Final = ("key", "secret", "token", "password", "credential")
 _SHOWN_MAX: Final = 60
+_UNIONS: Final = (Union, types.UnionType)
+_LISTS: Final = (tuple, list, Sequence)
 
 
 class _Bad(Exception):
@@ -108,16 +111,21 @@ def _value(reading: _Reading, kind: Any, field: FieldInfo, text: Plain, place: P
     origin = get_origin(kind)
     if origin is Annotated:
         return _value(reading, get_args(kind)[0], field, text, place)
-    if origin in (Union, types.UnionType):
-        wanted = [option for option in get_args(kind) if option is not types.NoneType]
-        return _value(reading, wanted[0], field, text, place)
-    if origin in (tuple, list):
-        inner = get_args(kind)[0]
+    if origin in _UNIONS:
+        return _either(reading, kind, field, text, place)
+    if origin in _LISTS:
+        inner = get_args(kind)
         if not isinstance(text, list):
-            raise _Bad(accepted(field) if _is_enum(inner) else "a list")
+            raise _Bad(accepted(field) if _is_enum(inner[0]) else "a list")
+        if origin is tuple and inner[-1] is not Ellipsis:  # each place has a type of its own
+            if len(text) != len(inner):
+                raise _Bad(f"a list of {len(inner)}")
+            kinds = inner
+        else:
+            kinds = inner[:1] * len(text)
         return tuple(
-            _entry(reading, inner, field, each, (*place, number))
-            for number, each in enumerate(text)
+            _entry(reading, each_kind, field, each, (*place, number))
+            for number, (each_kind, each) in enumerate(zip(kinds, text, strict=True))
         )
     if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel):
         return _fields(reading, kind, text, place)
@@ -130,12 +138,28 @@ def _value(reading: _Reading, kind: Any, field: FieldInfo, text: Plain, place: P
     return _scalar(kind, origin, field, text)
 
 
+def _either(reading: _Reading, kind: Any, field: FieldInfo, text: Plain, place: Place) -> Any:
+    """`text` as a value of the first of several types that takes it. Raises as `_value` does."""
+    options = _options(kind)
+    for option in options[:-1]:
+        try:
+            return _value(reading, option, field, text, place)
+        except _Bad:
+            continue
+    try:
+        return _value(reading, options[-1], field, text, place)
+    except _Bad:
+        if len(options) == 1:
+            raise
+        raise _Bad() from None
+
+
 def _entry(reading: _Reading, kind: Any, field: FieldInfo, text: Plain, place: Place) -> Any:
     """One entry of a list; None, with the fault noted at the entry, when it is none."""
     try:
         return _value(reading, kind, field, text, place)
     except _Bad as bad:
-        takes = str(bad) or (_words_of(kind) if _is_enum(kind) else "text")
+        takes = str(bad) or _takes(kind) or "text"
         reading.fault(place, f"{_found(place, text)}; accepted: {takes}")
         return None
 
@@ -190,25 +214,37 @@ def _in_range(value: Any, field: FieldInfo) -> Any:
 
 def accepted(field: FieldInfo) -> str:
     """What a field takes, in words."""
-    kind = field.annotation
-    if get_origin(kind) in (Union, types.UnionType):
-        kind = next(option for option in get_args(kind) if option is not types.NoneType)
     words = ", ".join(f"{_RULES[name]} {bound}" for name, bound in _rules(field))
+    return _takes(field.annotation, words) or field.description or "text"
+
+
+def _takes(kind: Any, bounds: str = "") -> str:
+    """What a type takes, in words; empty where any text does. bounds: those of numbers."""
+    origin = get_origin(kind)
+    if origin is Annotated:
+        return _takes(get_args(kind)[0], bounds)
+    if origin in _UNIONS:
+        return " or ".join(filter(None, (_takes(option, bounds) for option in _options(kind))))
     if kind is bool:
         return "true or false"
     if kind is int:
-        return f"a whole number{', ' + words if words else ''}"
+        return f"a whole number{', ' + bounds if bounds else ''}"
     if kind is float:
-        return f"a decimal number{', ' + words if words else ''}"
-    if get_origin(kind) is Literal:
+        return f"a decimal number{', ' + bounds if bounds else ''}"
+    if origin is Literal:
         return " or ".join(str(option) for option in get_args(kind))
     if _is_enum(kind):
         return _words_of(kind)
-    if get_origin(kind) in (tuple, list) and _is_enum(get_args(kind)[0]):
+    if origin in _LISTS and _is_enum(get_args(kind)[0]):
         return f"a list of {_words_of(get_args(kind)[0])}"
     if isinstance(kind, type) and issubclass(kind, pydantic.BaseModel):
         return f"{', '.join(kind.model_fields)}, indented"
-    return field.description or "text"
+    return ""
+
+
+def _options(kind: Any) -> list[Any]:
+    """The types of a union, but for none."""
+    return [option for option in get_args(kind) if option is not types.NoneType]
 
 
 def _is_enum(kind: Any) -> bool:
