@@ -90,6 +90,26 @@ STRATEGY = NowAndThen
 """
 
 
+SMALL = """\
+from pydantic import Field
+
+from bot.core.strategy import Quote, Strategy
+from venue.wire.money import BookSide, Price, Qty
+
+
+class Small(Strategy):
+    class Params(Strategy.Params):
+        lot_qty: int = Field(1, ge=1, le=2)
+
+    def quote(self, view):
+        lot = Qty(self.params.lot_qty)
+        return {rung.market_id: (Quote(BookSide.BID, Price(2), lot),) for rung in view.rungs}
+
+
+STRATEGY = Small
+"""
+
+
 def test_a_strategy_that_is_at_fault_now_and_then_is_told_though_all_invariants_hold(tmp_path):
     path = tmp_path / "now_and_then.py"
     path.write_text(NOW_AND_THEN)
@@ -103,6 +123,13 @@ def test_a_strategy_that_is_at_fault_now_and_then_is_told_though_all_invariants_
     plain = json.loads(simulate(*asked, "--json").stdout)
     assert plain["strategy_errors"] == int(found[1])
     assert "no idea" in plain["strategy_fault"]
+
+
+def test_a_strategy_whose_range_a_drawn_size_is_beyond_keeps_its_default(tmp_path):
+    path = tmp_path / "small.py"
+    path.write_text(SMALL)
+    done = simulate(*SHORT, "--strategy", str(path), "--quiet")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_a_mood_that_is_drawn_is_no_fault_of_the_strategys_own():

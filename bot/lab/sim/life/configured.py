@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+import pydantic
 
 from bot.core import messages as m
 from bot.core.limits.breaker import limits_of
@@ -156,7 +157,13 @@ def _drawn(odds: Odds) -> dict[str, Any]:
 def _made(name: str, drawn: dict[str, Any]) -> Strategy:
     kind = Failing if name == FAILING else find_strategy(name, Path())
     known = kind.Params.model_fields
-    return made(kind, kind.Params(**{key: drawn[key] for key in drawn if key in known}))
+    told = {key: drawn[key] for key in drawn if key in known}
+    try:
+        return made(kind, kind.Params(**told))
+    except pydantic.ValidationError as refused:
+        # Of somebody's own strategy a name may mean another range: there its default stands.
+        wrong = {error["loc"][0] for error in refused.errors() if error["loc"]}
+    return made(kind, kind.Params(**{key: told[key] for key in told if key not in wrong}))
 
 
 def strategy_of(choice: m.StrategyChoice) -> Callable[[], Strategy]:
