@@ -334,7 +334,7 @@ async def test_what_waited_while_this_process_stood_still_is_not_told_and_the_ch
 
 async def test_a_frame_beyond_the_size_limit_closes_the_channel():
     async def talk(socket: ServerConnection) -> None:
-        await socket.send("x" * (4 * 1024 * 1024 + 1))
+        await socket.send("x" * (1024 * 1024 + 1))
         await listen(socket)
 
     async with channel(talk) as (_, heard):
@@ -377,7 +377,7 @@ async def test_a_cancel_in_the_very_moment_in_which_the_channel_breaks_ends_the_
 
 
 def test_of_a_refusal_so_much_is_kept_as_a_person_reads():
-    # A frame may have four megabytes, and each was written into the journal and shown.
+    # A frame may have a megabyte, and each was written into the journal and shown.
     told = {"type": "error", "code": "c" * 1_000_000, "message": "\x1b[2J" + "m" * 1_000_000}
     refused = event_of(msgspec.json.encode(told))
     assert refused == m.SubscriptionRefused("c" * 200, "?[2J" + "m" * 196)

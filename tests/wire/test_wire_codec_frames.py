@@ -191,6 +191,12 @@ def test_a_level_may_be_a_pair(level):
     assert pairs == codec.decode_frame(frame(BOOK))
 
 
+def test_more_pairs_than_there_are_prices_are_not_looked_at(monkeypatch):
+    monkeypatch.setattr(codec, "_level_object", lambda _: pytest.fail("looked at"))
+    with pytest.raises(codec.Garbled, match="a ladder has prices"):
+        codec.decode_frame(frame(BOOK | {"yes": [[1, 1]] * 100}))
+
+
 @pytest.mark.parametrize("update", UPDATES, ids=lambda update: update["type"])
 def test_a_rung_may_be_named_by_its_uuid_alone(update):
     unnamed = {key: value for key, value in update.items() if key != "ticker"}

@@ -422,6 +422,9 @@ _FRAME_DECODER: Final = msgspec.json.Decoder(frames.ServerFrame)
 _UPDATE_TYPES: Final = frozenset(get_args(frames.FrameType))
 
 
+_NO_LADDER: Final = "a ladder has prices 1..99, each once, best first"
+
+
 def decode_frame(data: bytes | str) -> frames.ServerFrame | Unrecognised:
     """A frame of the venue; the usual form on a fast path, its plausible variants on a slow one.
 
@@ -450,8 +453,12 @@ def _decode_variant(data: bytes | str) -> frames.ServerFrame | Unrecognised:
             if "eventMarketId" in inner:
                 inner.setdefault("ticker", "")  # the UUID says which rung it is
             for side in ("yes", "no"):
-                if isinstance(inner.get(side), list):
-                    inner[side] = [_level_object(level) for level in inner[side]]
+                levels = inner.get(side)
+                if isinstance(levels, list) and len(levels) > PRICE_MAX:
+                    # Each would be looked at: of the longest frame there are a second's worth.
+                    raise Garbled(_NO_LADDER)
+                if isinstance(levels, list):
+                    inner[side] = [_level_object(level) for level in levels]
         return cast(
             frames.ServerFrame, msgspec.convert(value, type=frames.ServerFrame, strict=False)
         )
@@ -475,7 +482,7 @@ def _check_update(update: frames.Update) -> None:
             for level in ladder:
                 price = level.price
                 if not (previous > price >= PRICE_MIN and 0 <= level.size <= _INT64_MAX):
-                    raise Garbled("a ladder has prices 1..99, each once, best first")
+                    raise Garbled(_NO_LADDER)
                 previous = price
         if update.yes and update.no and update.yes[0].price >= complement(update.no[0].price):
             raise Garbled("the ladders cross")

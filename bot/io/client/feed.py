@@ -32,7 +32,9 @@ from venue.wire import codec, frames
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.limits import SUBSCRIPTION_TARGETS_MAX
 
-FRAME_BYTES_MAX: Final = 4 * 1024 * 1024
+FRAME_BYTES_MAX: Final = 1024 * 1024
+"""A hundred times the largest book; to read so much takes a fifth of a second at most."""
+
 FRAMES_PER_TURN: Final = 64
 """After so many frames the loop's other tasks have their turn: a frame that is there already is
 handed out without one. A millisecond or so of work."""
