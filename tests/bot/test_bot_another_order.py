@@ -123,14 +123,15 @@ def test_an_amend_is_not_carried_on_under_the_id_of_an_order_that_is_over(venue)
     assert not venue.orders
 
 
-@pytest.mark.parametrize("ends", [False, True], ids=["it rests on", "it ended meanwhile"])
-def test_what_a_lost_amend_made_under_another_id_is_found_by_its_old_one(venue, ends):
-    """The venue shows the new order under the old id, too, and cancels it under either (S13)."""
+def lost_amend(venue, *, ends: bool) -> tuple[OrderId, list[OrderId]]:
+    """An amend without an answer gave an order another id. The venue shows the new order under the
+    old id, too, and cancels it under either (S13). The old id and the new one."""
     desk = venue.trader.desk
     own = next(iter(desk.all_live()))
     old = own.order_id
     assert old is not None
     new: list[OrderId] = []
+    shown: list[model.Order] = []
 
     def alias(request: m.Request) -> m.Answer | None:
         if isinstance(request, m.AmendResting) and request.order_id == old:
@@ -151,13 +152,19 @@ def test_what_a_lost_amend_made_under_another_id_is_found_by_its_old_one(venue, 
             return m.Done(m.CancelShown(shown[-1], rests.remaining_qty))
         return None
 
-    shown: list[model.Order] = []
     venue.meddle = alias
     venue.trader.out.effects = []
     assert desk.send_amend(own, Amend(price=own.price), "a test", venue.now_ns)
     venue.ask(venue.trader.out.effects[-1])
+    return old, new
+
+
+@pytest.mark.parametrize("ends", [False, True], ids=["it rests on", "it ended meanwhile"])
+def test_what_a_lost_amend_made_under_another_id_is_found_by_its_old_one(venue, ends):
+    old, new = lost_amend(venue, ends=ends)
     venue.go(10)
     assert new
+    desk = venue.trader.desk
     assert desk.find(old) is None
     assert "amend_changed_order_id" in venue.notes
     assert len(venue.orders) == 4
@@ -165,6 +172,14 @@ def test_what_a_lost_amend_made_under_another_id_is_found_by_its_old_one(venue, 
     assert not venue.trader.out.findings
     assert venue.stop() == m.Finished((), ())
     assert not venue.orders
+
+
+def test_a_stop_cancels_under_its_old_id_what_a_lost_amend_made_under_another(venue):
+    _, new = lost_amend(venue, ends=False)
+    assert venue.stop() == m.Finished((), ())
+    assert new
+    assert not venue.orders
+    assert "answer_not_credible" not in venue.notes
 
 
 def test_a_create_that_a_list_showed_before_its_answer_is_counted_once_to_the_end(venue):

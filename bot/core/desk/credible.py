@@ -72,8 +72,10 @@ def _is_about(
 
 
 def _may_have_moved(own: OwnOrder, request: m.Request) -> bool:
-    """Whether what is read under an order's id may be what an undecided amend made of it, under
-    another id (S13)."""
+    """Whether what is read or cancelled under an order's id may be what an undecided amend made of
+    it, under another id (S13)."""
+    if isinstance(request, m.CancelResting):
+        return own.amend is not None
     is_undecided = own.amend is not None and own.state in (State.BLURRED, State.CLOSING)
     return is_undecided and isinstance(request, m.ReadOrder)
 
@@ -101,3 +103,15 @@ def is_named_otherwise(holder: OwnOrder, own: OwnOrder) -> bool:
     """Whether the order of ours that has an id is known to be another one than this, which was just
     made with that id: one that was found resting may be the very same."""
     return not holder.is_stranger and holder.client_order_id != own.client_order_id
+
+
+def echoes(own: OwnOrder, shown: model.Order) -> bool:
+    """Whether a create's reply shows the order that was asked for (row 20)."""
+    return (
+        shown.market_id == own.market_id
+        and shown.outcome.value == own.outcome.value
+        and shown.side.value == own.own_side.value
+        and shown.price == own.price
+        and shown.qty == own.qty
+        and shown.time_in_force.value == own.time_in_force.value
+    )

@@ -10,7 +10,7 @@ Source: design, law 3; reliability, code-to-action table, rows 1, 19-36, B1, B6-
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from bot.core.desk.credible import doubt_about, is_elsewhere, is_named_otherwise
+from bot.core.desk.credible import doubt_about, echoes, is_elsewhere, is_named_otherwise
 from bot.core.desk.hung import hear_no_other, is_beside
 from bot.core.desk.outbox import Outbox, Pending
 from bot.core.desk.refusals import Refusals
@@ -247,7 +247,7 @@ class Desk(Shelf):
             own.counted_elsewhere(now_ns)
             return
         # An order left by an earlier run is cancelled anyway, and may have been amended by it.
-        is_ours = own.inherited or _echoes(own, shown)
+        is_ours = own.inherited or echoes(own, shown)
         own.shown_by_write(shown, now_ns)
         own.due_ns = now_ns
         if not is_ours and own.is_live:
@@ -290,8 +290,8 @@ class Desk(Shelf):
             self.amends_of_size = False
             self._out.find("amend_qty_is_total", "amends of size are switched off")
 
-    def _succeed(self, own: OwnOrder, shown: model.Order, fact: Fact, at_ns: int) -> None:
-        """An order lives on under another id; under its own it is over (S13)."""
+    def _succeed(self, own: OwnOrder, shown: model.Order, fact: Fact, at_ns: int) -> OwnOrder:
+        """An order lives on under another id, and is returned; under its own it is over (S13)."""
         self._out.note("warning", "amend_changed_order_id", order_id=shown.order_id)
         later = own.successor(shown, at_ns)
         own.replaced(fact, at_ns)
@@ -299,6 +299,7 @@ class Desk(Shelf):
         if not self.knows(shown.order_id):
             self.add(later)
             self._tell_spare(later)
+        return self.find(shown.order_id) or later
 
     def _tell_spare(self, own: OwnOrder) -> None:
         if own.is_live and own.known.size > own.intended:
@@ -306,7 +307,13 @@ class Desk(Shelf):
 
     def _after_cancel(self, own: OwnOrder, answer: Answer, row: Row | None, now_ns: int) -> None:
         if isinstance(answer, Done) and isinstance(answer.body, CancelShown):
-            own.cancelled(answer.body.order, answer.body.reduced_by, now_ns)
+            shown = answer.body.order
+            if shown.order_id == own.order_id:
+                own.cancelled(shown, answer.body.reduced_by, now_ns)
+                return
+            later = self._succeed(own, shown, Fact.ENDED, now_ns)
+            later.cancelled(shown, answer.body.reduced_by, now_ns)
+            self._file(later, now_ns)
             return
         fact = _fact_of(row, of_create=False)
         if fact not in UNDONE or not is_beside(self._out, own):
@@ -472,18 +479,6 @@ def _fact_of(row: Row | None, *, of_create: bool) -> Fact:
     if row.advice is Advice.ENDED:
         return Fact.OVER
     return Fact.MISSING if row.advice is Advice.LOOK_AGAIN else Fact.REFUSED
-
-
-def _echoes(own: OwnOrder, shown: model.Order) -> bool:
-    """Whether a create's reply shows the order that was asked for (row 20)."""
-    return (
-        shown.market_id == own.market_id
-        and shown.outcome.value == own.outcome.value
-        and shown.side.value == own.own_side.value
-        and shown.price == own.price
-        and shown.qty == own.qty
-        and shown.time_in_force.value == own.time_in_force.value
-    )
 
 
 def _meant_as_total(asked: Qty, shown: model.Order, old_filled: Qty) -> bool:
