@@ -166,9 +166,10 @@ def test_a_fill_that_no_whole_walk_before_it_had_shown_tells_that_somebody_trade
     first, second = made.fill(own, 1, 2), made.fill(own, 2, 3)
     books.fills(T0, first)
     books.fills(T0 + LAG_NS, first)
-    assert not books.of.booking.trades_on
+    assert books.of.booking.traded_ns == 0
     books.fills(T0 + 2 * LAG_NS, first, second)
-    assert books.of.booking.trades_on
+    books.fills(T0 + 3 * LAG_NS, first, second, made.fill(own, 3, 1))
+    assert books.of.booking.traded_ns == T0 + 2 * LAG_NS
 
 
 # --- fills of before the opening that the list shows late -----------------------------------------

@@ -50,8 +50,8 @@ class Booking:
     oldest first, each with the fee charged; none while the books are not open. booked_ns: when a
     fill was booked last. moved: the shares that the newest fills moved. history_wanted: whether the
     next walk is to look for fills that were passed over. opening_cents: cash of fills booked since
-    which the opening held already. trades_on: before the opening a fill was shown that a whole walk
-    before it had not: somebody trades while the account is read.
+    which the opening held already. traded_ns: when before the opening a fill was first shown that a
+    whole walk before it had not, 0 without one: somebody trades while the account is read.
     """
 
     def __init__(
@@ -79,7 +79,8 @@ class Booking:
         self.booked_ns = 0
         self.history_wanted = False
         self.opening_cents = 0
-        self.trades_on = self._has_walked = False
+        self.traded_ns = 0
+        self._has_walked = False
         self._taken_over: TakenOver = {}
         self._opened_ns = self._before_ns = 0
 
@@ -164,7 +165,8 @@ class Booking:
             self._taken_over[_slot(fill)] -= _moved(fill)
         elif book.book_fill(fill):
             self.booked_ns = now_ns
-            self.trades_on |= self._has_walked and not self.is_open
+            if self._has_walked and not self.is_open:
+                self.traded_ns = self.traded_ns or now_ns
             self.moved.booked(*_slot(fill), _moved(fill), now_ns)
             flow_cents = Cents(book.cash_flow_cents - flow_cents)
             if of_before:

@@ -323,12 +323,13 @@ class Custody:
             return False
         if any(kind not in self._account.done_ns for kind in Kind):
             return False
-        quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._live_ns)
+        traded_ns = self._ledgers.booking.traded_ns
+        quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._live_ns, traded_ns)
         if self._ledgers.reserved_cents and self._account.begun_ns[Kind.BALANCE] >= quiet_ns:
             # Cash that is locked tells of an order that may fill, though no list has shown one.
             self._rested = True
         # So do a fill between two reads, and shares not as the fills leave: a sale locks no cash.
-        self._differed |= self._ledgers.differ() or self._ledgers.booking.trades_on
+        self._differed |= self._ledgers.differ() or traded_ns > 0
         if not self._read_since(quiet_ns, now_ns):
             return False
         if self._quiet_until_ns is None:
@@ -337,9 +338,8 @@ class Custody:
         fills_may_come |= self._differed and now_ns < self._quiet_until_ns
         if fills_may_come and not self._books_are_quiet(now_ns):
             return False
-        if not (self._kept_can_be_quoted() and self._fills_are_booked(now_ns)):
-            return False
-        return self._payouts_are_in(now_ns)
+        ready = self._kept_can_be_quoted() and self._fills_are_booked(now_ns)
+        return ready and self._payouts_are_in(now_ns)
 
     def _payouts_are_in(self, now_ns: int) -> bool:
         """Whether the balance holds what was paid for shares that the list of positions lacks: it
