@@ -1,0 +1,72 @@
+"""Claims about where a key comes from: a file, a file of keys by name, the environment."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from bot.io.secret import SecretFault, from_environment, from_file, is_open_to_others
+
+
+def key_file(folder: Path, content: bytes, mode: int = 0o600) -> Path:
+    path = folder / "maker.key"
+    path.write_bytes(content)
+    path.chmod(mode)
+    return path
+
+
+def test_a_key_file_is_read_without_its_line_end(tmp_path):
+    assert from_file(key_file(tmp_path, b"lm_abc\n")).reveal() == "lm_abc"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "empty"),
+        (b" \n", "empty"),
+        (b"lm_abc lm_def", "one word"),
+        (b"lm_\xff", "one word"),
+        (b"lm_a\r\nX-Evil: 1", "one word"),
+        (b"x" * 5_000, "too long"),
+    ],
+)
+def test_a_key_file_that_cannot_hold_a_key_is_refused_and_not_echoed(tmp_path, content, said):
+    with pytest.raises(SecretFault, match=said) as caught:
+        from_file(key_file(tmp_path, content))
+    assert "lm_" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("mode", "open_"), [(0o600, False), (0o640, True), (0o604, True)])
+def test_a_key_file_that_others_may_read_is_noticed(tmp_path, mode, open_):
+    assert is_open_to_others(key_file(tmp_path, b"lm_abc", mode)) is open_
+
+
+def test_one_key_is_taken_by_name_from_a_file_of_keys(tmp_path):
+    path = key_file(tmp_path, b'{"maker": "lm_abc", "reader": "lm_def"}')
+    assert from_file(path, "reader").reveal() == "lm_def"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"lm_abc", b"[]", b'{"reader": "lm_def"}', b'{"maker": ' + b"[" * 100_000],
+    ids=["plain", "list", "other", "deep"],
+)
+def test_a_file_without_the_named_key_is_refused_and_not_echoed(tmp_path, content):
+    with pytest.raises(SecretFault, match="named 'maker'") as caught:
+        from_file(key_file(tmp_path, content), "maker")
+    assert "lm_" not in str(caught.value)
+
+
+def test_a_key_leaves_the_environment_when_it_is_taken(monkeypatch):
+    monkeypatch.setenv("MAKER_KEY", "lm_abc")
+    assert from_environment("MAKER_KEY").reveal() == "lm_abc"
+    assert "MAKER_KEY" not in os.environ
+
+
+def test_a_key_that_was_taken_serves_whoever_names_it_again_and_a_newer_one_instead(monkeypatch):
+    monkeypatch.setenv("SHARED_KEY", "lm_abc")
+    assert [from_environment("SHARED_KEY").reveal() for _ in range(2)] == ["lm_abc"] * 2
+    monkeypatch.setenv("SHARED_KEY", "lm_def")
+    assert from_environment("SHARED_KEY").reveal() == "lm_def"
+    with pytest.raises(SecretFault, match="not set"):
+        from_environment("NEVER_SET_KEY")
