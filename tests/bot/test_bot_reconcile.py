@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass, field
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.orders.order import OwnOrder, State
+from bot.core.orders.order import Fact, OwnOrder, State
+from bot.core.plan.place import NOTHING_KNOWN
 from bot.core.plan.reconcile import plan_rung
 from bot.core.plan.wishes import (
     FreeShares,
@@ -172,6 +174,22 @@ def test_a_fifth_order_at_a_price_is_not_made():
 def test_no_order_is_made_beside_an_unknown_one_of_its_side(state):
     orders = [rests(30, state=state)]
     assert plan([bid(40)], orders).wishes == ()
+
+
+@pytest.mark.parametrize(
+    ("fair", "to", "is_cancelled"),
+    [(42.0, 40, True), (42.0, 44, True), (46.0, 40, False), (42.0, 47, False), (None, 40, False)],
+)
+def test_an_order_whose_step_back_has_no_answer_is_cancelled(fair, to, is_cancelled):
+    """It may stand beyond the fair value until two reads have told: a cancel tells at once."""
+    own = rests(45)
+    own.sent_amend(Amend(price=Price(to)))
+    worth = msgspec.structs.replace(NOTHING_KNOWN, fair_cents=fair)
+    assert plan([bid(40)], [own], worth=worth).wishes == ()
+    own.answered(Fact.NO_ANSWER, LATER)
+    wishes = plan([bid(40)], [own], worth=worth).wishes
+    assert [wish.order for wish in wishes] == ([own] if is_cancelled else [])
+    assert all(isinstance(wish, WantCancel) for wish in wishes)
 
 
 @pytest.mark.parametrize("state", [State.SENT, State.AMENDING, State.LOST, State.BLURRED])

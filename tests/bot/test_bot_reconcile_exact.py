@@ -23,6 +23,7 @@ class Ruler:
     def __init__(
         self, move: float = 0.0, capital: float = 0.0, places: dict[str, float] | None = None
     ) -> None:
+        self.fair_cents = 50.0
         self.move_cents = move
         self.capital_cents = capital
         self._places = places or {}

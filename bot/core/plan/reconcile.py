@@ -25,6 +25,7 @@ from typing import Final
 
 from bot.core.orders.order import OwnOrder, State
 from bot.core.plan.assign import assign
+from bot.core.plan.danger import why_to_go
 from bot.core.plan.place import NOTHING_KNOWN, RISK_CENTS, Worth
 from bot.core.plan.stand import (
     Level,
@@ -72,8 +73,7 @@ def plan_rung(
     short: Container[BookSide] = (),
 ) -> Plan:
     """The plan of `plan_sides` for what is wanted on both sides, in any order."""
-    bids, asks = by_side(wanted)
-    return plan_sides(bids, asks, orders, free, pace, now_ns, worth, short)
+    return plan_sides(*by_side(wanted), orders, free, pace, now_ns, worth, short)
 
 
 def plan_sides(
@@ -100,10 +100,11 @@ def plan_sides(
     bids: list[OwnOrder] = []
     asks: list[OwnOrder] = []
     for own in orders:
-        if own.doomed and own.is_free:
-            if own.due_ns <= now_ns:
-                wishes.append(WantCancel(own, own.why, RISK_CENTS * own.remaining))
-            else:
+        if (own.doomed or own.state is State.BLURRED) and own.is_free:
+            why = why_to_go(own, worth.fair_cents)
+            if why is not None and own.due_ns <= now_ns:
+                wishes.append(WantCancel(own, why, RISK_CENTS * own.remaining))
+            elif why is not None:
                 again.append(own.due_ns)
         if own.state is not _DONE and not own.is_take:
             (bids if own.side is _BID else asks).append(own)
@@ -328,8 +329,7 @@ class _Side:
 
     def _requests(self, qty: int) -> float:
         """What one request about `qty` shares must gain, cents."""
-        gain = self._worth.move_cents * qty
-        return gain if gain > _REQUEST_MIN else _REQUEST_MIN
+        return max(self._worth.move_cents * qty, _REQUEST_MIN)
 
     def _lost(self, stand: Stand) -> float:
         """What the places of a stand are worth, cents."""

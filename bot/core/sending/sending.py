@@ -22,9 +22,9 @@ from bot.core.event.rung import Rung
 from bot.core.event.taking import barred, routes
 from bot.core.orders.order import OwnOrder
 from bot.core.orders.takefate import TakeFate
+from bot.core.plan.danger import reaches, steps_back
 from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate, Wish
 from bot.core.report import Phase
-from bot.core.sending.danger import reaches, steps_back
 from bot.core.sending.hints import Hint, Hints
 from bot.core.series.quoting import Quoting
 from bot.core.series.shedding import pull_beyond
