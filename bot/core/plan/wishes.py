@@ -13,8 +13,9 @@ from typing import Final
 import msgspec
 
 from bot.core.orders.order import OwnOrder
-from venue.wire.money import BookSide, Outcome, Price, Qty, Side
-from venue.wire.requests import Amend, TimeInForce
+from venue.wire.money import BookSide, Outcome, Price, Qty, Side, canonical
+from venue.wire.names import ClientOrderId, MarketId
+from venue.wire.requests import Amend, QtyOrder, TimeInForce
 
 _BID: Final = BookSide.BID
 _ASK: Final = BookSide.ASK
@@ -38,6 +39,18 @@ class WantCreate(msgspec.Struct, frozen=True):
     why: str
     value: float = 0.0
     time_in_force: TimeInForce = TimeInForce.GTC
+
+    def order(self, market_id: MarketId, qty: int, name: str) -> QtyOrder:
+        """What a create of so many of its shares asks for, under the client_order_id `name`."""
+        return QtyOrder(
+            market_id,
+            self.outcome,
+            self.own_side,
+            canonical(self.outcome, self.price),
+            Qty(qty),
+            self.time_in_force,
+            ClientOrderId(name),
+        )
 
 
 class WantAmend(msgspec.Struct, frozen=True):

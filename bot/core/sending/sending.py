@@ -33,9 +33,9 @@ from bot.core.strategy import Take
 from venue.wire import codec
 from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Qty, canonical
-from venue.wire.names import ClientOrderId, MarketId
-from venue.wire.requests import Amend, QtyOrder, TimeInForce
+from venue.wire.money import BookSide, canonical
+from venue.wire.names import MarketId
+from venue.wire.requests import Amend, TimeInForce
 
 _VENUE_PARK_NS = 5 * NS_PER_SECOND
 """A venue that takes no writes is asked with one request this often (row 31)."""
@@ -166,11 +166,7 @@ class Sending:
         for rung, wish in wishes:
             if not isinstance(wish, WantCancel) or not wish.order.is_free:
                 continue
-            if wish.more is not None and not self._admitted(rung, wish.more, now_ns):
-                # It would come back as it is, or smaller, at the back.
-                if not rung.side_parked(wish.more.side, now_ns):
-                    self._out.holds_back("exposure")
-                self._denied(rung, wish)
+            if wish.more is not None and not self._gives_way(rung, wish, wish.more, now_ns):
                 continue
             if parked or not self._cancel(rung, wish.order, wish.why, now_ns):
                 return
@@ -194,6 +190,30 @@ class Sending:
             if self._cancels_parked:
                 self._parked_until_ns = now_ns + _VENUE_PARK_NS
                 return
+
+    def _gives_way(self, rung: Rung, wish: WantCancel, more: WantCreate, now_ns: int) -> bool:
+        """Whether an order may go so that a larger one takes its place; else it would come back as
+        it is, or smaller, at the back, or late. The limit that holds it is counted."""
+        if not self._may_follow(rung):
+            return False
+        if limit := self._room_for_more(rung, more, now_ns):
+            if not rung.side_parked(more.side, now_ns):
+                self._out.holds_back(limit)
+            return self._denied(rung, wish)
+        # A token for the cancel, and one for the create that none of the reserve is for.
+        return self._out.purse.tokens(now_ns) > self._settings.budget.reserve + 1
+
+    def _may_follow(self, rung: Rung) -> bool:
+        """Whether anything new may leave behind a cancel."""
+        return rung.may_send and self._parked_until_ns is None
+
+    def _room_for_more(self, rung: Rung, more: WantCreate, now_ns: int) -> str:
+        """The limit that leaves no room now for more in the place of an order; empty if none."""
+        if "foreign_spend" in self._out.findings:
+            return "foreign_spend"
+        if not self._pace.admits(rung.market_id, now_ns):
+            return "pace"
+        return "" if self._admitted(rung, more, now_ns) else "exposure"
 
     def _cancel(self, rung: Rung, own: OwnOrder, why: str, now_ns: int) -> bool:
         if not self._desk.send_cancel(own, why, now_ns):
@@ -362,7 +382,7 @@ class Sending:
         elif qty < 1:
             return self._denied(rung, wish)
         self._orders_made += 1
-        order = _order(rung, wish, qty, f"{self.nonce}-{self._orders_made}")
+        order = wish.order(rung.market_id, qty, f"{self.nonce}-{self._orders_made}")
         request = m.Create(order, codec.encode_new_order(order), False)
         own = OwnOrder.first_sent(order, request.body, now_ns, wish.why)
         own.tag = rung.tag(wish.side, wish.price, wish.why)
@@ -430,9 +450,12 @@ class Sending:
         if isinstance(wish, WantCancel):
             if self._cancels_parked and self._parked(now_ns):
                 return "the venue is halted"
-            if wish.more is not None and not self._admitted(rung, wish.more, now_ns):
-                refused = _refused_of_late(rung, wish.more.side, now_ns)
-                return refused or "no room left for more: exposure"
+            more = wish.more
+            if more is not None and not self._may_follow(rung):
+                return "what is to take its place may not leave now"
+            if more is not None and (limit := self._room_for_more(rung, more, now_ns)):
+                refused = _refused_of_late(rung, more.side, now_ns)
+                return refused or f"no room left for more: {limit}"
             return "" if wish.order.is_free else f"the order is {wish.order.state}"
         if not rung.may_send:
             return rung.blocked or "the book is to be confirmed first"
@@ -456,7 +479,7 @@ class Sending:
         qty, limit = self._allowed(rung, wish, now_ns)
         if limit:
             return f"no room left: {limit}"
-        was_refused = self._desk.was_refused(_order(rung, wish, qty, ""))
+        was_refused = self._desk.was_refused(wish.order(rung.market_id, qty, ""))
         return REFUSED_BEFORE if was_refused else ""
 
     def _denied(self, rung: Rung, wish: Wish) -> bool:
@@ -468,19 +491,6 @@ class Sending:
             shrunk = self._weighing.loss_limit_cents(rung.ladder) < decided_cents
             rung.ladder.dirty |= shrunk
         return False
-
-
-def _order(rung: Rung, wish: WantCreate, qty: int, name: str) -> QtyOrder:
-    """The order that a create of this wish makes."""
-    return QtyOrder(
-        rung.market_id,
-        wish.outcome,
-        wish.own_side,
-        canonical(wish.outcome, wish.price),
-        Qty(qty),
-        wish.time_in_force,
-        ClientOrderId(name),
-    )
 
 
 def _refused_of_late(rung: Rung, side: BookSide, now_ns: int) -> str:

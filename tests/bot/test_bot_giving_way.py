@@ -1,0 +1,58 @@
+"""Claims about orders that give way to larger ones: only where those may leave behind them."""
+
+import pytest
+
+from bot.core import messages as m
+from bot.core.desk.spend import Lane
+from bot.core.orders.order import OwnOrder
+from bot.core.plan.wishes import WantCancel
+from tests.bot.made import T0
+from tests.bot.test_bot_sending import SECOND, Account, create
+
+
+def merged(own: OwnOrder) -> WantCancel:
+    """An order that is to give way to a larger one."""
+    return WantCancel(own, "to be merged", 1.0, create(40, 5))
+
+
+def test_while_somebody_else_spends_on_our_key_no_order_gives_way_to_one_that_may_not_leave():
+    of = Account()
+    own = of.rests(40)
+    of.out.find("foreign_spend", "")
+    assert of.sending.held_back(of.rung, merged(own), T0) == "no room left for more: foreign_spend"
+    assert of.cancel(merged(own), WantCancel(own, "not wanted")) == [m.CancelResting(own.order_id)]
+    assert of.out.counters(0).held_back == {"foreign_spend": 1}
+    assert len(of.denied) == 1
+
+
+def test_beyond_the_pace_no_order_gives_way_to_one_that_may_not_leave():
+    of = Account(pace={"market_writes_burst": 1, "market_writes_per_second": 2})
+    own = of.rests(40)
+    of.spend(create(10))
+    assert of.cancel(merged(own)) == []
+    assert of.cancel(merged(own), now_ns=T0 + SECOND // 2) == [m.CancelResting(own.order_id)]
+
+
+@pytest.mark.parametrize(("tokens", "gives_way"), [(61, False), (62, True)])
+def test_no_order_gives_way_to_one_that_would_find_no_token(tokens, gives_way):
+    of = Account()
+    own = of.rests(40)
+    while of.out.purse.tokens(T0) > tokens:
+        of.out.purse.spend(Lane.CANCEL, T0)
+    left = of.cancel(merged(own))
+    assert left == ([m.CancelResting(own.order_id)] if gives_way else [])
+    assert of.denied == []  # it is wished for again as it is
+
+
+@pytest.mark.parametrize("kept", ["suspect", "parked"])
+def test_where_nothing_new_may_leave_no_order_gives_way(kept):
+    of = Account()
+    own = of.rests(40)
+    if kept == "suspect":
+        of.rung.suspect_since_ns = T0
+    else:
+        of.sending.venue_refuses("venue_cancel_only", T0 - 9 * SECOND)
+    told = of.sending.held_back(of.rung, merged(own), T0)
+    assert told == "what is to take its place may not leave now"
+    assert of.cancel(merged(own)) == []
+    assert of.cancel(WantCancel(own, "not wanted")) == [m.CancelResting(own.order_id)]
