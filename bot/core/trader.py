@@ -335,7 +335,7 @@ class Trader:
                 self.quoting.parking.too_large(own.market_id, asked)
                 return
             self.quoting.parking.side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
-        elif self.desk.often_refused(own, self._now_ns):
+        elif row.advice is Advice.GIVE_UP and self.desk.often_refused(own, self._now_ns):
             self.quoting.parking.side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
 
     def _hasten(self, kind: Kind) -> None:

@@ -17,7 +17,7 @@ from tests.bot.made import INSTANT, T0
 from tests.bot.thin import Thin
 from venue.wire import model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Price, Qty
+from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Price, Qty, book_side
 from venue.wire.names import MarketId, ProjectId, Ticker
 
 SERIES = Ticker("ACME-VAL")
@@ -348,3 +348,39 @@ def test_funds_that_stay_short_leave_no_trail_that_grows():
     venue.run(310, least_ns=100 * NS_PER_MS)
     assert len(venue.writes()) > 5 * 4
     assert len(venue.trader.quoting.parking._short_of_funds) <= 4
+
+
+def test_a_write_that_lost_a_race_parks_no_side_whose_funds_were_short_before():
+    class Short(Thin):
+        """A venue on which cash is short for three bids, and whose amends come too late."""
+
+        short_of = 3
+        parked: tuple[str | int, ...] = ()
+
+        def answer(self, request: m.Request) -> m.Answer:
+            if (
+                isinstance(request, m.Create)
+                and book_side(request.order.outcome, request.order.side) is BookSide.BID
+            ):
+                if self.short_of:
+                    self.short_of -= 1
+                    return m.Refused(422, "insufficient_balance", "")
+            elif isinstance(request, m.AmendResting):
+                self.orders.pop(request.order_id, None)
+                return m.Refused(422, "order_not_cancelable", "")
+            return super().answer(request)
+
+        def told(self, effect: m.Effect) -> None:
+            if isinstance(effect, m.Noted) and effect.name == "side_parked":
+                self.parked = (*self.parked, effect.fields["code"])
+
+    venue = Short([50], lambda: FixedSpread(FixedSpread.Params()))
+    venue.start()
+    for _ in range(3):
+        venue.trader.quoting.parking.funds_changed()
+        venue.run(2)
+    venue.mids[0] = 58
+    venue.show(0)
+    venue.run(5)
+    assert any(isinstance(each, m.AmendResting) for each in venue.writes())
+    assert venue.parked == ("insufficient_balance",) * 3
