@@ -147,6 +147,18 @@ def test_what_is_proven_of_one_rung_is_no_answer_for_another_that_is_not_there()
         ladder.quotes(view)
 
 
+@pytest.mark.parametrize("name", ["", "elsewhere"])
+def test_none_is_no_answer_for_a_rung_of_which_nothing_was_wanted_before(name):
+    thin, _ = watched([80, 60, 40])
+    ladder = thin.trader.quoting.ladders[0]
+    at = MarketId(name) if name else thin.markets[1].market_id
+    ladder.strategy.quote = lambda view: {at: None}  # type: ignore[method-assign]
+    ladder.answers.resting.pop(at, None)
+    view = ladder.view(None, thin.trader.desk, thin.trader.ledgers, thin.now_ns)
+    with pytest.raises(NonsenseQuotes, match=r"None on|unknown rung"):
+        ladder.quotes(view)
+
+
 def test_quotes_that_stay_the_same_go_onto_the_grid_that_the_market_has_now():
     thin, _ = watched([80, 60, 40])
     ladder = thin.trader.quoting.ladders[0]

@@ -11,6 +11,9 @@ from venue.wire.names import MarketId
 _SANE_MAX: Final = 1_024
 """Proven tuples that are remembered."""
 
+_UNNAMED: Final = object()
+"""Of a rung that was not named before: no answer is it, not even None."""
+
 
 class Answers:
     """The answers of one strategy about one event.
@@ -38,7 +41,8 @@ class Answers:
         fresh = {
             key: each
             for key, each in wanted.items()
-            if before.get(key) is not each and sane.get((key, id(each))) is not each
+            if before.get(key, _UNNAMED) is not each
+            and sane.get((key, id(each)), _UNNAMED) is not each
         }
         answer = split(fresh, view)
         self.resting = {**wanted, **answer.resting}
