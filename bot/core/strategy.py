@@ -273,7 +273,10 @@ def split(quotes: Quotes, view: EventView) -> Answer:
             slot = (wish.side, 0 if isinstance(wish, Take) else wish.price)
             if slot in slots:
                 place = _ticker_of(market_id, view)
-                raise NonsenseQuotes(f"{wish.side} {wish.price} twice on {place}")
+                what = f"{wish.side} {wish.price} twice"
+                if isinstance(wish, Take):
+                    what = f"two takes of the {wish.side} side"
+                raise NonsenseQuotes(f"{what} on {place}")
             slots.add(slot)
             (bids if wish.side is _BID else asks).append(wish.price)
             if isinstance(wish, Take):

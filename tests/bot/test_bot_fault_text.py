@@ -5,7 +5,9 @@ import importlib.util
 import pytest
 
 from bot.core.fault_text import fault_text, place_of
-from bot.core.strategy import NonsenseQuotes, mapped
+from bot.core.strategy import NonsenseQuotes, Take, mapped, split
+from tests.strategies.views import rung, view
+from venue.wire.money import BookSide, Price, Qty
 
 MINE = """
 from bot.core.strategy import mapped
@@ -88,3 +90,10 @@ def test_a_fault_whose_text_raises_is_told_all_the_same():
             return self.missing
 
     assert fault_text(Mute()) == "Mute: its text cannot be had, AttributeError"
+
+
+def test_two_takes_of_a_side_are_told_as_two_and_not_as_one_price_twice():
+    seen = view(rung(0, 50.0))
+    takes = (Take(BookSide.BID, Price(52), Qty(1)), Take(BookSide.BID, Price(51), Qty(1)))
+    with pytest.raises(NonsenseQuotes, match="two takes of the bid side on E-0"):
+        split({seen.rungs[0].market_id: takes}, seen)
