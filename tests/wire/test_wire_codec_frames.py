@@ -198,12 +198,23 @@ def test_more_pairs_than_there_are_prices_are_not_looked_at(monkeypatch):
 
 
 @pytest.mark.parametrize("update", UPDATES, ids=lambda update: update["type"])
-def test_a_rung_may_be_named_by_its_uuid_alone(update):
-    unnamed = {key: value for key, value in update.items() if key != "ticker"}
+def test_a_rung_or_a_company_may_be_named_by_its_uuid_alone(update):
+    (handle,) = {"ticker", "symbol"} & update.keys()
+    unnamed = {key: value for key, value in update.items() if key != handle}
     shown, usual = codec.decode_frame(frame(unnamed)), codec.decode_frame(frame(update))
-    if "ticker" in update:
-        usual = msgspec.structs.replace(usual, data=msgspec.structs.replace(usual.data, ticker=""))
-    assert shown == usual
+    assert shown.data == msgspec.structs.replace(usual.data, **{handle: ""})
+
+
+def test_the_id_of_a_print_may_be_a_number():
+    number = 2**63 - 1
+    shown, usual = (codec.decode_frame(frame(TRADE | {"tradeId": each})) for each in (number, "t1"))
+    assert shown.data == msgspec.structs.replace(usual.data, trade_id=str(number))
+
+
+@pytest.mark.parametrize("number", [0, -1, True, 1.5, 10**30, None])
+def test_the_id_of_a_print_is_no_other_number(number):
+    with pytest.raises(codec.Garbled):
+        codec.decode_frame(frame(TRADE | {"tradeId": number}))
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,8 @@ ASSUMPTIONS: Final[dict[str, Assumption]] = {
         "camelCase; `ticker`, `eventMarketId`, `ts` in each; books are whole YES and NO bid "
         "ladders of `{price, size}`, best first, conflated per market; prints carry `tradeId` and "
         "what maker and taker did; implied value and confidence are decimal strings",
-        "unknown frame types and fields, no ticker, levels as pairs, numbers as strings",
+        "unknown frame types and fields, no ticker or symbol, levels as pairs, numbers as strings, "
+        "tradeId as a number",
         "venue.wire.frames, venue.wire.codec.decode_frame",
     ),
     "S11": Assumption(

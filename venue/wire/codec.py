@@ -450,8 +450,11 @@ def _decode_variant(data: bytes | str) -> frames.ServerFrame | Unrecognised:
         if kind == "market-update" and isinstance(inner, dict):
             if str(inner.get("type")) not in _UPDATE_TYPES:
                 return Unrecognised(str(inner.get("type")))
-            if "eventMarketId" in inner:
-                inner.setdefault("ticker", "")  # the UUID says which rung it is
+            for uuid, handle in (("eventMarketId", "ticker"), ("marketId", "symbol")):
+                if uuid in inner:
+                    inner.setdefault(handle, "")  # the UUID says which one it is
+            if type(number := inner.get("tradeId")) is int and 0 < number <= _INT64_MAX:
+                inner["tradeId"] = str(number)
             for side in ("yes", "no"):
                 levels = inner.get(side)
                 if isinstance(levels, list) and len(levels) > PRICE_MAX:
