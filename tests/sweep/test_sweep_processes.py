@@ -83,9 +83,8 @@ def test_what_a_cluster_has_lived_by_the_time_that_no_more_is_wanted_is_given():
         Cluster(cluster.scheduler_address) as runner,
     ):
         for job, _ in runner.outcomes(jobs, lambda: not given):
-            while any(task.state != "memory" for task in cluster.scheduler.tasks.values()):
+            while any(each.status != "finished" for each in runner._client.futures.values()):
                 time.sleep(0.05)
-            time.sleep(0.5)  # the word of it is on its way
             given.append(job)
     assert given == jobs
 
