@@ -193,13 +193,6 @@ async def _run(
     )
 
     rest = Rest(base_url, own, wanted.requests_in_flight, sane_only=False)
-    trouble = await key_trouble(rest)
-    if isinstance(trouble, Refused) and trouble.status:
-        await rest.drain()
-        raise ReaperFault(
-            f"reaper: the venue refuses its key: {trouble.status} {trouble.code}; "
-            "it needs the scopes read and trade"
-        )
     async with client_beside() as client:
         if folder is not None:
             source, latch = file_source(folder), Latch(folder)
@@ -208,6 +201,15 @@ async def _run(
             source, latch = page_source(client, url), None
         heart = None if folder is None else heart_in(folder)
         watching = Reaper(source, rest, Clock(), latch, after_ns, wanted, heart, series)
+        if at_once:
+            await watching.latch_first()
+        trouble = await key_trouble(rest)
+        if isinstance(trouble, Refused) and trouble.status:
+            await rest.drain()
+            raise ReaperFault(
+                f"reaper: the venue refuses its key: {trouble.status} {trouble.code}; "
+                "it needs the scopes read and trade"
+            )
         loop = asyncio.get_running_loop()
         stops = (signal.SIGINT, signal.SIGTERM)
         for number in stops:

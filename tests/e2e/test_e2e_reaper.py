@@ -5,6 +5,7 @@ The venue and its crowd run throughout; what rests is read raw, with the bot's k
 
 import json
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -162,6 +163,18 @@ def test_a_reaper_with_a_key_that_cannot_help_ends_at_once(venue, tmp_path, key,
         assert reaper.returncode == code
         assert advice in said(tmp_path, "reaper")
         assert venue.keys[key] not in said(tmp_path, "reaper")
+
+
+def test_asked_to_act_at_once_it_latches_before_it_asks_the_venue_anything(venue, tmp_path):
+    config = configured(venue, tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(30)
+        elsewhere = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        config.write_text(config.read_text().replace(venue.base_url, elsewhere))
+        with started(tmp_path, "reaper", str(config), "--now"):
+            connection, _ = silent.accept()
+            with connection:
+                assert (tmp_path / "state" / "latch.json").exists()
 
 
 def test_neither_a_terminal_that_goes_away_nor_a_word_to_the_bot_ends_the_reaper(venue, tmp_path):

@@ -53,6 +53,8 @@ PAGE_S: Final = 0.7
 LATCH_S: Final = 1.0
 """How long a sweep waits for its latch, which is to be there first, at most."""
 
+_ASKED: Final = "asked to by a person"
+
 SWEEP_AGAIN_NS: Final = 60 * NS_PER_SECOND
 KEY_AGAIN_NS: Final = 5 * NS_PER_SECOND
 TOLD_NS: Final = 60 * NS_PER_SECOND
@@ -170,12 +172,19 @@ class Reaper:
         """End `run` soon; requests on their way are waited for."""
         self._stopped.set()
 
+    async def latch_first(self) -> None:
+        """Latch at once, where a person asked for it: before the venue is asked anything, for one
+        that hangs would keep the bot quoting meanwhile."""
+        if self._latch is not None:
+            self._setting = asyncio.ensure_future(self._set(self._latch, _ASKED))
+            await asyncio.wait([self._setting], timeout=LATCH_S)
+
     async def run(self, *, at_once: bool = False) -> None:
         """Watch until stopped. at_once: begin by latching and sweeping, without any silence."""
         checking = asyncio.ensure_future(self._check_key())
         try:
             if at_once:
-                self._fire("asked to by a person")
+                self._fire(_ASKED)
             while not self._stopped.is_set():
                 self._step(await self._source(), time.monotonic_ns())
                 if self._beats is not None:
@@ -289,7 +298,7 @@ class Reaper:
     def _fire(self, why: str) -> None:
         """Latch first, then sweep: a bot that wakes in between must find the latch."""
         self._log.error("reaping", why=why, advice="see why the bot stopped; then bot reset CONFIG")
-        if self._latch is not None:
+        if self._latch is not None and (self._setting is None or self._setting.done()):
             self._setting = asyncio.ensure_future(self._set(self._latch, why))
         self._reap_from(time.monotonic_ns())
 
