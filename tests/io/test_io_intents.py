@@ -66,6 +66,7 @@ def shown(**other) -> m.Done:
         ([FIRST, m.Finished((), ())], False),
         ([FIRST, m.Finished((ORDER_ID,), ())], True),
         ([FIRST, m.Finished((), (NAME,))], True),
+        ([FIRST, m.Finished((), (), unshown=True)], True),
         ([CANCEL, reply(UNKNOWN, 4)], False),
     ],
 )
@@ -149,6 +150,7 @@ def test_a_create_that_fills_at_once_is_never_known():
     [
         [m.TakenOver((ORDER_ID,))],
         [m.Finished((ORDER_ID,), ())],
+        [m.Finished((), (), unshown=True)],
         [m.Started("b", ())],
         [CANCEL, reply(m.Refused(429, "rate_limited", ""), 4)],
         [CANCEL, reply(m.Refused(404, "order_not_found", ""), 4)],

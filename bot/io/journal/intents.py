@@ -78,7 +78,7 @@ class Intents:
                 self._asked.clear()
             case m.IntentSettled():
                 self._open.pop(message.client_order_id, None)
-            case m.Finished(left=(), unknown=()):
+            case m.Finished(left=(), unknown=(), unshown=False):
                 self._open.clear()
 
     def of(self, name: ClientOrderId) -> m.OpenIntent | None:

@@ -43,7 +43,8 @@ class Working:
     """Follows a journal, entry by entry.
 
     An order comes in when the answer to its create shows it resting, and goes when an answer shows
-    its end, when a run begins to quote without having taken it over, and when a run ends clean.
+    its end, when a run begins to quote without having taken it over, and when a run ends with a
+    read that shows nothing left.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class Working:
                 kept = frozenset(message.order_ids)
                 for order_id in [each for each in self._known if each not in kept]:
                     del self._known[order_id]
-            case m.Finished(left=(), unknown=()):
+            case m.Finished(left=(), unknown=(), unshown=False):
                 self._known.clear()
 
     def identified(self, order: QtyOrder, order_id: OrderId, at_ns: int) -> None:
