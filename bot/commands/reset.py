@@ -70,8 +70,10 @@ def reset(
                 typer.echo(f"latched{since} by {record.by}: {record.reason}", err=json_line)
             if not yes:
                 _ask(aside=json_line)
-            latch.clear()
+        # The latch goes last: where the disk refuses either, the bot is not let go.
         forgot = folder.is_dir() and CrashLog(folder).forget()
+        if record is not None:
+            latch.clear()
     reason = "" if record is None else record.reason
     if json_line:
         by = "" if record is None else record.by

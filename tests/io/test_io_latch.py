@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from bot.cli import app
 from bot.core.report import BreakerReport, Phase
-from bot.io.folder import whole
+from bot.io.folder import crashes, whole
 from bot.io.folder.crashes import CrashLog
 from bot.io.folder.latch import Latch, LatchFault, LatchRecord
 from bot.io.folder.statedir import BOT_LOCK
@@ -251,6 +251,26 @@ def test_reset_forgets_the_crashes_and_leaves_the_mark_of_a_run(tmp_path):
     kept = json.loads((tmp_path / "state" / "crashes.json").read_bytes())
     assert kept["unclean"] == []
     assert kept["running"] is not None
+
+
+@pytest.mark.parametrize("takes", [True, False])
+def test_on_a_full_disk_a_reset_lets_the_bot_go_or_says_that_it_does_not(
+    tmp_path, monkeypatch, takes
+):
+    """takes: whether the room of what stands there already can be written."""
+    latch = latched(tmp_path)
+    log = CrashLog(tmp_path / "state")
+    log.begin()
+    log.begin()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(crashes, "replace_file", full)
+    if not takes:
+        monkeypatch.setattr(crashes, "overwrite_file", full)
+    done = reset(tmp_path, "--yes")
+    assert (done.exit_code, latch.read() is None) == ((0, True) if takes else (3, False))
 
 
 def test_a_latch_that_the_disk_keeps_ends_with_3(tmp_path, monkeypatch):

@@ -98,16 +98,8 @@ class CrashLog:
 
     def end(self) -> None:
         """The run ended cleanly. Raises LatchFault when the disk does not take it."""
-        ended = _File(None, self._read(self._now()).unclean)
-        try:
-            self._write(ended)
-        except LatchFault as fault:
-            # A full disk is no crash, and has room for nothing but what is there already. Written
-            # half-way it reads as an unclean end, which it was until now.
-            try:
-                overwrite_file(self._path, _encoded(ended))
-            except OSError:
-                raise fault from None
+        # A full disk is no crash.
+        self._write_in_any_room(_File(None, self._read(self._now()).unclean))
 
     def forget(self) -> bool:
         """A person has looked: forget every unclean end. Whether there was anything to forget.
@@ -118,7 +110,7 @@ class CrashLog:
         if not known.unclean:
             return False
         if known.running is not None:
-            self._write(_File(known.running))
+            self._write_in_any_room(_File(known.running))
             return True
         try:
             return remove_file(self._path)
@@ -132,6 +124,17 @@ class CrashLog:
             return _File() if content is None else msgspec.json.decode(content, type=_File)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return _File(at)
+
+    def _write_in_any_room(self, file: _File) -> None:
+        """Write what is shorter than what stands there, where there is room for nothing else, too:
+        half-way it reads as an unclean end."""
+        try:
+            self._write(file)
+        except LatchFault as fault:
+            try:
+                overwrite_file(self._path, _encoded(file))
+            except OSError:
+                raise fault from None
 
     def _write(self, file: _File) -> None:
         try:
