@@ -40,7 +40,7 @@ from venue.wire.requests import Amend, TimeInForce
 _VENUE_PARK_NS = 5 * NS_PER_SECOND
 """A venue that takes no writes is asked with one request this often (row 31)."""
 
-_BOOKS_ARE_WRONG: Final = ("position_differs", "fills_forgotten")
+_BOOKS_ARE_WRONG: Final = frozenset({"position_differs", "fills_forgotten"})
 """Findings under which nothing may grow a position."""
 
 _Ranked = tuple[float, int, Rung | None, Wish | Hint]
@@ -153,8 +153,7 @@ class Sending:
 
     @property
     def _shrinks_only(self) -> bool:
-        differs = any(name in self._out.findings for name in _BOOKS_ARE_WRONG)
-        return differs or bool(self._quoting.flattening)
+        return bool(self._quoting.flattening or self._out.findings.keys() & _BOOKS_ARE_WRONG)
 
     def _may_only_shrink(self, rung: Rung) -> bool:
         """The same of new orders on a rung: so near to the end of its event, too."""
