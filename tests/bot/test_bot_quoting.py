@@ -10,14 +10,14 @@ from bot.core.desk.outbox import Outbox
 from bot.core.orders.order import State
 from bot.core.series.quoting import Quoting
 from bot.core.settings import BudgetSettings, RiskSettings, TraderSettings
-from bot.core.strategy import Quote, Strategy
+from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from strategies.fixed_spread import FixedSpread
 from tests.bot import made
 from tests.bot.made import INSTANT, T0
 from tests.bot.thin import Thin
 from venue.wire import model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Price, Qty, book_side
+from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Price, Qty
 from venue.wire.names import MarketId, ProjectId, Ticker
 
 SERIES = Ticker("ACME-VAL")
@@ -350,22 +350,29 @@ def test_funds_that_stay_short_leave_no_trail_that_grows():
     assert len(venue.trader.quoting.parking._short_of_funds) <= 4
 
 
+class TwoBids(Strategy):
+    """A bid three cents below the best of others' offers, and one ten cents below that."""
+
+    def quote(self, view: EventView) -> Quotes:
+        (rung,) = view.rungs
+        near = (rung.best_ask or 50) - 3
+        return {
+            rung.market_id: tuple(
+                Quote(BookSide.BID, Price(price), Qty(5)) for price in (near, near - 10)
+            )
+        }
+
+
 def test_a_write_that_lost_a_race_parks_no_side_whose_funds_were_short_before():
     class Short(Thin):
-        """A venue on which cash is short for three bids, and whose amends come too late."""
+        """A venue on which cash is short for a second bid, and whose amends come too late."""
 
-        short_of = 3
         parked: tuple[str | int, ...] = ()
 
         def answer(self, request: m.Request) -> m.Answer:
-            if (
-                isinstance(request, m.Create)
-                and book_side(request.order.outcome, request.order.side) is BookSide.BID
-            ):
-                if self.short_of:
-                    self.short_of -= 1
-                    return m.Refused(422, "insufficient_balance", "")
-            elif isinstance(request, m.AmendResting):
+            if isinstance(request, m.Create) and self.orders:
+                return m.Refused(422, "insufficient_balance", "")
+            if isinstance(request, m.AmendResting):
                 self.orders.pop(request.order_id, None)
                 return m.Refused(422, "order_not_cancelable", "")
             return super().answer(request)
@@ -374,12 +381,13 @@ def test_a_write_that_lost_a_race_parks_no_side_whose_funds_were_short_before():
             if isinstance(effect, m.Noted) and effect.name == "side_parked":
                 self.parked = (*self.parked, effect.fields["code"])
 
-    venue = Short([50], lambda: FixedSpread(FixedSpread.Params()))
+    venue = Short([50], lambda: TwoBids(None))
     venue.start()
-    for _ in range(3):
+    for _ in range(2):
         venue.trader.quoting.parking.funds_changed()
         venue.run(2)
-    venue.mids[0] = 58
+    assert venue.parked == ("insufficient_balance",) * 3
+    venue.mids[0] = 52
     venue.show(0)
     venue.run(5)
     assert any(isinstance(each, m.AmendResting) for each in venue.writes())
