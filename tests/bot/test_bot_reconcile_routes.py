@@ -8,7 +8,7 @@ from bot.core.orders.order import OwnOrder, State
 from bot.core.plan.place import NOTHING_KNOWN
 from bot.core.plan.reconcile import _Side
 from bot.core.plan.stand import levels_of, stand_as_priced
-from bot.core.plan.wishes import WantCancel, WantCreate, free_shares
+from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate, free_shares
 from tests.bot import made
 from tests.bot.made import T0
 from tests.bot.test_bot_reconcile import BID, LATER, PACES, bid, plan
@@ -94,6 +94,15 @@ def test_what_is_held_is_sold_instead_of_one_purchase_that_must_move(side, aways
     left = [order(side, wanted[-1], 5, number=own) for own in range(len(orders) - cancels)]
     made_anew = plan(quotes, left, yes, no).wishes
     assert [wish.own_side for wish in made_anew] == [Side.SELL]
+
+
+@BOTH
+def test_a_purchase_that_must_move_is_moved_where_a_limit_has_cut_what_would_be_made_anew(side):
+    """The sale might not be admitted either, and nothing would stand there."""
+    own = order(side, 15, 5)
+    yes, no = (0, 5) if side is BID else (5, 0)
+    (wish,) = plan([quote(side, 18, 5)], [own], yes, no, short=(side,)).wishes
+    assert isinstance(wish, WantAmend)
 
 
 @BOTH

@@ -410,7 +410,7 @@ class _Side:
                 return
         self._spares.extend(other for other in stand.orders if other is not own)
         gain = self._gain((own,), level)
-        if own.own_side is _BUY and level.sells_instead(own, self._free, self._pace):
+        if self._may_lock and level.sells_instead(own, self._free, self._pace):
             # Its place is lost anyway, and selling what is held needs no cash and locks no pair.
             self._cancel(own, "shares held now: sold instead", gain)
             return

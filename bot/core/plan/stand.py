@@ -72,8 +72,11 @@ class Level(msgspec.Struct, eq=False):
         return free.take(self.held, qty)
 
     def sells_instead(self, own: OwnOrder, free: FreeShares, pace: PaceSettings) -> bool:
-        """Whether selling free shares does for a purchase, and leaves none worth a new one. Then no
-        other gives way to them, and nothing is made here until it is over: both might fill."""
+        """Whether an order is a purchase for which selling free shares does, and leaves none worth
+        a new one. Then no other gives way to them, and nothing is made here until it is over: both
+        might fill."""
+        if own.own_side is not _BUY:
+            return False
         sold, held = self.offered(free, pace), free.unpromised(self.held) + self.promised
         if not sold or held < own.remaining or self.is_off(self.missing - sold, pace):
             return False
