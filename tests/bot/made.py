@@ -44,9 +44,10 @@ def own(state: State = State.OPEN, now_ns: int = T0, number: int = 1, **wanted) 
 
 
 def shown(of: OwnOrder, **other) -> model.Order:
-    """What the venue would show of an own order as we believe it, but for `other`."""
+    """What the venue would show of an own order as we believe it, but for `other`: what has filled
+    more works no longer."""
     filled = other.pop("filled", of.filled)
-    remaining = other.pop("remaining", of.remaining)
+    remaining = other.pop("remaining", max(0, of.remaining - max(0, filled - of.filled)))
     status = other.pop("status", None)
     if status is None:
         status = model.OrderStatus.PARTIALLY_FILLED if filled else model.OrderStatus.OPEN

@@ -312,8 +312,22 @@ def test_a_successor_with_carried_fills_that_is_over_is_over():
 
 def test_fills_in_an_answer_to_another_write_count_and_change_nothing_else():
     own = made.own(State.OPEN)
-    own.fills_shown(made.shown(own, price=50, filled=4, remaining=99))
+    own.fills_shown(made.shown(own, price=50, filled=4, remaining=5))
     assert own.known == Known(0, Price(40), Qty(10), Qty(4))
+
+
+@pytest.mark.parametrize("told_by", ["another write", "a read", "its own write"])
+def test_a_row_that_comes_to_more_than_was_asked_for_tells_of_no_fill(told_by):
+    """Ten were asked for: five filled and ten working are no row of it, and fills never fall."""
+    own = made.own(State.AMENDING if told_by == "its own write" else State.OPEN)
+    row = made.shown(own, filled=5, remaining=10, qty=10)
+    if told_by == "another write":
+        own.fills_shown(row)
+    elif told_by == "a read":
+        own.shown_by_read(row, T0 + 10 * LAG_NS, LAG_NS)
+    else:
+        own.shown_by_write(row, T0)
+    assert (own.filled, own.remaining, own.state) == (0, 10, State.OPEN)
 
 
 def test_a_lost_create_found_in_a_list_begins_an_epoch_with_what_is_listed():

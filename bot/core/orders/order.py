@@ -173,12 +173,16 @@ class OwnOrder(Standing):
 
     def _shown(self, shown: model.Order, epoch: int) -> Known:
         """A row as a fact about this order's own id."""
-        known = Known.shown(shown, epoch)
-        if not self.carried:
-            return known
-        filled = Qty(max(0, known.filled - self.carried))
-        size = Qty(max(filled, known.size - self.carried))
-        return Known(epoch, known.price, size, filled, known.ended)
+        filled = self._filled_in(shown)
+        size = Qty(filled + shown.remaining_qty)
+        return Known(epoch, shown.price, size, filled, shown.status in model.TERMINAL)
+
+    def _filled_in(self, shown: model.Order) -> Qty:
+        """What a row tells of the fills of this id. Nothing where it comes to more, filled and
+        working, than was ever asked for: one of the two is wrong, and fills never fall again."""
+        if not self.may_have_filled(Qty(shown.filled_qty + shown.remaining_qty)):
+            return self.filled
+        return Qty(max(0, shown.filled_qty - self.carried))
 
     # --- acts -------------------------------------------------------------------------------------
 
@@ -305,8 +309,7 @@ class OwnOrder(Standing):
         if self.absence is not None:
             is_over = self.state is State.CLOSING
             self.absence = Absence(self.absence.since_ns) if is_over else None
-        filled = Qty(max(0, shown.filled_qty - self.carried))
-        self._learn(Known(EARLIER, self.price, self.known.size, filled))
+        self._learn(Known(EARLIER, self.price, self.known.size, self._filled_in(shown)))
 
     def missing(self, now_ns: int) -> None:
         """A read by its id answers 404: it is kept, and read again."""
