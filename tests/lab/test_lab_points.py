@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from bot.lab.evaluate import tables
 from bot.lab.evaluate.compare import compare
 from bot.lab.evaluate.lineup import Entry
+from bot.lab.evaluate.page import page
 from bot.lab.evaluate.results import NOTHING, Results, tasks_of
 from bot.lab.evaluate.worlds import World
 
@@ -18,3 +19,25 @@ def test_requests_that_brought_no_fill_are_none_a_fill() -> None:
     found = compare(lives, (IDLE,), (World(),), seeds, None, "code")
     assert found.lines[0].chosen.requests_per_fill is None
     assert "| 0 |  | 0.0 | 0.0% |" in tables.markdown(found)
+
+
+def test_where_each_entry_has_one_setting_none_is_said_to_have_been_chosen() -> None:
+    lives, seeds = Results(None), range(1, 3)
+    pair = (IDLE, Entry("near", "fixed_spread", {"half_spread_cents": 1}, "lot_qty", (5, 10)))
+    for task in tasks_of(pair, (World(),), seeds):
+        lives.put(task, NOTHING)
+    alone = compare(lives, (IDLE,), (World(),), seeds, None, "code")
+    both = compare(lives, pair, (World(),), seeds, None, "code")
+    assert "one setting of each entry, so that none was chosen" in tables.markdown(alone)
+    assert "chosen on the very seeds reported" in tables.markdown(both)
+
+
+def test_an_entry_without_a_rival_has_no_table_of_claims() -> None:
+    lives, seeds = Results(None), range(1, 3)
+    worlds = tuple(World(theme=True, fees=fees) for fees in (1, 2, 3))
+    for task in tasks_of((IDLE,), worlds, seeds):
+        lives.put(task, NOTHING)
+    found = compare(lives, (IDLE,), worlds, seeds, None, "code")
+    assert "against each other" not in tables.markdown(found)
+    assert "gains at equal sd" not in tables.markdown(found)
+    assert "Gains:" not in page(found)

@@ -27,10 +27,11 @@ from bot.lab.evaluate.tables import markdown, worst_cells
 def page(found: Comparison) -> str:
     """The whole file."""
     title = f"{found.champion} and the others, seeds {found.seeds}"
-    figures = [
-        f"<figure>{_frontier(found, world)}</figure><figure>{_differences(found, world)}</figure>"
-        for world in found.worlds
-    ]
+    figures: list[str] = []
+    for world in found.worlds:
+        figures.append(f"<figure>{_frontier(found, world)}</figure>")
+        if found.claims:
+            figures.append(f"<figure>{_differences(found, world)}</figure>")
     return html_page(title, f"{''.join(figures)}{html_tables(markdown(found))}")
 
 

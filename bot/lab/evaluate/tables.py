@@ -22,9 +22,10 @@ _MANY_WORLDS: Final = 3
 def markdown(found: Comparison) -> str:
     """Every table, one world after another."""
     parts = [*(f"**{_flat(each.text)}.**" for each in found.faults), _head(found)]
-    if len(found.worlds) >= _MANY_WORLDS:
-        parts.append(_glance(found))
-    parts.append(_claims(found))
+    if found.claims:
+        if len(found.worlds) >= _MANY_WORLDS:
+            parts.append(_glance(found))
+        parts.append(_claims(found))
     if found.budgets:
         parts.append(_budgets(found))
     parts += [_world(found, world) for world in found.worlds]
@@ -72,11 +73,12 @@ def _scaled(claim: Claim) -> float:
 
 
 def _head(found: Comparison) -> str:
-    tuned = (
-        f"settings chosen on seeds {found.tuned_on}"
-        if found.tuned_on
-        else "**settings chosen on the very seeds reported**"
-    )
+    if found.variants == len(found.entries):
+        tuned = "one setting of each entry, so that none was chosen"
+    elif found.tuned_on:
+        tuned = f"settings chosen on seeds {found.tuned_on}"
+    else:
+        tuned = "**settings chosen on the very seeds reported**"
     return (
         f"Seeds {found.seeds}, {tuned}; {len(found.entries)} entries, {found.variants} settings, "
         f"{len(found.worlds)} worlds, {len(found.claims)} claims; code {found.code}."
