@@ -47,6 +47,14 @@ def test_what_the_file_would_be_refused_for_a_trial_is_refused_for(demo, setting
     assert "yaml:" not in str(fault.value)
 
 
+def test_a_list_that_stands_in_the_file_is_said_to_be_none_that_is_swept_over(tmp_path):
+    path = tmp_path / "listed.yaml"
+    path.write_text(f"{CONFIG.read_text()}\nnotices: [{{url_env: A, events: [stop]}}]\n")
+    listed = Configured(path, SMALL)
+    with pytest.raises(TrialFault, match="notices: a list, and lists are not swept over"):
+        listed.at({"notices": "1"})
+
+
 def test_a_file_that_fails_as_it_stands_is_told_as_ever(tmp_path):
     path = tmp_path / "bad.yaml"
     path.write_text("series: X\n")

@@ -124,6 +124,9 @@ def _put(content: dict[str, Plain], key: str, value: str) -> None:
         if not isinstance(inner, dict):
             raise TrialFault(f"{key}: {name} is no block of keys")
         content = inner
-    if isinstance(content.get(last), dict | list):
+    stands = content.get(last)
+    if isinstance(stands, list):
+        raise TrialFault(f"{key}: a list, and lists are not swept over")
+    if isinstance(stands, dict):
         raise TrialFault(f"{key}: a block or a list; name a key in it")
     content[last] = value
