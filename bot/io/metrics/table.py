@@ -174,7 +174,7 @@ STATE: Final[tuple[Family[Report], ...]] = (
 FEED: Final[tuple[Family[Report], ...]] = (
     Family(
         "feed_age_seconds",
-        "Since the channel last answered.",
+        "Since the channel last answered; absent before it has, anew after each opening.",
         (),
         lambda r: one(None if r.feed_heard_ns is None else seconds(r.now_ns - r.feed_heard_ns)),
     ),

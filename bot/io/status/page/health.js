@@ -88,7 +88,7 @@ export function drawFeed(report) {
     || now_ns - report.feed_heard_ns > report.feed_silent_after_ns;
   pairs(feedPairs, [
     { name: "channel heard", className: silent ? "bad" : "",
-      value: report.feed_heard_ns === null ? "never" : `${span(now_ns - report.feed_heard_ns)} ago` },
+      value: report.feed_heard_ns === null ? "not yet" : `${span(now_ns - report.feed_heard_ns)} ago` },
     { name: "frames", value: `${whole(counters.frames)}, ${rate(counters.frames - frames)}` },
     { name: "garbled", value: whole(counters.frames_garbled),
       className: counters.frames_garbled ? "bad" : "" },
