@@ -12,6 +12,7 @@ import pytest
 from bot.core import messages as m
 from bot.io.client.probe import probe
 from bot.io.client.rest import Rest
+from bot.io.client.sockets import trusted
 from bot.io.secret import Secret
 from tests.io.hostile import hostile, says
 from tests.io.samples import ORDER_ID, ORDER_JSON, create, sent
@@ -282,3 +283,10 @@ async def test_an_answer_that_passes_is_not_blamed_on_the_address(status, code):
 def test_no_key_shows_in_a_client():
     shown = repr(vars(Rest("http://127.0.0.1:1/v1", Secret(KEY), 1, others=OTHERS)))
     assert not any(each in shown for each in (KEY, READ_KEY, SPARE_KEY))
+
+
+@pytest.mark.parametrize("place", ["secrets", "no/such/folder"])
+def test_no_secrets_of_a_connection_are_written_down(monkeypatch, tmp_path, place):
+    monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / place))
+    assert trusted().keylog_filename is None
+    assert list(tmp_path.iterdir()) == []

@@ -12,6 +12,7 @@ Source: reliability, rows 3, 4, 12, B5.
 """
 
 import asyncio
+import os
 import ssl
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -77,8 +78,14 @@ def whole_within(longest_s: float) -> Iterator[None]:
 
 def trusted() -> ssl.SSLContext:
     """Whose certificates are believed: the list that comes with the client, for REST and channel
-    alike, and none that the environment names (row 6)."""
+    alike, and none that the environment names (row 6). Nor are the secrets of a connection written
+    down where it says so: who has them reads the key off the wire."""
+    os.environ.pop(_SECRETS_FILE, None)
     return httpx.create_ssl_context(trust_env=False)
+
+
+_SECRETS_FILE: Final = "SSLKEYLOGFILE"
+"""A variable that Python's own contexts heed, whoever makes them."""
 
 
 def is_early(response: httpx.Response) -> bool:
