@@ -129,6 +129,20 @@ def test_shares_held_go_to_a_price_without_an_order_before_a_purchase_gives_way_
 
 
 @BOTH
+def test_of_two_purchases_beside_shares_for_one_a_single_one_gives_way(side):
+    """While its cancel is on its way, and once it is over, the shares are its own still."""
+    gives_way, stays = order(side, 10, 5), order(side, 12, 5, 2)
+    wanted, here = [quote(side, 10, 5), quote(side, 12, 5)], Ruler(capital=1.0)
+    yes, no = (0, 5) if side is BID else (5, 0)
+    (wish,) = plan(wanted, [gives_way, stays], yes, no, worth=here).wishes
+    assert (type(wish), wish.order) == (WantCancel, gives_way)
+    gives_way.sent_cancel()
+    assert plan(wanted, [gives_way, stays], yes, no, worth=here).wishes == ()
+    (wish,) = plan(wanted, [stays], yes, no, worth=here).wishes
+    assert (type(wish), wish.own_side, abs(wish.price - 50)) == (WantCreate, Side.SELL, 10)
+
+
+@BOTH
 def test_shares_to_which_a_purchase_gives_way_are_sold_at_its_price_and_at_no_other(side):
     own = order(side, 15, 5)
     yes, no = (0, 5) if side is BID else (5, 0)
