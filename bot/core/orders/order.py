@@ -173,16 +173,16 @@ class OwnOrder(Standing):
 
     def _shown(self, shown: model.Order, epoch: int) -> Known:
         """A row as a fact about this order's own id."""
-        filled = self._filled_in(shown)
-        size = Qty(filled + shown.remaining_qty)
-        return Known(epoch, shown.price, size, filled, shown.status in model.TERMINAL)
+        known = Known.shown(shown, epoch)
+        filled = self._filled_in(known)
+        return Known(epoch, known.price, Qty(filled + known.unfilled), filled, known.ended)
 
-    def _filled_in(self, shown: model.Order) -> Qty:
+    def _filled_in(self, known: Known) -> Qty:
         """What a row tells of the fills of this id. Nothing where it comes to more, filled and
         working, than was ever asked for: one of the two is wrong, and fills never fall again."""
-        if not self.may_have_filled(Qty(shown.filled_qty + shown.remaining_qty)):
+        if not self.may_have_filled(known.size):
             return self.filled
-        return Qty(max(0, shown.filled_qty - self.carried))
+        return Qty(max(0, known.filled - self.carried))
 
     # --- acts -------------------------------------------------------------------------------------
 
@@ -309,7 +309,7 @@ class OwnOrder(Standing):
         if self.absence is not None:
             is_over = self.state is State.CLOSING
             self.absence = Absence(self.absence.since_ns) if is_over else None
-        self._learn(Known(EARLIER, self.price, self.known.size, self._filled_in(shown)))
+        self._learn(Known(EARLIER, self.price, self.known.size, self._shown(shown, EARLIER).filled))
 
     def missing(self, now_ns: int) -> None:
         """A read by its id answers 404: it is kept, and read again."""
