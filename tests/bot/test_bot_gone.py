@@ -347,3 +347,24 @@ def test_a_row_whose_outcome_cannot_be_read_is_no_other_order():
     unread = msgspec.structs.replace(made.shown(own), outcome=model.ShownOutcome.UNKNOWN)
     of.merge_read(own, unread, T0 + LAG_NS)
     assert own.state is State.OPEN
+
+
+class Misnaming(Forgetful):
+    """The answer to the first create names another id than the order has."""
+
+    def answer(self, request: m.Request) -> m.Answer:
+        answer = super().answer(request)
+        if isinstance(request, m.Create) and self.orders.keys() == {"1"}:
+            made_as = msgspec.structs.replace(self.orders[OrderId("1")], order_id=OrderId("9"))
+            return m.Done(m.OrderShown(made_as))
+        return answer
+
+
+def test_an_order_that_rests_under_another_id_than_its_answer_named_is_cancelled_as_ours():
+    thin = Misnaming([50], lambda: FixedSpread(FixedSpread.Params()))
+    thin.start()
+    thin.run(30)
+    assert thin.gone() == {"9"}
+    assert OrderId("1") not in thin.orders
+    assert len(thin.orders) == 2
+    assert not thin.trader.out.findings

@@ -277,6 +277,8 @@ class Shelf:
         if fills_begun_ns < own.absence.since_ns + lag_ns or not own.gone(now_ns):
             return False
         self._out.note("warning", "order_gone", order_id=own.order_id or "")
+        # The answer to its create may have named another id than it rests under.
+        self._may_stray(own)
         self._file(own, now_ns)
         return True
 
