@@ -8,6 +8,7 @@ from bot.core.orders.life import ACTS, LIFE, Barred, Fact, Finding, State, Suspe
 from bot.core.orders.order import IN_FLIGHT
 from tests.bot import made, order_picture
 from tests.bot.made import T0
+from venue.wire.money import Qty
 
 # One row a fact, one column a state. A word alone: the order goes there or stays. With "!": it goes
 # there and is suspected. "x": an act of ours that is not taken.
@@ -132,3 +133,12 @@ def test_no_walk_through_the_table_revives_an_ended_order(facts, state):
         ended = own.state is State.DONE
         assert own.is_unknown == (own.unknown_since_ns is not None)
         assert not ended or (own.may_fill, own.suspicion, own.is_unknown) == (0, None, False)
+
+
+@pytest.mark.parametrize(("filled", "reduced_by", "known"), [(5, 10, 0), (4, 6, 4), (0, 10, 0)])
+def test_a_floor_of_fills_beside_which_more_was_removed_than_is_left_is_none(
+    filled, reduced_by, known
+):
+    own = made.own(State.CANCELLING)
+    own.cancelled(made.shown(own, filled=filled, remaining=0), Qty(reduced_by), T0)
+    assert (own.state, own.filled) == (State.DONE, known)

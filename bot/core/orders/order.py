@@ -254,10 +254,12 @@ class OwnOrder(Standing):
 
         `reduced_by` is the truth about what was removed and `shown.filled_qty` only a floor. When
         the two leave shares unaccounted for, those may have filled: CLOSING until a read tells. A
-        floor above all that was ever asked for is none.
+        floor above all that was ever asked for is none, nor is one beside more than it leaves.
         """
         told = shown.filled_qty - self.carried if self.may_have_filled(shown.filled_qty) else 0
         floor = Qty(max(self.filled, told))
+        if floor - self.filled + reduced_by > self.may_fill:
+            floor = self.filled
         unaccounted = self.may_fill - reduced_by - (floor - self.filled)
         self.last_write_ns = now_ns
         size = Qty(floor + max(0, unaccounted))
