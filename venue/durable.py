@@ -21,14 +21,14 @@ def make_directory(path: Path) -> None:
     Raises OSError.
     """
     missing = [each for each in (path, *path.parents) if not each.exists()]
+    lowest = missing[-1].parent if missing else path
+    # Whoever made it may have ended before its name was durable. Where one may not look, or what
+    # cannot be synced, was made by somebody else.
+    with contextlib.suppress(OSError):
+        sync_directory(lowest.parent)
     for each in reversed(missing):
         each.mkdir(mode=FOLDER_MODE if each == path else _ABOVE_MODE, exist_ok=True)
         sync_directory(each.parent)
-    if not missing:
-        # Whoever made it may have ended before its name was durable. Where one may not look, or
-        # what cannot be synced, was made by somebody else.
-        with contextlib.suppress(OSError):
-            sync_directory(path.parent)
 
 
 def sync_directory(path: Path) -> None:
