@@ -5,8 +5,19 @@ from typing import Any
 
 import pytest
 
-from tests.venue.rest_bench import LOW, T0, TICKERS, ScriptedDesk, order
-from venue.core.messages import OrderChanged
+from tests.venue.rest_bench import (
+    ACME,
+    LOW,
+    T0,
+    TICKERS,
+    Client,
+    ScriptedDesk,
+    ladder,
+    order,
+    rung,
+    uid,
+)
+from venue.core.messages import EventListed, MarketListed, OrderChanged
 from venue.http import app as http_app
 from venue.http.app import ABORT_EXTENSION, LONG_ANSWERS_MAX, Application, make_app
 from venue.http.gate import METADATA_PATH
@@ -28,6 +39,7 @@ async def read_of(
     answered: list[str],
     path: str = "/portfolio/balance",
     status: int = 200,
+    query: bytes = b"",
 ) -> None:
     """Read something, a balance for one, and note whose answer came."""
 
@@ -43,7 +55,7 @@ async def read_of(
         "type": "http",
         "method": "GET",
         "raw_path": path.encode() if path.startswith("/.") else f"/v1{path}".encode(),
-        "query_string": b"",
+        "query_string": query,
         "headers": [(b"x-api-key", key.encode())],
     }
     await app(scope, receive, send)
@@ -142,6 +154,40 @@ async def test_a_snapshot_of_thousands_of_orders_is_made_while_others_are_answer
             await asyncio.sleep(0)
             await read_of(app, "bruno-key", answered)
     assert answered == ["bruno-key"] * 3 + ["anna-key"]
+
+
+def with_markets(desk: ScriptedDesk, count: int) -> None:
+    """List so many more markets of one series."""
+    desk.show([EventListed(T0, ladder("MANY-26Q4", "MANY", ACME, "Many"))])
+    desk.show(
+        [
+            MarketListed(T0, rung(uid(1_000 + n), f"MANY-26Q4-{n}B", "MANY-26Q4", f"{n}"))
+            for n in range(1, count + 1)
+        ]
+    )
+
+
+async def test_thousands_of_markets_that_match_are_shown_while_others_are_answered() -> None:
+    desk = ScriptedDesk()
+    with_markets(desk, 2_000)
+    app, answered = make_app(desk), list[str]()
+    async with asyncio.TaskGroup() as tasks:
+        search = read_of(app, "anna-key", answered, "/markets", query=b"q=many")
+        tasks.create_task(search)
+        for _ in range(3):
+            await asyncio.sleep(0)
+            await read_of(app, "bruno-key", answered)
+    assert answered == ["bruno-key"] * 3 + ["anna-key"]
+
+
+@pytest.mark.parametrize("count", [199, 200, 201, 400, 1_001])
+async def test_a_long_match_is_one_whole_page_however_many_pieces_it_came_in(count: int) -> None:
+    desk = ScriptedDesk()
+    with_markets(desk, count)
+    page = await Client(desk).get("/markets", series_ticker="many")
+    assert [row["strike_value"] for row in page["markets"]] == [f"{n + 1}" for n in range(count)]
+    assert page["cursor"] == ""
+    assert list(page) == ["markets", "cursor"]
 
 
 class SlowPeer:

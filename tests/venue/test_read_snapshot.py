@@ -59,10 +59,11 @@ def walk(read, start=None):
 def public_reads(views: Views, end_ns: int):
     """The answer to every kind of public read."""
     catalog, market = views.catalog, views.market
-    ids = [shown.market_id for shown in catalog.matching_markets(MarketFilter("ac"))]
+    ids = catalog.matching_markets(MarketFilter("ac"))
     yield list(walk(catalog.active_markets, -1))
     yield list(walk(lambda after, limit: catalog.events(EventFilter(), after, limit), -1))
-    yield catalog.matching_markets(MarketFilter(series_ticker="acm"))
+    found = catalog.matching_markets(MarketFilter(series_ticker="acm"))
+    yield [catalog.market(market_id) for market_id in found]
     yield catalog.company("00000000-0000-4000-8000-000000000001")
     for market_id in ids:
         ticker, _ = catalog.market_tickers(market_id)

@@ -10,7 +10,7 @@ from venue.http.desk import Request
 from venue.http.faults import Outage
 from venue.http.params import Query, event_in_path, market_in_path
 from venue.read.account import KeptOrders
-from venue.read.catalog import EventFilter, MarketFilter
+from venue.read.catalog import Catalog, EventFilter, MarketFilter
 from venue.wire import codec, model
 from venue.wire.codec import Refusal
 from venue.wire.errors import Code
@@ -25,23 +25,42 @@ _EVENT_STATUSES: Final[tuple[EventStatus, ...]] = tuple(
 )
 
 _ROWS_IN_A_TURN: Final = 200
-"""Of a snapshot's orders, of which there is no page: two or three milliseconds."""
+"""Of what has no pages, a snapshot's orders and the markets that match: two or three
+milliseconds."""
 
 
-def list_markets(request: Request) -> bytes:
-    """GET /markets: the catalog by pages, or with any filter the whole match in one page."""
+def list_markets(request: Request) -> bytes | Iterator[bytes]:
+    """GET /markets: the catalog by pages, or with any filter the whole match in one page.
+
+    A long match comes in pieces, the markets that match now, each as it is when it is shown.
+    """
     query = Query(request.query, ("limit", "cursor", "q", "series_ticker", "project_id"))
     limit = query.limit()
     wanted = MarketFilter(query.search(), query.text("series_ticker"), query.project_id())
     # A filtered list never gives a cursor out, so whatever cursor comes with filters is refused.
     paging = request.paging(wanted)
     after = paging.number(query.cursor())
+    catalog = request.views.catalog
     if not wanted.is_empty:
-        return codec.encode(
-            model.MarketsPage(request.views.catalog.matching_markets(wanted), paging.cursor(None))
-        )
-    markets, place = request.views.catalog.active_markets(-1 if after is None else after, limit)
+        found = catalog.matching_markets(wanted)
+        first = tuple(map(catalog.market, found[:_ROWS_IN_A_TURN]))
+        shown = codec.encode(model.MarketsPage(first, paging.cursor(None)))
+        rest = found[_ROWS_IN_A_TURN:]
+        return _with_more_markets(shown, rest, catalog) if rest else shown
+    markets, place = catalog.active_markets(-1 if after is None else after, limit)
     return codec.encode(model.MarketsPage(markets, paging.cursor(place)))
+
+
+def _with_more_markets(
+    shown: bytes, more: tuple[MarketId, ...], catalog: Catalog
+) -> Iterator[bytes]:
+    """A page of the first markets that match, continued to the last of them."""
+    end = b'],"cursor":""}'
+    yield shown.removesuffix(end)
+    for first in range(0, len(more), _ROWS_IN_A_TURN):
+        rows = tuple(map(catalog.market, more[first : first + _ROWS_IN_A_TURN]))
+        yield b"," + codec.encode(rows)[1:-1]
+    yield end
 
 
 def snapshot(request: Request) -> bytes | Iterator[bytes]:

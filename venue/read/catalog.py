@@ -310,12 +310,12 @@ class Catalog:
                 rows.append(market)
         return tuple(map(_shown, rows)), None
 
-    def matching_markets(self, wanted: MarketFilter) -> tuple[model.Market, ...]:
+    def matching_markets(self, wanted: MarketFilter) -> tuple[MarketId, ...]:
         """Every market that passes all filters, resolved ones too, in the order of listing."""
         events = self._filtered(EventFilter(wanted.series_ticker, wanted.project_id))
         markets = [market for event in events for market in self._searched(event, wanted.q)]
         markets.sort(key=lambda market: market.sequence)
-        return tuple(map(_shown, markets))
+        return tuple([market.listed.market_id for market in markets])
 
     def events(
         self, wanted: EventFilter, after: int, limit: int
