@@ -323,7 +323,7 @@ class Custody:
             return False
         if any(kind not in self._account.done_ns for kind in Kind):
             return False
-        traded_ns = self._ledgers.booking.traded_ns
+        traded_ns = 0 if self._rested else self._ledgers.booking.traded_ns
         quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._live_ns, traded_ns)
         if self._ledgers.reserved_cents and self._account.begun_ns[Kind.BALANCE] >= quiet_ns:
             # Cash that is locked tells of an order that may fill, though no list has shown one.
