@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from bot.lab.sim.odds import LATER as LATEST
 
-FLATTENED = tuple(n for n in LATEST if n not in ("loss_breaker",))
+FLATTENED = tuple(n for n in LATEST if n not in ("loss_breaker", "twin_trades"))
 LATER = tuple(n for n in FLATTENED if n not in ("flatten", "curfew", "ticks_through"))
 """Without what is drawn since."""
 
@@ -315,6 +315,13 @@ REGRESSIONS = (
         "limits that follow from one lowered under what is held were to cut nothing",
         (),
         FLATTENED,
+    ),
+    Regression(
+        976155,
+        "swarm",
+        "somebody traded between two reads of an opening, and no other could be made for long",
+        (),
+        LATEST,
     ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

@@ -1,10 +1,11 @@
-"""Planted bugs of groups F to H: a flatten, an event's end, and how far a price may reach.
+"""Planted bugs of groups E to H: where only what shrinks a position may leave, and far prices.
 
-Source: docs/operations.md; docs/configuration.md; reliability, rows 65, 71, 75.
+Source: docs/operations.md; docs/configuration.md; reliability, rows 54, 65, 71, 75.
 """
 
 from typing import Final
 
+from bot.core.account.ledgers import Ledgers
 from bot.core.event import room
 from bot.core.event.curfew import Stage, stage_of
 from bot.core.event.rung import Rung
@@ -15,7 +16,8 @@ from bot.core.series.quoting import Quoting
 from bot.core.settings import CurfewSettings
 from bot.lab.bugs.bug import Bug
 from bot.lab.sim.run import Patch
-from venue.wire.money import Price
+from venue.wire.money import Outcome, Price
+from venue.wire.names import MarketId
 
 
 def _both_ways(self: Quoting, reason: str) -> None:
@@ -40,7 +42,33 @@ def _as_wanted(self: Sending, rung: Rung) -> bool:
     return False
 
 
+def _flattens_alone(self: Sending) -> bool:
+    return bool(self._quoting.flattening)
+
+
+def _never_differs(
+    self: Ledgers, held: dict[tuple[MarketId, Outcome], int], ended_ns: int, amid_ns: int | None
+) -> bool:
+    return False
+
+
 SHRINKING: Final = (
+    Bug(
+        "difference-passed-over",
+        (54,),
+        "Whether positions are what the fills come to is not asked.",
+        ("B9",),
+        (Patch(Ledgers, "_find_differing", _never_differs),),
+        likely=("twin_trades",),
+    ),
+    Bug(
+        "difference-told-alone",
+        (54,),
+        "That positions differ from the fills is told, and quotes go on both ways.",
+        ("B4",),
+        (Patch(Sending, "_shrinks_only", property(_flattens_alone)),),
+        likely=("twin_trades",),
+    ),
     Bug(
         "flatten-quotes-both-ways",
         (65,),

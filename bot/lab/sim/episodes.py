@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bot.lab.sim.world import World
 
 _DURATIONS_S: Final = (0.1, 0.4, 2.0, 6.0)
-_OFTENER: Final = {"tantrum": 3, "rung_silent": 3, "greed": 3}
+_OFTENER: Final = {"tantrum": 3, "rung_silent": 3, "greed": 3, "twin_trades": 2}
 """Episodes that are over soon, or whose row few of them meet, come oftener than they are drawn."""
 
 _LAG_NS: Final = 5 * SECOND
@@ -40,6 +40,11 @@ _SILENT_TIMES: Final = 2
 """A rung is silent for longer than a book is believed, some of the time."""
 
 _BARRED_TIMES: Final = 3
+
+_UNLISTED: Final = 0.75
+_UNLISTED_NS: Final = 16 * SECOND
+_UNLISTED_LAGS: Final = 6
+"""Longer than it takes until positions have been read, and after them the fills once more."""
 
 _PULLED_NS: Final = 5 * SECOND
 _UP_NS: Final = 300 * MS
@@ -376,6 +381,49 @@ class Episodes:
             world.after(_STP_NS, meet)
 
         meet()
+
+    def _twin_trades(self, for_ns: int, rng: random.Random) -> None:
+        """Somebody else buys a share on the account, of others; most of the time the list of fills
+        lacks that for so long that the positions tell it first."""
+        world, fills = self._world, self._world.auditor.truth.fills
+        is_unlisted = rng.random() < _UNLISTED and self._may_lack_a_fill()
+        known = len(fills)
+        touches = [
+            (market, side, levels[0][0])
+            for market in world.crowd.value
+            if market not in self._resolved
+            for side in BookSide
+            if (levels := world.exchange.engine.depth(market, side))
+            and levels[0][0] not in world.auditor.own_levels(market)
+        ]
+        if not touches:
+            return
+        market, side, level = rng.choice(touches)
+        outcome = Outcome.YES if side is BookSide.ASK else Outcome.NO
+        price = canonical(outcome, level)
+        world.crowd.twin(market, price, 1, TimeInForce.IOC, world.now_ns, outcome)
+        traded = [fill.fill_id for _, fill in fills[known:]]
+        if not traded:
+            return
+        world.seen.fault("twin_traded")
+        if is_unlisted:
+            for_ns += _UNLISTED_NS + _UNLISTED_LAGS * world.odds.trust_lag_ns
+            self.over_ns = max(self.over_ns, world.now_ns + for_ns + SECOND)
+            world.seen.fault("twin_unlisted")
+            world.exchange.unlisted.update(dict.fromkeys(traded))
+            self._later(for_ns, partial(self._listed, traded))
+
+    def _may_lack_a_fill(self) -> bool:
+        """Whether the list of fills may lack one: what trades while the account is read for the
+        first time no read can date, and what a share paid that was never listed no cash tells."""
+        odds = self._world.odds
+        resolves = odds.has("market_resolve") or odds.has("event_ends")
+        return self._world.process.opened_ns is not None and not resolves
+
+    def _listed(self, fills: list[str]) -> None:
+        """The list of fills shows what it lacked."""
+        for name in fills:
+            self._world.exchange.unlisted.pop(name, None)
 
     def _foreign_spend(self, for_ns: int, _: random.Random) -> None:
         """Somebody else spends a hundred tokens a second of the key."""

@@ -107,6 +107,7 @@ EPISODES: Final = (
     "resend_barred",  # every create that is sent again is refused, whatever became of it
     "taken",  # others take of the bot's orders, one after the other
     "flatten",  # the operator wants everything flat, and then to quote again
+    "twin_trades",  # somebody else buys a share on the account, and no list of fills may show it
 )
 VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "maker_fee": ("0", "0.0007", "0.0175", "0.0700"),  # its rate, whatever the taker's is
@@ -123,7 +124,7 @@ from a stream of its own."""
 
 LATER: Final = (
     *("reload", "rung_listed", "event_listed", "event_ends", "resend_barred", "taken"),
-    "flatten",
+    *("flatten", "twin_trades"),
     *VARIANTS,
 )
 """What seeds have drawn since later than the rest: without these a world is what it was before."""

@@ -356,7 +356,9 @@ def _books_agree(world: "World") -> None:
     assert difference is not None
     booked = trader.ledgers.book.cash_flow_cents + difference
     # What a resolved rung paid before this life began is part of its opening balance.
-    fitting = [truth.flow_cents - early for early in _sums(paid)]
+    # So is what a fill has cost that the list lacked then.
+    of_before = [*paid, *process.lacked_cents]
+    fitting = [truth.flow_cents - early for early in _sums(of_before)]
     check(booked in fitting, "B9", f"{booked} booked, {truth.flow_cents} moved, paid {paid}")
     odd = [name for name in trader.out.findings if not _was_provoked(name, world)]
     if difference:

@@ -278,6 +278,9 @@ class World:
         if not process.alive:
             return
         process.alive = False
+        # What the list of fills lacked it shows to the next life: one that begins amid it has no
+        # way to tell.
+        self.exchange.unlisted.clear()
         for request in process.unsent.values():
             self.auditor.flight.never_left(request)
         self.channel.lost()

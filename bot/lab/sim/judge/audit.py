@@ -35,7 +35,7 @@ class Auditor:
 
     def __init__(self, odds: Odds, risk: RiskSettings, exchange: Exchange, seen: Seen) -> None:
         """risk: the limits that hold until others are put in force."""
-        self.truth = Truth()
+        self.truth = Truth(unlisted=exchange.unlisted)
         self._seen = seen
         self.resolves_ns = exchange.resolves_ns
         # An order that is meant to rest may take, so that the dearer of both rates counts.
@@ -111,15 +111,20 @@ class Auditor:
                 self._seen.hit("order_id_beyond_2_53")
 
     def _book(self, fill: v.FillBooked) -> Ticker:
-        sign = -1 if fill.side is Side.BUY else 1
-        cents = sign * fill.qty * fill.outcome_price - fill.fee_cents
+        cents = _cents(fill)
         event = self.exposure.event_of(fill.market_id)
         self.truth.moved(event, cents)
+        if fill.order_id in self.truth.foreign:
+            self.truth.strange[fill.fill_id] = None
         self.fills += 1
         self._seen.hit("fill_with_fee" if fill.fee_cents else "fill")
         if fill.liquidity is Liquidity.MAKER:
             self._seen.hit("late_fill")
         return event
+
+    def unlisted_cents(self) -> list[int]:
+        """The cents that came by each fill that the list of fills lacks now, below zero: went."""
+        return [_cents(fill) for _, fill in self.truth.fills if fill.fill_id in self.truth.unlisted]
 
     def _resolved(self, command: v.ResolveMarket) -> None:
         """Winning shares have become cash (what PositionChanged said of them is gone)."""
@@ -241,3 +246,9 @@ class Auditor:
             self._seen.hit("limit_on_ladder")
         self.exposure.within_position(market, self._now_ns)
         self.exposure.within_loss(self.exposure.event_of(market), self._now_ns, sent=True)
+
+
+def _cents(fill: v.FillBooked) -> int:
+    """The cents that came by a fill; below zero where they went."""
+    sign = -1 if fill.side is Side.BUY else 1
+    return sign * fill.qty * fill.outcome_price - fill.fee_cents

@@ -35,7 +35,7 @@ LEARNS_NS: Final = 5 * SECOND
 """What is in use falls where the venue ends an order, and for the bot only with an answer."""
 
 _Part = TypeVar("_Part", RiskSettings, BreakerSettings)
-_CENTS: Final = ("loss", "series", "gross cents", "resting")
+CENTS: Final = ("loss", "series", "gross cents", "resting")
 
 
 class InForce:
@@ -138,7 +138,7 @@ class Ceilings:
         if not limit or above is None:
             return not limit or used <= limit
         over = used - max(limit, above.most)
-        if not sent and name in _CENTS and 0 < over <= slack:
+        if not sent and name in CENTS and 0 < over <= slack:
             above.rounded = max(above.rounded, over)
         holds = over <= above.rounded
         above.recent = max(above.recent, used)

@@ -6,15 +6,19 @@ Source: reliability, section 2 (b), B3.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from bot.core.settings import RiskSettings
 from bot.lab.sim.judge.broken import check
-from bot.lab.sim.judge.ceilings import LIMITS, Ceilings
+from bot.lab.sim.judge.ceilings import CENTS, LIMITS, Ceilings
 from bot.lab.sim.judge.flight import Flight
 from bot.lab.sim.judge.possible import DOLLAR, Fees, Possible, Sums, sums_of
 from bot.lab.sim.judge.truth import Truth
 from venue.wire.money import Outcome
 from venue.wire.names import ClientOrderId, MarketId, Ticker
+
+_FEE_MAX_CENTS: Final = 2
+"""Of one share, at any rate that is drawn."""
 
 
 class Exposure:
@@ -190,8 +194,15 @@ class Exposure:
         slack = sum(len(self._flight.possible(market)) + 1 for market in self._event_of)
         for name, amount in used.items():
             place = "" if name == "series" else event
-            holds = self.ceilings.admits(name, place, amount, now_ns, sent=sent, slack=slack)
+            known = amount - self._strange(name)
+            holds = self.ceilings.admits(name, place, known, now_ns, sent=sent, slack=slack)
             check(holds, "B3", f"{name} of {event}: {amount}, limit {self.ceilings.limit(name)}")
+
+    def _strange(self, name: str) -> int:
+        """How much of a limit shares may take that somebody else has bought on the account, one a
+        fill, and that the bot may not know of."""
+        each = DOLLAR + _FEE_MAX_CENTS if name in CENTS else 1
+        return each * len(self._truth.strange)
 
     def _sums(self, event: Ticker, *, bare: bool = False) -> Sums:
         def live(market: MarketId) -> list[Possible]:
@@ -213,6 +224,7 @@ class Exposure:
         """B3: no position can pass its limit; on a rung that has resolved nothing fills any more,
         and what was held has been paid."""
         for way, amount in self._positions(market):
-            holds = self.ceilings.admits("position", f"{market} {way}", amount, now_ns, sent=True)
+            known, place = amount - self._strange("position"), f"{market} {way}"
+            holds = self.ceilings.admits("position", place, known, now_ns, sent=True)
             text = f"position of {market}, {way}: {amount}"
             check(holds, "B3", f"{text}, limit {self.ceilings.limit('position')}")

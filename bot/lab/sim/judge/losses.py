@@ -100,11 +100,17 @@ class Losses:
         self._is_blind = False
         self.over, self._over_ns = "", None
 
-    def asked(self, request: m.Request) -> None:
-        """A request leaves: a page of fills from the beginning follows a walk that is over."""
-        if isinstance(request, m.ReadFills) and not request.cursor:
-            self._walked()
-            self._walk = []
+    def asked(self, request: m.Request) -> bool:
+        """A request leaves: a page of fills from the beginning follows a walk that is over. Whether
+        that has shown fills of somebody else on the account that no walk had shown."""
+        if not isinstance(request, m.ReadFills) or request.cursor:
+            return False
+        self._walked()
+        self._walk = []
+        strange = [name for name in self._truth.strange if name in self._shown]
+        for name in strange:
+            del self._truth.strange[name]
+        return bool(strange)
 
     def answered(self, request: m.Request, answer: m.Answer) -> None:
         """A page of the fills has reached the bot, or has not."""

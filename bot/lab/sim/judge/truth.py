@@ -17,7 +17,8 @@ from venue.wire.requests import QtyOrder, TimeInForce
 class Truth:
     """The maker's account as the engine's events make it. paid: what of the cash of an event its
     resolved shares have paid. foreign: orders the bot did not place. fills: of its account, each
-    with its instant by the world's time."""
+    with its instant by the world's time. strange: those of them that are of no order of the bot's
+    and that it may not know of yet. unlisted: those that the list of fills lacks."""
 
     cash: dict[Ticker, int] = field(default_factory=dict)
     paid: dict[Ticker, int] = field(default_factory=dict)
@@ -29,6 +30,8 @@ class Truth:
     filled: dict[OrderId, int] = field(default_factory=dict)
     names: dict[OrderId, ClientOrderId] = field(default_factory=dict)
     fills: list[tuple[int, v.FillBooked]] = field(default_factory=list)
+    strange: dict[str, None] = field(default_factory=dict)
+    unlisted: dict[str, None] = field(default_factory=dict)
     flow_cents: int = 0
     total_cents: int = 0
 

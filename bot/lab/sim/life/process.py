@@ -16,6 +16,7 @@ from bot.core.trader import Trader
 from bot.lab.sim.judge.audit import Auditor
 from bot.lab.sim.judge.broken import Broken, check
 from bot.lab.sim.judge.ceilings import CHANGES, InForce
+from bot.lab.sim.judge.differing import Differing
 from bot.lab.sim.judge.feedwatch import FeedWatch
 from bot.lab.sim.judge.inheritance import Inheritance
 from bot.lab.sim.judge.losses import Losses
@@ -91,6 +92,7 @@ class Process:
         self.trader = self._fresh()
         self.clock = clock
         self.opened_ns: int | None = None  # by the world's time, when its books were first open
+        self.lacked_cents: list[int] = []  # of fills that the list of fills lacked then
         self.alive = True
         self.is_successor = False
         self.finished: m.Finished | None = None
@@ -118,6 +120,7 @@ class Process:
             self.settings, auditor.truth, auditor.flight, auditor.resolves_ns, seen
         )
         self._losses = Losses(self.settings, auditor.truth, seen)
+        self._differing = Differing(auditor.truth, self.settings.trust.read_lag_ns)
         self._levels: dict[MarketId, dict[int, None]] = {}  # where orders of this life were to rest
         self._stale_ns: dict[MarketId, int] = {}
         self._left_ns: dict[int, int] = {}  # since when an order that is to go had no cancel
@@ -141,6 +144,8 @@ class Process:
             self._answered(event, now_ns)
         elif isinstance(event, m.Beat):
             self._losses.look(self.trader, self._auditor.resolved_ns, world_ns, now_ns)
+            if self.opened_ns is not None:
+                self._differing.watch(self.trader.ledgers.fills, now_ns)
         else:
             self._told(event)
         try:
@@ -152,6 +157,7 @@ class Process:
             check(applied, "B3", "a changed file is not in force")
         if self.opened_ns is None and self.trader.ledgers.is_open:
             self.opened_ns = world_ns
+            self.lacked_cents = self._auditor.unlisted_cents()
         if isinstance(event, m.Replied) and self.opened_ns is not None:
             self._manners.rates.booked(self.trader.ledgers.fills, now_ns)
         self.log.append((event, now_ns, effects))
@@ -188,14 +194,22 @@ class Process:
             elif isinstance(effect, m.Noted) and effect.name in CHANGES:
                 self._configured_anew(effect, event, now_ns)
         if isinstance(event, m.Beat):
-            self._wants_nothing_stale(now_ns)
-            self._cancels_what_must_go(now_ns)
-            self._losses.stands(self.latched or ("stopped" if self._stopping else ""), now_ns)
+            self._after_beat(now_ns)
         self._quiet += 1
         if sent or isinstance(event, m.Replied) or self._unknowns or self._quiet >= _EVERY:
             self._quiet = 0
             self._lives_are_monotone(event)
         return effects
+
+    def _after_beat(self, now_ns: int) -> None:
+        """What must hold once all is decided."""
+        self._wants_nothing_stale(now_ns)
+        self._cancels_what_must_go(now_ns)
+        self._shrinking.differing = self._differing.is_due
+        if self._differing.is_due and not self._stopping:
+            self._seen.hit("difference_judged")
+            self._differing.told(self.trader.out.findings)
+        self._losses.stands(self.latched or ("stopped" if self._stopping else ""), now_ns)
 
     def _told(self, event: m.Event) -> None:
         """What a person, or the shell, says to the bot, and when it is begun."""
@@ -229,6 +243,7 @@ class Process:
         request = self.traffic.answered(replied, now_ns)
         if request is not None:
             self._losses.answered(request, replied.answer)
+            self._differing.answered(request, replied.answer, now_ns)
             decided = self.traffic.all_decided(now_ns)
             self._manners.answered(request, replied.answer, now_ns, decided=decided)
         if isinstance(request, m.Create | m.AmendResting | m.CancelResting):
@@ -278,7 +293,10 @@ class Process:
         request = effect.request
         self.traffic.sent(effect, now_ns)
         self._manners.sent(request, now_ns)
-        self._losses.asked(request)
+        self._differing.asked(request, now_ns)
+        if self._losses.asked(request):
+            # Limits that what somebody else has bought stands above may only shrink from here on.
+            self._auditor.limits_are(self.settings.risk)
         if self._inheritance is not None:
             self._inheritance.sent(request)
         first = isinstance(request, m.Create) and not request.again

@@ -170,13 +170,19 @@ class Crowd:
             self._exchange.apply(v.CancelOrder(FLICKERER, order_id), now_ns)
 
     def twin(
-        self, market: MarketId, price: int, qty: int, tif: TimeInForce, now_ns: int
+        self,
+        market: MarketId,
+        price: int,
+        qty: int,
+        tif: TimeInForce,
+        now_ns: int,
+        outcome: Outcome = Outcome.YES,
     ) -> v.Answer:
-        """Somebody else with the maker's account buys YES."""
+        """Somebody else with the maker's account buys, YES unless told otherwise."""
         self._made += 1
         order = QtyOrder(
             market,
-            Outcome.YES,
+            outcome,
             Side.BUY,
             Price(price),
             Qty(qty),

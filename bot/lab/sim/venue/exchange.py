@@ -73,7 +73,7 @@ class Exchange:
 
     clock_ns: how far the venue's clock is ahead of the world's. `frames`: what becomes visible on
     the channel; each command's public events, in order, `fast_lag_ns` late. resolves_ns: when every
-    event is said to end.
+    event is said to end. unlisted: fills, by their ids, that the list of fills lacks.
     """
 
     def __init__(self, odds: Odds, start_ns: int) -> None:
@@ -87,6 +87,7 @@ class Exchange:
         self.markets: dict[Ticker, list[MarketId]] = {}
         self.tapes: dict[MarketId, Tape] = {}
         self.frames: deque[tuple[int, list[v.Event]]] = deque()
+        self.unlisted: dict[str, None] = {}
         self._strikes: dict[Ticker, list[int]] = {}
         self._lag_ns = odds.fast_lag_ns
         self._list(odds, start_ns)
@@ -213,7 +214,8 @@ class Exchange:
                 return m.Done(m.OrdersShown(rows, _cursor(last)))
             case m.ReadFills():
                 fills, last = account.fills(MAKER, Scope(), None, _place(request.cursor), limit)
-                return m.Done(m.FillsShown(fills, _cursor(last)))
+                listed = tuple(fill for fill in fills if fill.fill_id not in self.unlisted)
+                return m.Done(m.FillsShown(listed, _cursor(last)))
             case m.ReadPositions():
                 held, after = account.positions(MAKER, Scope(), request.cursor, limit)
                 return m.Done(m.PositionsShown(held, after or ""))
