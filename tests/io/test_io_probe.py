@@ -1,4 +1,7 @@
-"""Claims about what is tried at a venue before a start: a venue that asks to wait is left alone."""
+"""Claims about what is tried at a venue before a start: who asks to wait is left alone, and a pong
+is no answer to a subscription."""
+
+import asyncio
 
 import pytest
 
@@ -8,7 +11,7 @@ from bot.io.client.rest import Reply
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.model import Balance
 from venue.wire.money import Cents
-from venue.wire.names import Ticker
+from venue.wire.names import MarketId, Ticker
 
 pytestmark = pytest.mark.anyio
 
@@ -96,3 +99,37 @@ async def test_the_ticker_is_blamed_only_where_the_venue_has_no_such_series(answ
     found = await probe.probe(Answers(), "ws://127.0.0.1:1/v1/stream", Ticker("ACME-VAL"))
     (series,) = [each for each in found if each.name == "series"]
     assert advice in series.advice
+
+
+@pytest.mark.parametrize(
+    ("told", "well", "found"),
+    [
+        ([m.SubscriptionRefused("unknown_target", "")], False, "unknown_target"),
+        ([m.SubscriptionAccepted()], True, "SubscriptionAccepted"),
+        ([m.FeedHeard()], True, "FeedHeard"),
+        ([], False, "opens but says nothing"),
+    ],
+    ids=["refused", "accepted", "a later pong alone", "nothing more"],
+)
+async def test_a_pong_that_comes_first_is_no_answer_to_the_subscription(
+    monkeypatch, told, well, found
+):
+    class Channel:
+        """One that opens, answers a ping, and then says this."""
+
+        def __init__(self, url, emit) -> None:
+            self._emit = emit
+
+        def subscribe(self, wish: m.SubscribeTo) -> None:
+            pass
+
+        async def run(self) -> None:
+            for event in (m.FeedOpened(), m.FeedHeard(), *told):
+                self._emit(event)
+                await asyncio.sleep(0)
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr(probe, "Feed", Channel)
+    monkeypatch.setattr(probe, "CHANNEL_S", 0.1 if not told else 30)
+    shown = await probe._channel("ws://127.0.0.1:1/v1/stream", MarketId("m"))
+    assert (shown.well, shown.found) == (well, found)

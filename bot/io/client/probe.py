@@ -200,13 +200,15 @@ async def _channel(stream_url: str, rung: MarketId) -> Finding:
     feed = Feed(stream_url, heard.put_nowait)
     feed.subscribe(m.SubscribeTo((rung,), ()))
     running = asyncio.ensure_future(feed.run())
-    opened = False
+    opened, pongs = False, 0
     try:
         async with asyncio.timeout(CHANNEL_S):
             while True:
                 event = await heard.get()
                 opened = opened or isinstance(event, m.FeedOpened)
-                if isinstance(event, m.SubscriptionAccepted | m.BookSeen | m.FeedHeard):
+                # The first pong may overtake what is said to the subscription.
+                pongs += isinstance(event, m.FeedHeard)
+                if pongs > 1 or isinstance(event, m.SubscriptionAccepted | m.BookSeen):
                     return Finding("channel", True, f"{type(event).__name__}")
                 if isinstance(event, m.SubscriptionRefused):
                     return Finding("channel", False, event.code, "a rung's UUID was refused")
