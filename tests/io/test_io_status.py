@@ -125,6 +125,13 @@ async def test_nothing_but_reading_is_possible(method):
             assert (await client.request(method, path)).status_code == 405
 
 
+async def test_whoever_asks_for_heads_alone_is_told_that_there_is_a_stream():
+    async with client_of(snapshot) as client:
+        answer = await client.head("/events")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "text/event-stream"
+
+
 async def test_what_is_not_there_is_not_found():
     async with client_of(snapshot) as client:
         for path in ("/admin", "/page/index.html", "/../status.py", "/control/stop"):

@@ -64,6 +64,7 @@ _KINDS: Final = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
+_STREAM: Final = "text/event-stream"
 _FIRST: Final = b'<script type="application/json" id="first">'
 _CONTROL: Final = "/control/"
 _ACTIONS: Final = {f"{_CONTROL}{action.value}": action for action in Action}
@@ -152,9 +153,11 @@ class StatusApp:
             answer = await self._controlled(scope, receive, _ACTIONS[path], asked)
         elif method not in ("GET", "HEAD"):
             answer = said(405, "GET only", (b"allow", b"GET, HEAD"))
-        elif path == "/events" and method == "GET" and not self._streams.is_full:
-            await self._stream(asked, headers, receive, send)
-            return
+        elif path == "/events" and not self._streams.is_full:
+            if method == "GET":
+                await self._stream(asked, headers, receive, send)
+                return
+            answer = Answer(200, _STREAM, b"")
         else:
             answer = await self._answer(path, asked)
         await reply(send, answer, headers)
@@ -228,7 +231,7 @@ class StatusApp:
         send: Send,
     ) -> None:
         ticker = next(iter(self._shown)) if asked is None else asked
-        kind = (b"content-type", b"text/event-stream")
+        kind = (b"content-type", _STREAM.encode())
         await send({"type": "http.response.start", "status": 200, "headers": [kind, *headers]})
         await self._streams.feed(receive, send, self._overviews[ticker].reader().news)
 
