@@ -1,4 +1,4 @@
-"""Claims about orders that give way to larger ones: only where those may leave behind them."""
+"""Claims about orders that give way to others: only where those may leave behind them."""
 
 import pytest
 
@@ -13,6 +13,26 @@ from tests.bot.test_bot_sending import SECOND, Account, create
 def merged(own: OwnOrder) -> WantCancel:
     """An order that is to give way to a larger one."""
     return WantCancel(own, "to be merged", 1.0, create(40, 5))
+
+
+def sold_instead(own: OwnOrder) -> WantCancel:
+    """A purchase that is to give way to a sale of shares held."""
+    return WantCancel(own, "shares held now: sold instead", 1.0, instead=True)
+
+
+@pytest.mark.parametrize("kept", ["foreign_spend", "refused"])
+def test_no_purchase_gives_way_to_a_sale_that_may_not_leave(kept):
+    of = Account()
+    own = of.rests(40)
+    if kept == "refused":
+        of.rung.side_parked_until_ns[own.side] = T0 + SECOND
+    else:
+        of.out.find(kept, "")
+    assert of.sending.held_back(of.rung, sold_instead(own), T0)
+    assert of.cancel(sold_instead(own)) == []
+    of.out.clear("foreign_spend")
+    left = of.cancel(sold_instead(own), now_ns=T0 + SECOND)
+    assert left == [m.CancelResting(own.order_id)]
 
 
 def test_while_somebody_else_spends_on_our_key_no_order_gives_way_to_one_that_may_not_leave():

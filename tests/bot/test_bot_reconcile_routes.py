@@ -15,6 +15,8 @@ from tests.bot.test_bot_reconcile import BID, LATER, PACES, bid, plan
 from tests.bot.test_bot_reconcile_exact import BOTH, Ruler, order, pace, quote
 from venue.wire.money import BookSide, Outcome, Qty, Side
 
+SOLD = "shares held now: sold instead"
+
 
 def sells(side: BookSide, away: int, qty: int) -> OwnOrder:
     """An order of ours so many ticks from the fair value that sells shares held."""
@@ -212,7 +214,7 @@ def test_a_purchase_gives_way_where_the_pairs_it_locks_cost_more_than_place_and_
     wishes = plan([quote(side, 10)], [own], held, held, worth=here).wishes
     if gives_way:
         (wish,) = wishes
-        assert wish == WantCancel(own, "shares held now: sold instead", capital * 10)
+        assert wish == WantCancel(own, SOLD, capital * 10, instead=True)
     else:
         assert wishes == ()
     short = plan([quote(side, 10)], [own], held, held, worth=here, short=(side,))

@@ -53,7 +53,7 @@ def test_an_order_that_gives_way_twice_is_cancelled_once_for_the_first_reason(si
     here = Ruler(capital=1.0, places={dear.client_order_id: 99.0})
     wanted, tight = [quote(side, 9), quote(side, 10)], pace(siblings=1)
     cancel, create = plan(wanted, [own, dear], 10, 10, pace=tight, worth=here).wishes
-    assert cancel == WantCancel(own, "shares held now: sold instead", 5.0)
+    assert cancel == WantCancel(own, "shares held now: sold instead", 5.0, instead=True)
     assert isinstance(create, WantCreate)
     assert (create.own_side, create.qty) == (Side.SELL, 5)
 

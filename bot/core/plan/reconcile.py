@@ -381,8 +381,8 @@ class _Side:
                 self.wishes.append(WantAmend(own, Amend(qty=Qty(room)), True, why, value))
             elif self._locks_too_much(own, level, lacks):
                 self._free.take(own.outcome.other, own.remaining)
-                value = self._worth.capital_cents * own.remaining
-                self._cancel(own, "shares held now: sold instead", value)
+                why, value = "shares held now: sold instead", self._worth.capital_cents
+                self.wishes.append(WantCancel(own, why, value * own.remaining, instead=True))
 
     def _locks_too_much(self, own: OwnOrder, level: Level, lacks: int) -> bool:
         """Whether a purchase locks pairs with shares held that are worth more than its place and

@@ -65,12 +65,20 @@ class WantAmend(msgspec.Struct, frozen=True):
 
 class WantCancel(msgspec.Struct, frozen=True):
     """The end of a resting order is wanted. more: what is to come beside its shares in an order
-    that takes its place; None where none does. Of what no limit admits, it need not give way."""
+    that takes its place; None where none does. Of what no limit admits, it need not give way.
+    instead: another one is to come for just its shares, and it need not give way before that may.
+    """
 
     order: OwnOrder
     why: str
     value: float = 0.0
     more: WantCreate | None = None
+    instead: bool = False
+
+    @property
+    def gives_way(self) -> bool:
+        """Whether it goes for no other reason than that another one is to take its place."""
+        return self.instead or self.more is not None
 
 
 Wish = WantCreate | WantAmend | WantCancel

@@ -165,7 +165,7 @@ class Sending:
         for rung, wish in wishes:
             if not isinstance(wish, WantCancel) or not wish.order.is_free:
                 continue
-            if wish.more is not None and not self._gives_way(rung, wish, wish.more, now_ns):
+            if wish.gives_way and not self._may_give_way(rung, wish, now_ns):
                 continue
             if parked or not self._cancel(rung, wish.order, wish.why, now_ns):
                 return
@@ -190,13 +190,13 @@ class Sending:
                 self._parked_until_ns = now_ns + _VENUE_PARK_NS
                 return
 
-    def _gives_way(self, rung: Rung, wish: WantCancel, more: WantCreate, now_ns: int) -> bool:
-        """Whether an order may go so that a larger one takes its place; else it would come back as
+    def _may_give_way(self, rung: Rung, wish: WantCancel, now_ns: int) -> bool:
+        """Whether an order may go so that another one takes its place; else it would come back as
         it is, or smaller, at the back, or late. The limit that holds it is counted."""
         if not self._may_follow(rung):
             return False
-        if limit := self._room_for_more(rung, more, now_ns):
-            if not rung.side_parked(more.side, now_ns):
+        if limit := self._no_room(rung, wish, now_ns):
+            if not rung.side_parked(wish.order.side, now_ns):
                 self._out.holds_back(limit)
             return self._denied(rung, wish)
         # A token for the cancel, and one for the create that none of the reserve is for.
@@ -206,13 +206,15 @@ class Sending:
         """Whether anything new may leave behind a cancel."""
         return rung.may_send and self._parked_until_ns is None
 
-    def _room_for_more(self, rung: Rung, more: WantCreate, now_ns: int) -> str:
-        """The limit that leaves no room now for more in the place of an order; empty if none."""
+    def _no_room(self, rung: Rung, wish: WantCancel, now_ns: int) -> str:
+        """The limit that leaves no room now for what takes an order's place; empty if none."""
         if "foreign_spend" in self._out.findings:
             return "foreign_spend"
         if not self._pace.admits(rung.market_id, now_ns):
             return "pace"
-        return "" if self._admitted(rung, more, now_ns) else "exposure"
+        if wish.more is not None:
+            return "" if self._admitted(rung, wish.more, now_ns) else "exposure"
+        return "exposure" if rung.side_parked(wish.order.side, now_ns) else ""
 
     def _cancel(self, rung: Rung, own: OwnOrder, why: str, now_ns: int) -> bool:
         if not self._desk.send_cancel(own, why, now_ns):
@@ -449,11 +451,10 @@ class Sending:
         if isinstance(wish, WantCancel):
             if self._cancels_parked and self._parked(now_ns):
                 return "the venue is halted"
-            more = wish.more
-            if more is not None and not self._may_follow(rung):
+            if wish.gives_way and not self._may_follow(rung):
                 return "what is to take its place may not leave now"
-            if more is not None and (limit := self._room_for_more(rung, more, now_ns)):
-                refused = _refused_of_late(rung, more.side, now_ns)
+            if wish.gives_way and (limit := self._no_room(rung, wish, now_ns)):
+                refused = _refused_of_late(rung, wish.order.side, now_ns)
                 return refused or f"no room left for more: {limit}"
             return "" if wish.order.is_free else f"the order is {wish.order.state}"
         if not rung.may_send:
