@@ -20,6 +20,7 @@ from bot.core.fault_text import fault_text
 from bot.core.reconfigure import LIVE, TIGHTER, Reconfiguration
 from bot.effective import Change, KeyRow, changes
 from bot.ideas import Makers
+from bot.io.client.answers import plain
 
 _AFTER_ROLLBACK: Final = "limits: the tighter ones that a rollback kept -> those of the file"
 
@@ -69,7 +70,7 @@ class LiveConfig:
         what is in force already and no change before it was at fault. raw: None when there is no
         file."""
         if raw is None:
-            return m.ConfigRefused(f"{self.path}:1: cannot be read: is it there?")
+            return _refused([f"{self.path}:1: cannot be read: is it there?"])
         try:
             config = finish(read_draft(self.path, raw))
         except ConfigFault as fault:
@@ -79,7 +80,7 @@ class LiveConfig:
         except Exception as fault:  # noqa: BLE001 - the plugin boundary: its fault refuses the file
             line = config.source.line_of(("strategy",))
             said = f"cannot be made: {fault_text(fault)}"
-            return m.ConfigRefused(f"{self.path}:{line}: strategy: {said}")
+            return _refused([f"{self.path}:{line}: strategy: {said}"])
         return self._other_than_in_force(config)
 
     def _other_than_in_force(self, config: BotConfig) -> m.Event | None:
@@ -109,8 +110,10 @@ class LiveConfig:
 
 
 def _refused(faults: Sequence[str]) -> m.ConfigRefused:
-    """All faults in one line: a log takes no more."""
-    return m.ConfigRefused(" | ".join(faults))
+    """All faults in one line: a log takes no more, and a journal no sign that is none, as a path of
+    the system's may have."""
+    why = " | ".join(faults)
+    return m.ConfigRefused(plain(why, len(why)))
 
 
 def _plain(digest: str) -> str:

@@ -1,11 +1,14 @@
 """Claims about what a change of the file means: a new configuration, a refusal, or nothing."""
 
+import os
+
 import pytest
 
 from bot.config import finish, read_draft
 from bot.core import messages as m
 from bot.core.trader import Trader
 from bot.ideas import Makers
+from bot.io.journal.records import Entry, framed
 from bot.live import LiveConfig
 from tests.config.storm import TEXT
 
@@ -179,6 +182,16 @@ def test_the_code_of_a_strategy_is_that_of_its_first_use(tmp_path):
 )
 def test_what_no_file_can_be_called_is_refused_and_the_bot_goes_on(bot, old, new, said):
     assert said in why(bot.change(old, new))
+
+
+def test_a_refusal_can_be_journalled_whatever_the_folder_is_called(tmp_path):
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    bot = Bot(folder)
+    for raw in (None, b"series: [", GOOD.replace("fixed_spread", "nosuch").encode()):
+        refused = bot.live.check(raw)
+        assert "caf?/bot.yaml:" in why(refused)
+        assert framed(Entry(1, refused))
 
 
 def test_a_file_that_is_gone_is_refused(bot):
