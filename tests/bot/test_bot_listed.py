@@ -50,6 +50,19 @@ def test_orders_on_a_rung_that_is_listed_no_more_are_pulled_though_another_one_c
     assert (resting_on(venue, 0), resting_on(venue, 1)) == (2, 0)
 
 
+def test_a_ticker_that_is_shown_once_under_another_id_leaves_no_rung_behind(venue):
+    other_id = market(5).market_id
+    mixed_up = msgspec.structs.replace(venue.markets[1], market_id=other_id)
+    venue.listed = (venue.event([venue.markets[0], mixed_up]),)
+    venue.go(10)
+    assert "and was" in venue.trader.out.findings["event_unreadable"]
+    assert not venue.orders
+    venue.listed = (venue.event(venue.markets),)
+    venue.go(30)
+    assert (resting_on(venue, 0), resting_on(venue, 1)) == (2, 2)
+    assert not venue.trader.out.findings
+
+
 def test_an_event_that_is_open_no_more_is_pulled_as_soon_as_it_is_read(venue):
     open_event = venue.event(venue.markets)
     venue.listed = (msgspec.structs.replace(open_event, status=model.EventStatus.UNOPENED),)

@@ -116,7 +116,8 @@ def test_it_says_what_every_way_that_fits_says_and_nothing_where_two_pay_ours_di
 def traded_on(books: Books, elsewhere: int, at_ns: int) -> None:
     """A share of another rung bought at 40 for 2 cents of fee, read at an instant."""
     other = msgspec.structs.replace(FILL, fill_id=f"o{elsewhere}", order_id="9", qty=1, fee_cents=2)
-    books.fills(at_ns, msgspec.structs.replace(other, market_id=OTHER))
+    created_at = f"2027-01-01T00:01:{elsewhere:02d}.000000000Z"
+    books.fills(at_ns, msgspec.structs.replace(other, market_id=OTHER, created_at=created_at))
 
 
 def test_a_rung_settles_though_positions_are_only_read_amid_fills_of_other_rungs() -> None:

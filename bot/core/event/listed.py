@@ -51,11 +51,16 @@ def _spelled(market: model.Market, event_ticker: Ticker) -> model.Market:
 
 
 def refuse_claimed(event: model.Event, rungs: Mapping[MarketId, Rung]) -> None:
-    """Raises ValueError when a market of the event is a rung of another one already."""
+    """Raises ValueError when a market of the event is a rung of another one already, or is known
+    under another id: a ticker is permanent and never reassigned."""
+    ids = {rung.market.ticker: market_id for market_id, rung in rungs.items()}
     for market in event.markets:
         rung = rungs.get(market.market_id)
         if rung is not None and rung.ladder.event.event_ticker != event.event_ticker:
             raise ValueError(f"{market.ticker} is a rung of {rung.ladder.event.event_ticker}")
+        before = ids.get(market.ticker, market.market_id)
+        if rung is None and before != market.market_id:
+            raise ValueError(f"{market.ticker} is market {market.market_id}, and was {before}")
 
 
 def unlisted(rungs: Mapping[MarketId, Rung], event: model.Event) -> list[model.Market]:
