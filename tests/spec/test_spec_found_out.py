@@ -2,6 +2,7 @@
 
 import threading
 import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import httpx
@@ -110,3 +111,34 @@ def test_a_snapshot_that_holds_one_page_of_resting_orders_is_found_out(
     monkeypatch.setattr(Caller, "get", paged)
     result = judged(bench, "a_snapshot_lists_every_resting_order")
     assert result.verdict is Verdict.FAILED, result
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("the_description_needs_no_credential", b"openapi: 3.1.0: what"),
+        ("the_description_needs_no_credential", b"info: [" * 100_000),
+        ("a_limit_outside_its_range_is_clamped", b'{"a":' * 100_000),
+    ],
+)
+def test_a_reply_that_no_parser_gets_through_has_a_result(name: str, body: bytes) -> None:
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/v1"
+        bench = Bench(url, f"{url}/stream", None, ["a-key"])
+        result = judged(bench, name)
+        bench.close()
+        server.shutdown()
+    assert result.verdict is Verdict.FAILED, result
+    assert "not as it should be" in result.reason

@@ -12,6 +12,7 @@ from typing import Final
 
 import httpx
 import msgspec
+import yaml
 from websockets.exceptions import WebSocketException
 
 from venue.check.bench import Bench
@@ -25,8 +26,12 @@ _SUITE: Final = (
 
 _BROKEN_CONNECTION: Final = (httpx.HTTPError, WebSocketException, OSError)
 
-# Of a reply without the field or the type that was gone on with.
-_MISSHAPEN: Final = (KeyError, IndexError, TypeError, ValueError, AttributeError)
+# Of a reply without the field or the type that was gone on with, or that nests without an end, or
+# of a description that is no YAML.
+_MISSHAPEN: Final = (
+    *(KeyError, IndexError, TypeError, ValueError, AttributeError),
+    *(RecursionError, yaml.YAMLError),
+)
 
 
 class Verdict(enum.Enum):
