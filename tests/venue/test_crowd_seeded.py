@@ -1,6 +1,7 @@
 """The seeded crowd on the real engine, in simulated time."""
 
 import collections
+import math
 import subprocess
 import sys
 
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 from tests.venue.crowd_simulation import (
     BEAT_NS,
     ME,
+    PROJECT,
     START_NS,
     PlainMaker,
     Simulation,
@@ -17,10 +19,13 @@ from tests.venue.crowd_simulation import (
     market_id,
 )
 from venue.core import messages as m
+from venue.core.engine import Engine
 from venue.crowd.crowd import VALUE_STEPS_MAX, accounts
+from venue.crowd.floor import Floor
 from venue.crowd.latent import GRID_NS, LatentValue
 from venue.crowd.run import SeededPlan, opening_commands
 from venue.crowd.settings import CrowdSettings
+from venue.crowd.traders import Publisher, World
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.model import RESTING, VenueState
 from venue.wire.money import BookSide, Outcome, Side, book_side, canonical
@@ -293,6 +298,22 @@ def test_implied_values_are_dollars_near_the_middle_of_the_ladder():
     assert all(170e9 < value < 260e9 for value in dollars)
     assert all(0 <= float(value.confidence) <= 1 for value in sim.values)
     assert len(set(dollars)) == len(dollars)
+
+
+@pytest.mark.parametrize(("log_dollars", "told"), [(34.0, 1), (35.0, 0), (800.0, 0), (-800.0, 1)])
+def test_a_value_beyond_what_the_channel_can_tell_is_not_told(log_dollars, told):
+    floor = Floor([], 0)
+    floor.open_with(ladder())
+    settings = CrowdSettings(feed_noise_min=0, feed_noise_max=0)
+    unit = math.log(floor.dollars_per_unit(PROJECT))
+    latent = LatentValue(settings, "acme", log_dollars - unit, START_NS)
+    world = World(settings, floor, {PROJECT: latent}, START_NS)
+    commands = Publisher(world, PROJECT, "acme").act(START_NS)
+    assert len(commands) == told
+    engine = Engine(order_id_key=b"k")
+    for command in (*ladder(), *commands):
+        answer, _ = engine.apply(command, START_NS)
+        assert isinstance(answer, m.Carried), answer
 
 
 def test_a_surer_feed_is_a_better_one():

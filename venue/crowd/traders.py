@@ -41,6 +41,8 @@ _KEEP_TICKS: Final = 1
 _KEEP_SIZE_DIVISOR: Final = 3
 _CONFIDENCE_BEST_SD: Final = 0.02
 _CONFIDENCE_SPAN_SD: Final = 0.10
+_LOG_DOLLARS_END: Final = math.log(10.0**15)
+"""A value from here on has more digits than the channel tells; far beyond, than a float holds."""
 
 
 class World(msgspec.Struct):
@@ -235,13 +237,15 @@ class Publisher:
         self._draws = stream(world.settings.seed, "feed", name)
 
     def act(self, now_ns: int) -> list[Command]:
-        """One implied value in dollars."""
+        """One implied value in dollars; none while there is no telling it."""
         told = self._world.settings
         lag_s = self._draws.uniform(told.feed_lag_min_s, told.feed_lag_max_s)
         sd = self._draws.uniform(told.feed_noise_min, told.feed_noise_max)
         error = self._draws.gauss(0, sd)
         wrong = self._draws.uniform(-told.feed_confidence_error, told.feed_confidence_error)
         seen = self._world.latents[self._project_id].at(now_ns - self._world.lag_ns(lag_s))
+        if seen + error + math.log(self._dollars_per_unit) >= _LOG_DOLLARS_END:
+            return []
         value = math.exp(seen + error) * self._dollars_per_unit
         # Full confidence means an sd of 2%, none 12%: how the strategy notes read the number.
         claimed = (sd * (1 + wrong) - _CONFIDENCE_BEST_SD) / _CONFIDENCE_SPAN_SD
