@@ -14,6 +14,7 @@ A frame that ends before its run did comes with a `CutShortWarning`, which says 
 Source: docs/lab.md, Dataframes.
 """
 
+import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
@@ -258,6 +259,8 @@ def _told(name: str, source: Source) -> "DataFrame":
 
 def _sessions(source: Source, every_s: float, config: Source | None) -> list[Session]:
     pandas_library()
+    if not 0 <= every_s < math.inf:
+        raise ReportFault(f"every_s: {every_s}; accepted is a number of seconds, 0 or more")
     path = Path(source)
     file = None if config is None else Path(config)
     stamped = _stamp(path), None if file is None else _stamp(file)

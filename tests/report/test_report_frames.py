@@ -110,6 +110,13 @@ def test_a_configuration_that_was_edited_is_read_again(state, tmp_path):
         frames.fills(state, config=config)
 
 
+@pytest.mark.parametrize("every_s", [float("nan"), float("inf"), -1.0])
+def test_seconds_between_rows_that_are_no_span_are_refused(state, every_s):
+    for frame in (frames.quotes, frames.curve):
+        with pytest.raises(ReportFault, match="every_s"):
+            frame(state, every_s=every_s)
+
+
 def test_a_backtests_result_says_the_reading_and_has_no_books(tmp_path):
     records = [book(second / 2, [[40, 30]], [[60, 50]]) for second in range(20)]
     tape = written(tmp_path / "tape", [*records, trade(11, 38, 50, "no")])
