@@ -167,12 +167,13 @@ def test_an_order_that_would_take_in_a_halted_market_is_refused_and_takes_nothin
     assert venue.book_frame(MARKET, ns(2)).asks == ((60, 5),)
 
 
-def test_what_was_held_and_the_cash_are_what_they_were(tmp_path):
+@pytest.mark.parametrize("held", [30, 1_000_000, 1_000_001, 2_500_000])
+def test_what_was_held_and_the_cash_are_what_they_were(tmp_path, held):
     position = model.Position(
         ticker="ACME-VAL-27Q1-100B",
         market_id=MARKET,
         outcome=model.ShownOutcome.NO,
-        qty=Qty(30),
+        qty=Qty(held),
     )
     balance = model.Balance(Cents(70_000), Cents(5_000), Cents(75_000))
     session = by_hand(
@@ -185,7 +186,7 @@ def test_what_was_held_and_the_cash_are_what_they_were(tmp_path):
     )
     venue = elsewhere(session)
     assert venue.engine.balance("maker") == (75_000, 0)
-    assert venue.account.shares == {(MARKET, Outcome.NO): 30}
+    assert venue.account.shares == {(MARKET, Outcome.NO): held}
     assert venue.gain_cents == venue.account.cash_cents == 0
     assert venue.frames(ns(1))[-1].bids == ((40, 16),)
     assert BookSide.BID is BookSide.ASK.other

@@ -15,6 +15,7 @@ from bot.lab.backtest.terms import Reading, Terms
 from bot.lab.instead.session import Act, Session
 from venue.core import messages as v
 from venue.crowd.tape import TradeRecord
+from venue.wire.limits import QTY_MAX
 from venue.wire.money import BookSide, Cents, Outcome, Price, Qty, Side, book_side, canonical
 from venue.wire.names import ClientOrderId, MarketId
 from venue.wire.requests import QtyOrder, TimeInForce
@@ -30,7 +31,13 @@ class Elsewhere(Exchange):
     def __init__(self, session: Session, terms: Terms, reading: Reading) -> None:
         begun_ns = session.run.begun_ns
         super().__init__(session.tape, terms, reading, 0, begun_ns, session.catalogue)
-        for place, (market_id, outcome, qty) in enumerate(session.holdings):
+        # No order is larger than the venue takes; what is held may be.
+        parts = [
+            (market_id, outcome, min(qty - begin, QTY_MAX))
+            for market_id, outcome, qty in session.holdings
+            for begin in range(0, qty, QTY_MAX)
+        ]
+        for place, (market_id, outcome, qty) in enumerate(parts):
             self._endow(place, market_id, outcome, qty, begun_ns)
         self._views.advance(begun_ns + terms.read_lag_ns)
 
