@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.venue.control_bench import KEY, TICKER, Served, plain_client, served
 from venue.listen.intake import Intake, Stage
+from venue.wire.limits import BODY_BYTES_MAX
 from venue.wire.routes import TokenScope
 
 Answer = tuple[int, dict[str, str], bytes]
@@ -215,6 +216,20 @@ def test_an_unknown_method_behind_any_request_is_answered_in_its_turn(bare: Bare
         bare.send("GETX /v1/orders")
         bare.send("GET /v1/portfolio/balance")
     assert [bare.answer()[0] for _ in range(7)] == [200, 404, 201, 404, 201, 404, 200]
+
+
+def test_an_unknown_method_behind_many_small_chunks_is_answered(bare: Bare) -> None:
+    chunks = b"10\r\n                \r\n" * 1_000 + b"0\r\n\r\n"
+    head = b"POST /v1/orders HTTP/1.1\r\nHost: venue\r\nTransfer-Encoding: chunked\r\n"
+    after = b"BREW /v1/orders HTTP/1.1\r\nHost: venue\r\n"
+    credential = f"X-API-KEY: {KEY}\r\n\r\n".encode()
+    whole = head + credential + chunks + after + credential
+    assert len(chunks) > BODY_BYTES_MAX + 4_096
+    bare.send_in_parts(*(whole[at : at + 9_000] for at in range(0, len(whole), 9_000)))
+    assert code(bare.answer()) == (400, "invalid_request_body")
+    assert code(bare.answer()) == (404, "market_not_found")
+    bare.send("GET /v1/portfolio/balance")
+    assert bare.answer()[0] == 200
 
 
 OFFER = "Connection: Upgrade, HTTP2-Settings\nuPgrade: h2c\nHTTP2-Settings: AAMAAABk"

@@ -17,7 +17,6 @@ from collections.abc import Iterable
 from typing import Final
 
 from venue.listen import limits
-from venue.wire.limits import BODY_BYTES_MAX
 
 _START: Final = re.compile(rb"([\r\n]*)([!#$%&'*+.^_`|~0-9A-Za-z-]*)")
 """Empty lines, which belong to no request, and a method as RFC 9110 spells it."""
@@ -127,8 +126,8 @@ class Intake:
             # A body that goes on beyond its length is for the parser to judge.
             if given < length:
                 end = min(len(data), self._at + length - given)
-        elif given <= BODY_BYTES_MAX:
-            # One that is longer is refused, and nothing behind it is read.
+        else:
+            # However much of it came: by its marks alone it may be longer than any body read.
             end = self._behind_seam()
             if end is None:
                 match = _LAST_EMPTY_LINE.search(data, self._at)
