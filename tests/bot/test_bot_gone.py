@@ -368,3 +368,29 @@ def test_an_order_that_rests_under_another_id_than_its_answer_named_is_cancelled
     assert OrderId("1") not in thin.orders
     assert len(thin.orders) == 2
     assert not thin.trader.out.findings
+
+
+@pytest.mark.parametrize(
+    ("code", "left"), [("order_not_cancelable", False), ("venue_halted", True)]
+)
+def test_a_stop_without_a_list_names_no_order_that_the_venue_has_said_to_be_over(code, left):
+    class Blind(Thin):
+        """From the end on nothing can be read, and every cancel is refused."""
+
+        is_over = False
+
+        def answer(self, request: m.Request) -> m.Answer:
+            if isinstance(request, m.CancelResting) and self.is_over:
+                return m.Refused(422 if not left else 409, code, "")
+            if self.is_over:
+                return m.Refused(503, "engine_unavailable", "")
+            return super().answer(request)
+
+    thin = Blind([50], lambda: FixedSpread(FixedSpread.Params()))
+    thin.start()
+    thin.is_over = True
+    thin.give(m.StopRequested("the end"))
+    thin.run(8)
+    assert thin.trader.phase is Phase.STOPPING
+    named = tuple(thin.orders) if left else ()
+    assert thin.trader.left_over() == m.Finished(named, (), unshown=True)

@@ -485,11 +485,11 @@ class Custody:
     def left_over(self) -> m.Finished:
         """What a drain that ran out of time leaves behind, for the operator: what the last list
         showed although it was said to be over included."""
-        live = {own.order_id: None for own in self._desk.all_live() if own.order_id is not None}
+        rows = (own for own in self._desk.all_live() if own.may_rest)
+        live = {own.order_id: None for own in rows if own.order_id is not None}
         resting = tuple(live | dict.fromkeys(sorted(self._risen.may_rest)))
-        unknown = tuple(
-            own.client_order_id for own in self._desk.all_live() if own.order_id is None
-        )
+        unnamed = (own for own in self._desk.all_live() if own.order_id is None)
+        unknown = tuple(own.client_order_id for own in unnamed)
         from_ns = self._late_from_ns(max(self._earlier_ns, self._desk.last_write_ns))
         left = (*resting, *self._heritage.refused, *self.unreadable)
         return m.Finished(left, unknown, unshown=self._adopted_ns < from_ns)

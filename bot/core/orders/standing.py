@@ -165,6 +165,14 @@ class Standing:
         return self.state is not _DONE
 
     @property
+    def may_rest(self) -> bool:
+        """Whether any of it may still stand in a book. Of one that the venue has said to be over,
+        and that nothing speaks against, only the fills are not all known."""
+        if self.state is _CLOSING:
+            return self.is_unknown or self.moved_ns is not None
+        return self.is_live
+
+    @property
     def is_unknown(self) -> bool:
         """Whether a write of ours about it has no definite answer yet, or it is suspected.
 
