@@ -54,6 +54,14 @@ def test_a_print_that_the_first_book_knew_of_says_nothing(bound):
     assert place.ahead == 10
 
 
+def test_a_print_behind_two_books_of_its_instant_has_not_reached_us_for_the_averse():
+    place = Place(16, 10, Bound.AVERSE)
+    place.shown(5, 11)  # eleven of the sixteen have traded
+    place.shown(24, 11)
+    assert place.printed(11, 11) == 0
+    assert place.ahead == 5
+
+
 def test_cancels_are_behind_us_for_the_averse_and_partly_before_us_for_the_likely():
     averse, likely = (Place(10, 1, bound) for bound in Bound)
     for place in (averse, likely):

@@ -34,6 +34,7 @@ class Place:
         "_bound",
         "_came_ns",
         "_from_ns",
+        "_least",
         "_newer",
         "_others",
         "_shown_ns",
@@ -46,7 +47,9 @@ class Place:
         self._bound = bound
         self._came_ns = self._from_ns = self._shown_ns = shown_ns
         self.ahead = self._before = float(others)  # `_before`: as of `_from_ns`, prints since off
-        self._stood = self._others = others  # shares of the book before the newest, and of that
+        # Shares of the book before the newest (averse: before its instant, with what came in it);
+        # of the newest; and the fewest that a book of its instant showed.
+        self._stood = self._others = self._least = others
         self._newer: list[tuple[int, int]] = []  # prints newer than the newest book
 
     def printed(self, size: int, ts_ns: int) -> int:
@@ -75,14 +78,25 @@ class Place:
             if ts_ns > self._shown_ns:
                 self._from_ns, self._shown_ns = self._shown_ns, ts_ns
             return
-        explained = sum(size for at_ns, size in self._newer if at_ns <= ts_ns)
-        self._newer = [row for row in self._newer if row[0] > ts_ns]
-        self._before = self.ahead + self._still_to_come()
-        self._stood = max(0, self._others - explained)
+        if ts_ns == self._shown_ns and self._is_averse():
+            # One instant has several books, and a print of it that is still to come may be in the
+            # first of them: it is held against what stood before all of them.
+            self._stood += max(0, others - self._others)
+            self._least = min(self._least, others)
+        else:
+            explained = sum(size for at_ns, size in self._newer if at_ns <= ts_ns)
+            self._newer = [row for row in self._newer if row[0] > ts_ns]
+            self._before = self.ahead + self._still_to_come()
+            self._stood = max(0, self._others - explained)
+            self._least = others
         self._others = others
         if ts_ns > self._shown_ns:
             self._from_ns, self._shown_ns = self._shown_ns, ts_ns
         self._take_in()
+
+    def _is_averse(self) -> bool:
+        """Whether no share may be told to fill that might not have."""
+        return self._bound is Bound.AVERSE
 
     def _still_to_come(self) -> int:
         """Shares of prints that are newer than the book: they are off `ahead`, not off the book."""
@@ -94,7 +108,7 @@ class Place:
         gone = max(0, self._stood - self._others)
         behind = max(0.0, self._stood - before)
         took = max(gone * self._chance(before, behind), gone - behind)
-        ahead = min(max(0.0, before - took), float(self._others))
+        ahead = min(max(0.0, before - took), float(self._least))
         self.ahead = max(0.0, ahead - self._still_to_come())
 
     def _chance(self, before: float, behind: float) -> float:

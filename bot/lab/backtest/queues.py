@@ -26,6 +26,9 @@ class ReadPlace(Place):
         self._reading = reading
         self._power = power
 
+    def _is_averse(self) -> bool:
+        return self._reading is Reading.AVERSE
+
     def _chance(self, before: float, behind: float) -> float:
         if self._reading is Reading.AVERSE or before <= 0:
             return 0.0
