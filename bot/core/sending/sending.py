@@ -488,8 +488,7 @@ class Sending:
         rung.denied(wish)
         decided_cents = rung.ladder.loss_limit_cents
         if decided_cents is not None:
-            shrunk = self._weighing.loss_limit_cents(rung.ladder) < decided_cents
-            rung.ladder.dirty |= shrunk
+            rung.ladder.dirty |= self._weighing.loss_limit_cents(rung.ladder) < decided_cents
         return False
 
 
