@@ -1,5 +1,6 @@
 """Claims about the description: it is whole, it is true of the venue, and it is always the same."""
 
+import json
 import os
 import re
 import subprocess
@@ -27,6 +28,7 @@ from venue.http import account, market, openapi
 from venue.http.openapi_operations import CREDENTIAL_CODES, MARKET_DATA_CODES
 from venue.http.openapi_schemas import RESOURCES
 from venue.http.params import Query
+from venue.listen.malformed import malformed_answer
 from venue.wire import model, routes
 from venue.wire.errors import CODES, Code
 from venue.wire.limits import RATE_BURST
@@ -268,6 +270,14 @@ async def test_a_read_refuses_with_exactly_the_codes_it_documents(desk, route):
             met.add((reply.status_code, reply.json()["code"]))
     elsewhere = (*CREDENTIAL_CODES, *MARKET_DATA_CODES)
     assert met == documented(route) - {(CODES[code].status, code.value) for code in elsewhere}
+
+
+@pytest.mark.parametrize("route", [*READS, *WRITES], ids=lambda route: route.name)
+def test_a_request_that_http_cannot_read_is_refused_as_documented_on_every_route(route):
+    raw = malformed_answer("a head beyond the caps", [])
+    head, body = raw.split(b"\r\n\r\n")
+    said = int(head.split()[1]), json.loads(body)["code"]
+    assert said in documented(route)
 
 
 def test_what_reads_market_data_may_find_none():

@@ -43,6 +43,7 @@ class Operation(msgspec.Struct, frozen=True):
 
 
 CREDENTIAL_CODES: Final = (
+    Code.INVALID_REQUEST_BODY,
     Code.CONFLICTING_CREDENTIALS,
     Code.UNAUTHENTICATED,
     Code.FORBIDDEN_SCOPE,
@@ -50,7 +51,8 @@ CREDENTIAL_CODES: Final = (
     Code.RATE_LIMITED,
     Code.INTERNAL_ERROR,
 )
-"""What every route with a credential can refuse with."""
+"""What every route with a credential can refuse with; the first, what is no request as HTTP has it
+within the size caps, whichever it was to be."""
 
 MARKET_DATA_CODES: Final = (Code.ENGINE_UNAVAILABLE,)
 """What reads of the market data store refuse with when there is none."""
@@ -159,7 +161,6 @@ _SCOPE_CODES: Final = (Code.INVALID_MARKET_IDENTIFIER, Code.CONFLICTING_IDENTIFI
 _ORDER_CODES: Final = (Code.INVALID_ORDER_ID, Code.ORDER_NOT_FOUND)
 _ENGINE_CODES: Final = (Code.ENGINE_OVERLOADED, Code.ENGINE_UNAVAILABLE, Code.RESULT_UNKNOWN)
 _NEW_EXPOSURE_CODES: Final = (
-    Code.INVALID_REQUEST_BODY,
     Code.INVALID_PRICE,
     Code.INVALID_QTY,
     Code.VENUE_HALTED,
