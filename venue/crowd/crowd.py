@@ -105,7 +105,6 @@ class Crowd:
         return self._due[0][0] if self._due else None
 
     def _open_markets(self, now_ns: int) -> None:
-        # Closed markets leave `informed` when their place is looked at, so lengths tell enough.
         fresh = [spot for key, spot in self._floor.spots.items() if key not in self._informed]
         for key in [key for key in self._informed if key not in self._floor.spots]:
             del self._informed[key]
