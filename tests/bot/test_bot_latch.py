@@ -235,6 +235,24 @@ def test_the_first_belief_in_a_rung_is_neither_loss_nor_gain():
     assert guard.breakers._peak_cents == guard.breakers._opening_cents
 
 
+def test_what_is_bought_before_a_rung_is_first_valued_is_no_loss_of_all_that_it_cost():
+    world = quoting()
+    guard, book = world.process.trader.guard, world.process.trader.ledgers.book
+    rung = world.process.trader.quoting.ladders[0].rungs[0]
+    guard._marks.pop(rung.market_id, None)
+    fair, rung.fair, rung.book._last_price = rung.fair, None, None
+    guard.breakers.rearm()
+    guard.breakers.judge(guard._pnl_cents(), 0, world.now_ns)
+    order = made.own()
+    order.market_id = rung.market_id
+    book.book_fill(made.fill(order, number=1, qty=50))
+    cost_cents, rung.fair = 50 * order.price, fair
+    guard.breakers.judge(guard._pnl_cents(), 0, world.now_ns)
+    used = {level.name: level.used for level in guard.breakers.levels(world.now_ns)}
+    assert used["loss_cents"] == max(0, cost_cents - round(50 * fair.value_cents))
+    assert used["loss_cents"] == used["drawdown_cents"] < cost_cents // 2
+
+
 def test_only_fills_of_this_run_count_and_each_once():
     world = quoting()
     world.run_until(world.now_ns + 20 * SECOND)

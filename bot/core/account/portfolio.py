@@ -373,7 +373,7 @@ class Portfolio:
         for key, each in self._markets.items():
             # Most rungs hold nothing, which is worth nothing at any mark.
             if (each.yes or each.no) and self._is_ours(each):
-                worth += _worth(each, marks.get(key))
+                worth += worth_cents(each.yes, each.no, marks.get(key))
         return Cents(worth)
 
     def pnl_cents(self, marks: Mapping[MarketId, float]) -> Cents:
@@ -413,7 +413,8 @@ def _fee_of(fill: model.Fill, market: _Market, tally: OrderTally) -> int:
     return ceil_cents(after) - ceil_cents(before)
 
 
-def _worth(market: _Market, mark: float | None) -> int:
+def worth_cents(yes: int, no: int, mark: float | None) -> int:
+    """What so many shares of a rung are worth at a mark, see `Portfolio.value_cents`."""
     if mark is None or not math.isfinite(mark):
-        return PAYOUT_CENTS * max(0, min(market.yes, market.no))
-    return PAYOUT_CENTS * market.no + round((market.yes - market.no) * mark)
+        return PAYOUT_CENTS * max(0, min(yes, no))
+    return PAYOUT_CENTS * no + round((yes - no) * mark)

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Final
 
 from bot.core.account.ledgers import Ledgers
+from bot.core.account.portfolio import worth_cents
 from bot.core.custody.custody import Custody
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox, Pending, kind_of
@@ -99,6 +100,7 @@ class Guard:
         self._out = out
         self._judge_due_ns = 0
         self._marks: dict[MarketId, float] = {}
+        self._unmarked: dict[MarketId, tuple[int, int]] = {}  # what was held of the other rungs
         self._latched_ns = 0
         self._seen_flat = False
         self._uncancelled = Uncancelled()
@@ -205,7 +207,7 @@ class Guard:
         A belief that is missing for a while must not look like a loss, nor the first one of a rung
         whose shares counted for nothing until then like a gain.
         """
-        marks = self._marks
+        marks, book = self._marks, self._ledgers.book
         known = len(marks)
         for ladder in self._quoting.ladders:
             for rung in ladder.rungs:
@@ -216,12 +218,18 @@ class Guard:
                     rung.is_over and rung.market_id in marks  # the last belief stands
                 ):
                     marks[rung.market_id] = float(rung.book.last_price)
-        now_cents = self._ledgers.book.pnl_cents(marks)
-        if len(marks) > known:
-            # A mark stays where it stands in the map: the new ones are the last.
-            before = dict(islice(marks.items(), known))
-            self.breakers.rebase(now_cents - self._ledgers.book.pnl_cents(before))
-        return now_cents
+        # A mark stays where it stands in the map: the new ones are the last. What was bought since
+        # the last look counted with its cost: that it is worth something is no gain either.
+        for market_id, mark in islice(marks.items(), known, None):
+            held = self._unmarked.get(market_id, book.holdings(market_id))
+            self.breakers.rebase(worth_cents(*held, mark) - worth_cents(*held, None))
+        self._unmarked = {
+            rung.market_id: book.holdings(rung.market_id)
+            for ladder in self._quoting.ladders
+            for rung in ladder.rungs
+            if rung.market_id not in marks
+        }
+        return book.pnl_cents(marks)
 
     def forget(self, rungs: Iterable[MarketId]) -> None:
         """Nothing is held of these rungs any more, and nothing ever will be."""
