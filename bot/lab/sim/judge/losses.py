@@ -206,9 +206,10 @@ class Losses:
                     more = self._held(market).low - before
                     self._opening, self._peak = self._opening.plus(more), self._peak.plus(more)
                     self._recent.clear()
-                    # Of what it may not know a mark makes a gain, or none.
+                    # The breakers look a little later, when it may be another one, and of a fill
+                    # that is not known yet it makes a gain, or none.
                     unsure = any(fill.market_id == market for fill in self._unsure.values())
-                    self._is_blind = self._is_blind or unsure
+                    self._is_blind = self._is_blind or unsure or more != 0
 
     def _held(self, market: MarketId) -> Bounds:
         """What the shares of a rung that the bot knows of are worth to it."""
