@@ -81,6 +81,7 @@ class Sending:
         self.nonce = ""
         self._orders_made = 0
         self._parked_until_ns: int | None = None
+        self._refused_ns = 0
         self._cancels_parked = False
 
     def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
@@ -96,17 +97,25 @@ class Sending:
 
     def venue_refuses(self, code: str, now_ns: int) -> None:
         """The venue is halted, or takes cancels only: keep away but for a probe."""
+        self._refused_ns = now_ns
         self._parked_until_ns = now_ns + _VENUE_PARK_NS
         self._cancels_parked = code == Code.VENUE_HALTED
         self._out.note("warning", "venue_parked", code=code)
 
-    def venue_takes(self, *, by_cancel: bool = False) -> None:
-        """The venue carried a write out: it is open again. by_cancel: that was a cancel, of which
-        nothing follows for the rest where cancels were taken all the time."""
-        if by_cancel and not self._cancels_parked:
+    def venue_takes(self, write: m.Request, begun_ns: int) -> None:
+        """The venue carried a write out that was begun then: it is open again.
+
+        Nothing follows from what left before the venue refused, nor from a cancel where cancels
+        were taken all the time. A create sent again is shown in any state if it had landed (S14):
+        from it follows that cancels may be tried, and no more.
+        """
+        if begun_ns < self._refused_ns:
             return
-        self._parked_until_ns = None
+        if isinstance(write, m.CancelResting) and not self._cancels_parked:
+            return
         self._cancels_parked = False
+        if not (isinstance(write, m.Create) and write.again):
+            self._parked_until_ns = None
 
     def _parked(self, now_ns: int) -> bool:
         """Whether the venue has told us to keep away; every five seconds one write may probe."""

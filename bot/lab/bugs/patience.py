@@ -5,6 +5,7 @@ Source: reliability, rows 8, 12, 15, 32.
 
 from typing import Final
 
+from bot.core import messages as m
 from bot.core.desk import outbox
 from bot.core.desk.spend import BACKOFF_FIRST_NS, Purse
 from bot.core.sending.sending import Sending
@@ -26,8 +27,10 @@ def _never_longer(
     _wait(self, retry_after_ns, BACKOFF_FIRST_NS, now_ns)
 
 
-def _by_any_write(self: Sending, *, by_cancel: bool = False) -> None:
-    _venue_takes(self)
+def _by_any_write(self: Sending, write: m.Request, begun_ns: int) -> None:
+    if isinstance(write, m.CancelResting):
+        self._parked_until_ns = None
+    _venue_takes(self, write, begun_ns)
 
 
 PATIENCE: Final = (
