@@ -299,7 +299,7 @@ class Trader:
             self.quoting.parking.market(own.market_id, Finding.UNREADABLE, self._now_ns)
         is_cancel = isinstance(pending.request, m.CancelResting)
         if isinstance(answer, m.Done) and not isinstance(pending.request, m.ReadOrder):
-            self._sending.venue_takes(pending.request, pending.begun_ns)
+            self._sending.venue.takes(pending.request, pending.begun_ns)
             if isinstance(answer.body, m.OrderShown | m.CancelShown):
                 self.quoting.own_shown(answer.body.order, self._now_ns)
         if isinstance(pending.request, m.ReadOrder) and isinstance(answer, m.Done):
@@ -313,10 +313,10 @@ class Trader:
         assert isinstance(answer, m.Refused)
         if row.advice is Advice.ENDED and is_cancel:
             # A halted venue says that it is halted, before that.
-            self._sending.venue_takes(pending.request, pending.begun_ns)
+            self._sending.venue.takes(pending.request, pending.begun_ns)
         create = pending.request if isinstance(pending.request, m.Create) else None
         if row.advice is Advice.PARK_VENUE:
-            self._sending.venue_refuses(answer.code, self._now_ns)
+            self._sending.venue.refuses(answer.code, self._now_ns)
         elif row.advice is Advice.PARK_MARKET:
             self.quoting.parking.market(own.market_id, answer.code, self._now_ns)
             self._account.hasten(

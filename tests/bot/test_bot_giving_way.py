@@ -71,7 +71,7 @@ def test_where_nothing_new_may_leave_no_order_gives_way(kept):
     if kept == "suspect":
         of.rung.suspect_since_ns = T0
     else:
-        of.sending.venue_refuses("venue_cancel_only", T0 - 9 * SECOND)
+        of.sending.venue.refuses("venue_cancel_only", T0 - 9 * SECOND)
     told = of.sending.held_back(of.rung, merged(own), T0)
     assert told == "what is to take its place may not leave now"
     assert of.cancel(merged(own)) == []

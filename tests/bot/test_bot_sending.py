@@ -167,7 +167,7 @@ def test_a_read_of_an_order_that_may_have_filled_competes_by_its_shares():
 
 def test_a_read_leaves_where_nothing_may_be_written():
     of = Account()
-    of.sending.venue_refuses("venue_halted", T0)
+    of.sending.venue.refuses("venue_halted", T0)
     own = of.rests(45)
     of.hints.saw(m.TradeSeen(made.MARKET, 1, "t", Price(45), Qty(5), False), [own], T0 - SECOND)
     assert of.spend(create()) == [m.ReadOrder(own.order_id)]
@@ -376,7 +376,7 @@ def test_an_order_that_must_step_back_is_cancelled_where_the_venue_takes_cancels
     of = Account()
     own = of.rests(40)
     of.rung.fair = SimpleNamespace(value_cents=39)  # type: ignore[assignment]
-    of.sending.venue_refuses(code, T0)
+    of.sending.venue.refuses(code, T0)
     wish = move(own, 30)
     told = of.sending.held_back(of.rung, wish, T0)
     takes_cancels = code == "venue_cancel_only"
@@ -471,7 +471,7 @@ def test_a_halted_venue_is_probed_with_one_write_in_five_seconds():
     of = Account()
     own = [of.rests(price, number) for number, price in enumerate((10, 20))]
     cancels = [WantCancel(each, "not wanted") for each in own]
-    of.sending.venue_refuses("venue_halted", T0)
+    of.sending.venue.refuses("venue_halted", T0)
     assert of.cancel(*cancels, now_ns=T0 + 5 * SECOND - 1) == []
     assert len(of.cancel(*cancels, now_ns=T0 + 5 * SECOND)) == 1
     assert of.cancel(*cancels, now_ns=T0 + 5 * SECOND) == []
@@ -480,14 +480,14 @@ def test_a_halted_venue_is_probed_with_one_write_in_five_seconds():
 def test_a_venue_that_takes_cancels_only_gets_them_all_and_one_create_as_a_probe():
     of = Account()
     own = [of.rests(price, number) for number, price in enumerate((10, 20))]
-    of.sending.venue_refuses("venue_cancel_only", T0)
+    of.sending.venue.refuses("venue_cancel_only", T0)
     assert len(of.cancel(*(WantCancel(each, "") for each in own))) == 2
     assert of.spend(create(30)) == []
     assert of.spend(create(30), now_ns=T0 + 5 * SECOND) == []  # the cancels are under way
     for request_id in list(of.out.pending):
         of.out.answered(m.Replied(request_id, m.Unknown("")), T0 + 5 * SECOND)
     assert prices(of.spend(create(30), create(31), now_ns=T0 + 5 * SECOND)) == [30]
-    of.sending.venue_takes(m.AmendResting(own[0].order_id, Amend(qty=Qty(1))), T0 + 5 * SECOND)
+    of.sending.venue.takes(m.AmendResting(own[0].order_id, Amend(qty=Qty(1))), T0 + 5 * SECOND)
     assert prices(of.spend(create(31), now_ns=T0 + 5 * SECOND)) == [31]
 
 
@@ -500,8 +500,8 @@ def test_only_a_new_write_that_left_after_a_refusal_shows_that_the_venue_is_open
 ):
     of = Account()
     (sent,) = of.spend(create(10))
-    of.sending.venue_refuses("venue_cancel_only", T0)
-    of.sending.venue_takes(msgspec.structs.replace(sent, again=again), begun_ns)
+    of.sending.venue.refuses("venue_cancel_only", T0)
+    of.sending.venue.takes(msgspec.structs.replace(sent, again=again), begun_ns)
     for request_id in list(of.out.pending):
         of.out.answered(m.Replied(request_id, m.Unknown("")), T0 + 1)
     assert prices(of.spend(create(30), now_ns=T0 + 1)) == ([30] if is_open else [])

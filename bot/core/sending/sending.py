@@ -1,4 +1,4 @@
-"""From wishes to requests: what leaves now, in which order, and what waits for a halted venue.
+"""From wishes to requests: what leaves now, in which order, and what waits.
 
 Cancels go first. Then the candidates for a token, the most valuable first: amends, creates, and
 reads of orders that may have filled; where orders are few for what is wanted, a side without any
@@ -26,19 +26,16 @@ from bot.core.plan.danger import reaches, steps_back
 from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate, Wish
 from bot.core.report import Phase
 from bot.core.sending.hints import Hint, Hints
+from bot.core.sending.venuepark import VenuePark
 from bot.core.series.quoting import Quoting
 from bot.core.series.shedding import pull_beyond
 from bot.core.settings import TraderSettings
 from bot.core.strategy import Take
 from venue.wire import codec
-from venue.wire.errors import Code
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, canonical
 from venue.wire.names import MarketId
 from venue.wire.requests import Amend, TimeInForce
-
-_VENUE_PARK_NS = 5 * NS_PER_SECOND
-"""A venue that takes no writes is asked with one request this often (row 31)."""
 
 _BOOKS_ARE_WRONG: Final = frozenset({"position_differs", "fills_forgotten"})
 """Findings under which nothing may grow a position."""
@@ -58,7 +55,8 @@ REFUSED_BEFORE: Final = "the venue has refused just this, and is not asked again
 
 
 class Sending:
-    """Carries wishes out. `nonce` begins every client_order_id of the run."""
+    """Carries wishes out. nonce: what every client_order_id of the run begins with. venue: whether
+    it takes writes."""
 
     def __init__(
         self,
@@ -80,9 +78,7 @@ class Sending:
         self._pace = Pace(settings.pace)
         self.nonce = ""
         self._orders_made = 0
-        self._parked_until_ns: int | None = None
-        self._refused_ns = 0
-        self._cancels_parked = False
+        self.venue = VenuePark(out)
 
     def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
         """Hold to other settings from here on; what the limits would not admit any more goes."""
@@ -92,34 +88,6 @@ class Sending:
         if lowered and (count := pull_beyond(self._quoting, self._desk)):
             self._out.note("warning", "orders_beyond_limits", count=count)
         self._pace.reconfigure(settings.pace, now_ns)
-
-    # --- a venue that takes no writes -------------------------------------------------------------
-
-    def venue_refuses(self, code: str, now_ns: int) -> None:
-        """The venue is halted, or takes cancels only: keep away but for a probe."""
-        self._refused_ns = now_ns
-        self._parked_until_ns = now_ns + _VENUE_PARK_NS
-        self._cancels_parked = code == Code.VENUE_HALTED
-        self._out.note("warning", "venue_parked", code=code)
-
-    def venue_takes(self, write: m.Request, begun_ns: int) -> None:
-        """The venue carried a write out that was begun then: it is open again.
-
-        Nothing follows from what left before the venue refused, nor from a cancel where cancels
-        were taken all the time. A create sent again is shown in any state if it had landed (S14):
-        from it follows that cancels may be tried, and no more.
-        """
-        if begun_ns < self._refused_ns:
-            return
-        if isinstance(write, m.CancelResting) and not self._cancels_parked:
-            return
-        self._cancels_parked = False
-        if not (isinstance(write, m.Create) and write.again):
-            self._parked_until_ns = None
-
-    def _parked(self, now_ns: int) -> bool:
-        """Whether the venue has told us to keep away; every five seconds one write may probe."""
-        return self._parked_until_ns is not None and now_ns < self._parked_until_ns
 
     def _meets_unshown(self, rung: Rung, wish: Wish) -> bool:
         """Whether a quote would trade at once with what others show by now, and not with what the
@@ -170,7 +138,7 @@ class Sending:
 
     def cancel(self, wishes: Sequence[tuple[Rung, Wish]], now_ns: int) -> None:
         """Send the cancels among the wishes."""
-        parked = self._cancels_parked and self._parked(now_ns)
+        parked = self.venue.holds_cancels(now_ns)
         for rung, wish in wishes:
             if not isinstance(wish, WantCancel) or not wish.order.is_free:
                 continue
@@ -178,14 +146,14 @@ class Sending:
                 continue
             if parked or not self._cancel(rung, wish.order, wish.why, now_ns):
                 return
-            if self._cancels_parked:
-                self._parked_until_ns = now_ns + _VENUE_PARK_NS
+            if self.venue.is_halted:
+                self.venue.probed(now_ns)
                 return
 
     def cancel_all(self, phase: Phase, now_ns: int) -> None:
         """Send the cancels of all that may rest, straight from the desk: no plan has to hold, and
         no rung has to claim them. phase: one in which nothing may rest."""
-        parked = self._cancels_parked and self._parked(now_ns)
+        parked = self.venue.holds_cancels(now_ns)
         for own in self._desk.all_live():
             if not own.doomed:
                 own.doomed, own.why = True, _CLEARED[phase]
@@ -195,8 +163,8 @@ class Sending:
             if not self._desk.send_cancel(own, own.why, now_ns):
                 return
             self._quoting.orders_changed(own.market_id)
-            if self._cancels_parked:
-                self._parked_until_ns = now_ns + _VENUE_PARK_NS
+            if self.venue.is_halted:
+                self.venue.probed(now_ns)
                 return
 
     def _may_give_way(self, rung: Rung, wish: WantCancel, now_ns: int) -> bool:
@@ -213,7 +181,7 @@ class Sending:
 
     def _may_follow(self, rung: Rung) -> bool:
         """Whether anything new may leave behind a cancel."""
-        return rung.may_send and self._parked_until_ns is None
+        return rung.may_send and not self.venue.is_parked
 
     def _no_room(self, rung: Rung, wish: WantCancel, now_ns: int) -> str:
         """The limit that leaves no room now for what takes an order's place; empty if none."""
@@ -268,8 +236,7 @@ class Sending:
                 rung.ladder.dirty = True  # the strategy is asked again, whatever else happens
             elif self._may_write(candidate, now_ns) and self._write(rung, candidate, now_ns):
                 rung.orders_changed()
-                if self._parked_until_ns is not None:
-                    self._parked_until_ns = now_ns + _VENUE_PARK_NS
+                self.venue.probed(now_ns)
             elif isinstance(candidate, WantAmend) and self._flees(rung, candidate):
                 # It may not move, but it must not be picked off where it stands (rows 14, 38).
                 why = "beyond the fair price, and it cannot be moved in time"
@@ -311,7 +278,7 @@ class Sending:
         if self._out.is_dry(lane, now_ns):
             return False
         in_flight = self._out.writes_in_flight
-        if self._parked_until_ns is not None and (in_flight or self._parked(now_ns)):
+        if self.venue.is_parked and (in_flight or self.venue.holds(now_ns)):
             return False
         return in_flight < self._settings.pace.requests_in_flight
 
@@ -348,7 +315,7 @@ class Sending:
 
     def _flees(self, rung: Rung, wish: WantAmend) -> bool:
         """Whether an order that is to step back is cancelled where that has to wait."""
-        if self._cancels_parked or rung.fair is None:
+        if self.venue.is_halted or rung.fair is None:
             return False
         return steps_back(wish.order, wish.amend, rung.fair.value_cents)
 
@@ -380,8 +347,7 @@ class Sending:
             some = True
             self._out.took(TakeFate.SENT)
             rung.orders_changed()  # the limits count it before the other route is looked at
-            if self._parked_until_ns is not None:
-                self._parked_until_ns = now_ns + _VENUE_PARK_NS
+            self.venue.probed(now_ns)
         return some
 
     def _create(self, rung: Rung, wish: WantCreate, now_ns: int) -> bool:
@@ -458,7 +424,7 @@ class Sending:
         """What keeps a wish from leaving now, in a few words; empty when nothing does. The same
         questions as where it leaves, and nothing is changed by asking."""
         if isinstance(wish, WantCancel):
-            if self._cancels_parked and self._parked(now_ns):
+            if self.venue.holds_cancels(now_ns):
                 return "the venue is halted"
             if wish.gives_way and not self._may_follow(rung):
                 return "what is to take its place may not leave now"
@@ -470,7 +436,7 @@ class Sending:
             return rung.blocked or "the book is to be confirmed first"
         gone = isinstance(wish, WantAmend) and self._flees(rung, wish)
         instead = ": cancelled instead" if gone else ""
-        if self._parked(now_ns):
+        if self.venue.holds(now_ns):
             return f"the venue takes no orders at the moment{instead}"
         if self._meets_unshown(rung, wish):
             return "others have come to its price since the strategy was asked"

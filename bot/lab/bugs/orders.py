@@ -20,7 +20,7 @@ from bot.core.plan import reconcile
 from bot.core.plan.reconcile import _Side
 from bot.core.plan.stand import Level, Stand
 from bot.core.plan.wishes import WantAmend, crosses
-from bot.core.sending.sending import Sending
+from bot.core.sending.venuepark import VenuePark
 from bot.core.series.parking import Parking
 from bot.core.trader import Trader
 from bot.lab.bugs.bug import FORGOTTEN, Bug, forgets
@@ -184,7 +184,7 @@ def _floor_is_truth(self: OwnOrder, shown: model.Order, reduced_by: Qty, now_ns:
         self.move(Fact.READ_ENDED, now_ns)
 
 
-def _hammers(self: Sending, code: str, now_ns: int) -> None:
+def _hammers(self: VenuePark, code: str, now_ns: int) -> None:
     pass
 
 
@@ -281,7 +281,7 @@ CHANGES: Final = (
         (31, 32),
         "Writes go on while the venue is halted or takes cancels only.",
         ("B4", "B5"),
-        (Patch(Sending, "venue_refuses", _hammers),),
+        (Patch(VenuePark, "refuses", _hammers),),
         likely=("venue_halted", "mad_strategy"),
     ),
     Bug(

@@ -8,11 +8,11 @@ from typing import Final
 from bot.core import messages as m
 from bot.core.desk import outbox
 from bot.core.desk.spend import BACKOFF_FIRST_NS, Purse
-from bot.core.sending.sending import Sending
+from bot.core.sending.venuepark import VenuePark
 from bot.lab.bugs.bug import Bug
 from bot.lab.sim.run import Patch
 
-_venue_takes = Sending.venue_takes
+_takes = VenuePark.takes
 _wait = Purse._wait
 
 
@@ -27,10 +27,10 @@ def _never_longer(
     _wait(self, retry_after_ns, BACKOFF_FIRST_NS, now_ns)
 
 
-def _by_any_write(self: Sending, write: m.Request, begun_ns: int) -> None:
+def _by_any_write(self: VenuePark, write: m.Request, begun_ns: int) -> None:
     if isinstance(write, m.CancelResting):
-        self._parked_until_ns = None
-    _venue_takes(self, write, begun_ns)
+        self._until_ns = None
+    _takes(self, write, begun_ns)
 
 
 PATIENCE: Final = (
@@ -63,7 +63,7 @@ PATIENCE: Final = (
         (32, 31),
         "Where cancels alone are taken, a cancel that works is taken for the end of that.",
         ("B4",),
-        (Patch(Sending, "venue_takes", _by_any_write),),
+        (Patch(VenuePark, "takes", _by_any_write),),
         likely=("venue_cancel_only", "mad_strategy"),
     ),
 )
