@@ -122,6 +122,13 @@ def test_the_underlying_is_published_as_it_was_known_then(tmp_path):
     assert [value.value_dollars for value in sim.values] == ["9.5", "10.5"]
 
 
+def test_an_underlying_of_more_decimals_than_the_channel_tells_is_published_without_them(tmp_path):
+    values = [price(-1, "9.123456789012"), price(1.5, "10.12345678")]
+    records = [trade(at, "A", 50, 1, "yes") for at in (0, 1, 2, 3)]
+    sim = follow(write(tmp_path, ONE, records, values), tape_speed=1).run(3.5)
+    assert [value.value_dollars for value in sim.values] == ["9.12345678", "10.12345678"]
+
+
 def test_without_an_underlying_the_median_is_published(tmp_path):
     quiet = [top(0, name, 19, 21) for name in ("T1", "B1", "B2", "B3", "T2")]
     folder = write(tmp_path, BRACKETS, [*quiet, top(9, "T2", 59, 61)], unit="USD thousands")

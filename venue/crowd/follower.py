@@ -39,6 +39,9 @@ PLAY_NS: Final = 10 * 60 * NS_PER_SECOND
 SILENCE_NS_MAX: Final = 3 * NS_PER_SECOND
 _REFRESH_NS: Final = 2 * NS_PER_SECOND
 _VALUE_INTERVAL_NS: Final = NS_PER_SECOND
+_VALUE_DECIMALS_MAX: Final = 8
+"""An implied value of more is refused; a tape may record twelve."""
+
 _UNDERLYING_CONFIDENCE: Final = "0.950"
 _MEDIAN_CONFIDENCE: Final = "0.750"
 
@@ -163,10 +166,14 @@ class TapeFollower:
         return [PublishImpliedValue(self._tape.project_id, value, confidence)]
 
     def _underlying(self) -> str | None:
-        """The newest recorded price, in dollars where strikes have a multiple of them."""
+        """The newest recorded price, in dollars where strikes have a multiple of them, as far as
+        the channel tells it."""
         values = self._tape.values
         seen = bisect.bisect_right(values, self._last_ts, key=lambda value: value[0])
-        return None if seen == 0 else values[seen - 1][1]
+        if seen == 0:
+            return None
+        whole, point, decimals = values[seen - 1][1].partition(".")
+        return whole + point + decimals[:_VALUE_DECIMALS_MAX]
 
     def _median(self) -> str | None:
         """Where the survival curve crosses one half."""
