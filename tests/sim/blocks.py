@@ -17,13 +17,16 @@ from bot.lab.sim.simulate import Summary, lived
 
 SWARM_SEEDS = 350
 BRUTAL_SEEDS = 20
-LOOKALIKE = narrowed(draw(84), without=("flatten", "curfew"))
+LOOKALIKE = narrowed(draw(84), without=("flatten", "curfew", "twin_trades"))
 """A world in which lost creates often have an equal beside them (row 21): rare in others."""
 
 LOOKALIKE_SEEDS = range(10_000, 10_040)
 
 HALTED_SEEDS = range(11_000, 11_020)
 """Worlds whose venue halts often (row 31): who asks a halted one rarely is rarely refused."""
+
+REFUSED_SEEDS = range(12_000, 12_020)
+"""Worlds whose venue often calls a request invalid (row 19): who asks it no more is rarely told."""
 
 BLOCK = 10
 WAIT_S = 900.0
@@ -35,10 +38,11 @@ def odds_of_all() -> list[Odds]:
     brutal = [draw(seed, "brutal") for seed in range(BRUTAL_SEEDS)]
     alike = [replace(LOOKALIKE, seed=seed) for seed in LOOKALIKE_SEEDS]
     halted = [often(draw(seed), ("venue_halted",)) for seed in HALTED_SEEDS]
-    return swarm + brutal + alike + halted
+    refused = [often(draw(seed), ("invalid_request",)) for seed in REFUSED_SEEDS]
+    return swarm + brutal + alike + halted + refused
 
 
-BLOCKS = -(-(SWARM_SEEDS + BRUTAL_SEEDS + len(LOOKALIKE_SEEDS) + len(HALTED_SEEDS)) // BLOCK)
+BLOCKS = -(-len(odds_of_all()) // BLOCK)
 
 
 def shared_folder(base: Path, worker: str) -> Path:

@@ -449,7 +449,7 @@ READS: Final = (
         "failed-read-is-empty",
         (37, 36),
         "A list that could not be read is taken for an empty one.",
-        (*FORGOTTEN, "findings"),
+        (*FORGOTTEN, "findings", "B4"),
         (Patch(Account, "take_answer", _failed_is_empty),),
         likely=("internal_error_before", "lost_after"),
         shape=(("crowd_per_second", 30.0),),
