@@ -8,7 +8,7 @@ from bot.core.orders.order import OwnOrder, State
 from bot.core.plan.place import NOTHING_KNOWN
 from bot.core.plan.reconcile import _Side
 from bot.core.plan.stand import levels_of, stand_as_priced
-from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate, free_shares
+from bot.core.plan.wishes import MERGED, WantAmend, WantCancel, WantCreate, free_shares
 from tests.bot import made
 from tests.bot.made import T0
 from tests.bot.test_bot_reconcile import BID, LATER, PACES, bid, plan
@@ -26,9 +26,8 @@ def sells(side: BookSide, away: int, qty: int) -> OwnOrder:
 
 def merges(own: OwnOrder, value: float, qty: int) -> WantCancel:
     """The wish that an order gives way to one that is so many shares larger."""
-    why = "to be merged with what is missing"
-    more = WantCreate(own.side, own.level, own.outcome, own.own_side, Qty(qty), why)
-    return WantCancel(own, why, value, more)
+    more = WantCreate(own.side, own.level, own.outcome, own.own_side, Qty(qty), MERGED)
+    return WantCancel(own, MERGED, value, more)
 
 
 def siblings(side: BookSide, count: int, qty: int = 2) -> list[OwnOrder]:
@@ -184,6 +183,19 @@ def test_an_order_on_its_way_out_is_no_sibling_to_merge_with(side):
     going.state, going.doomed = State.CANCELLING, True
     (wish,) = plan([quote(side, 10)], [going, stays], pace=pace(siblings=3)).wishes
     assert isinstance(wish, WantCreate)
+
+
+@BOTH
+def test_nothing_is_made_beside_an_order_that_is_to_come_back_larger_or_that_would_go_next(side):
+    stays, goes = order(side, 10, 5), order(side, 10, 3, 2)
+    goes.placed_ns += 1
+    (wish,) = plan([quote(side, 10)], [stays, goes], worth=Ruler(move=0.1)).wishes
+    assert isinstance(wish, WantCancel)
+    goes.state, goes.doomed, goes.why = State.CANCELLING, True, wish.why
+    assert plan([quote(side, 10)], [stays, goes]).wishes == ()
+    (larger,) = plan([quote(side, 10)], [stays]).wishes
+    assert isinstance(larger, WantCreate)
+    assert larger.qty == 5
 
 
 @BOTH

@@ -42,6 +42,7 @@ from bot.core.plan.stand import (
 )
 from bot.core.plan.steady import by_side
 from bot.core.plan.wishes import (
+    MERGED,
     FreeShares,
     Plan,
     WantAmend,
@@ -415,9 +416,8 @@ class _Side:
             self._cancel(own, "shares held now: sold instead", gain)
             return
         too_large = level.is_off(own.remaining - level.wanted, self._pace)
-        amend = Amend(
-            price=canonical(own.outcome, price), qty=Qty(level.wanted) if too_large else None
-        )
+        qty = Qty(level.wanted) if too_large else None
+        amend = Amend(price=canonical(own.outcome, price), qty=qty)
         level.serve(own.remaining)
         self.wishes.append(WantAmend(own, amend, False, f"moved from {own.level} to {price}", gain))
 
@@ -445,9 +445,8 @@ class _Side:
             return
         held, offered = level.held, level.offered(self._free, self._pace)
         here = self._by_route(Side.SELL if offered else _BUY, price)
-        if self._merge(here, level, Qty(offered or qty)):
-            return
-        if self._is_full(here) or crosses(self._side, price, self._everyone):
+        merges = self._merge(here, level, Qty(offered or qty))
+        if merges or self._is_full(here) or crosses(self._side, price, self._everyone):
             return
         from_held = level.sell(offered, self._free)
         why = f"quote {self._side} {price}"
@@ -478,7 +477,9 @@ class _Side:
     def _merge(self, here: list[OwnOrder], level: Level, qty: Qty) -> bool:
         """Whether the newest of several orders at a price by one route gives way, to come back
         larger by `qty`: where its place is worth no more than a request, or no further order may
-        stand there. What is to come by the other route comes beside it."""
+        stand there. By the other route more may come beside it, by this one once it is over."""
+        if any(own.state is State.CANCELLING and own.why == MERGED for own in here):
+            return True
         staying = [own for own in here if not own.doomed]
         if not self._merges or not staying or (len(staying) == 1 and not self._is_full(here)):
             return False
@@ -487,9 +488,8 @@ class _Side:
         if newest.state is not _OPEN or (is_dear and not self._is_full(staying)):
             return False
         value = self._worth.joining(self._side, level.price, level.missing, level.edge)
-        why = "to be merged with what is missing"
-        more = WantCreate(self._side, level.price, newest.outcome, newest.own_side, qty, why)
-        self.wishes.append(WantCancel(newest, why, value, more))
+        more = WantCreate(self._side, level.price, newest.outcome, newest.own_side, qty, MERGED)
+        self.wishes.append(WantCancel(newest, MERGED, value, more))
         return True
 
 

@@ -22,6 +22,9 @@ _ASK: Final = BookSide.ASK
 _SELL: Final = Side.SELL
 _YES: Final = Outcome.YES
 
+MERGED: Final = "to be merged with what is missing"
+"""Why an order goes that is to come back larger at its price."""
+
 
 class WantCreate(msgspec.Struct, frozen=True):
     """A new order is wanted at a canonical price, by the route given.
