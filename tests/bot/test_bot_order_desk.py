@@ -35,6 +35,39 @@ def test_an_amend_of_an_ended_order_waits_for_how_it_ended():
     assert sent(out) == [m.ReadOrder(own.order_id)]
 
 
+def renamed(reduced_by: int, filled: int, *, is_listed: bool = False) -> tuple[Desk, Outbox]:
+    """An order of ten whose amend had no answer, and whose cancel is answered under another id.
+    is_listed: a list has shown it there before."""
+    of, out, own = amending()
+    answer(of, own, m.AmendResting(own.order_id, own.amend), m.Unknown(""))
+    if is_listed:
+        of.add(OwnOrder.found_resting(made.shown(own, order_id="99"), T0))
+    assert of.send_cancel(own, "a test", T0)
+    ended = made.shown(
+        own, order_id="99", status=model.OrderStatus.CANCELED, filled=filled, remaining=0
+    )
+    reply = m.Done(m.CancelShown(ended, Qty(reduced_by)))
+    answer(of, own, m.CancelResting(own.order_id), reply)
+    assert own.state is State.DONE
+    return of, out
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_what_a_cancel_under_another_id_left_unaccounted_for_may_have_filled(is_listed):
+    of, _ = renamed(7, 1, is_listed=is_listed)  # what it shows filled is a floor
+    (later,) = of.all_live()
+    assert (later.order_id, later.state, later.filled) == ("99", State.CLOSING, 1)
+    assert (later.may_fill, later.suspicion) == (2, None)
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+@pytest.mark.parametrize(("reduced_by", "filled"), [(10, 0), (7, 3)])
+def test_what_a_cancel_under_another_id_accounts_for_is_over(reduced_by, filled, is_listed):
+    of, out = renamed(reduced_by, filled, is_listed=is_listed)
+    assert of.live_count() == 0
+    assert "impossible_fact" not in out.findings
+
+
 def test_an_amend_that_changes_the_id_moves_the_order_to_it():
     of, _, own = amending()
     old = own.order_id

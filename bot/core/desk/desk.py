@@ -311,7 +311,9 @@ class Desk(Shelf):
             if shown.order_id == own.order_id:
                 own.cancelled(shown, answer.body.reduced_by, now_ns)
                 return
-            later = self._succeed(own, shown, Fact.ENDED, now_ns)
+            later = self._succeed(own, own.before_its_cancel(shown), Fact.ENDED, now_ns)
+            if later.may(Fact.CANCEL):
+                later.sent_cancel()  # under its earlier id
             later.cancelled(shown, answer.body.reduced_by, now_ns)
             self._file(later, now_ns)
             return

@@ -12,6 +12,8 @@ S31, S43.
 
 from typing import Final
 
+import msgspec
+
 from bot.core.messages import OpenIntent
 from bot.core.orders.absence import Absence
 from bot.core.orders.known import EARLIER, Known
@@ -115,6 +117,14 @@ class OwnOrder(Standing):
         own.state = State.DONE if own.known.ended else State.OPEN
         own._spare()
         return own
+
+    def before_its_cancel(self, shown: model.Order) -> model.Order:
+        """What the answer to its cancel shows under another id, as it rested until then: all that
+        worked but what is shown to have filled, for that is only a floor."""
+        told = shown.filled_qty if self.may_have_filled(shown.filled_qty) else 0
+        left = self.may_fill - max(0, told - self.carried - self.filled)
+        rested = model.OrderStatus.OPEN
+        return msgspec.structs.replace(shown, status=rested, remaining_qty=Qty(max(0, left)))
 
     # --- steps of the table -----------------------------------------------------------------------
 
