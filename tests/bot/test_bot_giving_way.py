@@ -53,6 +53,16 @@ def test_beyond_the_pace_no_order_gives_way_to_one_that_may_not_leave():
     assert of.cancel(merged(own), now_ns=T0 + SECOND // 2) == [m.CancelResting(own.order_id)]
 
 
+@pytest.mark.parametrize("gives_way", [merged, sold_instead])
+def test_no_order_gives_way_where_the_pace_bears_its_cancel_alone(gives_way):
+    of = Account(pace={"market_writes_burst": 2, "market_writes_per_second": 1})
+    own = of.rests(40)
+    of.spend(create(10))
+    assert of.cancel(gives_way(own)) == []
+    assert of.cancel(gives_way(own), now_ns=T0 + SECOND) == [m.CancelResting(own.order_id)]
+    assert len(of.spend(create(39), now_ns=T0 + SECOND)) == 1
+
+
 @pytest.mark.parametrize(("tokens", "gives_way"), [(61, False), (62, True)])
 def test_no_order_gives_way_to_one_that_would_find_no_token(tokens, gives_way):
     of = Account()

@@ -280,10 +280,12 @@ class Pace:
         self._all: TokenBucket | None = None
         self._markets: OrderedDict[MarketId, TokenBucket] = OrderedDict()
 
-    def admits(self, market_id: MarketId, now_ns: int) -> bool:
-        """Whether one more create or amend of this market is within the pace."""
-        return self._account(now_ns).level_e9 >= NS_PER_SECOND and (
-            self._market(market_id, now_ns).level_e9 >= NS_PER_SECOND
+    def admits(self, market_id: MarketId, now_ns: int, writes: int = 1) -> bool:
+        """Whether so many more writes of this market are within the pace; of a burst that is
+        smaller, whether it is whole."""
+        return all(
+            bucket.level_e9 >= min(writes, bucket.burst) * NS_PER_SECOND
+            for bucket in (self._account(now_ns), self._market(market_id, now_ns))
         )
 
     def wrote(self, market_id: MarketId, now_ns: int) -> None:

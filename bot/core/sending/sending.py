@@ -187,7 +187,7 @@ class Sending:
         """The limit that leaves no room now for what takes an order's place; empty if none."""
         if "foreign_spend" in self._out.findings:
             return "foreign_spend"
-        if not self._pace.admits(rung.market_id, now_ns):
+        if not self._pace.admits(rung.market_id, now_ns, 2):  # the cancel counts, too
             return "pace"
         if wish.more is not None:
             return "" if self._admitted(rung, wish.more, now_ns) else "exposure"
