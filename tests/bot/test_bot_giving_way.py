@@ -7,6 +7,7 @@ from bot.core.desk.spend import Lane
 from bot.core.orders.order import OwnOrder
 from bot.core.plan.wishes import WantCancel
 from tests.bot.made import T0
+from tests.bot.test_bot_reconcile import bid, plan
 from tests.bot.test_bot_sending import SECOND, Account, create
 
 
@@ -33,6 +34,18 @@ def test_no_purchase_gives_way_to_a_sale_that_may_not_leave(kept):
     of.out.clear("foreign_spend")
     left = of.cancel(sold_instead(own), now_ns=T0 + SECOND)
     assert left == [m.CancelResting(own.order_id)]
+
+
+@pytest.mark.parametrize(("wanted", "leaves"), [(41, False), (39, True)])
+def test_a_purchase_that_is_to_move_stays_where_its_sale_may_not_leave_unless_it_steps_back(
+    wanted, leaves
+):
+    of = Account()
+    own = of.rests(40)
+    of.rung.side_parked_until_ns[own.side] = T0 + SECOND
+    (wish,) = plan([bid(wanted)], [own], no=10, now_ns=T0).wishes
+    assert isinstance(wish, WantCancel)
+    assert of.cancel(wish) == ([m.CancelResting(own.order_id)] if leaves else [])
 
 
 def test_while_somebody_else_spends_on_our_key_no_order_gives_way_to_one_that_may_not_leave():

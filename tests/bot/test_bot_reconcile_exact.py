@@ -284,7 +284,7 @@ def test_a_purchase_that_must_move_is_cancelled_where_all_of_it_can_be_sold_inst
     if not gives_way:
         assert [type(wish) for wish in wishes] == [WantAmend]
         return
-    assert wishes == (WantCancel(own, "shares held now: sold instead", 22.5),)
+    assert wishes == (WantCancel(own, "shares held now: sold instead", 22.5, instead=True),)
     own.sent_cancel()
     assert plan([quote(side, 10)], [own], held, held, worth=Ruler()).wishes == ()
     (create,) = plan([quote(side, 10)], [], held, held, worth=Ruler()).wishes

@@ -92,7 +92,7 @@ def test_only_shares_of_the_outcome_that_the_purchase_pairs_with_can_be_sold_ins
     own = order(side, 11)
     yes, no = (0, 10) if side is BID else (10, 0)
     (cancel,) = plan([quote(side, 10)], [own], yes, no, worth=Ruler()).wishes
-    assert cancel == WantCancel(own, "shares held now: sold instead", 22.5)
+    assert cancel == WantCancel(own, "shares held now: sold instead", 22.5, instead=True)
     (create,) = plan([quote(side, 10)], [], yes, no, worth=Ruler()).wishes
     assert (create.own_side, create.qty) == (Side.SELL, 10)
     (wish,) = plan([quote(side, 10)], [own], no, yes, worth=Ruler()).wishes

@@ -365,8 +365,8 @@ class _Side:
 
     # --- carrying it out --------------------------------------------------------------------------
 
-    def _cancel(self, own: OwnOrder, why: str, value: float) -> None:
-        self.wishes.append(WantCancel(own, why, value))
+    def _cancel(self, own: OwnOrder, why: str, value: float, instead: bool = False) -> None:
+        self.wishes.append(WantCancel(own, why, value, instead=instead))
 
     def _stay(self, stand: Stand, level: Level) -> None:
         """A stand at its level's price: oldest first; too much there is shrunk from the newest."""
@@ -383,7 +383,7 @@ class _Side:
             elif self._locks_too_much(own, level, lacks):
                 self._free.take(own.outcome.other, own.remaining)
                 why, value = "shares held now: sold instead", self._worth.capital_cents
-                self.wishes.append(WantCancel(own, why, value * own.remaining, instead=True))
+                self._cancel(own, why, value * own.remaining, instead=True)
 
     def _locks_too_much(self, own: OwnOrder, level: Level, lacks: int) -> bool:
         """Whether a purchase locks pairs with shares held that are worth more than its place and
@@ -400,8 +400,8 @@ class _Side:
         """Bring a stand to a price that has none: its largest order by one amend, or by a change of
         route; the others are to spare."""
         own = max(stand.orders, key=size_then_age)
-        price = level.price
-        if self._is_safer(own.level, price):
+        price, is_bolder = level.price, self._is_safer(own.level, level.price)
+        if is_bolder:
             # Moving toward the touch can wait; stepping back from it cannot.
             ripe_ns = max(own.placed_ns, own.last_write_ns) + self._pace.dwell_ns
             if self._now_ns < ripe_ns or crosses(self._side, price, self._everyone):
@@ -413,7 +413,7 @@ class _Side:
         gain = self._gain((own,), level)
         if self._may_lock and level.sells_instead(own, self._free, self._pace):
             # Its place is lost anyway, and selling what is held needs no cash and locks no pair.
-            self._cancel(own, "shares held now: sold instead", gain)
+            self._cancel(own, "shares held now: sold instead", gain, instead=is_bolder)
             return
         too_large = level.is_off(own.remaining - level.wanted, self._pace)
         qty = Qty(level.wanted) if too_large else None
