@@ -1,11 +1,13 @@
 """Claims about orders that give way to others: only where those may leave behind them."""
 
+import msgspec
 import pytest
 
 from bot.core import messages as m
 from bot.core.desk.spend import Lane
 from bot.core.orders.order import OwnOrder
 from bot.core.plan.wishes import WantCancel
+from bot.core.settings import BudgetSettings
 from tests.bot.made import T0
 from tests.bot.test_bot_reconcile import bid, plan
 from tests.bot.test_bot_sending import SECOND, Account, create
@@ -85,6 +87,19 @@ def test_no_order_gives_way_to_one_that_would_find_no_token(tokens, gives_way):
     left = of.cancel(merged(own))
     assert left == ([m.CancelResting(own.order_id)] if gives_way else [])
     assert of.denied == []  # it is wished for again as it is
+
+
+@pytest.mark.parametrize(("burst", "gives_way"), [(61, True), (62, False)])
+def test_with_a_single_token_above_the_reserve_an_order_gives_way_once_all_tokens_are_there(
+    burst, gives_way
+):
+    of = Account()
+    own = of.rests(40)
+    budget = BudgetSettings(burst=burst, reserve=60)
+    of.sending.reconfigure(msgspec.structs.replace(of.settings, budget=budget), T0)
+    while of.out.purse.tokens(T0) > 61:
+        of.out.purse.spend(Lane.CANCEL, T0)
+    assert bool(of.cancel(merged(own))) is gives_way
 
 
 @pytest.mark.parametrize("kept", ["suspect", "parked"])

@@ -177,7 +177,8 @@ class Sending:
                 self._out.holds_back(limit)
             return self._denied(rung, wish)
         # A token for the cancel, and one for the create that none of the reserve is for.
-        return self._out.purse.tokens(now_ns) > self._settings.budget.reserve + 1
+        budget = self._settings.budget
+        return self._out.purse.tokens(now_ns) >= min(budget.reserve + 2, budget.burst)
 
     def _may_follow(self, rung: Rung) -> bool:
         """Whether anything new may leave behind a cancel."""
