@@ -2,7 +2,8 @@
 
 import pytest
 
-from bot.io.folder.pageplace import keep_page
+from bot.io.folder import pageplace
+from bot.io.folder.pageplace import keep_page, page_kept
 from bot.io.folder.statedir import StateDirectory
 from tests.io.test_io_cli_asking import DEMO, body, invoke, site, state
 
@@ -24,3 +25,19 @@ def test_a_bot_is_asked_where_its_page_is_whatever_port_the_configuration_names(
         assert len(page.asked) == 1
         assert invoke(*pause).exit_code == (2 if port == "0" else 3)
         assert len(page.asked) == 1
+
+
+def test_where_the_disk_takes_no_address_nobody_is_led_to_the_page_of_a_run_before(
+    tmp_path, monkeypatch
+):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    held = StateDirectory.open(tmp_path / "state")
+    try:
+        keep_page(held.path, "http://127.0.0.1:40001/")
+        monkeypatch.setattr(pageplace, "replace_file", full)
+        keep_page(held.path, "http://127.0.0.1:8090/")
+        assert page_kept(held.path) == ""
+    finally:
+        held.close()

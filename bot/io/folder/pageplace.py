@@ -12,16 +12,20 @@ from pathlib import Path
 from typing import Final
 
 from bot.io.folder.statedir import StateFault, held_by_a_bot
-from bot.io.folder.whole import read_file, replace_file
+from bot.io.folder.whole import read_file, remove_file, replace_file
 
 _NAME: Final = "page-address"
 
 
 def keep_page(folder: Path, address: str) -> None:
     """Write down where the page of the run that begins is. A disk that takes nothing is told by
-    whoever needs it: the configuration may lead there all the same."""
-    with contextlib.suppress(OSError):
+    whoever needs it: the configuration may lead there all the same, and the address of a run
+    before, which goes, would not."""
+    try:
         replace_file(folder / _NAME, f"{address}\n".encode())
+    except OSError:
+        with contextlib.suppress(OSError):
+            remove_file(folder / _NAME)
 
 
 def page_kept(folder: Path) -> str:
