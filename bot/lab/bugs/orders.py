@@ -174,7 +174,7 @@ def _at_once(self: _Side, stand: Stand, level: Level) -> None:
     _move(self, stand, level)
 
 
-def _always(self: Pace, market_id: MarketId, now_ns: int) -> bool:
+def _always(self: Pace, market_id: MarketId, now_ns: int, writes: int = 1) -> bool:
     return True
 
 
