@@ -31,8 +31,6 @@ ANSWER_S: Final = 5.0
 MAY_BE_TOLD: Final = "the bot may have been told all the same; bot status shows what it does"
 """Of what was asked of a bot and not answered."""
 
-_EVERYWHERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
-
 StatusUrl = Annotated[
     str,
     typer.Option("--status", metavar="URL", help="The bot's page, if not the configured one."),
@@ -68,6 +66,8 @@ def base_of(draft: "Draft", status: str, state: Path | None = None) -> str:
         return status.rstrip("/").removesuffix("/status.json")
     if kept := _kept(draft, state):
         return kept
+    from bot.io.folder.pageplace import HERE
+
     settings = draft.file.status
     if settings.port == 0:
         fail(
@@ -75,7 +75,7 @@ def base_of(draft: "Draft", status: str, state: Path | None = None) -> str:
             f"{draft.source.path}: status.port is 0, so the page is at another port each time; "
             "name it with --status, as the bot does when it starts",
         )
-    host = _EVERYWHERE.get(settings.host, settings.host)
+    host = HERE.get(settings.host, settings.host)
     return f"http://[{host}]:{settings.port}" if ":" in host else f"http://{host}:{settings.port}"
 
 

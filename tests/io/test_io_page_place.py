@@ -1,10 +1,13 @@
 """Claims about where commands find the page of the bot that runs on a state directory."""
 
+import socket
+
 import pytest
 
 from bot.io.folder import pageplace
 from bot.io.folder.pageplace import keep_page, page_kept
 from bot.io.folder.statedir import StateDirectory
+from bot.io.status.serving import address
 from tests.io.test_io_cli_asking import DEMO, body, invoke, site, state
 
 
@@ -41,3 +44,9 @@ def test_where_the_disk_takes_no_address_nobody_is_led_to_the_page_of_a_run_befo
         assert page_kept(held.path) == ""
     finally:
         held.close()
+
+
+def test_a_page_that_listens_everywhere_is_asked_at_an_address_and_not_by_a_name():
+    """The name may lead to another address first, where somebody else would be told the token."""
+    with socket.create_server(("0.0.0.0", 0)) as listener:
+        assert address(listener) == f"http://127.0.0.1:{listener.getsockname()[1]}/"

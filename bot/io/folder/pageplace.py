@@ -16,6 +16,10 @@ from bot.io.folder.whole import read_file, remove_file, replace_file
 
 _NAME: Final = "page-address"
 
+HERE: Final = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
+"""Where a page that listens everywhere is found on its own machine. No name, which may lead to
+somebody else's: the token goes there."""
+
 
 def keep_page(folder: Path, address: str) -> None:
     """Write down where the page of the run that begins is. A disk that takes nothing is told by

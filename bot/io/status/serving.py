@@ -14,6 +14,7 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from bot.io.faults import ShellFault
+from bot.io.folder.pageplace import HERE
 from bot.io.status.asgi import Message, Receive, Send
 
 _CONNECTIONS_MAX: Final = 64
@@ -68,8 +69,7 @@ def listen(host: str, port: int, stuck_ms: int = _STUCK_MS) -> socket.socket:
 def address(listener: socket.socket) -> str:
     """Where a browser on this machine finds the page."""
     host, port = listener.getsockname()[:2]
-    if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
-        host = "localhost"
+    host = HERE.get(host, host)
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
