@@ -130,8 +130,10 @@ def tidied(tidy: Callable[[], object]) -> Iterator[None]:
 
     def end(number: int, _frame: object) -> NoReturn:
         signal.signal(number, signal.SIG_IGN)  # a second one is not to cut it short
-        tidy()
-        os._exit(128 + number)
+        try:
+            tidy()
+        finally:  # what it raised might be caught by whoever is interrupted, and the signal lost
+            os._exit(128 + number)
 
     before = signal.signal(signal.SIGTERM, end)
     try:

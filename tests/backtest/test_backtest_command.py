@@ -370,3 +370,24 @@ def test_a_sigterm_leaves_nothing_of_what_was_made_to_be_read_behind(tmp_path, f
     )
     assert ended.returncode == 128 + signal.SIGTERM
     assert not list(scratch.iterdir())
+
+
+REFUSED = """
+import os, signal, time
+from bot.commands.common import tidied
+
+def refuses():
+    raise OSError(30, "Read-only file system")
+
+try:
+    with tidied(refuses):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(30)
+except OSError:
+    print("lost")
+"""
+
+
+def test_a_sigterm_ends_the_command_though_what_was_made_cannot_be_taken_away():
+    ended = subprocess.run([sys.executable, "-c", REFUSED], capture_output=True, timeout=60)
+    assert (ended.returncode, ended.stdout) == (128 + signal.SIGTERM, b"")
