@@ -75,6 +75,8 @@ class Manners:
         self._seen = seen
         self._orders: dict[OrderId, _Told] = {}
         self._halted_ns: int | None = None
+        self._refused_ns = now_ns
+        self._writes: dict[int, int] = {}  # when each that is on its way left, by identity
         self._takes_cancels = False
         self._was_open = False
         self._ramp: tuple[int, int] | None = None  # since when, and creates since
@@ -99,6 +101,8 @@ class Manners:
 
     def sent(self, request: m.Request, now_ns: int) -> None:
         """A request leaves. Raises `Broken` when it should not."""
+        if isinstance(request, m.Create | m.AmendResting | m.CancelResting):
+            self._writes[id(request)] = now_ns
         if isinstance(request, m.Create):
             if not request.again:
                 self._first_create(request, now_ns)
@@ -227,17 +231,22 @@ class Manners:
             self._ramp = None  # another outage begins: what it ends with is not known here
         is_write = isinstance(request, m.Create | m.AmendResting | m.CancelResting)
         if row.advice is Advice.PARK_VENUE and is_write:
-            self._halted_ns = now_ns
+            self._halted_ns = self._refused_ns = now_ns
             self._takes_cancels = answer.code != Code.VENUE_HALTED
             self._seen.hit("venue_parked")
 
     def _wrote(self, request: m.Write, answer: m.Answer, now_ns: int) -> None:
         over = isinstance(answer, m.Refused) and answer.code == Code.ORDER_NOT_CANCELABLE
         is_cancel = isinstance(request, m.CancelResting)
-        # A venue that takes cancels alone takes one more: that does not open it.
+        # A venue that takes cancels alone takes one more: that does not open it. Nor does a write
+        # of before its refusal, which may have been carried out before it, too.
         tells = not (is_cancel and self._takes_cancels)
+        tells &= self._writes.pop(id(request), now_ns) >= self._refused_ns
         if tells and (isinstance(answer, m.Done) or (over and is_cancel)):
-            self._halted_ns = None
+            if isinstance(request, m.Create) and request.again:
+                self._takes_cancels = True  # it may have landed long ago, and is only shown
+            else:
+                self._halted_ns = None
         if isinstance(answer, m.Done):
             if isinstance(answer.body, m.OrderShown):
                 shown = answer.body.order
