@@ -208,6 +208,24 @@ def agree(books: Books, held: dict[Outcome, int], *rows: model.Fill) -> None:
     assert books.out.findings == {}
 
 
+@pytest.mark.parametrize(
+    ("ago_ns", "ahead_ns", "since_ns"),
+    [
+        (LAG_NS, AHEAD_NS, T0 - LAG_NS),
+        (LAG_NS, None, 0),  # the venue's clock is not known
+        (-LAG_NS, AHEAD_NS, 0),  # it went ahead: nothing has traded yet then
+    ],
+)
+def test_the_newest_fill_of_a_first_walk_tells_since_when_the_account_is_to_be_read(
+    ago_ns, ahead_ns, since_ns
+):
+    """A balance that was read before it may lack what the walk has shown."""
+    books = Books()
+    books.balance(10_000, T0 - 9 * NS_PER_SECOND)
+    books.fills(T0, dated(1, 4), dated(2, 4, ago_ns))
+    assert books.of.booking.traded_by(T0, ahead_ns) == since_ns
+
+
 def test_fills_whose_shares_the_opening_took_over_do_not_count_twice():
     held = {Outcome.YES: 7, Outcome.NO: 2}
     books = opened(held)

@@ -98,6 +98,13 @@ class Booking:
         if venue_ahead_ns is not None and self.is_open and not self._before_ns:
             self._before_ns = self._opened_ns + venue_ahead_ns
 
+    def traded_by(self, now_ns: int, venue_ahead_ns: int | None) -> int:
+        """When something last traded, by our clock, as far as is known: a fill that a whole walk
+        had not shown, or the newest of all by the venue's time; 0 where that is not known, or is
+        still to come, and so is none. venue_ahead_ns: as of `clock_told`."""
+        dated_ns = 0 if venue_ahead_ns is None else self._book.ids.newest_ns - venue_ahead_ns
+        return max(self.traded_ns, dated_ns if dated_ns <= now_ns else 0)
+
     # --- a page -----------------------------------------------------------------------------------
 
     def page(self, rows: Sequence[model.Fill], now_ns: int) -> tuple[Sequence[model.Fill], bool]:

@@ -59,6 +59,11 @@ class FillIds:
         return self._newest[0]
 
     @property
+    def newest_ns(self) -> int:
+        """The venue's time of that fill; -1 while there is none."""
+        return self._newest[1]
+
+    @property
     def count(self) -> int:
         """How many ids are kept."""
         return len(self._booked)

@@ -318,18 +318,18 @@ class Custody:
             self._cancel_kept(now_ns)
         if self._desk.live_count():
             # It may fill until it is over, whoever ends it: what was read before tells too little.
-            self._live_ns = now_ns
-            self._quiet_until_ns = None
+            self._live_ns, self._quiet_until_ns = now_ns, None
             return False
         if any(kind not in self._account.done_ns for kind in Kind):
             return False
-        traded_ns = 0 if self._rested else self._ledgers.booking.traded_ns
+        booking, ahead_ns = self._ledgers.booking, self._quoting.venue_time.ahead_ns
+        traded_ns = 0 if self._rested else booking.traded_by(now_ns, ahead_ns)
         quiet_ns = max(self._earlier_ns, self._desk.last_write_ns, self._live_ns, traded_ns)
         if self._ledgers.reserved_cents and self._account.begun_ns[Kind.BALANCE] >= quiet_ns:
             # Cash that is locked tells of an order that may fill, though no list has shown one.
             self._rested = True
         # So do a fill between two reads, and shares not as the fills leave: a sale locks no cash.
-        self._differed |= self._ledgers.differ() or traded_ns > 0
+        self._differed |= self._ledgers.differ() or booking.traded_ns > 0
         if not self._read_since(quiet_ns, now_ns):
             return False
         if self._quiet_until_ns is None:
