@@ -52,7 +52,7 @@ from bot.commands.common import (
 from bot.commands.quiet import Quiet
 from bot.commands.running import Options, run_all, told
 from bot.commands.sites import site_of, venue_for_a_moment
-from bot.io.early import ends_now, remembered
+from bot.io.early import last_command, remembered
 
 if TYPE_CHECKING:
     from bot.config import Draft
@@ -198,10 +198,8 @@ for _command in (
 
 def main() -> None:
     """Run the command line and end the process with its exit code."""
-    try:
+    with last_command():
         app()
-    finally:
-        ends_now()
 
 
 # --- check ----------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from bot.commands.common import (
     read_where,
     state_dir_option,
 )
-from bot.io.early import remembered, stops_nothing_more
+from bot.io.early import remembered, stopping
 
 if TYPE_CHECKING:
     from bot.config import ExternalSettings, ReaperSettings
@@ -175,9 +175,6 @@ async def _run(
     at_once: bool,
     series: "Ticker",
 ) -> tuple[str, bool]:
-    import asyncio
-    import signal
-
     from bot.core.messages import Refused
     from bot.io.client.rest import Rest
     from bot.io.client.sockets import client_beside
@@ -210,12 +207,6 @@ async def _run(
                 f"reaper: the venue refuses its key: {trouble.status} {trouble.code}; "
                 "it needs the scopes read and trade"
             )
-        loop = asyncio.get_running_loop()
-        stops = (signal.SIGINT, signal.SIGTERM)
-        for number in stops:
-            loop.add_signal_handler(number, watching.stop)
-        await watching.run(at_once=at_once)
-        for number in stops:
-            loop.remove_signal_handler(number)
-            stops_nothing_more(number)
+        with stopping(lambda _: watching.stop()):
+            await watching.run(at_once=at_once)
     return watching.phase.value, watching.clean

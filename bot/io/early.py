@@ -3,7 +3,7 @@
 A run loads its libraries, opens a venue and looks at the account before its loop is there, and it
 writes its records when the loop is over. Whoever starts a bot and changes its file, or pauses it,
 does not know how far it is. Nor does whoever stops it twice: once it has had its last word, how it
-ended is to be told, and the signals that stop end nothing either.
+ended is to be told, and the signals that stop end nothing either, up to the end of the process.
 
 Source: docs/configuration.md, Changes while the bot runs; docs/operations.md, Starting and
 stopping.
@@ -13,7 +13,8 @@ import asyncio
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from types import FrameType
 from typing import Final
 
@@ -25,9 +26,23 @@ _waiting: Final[set[int]] = set()
 _done_with: Final[set[int]] = set()
 """Signals that stopped a run, or would have, which is over."""
 
+_last: Final[set[str]] = set()
+"""Not empty while a command runs with which the process ends."""
+
 
 def _remember(number: int, _: FrameType | None) -> None:
     _waiting.add(number)
+
+
+@contextmanager
+def last_command() -> Iterator[None]:
+    """The process ends with this block, and a signal that `remembered` was the last to hear is then
+    not given back: it would take from the process how its command ended."""
+    _last.add("command")
+    try:
+        yield
+    finally:
+        _last.clear()
 
 
 @contextmanager
@@ -44,39 +59,56 @@ def remembered() -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            if handler is not None:  # None: what cannot be set from here
+            if _last and (number in _TELLING or number in _done_with):
+                signal.signal(number, signal.SIG_IGN)
+            elif handler is not None:  # None: what cannot be set from here
                 signal.signal(number, handler)
         _waiting.clear()
 
 
-def stops_nothing_more(number: signal.Signals) -> None:
-    """The run that this signal would have stopped has had its last word: until `remembered` ends,
-    and then in a process that ends (`ends_now`), nobody hears it. Beside `remembered` it is as it
-    was."""
-    if signal.getsignal(signal.SIGHUP) is _remember:
-        signal.signal(number, signal.SIG_IGN)
-        _done_with.add(number)
-
-
-def ends_now() -> None:
-    """The process ends: what stops nothing more is not to take its exit code from it."""
-    for number in _done_with:
-        signal.signal(number, signal.SIG_IGN)
+@contextmanager
+def stopping(act: Callable[[signal.Signals], object]) -> Iterator[None]:
+    """Until the block ends, act on the signals that stop, on the running loop. Then the run that
+    they would have stopped has had its last word: within `remembered` nobody hears them any more,
+    beside it they are as they were."""
+    with ExitStack() as until:
+        for number in _STOPPING:
+            until.enter_context(_on_the_loop(number, partial(act, number)))
+        try:
+            yield
+        finally:
+            if signal.getsignal(signal.SIGHUP) is _remember:
+                _done_with.update(_STOPPING)
 
 
 @contextmanager
 def heard(number: signal.Signals, act: Callable[[], object]) -> Iterator[None]:
     """Until the block ends, act on a signal on the running loop: at once if it is remembered."""
+    with _on_the_loop(number, act):
+        if number in _waiting:
+            _waiting.discard(number)
+            act()
+        yield
+
+
+@contextmanager
+def _on_the_loop(number: signal.Signals, act: Callable[[], object]) -> Iterator[None]:
     loop = asyncio.get_running_loop()
     before = signal.getsignal(number)
-    loop.add_signal_handler(number, act)
-    if number in _waiting:
-        _waiting.discard(number)
-        act()
+    is_over = False
+
+    def told() -> None:
+        if not is_over:
+            act()
+
+    loop.add_signal_handler(number, told)
     try:
         yield
     finally:
-        loop.remove_signal_handler(number)
-        # The loop leaves the default behind, which ends the process: not what was there before.
-        if before is not None:  # None: what cannot be set from here
-            signal.signal(number, before)
+        is_over = True
+        after = signal.SIG_IGN if number in _done_with else before
+        if after in (signal.SIG_DFL, signal.default_int_handler, None):  # None: of no Python
+            loop.remove_signal_handler(number)
+        else:
+            # The loop would leave the default behind for an instant, which ends the process.
+            signal.signal(number, after)

@@ -5,7 +5,6 @@ One process has one handler of each; with several series every one of them is to
 Source: docs/operations.md, Starting and stopping; reliability, row 65.
 """
 
-import asyncio
 import signal
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -13,9 +12,8 @@ from functools import partial
 from typing import Final, Protocol
 
 from bot.core import messages as m
-from bot.io.early import heard, stops_nothing_more
+from bot.io.early import heard, stopping
 
-_STOPS: Final = (signal.SIGINT, signal.SIGTERM)
 _TELLS: Final[dict[signal.Signals, m.Event]] = {
     signal.SIGUSR1: m.PauseRequested("SIGUSR1"),
     signal.SIGUSR2: m.ResumeRequested(),
@@ -37,21 +35,16 @@ class Told(Protocol):
 @contextmanager
 def signals_to(told: Sequence[Told]) -> Iterator[None]:
     """Let every one of them hear of the signals until the block ends."""
-    loop = asyncio.get_running_loop()
 
-    def stop(name: str) -> None:
+    def stop(number: signal.Signals) -> None:
         for each in told:
-            each.asked_to_stop(name)
+            each.asked_to_stop(number.name)
 
     def tell(event: m.Event) -> None:
         for each in told:
             each.tell(event)
 
-    with ExitStack() as until:
-        for number in _STOPS:
-            loop.add_signal_handler(number, stop, number.name)
-            until.callback(stops_nothing_more, number)
-            until.callback(loop.remove_signal_handler, number)
+    with stopping(stop), ExitStack() as until:
         for number, event in _TELLS.items():
             until.enter_context(heard(number, partial(tell, event)))
         yield

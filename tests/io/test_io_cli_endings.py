@@ -158,6 +158,8 @@ def test_how_a_run_ended_is_told_though_no_thread_can_be_begun_to_close_its_loop
     [
         (("run", "--status-port", "0"), "quoting", signal.SIGINT),
         (("run", "--status-port", "0"), "quoting", signal.SIGTERM),
+        (("run", "--status-port", "0"), "quoting", signal.SIGHUP),
+        (("run", "--status-port", "0"), "quoting", signal.SIGUSR1),
         (("record",), "recording", signal.SIGTERM),
     ],
     ids=str,
@@ -176,9 +178,10 @@ def test_signals_after_the_first_change_nothing_up_to_the_very_end(tmp_path, wor
         drained = threading.Thread(target=run.stderr.read)
         drained.start()
         until_s = time.monotonic() + 30
+        run.send_signal(signal.SIGTERM)
         while run.poll() is None and time.monotonic() < until_s:
             run.send_signal(number)
-            time.sleep(0.005)
+            time.sleep(0.0005)  # so that one comes between any two handlers of it
         assert run.wait(10) == 0
         assert json.loads(run.stdout.read())["seconds"] > 0
         drained.join()
