@@ -35,6 +35,8 @@ from venue.wire.routes import API_PREFIX, STREAM_PATH
 DRAIN_S: Final = 5
 """Answers under way get this long at the end."""
 
+_STOPPING: Final = (signal.SIGINT, signal.SIGTERM)
+
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -125,6 +127,7 @@ async def serve(plan: ServePlan, announce: Callable[[Ready], None]) -> None:
         announce(_ready(venue, plan, control))
         crowd = None if plan.crowd is None else tasks.create_task(_traded(plan.crowd, venue))
         await stop.wait()
+        _stop_on_no_more_signals()
         log.info("draining")
         venue.drain()
         if crowd is not None:
@@ -210,8 +213,14 @@ def _address(listener: socket.socket) -> str:
 
 def _stop_on_signals(stop: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in _STOPPING:
         loop.add_signal_handler(number, stop.set)
+
+
+def _stop_on_no_more_signals() -> None:
+    """The end has begun: a signal that comes when the loop is gone would take the exit code."""
+    for number in _STOPPING:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _stop_at_end_of_stdin(stop: asyncio.Event) -> None:

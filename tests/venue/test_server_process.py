@@ -83,6 +83,18 @@ def test_the_end_is_calm_and_tells_listeners(tmp_path: Path, how: Any) -> None:
         assert process.wait(timeout=8) == 0
 
 
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_signals_after_the_first_change_nothing_up_to_the_very_end(
+    tmp_path: Path, how: signal.Signals
+) -> None:
+    with served(tmp_path / "keys.json", "--no-crowd") as (process, _):
+        until_s = time.monotonic() + 30
+        while process.poll() is None and time.monotonic() < until_s:
+            process.send_signal(how)
+            time.sleep(0.0005)
+        assert process.wait(timeout=8) == 0
+
+
 def test_no_stream_shows_a_key(tmp_path: Path) -> None:
     with served(tmp_path / "keys.json", "--no-crowd") as (process, ready):
         keys = json.loads(Path(ready["keys_file"]).read_text())
