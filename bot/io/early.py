@@ -29,6 +29,9 @@ _done_with: Final[set[int]] = set()
 _last: Final[set[str]] = set()
 """Not empty while a command runs with which the process ends."""
 
+_within: Final[set[str]] = set()
+"""Not empty within `remembered`, whoever hears which signal meanwhile."""
+
 
 def _remember(number: int, _: FrameType | None) -> None:
     _waiting.add(number)
@@ -55,9 +58,11 @@ def remembered() -> Iterator[None]:
     before = {number: signal.getsignal(number) for number in _STOPPING}
     before |= {number: signal.signal(number, _remember) for number in _TELLING}
     _done_with.clear()
+    _within.add("remembered")
     try:
         yield
     finally:
+        _within.clear()
         for number, handler in before.items():
             if _last and (number in _TELLING or number in _done_with):
                 signal.signal(number, signal.SIG_IGN)
@@ -77,7 +82,7 @@ def stopping(act: Callable[[signal.Signals], object]) -> Iterator[None]:
         try:
             yield
         finally:
-            if signal.getsignal(signal.SIGHUP) is _remember:
+            if _within:
                 _done_with.update(_STOPPING)
 
 

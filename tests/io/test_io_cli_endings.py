@@ -160,16 +160,21 @@ def test_how_a_run_ended_is_told_though_no_thread_can_be_begun_to_close_its_loop
         (("run", "--status-port", "0"), "quoting", signal.SIGTERM),
         (("run", "--status-port", "0"), "quoting", signal.SIGHUP),
         (("run", "--status-port", "0"), "quoting", signal.SIGUSR1),
+        (("run", "second.yaml", "--status-port", "0"), "quoting", signal.SIGTERM),
         (("record",), "recording", signal.SIGTERM),
     ],
     ids=str,
 )
 def test_signals_after_the_first_change_nothing_up_to_the_very_end(tmp_path, words, begun, number):
-    more = ("configs/demo.yaml", "--json", "--state-dir", str(tmp_path))
+    more = ("configs/demo.yaml", "--json", "--state-dir", "state")
     command = [sys.executable, "-m", "bot", *words, *more]
+    demo = shutil.copytree(ROOT / "configs", tmp_path / "configs") / "demo.yaml"
+    second = demo.read_text().replace("AURELIA-VAL", "QUILLON-VAL")
+    (tmp_path / "second.yaml").write_text(second.replace("venue.yaml", "configs/venue.yaml"))
     with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as run:
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+    ) as run:  # fmt: skip
         assert run.stdout is not None
         assert run.stderr is not None
         for line in run.stderr:
@@ -183,7 +188,10 @@ def test_signals_after_the_first_change_nothing_up_to_the_very_end(tmp_path, wor
             run.send_signal(number)
             time.sleep(0.0005)  # so that one comes between any two handlers of it
         assert run.wait(10) == 0
-        assert json.loads(run.stdout.read())["seconds"] > 0
+        summary = json.loads(run.stdout.read())
+        runs = list(summary.get("series", {"": summary}).values())
+        assert len(runs) == words.count("second.yaml") + 1
+        assert all(each["seconds"] > 0 for each in runs)
         drained.join()
 
 
