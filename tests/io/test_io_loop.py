@@ -16,12 +16,13 @@ from bot.io.secret import Secret
 from tests.io.hostile import hostile, says
 
 IMPATIENT = httpx.Timeout(0.05)
+PATIENT = httpx.Timeout(30)
 STREAM = socket.SOCK_STREAM
 
 
-def rest_at(place: str) -> Rest:
+def rest_at(place: str, timeouts: httpx.Timeout = PATIENT) -> Rest:
     """A client of a venue there."""
-    return Rest(f"http://{place}/v1", Secret("k" * 20), 4, timeouts=IMPATIENT)
+    return Rest(f"http://{place}/v1", Secret("k" * 20), 4, timeouts=timeouts)
 
 
 async def reached(rest: Rest) -> m.Answer:
@@ -46,7 +47,7 @@ def test_a_lookup_without_an_answer_holds_up_no_end_and_is_not_begun_twice(monke
     monkeypatch.setattr(socket, "getaddrinfo", hangs)
 
     async def tries() -> tuple[list[m.Answer], float]:
-        rest = rest_at("venue.example:80")
+        rest = rest_at("venue.example:80", IMPATIENT)
         feed = Feed("ws://venue.example:80/", lambda _: None, FeedTimes(open_s=0.05))
         listening = asyncio.ensure_future(feed.run())
         answers = [await reached(rest) for _ in range(5)]
