@@ -51,10 +51,10 @@ ENDLESS = pytest.mark.parametrize(
 
 
 @asynccontextmanager
-async def asked(talk: Talk) -> AsyncIterator[tuple[Hostile, Rest]]:
+async def asked(talk: Talk, whole_s: float = WHOLE_S) -> AsyncIterator[tuple[Hostile, Rest]]:
     """Such a server and its client, which waits for long for every single read."""
     async with hostile(talk) as site:
-        rest = Rest(site.base_url, Secret("lm_x"), 4, timeouts=PATIENT, request_s=WHOLE_S)
+        rest = Rest(site.base_url, Secret("lm_x"), 4, timeouts=PATIENT, request_s=whole_s)
         yield site, rest
         await rest.drain()
 
@@ -86,7 +86,8 @@ async def test_a_request_that_was_given_up_gives_its_connection_back():
         await (says(200, ORDER_JSON) if calm else HEAD)(writer)
 
     calm = False
-    async with asyncio.timeout(10), asked(talk) as (_, rest):
+    # All of them are to be sent within it, and the last one answered, on a slow machine, too.
+    async with asyncio.timeout(20), asked(talk, 1.5) as (_, rest):
         for _ in range(2):
             every = [rest.ask(m.ReadOrder(ORDER_ID)) for _ in range(rest._connections)]
             assert {type(each.answer) for each in await asyncio.gather(*every)} == {m.Unknown}
