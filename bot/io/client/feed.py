@@ -278,7 +278,8 @@ class Feed:
         """Raises _Still when this process has just woken from a pause."""
         still_ns = self._clock.now_ns() - self._awake_ns
         if still_ns > self._times.still_s * NS_PER_SECOND:
-            raise _Still(f"this process stood still for {still_ns / NS_PER_SECOND:.1f} s")
+            # When it stopped is not known, only when it was last seen to run: up to a ping before.
+            raise _Still(f"this process stood still, for at most {still_ns / NS_PER_SECOND:.1f} s")
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> str:
