@@ -233,7 +233,9 @@ class _Progress:
 
     def __call__(self, sweeper: "Sweeper") -> None:
         line = f"found {sweeper.found}, cancelled {sweeper.cancelled}, left {sweeper.open_count}"
-        if sweeper.halted:
+        if not (sweeper.listed or sweeper.found):
+            line = "no list of the account yet"  # so how much is left is not known
+        elif sweeper.halted:
             line += "; the venue is halted and takes no cancels, asked again every 5 s"
         elif sweeper.verifying:
             line += "; reading what rests"

@@ -180,9 +180,14 @@ class Sweeper:
         return self._probe_ns is not None
 
     @property
+    def listed(self) -> bool:
+        """Whether a whole list of the account has been read."""
+        return self._listed_ns is not None
+
+    @property
     def verifying(self) -> bool:
         """Whether every order found is over and only the lists are missing."""
-        return self._listed_ns is not None and not self._targets
+        return self.listed and not self._targets
 
     def receive(self, event: m.Replied | m.Beat, now_ns: int) -> list[m.Effect]:
         """Take an answer or the time in. now_ns: a clock that never steps back.

@@ -132,6 +132,16 @@ def test_a_venue_that_is_not_there_makes_cancel_all_end_with_3_and_claim_nothing
     assert '"listed": false' in done.stdout
 
 
+def test_a_venue_that_is_not_there_is_not_said_to_have_nothing_left(tmp_path):
+    command = [sys.executable, "-m", "bot", "cancel-all", str(paper(tmp_path))]
+    done = subprocess.run(
+        [*command, "--deadline", "300ms"], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.returncode == 3
+    assert "left 0" not in done.stdout + done.stderr
+    assert "no list of the account yet" in done.stderr
+
+
 def test_the_reapers_key_is_asked_for_only_where_there_is_one(tmp_path):
     done = invoke("cancel-all", str(paper(tmp_path, "")), "--reaper-key")
     assert done.exit_code == 2
