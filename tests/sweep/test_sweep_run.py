@@ -8,13 +8,14 @@ import msgspec
 import pytest
 
 from bot.lab.evaluate.results import code_digest
+from bot.lab.report.sensitivity import sensitivity_of
 from bot.lab.sweep import lives
 from bot.lab.sweep.cases import seeded
 from bot.lab.sweep.configured import Configured
 from bot.lab.sweep.found import Found, found
 from bot.lab.sweep.lives import IN_WORLDS, Job, OtherCode, code_of, lived
 from bot.lab.sweep.runners import Here
-from bot.lab.sweep.sweep import Split, splits_of
+from bot.lab.sweep.sweep import Aim, Split, Sweep, splits_of
 from tests.house.tree import ROOT
 from tests.sweep.planted import (
     BEST,
@@ -197,6 +198,22 @@ def test_a_life_in_a_world_is_measured_and_the_same_again_and_hangs_on_the_setti
         first.values["spread"] + first.values["inventory"] - first.values["fees"]
     )
     assert first.values == again.values != other.values
+
+
+def test_a_trial_that_is_the_configuration_as_it_stands_is_kept_under_its_own_settings(tmp_path):
+    results = tmp_path / "sweep.jsonl"
+    for over in ([f"{LOT}=5,10"], ["strategy.params.levels=1,2"]):  # 10 and 2: as they stand
+        cases = seeded(SMALL, range(3, 4))
+        sweep = Sweep(Configured(CONFIG, SMALL), cases, Aim("net"), (), results)
+        assert run(sweep, Here(), how="grid", over=over)
+    tried = {tuple(each.settings.items()): each.mean for each in sensitivity_of(results).tried}
+    as_it_stands = {("strategy.params.levels", "2"), (LOT, "10")}
+    assert [set(each) for each in tried] == [
+        as_it_stands,
+        {(LOT, "5")},
+        {("strategy.params.levels", "1")},
+    ]
+    assert next(iter(tried.values())) == sweep.trials[0].values[0] == sweep.trials[2].values[0]
 
 
 def test_a_trial_that_fails_is_told_with_its_settings_and_ends_nothing():

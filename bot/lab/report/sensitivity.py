@@ -73,7 +73,7 @@ def sensitivity_of(path: Path) -> Sensitivity:
     whole = [lives for lives in told if len(lives) == len(cases)]
     tried = tuple(
         Tried(
-            next(iter(lives.values())).settings,
+            {key: value for each in lives.values() for key, value in each.settings.items()},
             sum(each.outcome.values[number] for each in lives.values()) / len(lives),
         )
         for lives in whole

@@ -206,7 +206,16 @@ class Sweep:
             told(1)
         for trial, jobs in rows:
             self._lived[jobs[0].trial] = None
+            self._name(jobs)
             self._put(trial, [known[job.key] for job in jobs if job.key in known])
+
+    def _name(self, jobs: Sequence[Job]) -> None:
+        """Have what was kept say these settings, too: the same life may have been kept under other
+        keys, or under none as that of the configuration as it stands."""
+        for job in jobs:
+            kept = self._kept.kept.get(job.key)
+            if kept is not None and job.settings.keys() - kept.settings.keys():
+                self._kept.put(Kept(job.key, job.settings | kept.settings, kept.outcome))
 
     def _put(self, trial: Trial, outcomes: Sequence[Outcome]) -> None:
         if len(outcomes) < len(self.cases):
