@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import warnings
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,29 @@ def test_a_long_tape_tells_how_far_it_is_every_thousand_records(tmp_path):
     told: list[int] = []
     calibrate(written(tmp_path, lines, {"100": "yes", "110": "no"}), 500.0, told=told.append)
     assert told == [1_000, 2_000]
+
+
+def test_an_event_of_which_nothing_was_forecast_counts_as_none(tmp_path):
+    lines = [
+        trade(30 * at, strike, price + at % 2, ("yes", "no")[at % 2])
+        for at in range(16)
+        for strike, price in (("90", 60), ("110", 40))
+    ]
+    silent = [trade(100_000 * at, f"silent-{at}", 50) for at in range(1, 6)]
+    folder = written(tmp_path, [*lines, *silent], {"90": "yes", "110": "no"})
+    catalog = json.loads((folder / "catalog.json").read_text())
+    for at in range(1, 6):
+        rungs = [
+            {"ticker": f"E-silent-{at}", "strike": "90", "outcome": "yes"},
+            {"ticker": f"E-never-{at}", "strike": "110", "outcome": "no"},
+        ]
+        catalog["events"].append({"event_ticker": f"E-{at + 1}", "rungs": rungs})
+    (folder / "catalog.json").write_text(json.dumps(catalog))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = calibrate(folder)
+    assert found.events == 1
+    assert [score.low for score in found.scores] == [None, None, None]
 
 
 def test_a_rung_that_has_traded_on_one_side_only_has_no_middle_and_is_left_out(tmp_path):

@@ -110,7 +110,7 @@ class Score(msgspec.Struct, frozen=True):
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """What a tape came to."""
+    """What a tape came to. events: those of which something was forecast."""
 
     tape: str
     events: int
@@ -179,11 +179,12 @@ def calibrate(
             raise ValueError(f"{tape.name}: {tape.event} is one rung and no ladder")
         run = _Run(tape, round(every_s * NS_PER_SECOND), with_index=with_index)
         survived = _survived(tape, known[tape.event])
-        forecasts += [
+        of_event = [
             Forecast(events, three, survived[index]) for index, three in run.forecasts(counted)
         ]
+        forecasts += of_event
         prints += run.prints
-        events += 1
+        events += bool(of_event)  # one without a forecast is no evidence, and never drawn
     if not forecasts:
         raise ValueError(f"{folder.name}: nothing could be forecast")
     return Calibration(folder.name, events, len(forecasts), scores(forecasts), _next_prints(prints))
