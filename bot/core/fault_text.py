@@ -18,7 +18,12 @@ def fault_text(fault: BaseException) -> str:
     file of the strategy. It can be written to journal and log, whatever the strategy put into it.
     """
     where = place_of(fault)
-    return f"{where}{': ' if where else ''}{type(fault).__name__}: {_said(fault)}"
+    return f"{where}{': ' if where else ''}{named(fault)}"
+
+
+def named(fault: BaseException) -> str:
+    """The same without its place, such as `ValueError: no such rung`."""
+    return f"{type(fault).__name__}: {_said(fault)}"
 
 
 def _said(fault: BaseException) -> str:

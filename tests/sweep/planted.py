@@ -48,6 +48,19 @@ def sometimes(job: Job) -> float:
     return float("nan") if job.settings.get(LOT) == "4" else score(job)
 
 
+def unsayable(job: Job) -> float | dict[str, float]:
+    """The same hill, where the fault of one setting is no text that a file takes, that of another
+    has several lines, and a third has numbers whose names are none."""
+    match job.settings.get(LOT):
+        case "2":
+            raise ValueError("half of a pair: \ud800")
+        case "3":
+            raise ValueError("one line\n\nand | another")
+        case "4":
+            return {"score": 1.0, "\ud800": 2.0}
+    return score(job)
+
+
 def beyond(job: Job) -> float:
     """A number whose square is none any more where a lot is swept, 0 elsewhere."""
     return 1e200 if LOT in job.settings else 0.0

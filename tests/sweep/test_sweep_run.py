@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from bot.lab.evaluate.results import code_digest
+from bot.lab.evaluate.results import Lines, code_digest
 from bot.lab.report.sensitivity import sensitivity_of
 from bot.lab.sweep import lives
 from bot.lab.sweep.cases import seeded
@@ -15,7 +15,8 @@ from bot.lab.sweep.configured import Configured
 from bot.lab.sweep.found import Found, found
 from bot.lab.sweep.lives import IN_WORLDS, Job, OtherCode, code_of, lived
 from bot.lab.sweep.runners import Here
-from bot.lab.sweep.sweep import Aim, Split, Sweep, splits_of
+from bot.lab.sweep.sweep import Aim, Kept, Split, Sweep, splits_of
+from bot.lab.sweep.tables import markdown
 from tests.house.tree import ROOT
 from tests.sweep.planted import (
     BEST,
@@ -225,6 +226,22 @@ def test_a_trial_that_fails_is_told_with_its_settings_and_ends_nothing():
     reasons = ("1: ZeroDivisionError: lots of three (and 1 more)", "no finite number", "at least 1")
     for each, reason in zip(report.failed, reasons, strict=True):
         assert reason in each.fault
+
+
+def test_a_fault_whose_text_no_file_or_table_takes_is_told_in_one_row(tmp_path):
+    results = tmp_path / "sweep.jsonl"
+    sweep = planted(seeds="1-2", function=f"{PLANTED}:unsayable", results=results)
+    assert run(sweep, Here(), how="grid", over=(f"{LOT}=2,3,4,5",))
+    report = found(sweep, (), how="grid", where="planted", code="x", whole=True)
+    assert [row.settings[LOT] for row in report.rows] == ["5"]
+    rows = markdown(report).split("### Trials that failed")[1].splitlines()[4:]
+    assert rows == [
+        r"| 1 | lot_qty 2 | 1: ValueError: half of a pair: \ud800 (and 1 more) |",
+        "| 2 | lot_qty 3 | 1: ValueError: one line and / another (and 1 more) |",
+        f"| 3 | lot_qty 4 | 1: ValueError: {PLANTED}:unsayable: '\\ud800' is no name of a number "
+        "(and 1 more) |",
+    ]
+    assert len(Lines(results, Kept).kept) == 2 * 5
 
 
 def test_a_number_too_large_to_reckon_with_is_the_trials_fault():

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
+from bot.core.fault_text import named
 from bot.lab.backtest.opens import watched
 from bot.lab.backtest.run import Backtest
 from bot.lab.backtest.tapes import Tape, winners
@@ -121,7 +122,7 @@ def lived(job: Job) -> Outcome:
     except Exception as raised:  # noqa: BLE001 - a trial's fault ends that trial, never the sweep
         # What the host could not give now (a file, memory) it may give another time.
         lasting = not isinstance(raised, OSError | MemoryError | TapeFault)
-        fault = _said(raised)
+        fault = named(raised)
     errors = values.pop("errors", 0)
     if errors:
         fault = f"the strategy raised {errors:.0f} times" + (f", first {first}" if first else "")
@@ -207,15 +208,17 @@ def scored(job: Job) -> dict[str, float]:
     """What the job's function says of it: a number, `score`; or numbers by name, that among them.
 
     Raises what the function raises, FunctionFault, and ValueError for what is no finite number, or
-    one beyond LARGEST.
+    one beyond LARGEST, and for a name that cannot be shown.
     """
     function = function_named(job.function, Path(job.setup.folder))
     try:
         found = function(job)
     except SystemExit as fault:
-        raise ValueError(f"{job.function}: would end the program: {_said(fault)}") from None
+        raise ValueError(f"{job.function}: would end the program: {named(fault)}") from None
     values = dict(found) if isinstance(found, Mapping) else {SCORE: found}
     for name, value in values.items():
+        if not (isinstance(name, str) and name.isprintable()):
+            raise ValueError(f"{job.function}: {name!r} is no name of a number")
         if not isinstance(value, int | float) or not math.isfinite(value):
             raise ValueError(f"{job.function}: {name}: {value!r} is no finite number")
         if abs(value) > LARGEST:
@@ -223,10 +226,6 @@ def scored(job: Job) -> dict[str, float]:
     if SCORE not in values:
         raise ValueError(f"{job.function}: no {SCORE} among {', '.join(values)}")
     return {name: float(value) for name, value in values.items()}
-
-
-def _said(fault: BaseException) -> str:
-    return f"{type(fault).__name__}: {fault}"
 
 
 def function_named(text: str, folder: Path) -> Callable[[Job], Any]:
@@ -246,7 +245,7 @@ def _named_in(text: str, folder: Path) -> tuple[Callable[[Job], Any], ModuleType
         else:
             module = importlib.import_module(parts[1])
     except (Exception, SystemExit) as fault:  # noqa: BLE001 - a module may raise anything meanwhile
-        raise FunctionFault(f"{text}: cannot be imported: {_said(fault)}") from None
+        raise FunctionFault(f"{text}: cannot be imported: {named(fault)}") from None
     found = getattr(module, parts[2], None)
     if not callable(found):
         raise FunctionFault(f"{text}: {parts[2]} is no function there")

@@ -168,7 +168,12 @@ def _key(each: Marginal) -> list[str]:
 
 def _failed(found: Found) -> str:
     rows = [
-        [str(each.number), settings_told(each.settings), each.fault.replace("|", "/")]
+        # What a strategy or a function raises may have several lines.
+        [
+            str(each.number),
+            settings_told(each.settings),
+            " ".join(each.fault.split()).replace("|", "/"),
+        ]
         for each in found.failed
     ]
     return f"### Trials that failed\n\n{_table(('#', 'settings', 'why'), rows)}"
