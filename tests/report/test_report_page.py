@@ -5,10 +5,12 @@ import re
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from bot.commands.report import _text as in_words
 from bot.lab.evaluate.results import Lines
 from bot.lab.report.compare import differences
+from bot.lab.report.film import film
 from bot.lab.report.gathered import report
 from bot.lab.report.sensitivity import sensitivity_of
 from bot.lab.report.session import Uptime
@@ -93,6 +95,21 @@ def test_the_page_names_no_address(text):
         "http://www.w3.org"
     ]  # the name of SVG in the script, which nothing is fetched by
     assert re.findall(r"(?:src|href)='(?!#)", text) == []
+
+
+def test_the_film_shows_a_rung_that_was_listed_later_at_its_place_on_the_ladder():
+    whole = picture(2, rungs=3)
+    between = structs.replace(whole, levels=tuple(whole.levels[place] for place in (0, 2, 1)))
+    lived = session(pictures=[picture(1, rungs=2), between], rungs=3)
+    for rung, strike in zip(lived.rungs, (100, 120, 110), strict=True):
+        rung.ticker = f"ACME-VAL-27Q1-{strike}B"
+    (drawn,) = film([lived], "g0")
+    told = json.loads(re.findall(r"<script type='application/json'>(.*?)</script>", drawn)[0])
+    assert told["rungs"] == ["100B", "110B", "120B"]
+    assert [[row and row[0] for row in rows] for _, _, rows in told["pictures"]] == [
+        [97.1, None, 92.1],
+        [97.1, 87.1, 92.1],
+    ]
 
 
 @pytest.fixture

@@ -71,14 +71,16 @@ def _shows(level: Level) -> bool:
 
 
 def _one_event(session: Session) -> list[int]:
-    """The places of the rungs of the event with the most of them, in the order of its ladder."""
+    """The places of the rungs of the event with the most of them, in the order of its ladder. Each
+    picture has those of that time in their order: what was listed later may lie between them."""
     events: dict[str, list[int]] = {}
-    order: dict[int, None] = {}
     for picture in session.pictures:
+        shown: dict[str, list[int]] = {}
         for level in picture.levels:
-            order.setdefault(level.rung)
-    for place in order:
-        events.setdefault(session.rungs[place].event_ticker, []).append(place)
+            shown.setdefault(session.rungs[level.rung].event_ticker, []).append(level.rung)
+        for event, rungs in shown.items():
+            if len(rungs) >= len(events.get(event, ())):
+                events[event] = rungs
     return max(events.values(), key=len)
 
 
