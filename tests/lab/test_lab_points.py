@@ -21,6 +21,15 @@ def test_requests_that_brought_no_fill_are_none_a_fill() -> None:
     assert "| 0 |  | 0.0 | 0.0% |" in tables.markdown(found)
 
 
+def test_of_one_life_no_deviation_and_no_error_is_told() -> None:
+    lives = Results(None)
+    for task, net in zip(tasks_of((IDLE,), (World(),), range(1, 3)), (100, 300), strict=True):
+        lives.put(task, replace(NOTHING, net=net, spread=float(net)))
+    one, two = (compare(lives, (IDLE,), (World(),), range(1, 1 + n), None, "code") for n in (1, 2))
+    assert "| idle |  | 1.00 |  |  | 1.00 |  | 1.0 |" in tables.markdown(one)
+    assert "| idle |  | 2.00 | 1.41 | 1.41 | 2.00 ± 1.00 | 1.41 | 1.1 |" in tables.markdown(two)
+
+
 def test_where_each_entry_has_one_setting_none_is_said_to_have_been_chosen() -> None:
     lives, seeds = Results(None), range(1, 3)
     pair = (IDLE, Entry("near", "fixed_spread", {"half_spread_cents": 1}, "lot_qty", (5, 10)))

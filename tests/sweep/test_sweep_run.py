@@ -340,6 +340,15 @@ def test_of_too_few_cases_no_interval_is_told(seeds, is_told):
     assert is_told or {row.p for row in told_of.rows} == {1.0}
 
 
+@pytest.mark.parametrize(("seeds", "is_told"), [("1-1", False), ("1-2", True)])
+def test_of_one_case_no_deviation_is_told(seeds, is_told):
+    sweep = planted(seeds)
+    assert run(sweep, Here(), most=2)
+    table = markdown(findings(sweep)).partition("### Trials\n\n")[2].splitlines()
+    head, _, base = ([cell.strip() for cell in row.split("|")] for row in table[:3])
+    assert (base[head.index("sd")] != "") is is_told
+
+
 @pytest.mark.parametrize(("seeds", "is_told"), [("1-8", False), ("1-10", True)])
 def test_nor_of_what_followed_where_too_few_cases_did(seeds, is_told):
     sweep = planted(seeds)

@@ -61,7 +61,8 @@ class Point(msgspec.Struct, frozen=True, kw_only=True):
     """One setting in one world over the report seeds. Money in dollars.
 
     chosen: whether it was chosen on the tuning seeds. mean: of the profit. sd: its standard
-    deviation, seen_sd: as it came out in these lives. edge, edge_error: mean of spread less fees
+    deviation, seen_sd: as it came out in these lives; of a single one these, edge_error and ratio
+    are 0 and say nothing. edge, edge_error: mean of spread less fees
     and its standard error; in a world whose fair values are no true expectations those of the
     profit. ratio: edge by sd. worst_usage: mean of the largest worst case by the budget, None
     without one. requests_per_fill: None where nothing filled. means: averages over seeds of what is

@@ -203,14 +203,18 @@ def _cells(entry: str, risk: str, point: Point) -> list[str]:
     mark = point.markouts.get("all", {}).get("fair_10s")
     latched = f" (latched {point.latched})" if point.latched else ""
     dollars = [means[name] for name in ("spread", "inventory", "fees", "adverse", "early")]
+    varied = (f"{point.sd:.2f}", f"{point.seen_sd:.2f}", f" ± {point.edge_error:.2f}",
+              f"{point.ratio:.2f}")  # fmt: skip
+    # One life says nothing of how far another one would lie from it.
+    sd, seen_sd, error, ratio = varied if point.seeds > 1 else ("", "", "", "")
     return [
         entry + latched,
         at,
         f"{point.mean:.2f}",
-        f"{point.sd:.2f}",
-        f"{point.seen_sd:.2f}",
-        f"{point.edge:.2f} ± {point.edge_error:.2f}",
-        f"{point.ratio:.2f}",
+        sd,
+        seen_sd,
+        f"{point.edge:.2f}{error}",
+        ratio,
         f"{point.q05:.1f}",
         f"{point.q01:.1f}",
         *(f"{each:.2f}" for each in dollars),

@@ -70,10 +70,11 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _trials(found: Found) -> str:
     shown = found.rows[:ROWS_MAX]
     title = "### Trials" + (f", the best {len(shown)}" if len(shown) < len(found.rows) else "")
-    return f"{title}\n\n{_table(_HEAD, [_cells(row) for row in [found.base, *shown]])}"
+    cases = len(found.cases)
+    return f"{title}\n\n{_table(_HEAD, [_cells(row, cases) for row in [found.base, *shown]])}"
 
 
-def _cells(row: Row) -> list[str]:
+def _cells(row: Row, cases: int) -> list[str]:
     is_base = row.number == 0
     return [
         str(row.number),
@@ -82,7 +83,7 @@ def _cells(row: Row) -> list[str]:
         "" if is_base else interval_told(row.gain),
         "" if is_base else f"{row.p:.4f}",
         f"{row.mean:.4g}",
-        f"{row.sd:.4g}",
+        f"{row.sd:.4g}" if cases > 1 else "",  # one case says nothing of another
         f"{row.least:.4g}",
         "" if is_base else f"{row.better}-{row.worse}",
         str(row.latched),
