@@ -11,6 +11,8 @@ from bot.core.settings import BudgetSettings
 from tests.bot.made import T0
 from tests.bot.test_bot_reconcile import bid, plan
 from tests.bot.test_bot_sending import SECOND, Account, create
+from venue.wire.money import Price
+from venue.wire.requests import Amend
 
 
 def merged(own: OwnOrder) -> WantCancel:
@@ -114,3 +116,14 @@ def test_where_nothing_new_may_leave_no_order_gives_way(kept):
     assert told == "what is to take its place may not leave now"
     assert of.cancel(merged(own)) == []
     assert of.cancel(WantCancel(own, "not wanted")) == [m.CancelResting(own.order_id)]
+
+
+def test_while_the_venue_is_parked_what_was_to_give_way_is_moved_and_that_opens_it_again():
+    of = Account()
+    own = of.rests(40)
+    of.sending.venue.refuses("venue_cancel_only", T0 - 9 * SECOND)
+    (wish,) = plan([bid(41)], [own], no=10, now_ns=T0).wishes
+    assert of.cancel(wish) == []
+    assert of.denied == [wish]  # so that its side is short
+    wishes = plan([bid(41)], [own], no=10, now_ns=T0, short={own.side}).wishes
+    assert of.spend(*wishes) == [m.AmendResting(own.order_id, Amend(price=Price(41)))]

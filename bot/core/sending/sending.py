@@ -171,7 +171,8 @@ class Sending:
         """Whether an order may go so that another one takes its place; else it would come back as
         it is, or smaller, at the back, or late. The limit that holds it is counted."""
         if not self._may_follow(rung):
-            return False
+            # Only a write opens a parked venue: it is planned for without giving anything up.
+            return self._denied(rung, wish) if self.venue.is_parked else False
         if limit := self._no_room(rung, wish, now_ns):
             if not rung.side_parked(wish.order.side, now_ns):
                 self._out.holds_back(limit)
