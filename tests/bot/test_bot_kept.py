@@ -83,11 +83,12 @@ class Past(Thin):
             created_at=instant.from_ns(START_NS - (50 + number) * NS_PER_SECOND),
         )
 
-    def begin(self) -> None:
-        """Start, with what the journal knows of the order, and quote for a while."""
+    def begin(self, *, undecided: bool = False) -> None:
+        """Start, with what the journal knows of the order, and quote for a while. undecided: it has
+        the id of before an amend without an answer."""
         known = m.KnownOrder(
             ClientOrderId("earlier-1"),
-            KEPT,
+            self.filled_as if undecided else KEPT,
             self.rung_shown.market_id,
             Outcome.YES,
             Side.BUY,
@@ -95,7 +96,8 @@ class Past(Thin):
             Qty(10),
             Qty(4),
             START_NS - 100 * NS_PER_SECOND,
-            earlier=() if self.filled_as == KEPT else ((self.filled_as, Qty(0)),),
+            settled=not undecided,
+            earlier=() if undecided or self.filled_as == KEPT else ((self.filled_as, Qty(0)),),
         )
         self.give(m.Started("0" * 20, (), working=(known,)))
         self.give(m.FeedOpened())
@@ -143,6 +145,14 @@ def test_fills_that_the_list_keeps_with_an_earlier_id_of_a_kept_order_count_once
     assert KEPT in of.orders
     assert of.trader.ledgers.holdings(of.rung_shown.market_id) == (4, 0)
     assert not of.trader.out.findings
+
+
+def test_fills_of_an_order_that_an_amend_without_an_answer_gave_another_id_count_once():
+    of = Past(earlier=0, filled_as=OrderId("770"))
+    of.begin(undecided=True)
+    assert KEPT not in of.orders
+    assert of.trader.ledgers.holdings(of.rung_shown.market_id) == (4, 0)
+    assert of.trader.desk.is_settled()
 
 
 def test_a_kept_order_keeps_its_place_where_the_fills_are_the_last_that_comes_before_quoting():

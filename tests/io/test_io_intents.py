@@ -203,6 +203,15 @@ def test_an_order_under_another_id_tells_which_fills_of_the_ids_before_it_shows(
     assert list(order.earlier) == unshown
 
 
+def test_an_order_that_reads_cancelled_while_an_amend_has_no_answer_may_have_another_id():
+    """S13: it is known until that answer names it, and to a start as one in doubt."""
+    read = [*RESTS, AMEND, LOOK, reply(shown(status=model.OrderStatus.CANCELED), 5)]
+    [order] = followed(read)
+    assert (order.order_id, order.settled) == (ORDER_ID, False)
+    [order] = followed([*read, reply(shown(order_id=OrderId("77")), 3)])
+    assert (order.order_id, order.settled) == ("77", True)
+
+
 def test_a_read_tells_of_fills_and_never_takes_one_back():
     more = shown(remaining_qty=Qty(6), filled_qty=Qty(4))
     [order] = followed([*RESTS, LOOK, reply(more, 5), LOOK, reply(DONE, 5)])

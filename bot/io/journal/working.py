@@ -161,6 +161,9 @@ class Working:
     ) -> None:
         order = known.order
         if shown.status in model.TERMINAL:
+            is_cancelled = shown.status is model.OrderStatus.CANCELED
+            if is_cancelled and isinstance(request, m.ReadOrder) and (known.waiting or known.doubt):
+                return  # an amend without an answer may have it rest under another id (S13)
             del self._known[order.order_id]
         elif isinstance(request, m.AmendResting):
             # The order_id may be another one after an amend (S13).
