@@ -73,10 +73,11 @@ def _is_about(
 
 def _may_have_moved(own: OwnOrder, request: m.Request) -> bool:
     """Whether what is read or cancelled under an order's id may be what an undecided amend made of
-    it, under another id (S13)."""
+    it, under another id (S13); of an earlier run's order no amend is known."""
+    may_have = own.amend is not None or own.is_stranger
     if isinstance(request, m.CancelResting):
-        return own.amend is not None
-    is_undecided = own.amend is not None and own.state in (State.BLURRED, State.CLOSING)
+        return may_have
+    is_undecided = may_have and own.state in (State.BLURRED, State.CLOSING)
     return is_undecided and isinstance(request, m.ReadOrder)
 
 
