@@ -274,6 +274,21 @@ def test_shares_held_at_the_opening_count_from_the_first_value_known():
     assert [row.name for row in report.by["reason"]] == ["opening"]
 
 
+def test_shares_that_were_held_at_the_opening_after_all_change_no_profit():
+    both = Both()
+    both.account.opens(RUNGS[0], "E-0", 10)
+    both.believe(0, 50.0)
+    both.account.sample(both.now_ns)
+    both.fill(0, Outcome.YES, Side.BUY, 48, 4)
+    both.believe(0, 51.0)
+    before = both.account.report().total.profit_millicents
+    both.account.opens(RUNGS[0], "E-0", -4)
+    assert both.account.net_qty(RUNGS[0]) == 10
+    assert both.account.report().total.profit_millicents == before
+    cash_cents = -4 * 48 - both.total().fees_cents
+    assert both.account.difference(cash_cents, {RUNGS[0]: (10, 0)}) == 0
+
+
 def test_shares_held_to_the_end_are_settled_and_those_sold_again_are_realised():
     both = Both()
     both.believe(0, 50.0)

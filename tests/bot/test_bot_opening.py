@@ -245,3 +245,50 @@ def test_what_was_seen_to_rest_and_rests_no_more_is_waited_for_before_the_books_
     assert venue.trader.ledgers.holdings(venue.markets[0].market_id) == held
     assert venue.trader.report(venue.now_ns).ledger_difference_cents == 0
     assert not venue.trader.out.findings
+
+
+@pytest.mark.parametrize("is_locked", [False, True], ids=["known clock", "cash is locked"])
+def test_others_who_trade_on_keep_no_start_waiting_for_ever(is_locked):
+    venue = Traded()
+    cash = model.Balance(Cents(CASH_CENTS - 40), Cents(40), Cents(CASH_CENTS))
+    account = venue.meddle
+
+    def meddle(request: m.Request) -> m.Answer | None:
+        if is_locked and isinstance(request, m.ReadBalance):
+            return m.Done(m.BalanceShown(cash))
+        return account(request)
+
+    venue.meddle = meddle
+    venue.trader.quoting.venue_time.ahead_ns = 0
+    venue.give(m.Started("0" * 20, ()))
+    venue.give(m.FeedOpened())
+    for _ in range(40):
+        venue.buy()
+        venue.go(0.5)
+    assert venue.trader.phase is Phase.QUOTING
+
+
+def test_what_was_paid_before_the_opening_for_shares_taken_over_is_no_loss_of_this_run():
+    venue = Traded()
+    venue.buy()
+    fills, venue.fills = venue.fills, []
+    bought = msgspec.structs.replace(fills[0], qty=QTY, outcome_price=90, trade_price=90)
+    venue.trader.quoting.venue_time.ahead_ns = 0
+    venue.go(5)
+    venue.start()
+    market_id = venue.markets[0].market_id
+    assert venue.trader.ledgers.book.taken_over(market_id) == (QTY, 0)
+    account = venue.meddle
+
+    def listed(request: m.Request) -> m.Answer | None:
+        if isinstance(request, m.ReadFills):
+            return m.Done(m.FillsShown((bought,), ""))
+        return account(request)
+
+    venue.meddle = listed
+    venue.run(20)
+    assert venue.trader.ledgers.book.taken_over(market_id) == (0, 0)
+    assert venue.trader.ledgers.holdings(market_id) == (QTY, 0)
+    levels = venue.trader.guard.breakers.levels(venue.now_ns)
+    assert {each.name: each.used for each in levels}["loss_cents"] == 0
+    assert venue.trader.out.findings == {}

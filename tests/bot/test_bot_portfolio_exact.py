@@ -148,38 +148,33 @@ def elsewhere(fill_id: str, market_id: str, event: str, qty: int = 2, **more: ob
     return msgspec.structs.replace(made, event_ticker=Ticker(event))
 
 
-def test_a_fill_that_is_passed_over_is_known_and_its_order_has_it_but_nothing_is_booked() -> None:
+def test_shares_of_fills_that_were_taken_over_count_once_and_their_order_has_them() -> None:
     book = portfolio(ids_kept=1, ids_max=1_000)
-    book.pass_over(fill("a", 3, 40, order_id="7", at_ns=5))
-    book.pass_over(fill("b", 4, 40, order_id="7", at_ns=3))
+    book.take_over(M1, Outcome.YES, 7)
+    book.book_fill(fill("a", 3, 40, order_id="7", at_ns=5))
+    book.book_fill(fill("b", 4, 40, order_id="7", at_ns=3))
+    assert (book.taken_over(M1), book.holdings(M1)) == ((7, 0), (14, 0))
+    book.take_over(M1, Outcome.YES, -7)
     assert book.filled_qty(OrderId("7")) == 7
-    assert (book.cash_flow_cents, book.holdings(M1), book.fill_count) == (0, (0, 0), 0)
+    assert (book.taken_over(M1), book.holdings(M1), book.fill_count) == ((0, 0), (7, 0), 2)
+    assert (book.taken_over(UNHEARD), book.held_qty(M1, Outcome.YES)) == ((0, 0), 7)
     assert not book.book_fill(fill("a", 3, 40, order_id="7", at_ns=9))
     book.order_over(OrderId("7"))
     book.book_fill(fill("c", 1, 40, at_ns=4))
     book.book_fill(fill("d", 1, 40, at_ns=6))
-    book.trim(())  # the floor is the time of the newest that was passed over
+    book.trim(())  # the floor is the time of the newest of its order
     assert book.filled_qty(OrderId("7")) == 0
 
 
-def test_an_order_whose_newest_passed_fill_is_above_the_floor_keeps_its_tally() -> None:
+def test_an_order_whose_newest_fill_is_above_the_floor_keeps_its_tally() -> None:
     book = portfolio(ids_kept=1, ids_max=1_000)
-    book.pass_over(fill("a", 3, 40, order_id="7", at_ns=8))
-    book.pass_over(fill("b", 4, 40, order_id="7", at_ns=3))
+    book.book_fill(fill("a", 3, 40, order_id="7", at_ns=8))
+    book.book_fill(fill("b", 4, 40, order_id="7", at_ns=3))
     book.order_over(OrderId("7"))
     book.book_fill(fill("c", 1, 40, at_ns=4))
     book.trim(())
     assert book.ids.is_below_floor(4)
     assert book.filled_qty(OrderId("7")) == 7
-
-
-@pytest.mark.parametrize("change", [{"qty": 0}, {"created_at": "yesterday"}])
-def test_a_fill_that_cannot_be_read_is_not_passed_over(change: dict[str, object]) -> None:
-    book = portfolio()
-    with pytest.raises(UnbookableFill, match="fill a"):
-        book.pass_over(msgspec.structs.replace(fill("a", 1, 40, order_id="7"), **change))
-    assert book.filled_qty(OrderId("7")) == 0
-    assert book.book_fill(fill("a", 1, 40))
 
 
 def test_shares_that_paid_before_the_opening_are_written_off_and_no_others() -> None:

@@ -17,7 +17,7 @@ from bot.lab.sim.simulate import Summary, lived
 
 SWARM_SEEDS = 350
 BRUTAL_SEEDS = 20
-LOOKALIKE = narrowed(draw(84), without=("flatten", "curfew", "twin_trades"))
+LOOKALIKE = narrowed(draw(84), without=("flatten", "curfew"))
 """A world in which lost creates often have an equal beside them (row 21): rare in others."""
 
 LOOKALIKE_SEEDS = range(10_000, 10_040)

@@ -323,5 +323,12 @@ REGRESSIONS = (
         (),
         LATEST,
     ),
+    Regression(
+        981010,
+        "swarm",
+        "somebody traded as a life began: by its time the opening held the fill, and did not",
+        (),
+        LATEST,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

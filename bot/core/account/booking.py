@@ -10,13 +10,14 @@ Source: design, laws 4 and 9; reliability, rows 37, 52-58; silences S4, S16.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
 from bot.core.account.doubted import DoubtedFills
 from bot.core.account.fillids import UnbookableFill, created_ns_of
 from bot.core.account.gonefill import GoneFill
+from bot.core.account.latefills import LateFills, Slot
 from bot.core.account.portfolio import Portfolio
 from bot.core.account.sharetrail import ShareTrail
 from bot.core.account.trail import CashTrail
@@ -26,7 +27,7 @@ from bot.core.desk.outbox import Outbox
 from bot.core.orders.order import OwnOrder, State
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import Cents
+from venue.wire.money import Cents, Outcome
 from venue.wire.names import MarketId, Ticker, fold_ticker
 
 _HISTORY_DOUBTED: Final = ("position_differs", "fills_missing")
@@ -36,11 +37,17 @@ and a fill that falls between them is not on the pages that are read otherwise (
 _SHOWN_LATE_NS: Final = 60 * NS_PER_SECOND
 """So long after the opening a fill may turn out to be of before; far longer than reads lag."""
 
-Slot = tuple[MarketId, str]
-"""What shares are of: the market, and the outcome by its name."""
-
 TakenOver = dict[Slot, int]
 """Shares that the opening took over, for no fill explained them; below zero where some lacked."""
+
+
+class OfOpening(NamedTuple):
+    """Shares and cash that the books have turned out to be opened with; below zero: without."""
+
+    market_id: MarketId
+    outcome: str
+    shares: int
+    cents: Cents
 
 
 class Booking:
@@ -49,8 +56,9 @@ class Booking:
     is_open: whether the books are. fresh_fills: those of the last walk that were not booked before,
     oldest first, each with the fee charged; none while the books are not open. booked_ns: when a
     fill was booked last. moved: the shares that the newest fills moved. history_wanted: whether the
-    next walk is to look for fills that were passed over. opening_cents: cash of fills booked since
-    which the opening held already. traded_ns: when before the opening a fill was first shown that a
+    next walk is to look for fills that were passed over. late: those of which reads are to tell
+    whether the opening held them. of_opening: what was booked since and is no gain and no loss, for
+    who counts these. traded_ns: when before the opening a fill was first shown that a
     whole walk before it had not, 0 without one: somebody trades while the account is read.
     """
 
@@ -78,9 +86,11 @@ class Booking:
         self.fresh_fills: list[model.Fill] = []
         self.booked_ns = 0
         self.history_wanted = False
-        self.opening_cents = 0
+        self.late = LateFills()
+        self.of_opening: list[OfOpening] = []
         self.traded_ns = 0
         self._has_walked = False
+        self._first_ns = -1  # the venue's time of the newest fill of the first walk
         self._taken_over: TakenOver = {}
         self._opened_ns = self._before_ns = 0
 
@@ -99,10 +109,11 @@ class Booking:
             self._before_ns = self._opened_ns + venue_ahead_ns
 
     def traded_by(self, now_ns: int, venue_ahead_ns: int | None) -> int:
-        """When something last traded, by our clock, as far as is known: a fill that a whole walk
-        had not shown, or the newest of all by the venue's time; 0 where that is not known, or is
-        still to come, and so is none. venue_ahead_ns: as of `clock_told`."""
-        dated_ns = 0 if venue_ahead_ns is None else self._book.ids.newest_ns - venue_ahead_ns
+        """When something traded, by our clock, as far as is known: the first fill that a whole walk
+        had not shown, or the newest of the first walk by the venue's time; 0 where that is not
+        known, or is still to come, and so is none. What trades later is not waited for, for there
+        may be no end of it. venue_ahead_ns: as of `clock_told`."""
+        dated_ns = 0 if venue_ahead_ns is None else self._first_ns - venue_ahead_ns
         return max(self.traded_ns, dated_ns if dated_ns <= now_ns else 0)
 
     # --- a page -----------------------------------------------------------------------------------
@@ -143,8 +154,9 @@ class Booking:
 
         A fill that cannot be booked is a finding, until a walk shows it readably."""
         self.fresh_fills = []
-        self._has_walked = True
         self._book_all(rows, now_ns)
+        if not self._has_walked:
+            self._has_walked, self._first_ns = True, self._book.ids.newest_ns
         self.unbooked.tell()
         self._gone.walked(now_ns)
         changed, self._changed = self._changed, {}
@@ -166,31 +178,70 @@ class Booking:
     def _book_one(self, fill: model.Fill, now_ns: int) -> None:
         book = self._book
         fees_cents, flow_cents = book.fees_cents, book.cash_flow_cents
-        of_before = self.is_open and self._is_of_before(fill, now_ns)
-        if of_before and self._is_taken_over(fill):
-            book.pass_over(fill)
-            self._taken_over[_slot(fill)] -= _moved(fill)
-        elif book.book_fill(fill):
-            self.booked_ns = now_ns
-            if self._has_walked and not self.is_open:
-                self.traded_ns = self.traded_ns or now_ns
-            self.moved.booked(*_slot(fill), _moved(fill), now_ns)
-            flow_cents = Cents(book.cash_flow_cents - flow_cents)
-            if of_before:
-                self.opening_cents += flow_cents
-            else:
-                self._trail.booked(flow_cents, now_ns)
-            if self.is_open:
-                fee_cents = Cents(book.fees_cents - fees_cents)
-                self.fresh_fills.append(msgspec.structs.replace(fill, fee_cents=fee_cents))
-        else:
+        may_be_of_before = self.is_open and self._may_be_of_before(fill, now_ns)
+        of_before = may_be_of_before and created_ns_of(fill) <= self._before_ns
+        is_taken_over = of_before and self._is_taken_over(fill)
+        if not book.book_fill(fill):
             return
+        flow_cents = Cents(book.cash_flow_cents - flow_cents)
+        slot, moved = _slot(fill), _moved(fill)
+        if of_before:
+            self.of_opening.append(OfOpening(*slot, moved, flow_cents))
+        if is_taken_over:
+            self._take_over(slot, -moved)
+        else:
+            self.booked_ns = now_ns
+            self.moved.booked(*slot, moved, now_ns)
+        if of_before:
+            self.late.opening_cents += flow_cents
+        else:
+            self._trail.booked(flow_cents, now_ns)
+        if self.is_open:
+            fee_cents = Cents(book.fees_cents - fees_cents)
+            self.fresh_fills.append(msgspec.structs.replace(fill, fee_cents=fee_cents))
+        is_between = self._has_walked and not self.is_open
+        if is_between:
+            self.traded_ns = self.traded_ns or now_ns
+        if may_be_of_before or is_between:
+            created_ns = created_ns_of(fill)
+            self.late.cash(created_ns, flow_cents, held=of_before or is_between)
+            self.late.shares(slot, created_ns, moved, held=is_taken_over or is_between)
         self._changed[fill.market_id] = None
 
-    def _is_of_before(self, fill: model.Fill, now_ns: int) -> bool:
-        """Whether a fill that is not booked is of before the opening: by its time, and by its
-        order, which can have traded before only. Raises UnbookableFill for an unreadable time."""
-        if now_ns > self._opened_ns + _SHOWN_LATE_NS or created_ns_of(fill) > self._before_ns:
+    def _take_over(self, slot: Slot, shares: int) -> None:
+        """Of so many more shares, below zero fewer, no fill tells: they were held before."""
+        market_id, outcome = slot
+        self._book.take_over(market_id, Outcome(outcome), shares)
+        self._taken_over[slot] += shares
+        self.of_opening.append(OfOpening(market_id, outcome, shares, Cents(0)))
+
+    def shares_shown(
+        self, held: Mapping[tuple[MarketId, Outcome], int], begun_ns: int, amid_ns: int | None
+    ) -> list[MarketId]:
+        """A list of positions, begun then, is compared among no fills, or among those booked from
+        `amid_ns` on. Where it shows that of what the opening took over more or less was of fills
+        than was thought, that is mended. Returns the markets where it is; those of which the list
+        shows nothing may have paid."""
+        changed = []
+        for slot in self.late.slots(begun_ns):
+            market_id, outcome = slot[0], Outcome(slot[1])
+            is_quiet = amid_ns is None or self.moved.moved(market_id, outcome, amid_ns) == (0, 0)
+            is_shown = any(held.get((market_id, each), 0) for each in Outcome)
+            if not (is_quiet and is_shown):
+                continue
+            shown_qty = held.get((market_id, outcome), 0)
+            more = shown_qty - self._book.held_qty(market_id, outcome)
+            taken_over = slot in self._taken_over
+            if (taken_over or not more) and self.late.explain_shares(slot, more) and more:
+                self._take_over(slot, more)
+                changed.append(market_id)
+        return changed
+
+    def _may_be_of_before(self, fill: model.Fill, now_ns: int) -> bool:
+        """Whether a fill that is not booked may be of before the opening, by its order, which can
+        have traded before only, or is none of ours: then its time says so, and surer the next
+        balance. Raises UnbookableFill for an unreadable time."""
+        if now_ns > self._opened_ns + _SHOWN_LATE_NS:
             return False
         return not self._book.ids.has(fill) and self._was_over(fill)
 

@@ -209,7 +209,7 @@ class Ledgers:
         self.difference_cents = Cents(0)
         taken_over: TakenOver = {}
         for (market_id, outcome), qty in sorted(held.items()):
-            booked = self._booked(market_id, outcome)
+            booked = self.book.held_qty(market_id, outcome)
             if qty != booked and market_id in self._rates:
                 self.book.take_over(market_id, outcome, qty - booked)
                 taken_over[market_id, outcome.value] = qty - booked
@@ -221,19 +221,16 @@ class Ledgers:
         quiet_ns = min(begun_ns, self._balance[1]) - self._trust.read_lag_ns // 2
         before_ns = 0 if venue_ahead_ns is None else quiet_ns + venue_ahead_ns
         self.booking.opened(taken_over, quiet_ns, before_ns)
+        self.booking.late.opened(max(begun_ns, self._balance[1]))
         return changed
 
     def differ(self) -> bool:
         """Whether the list of positions shows other shares than the fills leave, if any."""
         held = {} if self._positions is None else self._positions[0]
         return any(
-            market_id in self._rates and qty != self._booked(market_id, outcome)
+            market_id in self._rates and qty != self.book.held_qty(market_id, outcome)
             for (market_id, outcome), qty in held.items()
         )
-
-    def _booked(self, market_id: MarketId, outcome: Outcome) -> int:
-        yes_qty, no_qty = self.book.holdings(market_id)
-        return yes_qty if outcome is Outcome.YES else no_qty
 
     def lacking(self) -> frozenset[MarketId]:
         """Markets of which the fills leave shares and the list of positions shows none."""
@@ -299,20 +296,20 @@ class Ledgers:
         if self._positions is not None and self._is_late_enough(self._positions[2], fills_begun_ns):
             held, begun_ns, ended_ns = self._positions
             self._positions, before = None, self._differing
-            if self._quiet_before(begun_ns):
+            amid_ns = None if self._quiet_before(begun_ns) else begun_ns - self._trust.read_lag_ns
+            settled += self.booking.shares_shown(held, begun_ns, amid_ns)
+            if amid_ns is None:
                 self._shares_compared_ns = begun_ns
                 self.settling.positions_read(held, ended_ns)
                 if not self._find_differing(held, ended_ns, None):
                     self._shares_agree()
-            else:
-                amid_ns = begun_ns - self._trust.read_lag_ns
-                if not self._find_differing(held, ended_ns, amid_ns) and self._would_show(amid_ns):
-                    self._shares_agree()
+            elif not self._find_differing(held, ended_ns, amid_ns) and self._would_show(amid_ns):
+                self._shares_agree()
             self.booking.history_wanted |= self._differing not in (None, before)
         return settled
 
     def _beyond_cents(self, balance: model.Balance) -> Cents:
-        opening_cents = Cents(self._opening_cents - self.booking.opening_cents)
+        opening_cents = Cents(self._opening_cents - self.booking.late.opening_cents)
         return Cents(balance.total_cents - self.book.expected_cash(opening_cents))
 
     def _compare_amid(self, balance: model.Balance, begun_ns: int, now_ns: int) -> list[MarketId]:
@@ -349,6 +346,7 @@ class Ledgers:
         return list(winners)
 
     def _judge_cash(self, difference_cents: Cents, begun_ns: int) -> None:
+        difference_cents = self.booking.late.cash_left(difference_cents, begun_ns)
         before_cents, self.difference_cents = self.difference_cents, difference_cents
         if difference_cents != self._stood_cents and not self.settling.waiting():
             if begun_ns >= self._stood_since_ns + SETTLES_WITHIN_NS:

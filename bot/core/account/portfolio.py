@@ -65,7 +65,8 @@ class _Market(msgspec.Struct):
 
     event_ticker: folded, as in every key here, for case means nothing. sums: its part of those of
     its event, so that it can be found to belong to another one. is_told: it held more of one
-    outcome as it settled, so that what was paid tells the winner.
+    outcome as it settled, so that what was paid tells the winner. taken_yes, taken_no: shares that
+    no fill tells of, which are among those held.
     """
 
     event_ticker: Ticker
@@ -74,6 +75,8 @@ class _Market(msgspec.Struct):
     no: int = 0
     winner: Outcome | None = None
     is_told: bool = False
+    taken_yes: int = 0
+    taken_no: int = 0
     sums: _Sums = msgspec.field(default_factory=_Sums)
 
 
@@ -181,16 +184,6 @@ class Portfolio:
         self._move_shares(market, outcome, sign * fill.qty)
         return True
 
-    def pass_over(self, fill: model.Fill) -> None:
-        """A fill of which cash and shares are in the opening: it is known, and its order has it.
-        Raises UnbookableFill for amounts or a time it cannot read."""
-        _check_amounts(fill)
-        created_ns = created_ns_of(fill)
-        tally = self._tallies.setdefault(fill.order_id, OrderTally())
-        tally.filled += fill.qty
-        tally.newest_ns = max(tally.newest_ns, created_ns)
-        self.ids.add(fill.fill_id, created_ns)
-
     def _count(self, market: _Market, sums: _Sums) -> None:
         market.sums.add(sums)
         self._event(market.event_ticker).add(sums)
@@ -225,7 +218,17 @@ class Portfolio:
     def take_over(self, market_id: MarketId, outcome: Outcome, shares: int) -> None:
         """So many more shares of a listed market (below zero: fewer) are held than fills tell of,
         at no cost; they pay as all others do."""
-        self._move_shares(self._markets[market_id], outcome, shares)
+        market = self._markets[market_id]
+        if outcome is Outcome.YES:
+            market.taken_yes += shares
+        else:
+            market.taken_no += shares
+        self._move_shares(market, outcome, shares)
+
+    def taken_over(self, market_id: MarketId) -> tuple[int, int]:
+        """YES and NO shares of a market that were taken over so far; 0 and 0 when unheard of."""
+        market = self._markets.get(market_id)
+        return (0, 0) if market is None else (market.taken_yes, market.taken_no)
 
     def write_off(self, market_id: MarketId) -> None:
         """Shares of a market that paid out before the books were opened are no longer there; what
@@ -282,6 +285,11 @@ class Portfolio:
         """
         market = self._markets.get(market_id)
         return (0, 0) if market is None else (market.yes, market.no)
+
+    def held_qty(self, market_id: MarketId, outcome: Outcome) -> int:
+        """Shares of one outcome of `holdings`."""
+        yes_qty, no_qty = self.holdings(market_id)
+        return yes_qty if outcome is Outcome.YES else no_qty
 
     def winner(self, market_id: MarketId) -> Outcome | None:
         """The outcome that won, once settled."""

@@ -30,7 +30,7 @@ from venue.wire.names import MarketId, OrderId, Ticker
 
 _KEEP_WITHIN_NS = 5 * NS_PER_SECOND
 """So long, and four read lags, orders to be kept may wait for their books and the account; longer
-they would rest unwatched, and are cancelled. So long shares without fills let a start wait."""
+they would rest unwatched, and are cancelled. So long others who trade let a start wait."""
 
 _READABLE_WITHIN_NS = 3 * NS_PER_SECOND
 """So long the books are not opened for a fill that was shown unreadably: a later walk may show it
@@ -334,9 +334,10 @@ class Custody:
             return False
         if self._quiet_until_ns is None:
             self._quiet_until_ns = now_ns + _KEEP_WITHIN_NS + 4 * self._trust.read_lag_ns
-        fills_may_come = self._heritage.keeping or self._account.is_shared or self._rested
-        fills_may_come |= self._differed and now_ns < self._quiet_until_ns
-        if fills_may_come and not self._books_are_quiet(now_ns):
+        # Of others there may be no end: what opens amid them later reads tell (`LateFills`).
+        fills_may_come = self._account.is_shared or self._rested or self._differed
+        fills_may_come &= now_ns < self._quiet_until_ns
+        if (fills_may_come or self._heritage.keeping) and not self._books_are_quiet(now_ns):
             return False
         ready = self._kept_can_be_quoted() and self._fills_are_booked(now_ns)
         return ready and self._payouts_are_in(now_ns)
@@ -387,9 +388,8 @@ class Custody:
     def _books_are_quiet(self, now_ns: int) -> bool:
         """Whether what was read of cash and shares holds exactly the fills that were read.
 
-        Orders to be kept, and those of other series, may fill at any moment, unlike an account on
-        which nothing rests, and what rested unseen by the desk may have: both must have been read a
-        lag after the last fill known, and the fills once more a lag later.
+        Orders to be kept, or of others, may fill at any moment, and what rested unseen may have:
+        both are to be read a lag after the last fill known, the fills once more a lag later.
         """
         lag_ns = self._trust.read_lag_ns
         begun_ns, done_ns = self._account.begun_ns, self._account.done_ns

@@ -182,16 +182,20 @@ class Attribution:
     # --- booking ----------------------------------------------------------------------------------
 
     def opens(self, market_id: MarketId, rung: str, net_qty: int) -> None:
-        """Shares that were held before the first fill: they count from the first value known."""
+        """Shares that were held before the first fill: they count from the first value known. Told
+        again, so many more than was thought, below zero fewer."""
         if net_qty:
-            self._unpriced[market_id] = (rung, net_qty)
+            before_qty = self._unpriced.get(market_id, ("", 0))[1]
+            self._unpriced[market_id] = (rung, before_qty + net_qty)
+            if market_id in self._positions:
+                self._price_opening(market_id, self._value(market_id, 0))
 
     def _price_opening(self, market_id: MarketId, value: int | None) -> None:
         """Shares held at the opening come in at this value, once there is one."""
         if value is None or market_id not in self._unpriced:
             return
         rung, net_qty = self._unpriced.pop(market_id)
-        self._opened[market_id] = net_qty * value
+        self._opened[market_id] = self._opened.get(market_id, 0) + net_qty * value
         labels = dict.fromkeys(DIMENSIONS, _OPENING) | {"rung": rung}
         for group in self._groups_of(labels):
             group.hold(market_id, net_qty, value)

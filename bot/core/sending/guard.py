@@ -37,7 +37,7 @@ from bot.core.settings import TraderSettings
 from venue.wire import model
 from venue.wire.errors import Culprit, row_for
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import BookSide, Price, canonical, notional
+from venue.wire.money import BookSide, Outcome, Price, canonical, notional
 from venue.wire.names import MarketId
 
 _JUDGE_NS: Final = 100 * NS_PER_MS
@@ -229,7 +229,27 @@ class Guard:
             for rung in ladder.rungs
             if rung.market_id not in marks
         }
+        self._leave_out_opening()
         return book.pnl_cents(marks)
+
+    def _leave_out_opening(self) -> None:
+        """What the books turned out to be opened with is no gain and no loss."""
+        booking = self._ledgers.booking
+        of_opening, booking.of_opening = booking.of_opening, []
+        held: dict[MarketId, tuple[int, int]] = {}
+        for each in reversed(of_opening):
+            market_id = each.market_id
+            if not self._quoting.is_ours(market_id):
+                continue
+            mark = self._marks.get(market_id)
+            yes_qty, no_qty = held.get(market_id) or self._ledgers.book.holdings(market_id)
+            worth = worth_cents(yes_qty, no_qty, mark)
+            if each.outcome == Outcome.YES.value:
+                yes_qty -= each.shares
+            else:
+                no_qty -= each.shares
+            held[market_id] = yes_qty, no_qty
+            self.breakers.rebase(each.cents + worth - worth_cents(yes_qty, no_qty, mark))
 
     def forget(self, rungs: Iterable[MarketId]) -> None:
         """Nothing is held of these rungs any more, and nothing ever will be."""

@@ -54,6 +54,7 @@ class Scoring:
         self._gone_cents = 0
         self._opened = False
         self._known: dict[MarketId, int] = {}  # what its cash had come to when it was taken in
+        self._taken: dict[MarketId, tuple[int, int]] = {}  # of its shares, those of no fill
         self._moved: dict[MarketId, None] = {}
         self._lag_ns: int | None = None
 
@@ -77,6 +78,7 @@ class Scoring:
             self._shadows.beat(now_ns)
         if self._moved and self._opened:
             for market_id in self._moved:
+                self._open_anew(market_id)
                 self._settle(market_id, now_ns)
             self._moved.clear()
             self._compare()
@@ -167,6 +169,7 @@ class Scoring:
             if market_id in self._known:
                 cash_cents = self._ledgers.book.cash_of_market(market_id)
                 self._gone_cents += cash_cents - self._known.pop(market_id)
+            self._taken.pop(market_id, None)
             self._moved.pop(market_id, None)
 
     def _owner(self, fill: model.Fill) -> OwnOrder | None:
@@ -202,10 +205,21 @@ class Scoring:
             for rung in ladder.rungs:
                 if rung.market_id not in self._known:
                     self._known[rung.market_id] = book.cash_of_market(rung.market_id)
+                    self._taken[rung.market_id] = book.taken_over(rung.market_id)
                     yes_qty, no_qty = book.holdings(rung.market_id)
                     self._sure_cents += PAYOUT_CENTS * no_qty
                     net_qty = yes_qty - no_qty
                     self._attribution.opens(rung.market_id, rung.market.ticker, net_qty)
+
+    def _open_anew(self, market_id: MarketId) -> None:
+        """What was held before has turned out to be more or less than was taken over."""
+        if market_id not in self._taken or market_id not in self._rungs:
+            return
+        yes_before, no_before = self._taken[market_id]
+        yes_qty, no_qty = self._taken[market_id] = self._ledgers.book.taken_over(market_id)
+        self._sure_cents += PAYOUT_CENTS * (no_qty - no_before)
+        net_qty = yes_qty - yes_before - (no_qty - no_before)
+        self._attribution.opens(market_id, self._rungs[market_id].market.ticker, net_qty)
 
     def _difference(self) -> int:
         """What the ledger's account and ours differ by, in thousandths of a cent."""
