@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from bot.lab.sim.odds import LATER as LATEST
 
-FLATTENED = tuple(n for n in LATEST if n not in ("loss_breaker", "twin_trades"))
+TRADED = tuple(n for n in LATEST if n != "begun_amid")
+FLATTENED = tuple(n for n in TRADED if n not in ("loss_breaker", "twin_trades"))
 LATER = tuple(n for n in FLATTENED if n not in ("flatten", "curfew", "ticks_through"))
 """Without what is drawn since."""
 
@@ -321,14 +322,14 @@ REGRESSIONS = (
         "swarm",
         "somebody traded between two reads of an opening, and no other could be made for long",
         (),
-        LATEST,
+        TRADED,
     ),
     Regression(
         981010,
         "swarm",
         "somebody traded as a life began: by its time the opening held the fill, and did not",
         (),
-        LATEST,
+        TRADED,
     ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

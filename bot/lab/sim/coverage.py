@@ -108,7 +108,7 @@ ROWS: Final = (
     Row(60, "torn tail", ("torn_tail",)),
     Row(61, "disk full", ("disk_fault",)),
     Row(62, "state directory lost", ("lost_journal", "stranger_refused")),
-    Row(63, "two bots on one account", ("twin_orders",)),
+    Row(63, "two bots on one account", ("twin_orders", "begun_amid_trade")),
     Row(64, "host dies", elsewhere="the reaper's; tests/io and tests/e2e"),
     Row(65, "stopped by the operator", ("operator_restart", "books_compared")),
     Row(66, "crash loop", elsewhere="the shell's latch; tests/io"),

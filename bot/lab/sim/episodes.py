@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
+from bot.lab.sim.beside import begin_amid, listed, may_lack_a_fill, trade_beside
 from bot.lab.sim.life.moods import Mood
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import HOUR, MS, SECOND
@@ -385,24 +386,11 @@ class Episodes:
     def _twin_trades(self, for_ns: int, rng: random.Random) -> None:
         """Somebody else buys a share on the account, of others; most of the time the list of fills
         lacks that for so long that the positions tell it first."""
-        world, fills = self._world, self._world.auditor.truth.fills
-        is_unlisted = rng.random() < _UNLISTED and self._may_lack_a_fill()
-        known = len(fills)
-        touches = [
-            (market, side, levels[0][0])
-            for market in world.crowd.value
-            if market not in self._resolved
-            for side in BookSide
-            if (levels := world.exchange.engine.depth(market, side))
-            and levels[0][0] not in world.auditor.own_levels(market)
-        ]
-        if not touches:
-            return
-        market, side, level = rng.choice(touches)
-        outcome = Outcome.YES if side is BookSide.ASK else Outcome.NO
-        price = canonical(outcome, level)
-        world.crowd.twin(market, price, 1, TimeInForce.IOC, world.now_ns, outcome)
-        traded = [fill.fill_id for _, fill in fills[known:]]
+        world = self._world
+        # Trades amid a start are drawn by themselves.
+        opened = world.process.opened_ns is not None
+        is_unlisted = rng.random() < _UNLISTED and opened and may_lack_a_fill(world)
+        traded = trade_beside(world, rng)
         if not traded:
             return
         world.seen.fault("twin_traded")
@@ -411,19 +399,11 @@ class Episodes:
             self.over_ns = max(self.over_ns, world.now_ns + for_ns + SECOND)
             world.seen.fault("twin_unlisted")
             world.exchange.unlisted.update(dict.fromkeys(traded))
-            self._later(for_ns, partial(self._listed, traded))
+            self._later(for_ns, partial(listed, world, traded))
 
-    def _may_lack_a_fill(self) -> bool:
-        """Whether the list of fills may lack one: what trades while the account is read for the
-        first time no read can date, and what a share paid that was never listed no cash tells."""
-        odds = self._world.odds
-        resolves = odds.has("market_resolve") or odds.has("event_ends")
-        return self._world.process.opened_ns is not None and not resolves
-
-    def _listed(self, fills: list[str]) -> None:
-        """The list of fills shows what it lacked."""
-        for name in fills:
-            self._world.exchange.unlisted.pop(name, None)
+    def _begun_amid(self, _: int, rng: random.Random) -> None:
+        """A life begins while somebody else trades on the account."""
+        self.over_ns = max(self.over_ns, begin_amid(self._world, rng))
 
     def _foreign_spend(self, for_ns: int, _: random.Random) -> None:
         """Somebody else spends a hundred tokens a second of the key."""

@@ -108,6 +108,7 @@ EPISODES: Final = (
     "taken",  # others take of the bot's orders, one after the other
     "flatten",  # the operator wants everything flat, and then to quote again
     "twin_trades",  # somebody else buys a share on the account, and no list of fills may show it
+    "begun_amid",  # somebody else trades on the account just as a life begins
 )
 VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "maker_fee": ("0", "0.0007", "0.0175", "0.0700"),  # its rate, whatever the taker's is
@@ -124,7 +125,7 @@ from a stream of its own."""
 
 LATER: Final = (
     *("reload", "rung_listed", "event_listed", "event_ends", "resend_barred", "taken"),
-    *("flatten", "twin_trades"),
+    *("flatten", "twin_trades", "begun_amid"),
     *VARIANTS,
 )
 """What seeds have drawn since later than the rest: without these a world is what it was before."""

@@ -281,6 +281,7 @@ class World:
         # What the list of fills lacked it shows to the next life: one that begins amid it has no
         # way to tell.
         self.exchange.unlisted.clear()
+        self.exchange.relisted.clear()
         for request in process.unsent.values():
             self.auditor.flight.never_left(request)
         self.channel.lost()

@@ -35,7 +35,7 @@ class Auditor:
 
     def __init__(self, odds: Odds, risk: RiskSettings, exchange: Exchange, seen: Seen) -> None:
         """risk: the limits that hold until others are put in force."""
-        self.truth = Truth(unlisted=exchange.unlisted)
+        self.truth = Truth(unlisted=exchange.unlisted, relisted=exchange.relisted)
         self._seen = seen
         self.resolves_ns = exchange.resolves_ns
         # An order that is meant to rest may take, so that the dearer of both rates counts.
@@ -123,8 +123,10 @@ class Auditor:
         return event
 
     def unlisted_cents(self) -> list[int]:
-        """The cents that came by each fill that the list of fills lacks now, below zero: went."""
-        return [_cents(fill) for _, fill in self.truth.fills if fill.fill_id in self.truth.unlisted]
+        """The cents that came by each fill that the list of fills lacks now, or has lacked since
+        this life began and may not have shown to it yet; below zero: went."""
+        late = {**self.truth.unlisted, **self.truth.relisted}
+        return [_cents(fill) for _, fill in self.truth.fills if fill.fill_id in late]
 
     def _resolved(self, command: v.ResolveMarket) -> None:
         """Winning shares have become cash (what PositionChanged said of them is gone)."""

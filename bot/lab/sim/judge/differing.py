@@ -25,6 +25,8 @@ class Differing:
     def __init__(self, truth: Truth, lag_ns: int) -> None:
         self.is_due = False
         self._truth = truth
+        self._opened_ns = -1
+        self._lacks = False
         self._lag_ns = lag_ns
         self._moved = (-1, -1)  # how many fills there are, and how many are booked
         self._moved_ns = 0
@@ -34,6 +36,10 @@ class Differing:
         self._fills_ns: int | None = None
         self._is_read = False  # the page of fills that was asked for last
 
+    def opened(self, world_ns: int) -> None:
+        """The books of this life are open, by the world's time; what traded before is in them."""
+        self._opened_ns = world_ns
+
     def watch(self, booked: int, now_ns: int) -> None:
         """So many fills are in the books of this life."""
         truth = self._truth
@@ -41,7 +47,12 @@ class Differing:
         if moved != self._moved:
             self._moved, self._moved_ns = moved, now_ns
             self._times, self._shown_ns = 0, None
-        lacking = [fill for _, fill in truth.fills if fill.fill_id in truth.unlisted]
+        lacking = [
+            fill
+            for at_ns, fill in truth.fills
+            if at_ns > self._opened_ns and fill.fill_id in truth.unlisted
+        ]
+        self._lacks = bool(lacking)
         if not lacking or any(fill.market_id in truth.resolved for fill in lacking):
             self.is_due, self._times, self._shown_ns = False, 0, None
 
@@ -71,7 +82,7 @@ class Differing:
         elif isinstance(body, m.PositionsShown) and not body.cursor:
             begun_ns, self._positions_ns = self._positions_ns, None
             late = begun_ns is not None and begun_ns > self._moved_ns + 2 * self._lag_ns
-            if late and self._truth.unlisted and self._shown_ns is None:
+            if late and self._lacks and self._shown_ns is None:
                 self._shown_ns = now_ns
 
     def told(self, findings: Container[str]) -> None:

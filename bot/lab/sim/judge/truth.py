@@ -18,7 +18,8 @@ class Truth:
     """The maker's account as the engine's events make it. paid: what of the cash of an event its
     resolved shares have paid. foreign: orders the bot did not place. fills: of its account, each
     with its instant by the world's time. strange: those of them that are of no order of the bot's
-    and that it may not know of yet. unlisted: those that the list of fills lacks."""
+    and that it may not know of yet. unlisted: those that the list of fills lacks. relisted: those
+    that it has lacked since this life began, and shows."""
 
     cash: dict[Ticker, int] = field(default_factory=dict)
     paid: dict[Ticker, int] = field(default_factory=dict)
@@ -32,6 +33,7 @@ class Truth:
     fills: list[tuple[int, v.FillBooked]] = field(default_factory=list)
     strange: dict[str, None] = field(default_factory=dict)
     unlisted: dict[str, None] = field(default_factory=dict)
+    relisted: dict[str, None] = field(default_factory=dict)
     flow_cents: int = 0
     total_cents: int = 0
 

@@ -157,6 +157,7 @@ class Process:
             check(applied, "B3", "a changed file is not in force")
         if self.opened_ns is None and self.trader.ledgers.is_open:
             self.opened_ns = world_ns
+            self._differing.opened(world_ns)
             self.lacked_cents = self._auditor.unlisted_cents()
         if isinstance(event, m.Replied) and self.opened_ns is not None:
             self._manners.rates.booked(self.trader.ledgers.fills, now_ns)

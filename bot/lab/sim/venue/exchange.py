@@ -73,7 +73,8 @@ class Exchange:
 
     clock_ns: how far the venue's clock is ahead of the world's. `frames`: what becomes visible on
     the channel; each command's public events, in order, `fast_lag_ns` late. resolves_ns: when every
-    event is said to end. unlisted: fills, by their ids, that the list of fills lacks.
+    event is said to end. unlisted: fills, by their ids, that the list of fills lacks. relisted:
+    those that it has lacked since the life of the bot began, and shows.
     """
 
     def __init__(self, odds: Odds, start_ns: int) -> None:
@@ -88,6 +89,7 @@ class Exchange:
         self.tapes: dict[MarketId, Tape] = {}
         self.frames: deque[tuple[int, list[v.Event]]] = deque()
         self.unlisted: dict[str, None] = {}
+        self.relisted: dict[str, None] = {}
         self._strikes: dict[Ticker, list[int]] = {}
         self._lag_ns = odds.fast_lag_ns
         self._list(odds, start_ns)
