@@ -187,6 +187,13 @@ def test_a_successor_with_more_than_was_meant_is_cancelled():
     assert (later.intended, later.remaining, later.doomed) == (4, 6, True)
 
 
+def test_fills_that_a_new_id_shows_count_though_it_comes_to_more_than_the_smaller_size_meant():
+    """Two of four had filled, which nothing had told, as the rest was amended to three."""
+    own = amending(Amend(qty=Qty(3)), filled=0, remaining=4)
+    later = own.successor(made.shown(own, order_id="99", filled=2, remaining=3), T0)
+    assert (later.filled, later.remaining, later.doomed) == (2, 3, True)
+
+
 def test_a_successor_that_is_over_is_over():
     own = amending(Amend(price=Price(60)))
     seen = replace(made.over(own, model.OrderStatus.FILLED, 10), order_id=OrderId("99"))

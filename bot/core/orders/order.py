@@ -112,7 +112,10 @@ class OwnOrder(Standing):
             own.earlier = (*self.earlier, (self.order_id, self.filled))[-EARLIER_IDS_MAX:]
         own.order_id = shown.order_id
         own.intended = Qty(max(0, self._meant() - self.filled))
-        own.known = own._shown(shown, 1)
+        # What it may have filled the amend under way tells, which this one knows of.
+        told = Known.shown(shown, 1)
+        filled = Qty(max(0, told.filled - own.carried) if self.may_have_filled(told.size) else 0)
+        own.known = Known(1, told.price, Qty(filled + told.unfilled), filled, told.ended)
         own.level = canonical(own.outcome, own.known.price)
         own.state = State.DONE if own.known.ended else State.OPEN
         own._spare()
