@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.account.fillids import FILL_IDS_KEPT, FILL_IDS_KEPT_NS
-from bot.core.orders.order import State
+from bot.core.orders.order import OwnOrder, State
 from tests.bot import made
 from tests.bot.made import EVENT, LAG_NS, MARKET, T0
 from tests.bot.test_bot_ledgers import Books
@@ -331,6 +331,36 @@ def test_a_late_fill_that_cannot_be_read_is_told():
     books.fills(SOON_NS + LAG_NS, dated(1, 5))
     assert books.of.holdings(MARKET) == (7, 0)
     assert books.out.findings == {}
+
+
+@pytest.mark.parametrize("is_over", [False, True], ids=["kept", "over"])
+def test_what_an_order_of_an_earlier_run_had_filled_under_another_id_counts_once(is_over):
+    """Its id shows what it had filled before an amend gave it that; the fills have an earlier one
+    (S13), which nobody knows any more."""
+    books = Books()
+    shown = made.shown(made.own(number=8), filled=3, remaining=7)
+    own = OwnOrder.found_resting(shown, T0)
+    if is_over:
+        books.desk.add(own)
+        status = model.OrderStatus.CANCELED
+        ended = msgspec.structs.replace(shown, status=status, remaining_qty=0)
+        books.desk.merge_read(own, ended, T0)
+    books.fills(T0 - LAG_NS, dated(1, 3))
+    books.balance(10_000, T0)
+    books.positions({Outcome.YES: 3}, T0)
+    books.of.open_books(AHEAD_NS)
+    books.desk.opens([] if is_over else [own], books.of.booked_qty)
+    if not is_over:
+        books.desk.add(own)
+    assert books.of.holdings(MARKET) == (3, 0)
+    assert own.may_fill == (0 if is_over else 7)
+    books.desk.forget_settled(books.of.booked_qty, T0 + 3_600 * NS_PER_SECOND)
+    assert books.out.findings == {}
+    if not is_over:
+        books.desk.merge_read(
+            own, made.shown(made.own(number=8), filled=5, remaining=5), T0 + LAG_NS
+        )
+        assert books.of.holdings(MARKET) == (5, 0)
 
 
 # --- what the opening held of them, later reads tell ---------------------------------------------

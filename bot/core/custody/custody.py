@@ -375,13 +375,13 @@ class Custody:
             again_ns = self._account.done_ns[Kind.POSITIONS] + READ_AGAIN_NS
             self._account.hasten(Kind.POSITIONS, max(now_ns, sure_ns, again_ns))
         taken = self._heritage.take_over(now_ns)
+        self._desk.opens(taken, self._ledgers.booked_qty)
         for own in taken:
             self._desk.add(own)
             self._quoting.took_over(own.market_id)
         if taken:
             self._out.note("info", "orders_kept", count=len(taken))
-            # This run may hold to tighter limits than the one that placed them.
-            pull_beyond(self._quoting, self._desk)
+            pull_beyond(self._quoting, self._desk)  # this run may hold to tighter limits
         ids = tuple(own.order_id for own in taken if own.order_id is not None)
         self._out.effects.append(m.TakenOver(ids))
 

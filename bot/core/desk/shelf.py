@@ -18,7 +18,7 @@ from bot.core.orders.order import Fact, Finding, OwnOrder, State
 from bot.core.settings import TrustSettings
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import Price
+from venue.wire.money import Price, Qty
 from venue.wire.names import MarketId, OrderId
 
 NEVER_NS: Final = 2**62
@@ -300,6 +300,13 @@ class Shelf:
         """Remember where an order may yet appear that no list has shown."""
         for slot in slots_of(own):
             keep_newest(self._strays, slot, None, STRAYS_MAX)
+
+    def opens(self, taken: Iterable[OwnOrder], booked_qty: Callable[[OwnOrder], int]) -> None:
+        """The books open, with orders to be taken over and with those that are over. What any of
+        them had filled that no fill of its ids tells is in what they are opened with: an id of
+        before an amend had it, that nobody knows here (S13), or it is listed late."""
+        for own in (*taken, *self._unsettled):
+            own.leave_out(Qty(max(0, own.filled - booked_qty(own))))
 
     def forget_settled(
         self, booked_qty: Callable[[OwnOrder], int], now_ns: int

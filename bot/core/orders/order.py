@@ -129,6 +129,14 @@ class OwnOrder(Standing):
         rested = model.OrderStatus.OPEN
         return msgspec.structs.replace(shown, status=rested, remaining_qty=Qty(max(0, left)))
 
+    def leave_out(self, qty: Qty) -> None:
+        """So many of the fills that its id shows, 0 or more, count elsewhere: an earlier id had
+        them, which nobody here knows, or the books were opened with them."""
+        self.carried = Qty(self.carried + qty)
+        self.intended = Qty(max(0, self.intended - qty))
+        size, filled = Qty(self.known.size - qty), Qty(self.known.filled - qty)
+        self.known = msgspec.structs.replace(self.known, size=size, filled=filled)
+
     # --- steps of the table -----------------------------------------------------------------------
 
     def move(self, fact: Fact, at_ns: int) -> None:
