@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from bot.lab.sim.odds import LATER as LATEST
 
-TRADED = tuple(n for n in LATEST if n != "begun_amid")
+AMID = tuple(n for n in LATEST if n != "amend_ids")
+TRADED = tuple(n for n in AMID if n != "begun_amid")
 FLATTENED = tuple(n for n in TRADED if n not in ("loss_breaker", "twin_trades"))
 LATER = tuple(n for n in FLATTENED if n not in ("flatten", "curfew", "ticks_through"))
 """Without what is drawn since."""
@@ -330,6 +331,34 @@ REGRESSIONS = (
         "somebody traded as a life began: by its time the opening held the fill, and did not",
         (),
         TRADED,
+    ),
+    Regression(
+        995690,
+        "swarm",
+        "somebody traded amid a start: what is held was thought to be what it was not, for ever",
+        (),
+        AMID,
+    ),
+    Regression(
+        995697,
+        "swarm",
+        "the opening held the cash of a trade that the list of fills showed after it",
+        (),
+        AMID,
+    ),
+    Regression(
+        995875,
+        "swarm",
+        "what shares cost that were taken over was never counted, though their fill was shown",
+        (),
+        AMID,
+    ),
+    Regression(
+        995879,
+        "swarm",
+        "shares that were taken over counted once more with the fill that explains them",
+        (),
+        AMID,
     ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

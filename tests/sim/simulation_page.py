@@ -20,11 +20,11 @@ real one, with the real journal format under it; the venue is the real engine wi
 side. Between them is a made-up world, all of it drawn from a seed: a network that delays, loses
 (before and after the venue has acted), duplicates and garbles; reads that lag; a channel that
 stalls, closes and lies; a disk that tears; clocks that are off; a venue that halts and throttles,
-lists rungs late, and charges makers as it likes; events whose end comes near; an operator, who
-changes the configuration in the midst of a life, wants everything flat, and has a start keep or
-refuse what rests; somebody else on the same account; a strategy that loses its mind; and a crowd to
-trade with, which at times takes whatever is quoted. The same seed gives the same world, to the
-byte, in any process and under any hash seed.
+lists rungs late, gives amended orders other ids, and charges makers as it likes; events whose end
+comes near; an operator, who changes the configuration in the midst of a life, wants everything
+flat, and has a start keep or refuse what rests; somebody else on the same account; a strategy that
+loses its mind; and a crowd to trade with, which at times takes whatever is quoted. The same seed
+gives the same world, to the byte, in any process and under any hash seed.
 
 Two auditors judge every step with arithmetic of their own: one the venue's books (V1-V7, V10), one
 the bot (B1-B14). A phase with faults is followed by one without, in which what rests must become

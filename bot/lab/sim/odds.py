@@ -119,6 +119,7 @@ VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "curfew": ("stop", "reduce", "halve"),  # what the end of its events brings in mid-life
     "ticks_through": ("0", "1", "3"),  # how far a price may reach through the best of others
     "loss_breaker": ("loss", "drawdown"),  # the one of money lost that is near
+    "amend_ids": ("change",),  # an amended order goes on under another id, which shows its fills
 }
 """Shapes of a world that are no fault, with the values that they take; each in a part of the seeds,
 from a stream of its own."""
@@ -143,7 +144,7 @@ _EPISODE_HIGH: Final = 2.5
 """The highest odds of any seed."""
 
 _VARIANT: Final = 0.35
-_RARER: Final = {"loss_breaker": 0.15}
+_RARER: Final = {"loss_breaker": 0.15, "amend_ids": 0.15}
 """The part of the seeds that has a variant."""
 
 
@@ -255,6 +256,11 @@ class Odds:
     def may_trip(self) -> bool:
         """Whether a breaker is so near that it may trip at any time."""
         return bool(self.breaker or self.loss_breaker)
+
+    @property
+    def amend_ids(self) -> str:
+        """Empty where the id of an amended order stays."""
+        return self._variant("amend_ids", "")
 
     @property
     def curfew(self) -> str:

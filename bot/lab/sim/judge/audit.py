@@ -59,6 +59,8 @@ class Auditor:
         """A command was carried out: take in what it did and check what must hold."""
         if isinstance(command, v.PlaceOrder) and command.user_id == MAKER:
             self._placed(command, answer)
+        elif isinstance(command, v.AmendOrder) and isinstance(answer, v.Amended):
+            self._renamed(command.order_id, answer.order.order_id)
         if not events:
             return
         booked: Ticker | None = None
@@ -77,12 +79,24 @@ class Auditor:
             elif isinstance(event, v.BalanceChanged) and event.user_id == MAKER:
                 self.truth.total_cents = event.available_cents + event.reserved_cents
         if isinstance(command, v.PlaceOrder | v.AmendOrder) and command.user_id == MAKER:
-            self._no_self_trade(answer, events)
+            self._no_self_trade(command, answer, events)
         if isinstance(command, v.ResolveMarket):
             self.resolved_ns[command.market_id] = now_ns
             self._resolved(command)
         elif booked is not None:
             self.exposure.within_loss(booked, self._now_ns)
+
+    def _renamed(self, before: OrderId, order_id: OrderId) -> None:
+        """An amended order goes on under this id."""
+        if order_id == before or before not in self.truth.names:
+            return
+        self._seen.hit("id_changed")
+        self.truth.renamed[before] = None
+        self.truth.names[order_id] = name = self.truth.names[before]
+        self.flight.order_of[name] = order_id
+        self.market_of[order_id] = self.market_of[before]
+        if before in self.truth.foreign:
+            self.truth.foreign[order_id] = None
 
     def _leaves_level(self, order: v.OrderState, now_ns: int) -> None:
         """Remember where an order stood that has ended or moved: what could have been crossed."""
@@ -142,7 +156,9 @@ class Auditor:
         self.truth.pays(self.exposure.event_of(market), cents)
         self.payouts.append(cents)
 
-    def _no_self_trade(self, answer: v.Answer, events: list[v.Event]) -> None:
+    def _no_self_trade(
+        self, command: v.PlaceOrder | v.AmendOrder, answer: v.Answer, events: list[v.Event]
+    ) -> None:
         """B11: a write of ours changes no other order of ours, and ends its own only by filling."""
         if not isinstance(answer, v.Placed | v.Amended):
             return
@@ -151,11 +167,14 @@ class Auditor:
         if own.order_id in foreign:
             return
         met = False
+        ids = [own.order_id]
+        if isinstance(command, v.AmendOrder):
+            ids.append(command.order_id)  # which may be another now
         for event in events:
             if isinstance(event, v.OrderChanged) and event.order.user_id == MAKER:
                 other = event.order.order_id
                 met = met or other in foreign
-                check(other == own.order_id or other in foreign, "B11", f"self-trade with {own}")
+                check(other in ids or other in foreign, "B11", f"self-trade with {own}")
         if isinstance(answer, v.Placed) and answer.fresh and not met and may_rest(own):
             check(own.filled_qty + own.remaining_qty == own.qty, "B11", f"shrunk: {own}")
 

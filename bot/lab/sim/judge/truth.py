@@ -19,7 +19,7 @@ class Truth:
     resolved shares have paid. foreign: orders the bot did not place. fills: of its account, each
     with its instant by the world's time. strange: those of them that are of no order of the bot's
     and that it may not know of yet. unlisted: those that the list of fills lacks. relisted: those
-    that it has lacked since this life began, and shows."""
+    that it has lacked since this life began, and shows. renamed: ids that amends have ended."""
 
     cash: dict[Ticker, int] = field(default_factory=dict)
     paid: dict[Ticker, int] = field(default_factory=dict)
@@ -34,6 +34,7 @@ class Truth:
     strange: dict[str, None] = field(default_factory=dict)
     unlisted: dict[str, None] = field(default_factory=dict)
     relisted: dict[str, None] = field(default_factory=dict)
+    renamed: dict[OrderId, None] = field(default_factory=dict)
     flow_cents: int = 0
     total_cents: int = 0
 

@@ -12,6 +12,7 @@ import msgspec
 from bot.core import messages as m
 from bot.core.strategy import Levels
 from bot.lab.sim.odds import SECOND, Odds
+from bot.lab.sim.venue.ids import ChangingIds
 from venue.core import messages as v
 from venue.core.engine import Engine
 from venue.read.account import Scope, shown_order
@@ -92,6 +93,7 @@ class Exchange:
         self.relisted: dict[str, None] = {}
         self._strikes: dict[Ticker, list[int]] = {}
         self._lag_ns = odds.fast_lag_ns
+        self._ids = ChangingIds(self.engine, MAKER) if odds.amend_ids else None
         self._list(odds, start_ns)
 
     def _list(self, odds: Odds, start_ns: int) -> None:
@@ -166,7 +168,8 @@ class Exchange:
 
     def apply(self, command: v.Command, now_ns: int) -> v.Answer:
         """Carry a command out; its events reach the replicas, the channel and the watchers."""
-        answer, events = self.engine.apply(command, now_ns + self.clock_ns)
+        carry_out = self.engine.apply if self._ids is None else self._ids.apply
+        answer, events = carry_out(command, now_ns + self.clock_ns)
         assert not isinstance(answer, v.Refused) or not events, "a refused command did something"
         if events:
             # What only the crowd may see of its own account is read by nobody here.

@@ -1,0 +1,60 @@
+"""Claims about a simulated venue on which an amended order goes on under another id (S13)."""
+
+from dataclasses import replace
+
+from bot.lab.sim.odds import draw
+from bot.lab.sim.venue.exchange import CROWD, MAKER, Exchange
+from venue.core import messages as v
+from venue.wire.errors import Code
+from venue.wire.model import OrderStatus
+from venue.wire.money import Outcome, Price, Qty, Side
+from venue.wire.names import ClientOrderId
+from venue.wire.requests import Amend, QtyOrder, TimeInForce
+
+START_NS = 1_800_000_000_000_000_000
+
+
+def order(market, name, outcome=Outcome.YES, price=40, qty=10):
+    body = (market, outcome, Side.BUY, Price(price), Qty(qty), TimeInForce.GTC)
+    return QtyOrder(*body, ClientOrderId(name))
+
+
+def test_an_amended_order_has_another_id_and_its_earlier_one_is_over():
+    exchange = Exchange(replace(draw(0, "calm"), variants={"amend_ids": "change"}), START_NS)
+    exchange.open_accounts(draw(0, "calm"), START_NS)
+    market = next(exchange.all_markets())
+    changes = []
+    exchange.watchers.append(lambda _, __, events, ___: changes.extend(events))
+    placed = exchange.apply(v.PlaceOrder(MAKER, order(market, "ours")), START_NS)
+    theirs = order(market, "theirs", Outcome.NO, 60, 3)
+    exchange.apply(v.PlaceOrder(CROWD[0], theirs), START_NS + 1)
+    first_id = placed.order.order_id
+    amended = exchange.apply(v.AmendOrder(MAKER, first_id, Amend(Price(38))), START_NS + 2)
+    assert amended.order.order_id != first_id
+    assert (amended.order.filled_qty, amended.order.remaining_qty) == (3, 7)
+    ended = [
+        event.order
+        for event in changes
+        if isinstance(event, v.OrderChanged) and event.order.order_id == first_id
+    ][-1]
+    assert (ended.status, ended.filled_qty) == (OrderStatus.CANCELED, 3)
+    fills = [event for event in changes if isinstance(event, v.FillBooked)]
+    assert {event.order_id for event in fills if event.user_id == MAKER} == {first_id}
+    again = exchange.apply(v.CancelOrder(MAKER, first_id), START_NS + 3)
+    assert isinstance(again, v.Refused)
+    assert again.code is Code.ORDER_NOT_CANCELABLE
+    gone = exchange.apply(v.CancelOrder(MAKER, amended.order.order_id), START_NS + 4)
+    assert gone.reduced_by == 7
+    resent = exchange.apply(v.PlaceOrder(MAKER, order(market, "ours")), START_NS + 5)
+    assert resent.order.order_id == amended.order.order_id
+
+
+def test_where_no_such_venue_is_drawn_every_id_stays():
+    odds = replace(draw(0, "calm"), variants={})
+    exchange = Exchange(odds, START_NS)
+    exchange.open_accounts(odds, START_NS)
+    market = next(exchange.all_markets())
+    placed = exchange.apply(v.PlaceOrder(MAKER, order(market, "ours")), START_NS)
+    order_id = placed.order.order_id
+    amended = exchange.apply(v.AmendOrder(MAKER, order_id, Amend(Price(38))), START_NS + 1)
+    assert amended.order.order_id == order_id
