@@ -13,6 +13,7 @@ from tests.bot.test_bot_ledgers import Books
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND, from_ns
 from venue.wire.money import Outcome, Side
+from venue.wire.names import MarketId
 
 UNREADABLE = msgspec.structs.replace(made.fill(made.own(), 1, 5), fee_cents=None, qty=0)
 MANY = 4 * FILL_IDS_KEPT + 500
@@ -457,3 +458,27 @@ def test_what_traded_while_the_account_was_read_may_be_missing_in_the_opening():
     assert books.of.holdings(MARKET) == (8, 0)
     assert books.of.difference_cents == 0
     assert books.out.findings == {}
+
+
+def test_what_the_newest_fills_of_a_first_walk_cost_may_be_missing_in_the_opening():
+    """The venue's clock is not known, so that nothing tells that they have just happened."""
+    books = Books()
+    books.balance(10_000, T0)
+    books.positions({}, T0)
+    books.fills(T0, *TRADED)
+    books.of.open_books(None)
+    cents = [books.of.book.cash_of_order(each.order_id) for each in TRADED]
+    compared(books, 10_000 + cents[0] + cents[1], {Outcome.YES: 3}, QUIET_NS, *TRADED)
+    assert books.of.difference_cents == 0
+    assert books.out.findings == {}
+
+
+def test_shares_that_positions_lack_of_what_traded_while_they_were_read_have_not_been_paid():
+    books = Books()
+    books.fills(T0 - 3 * LAG_NS)
+    books.balance(10_000, T0 - 2 * LAG_NS)
+    books.positions({}, T0 - 2 * LAG_NS)
+    elsewhere = msgspec.structs.replace(TRADED[2], market_id=MarketId("another"))
+    books.fills(T0, elsewhere)
+    books.of.open_books(AHEAD_NS)
+    assert books.of.holdings(MarketId("another")) == (1, 0)

@@ -360,5 +360,19 @@ REGRESSIONS = (
         (),
         AMID,
     ),
+    Regression(
+        1001739,
+        "swarm",
+        "the balance of an opening lacked the newest fill, and no clock told that it was new",
+        (),
+        LATEST,
+    ),
+    Regression(
+        1003659,
+        "swarm",
+        "fills that the new id of an amended order showed were dropped, and it was amended up",
+        (),
+        LATEST,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

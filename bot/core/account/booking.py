@@ -37,6 +37,9 @@ and a fill that falls between them is not on the pages that are read otherwise (
 _SHOWN_LATE_NS: Final = 60 * NS_PER_SECOND
 """So long after the opening a fill may turn out to be of before; far longer than reads lag."""
 
+_NEWEST_KEPT: Final = 20
+"""Fills of a first walk that reads of then may lack, where nothing tells when they happened."""
+
 TakenOver = dict[Slot, int]
 """Shares that the opening took over, for no fill explained them; below zero where some lacked."""
 
@@ -91,6 +94,9 @@ class Booking:
         self.traded_ns = 0
         self._has_walked = False
         self._first_ns = -1  # the venue's time of the newest fill of the first walk
+        self._newest: dict[
+            str, tuple[Slot, int, int, Cents] | None
+        ] = {}  # of its fills, those on top
         self._taken_over: TakenOver = {}
         self._opened_ns = self._before_ns = 0
 
@@ -101,6 +107,11 @@ class Booking:
         self.is_open = True
         self.history_wanted = self.unbooked.opened()
         self._taken_over, self._opened_ns, self._before_ns = taken_over, opened_ns, before_ns
+        # Nobody has waited until what trades last is in every read where no clock dates it.
+        for of in self._newest.values() if not before_ns else ():
+            if of is not None:
+                self._doubt(*of, cash_held=True, shares_held=True)
+        self._newest = {}
 
     def clock_told(self, venue_ahead_ns: int | None) -> None:
         """So far the venue's clock is ahead of ours; None while that is not known, as it may not
@@ -124,6 +135,9 @@ class Booking:
         may_end = self._may_end(rows)
         self._gone.page(rows)
         if not self.is_open:
+            if not self._has_walked:
+                left = _NEWEST_KEPT - len(self._newest)
+                self._newest.update((row.fill_id, None) for row in rows[: max(0, left)])
             self._book_all(rows, now_ns)
             return (), may_end
         # Nearly all are booked, for each walk shows the newest page again.
@@ -203,10 +217,26 @@ class Booking:
         if is_between:
             self.traded_ns = self.traded_ns or now_ns
         if may_be_of_before or is_between:
-            created_ns = created_ns_of(fill)
-            self.late.cash(created_ns, flow_cents, held=of_before or is_between)
-            self.late.shares(slot, created_ns, moved, held=is_taken_over or is_between)
+            of = slot, created_ns_of(fill), moved, flow_cents
+            cash_held, shares_held = of_before or is_between, is_taken_over or is_between
+            self._doubt(*of, cash_held=cash_held, shares_held=shares_held)
+        elif not self.is_open and fill.fill_id in self._newest:
+            self._newest[fill.fill_id] = slot, created_ns_of(fill), moved, flow_cents
         self._changed[fill.market_id] = None
+
+    def _doubt(
+        self,
+        slot: Slot,
+        created_ns: int,
+        moved: int,
+        flow_cents: Cents,
+        *,
+        cash_held: bool,
+        shares_held: bool,
+    ) -> None:
+        """Reads are to tell whether the opening held a fill, as is thought till then."""
+        self.late.cash(created_ns, flow_cents, held=cash_held)
+        self.late.shares(slot, created_ns, moved, held=shares_held)
 
     def _take_over(self, slot: Slot, shares: int) -> None:
         """Of so many more shares, below zero fewer, no fill tells: they were held before."""

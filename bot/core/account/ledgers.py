@@ -205,7 +205,9 @@ class Ledgers:
         self._opening_cents = Cents(self._balance[0].total_cents - flow)
         self._opening_fills = self.book.own_fills
         held, begun_ns, ended_ns = self._positions
-        changed = self.settling.opened(held, ended_ns, self._balance[2])
+        amid = [] if self._quiet_before(begun_ns) else self.booking.late.slots(begun_ns)
+        shown = {(market_id, Outcome(name)): 1 for market_id, name in amid} | held
+        changed = self.settling.opened(shown, ended_ns, self._balance[2])  # unpaid, if only late
         self.difference_cents = Cents(0)
         taken_over: TakenOver = {}
         for (market_id, outcome), qty in sorted(held.items()):
