@@ -218,6 +218,12 @@ class Traffic:
         self, request: m.AmendResting | m.CancelResting, answer: m.Answer, now_ns: int
     ) -> None:
         side = self._side_of.get(request.order_id)
+        if (
+            side is not None
+            and isinstance(answer, m.Done)
+            and isinstance(answer.body, m.OrderShown)
+        ):
+            self._side_of[answer.body.order.order_id] = side  # which may be another id now
         if isinstance(request, m.AmendResting) and side is not None:
             if isinstance(answer, m.Unknown):
                 self._doubted_until_ns = now_ns + 3 * self._settings.trust.read_lag_ns
