@@ -138,12 +138,17 @@ class TraderPlan(msgspec.Struct, frozen=True, kw_only=True):
         return sorted(rows, key=lambda row: row[1].turn)
 
 
-def rooms(exposure: Exposure, candidate: Live, bounds: Bounds) -> tuple[Room, ...]:
-    """What each limit of an event by itself leaves of an order, the tightest first."""
+def rooms(
+    exposure: Exposure, candidate: Live, bounds: Bounds, cash_qty: Qty | None = None
+) -> tuple[Room, ...]:
+    """What each limit of an event by itself leaves of an order, the tightest first. cash_qty: what
+    the free cash of the account does, told besides."""
     found = [
         Room(name, exposure.largest(candidate, msgspec.structs.replace(_BOUNDLESS, **{name: left})))
         for name, left in msgspec.structs.asdict(bounds).items()
     ]
+    if cash_qty is not None:
+        found.append(Room("cash", cash_qty))
     return tuple(sorted(found, key=lambda room: room.qty))
 
 
@@ -311,8 +316,9 @@ class _Asked:
     def _held_back(self, wish: Wish) -> str:
         return self._sending.held_back(self._rung, wish, self._now_ns)
 
-    def _room(self, candidate: Live) -> Room:
-        return rooms(self._exposure, candidate, self._bounds)[0]
+    def _room(self, candidate: Live, own: OwnOrder | None = None) -> Room:
+        cash_qty = self._sending.affording.room(self._rung, candidate, own)
+        return rooms(self._exposure, candidate, self._bounds, cash_qty)[0]
 
     def _create(self, wish: WantCreate) -> Intention:
         return Intention(
@@ -345,7 +351,8 @@ class _Asked:
         amend, before = wish.amend, own.exposure()
         own_price = own.price if amend.price is None else amend.price
         self._exposure.remove(before)
-        room = self._room(Live(own.market_id, own.outcome, own.own_side, own_price, Qty(QTY_MAX)))
+        wanted = Live(own.market_id, own.outcome, own.own_side, own_price, Qty(QTY_MAX))
+        room = self._room(wanted, own)
         self._exposure.add(before)
         return Intention(
             act=Act.AMEND,

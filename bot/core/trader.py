@@ -297,7 +297,6 @@ class Trader:
             self.quoting.orders_changed(holder.market_id)  # its id names this one from here on
         if own.suspicion is not None and own.suspicion.finding is Finding.UNREADABLE:
             self.quoting.parking.market(own.market_id, Finding.UNREADABLE, self._now_ns)
-        is_cancel = isinstance(pending.request, m.CancelResting)
         if isinstance(answer, m.Done) and not isinstance(pending.request, m.ReadOrder):
             self._sending.venue.takes(pending.request, pending.begun_ns)
             if isinstance(answer.body, m.OrderShown | m.CancelShown):
@@ -311,7 +310,7 @@ class Trader:
         if row is None or isinstance(pending.request, m.ReadOrder):
             return
         assert isinstance(answer, m.Refused)
-        if row.advice is Advice.ENDED and is_cancel:
+        if row.advice is Advice.ENDED and isinstance(pending.request, m.CancelResting):
             # A halted venue says that it is halted, before that.
             self._sending.venue.takes(pending.request, pending.begun_ns)
         create = pending.request if isinstance(pending.request, m.Create) else None
@@ -350,6 +349,7 @@ class Trader:
                 self._series_read(walk)
             case Kind.BALANCE:
                 self.ledgers.balance_read(walk.rows[0], walk.begun_ns, self._now_ns)
+                self._sending.balance_read(walk.rows[0], walk.begun_ns, self._now_ns)
             case Kind.POSITIONS:
                 self.ledgers.positions_read(walk.rows, walk.begun_ns, self._now_ns)
             case Kind.FILLS:

@@ -171,6 +171,15 @@ def reserve_cents(rate: FeeRate, qty: Qty, price: Price, fees_so_far: FeeUnits) 
     return Cents(cents)
 
 
+def qty_within(rate: FeeRate, price: Price, cents: int) -> Qty:
+    """The most shares of which a new buy order reserves no more than `cents`, its fee included.
+
+    ceil(x) <= n exactly when x <= n for a whole n, so the rounding of the fee needs no search.
+    """
+    each = price * FEE_UNITS_PER_CENT + fee_units(rate, Qty(1), price)
+    return Qty(max(0, cents) * FEE_UNITS_PER_CENT // each)
+
+
 def fill_fee(
     fees_so_far: FeeUnits, rate: FeeRate, qty: Qty, price: Price
 ) -> tuple[FeeUnits, Cents]:

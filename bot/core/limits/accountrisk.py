@@ -1,5 +1,5 @@
-"""What all series of one account may lose together, and which of them have opened their books:
-shared by their traders, as a `Purse` is.
+"""What all series of one account may lose together, the cash they share, and which of them have
+opened their books: shared by their traders, as a `Purse` is.
 
 Losses add up and gains are not set against them. Each trader asks what the others may lose at the
 instant it wants to send something, and is answered from what they have live right then, so that no
@@ -13,13 +13,16 @@ Source: strategy, 1(g), Budgets; reliability, B3.
 
 from collections.abc import Callable
 
+from bot.core.limits.freecash import FreeCash
 from venue.wire.money import Cents
 
 
 class AccountRisk:
-    """The traders of one account in one process. Each has a number, the first is 0."""
+    """The traders of one account in one process. Each has a number, the first is 0. cash: what new
+    orders of all of them may still lock."""
 
     def __init__(self) -> None:
+        self.cash = FreeCash()
         self._losses: list[Callable[[], Cents]] = []
         self._opened: set[int] = set()
 

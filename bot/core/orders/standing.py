@@ -183,6 +183,11 @@ class Standing:
         return self.amend is not None and self.state in (_CANCELLING, _CLOSING)
 
     @property
+    def is_decided(self) -> bool:
+        """Whether every write of ours about it has a definite answer, and none is suspected."""
+        return self.suspicion is None and self.state in (_OPEN, _DONE)
+
+    @property
     def is_free(self) -> bool:
         """Whether a cancel of it may be sent now."""
         return self.state is _OPEN or self.state is _BLURRED

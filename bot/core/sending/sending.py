@@ -25,23 +25,27 @@ from bot.core.orders.takefate import TakeFate
 from bot.core.plan.danger import reaches, steps_back
 from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate, Wish
 from bot.core.report import Phase
+from bot.core.sending.affording import Affording
 from bot.core.sending.hints import Hint, Hints
+from bot.core.sending.ranking import (
+    Ranked,
+    creates_of,
+    most_valuable_first,
+    nearest_first,
+    sides_first,
+)
 from bot.core.sending.venuepark import VenuePark
 from bot.core.series.quoting import Quoting
 from bot.core.series.shedding import pull_beyond
 from bot.core.settings import TraderSettings
 from bot.core.strategy import Take
-from venue.wire import codec
+from venue.wire import codec, model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, canonical
-from venue.wire.names import MarketId
 from venue.wire.requests import Amend, TimeInForce
 
 _BOOKS_ARE_WRONG: Final = frozenset({"position_differs", "fills_forgotten"})
 """Findings under which nothing may grow a position."""
-
-_Ranked = tuple[float, int, Rung | None, Wish | Hint]
-"""What may leave: less its value, its place among equals, its rung (None of a read), and itself."""
 
 _CLEARED: Final = {
     Phase.STARTING: "nothing is quoted yet",
@@ -56,7 +60,7 @@ REFUSED_BEFORE: Final = "the venue has refused just this, and is not asked again
 
 class Sending:
     """Carries wishes out. nonce: what every client_order_id of the run begins with. venue: whether
-    it takes writes."""
+    it takes writes. affording: what the free cash bears."""
 
     def __init__(
         self,
@@ -72,6 +76,7 @@ class Sending:
         self._ledgers = ledgers
         self._quoting = quoting
         self._weighing = quoting.weighing
+        self.affording = Affording(quoting.weighing.account.cash)
         self._hints = hints
         self._out = out
         out.writes_max = settings.pace.requests_in_flight
@@ -88,6 +93,11 @@ class Sending:
         if lowered and (count := pull_beyond(self._quoting, self._desk)):
             self._out.note("warning", "orders_beyond_limits", count=count)
         self._pace.reconfigure(settings.pace, now_ns)
+
+    def balance_read(self, balance: model.Balance, begun_ns: int, now_ns: int) -> None:
+        """A balance was answered now, asked for at `begun_ns`."""
+        from_ns = begun_ns - self._settings.trust.read_lag_ns
+        self.affording.cash.shown(balance.available_cents, from_ns, now_ns)
 
     def _meets_unshown(self, rung: Rung, wish: Wish) -> bool:
         """Whether a quote would trade at once with what others show by now, and not with what the
@@ -138,6 +148,7 @@ class Sending:
 
     def cancel(self, wishes: Sequence[tuple[Rung, Wish]], now_ns: int) -> None:
         """Send the cancels among the wishes."""
+        self.affording.cash.look()
         parked = self.venue.holds_cancels(now_ns)
         for rung, wish in wishes:
             if not isinstance(wish, WantCancel) or not wish.order.is_free:
@@ -192,12 +203,15 @@ class Sending:
         if not self._pace.admits(rung.market_id, now_ns, 2):  # the cancel counts, too
             return "pace"
         if wish.more is not None:
-            return "" if self._admitted(rung, wish.more, now_ns) else "exposure"
+            if not self._admitted(rung, wish.more, now_ns):
+                return "exposure"
+            return "" if self.affording.qty(rung, wish.more, wish.more.qty) else "cash"
         return "exposure" if rung.side_parked(wish.order.side, now_ns) else ""
 
     def _cancel(self, rung: Rung, own: OwnOrder, why: str, now_ns: int) -> bool:
         if not self._desk.send_cancel(own, why, now_ns):
             return False
+        self.affording.cancelled(own, now_ns)
         self._pace.wrote(rung.market_id, now_ns)
         rung.orders_changed()
         return True
@@ -222,15 +236,9 @@ class Sending:
             self._out.rests(self._desk.live_count())
             return
         taken = [rung for rung, take in takes if self._take(rung, take, now_ns)]
-        ranked: list[_Ranked] = [
-            (-wish.value, place, rung, wish)
-            for place, (rung, wish) in enumerate(wishes)
-            if not isinstance(wish, WantCancel) and rung.may_send and rung not in taken
-        ]
-        ranked += [(-hint.value, len(wishes), None, hint) for hint in hints]
-        ranked.sort(key=lambda row: row[:2])
+        able = [row for row in wishes if row[0].may_send and row[0] not in taken]
         self._out.rests(self._desk.live_count())
-        for _, _, rung, candidate in self._sides_first(ranked, now_ns):
+        for _, _, rung, candidate in self._in_turn(most_valuable_first(able, hints), now_ns):
             if rung is None or isinstance(candidate, Hint):
                 assert isinstance(candidate, Hint)
                 self._look(candidate, now_ns)
@@ -244,28 +252,17 @@ class Sending:
                 why = "beyond the fair price, and it cannot be moved in time"
                 self._cancel(rung, candidate.order, why, now_ns)
 
-    def _sides_first(self, ranked: list[_Ranked], now_ns: int) -> list[_Ranked]:
-        """Where not every create finds room, by number or time to flat, a side on which nothing of
-        ours rests comes before more of another: else the dearer side of every rung takes all."""
-        creates = sum([isinstance(candidate, WantCreate) for _, _, _, candidate in ranked])
-        orders, risk = self._desk.live_count() + creates, self._settings.risk
+    def _in_turn(self, rows: list[Ranked], now_ns: int) -> list[Ranked]:
+        """What may leave, in the order in which it does: as it is, unless not every create finds
+        room, by number, time to flat or cash. Of cash what stands and moves has its part first."""
+        creates = creates_of(rows)
+        orders, risk = self._desk.live_count() + len(creates), self._settings.risk
         # Each create also takes a token that will be missing when all is to be cancelled.
-        flat_ns = self._out.flat_ns(orders + creates, now_ns)
-        if orders <= risk.resting_orders and flat_ns <= risk.flat_ns:
-            return ranked
-        first: list[_Ranked] = []
-        more: list[_Ranked] = []
-        begun: set[tuple[MarketId, BookSide]] = set()
-        for row in ranked:
-            _, _, rung, candidate = row
-            if rung is None or not isinstance(candidate, WantCreate):
-                first.append(row)
-                continue
-            place, live = (rung.market_id, candidate.side), self._desk.live(rung.market_id)
-            has_one = place in begun or any(own.side is candidate.side for own in live)
-            begun.add(place)
-            (more if has_one else first).append(row)
-        return [*first, *more]
+        flat_ns = self._out.flat_ns(orders + len(creates), now_ns)
+        bears_all = self.affording.bears_all(creates)
+        if bears_all and orders <= risk.resting_orders and flat_ns <= risk.flat_ns:
+            return rows
+        return sides_first(rows if bears_all else nearest_first(rows), self._desk)
 
     def _look(self, hint: Hint, now_ns: int) -> None:
         own = hint.own
@@ -302,6 +299,12 @@ class Sending:
                 return False
             self._out.holds_back("pace")
             return self._denied(rung, wish)
+        sizes = self._desk.amends_of_size
+        borne = self.affording.amend(rung, own, amend, sizes=sizes)
+        if borne is None:
+            self._out.holds_back("cash")
+            return self._denied(rung, wish)
+        amend = borne
         # A smaller size too: fills may come first, and then the amend sets the remainder (S13).
         if not self._weighing.admits_amend(own, amend):
             self._out.holds_back("exposure")
@@ -310,6 +313,7 @@ class Sending:
             return self._cancel(rung, own, "the change could grow a position", now_ns)
         if not self._desk.send_amend(own, amend, wish.why, now_ns):
             return False
+        self.affording.amended(rung, own, amend, now_ns)
         if amend.price is not None:
             own.tag = rung.tag(own.side, canonical(own.outcome, amend.price), wish.why)
         self._pace.wrote(rung.market_id, now_ns)
@@ -366,6 +370,7 @@ class Sending:
         own.tag = rung.tag(wish.side, wish.price, wish.why)
         if not self._desk.send_create(own, request, now_ns):
             return False
+        self.affording.created(rung, own, now_ns)
         self._pace.wrote(rung.market_id, now_ns)
         self._out.rests(self._desk.live_count())
         return True
@@ -394,7 +399,10 @@ class Sending:
         if self._out.flat_ns(resting + 1, now_ns) > risk.flat_ns:
             return 0, "time_to_flat"
         qty = self._admitted(rung, wish, now_ns)
-        return (qty, "") if qty else (0, "exposure")
+        if not qty:
+            return 0, "exposure"
+        qty = self.affording.qty(rung, wish, qty)
+        return (qty, "") if qty else (0, "cash")
 
     def _admitted(self, rung: Rung, wish: WantCreate, now_ns: int) -> int:
         """Shares of a wanted order that the limits of size admit now beside all that may be live;
@@ -413,13 +421,8 @@ class Sending:
         """The place of each wish, by its identity, in the order in which they would leave, from 1;
         changes nothing."""
         leaving: list[Wish | Hint] = [w for _, w in wishes if isinstance(w, WantCancel)]
-        ranked: list[_Ranked] = [
-            (-wish.value, place, rung, wish)
-            for place, (rung, wish) in enumerate(wishes)
-            if not isinstance(wish, WantCancel)
-        ]
-        ranked.sort(key=lambda row: row[:2])
-        leaving += [candidate for _, _, _, candidate in self._sides_first(ranked, now_ns)]
+        rows = most_valuable_first(wishes)
+        leaving += [candidate for _, _, _, candidate in self._in_turn(rows, now_ns)]
         return {id(each): turn for turn, each in enumerate(leaving, 1)}
 
     def held_back(self, rung: Rung, wish: Wish, now_ns: int) -> str:
@@ -449,6 +452,9 @@ class Sending:
             wait_s = (opens_ns - now_ns) / NS_PER_SECOND
             return f"many writes of late: the next in {wait_s:.1f} s{instead}"
         if isinstance(wish, WantAmend):
+            sizes = self._desk.amends_of_size
+            if self.affording.amend(rung, wish.order, wish.amend, sizes=sizes) is None:
+                return "no room left: cash"
             admitted = self._weighing.admits_amend(wish.order, wish.amend)
             return "" if admitted else "the change could pass a limit: cancelled instead"
         if refused := _refused_of_late(rung, wish.side, now_ns):

@@ -37,7 +37,9 @@ class Family(msgspec.Struct, Generic[_T], frozen=True):
 
 FINDINGS_MAX: Final = 64
 _LIVE: Final = frozenset({"open", "amending"})
-_HOLDING_BACK: Final = ("exposure", "foreign_spend", "pace", "resting_orders", "time_to_flat")
+_HOLDING_BACK: Final = (
+    *("cash", "exposure", "foreign_spend", "pace", "resting_orders", "time_to_flat"),
+)
 
 
 def one(value: float | None) -> list[Sample]:

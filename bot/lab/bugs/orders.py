@@ -451,8 +451,8 @@ READS: Final = (
         "A list that could not be read is taken for an empty one.",
         (*FORGOTTEN, "findings", "B4"),
         (Patch(Account, "take_answer", _failed_is_empty),),
-        likely=("internal_error_before", "lost_after"),
-        shape=(("crowd_per_second", 30.0),),
+        likely=("internal_error_before", "lost_after", "crash"),
+        shape=(("crowd_per_second", 30.0), ("slow_read", 0.3), ("cash_cents", 1_000_000)),
     ),
 )
 ORDERS: Final[Sequence[Bug]] = (*CREATES, *CHANGES, *CROSSES, *READS)

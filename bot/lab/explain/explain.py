@@ -23,6 +23,7 @@ from bot.core.orders.order import OwnOrder
 from bot.core.picture import limits_used
 from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate, Wish
 from bot.core.reconfigure import Remake
+from bot.core.sending.affording import Affording
 from bot.core.settings import BudgetSettings, TraderSettings
 from bot.core.strategy import EventView
 from bot.core.trader import Trader
@@ -299,13 +300,14 @@ class Explainer:
         own = next((o for o in self.trader.desk.live(life.market_id) if _is(o, life)), None)
         weighing = self.trader.quoting.weighing
         exposure, bounds = weighing.exposure(rung.ladder), weighing.bounds(rung.ladder)
+        affording = Affording(weighing.account.cash)
         used = limits_used(exposure, bounds)
         worst = loss_cents(exposure.worst_cents)
         ceiling = Qty(self._settings.risk.order_qty)
         if deed.kind == "create":
             side, price = life.own_side, life.price
             candidate = Live(life.market_id, life.outcome, side, _own_price(life, price), ceiling)
-            left = rooms(exposure, candidate, bounds)
+            left = rooms(exposure, candidate, bounds, affording.room(rung, candidate))
         elif own is not None:
             before = own.exposure()
             price = own.level if deed.price is None else deed.price
@@ -317,7 +319,7 @@ class Explainer:
                 max(ceiling, own.remaining),
             )
             exposure.remove(before)
-            left = rooms(exposure, candidate, bounds)
+            left = rooms(exposure, candidate, bounds, affording.room(rung, candidate, own))
             exposure.add(before)
         else:
             return None

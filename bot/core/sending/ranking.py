@@ -1,0 +1,74 @@
+"""In which order what may leave does: the most valuable first, unless not all of it finds room.
+
+Source: design, law 6 and The bot, item 6.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from bot.core.desk.desk import Desk
+from bot.core.event.rung import Rung
+from bot.core.plan.wishes import WantCancel, WantCreate, Wish
+from bot.core.sending.hints import Hint
+from venue.wire.money import BookSide
+from venue.wire.names import MarketId
+
+Ranked = tuple[float, int, Rung | None, Wish | Hint]
+"""What may leave: less its value, its place among equals, its rung (None of a read), and itself."""
+
+
+def most_valuable_first(
+    wishes: Sequence[tuple[Rung, Wish]], hints: Sequence[Hint] = ()
+) -> list[Ranked]:
+    """All of them but the cancels. Of equal ones the wishes come as they are, then the reads."""
+    rows: list[Ranked] = [
+        (-wish.value, place, rung, wish)
+        for place, (rung, wish) in enumerate(wishes)
+        if not isinstance(wish, WantCancel)
+    ]
+    rows += [(-hint.value, len(wishes), None, hint) for hint in hints]
+    rows.sort(key=lambda row: row[:2])
+    return rows
+
+
+def creates_of(rows: Iterable[Ranked]) -> list[tuple[Rung, WantCreate]]:
+    """The new orders among what may leave."""
+    return [
+        (rung, candidate)
+        for _, _, rung, candidate in rows
+        if rung is not None and isinstance(candidate, WantCreate)
+    ]
+
+
+def nearest_first(rows: Iterable[Ranked]) -> list[Ranked]:
+    """The same: what is no new order as it is, then the nearest to the touch of others."""
+    return sorted(rows, key=_behind)
+
+
+def sides_first(rows: Iterable[Ranked], desk: Desk) -> list[Ranked]:
+    """The same as they are, but of new orders one for each side on which nothing of ours rests
+    comes before all others: else the dearer side of every rung takes all."""
+    first: list[Ranked] = []
+    more: list[Ranked] = []
+    begun: set[tuple[MarketId, BookSide]] = set()
+    for row in rows:
+        _, _, rung, candidate = row
+        if rung is None or not isinstance(candidate, WantCreate):
+            first.append(row)
+            continue
+        place, live = (rung.market_id, candidate.side), desk.live(rung.market_id)
+        has_one = place in begun or any(own.side is candidate.side for own in live)
+        begun.add(place)
+        (more if has_one else first).append(row)
+    return [*first, *more]
+
+
+def _behind(row: Ranked) -> int:
+    """Ticks by which a new order would stand behind the best price of others on its side; below
+    zero for what is none."""
+    _, _, rung, candidate = row
+    if rung is None or not isinstance(candidate, WantCreate):
+        return -1
+    bids, asks = rung.others.shown
+    if candidate.side is BookSide.BID:
+        return max(0, bids[0][0] - candidate.price) if bids else 0
+    return max(0, candidate.price - asks[0][0]) if asks else 0

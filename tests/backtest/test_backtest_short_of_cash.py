@@ -1,0 +1,62 @@
+"""Claims about a bot short of cash among a crowd in the real engine: it quotes, unrefused."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from bench.brackets import CROWDS
+from bot.config import finish, read_draft
+from bot.core.orders.order import State
+from bot.lab.backtest.crowded import RESOLUTION_NS, Crowded, clock
+from bot.lab.backtest.run import Backtest
+from bot.lab.backtest.terms import Reading, Terms
+from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import BookSide, Cents, FeeRate
+
+pytestmark = pytest.mark.xdist_group("crowded")
+
+WHOLE_CENTS = 10_000  # about what the whole ladder of the demonstration locks
+FEES = {"maker_rate": FeeRate.parse("0.0100"), "taker_rate": FeeRate.parse("0.0175")}
+
+
+def lived(cash_cents: int, seconds: int = 60):
+    """A run of the demonstration's configuration, and the part of the time that each side of a rung
+    was quoted, after ten seconds."""
+    config = finish(read_draft(Path("configs/demo.yaml")))
+    ticking = clock(1, seconds)
+    terms = Terms(cash_cents=Cents(cash_cents), **FEES)
+    crowd = CROWDS["ten makers a rung"].model_copy(update={"seed": 1})
+    venue = Crowded(ticking, crowd, terms)
+    run = Backtest(
+        ticking, config.trader, config.make_strategy, Reading.AVERSE, terms, RESOLUTION_NS, venue
+    )
+    quoted: Counter = Counter()
+    looks = 0
+
+    def look(_event, _effects, now_ns):
+        nonlocal looks
+        if now_ns > ticking.start_ts + 10 * NS_PER_SECOND:
+            looks += 1
+            for market in venue.markets:
+                live = run.trader.desk.live(market)
+                sides = {own.side for own in live if own.state in (State.OPEN, State.AMENDING)}
+                quoted.update((market, side) for side in sides)
+
+    run.observed(look).run()
+    parts = [quoted[market, side] / looks for market in venue.markets for side in BookSide]
+    return run, parts
+
+
+@pytest.mark.parametrize("pct", [5, 20, 50])
+def test_with_a_part_of_the_cash_that_is_wanted_no_order_is_refused_and_all_sides_are_quoted(pct):
+    run, parts = lived(WHOLE_CENTS * pct // 100)
+    assert "insufficient_balance" not in run.exchange.refused
+    assert run.trader.report(run.now_ns).counters.held_back["cash"] > 0
+    assert sum(parts) / len(parts) > 0.9
+    assert min(parts) > 0.7
+
+
+def test_with_cash_for_all_nothing_is_held_back_for_it():
+    run, _ = lived(10 * WHOLE_CENTS, 20)
+    assert "cash" not in run.trader.report(run.now_ns).counters.held_back

@@ -1,0 +1,335 @@
+"""Claims about the free cash: whatever is under way, no more is ever handed out than there is."""
+
+import random
+from dataclasses import dataclass, field
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.core.limits import freecash
+from bot.core.limits.freecash import FreeCash
+from venue.wire.money import FeeRate, FeeUnits, Price, Qty, fill_fee, reserve_cents
+
+RATE = FeeRate.parse("0.0700")
+LAG = 20
+NONE = FeeUnits(0)
+
+
+def cost(qty, price, fees=NONE):
+    """What so many shares may cost at a price."""
+    return reserve_cents(RATE, Qty(qty), Price(price), fees)
+
+
+@dataclass(eq=False)
+class Order:
+    """A purchase as we know it, and as the venue has it."""
+
+    qty: int
+    price: int
+    filled: int = 0
+    last_write_ns: int = 0
+    is_live: bool = True
+    pending: str = "create"
+    amend: int = 0
+    landed: bool = False
+    left: int = 0  # at the venue, from here on
+    at: int = 0
+    traded: int = 0
+    fees: FeeUnits = NONE
+    over: bool = False
+
+    @property
+    def is_decided(self):
+        return not self.pending
+
+    @property
+    def locked(self):
+        return cost(self.left, self.at, self.fees)
+
+
+@dataclass(eq=False)
+class World:
+    """A venue, an account that trades there, and answers and reads that take their time."""
+
+    available: int
+    cash: FreeCash = field(default_factory=FreeCash)
+    now: int = 1_000
+    orders: list = field(default_factory=list)
+    shown: list = field(default_factory=list)  # what was available, and since when
+    read: int | None = None
+
+    def __post_init__(self):
+        self.shown = [(0, self.available)]
+        self.cash.shown(self.available, self.now - LAG, self.now)
+
+    def pick(self, at, able):
+        found = [own for own in self.orders if able(own)]
+        return found[at % len(found)] if found else None
+
+    def moved(self, cents):
+        self.available += cents
+        assert self.available >= 0, "the venue had to lock more than there was"
+        self.shown.append((self.now, self.available))
+
+    # what the account does
+
+    def create(self, qty, price):
+        if self.cash.suffices(cost(qty, price)):
+            own = Order(qty, price, last_write_ns=self.now)
+            self.orders.append(own)
+            self.cash.created(own, cost(qty, price), cost(qty, price) - qty * price, self.now)
+
+    def amend(self, at, price):
+        own = self.pick(at, lambda own: own.is_live and not own.pending)
+        if own is None:
+            return
+        remaining = own.qty - own.filled
+        more = cost(remaining, price) - cost(remaining, own.price) + 1
+        if self.cash.suffices(more):
+            own.pending, own.amend = "amend", price
+            self.cash.amended(own, more, self.now)
+
+    def cancel(self, at):
+        own = self.pick(at, lambda own: own.is_live and not own.pending)
+        if own is not None:
+            own.pending = "cancel"
+            self.cash.cancelled(own, (own.qty - own.filled) * own.price, self.now)
+
+    # what becomes of it
+
+    def land(self, at):
+        own = self.pick(at, lambda own: own.pending and not own.landed)
+        if own is None:
+            return
+        own.landed = True
+        if own.pending == "create":
+            own.left, own.at = own.qty, own.price
+            self.moved(-own.locked)
+        elif not own.over:
+            before = own.locked
+            if own.pending == "amend":
+                own.at = own.amend
+                self.moved(before - own.locked)
+            else:
+                own.left, own.over = 0, True
+                self.moved(before)
+
+    def refuse(self, at):
+        own = self.pick(at, lambda own: own.pending == "create" and not own.landed)
+        if own is not None:
+            own.pending, own.is_live, own.over = "", False, True
+            own.last_write_ns = self.now
+
+    def fill(self, at, qty):
+        own = self.pick(at, lambda own: own.left)
+        if own is None:
+            return
+        qty, before = min(qty, own.left), own.locked
+        own.left -= qty
+        own.traded += qty
+        own.fees, fee = fill_fee(own.fees, RATE, Qty(qty), Price(own.at))
+        own.over = not own.left
+        self.moved(before - own.locked - qty * own.at - fee)
+
+    def answer(self, at):
+        own = self.pick(at, lambda own: own.pending and own.landed)
+        if own is None:
+            return
+        if own.pending == "amend":
+            own.price = own.at
+        own.pending, own.landed, own.amend, own.last_write_ns = "", False, 0, self.now
+        self.learn(own)
+
+    def learn(self, own):
+        own.filled, own.is_live = own.traded, not own.over
+
+    def hear(self, at):
+        own = self.pick(at, lambda own: not own.pending)
+        if own is not None:
+            self.learn(own)
+
+    def wait(self, ns):
+        self.now += ns
+
+    def ask(self):
+        self.read = self.now
+
+    def balance(self, at):
+        """The answer shows some instant from a lag before it was asked for until now."""
+        if self.read is None:
+            return
+        begun, self.read = self.read, None
+        last = max(place for place, (ns, _) in enumerate(self.shown) if ns <= begun - LAG)
+        some = self.shown[last:]
+        self.cash.shown(some[at % len(some)][1], begun - LAG, self.now)
+
+    def look(self):
+        self.cash.look()
+
+    def truth(self):
+        """What is free once all that is under way has arrived, if none of that lets anything go."""
+        locked = 0
+        for own in self.orders:
+            if own.pending == "create" and not own.landed:
+                locked += cost(own.qty, own.price)
+            elif own.pending == "amend" and not own.landed and not own.over:
+                locked += max(0, cost(own.left, own.amend, own.fees) - own.locked)
+        return self.available - locked
+
+
+def lived(seed, after_each):
+    """Some hundreds of acts, drawn from a seed."""
+    draw = random.Random(seed)
+    world = World(draw.choice((300, 1_000, 4_000)))
+    for _ in range(300):
+        at = draw.randrange(100)
+        match draw.choices(ACTS, WEIGHTS)[0]:
+            case "create":
+                world.create(draw.randint(1, 20), draw.randint(1, 99))
+            case "amend":
+                world.amend(at, draw.randint(1, 99))
+            case "fill":
+                world.fill(at, draw.randint(1, 20))
+            case "wait":
+                world.wait(draw.choice((1, LAG // 3, 2 * LAG)))
+            case "ask" | "look" as act:
+                getattr(world, act)()
+            case act:
+                getattr(world, act)(at)
+        after_each(world)
+    return world
+
+
+ACTS, WEIGHTS = zip(
+    *{
+        "create": 3,
+        "amend": 4,
+        "cancel": 2,
+        "land": 6,
+        "answer": 6,
+        "refuse": 1,
+        "hear": 2,
+        "fill": 3,
+        "wait": 4,
+        "ask": 3,
+        "balance": 3,
+        "look": 4,
+    }.items(),
+    strict=True,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 2**32))
+def test_no_more_is_ever_free_than_there_is_once_all_that_is_under_way_has_arrived(seed):
+    def after_each(world):
+        assert world.cash.cents <= max(0, world.truth())
+
+    world = lived(seed, after_each)
+    for at in range(len(world.orders)):
+        world.land(at)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 2**32))
+def test_what_is_added_up_as_writes_leave_is_never_more_than_what_is_free(seed):
+    def after_each(world):
+        assert world.cash.left() <= max(0, world.truth())
+
+    lived(seed, after_each)
+
+
+def test_of_what_is_free_most_is_handed_out():
+    told = [(0, 0)]
+
+    def after_each(world):
+        told.append((told[-1][0] + max(0, world.cash.cents), told[-1][1] + max(0, world.truth())))
+
+    for seed in range(40):
+        lived(seed, after_each)
+    free, there = told[-1]
+    assert free > there / 2
+
+
+def resting(cash, qty, price, at):
+    """An order whose create was answered by `at`."""
+    own = Order(qty, price, pending="", last_write_ns=at)
+    cash.created(own, cost(qty, price), cost(qty, price) - qty * price, at)
+    return own
+
+
+def test_without_any_balance_nothing_is_bounded():
+    assert FreeCash().suffices(10**12)
+
+
+def test_what_sells_needs_no_cash_even_where_less_than_none_is_free():
+    cash = FreeCash()
+    cash.shown(-5, 0, 1)
+    assert cash.suffices(0)
+    assert not cash.suffices(1)
+
+
+def test_a_balance_shows_an_order_that_was_answered_before_it_was_asked_for_and_no_younger_one():
+    cash = FreeCash()
+    cash.shown(1_000, 0, 1)
+    resting(cash, 10, 40, 100)
+    resting(cash, 10, 30, 101)
+    cash.shown(600, 100, 150)
+    assert cash.cents == 600 - cost(10, 30)
+
+
+def test_what_was_let_go_is_found_by_the_next_beat():
+    cash = FreeCash()
+    cash.shown(500, 0, 1)
+    own = resting(cash, 10, 40, 100)
+    assert not cash.suffices(400)
+    own.is_live = False
+    assert not cash.suffices(400)
+    cash.look()
+    assert cash.suffices(400)
+
+
+def test_a_refused_create_locks_nothing_at_once():
+    cash = FreeCash()
+    cash.shown(1_000, 0, 1)
+    own = resting(cash, 10, 40, 100)
+    own.is_live = False
+    assert cash.cents == 1_000
+
+
+def test_of_an_order_that_is_over_what_it_bought_is_spent_and_no_more():
+    cash = FreeCash()
+    cash.shown(1_000, 0, 1)
+    own = resting(cash, 10, 40, 100)
+    own.is_live, own.filled = False, 3
+    assert 1_000 - cash.cents == 3 * 40 + cost(10, 40) - 400
+
+
+def test_what_a_cancel_lets_go_is_free_where_it_left_after_the_balance_was_answered():
+    cash = FreeCash()
+    cash.shown(1_000, 0, 100)
+    own = Order(10, 40, pending="cancel")
+    cash.cancelled(own, 400, 101)
+    assert cash.cents == 1_000
+    own.is_live, own.pending = False, ""
+    assert cash.cents == 1_400
+    cash.shown(1_200, 50, 150)
+    assert cash.cents == 1_200  # it may be in that one, or not
+
+
+def test_a_balance_begun_before_the_newest_one_is_not_taken():
+    cash = FreeCash()
+    cash.shown(1_000, 100, 200)
+    cash.shown(5_000, 99, 300)
+    assert cash.cents == 1_000
+
+
+def test_beyond_the_bound_of_writes_nothing_more_is_locked(monkeypatch):
+    monkeypatch.setattr(freecash, "WRITES_MAX", 2)
+    cash = FreeCash()
+    cash.shown(1_000, 0, 1)
+    for price_cents in (10, 20, 30):
+        resting(cash, 1, price_cents, 100)
+    assert not cash.suffices(1)
+    cash.shown(900, 100, 200)
+    assert cash.suffices(900)
