@@ -315,3 +315,13 @@ def test_what_stands_as_priced_is_what_the_whole_plan_would_leave_alone(
         side.make()
         assert side.wishes == []
         assert side.again == []
+
+
+@BOTH
+def test_shares_promised_to_a_level_that_an_order_moves_to_are_sold_for_another(side):
+    orders = [order(side, 14, 10, 1), order(side, 14, 15, 2)]
+    wanted = [quote(side, 4, 15), quote(side, 5, 10), quote(side, 11, 15)]
+    yes, no = (0, 8) if side is BID else (8, 0)
+    wishes = plan(wanted, orders, yes, no, pace=pace(resize=50)).wishes
+    made_new = [wish for wish in wishes if isinstance(wish, WantCreate)]
+    assert [(wish.own_side, wish.qty) for wish in made_new] == [(Side.SELL, 8)]

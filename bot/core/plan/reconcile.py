@@ -418,7 +418,7 @@ class _Side:
         too_large = level.is_off(own.remaining - level.wanted, self._pace)
         qty = Qty(level.wanted) if too_large else None
         amend = Amend(price=canonical(own.outcome, price), qty=qty)
-        level.serve(own.remaining)
+        level.take_in(own.remaining, self._free, self._pace)
         self.wishes.append(WantAmend(own, amend, False, f"moved from {own.level} to {price}", gain))
 
     def _place_spares(self) -> None:

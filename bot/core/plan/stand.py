@@ -66,6 +66,13 @@ class Level(msgspec.Struct, eq=False):
         offered = min(free.unpromised(self.held) + self.promised, self.missing)
         return offered if self.is_off(offered, pace) else 0
 
+    def take_in(self, qty: int, free: FreeShares, pace: PaceSettings) -> None:
+        """An order comes here: of the shares promised to this level those are free for others that
+        it misses no longer."""
+        self.serve(qty)
+        if self.promised:
+            self.promise(min(self.promised, self.offered(free, pace)), free)
+
     def sell(self, qty: int, free: FreeShares) -> Qty:
         """Take so many of the shares held to be sold here; nothing else is promised any more."""
         self.promise(0, free)
