@@ -120,6 +120,14 @@ def test_short_of_cash_a_side_without_any_comes_first_and_of_equals_the_nearest_
     assert sent[2].order.qty == 16
 
 
+def test_of_equally_near_ones_that_comes_first_which_is_worth_most_for_what_it_costs():
+    of = with_cash(500)
+    asked(of, 20, 60)
+    sent = of.spend(offer(60), create(20, value=0.6))
+    assert prices(sent) == [20, 40]  # 0.6 for 200 cents, 1 for 400
+    assert [request.order.qty for request in sent] == [10, 7]
+
+
 def test_with_cash_for_all_the_most_valuable_leaves_first_wherever_it_stands():
     of = with_cash(1_000 + 380 + 400)
     asked(of, 40, 60)

@@ -9,7 +9,7 @@ from bot.core.desk.desk import Desk
 from bot.core.event.rung import Rung
 from bot.core.plan.wishes import WantCancel, WantCreate, Wish
 from bot.core.sending.hints import Hint
-from venue.wire.money import BookSide
+from venue.wire.money import BookSide, Side, canonical
 from venue.wire.names import MarketId
 
 Ranked = tuple[float, int, Rung | None, Wish | Hint]
@@ -40,8 +40,9 @@ def creates_of(rows: Iterable[Ranked]) -> list[tuple[Rung, WantCreate]]:
 
 
 def nearest_first(rows: Iterable[Ranked]) -> list[Ranked]:
-    """The same: what is no new order as it is, then the nearest to the touch of others."""
-    return sorted(rows, key=_behind)
+    """The same: what buys nothing new as it is, then the nearest to the touch of others, of equals
+    that which is worth most for what it costs."""
+    return sorted(rows, key=_nearness)
 
 
 def sides_first(rows: Iterable[Ranked], desk: Desk) -> list[Ranked]:
@@ -62,13 +63,16 @@ def sides_first(rows: Iterable[Ranked], desk: Desk) -> list[Ranked]:
     return [*first, *more]
 
 
-def _behind(row: Ranked) -> int:
-    """Ticks by which a new order would stand behind the best price of others on its side; below
-    zero for what is none."""
+def _nearness(row: Ranked) -> tuple[int, float]:
+    """Ticks by which a purchase would stand behind the best price of others on its side, below zero
+    for anything else; and less its worth of each cent that it costs."""
     _, _, rung, candidate = row
-    if rung is None or not isinstance(candidate, WantCreate):
-        return -1
+    if rung is None or not isinstance(candidate, WantCreate) or candidate.own_side is Side.SELL:
+        return -1, 0.0
     bids, asks = rung.others.shown
     if candidate.side is BookSide.BID:
-        return max(0, bids[0][0] - candidate.price) if bids else 0
-    return max(0, candidate.price - asks[0][0]) if asks else 0
+        behind = bids[0][0] - candidate.price if bids else 0
+    else:
+        behind = candidate.price - asks[0][0] if asks else 0
+    cents = canonical(candidate.outcome, candidate.price) * candidate.qty
+    return max(0, behind), -candidate.value / cents
