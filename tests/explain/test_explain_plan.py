@@ -330,3 +330,20 @@ def test_a_dry_run_that_does_not_settle_in_time_says_what_it_waits_for():
     plan, _ = dry(Thin([70, 50, 30], joint), longest_s=0.05)
     assert not plan.settled
     assert plan.plan.withheld or plan.plan.events
+
+
+def test_what_the_cash_leaves_is_told_beside_the_limits():
+    market = MarketId("r")
+    free = FeeRate.parse("0")
+    exposure = Exposure([RungTerms.of(market, free, free)], Cents(0), [(0, 0)])
+    limits = limits_in_force(
+        RiskSettings(
+            event_loss_cents=Cents(100),
+            series_loss_cents=Cents(100),
+            rung_position_qty=Qty(40),
+            order_qty=Qty(50),
+        )
+    )
+    candidate = Live(market, Outcome.YES, Side.BUY, Price(10), Qty(50))
+    found = rooms(exposure, candidate, bounds_of(limits, Cents(100)), Qty(3))
+    assert (found[0].limit, found[0].qty) == ("cash", 3)
