@@ -166,12 +166,13 @@ class Recording:
 
     def tell(self, event: m.Event) -> None:
         """An event, as of now: into the journal, to the observer, and what it wishes for is done.
-        After the end an event is kept and asks for nothing more."""
+        After the end an event is kept and counted, and asks for nothing more."""
         now_ns = self._clock.now_ns()
         self._journal.append(now_ns, event)
-        if self._ended.is_set():
-            return
+        was_over = self._ended.is_set()
         effects = self.observer.receive(event, now_ns)
+        if was_over:
+            return
         for effect in effects:
             self._journal.append(now_ns, effect)
         for effect in effects:
