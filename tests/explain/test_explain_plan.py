@@ -11,7 +11,7 @@ from bot.commands.plan_text import dry_text
 from bot.core import messages as m
 from bot.core.intentions import Act, TraderPlan, rooms
 from bot.core.limits.inforce import bounds_of, limits_in_force
-from bot.core.limits.risk import Exposure, Live, RungTerms
+from bot.core.limits.risk import Bounds, Exposure, Live, RungTerms
 from bot.core.report import Phase
 from bot.core.settings import RiskSettings
 from bot.core.strategy import Strategy, Take
@@ -160,8 +160,8 @@ def test_a_limit_that_leaves_nothing_is_named_with_its_room():
     assert 0 < used.used <= used.limit == 700
 
 
-def test_each_limit_is_asked_by_itself():
-    """Ten cents a share lost at worst, a dollar allowed: ten shares, whatever else there is."""
+def an_order_of_50_at_10() -> tuple[Exposure, Live, Bounds]:
+    """Nothing is held, a dollar may be lost, 40 shares may be held."""
     market = MarketId("r")
     free = FeeRate.parse("0")
     exposure = Exposure([RungTerms.of(market, free, free)], Cents(0), [(0, 0)])
@@ -174,9 +174,12 @@ def test_each_limit_is_asked_by_itself():
         )
     )
     candidate = Live(market, Outcome.YES, Side.BUY, Price(10), Qty(50))
-    found = {
-        each.limit: each.qty for each in rooms(exposure, candidate, bounds_of(limits, Cents(100)))
-    }
+    return exposure, candidate, bounds_of(limits, Cents(100))
+
+
+def test_each_limit_is_asked_by_itself():
+    """Ten cents a share lost at worst, a dollar allowed: ten shares, whatever else there is."""
+    found = {each.limit: each.qty for each in rooms(*an_order_of_50_at_10())}
     assert (found["loss_cents"], found["position_qty"]) == (10, 40)
     assert found["resting_cents"] == 50  # its limit is ten times as much
 
@@ -333,17 +336,5 @@ def test_a_dry_run_that_does_not_settle_in_time_says_what_it_waits_for():
 
 
 def test_what_the_cash_leaves_is_told_beside_the_limits():
-    market = MarketId("r")
-    free = FeeRate.parse("0")
-    exposure = Exposure([RungTerms.of(market, free, free)], Cents(0), [(0, 0)])
-    limits = limits_in_force(
-        RiskSettings(
-            event_loss_cents=Cents(100),
-            series_loss_cents=Cents(100),
-            rung_position_qty=Qty(40),
-            order_qty=Qty(50),
-        )
-    )
-    candidate = Live(market, Outcome.YES, Side.BUY, Price(10), Qty(50))
-    found = rooms(exposure, candidate, bounds_of(limits, Cents(100)), Qty(3))
+    found = rooms(*an_order_of_50_at_10(), Qty(3))
     assert (found[0].limit, found[0].qty) == ("cash", 3)
