@@ -49,10 +49,10 @@ from bot.commands.common import (
     read,
     state_dir_option,
 )
-from bot.commands.quiet import Quiet
 from bot.commands.running import Options, run_all, told
 from bot.commands.sites import site_of, venue_for_a_moment
 from bot.io.early import last_command, remembered
+from venue.quiet import Quiet
 
 if TYPE_CHECKING:
     from bot.config import Draft

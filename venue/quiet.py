@@ -1,7 +1,7 @@
 """How a command ends whose output is closed, or takes nothing more: quietly, with its own code.
 
-`venue state --help | head -1` and a full disk are no bug of ours: neither has a traceback. The
-codes are those that shells and supervisors know.
+`bot config schema | head -1` and a full disk are no bug of ours: neither has a traceback. The codes
+are those that shells and supervisors know.
 
 Source: docs/operations.md, Exit codes.
 """

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bot.commands.blank import Worded
 from bot.commands.common import EXIT_LEFT_OVER, ConfigPath, faults_told, printed_aside, read
+from venue.blank import Worded
 
 if TYPE_CHECKING:
     from bot.config import BotConfig

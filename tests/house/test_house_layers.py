@@ -65,7 +65,7 @@ MAY_IMPORT = {
     "bot.io": ("bot.io", "bot.core", "venue.wire"),
     "bot.records": ("bot.records", "bot.io", "bot.core", "bot.drawing", "venue.wire"),
     "bot.lab": ("bot", "venue.core", "venue.read", "venue.crowd", "venue.wire"),
-    "bot": ("bot", "venue.wire"),
+    "bot": ("bot", "venue.begin", "venue.blank", "venue.quiet", "venue.wire"),
     "strategies": (
         "bot.core.strategy",
         "bot.core.pricing",

@@ -19,10 +19,10 @@ from typer.testing import CliRunner
 import bot.__main__
 import bot.cli
 import venue.__main__
-from bot.commands.quiet import Quiet
 from bot.commands.running import told
 from bot.io.folder.latch import Latch
 from tests.house.tree import ROOT
+from venue.quiet import Quiet
 
 WORDS = [
     ("bot", "--help"),
