@@ -3,6 +3,7 @@
 import pytest
 
 from bot.core.orders.order import OwnOrder, State
+from bot.core.plan.place import Worth
 from bot.core.plan.reconcile import plan_rung
 from bot.core.plan.wishes import FreeShares, WantAmend, WantCancel, WantCreate, crosses
 from bot.core.settings import PaceSettings
@@ -27,6 +28,8 @@ class Ruler:
         self.move_cents = move
         self.capital_cents = capital
         self._places = places or {}
+
+    request_cents = Worth.request_cents
 
     def edge(self, side: BookSide, price: int) -> float:
         return float(50 - price if side is BID else price - 50)

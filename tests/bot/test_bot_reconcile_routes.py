@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from bot.core.orders.order import OwnOrder, State
 from bot.core.plan.place import NOTHING_KNOWN
 from bot.core.plan.reconcile import _Side
-from bot.core.plan.stand import levels_of, stand_as_priced
+from bot.core.plan.stand import level_of, stands_as_wanted
 from bot.core.plan.wishes import MERGED, WantAmend, WantCancel, WantCreate, free_shares
 from tests.bot import made
 from tests.bot.made import T0
@@ -289,29 +289,32 @@ def test_a_part_too_small_for_a_request_of_its_own_is_left_to_the_other_route(si
 
 @settings(max_examples=400, deadline=None)
 @given(
-    st.lists(st.tuples(st.integers(1, 20), st.integers(-3, 3), st.booleans()), max_size=4),
+    st.lists(
+        st.tuples(st.integers(1, 20), st.integers(-3, 3), st.integers(0, 1), st.booleans()),
+        max_size=4,
+    ),
     st.integers(0, 15),
     st.integers(0, 15),
     PACES,
     st.booleans(),
     st.sampled_from([State.OPEN, State.OPEN, State.OPEN, State.BLURRED]),
 )
-def test_what_stands_as_priced_is_what_the_whole_plan_would_leave_alone(
+def test_what_stands_as_wanted_is_what_the_whole_plan_would_leave_alone(
     drawn, yes, no, pace, is_short, state
 ):
-    wanted = [bid(50 - at, qty) for at, (qty, _, _) in enumerate(drawn)]
+    wanted = [bid(50 - 2 * at, qty) for at, (qty, _, _, _) in enumerate(drawn)]
     orders = []
-    for at, (qty, off, buys) in enumerate(drawn):
+    for at, (qty, off, behind, buys) in enumerate(drawn):
         route = {} if buys else {"outcome": Outcome.NO, "side": Side.SELL}
-        price = 50 - at if buys else 50 + at
+        level = 50 - 2 * at - behind
+        price = level if buys else 100 - level
         size = max(1, qty + off)
         orders.append(made.own(state, number=at, price=price, qty=size, **route))
     free = free_shares(Qty(yes), Qty(no), orders)
     held = None if is_short or not free.has_some else free
-    if stand_as_priced(orders, wanted, held, pace):
-        levels = levels_of(BID, wanted, (), NOTHING_KNOWN)
+    if stands_as_wanted(orders, BID, wanted, (), NOTHING_KNOWN, held, pace):
+        levels = {quote.price: level_of(BID, quote, (), NOTHING_KNOWN) for quote in wanted}
         side = _Side(BID, levels, orders, orders, free, pace, LATER, NOTHING_KNOWN, is_short)
-        assert side.stands_as_wanted()
         side.make()
         assert side.wishes == []
         assert side.again == []

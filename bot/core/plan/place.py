@@ -41,6 +41,9 @@ EDGE_MIN_CENTS: Final = 0.5
 RISK_CENTS: Final = 1.0
 """What taking a share off the book is worth that is no longer wanted there (judgement)."""
 
+REQUEST_MIN: Final = 0.001
+"""Cents: no request is for nothing, even where a share of it need not gain anything."""
+
 _PRIOR_SHARES: Final = 1.0
 _PRIOR_S: Final = 120.0
 """A side that never traded is taken to trade a share in two minutes (judgement)."""
@@ -159,6 +162,10 @@ class Worth(msgspec.Struct, eq=False):
         at_back = fills(volume, self.others_at(own.side, own.level), own.remaining)
         gained = edge * (fills(volume, self._ahead(own), own.remaining) - at_back)
         return gained if gained > 0 else 0.0
+
+    def request_cents(self, qty: int) -> float:
+        """What one request about `qty` shares must gain, cents."""
+        return max(self.move_cents * qty, REQUEST_MIN)
 
     def _ahead(self, own: OwnOrder) -> float:
         """Shares of others before an order; unknown counts as all that are there."""

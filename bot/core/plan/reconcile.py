@@ -20,13 +20,13 @@ Source: design, The bot, item 5; interface, PUT /orders; strategy, 1(e), 1(f); r
 26, 27, 33, B1, B11.
 """
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Sequence
 from typing import Final
 
 from bot.core.orders.order import OwnOrder, State
 from bot.core.plan.assign import assign
 from bot.core.plan.danger import why_to_go
-from bot.core.plan.place import NOTHING_KNOWN, RISK_CENTS, Worth
+from bot.core.plan.place import NOTHING_KNOWN, REQUEST_MIN, RISK_CENTS, Worth
 from bot.core.plan.stand import (
     Level,
     Stand,
@@ -34,11 +34,11 @@ from bot.core.plan.stand import (
     count_beside,
     destination,
     join,
-    levels_of,
+    level_of,
     promise_lacking,
     serve_near,
     size_then_age,
-    stand_as_priced,
+    stands_as_wanted,
 )
 from bot.core.plan.steady import by_side
 from bot.core.plan.wishes import (
@@ -115,13 +115,12 @@ def plan_sides(
     ):
         # A plan only takes from what is free.
         held = free if free.has_some and side not in short else None
-        if (mine or quotes) and not stand_as_priced(mine, quotes, held, pace):
-            levels = levels_of(side, quotes, facing, worth)
+        if not stands_as_wanted(mine, side, quotes, facing, worth, held, pace):
+            levels = {quote.price: level_of(side, quote, facing, worth) for quote in quotes}
             plan = _Side(side, levels, mine, orders, free, pace, now_ns, worth, side in short)
-            if not plan.stands_as_wanted():
-                plan.make()
-                wishes.extend(plan.wishes)
-                again.extend(plan.again)
+            plan.make()
+            wishes.extend(plan.wishes)
+            again.extend(plan.again)
     return Plan(cancels_first(wishes) if wishes else (), min(again) if again else None)
 
 
@@ -186,7 +185,7 @@ class _Side:
                 self._spares.extend(stand.orders)
             elif stand.price == level.price:
                 self._stay(stand, level)
-            elif self._stays_near(stand, level):
+            elif level.stays_near(stand, self._pace):
                 level.serve(max(stand.qty, level.wanted))
             else:
                 self._move(stand, level)
@@ -195,40 +194,6 @@ class _Side:
             count_beside(self._beside, self._levels.values())
             for level in self._levels.values():
                 self._fill_up(level)
-
-    def stands_as_wanted(self) -> bool:
-        """Whether every level has one stand near enough, the best the best: nothing is to be done.
-
-        Most plans end here, so it comes before any assignment is looked for.
-        """
-        levels = self._levels
-        if len(self._mine) < len(levels):
-            return False
-        stands: dict[Price, Stand] = {}
-        for own in self._mine:
-            if own.state is not _OPEN or own.doomed:
-                return False
-            join(stands, own)
-        if len(stands) != len(levels):
-            return False
-        best_first = sorted(stands, reverse=self._is_bid)  # as the levels are
-        for price, level in zip(best_first, levels.values(), strict=True):
-            if not self._is_served(stands[price], level):
-                return False
-        return True
-
-    def _is_served(self, stand: Stand, level: Level) -> bool:
-        """Whether a stand may be left as it is for a level."""
-        if stand.price != level.price:
-            return self._stays_near(stand, level)
-        room, pace, orders = level.wanted, self._pace, stand.orders
-        for own in orders if len(orders) == 1 else sorted(orders, key=age):
-            if room <= 0 or level.is_off(own.remaining - room, pace):
-                return False
-            if self._may_lock and self._locks_too_much(own, level, level.wanted - stand.qty):
-                return False
-            room -= own.may_fill
-        return not level.is_off(room, pace)
 
     # --- who serves what --------------------------------------------------------------------------
 
@@ -269,20 +234,17 @@ class _Side:
         """
         at = {level.price: level for level in levels}
         pairs = self._cheapest(stands, levels, at)
-        stays = {level.price for stand, level in pairs if level and self._stays_near(stand, level)}
+        pace = self._pace
+        stays = {level.price for stand, level in pairs if level and level.stays_near(stand, pace)}
         for stand, level in pairs:
             own = at.get(stand.price)
             if level is None or own is None or level is own or own.price in stays:
                 continue
-            if self._stays_near(stand, level):
+            if level.stays_near(stand, pace):
                 others = [each for each in stands if each is not stand]
                 left = [each for each in levels if each is not own]
                 return [(stand, own), *self._assigned(others, left)]
         return pairs
-
-    def _stays_near(self, stand: Stand, level: Level) -> bool:
-        """Whether a stand at another price may be left for a level, and is not better moved."""
-        return level.keeps(stand.price, stand.qty, self._pace) and not self._pays(stand, level)
 
     def _cheapest(
         self, stands: list[Stand], levels: list[Level], at: dict[Price, Level]
@@ -301,10 +263,10 @@ class _Side:
                 for stand, place in zip(stands, lost, strict=True)
             ],
             [
-                self._requests(stand.qty) * len(stand.orders) + place
+                self._worth.request_cents(stand.qty) * len(stand.orders) + place
                 for stand, place in zip(stands, lost, strict=True)
             ],
-            [self._requests(level.wanted) for level in levels],
+            [self._worth.request_cents(level.wanted) for level in levels],
         )
         return [
             (stand, None if place is None else levels[place])
@@ -317,51 +279,21 @@ class _Side:
         if stand.price == level.price:
             return 0.0
         ticks = abs(stand.price - level.price)
-        largest = stand.largest
-        moved = self._requests(max(largest, level.wanted))
+        largest, request = stand.largest, self._worth.request_cents
+        moved = request(max(largest, level.wanted))
         if level.is_off(abs(largest - level.wanted), self._pace):
-            moved += self._requests(abs(largest - level.wanted))
+            moved += request(abs(largest - level.wanted))
         # Never more than to cancel the one and create the other, and of equal ones the shorter way.
-        apart = self._requests(stand.qty) * len(stand.orders) + self._requests(level.wanted)
-        moved = min(moved, apart - _REQUEST_MIN / 2) + lost + _TICK_COST * ticks
+        apart = request(stand.qty) * len(stand.orders) + request(level.wanted)
+        moved = min(moved, apart - REQUEST_MIN / 2) + lost + _TICK_COST * ticks
         if level.keeps(stand.price, stand.qty, self._pace):
-            return min(moved, max(0.0, self._gain(stand.orders, level)) + _TICK_COST * ticks / 2)
+            return min(moved, max(0.0, level.gain(stand.orders)) + _TICK_COST * ticks / 2)
         return moved
-
-    def _requests(self, qty: int) -> float:
-        """What one request about `qty` shares must gain, cents."""
-        return max(self._worth.move_cents * qty, _REQUEST_MIN)
 
     def _lost(self, stand: Stand) -> float:
         """What the places of a stand are worth, cents."""
         edge = self._worth.edge(self._side, stand.price)
         return sum(self._worth.place_cents(own, edge) for own in stand.orders)
-
-    def _gain(self, orders: Iterable[OwnOrder], level: Level) -> float:
-        """Cents gained by having orders at a level's price, at the back, rather than where they
-        are. What stands beyond its bound counts as if it filled whole: whoever knows more comes
-        for it first."""
-        gain, edge_there = 0.0, level.edge
-        for own in orders:
-            bolder = own.level - level.price if self._is_bid else level.price - own.level
-            edge = edge_there - bolder
-            gain += self._worth.joining(self._side, level.price, own.remaining, edge_there)
-            if self._is_safer(level.bound, own.level):
-                gain += own.remaining * max(_REQUEST_MIN, -edge, float(bolder))
-            else:
-                gain -= self._worth.staying(own, edge)
-        return gain
-
-    def _pays(self, stand: Stand, level: Level) -> bool:
-        """Whether a stand near its level gains by moving there, the request paid. One that stands
-        bolder is left where it is: it is nearer to a fill, and has an edge."""
-        return self._is_safer(stand.price, level.price) and (
-            self._gain(stand.orders, level) > self._requests(stand.qty)
-        )
-
-    def _is_safer(self, price: Price, target: Price) -> bool:
-        """Whether `price` is further from trading than `target`."""
-        return price < target if self._is_bid else price > target
 
     # --- carrying it out --------------------------------------------------------------------------
 
@@ -380,27 +312,16 @@ class _Side:
             if level.is_off(own.remaining - room, self._pace):
                 why, value = "less wanted at this price", RISK_CENTS * (own.remaining - room)
                 self.wishes.append(WantAmend(own, Amend(qty=Qty(room)), True, why, value))
-            elif self._locks_too_much(own, level, lacks):
+            elif self._may_lock and level.locks_too_much(own, lacks, self._free, self._pace):
                 self._free.take(own.outcome.other, own.remaining)
                 why, value = "shares held now: sold instead", self._worth.capital_cents
                 self._cancel(own, why, value * own.remaining, instead=True)
-
-    def _locks_too_much(self, own: OwnOrder, level: Level, lacks: int) -> bool:
-        """Whether a purchase locks pairs with shares held that are worth more than its place and
-        the two requests of a sale, what the level lacks with it: one worth none is bought again."""
-        free, whole = self._free.unpromised(own.outcome.other), own.remaining + max(0, lacks)
-        needed = whole if level.is_off(lacks, self._pace) else own.remaining
-        is_sold = free >= needed and level.is_off(min(free, whole), self._pace)
-        if not self._may_lock or own.own_side is not _BUY or not is_sold:
-            return False
-        freed = self._worth.capital_cents * own.remaining
-        return freed > self._worth.place_cents(own, level.edge) + 2 * self._requests(own.remaining)
 
     def _move(self, stand: Stand, level: Level) -> None:
         """Bring a stand to a price that has none: its largest order by one amend, or by a change of
         route; the others are to spare."""
         own = max(stand.orders, key=size_then_age)
-        price, is_bolder = level.price, self._is_safer(own.level, level.price)
+        price, is_bolder = level.price, level.is_safer(own.level, level.price)
         if is_bolder:
             # Moving toward the touch can wait; stepping back from it cannot.
             ripe_ns = max(own.placed_ns, own.last_write_ns) + self._pace.dwell_ns
@@ -410,7 +331,7 @@ class _Side:
                     self.again.append(ripe_ns)
                 return
         self._spares.extend(other for other in stand.orders if other is not own)
-        gain = self._gain((own,), level)
+        gain = level.gain((own,))
         if self._may_lock and level.sells_instead(own, self._free, self._pace):
             # Its place is lost anyway, and selling what is held needs no cash and locks no pair.
             self._cancel(own, "shares held now: sold instead", gain, instead=is_bolder)
@@ -483,18 +404,15 @@ class _Side:
         staying = [own for own in here if not own.doomed]
         if not self._merges or not staying or (len(staying) == 1 and not self._is_full(here)):
             return False
-        newest = max(staying, key=age)
-        is_dear = self._worth.place_cents(newest, level.edge) > self._requests(newest.remaining)
+        newest, worth = max(staying, key=age), self._worth
+        is_dear = worth.place_cents(newest, level.edge) > worth.request_cents(newest.remaining)
         if newest.state is not _OPEN or (is_dear and not self._is_full(staying)):
             return False
-        value = self._worth.joining(self._side, level.price, level.missing, level.edge)
+        value = worth.joining(self._side, level.price, level.missing, level.edge)
         more = WantCreate(self._side, level.price, newest.outcome, newest.own_side, qty, MERGED)
         self.wishes.append(WantCancel(newest, MERGED, value, more))
         return True
 
 
-_REQUEST_MIN = 0.001
-"""Cents: no request is for nothing, even where a share of it need not gain anything."""
-
-_TICK_COST = _REQUEST_MIN / 1_000
+_TICK_COST = REQUEST_MIN / 1_000
 """Cents a tick: decides between ways that cost the same, and nothing else."""

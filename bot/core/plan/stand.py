@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from bot.core.orders.order import OwnOrder, State
-from bot.core.plan.place import Worth
+from bot.core.plan.place import REQUEST_MIN, Worth
 from bot.core.plan.wishes import FreeShares
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Quote
@@ -18,6 +18,29 @@ from venue.wire.money import PAYOUT_CENTS, BookSide, Outcome, Price, Qty, Side
 _BID: Final = BookSide.BID
 _OPEN: Final = State.OPEN
 _BUY: Final = Side.BUY
+
+
+class Stand(msgspec.Struct, eq=False):
+    """Our orders at one price, none of which has a write under way. qty, largest: shares of all,
+    and of the largest."""
+
+    price: Price
+    orders: list[OwnOrder]
+    qty: int
+    largest: int
+
+    @classmethod
+    def of(cls, own: OwnOrder) -> "Stand":
+        """That of one order alone."""
+        return cls(own.level, [own], own.remaining, own.remaining)
+
+    def add(self, own: OwnOrder) -> None:
+        """One more order of ours at this price."""
+        remaining = own.remaining
+        self.orders.append(own)
+        self.qty += remaining
+        if remaining > self.largest:
+            self.largest = remaining
 
 
 class Level(msgspec.Struct, eq=False):
@@ -100,50 +123,78 @@ class Level(msgspec.Struct, eq=False):
             near = self.bound <= price <= self.price + pace.tolerance_ticks
         return near and not self.is_off(abs(qty - self.wanted), pace)
 
+    def is_safer(self, price: Price, than: Price) -> bool:
+        """Whether a price is further from trading than another one."""
+        return price < than if self.side is _BID else price > than
 
-def levels_of(
-    side: BookSide, quotes: Sequence[Quote], facing: Sequence[Quote], worth: Worth
-) -> dict[Price, Level]:
-    """The wanted prices of a side, in the order of its quotes. None is bolder than its limit, nor
-    meets one of `facing`, the quotes of the other side. Both sides: the best quote first."""
-    out: dict[Price, Level] = {}
-    for quote in quotes:
-        price, bound = quote.price, quote.limit
-        if bound is None:
-            bound = price
-        elif side is _BID:
-            reach = Price((facing[0].price if facing else PAYOUT_CENTS) - 1)
-            bound = reach if reach < bound else bound
-            bound = price if bound < price else bound
-        else:
-            reach = Price((facing[0].price if facing else 0) + 1)
-            bound = reach if reach > bound else bound
-            bound = price if bound > price else bound
-        out[price] = Level(side, price, bound, quote.qty, quote.qty, worth)
-    return out
+    def gain(self, orders: Iterable[OwnOrder]) -> float:
+        """Cents gained by having orders here, at the back, rather than where they are. What stands
+        beyond its bound counts as if it filled whole: whoever knows more comes for it first."""
+        gain, edge_there, worth = 0.0, self.edge, self.worth
+        for own in orders:
+            bolder = own.level - self.price if self.side is _BID else self.price - own.level
+            edge = edge_there - bolder
+            gain += worth.joining(self.side, self.price, own.remaining, edge_there)
+            if self.is_safer(self.bound, own.level):
+                gain += own.remaining * max(REQUEST_MIN, -edge, float(bolder))
+            else:
+                gain -= worth.staying(own, edge)
+        return gain
+
+    def stays_near(self, stand: Stand, pace: PaceSettings) -> bool:
+        """Whether a stand at another price may be left for this one, and gains nothing by moving
+        here, the request paid. One that stands bolder is left where it is: it is nearer to a fill,
+        and has an edge."""
+        if not self.keeps(stand.price, stand.qty, pace):
+            return False
+        return not self.is_safer(stand.price, self.price) or (
+            self.gain(stand.orders) <= self.worth.request_cents(stand.qty)
+        )
+
+    def locks_too_much(
+        self, own: OwnOrder, lacks: int, free: FreeShares, pace: PaceSettings
+    ) -> bool:
+        """Whether a purchase locks pairs with shares held that are worth more than its place and
+        the two requests of a sale, what is lacking here with it: one worth none is bought again."""
+        left, whole = free.unpromised(own.outcome.other), own.remaining + max(0, lacks)
+        needed = whole if self.is_off(lacks, pace) else own.remaining
+        is_sold = left >= needed and self.is_off(min(left, whole), pace)
+        if own.own_side is not _BUY or not is_sold:
+            return False
+        worth = self.worth
+        freed = worth.capital_cents * own.remaining
+        place_cents = worth.place_cents(own, self.edge)
+        return freed > place_cents + 2 * worth.request_cents(own.remaining)
+
+    def is_served(self, stand: Stand, free: FreeShares | None, pace: PaceSettings) -> bool:
+        """Whether a stand at this price may be left as it is. free: the shares held to which its
+        purchases may give way, if any."""
+        room, orders = self.wanted, stand.orders
+        for own in orders if len(orders) == 1 else sorted(orders, key=age):
+            if room <= 0 or self.is_off(own.remaining - room, pace):
+                return False
+            lacks = self.wanted - stand.qty
+            if free is not None and self.locks_too_much(own, lacks, free, pace):
+                return False
+            room -= own.may_fill
+        return not self.is_off(room, pace)
 
 
-class Stand(msgspec.Struct, eq=False):
-    """Our orders at one price, none of which has a write under way. qty, largest: shares of all,
-    and of the largest."""
-
-    price: Price
-    orders: list[OwnOrder]
-    qty: int
-    largest: int
-
-    @classmethod
-    def of(cls, own: OwnOrder) -> "Stand":
-        """That of one order alone."""
-        return cls(own.level, [own], own.remaining, own.remaining)
-
-    def add(self, own: OwnOrder) -> None:
-        """One more order of ours at this price."""
-        remaining = own.remaining
-        self.orders.append(own)
-        self.qty += remaining
-        if remaining > self.largest:
-            self.largest = remaining
+def level_of(side: BookSide, quote: Quote, facing: Sequence[Quote], worth: Worth) -> Level:
+    """What is wanted at the price of a quote. It is no bolder than its limit, and meets none of
+    `facing`, the quotes of the other side, the best first."""
+    price, bound = quote.price, quote.limit
+    if bound is None:
+        bound = price
+    elif side is _BID:
+        reach = Price((facing[0].price if facing else PAYOUT_CENTS) - 1)
+        bound = reach if reach < bound else bound
+        bound = price if bound < price else bound
+    else:
+        reach = Price((facing[0].price if facing else 0) + 1)
+        bound = reach if reach > bound else bound
+        bound = price if bound > price else bound
+    return Level(side, price, bound, quote.qty, quote.qty, worth)
 
 
 def join(stands: dict[Price, Stand], own: OwnOrder) -> None:
@@ -210,27 +261,42 @@ def size_then_age(own: OwnOrder) -> tuple[int, int]:
     return own.remaining, -own.placed_ns
 
 
-def stand_as_priced(
+def stands_as_wanted(
     mine: Sequence[OwnOrder],
+    side: BookSide,
     quotes: Sequence[Quote],
-    held: FreeShares | None,
+    facing: Sequence[Quote],
+    worth: Worth,
+    free: FreeShares | None,
     pace: PaceSettings,
 ) -> bool:
-    """Whether our orders of a side stand at the very prices wanted there, one at each, of about the
-    size wanted, and none may lock a pair with shares `held`: then nothing is to be done, whatever
-    prices and places are worth.
+    """Whether every quote of a side has one stand near enough, the best the best, and none is worth
+    a change: nothing is to be done.
+
+    Most plans end here, so it comes before any assignment is looked for. facing: the quotes of the
+    other side; both sides the best first. free: the shares held to which purchases may give way.
     """
-    if len(mine) != len(quotes):
+    if len(mine) < len(quotes):
         return False
-    wanted = {quote.price: quote.qty for quote in quotes}
+    stands: dict[Price, Stand] = {}
     for own in mine:
-        if own.state is not _OPEN or own.doomed or own.amend is not None:
+        if own.state is not _OPEN or own.doomed:
             return False
-        qty = wanted.pop(own.level, None)
-        if qty is None or (own.remaining != qty and pace.resizes(abs(own.remaining - qty), qty)):
-            return False
-        if held is None or own.own_side is not _BUY:
-            continue
-        if held.of(own.outcome.other) >= own.remaining:
+        stand = stands.get(own.level)
+        if stand is None:
+            stands[own.level] = Stand(own.level, [own], own.remaining, own.remaining)
+        else:
+            stand.add(own)
+    if len(stands) != len(quotes):
+        return False
+    for quote, price in zip(quotes, sorted(stands, reverse=side is _BID), strict=True):
+        stand = stands[price]
+        if price != quote.price:
+            if not level_of(side, quote, facing, worth).stays_near(stand, pace):
+                return False
+        elif free is not None or len(stand.orders) > 1:
+            if not level_of(side, quote, facing, worth).is_served(stand, free, pace):
+                return False
+        elif stand.qty != quote.qty and pace.resizes(abs(stand.qty - quote.qty), quote.qty):
             return False
     return True
