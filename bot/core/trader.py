@@ -49,7 +49,7 @@ _OVERDUE_NS = 10 * NS_PER_MS
 _KEYS_REFUSED = ("key_refused", "read_key_refused")
 _BLOCKING = ("account_unread", "cancels_fail", "foreign_orders", "journal_failed", *_KEYS_REFUSED)
 
-_STARTING, _QUOTING = Phase.STARTING, Phase.QUOTING
+_READ, _STARTING, _QUOTING = Lane.READ, Phase.STARTING, Phase.QUOTING
 _LATCHED, _STOPPING, _STOPPED = Phase.LATCHED, Phase.STOPPING, Phase.STOPPED
 _OPEN = (_QUOTING, Phase.PAUSED)
 _CLEARING = (_STARTING, _STOPPING, _LATCHED)
@@ -488,11 +488,11 @@ class Trader:
 
     def _read(self) -> None:
         for walk, request in self._account.wanted(self._now_ns):
-            if not self.out.send(request, Lane.READ, f"read {walk.kind}", self._now_ns):
+            if not self.out.send(request, _READ, f"read {walk.kind}", self._now_ns):
                 return
             self._account.asked(walk, self._now_ns)
         for market_id in self.quoting.channel.books_to_read(self._now_ns):
-            if not self.out.send(m.ReadBook(market_id), Lane.READ, "confirm book", self._now_ns):
+            if not self.out.send(m.ReadBook(market_id), _READ, "confirm book", self._now_ns):
                 return
 
     def left_over(self) -> m.Finished:

@@ -13,6 +13,8 @@ from bot.core.strategy import Levels
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Price, Qty
 
+_BID: Final = BookSide.BID
+
 _UNSETTLED_MAX_NS: Final = NS_PER_SECOND
 
 
@@ -120,7 +122,7 @@ def _by_price(own: Iterable[OwnOrder]) -> tuple[dict[Price, Qty], dict[Price, Qt
     bids: dict[Price, Qty] = {}
     asks: dict[Price, Qty] = {}
     for order in own:
-        mine, left = bids if order.side is BookSide.BID else asks, order.remaining
+        mine, left = bids if order.side is _BID else asks, order.remaining
         for level in order.levels:
             mine[level] = Qty(mine.get(level, 0) + left)
     return bids, asks

@@ -251,10 +251,11 @@ class Outbox:
         """Ask whether a refused key works again, where nothing else is sent on it: with a cancel of
         what cannot exist, as often as a refused key may be tried. The trade key where there are
         others; the standby key while the trade key works."""
+        if len(self._credentials) == 1:
+            return
         asked = Key.STANDBY if self._trade.stopped_until_ns is None else Key.TRADE
         credential = self._credentials.get(asked)
-        is_refused = credential is not None and credential.stopped_until_ns is not None
-        if is_refused and len(self._credentials) > 1:
+        if credential is not None and credential.stopped_until_ns is not None:
             request = CancelResting(_NO_SUCH_ORDER)
             self._send(asked, request, Lane.RECOVER, "does the key work", now_ns, None)
 

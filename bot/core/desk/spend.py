@@ -51,7 +51,11 @@ class Lane(enum.IntEnum):
     @property
     def is_urgent(self) -> bool:
         """Whether it may spend the reserve: it takes risk off, or tells how much there is."""
-        return self <= Lane.RECOVER
+        return self <= _RECOVER
+
+
+_RECOVER: Final = Lane.RECOVER
+_CREATE: Final = Lane.CREATE
 
 
 class _Turns:
@@ -134,7 +138,7 @@ class Purse:
         if now_ns < self._closed_until_ns:
             return False
         mine = self._users[user]
-        if lane is Lane.CREATE and mine.ramp_creates >= self._ramp_allows(now_ns):
+        if lane is _CREATE and mine.ramp_creates >= self._ramp_allows(now_ns):
             return False
         is_urgent = lane.is_urgent
         turns = mine.turns[is_urgent]
@@ -151,7 +155,7 @@ class Purse:
         self._bucket.take(now_ns)
         turns.taken += 1
         turns.denied_ns = None
-        if self._ramp_from_ns is not None and lane is Lane.CREATE:
+        if self._ramp_from_ns is not None and lane is _CREATE:
             mine.ramp_creates += 1
         self.spent += 1
         self.in_flight += 1

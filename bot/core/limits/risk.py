@@ -23,6 +23,7 @@ Source: strategy, 1(g); reliability, rows 55, 75, 78, B3; design, The bot, item 
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from operator import add, sub
+from typing import Final
 
 import msgspec
 
@@ -45,6 +46,8 @@ from venue.wire.money import (
 )
 from venue.wire.names import MarketId
 
+_BID: Final = BookSide.BID
+
 
 class Live(msgspec.Struct, frozen=True):
     """An order that may be live: resting, in flight, unknown, or wished for.
@@ -61,7 +64,7 @@ class Live(msgspec.Struct, frozen=True):
 
 def live_of(market_id: MarketId, quote: Quote) -> Live:
     """A wanted quote as the order it would be, by the YES route; the other route costs the same."""
-    side = Side.BUY if quote.side is BookSide.BID else Side.SELL
+    side = Side.BUY if quote.side is _BID else Side.SELL
     return Live(market_id, Outcome.YES, side, quote.price, quote.qty)
 
 
@@ -268,7 +271,7 @@ class Exposure:
         """Rung, whether it is a bid, and the most that one share of it can lose."""
         index = self._index[live.market_id]
         price = canonical(live.outcome, live.price)
-        is_bid = book_side(live.outcome, live.side) is BookSide.BID
+        is_bid = book_side(live.outcome, live.side) is _BID
         return index, is_bid, self.share_losses(index, is_bid=is_bid)[price]
 
     def index_of(self, market_id: MarketId) -> int:

@@ -10,6 +10,8 @@ from typing import Final, NamedTuple
 from bot.core.strategy import Quote
 from venue.wire.money import BookSide, Price
 
+_BID: Final = BookSide.BID
+
 
 class Tag(NamedTuple):
     """Why an order stands: the place of its quote on its side, 0 at the touch, -1 when it is no
@@ -31,7 +33,7 @@ def tag_of(planned: Iterable[Quote], side: BookSide, price: Price, strategy: str
     for quote in planned:
         if quote.side is side:
             at += quote.price == price
-            better += quote.price > price if side is BookSide.BID else quote.price < price
+            better += quote.price > price if side is _BID else quote.price < price
     return Tag(better if at else -1, strategy, _reason(why))
 
 

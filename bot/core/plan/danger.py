@@ -3,17 +3,21 @@
 Source: reliability, rows 14, 22, 26, 38, B5.
 """
 
+from typing import Final
+
 from bot.core.orders.order import OwnOrder, State
 from bot.core.strategy import Levels
 from venue.wire.money import BookSide, Price, canonical
 from venue.wire.requests import Amend
+
+_BID: Final = BookSide.BID
 
 
 def reaches(side: BookSide, price: Price, theirs: Levels) -> bool:
     """Whether an order at a price would trade with the best of the other side."""
     if not theirs:
         return False
-    return price >= theirs[0][0] if side is BookSide.BID else price <= theirs[0][0]
+    return price >= theirs[0][0] if side is _BID else price <= theirs[0][0]
 
 
 def steps_back(own: OwnOrder, amend: Amend, fair_cents: float) -> bool:
@@ -21,7 +25,7 @@ def steps_back(own: OwnOrder, amend: Amend, fair_cents: float) -> bool:
     further from that."""
     if amend.price is None:
         return False
-    sign = 1 if own.side is BookSide.BID else -1
+    sign = 1 if own.side is _BID else -1
     price = canonical(own.outcome, amend.price)
     return sign * own.level > sign * fair_cents and sign * price < sign * own.level
 

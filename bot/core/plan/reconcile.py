@@ -60,6 +60,7 @@ from venue.wire.requests import Amend
 _BID: Final = BookSide.BID
 _ASK: Final = BookSide.ASK
 _OPEN: Final = State.OPEN
+_BLURRED: Final = State.BLURRED
 _DONE: Final = State.DONE
 _BUY: Final = Side.BUY
 
@@ -101,7 +102,7 @@ def plan_sides(
     bids: list[OwnOrder] = []
     asks: list[OwnOrder] = []
     for own in orders:
-        if (own.doomed or own.state is State.BLURRED) and own.is_free:
+        if (own.doomed or own.state is _BLURRED) and own.is_free:
             why = why_to_go(own, worth.fair_cents)
             if why is not None and own.due_ns <= now_ns:
                 wishes.append(WantCancel(own, why, RISK_CENTS * own.remaining))

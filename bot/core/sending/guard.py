@@ -40,6 +40,8 @@ from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import BookSide, Outcome, Price, canonical, notional
 from venue.wire.names import MarketId
 
+_BID: Final = BookSide.BID
+
 _JUDGE_NS: Final = 100 * NS_PER_MS
 _FLAT_WITHIN_NS: Final = 8 * NS_PER_SECOND
 _CAPPED_PARK_NS: Final = NS_PER_SECOND
@@ -115,7 +117,8 @@ class Guard:
     def admits(self, request: Request, own: OwnOrder | None, now_ns: int) -> bool:
         """Whether a request may leave; cancels, reads and re-sends of a create always may."""
         again = isinstance(request, Create) and request.again
-        if again or not isinstance(request, Create | AmendResting):
+        # Of a tuple, for this is hot: a union would be made anew for every request.
+        if again or not isinstance(request, (Create, AmendResting)):
             return True
         if self.latched or (own is not None and not self._within_caps(request, own, now_ns)):
             return False
@@ -150,11 +153,11 @@ class Guard:
         """Why a price reaches too far through the others' best one; empty when it does not."""
         level = canonical(own.outcome, price)
         bids, asks = rung.others.left(self._desk.live(rung.market_id))
-        far = asks if own.side is BookSide.BID else bids
+        far = asks if own.side is _BID else bids
         if not far:
             return ""
         best = far[0][0]
-        ticks = level - best if own.side is BookSide.BID else best - level
+        ticks = level - best if own.side is _BID else best - level
         if ticks <= self.limits.ticks_through:
             return ""
         return f"{ticks} ticks through {best}, at most {self.limits.ticks_through}"

@@ -44,6 +44,9 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, canonical
 from venue.wire.requests import Amend, TimeInForce
 
+_READ: Final = Lane.READ
+_BID: Final = BookSide.BID
+
 _BOOKS_ARE_WRONG: Final = frozenset({"position_differs", "fills_forgotten"})
 """Findings under which nothing may grow a position."""
 
@@ -112,7 +115,7 @@ class Sending:
             side, price = wish.order.side, canonical(wish.order.outcome, wish.amend.price)
         else:
             return False
-        facing = 1 if side is BookSide.BID else 0
+        facing = 1 if side is _BID else 0
         if not reaches(side, price, (rung.book.bids, rung.book.asks)[facing]):
             return False
         # What it reaches may be an order of ours that is on its way out: that it does not wait for.
@@ -268,7 +271,7 @@ class Sending:
         own = hint.own
         assert own.order_id is not None
         why = f"{hint.shares} shares may have filled"
-        if self._out.send(m.ReadOrder(own.order_id), Lane.READ, why, now_ns, own):
+        if self._out.send(m.ReadOrder(own.order_id), _READ, why, now_ns, own):
             self._hints.asked([hint], now_ns)
 
     def _may_write(self, wish: Wish, now_ns: int) -> bool:
