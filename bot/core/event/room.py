@@ -43,6 +43,7 @@ __all__ = ["PARK_MIN_NS", "Ladder", "Rung"]
 
 _TRADING: Final = (model.EventStatus.OPEN, model.EventStatus.CLOSED)
 _WHOLLY_OPEN: Final = Stage.OPEN
+_ACTIVE: Final = model.MarketState.ACTIVE
 
 
 class Ladder:
@@ -50,7 +51,8 @@ class Ladder:
 
     answers: of the strategy; takes: what of its last one may trade at once.
     dirty: the strategy is to be asked anew. is_read: its newest read was whole. unjudged, stirred:
-    some rung is to be judged, to be planned. again_ns: when a plan of some rung is to be looked at
+    some rung is to be judged, to be planned. some_blocked: some rung cannot be quoted, as they were
+    judged last. again_ns: when a plan of some rung is to be looked at
     again. has_wishes: some plan is not carried out yet. unweighed: the exposure is not what is live
     on some rung; worst_cents: its worst case, None until it is reckoned. ceilings: the largest
     order that the venue was seen to take on a rung, where it has refused a larger one. began_ns:
@@ -77,6 +79,7 @@ class Ladder:
         self.conduct = Conduct(strategy.name or type(strategy).__name__)
         self.pace = settings.pace
         self.unjudged = True
+        self.some_blocked = True
         self.stirred = True
         self.again_ns = NEVER_NS
         self.has_wishes = False
@@ -151,7 +154,7 @@ class Ladder:
 
     def active_rungs(self) -> list[Rung]:
         """Rungs that take orders."""
-        return [rung for rung in self.rungs if rung.is_active]
+        return [rung for rung in self.rungs if rung.market.state is _ACTIVE]
 
     def refresh(
         self,

@@ -254,6 +254,7 @@ class Channel:
                     if rung.blocked:
                         # Its quotes do not wait for the next decision, which may be minutes away.
                         rung.want((), pulled=True)
+        ladder.some_blocked = any(rung.blocked for rung in rungs)
 
     def _blocks(self, now_ns: int) -> str:
         """Why no rung can be quoted; empty while the channel lives and keeps pace."""

@@ -28,7 +28,7 @@ from bot.core.series.parking import Parking
 from bot.core.series.scoring import Scoring
 from bot.core.series.weighing import Weighing
 from bot.core.settings import TraderSettings
-from bot.core.strategy import Quote, Strategy, Take
+from bot.core.strategy import Strategy, Take
 from venue.wire import model
 from venue.wire.instant import to_ns
 from venue.wire.money import Outcome, Side, book_side, canonical
@@ -301,12 +301,10 @@ class Quoting:
             ladder.want({}, pulled=True)
             return
         self.supervision.behaved(ladder)
-        sendable: dict[MarketId, tuple[Quote, ...]] = {}
-        for rung in ladder.rungs:
-            wanted = quotes.get(rung.market_id)
-            if wanted is not None and not rung.blocked:
-                sendable[rung.market_id] = wanted
-        ladder.want(self.weighing.cut(ladder, sendable, loss_cents), pulled=False)
+        if ladder.some_blocked:
+            rungs = self._rungs
+            quotes = {key: each for key, each in quotes.items() if not rungs[key].blocked}
+        ladder.want(self.weighing.cut(ladder, quotes, loss_cents), pulled=False)
         for market_id, wished in ladder.takes.items():
             rung = self._rungs[market_id]
             takes, dropped = leaving(rung, wished, ladder.ceilings.get(market_id))
