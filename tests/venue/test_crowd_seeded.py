@@ -23,7 +23,7 @@ from venue.core.engine import Engine
 from venue.crowd.crowd import VALUE_STEPS_MAX, accounts
 from venue.crowd.floor import Floor
 from venue.crowd.latent import GRID_NS, LatentValue
-from venue.crowd.run import SeededPlan, opening_commands
+from venue.crowd.run import SeededPlan, make_actor, opening_commands
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.traders import Publisher, World
 from venue.wire.instant import NS_PER_SECOND
@@ -393,6 +393,43 @@ def test_an_hour_leaves_nobody_short_of_cash_and_nothing_piled_up():
     known = sum(len(held) for held in sim.actor._floor._orders.values())
     assert known <= 9 * 2 * told.makers
     assert len(sim.actor._due) < 9 * 8
+
+
+class Counted(dict):
+    """Counts how often it is gone through whole."""
+
+    walks = 0
+
+    def values(self):
+        self.walks += 1
+        return super().values()
+
+    def items(self):
+        self.walks += 1
+        return super().items()
+
+
+def walks_to_open(companies):
+    """How often a crowd goes through all its markets as so many companies open."""
+    catalogue = []
+    for place in range(companies):
+        project = ProjectId(f"00000000-0000-4000-8000-{place:012d}")
+        event = Ticker(f"A{place}-VAL-27Q1")
+        company, listed, rung = ladder(("200",))
+        catalogue += [
+            replace(company, project_id=project, symbol=f"A{place}"),
+            replace(listed, project_id=project, event_ticker=event),
+            replace(rung, event_ticker=event, market_id=market_id(place)),
+        ]
+    actor = make_actor(SeededPlan(CrowdSettings(**QUIET), tuple(catalogue)))
+    actor._floor.spots = Counted(actor._floor.spots)
+    actor.step(START_NS)
+    assert len(actor._world.latents) == companies
+    return actor._floor.spots.walks
+
+
+def test_opening_many_companies_goes_through_the_markets_no_oftener_than_for_one():
+    assert walks_to_open(20) == walks_to_open(1)
 
 
 def test_makers_stand_on_their_own_side_of_each_other():

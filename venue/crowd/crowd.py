@@ -117,7 +117,7 @@ class Crowd:
             self._open_market(spot, now_ns)
 
     def _open_company(self, project_id: ProjectId, now_ns: int) -> None:
-        spots = self._spots_of(project_id)
+        spots = self._floor.spots_of(project_id)
         has_ladder = any(spot.log_strike is not None for spot in spots)
         log_start = self._middle(project_id) if has_ladder else 0.0
         name = spots[0].market.event_ticker
@@ -127,13 +127,13 @@ class Crowd:
             self._publish(project_id, now_ns)
 
     def _publish(self, project_id: ProjectId, now_ns: int) -> None:
-        name = self._spots_of(project_id)[0].market.event_ticker
+        name = self._floor.spots_of(project_id)[0].market.event_ticker
         self._valued.add(project_id)
         self._plan(now_ns, None, Publisher(self._world, project_id, name))
 
     def _middle(self, project_id: ProjectId) -> float:
         """The middle log strike of a company's first ladder; it has one."""
-        ladders = [spot for spot in self._spots_of(project_id) if spot.log_strike is not None]
+        ladders = [spot for spot in self._floor.spots_of(project_id) if spot.log_strike is not None]
         return statistics.median(
             [
                 spot.log_strike
@@ -142,9 +142,6 @@ class Crowd:
                 and spot.market.event_ticker == ladders[0].market.event_ticker
             ]
         )
-
-    def _spots_of(self, project_id: ProjectId) -> list[Spot]:
-        return [spot for spot in self._floor.spots.values() if spot.project_id == project_id]
 
     def _open_market(self, spot: Spot, now_ns: int) -> None:
         told, market_id = self._settings, spot.market.market_id

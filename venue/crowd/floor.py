@@ -47,6 +47,7 @@ class Floor:
         self.spots: dict[MarketId, Spot] = {}
         self.venue_open = True
         self.cash_cents: dict[UserId, Cents] = dict.fromkeys(users, cash_cents)
+        self._companies: dict[ProjectId, dict[MarketId, Spot]] = {}
         self._events: dict[Ticker, m.ListEvent] = {}
         self._dollars_per_unit: dict[ProjectId, int] = {}
         self._active: dict[MarketId, bool] = {}
@@ -106,6 +107,10 @@ class Floor:
         """Whether orders for this market would be taken."""
         return self.venue_open and self._active.get(market_id, False)
 
+    def spots_of(self, project_id: ProjectId) -> list[Spot]:
+        """The markets of a company that are left, in the order in which they were listed."""
+        return list(self._companies.get(project_id, {}).values())
+
     def best(self, market_id: MarketId, side: BookSide, but: UserId) -> Price | None:
         """The best price of a side without what `but` rests there; None when nothing is left."""
         levels = dict(self._depths[market_id].side(side))
@@ -137,12 +142,13 @@ class Floor:
 
     def _list(self, market: m.ListMarket) -> None:
         event = self._events[market.event_ticker]
-        self.spots[market.market_id] = Spot(
+        spot = self.spots[market.market_id] = Spot(
             market,
             event.project_id,
             event.resolution_date_ns,
             self._log_strike(market, event.project_id),
         )
+        self._companies.setdefault(event.project_id, {})[market.market_id] = spot
         self._active[market.market_id] = True
         self._depths[market.market_id] = Depth()
 
@@ -158,8 +164,10 @@ class Floor:
 
     def _forget(self, market_id: MarketId) -> None:
         """Drop a resolved market: nothing will ever happen on it again."""
-        if self.spots.pop(market_id, None) is None:
+        spot = self.spots.pop(market_id, None)
+        if spot is None:
             return
+        del self._companies[spot.project_id][market_id]
         del self._active[market_id], self._depths[market_id]
         for user_id in self.cash_cents:
             self._orders.pop((user_id, market_id), None)
