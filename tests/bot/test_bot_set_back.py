@@ -15,26 +15,28 @@ BEGIN_CENTS = 10**9
 
 
 class Account(Thin):
-    """A venue at which orders fill. `set_back` has it forget all that happened."""
+    """A venue at which orders fill. `set_back` has it forget all that happened. counts: whether
+    its ids of fills count up from nothing, so that after that they are used anew."""
 
+    counts = False
     fills: tuple[model.Fill, ...] = ()
     cash_cents = BEGIN_CENTS
     lags = False
     notes: tuple[m.Noted, ...] = ()
 
-    def fill(self) -> None:
-        """One share of the oldest order of ours trades."""
+    def fill(self, qty: int = 1) -> None:
+        """So many shares of the oldest order of ours trade."""
         order = next(iter(self.orders.values()))
-        left = Qty(order.remaining_qty - 1)
+        left = Qty(order.remaining_qty - qty)
         self.orders[order.order_id] = msgspec.structs.replace(
             order,
-            filled_qty=Qty(order.filled_qty + 1),
+            filled_qty=Qty(order.filled_qty + qty),
             remaining_qty=left,
             status=model.OrderStatus.PARTIALLY_FILLED,
         )
         level = order.price if order.outcome is model.ShownOutcome.YES else 100 - order.price
         fill = model.Fill(
-            fill_id=f"f{self.now_ns}",
+            fill_id=f"f{len(self.fills) if self.counts else self.now_ns}",
             trade_id=f"t{self.now_ns}",
             order_id=order.order_id,
             ticker=order.ticker,
@@ -44,7 +46,7 @@ class Account(Thin):
             side=order.side,
             outcome_price=order.price,
             trade_price=level,
-            qty=Qty(1),
+            qty=Qty(qty),
             fee_cents=Cents(0),
             liquidity=model.Liquidity.MAKER,
             created_at=instant.from_ns(self.now_ns),
@@ -91,9 +93,10 @@ def _moved(fill: model.Fill) -> int:
     return fill.qty if fill.side is model.ShownSide.BUY else -fill.qty
 
 
-def traded() -> Account:
+def traded(*, counts: bool = False) -> Account:
     """An account on which a fill was booked."""
     venue = Account([50], lambda: FixedSpread(FixedSpread.Params()))
+    venue.counts = counts
     venue.start()
     venue.fill()
     venue.run(10)
@@ -114,6 +117,16 @@ def test_a_venue_that_was_set_back_is_told_once_and_no_position_grows_until_a_ne
     venue.run(6)
     assert venue.trader.phase is Phase.STOPPED
     assert not venue.orders
+
+
+def test_a_venue_that_was_set_back_is_told_though_another_fill_has_the_id_of_the_forgotten_one():
+    venue = traded(counts=True)
+    orders = dict(venue.orders)
+    venue.set_back()
+    venue.orders.update(orders)
+    venue.fill(2)
+    venue.run(GONE_NS / NS_PER_SECOND + 20)
+    assert "stop this bot and start it again" in venue.trader.out.findings["fills_forgotten"]
 
 
 def test_a_list_that_lags_for_less_than_that_is_no_venue_that_was_set_back():

@@ -8,9 +8,10 @@ Source: reliability, rows 36, 54, 62; silence S4.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
-from bot.core.account.fillids import FillIds
+from bot.core.account.fillids import FillIds, UnbookableFill, created_ns_of
 from bot.core.desk.outbox import Outbox
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
@@ -33,18 +34,27 @@ class GoneFill:
     def __init__(self, ids: FillIds, out: Outbox) -> None:
         self._ids = ids
         self._out = out
-        self._fill_id = ""
+        self._fill_id, self._created_ns = "", -1
         self._is_shown = False
         self._since_ns: int | None = None
 
     def page(self, rows: Sequence[model.Fill]) -> None:
         """A page of a walk."""
-        self._is_shown = self._is_shown or any(row.fill_id == self._fill_id for row in rows)
+        self._is_shown = self._is_shown or any(self._is_it(row) for row in rows)
+
+    def _is_it(self, row: model.Fill) -> bool:
+        """Whether this is that fill: a venue that counts anew gives its id to another one, too."""
+        if row.fill_id != self._fill_id:
+            return False
+        with suppress(UnbookableFill):
+            return created_ns_of(row) == self._created_ns
+        return True
 
     def walked(self, now_ns: int) -> None:
         """A walk has ended, and what it showed is booked."""
         if self._is_shown or not self._fill_id:
             self._fill_id, self._since_ns = self._ids.newest, None
+            self._created_ns = self._ids.newest_ns
         elif self._since_ns is None:
             self._since_ns = now_ns
         self._is_shown = False
