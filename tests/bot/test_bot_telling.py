@@ -1,5 +1,5 @@
 """Claims about what is told of a rung, and taken for its value: by a book that nobody believes any
-more, and by one that is the same though it is not."""
+more, and by one that is the same though it is not; and of which rungs are told anew."""
 
 import math
 import random
@@ -107,3 +107,35 @@ def test_a_book_that_is_the_same_by_chance_is_told_from_ours_once_it_is_shown_or
     assert thin.writes(thin.now_ns - 8 * NS_PER_SECOND)
     assert rung.others.shown == rung.others.left(own)
     assert not rung.others.is_behind
+
+
+def test_the_rungs_told_anew_are_those_whose_views_are_others(monkeypatch):
+    rng, worth = random.Random(5), 130.0
+    thin = Thin(values(worth), lambda: LadderJoint(LadderJoint.Params()))
+    thin.start()
+    ladder = thin.trader.quoting.ladders[0]
+    before, told, view_now = tuple(ladder.telling.views), [], ladder.view
+
+    def view(*of):
+        nonlocal before
+        now = view_now(*of)
+        anew, fairs = ladder.telling.anew, ladder.telling.fairs
+        others = [at for at, rung in enumerate(now.rungs) if rung is not before[at]]
+        assert sorted(anew) == others
+        assert [each.fair_cents for each in now.rungs] == [each.value_cents for each in fairs]
+        told.append(len(anew))
+        before = now.rungs
+        return now
+
+    monkeypatch.setattr(ladder, "view", view)
+
+    def move() -> None:
+        nonlocal worth
+        worth *= math.exp(rng.gauss(0, 0.01))
+        index = rng.randrange(len(STRIKES))
+        thin.mids[index] = values(worth)[index]
+        thin.show(index)
+
+    thin.run(60, move, NS_PER_SECOND)
+    assert 1 in told
+    assert len(STRIKES) in told

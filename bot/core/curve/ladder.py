@@ -188,17 +188,22 @@ class FairCurve:
         implied: ImpliedView | None,
         seconds_to_resolution: float,
         now_ns: int,
+        anew: Sequence[int] | None = None,
     ) -> tuple[Fair | None, ...]:
         """The fair curve now, in strike order; None for a rung of which nothing is known.
 
-        rungs: one per strike; one that did not change is best passed as the same object. now_ns:
-        on the clock of the inputs' instants. On a ladder all are known as soon as one source of
-        any rung, or the implied value, is, but for those that are over. A single binary market has
-        only its own data; `implied` tells it nothing.
+        rungs: one per strike; one that did not change is best passed as the same object. anew:
+        the places of those that are no longer it, lowest first; None where any may be. now_ns: on
+        the clock of the inputs' instants. On a ladder all are known as soon as one source of any
+        rung, or the implied value, is, but for those that are over. A single binary market has only
+        its own data; `implied` tells it nothing.
         """
         left_s = seconds_to_resolution if seconds_to_resolution > 1.0 else 1.0
         seen, again_ns = self._inputs, self._again_ns
-        for index, rung in enumerate(rungs):
+        if anew is None or now_ns >= min(again_ns):
+            anew = range(len(rungs))
+        for index in anew:
+            rung = rungs[index]
             if rung is not seen[index] or now_ns >= again_ns[index]:
                 self._look(index, rung, left_s, now_ns)
         if not self._is_ladder:

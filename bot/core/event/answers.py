@@ -18,8 +18,8 @@ _UNNAMED: Final = object()
 class Answers:
     """The answers of one strategy about one event.
 
-    resting: what it wanted to rest when it was last asked and did not fail; takes: what it wanted
-    at once, then.
+    resting: what it wanted to rest when it was last asked and did not fail, the same object while
+    that is the same; takes: what it wanted at once, then.
     """
 
     def __init__(self) -> None:
@@ -38,11 +38,14 @@ class Answers:
         """
         wanted = cast("Resting", mapped(strategy.quote(view)))  # `split` tells what is none
         before, sane = self.resting, self._sane
+        others = [key for key, each in wanted.items() if before.get(key, _UNNAMED) is not each]
+        if not others and len(wanted) == len(before):
+            self.takes = {}
+            return before
         fresh = {
-            key: each
-            for key, each in wanted.items()
-            if before.get(key, _UNNAMED) is not each
-            and sane.get((key, id(each)), _UNNAMED) is not each
+            key: wanted[key]
+            for key in others
+            if sane.get((key, id(wanted[key])), _UNNAMED) is not wanted[key]
         }
         answer = split(fresh, view)
         self.resting = {**wanted, **answer.resting}

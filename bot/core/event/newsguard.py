@@ -72,21 +72,25 @@ class NewsGuard:
             return False
         return self._pull(f"{name}: {qty} shares traded at {price} and cleared the touch", now_ns)
 
-    def looked(self, rungs: Sequence[RungView], now_ns: int) -> bool:
+    def looked(
+        self, rungs: tuple[RungView, ...], now_ns: int, anew: Sequence[int] | None = None
+    ) -> bool:
         """The event is decided now. Whether the touch of others has jumped on a rung, so that it
-        is pulled. Costs nothing on a rung that is told as it was before."""
+        is pulled. anew: the places of the rungs that are not told as they were before; None where
+        any may be."""
         if not self._settings.jump_cents:
             return False
         seen = self._seen
         if len(seen) != len(rungs):
             seen = ()
             self._touches = [deque() for _ in rungs]
-        self._seen = tuple(rungs)
+        self._seen = rungs
         jumped = False
-        for place, rung in enumerate(rungs):
+        for place in range(len(rungs)) if anew is None or not seen else anew:
+            rung = rungs[place]
             if seen:
                 before = seen[place]
-                if rung is before or (rung.bids is before.bids and rung.asks is before.asks):
+                if rung.bids is before.bids and rung.asks is before.asks:
                     continue
             jumped |= self._moved(place, rung, now_ns)
         return jumped

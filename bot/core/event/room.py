@@ -278,9 +278,9 @@ class Ladder:
 
     def learn(self, view: EventView, now_ns: int) -> None:
         """The event is decided now: learn from what has become of fills, and look for news."""
-        self.news.looked(view.rungs, now_ns)
-        fair_cents = [rung.fair_cents for rung in view.rungs]
-        self.learner.looked(len(fair_cents) - fair_cents.count(None), now_ns)
+        told = self.telling
+        self.news.looked(view.rungs, now_ns, told.anew)
+        self.learner.looked(len(told.fairs) - told.fairs.count(None), now_ns)
         if self.learner.is_due(now_ns):
             fairs = {rung.market_id: rung.fair_cents for rung in view.rungs}
             judged = self.learner.judge(fairs, now_ns)

@@ -47,7 +47,8 @@ _NOTHING_TOLD: Final = RungView(
 class Telling:
     """The rungs of one event as they were told last; the lists go by their places.
 
-    Of other rungs, or over another curve, a new one is made, which tells every rung anew.
+    Of other rungs, or over another curve, a new one is made, which tells every rung anew. fairs:
+    what was fair; anew: the places of the rungs whose views are not those of the telling before.
     """
 
     def __init__(self, rungs: Sequence[Rung], curve: FairCurve | None, learner: Learner) -> None:
@@ -59,7 +60,8 @@ class Telling:
         self._books: list[tuple[Levels, Levels]] = [((), ())] * len(rungs)
         self._due_ns = [0] * len(rungs)
         self._inputs = [_NOTHING_SEEN] * len(rungs)
-        self._fairs: tuple[Fair | None, ...] = (None,) * len(rungs)
+        self.fairs: tuple[Fair | None, ...] = (None,) * len(rungs)
+        self.anew: list[int] = []
         for rung in rungs:
             rung.news = True
 
@@ -77,7 +79,7 @@ class Telling:
         seconds at most, while its fair value has hardly moved (`FairCurve`): ages lag by as much.
         """
         rungs, views, inputs = self._rungs, self.views, self._inputs
-        looked_at: list[int] = []
+        anew = self.anew = []
         for index, rung in enumerate(rungs):
             if rung.news or now_ns >= rung.look_ns:
                 book = rung.settled_others(desk.live(rung.market_id), now_ns)
@@ -93,19 +95,20 @@ class Telling:
                             rung.traded.read(),
                             rung.confirmed_ns if rung.blocked else None,
                         )
-                    looked_at.append(index)
-        fairs: tuple[Fair | None, ...] = self._fairs
+                    anew.append(index)
+        fairs = self.fairs
         if self._curve is not None:
-            fairs = self._curve.update(inputs, implied, seconds_left, now_ns)
-        for index in looked_at:
+            fairs = self._curve.update(inputs, implied, seconds_left, now_ns, anew)
+        for index in anew:
             rungs[index].fair = fairs[index]
             views[index] = self._rung(index, desk, ledgers, now_ns)
-        if fairs is not self._fairs:
-            self._fairs = fairs
+        if fairs is not self.fairs:
+            self.fairs = fairs
             for index, fair in enumerate(fairs):
                 if fair is not rungs[index].fair:
                     rungs[index].fair = fair
                     views[index] = _with_fair(views[index], fair)
+                    anew.append(index)
         return tuple(views)
 
     def _rung(self, index: int, desk: Desk, ledgers: Ledgers, now_ns: int) -> RungView:

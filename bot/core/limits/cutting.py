@@ -144,6 +144,7 @@ class Cutter:
         self._limits = limits
         self._held: Exposure | None = None
         self._bounds: Bounds | None = None
+        self._quotes: Resting | None = None
         self._sheets: dict[MarketId, _Sheet] = {}
         # Prices swing: what is wanted has mostly been wanted before. A sheet hangs on its quotes,
         # on what is held and on the limits: with another exposure `cut` forgets them all.
@@ -159,7 +160,8 @@ class Cutter:
         """The quotes within every limit, not to be changed by the caller. A rung on which the same
         stands as last time has the same tuple.
 
-        held: the exposure of what is held; orders in it are not looked at. A rung whose quotes are
+        quotes: the very mapping of the last time where none is another; never changed later. held:
+        the exposure of what is held; orders in it are not looked at. A rung whose quotes are
         all cut away has none. Raises KeyError for a market that is no rung of the event.
         """
         if held is not self._held:
@@ -172,7 +174,7 @@ class Cutter:
             self._caps: list[list[int]] = []
             self._losses: list[list[int]] = []
             self._unlisted: dict[int, _Sheet] = {}
-            self._bounds = None
+            self._bounds = self._quotes = None
         if not self._take_in(quotes) and bounds == self._bounds:
             return self._kept
         self._bounds = bounds
@@ -211,6 +213,8 @@ class Cutter:
     def _take_in(self, quotes: Resting) -> bool:
         """Count all quotes as their caps leave them, looking only at rungs where they are others
         than last time. Whether there was any."""
+        if quotes is self._quotes:
+            return False
         sheets = self._sheets
         changed = False
         for market_id, wanted in quotes.items():
@@ -225,6 +229,7 @@ class Cutter:
             for market_id in [key for key in sheets if key not in quotes]:
                 gone = sheets.pop(market_id)
                 self._replace(gone, _Sheet((), gone.index, self._bare, self._limits))
+        self._quotes = quotes
         return changed
 
     def _sheet(self, market_id: MarketId, quotes: tuple[Quote, ...]) -> _Sheet:

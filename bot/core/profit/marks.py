@@ -59,8 +59,9 @@ class Marks:
         self._places: dict[MarketId, tuple[Ticker, int]] = {}
         self._settled: dict[MarketId, tuple[int, Mark]] = {}
 
-    def seen(self, view: EventView, now_ns: int) -> None:
-        """A view as of now; never older than one before."""
+    def seen(self, view: EventView, now_ns: int, anew: Iterable[int] | None = None) -> None:
+        """A view as of now; never older than one before. anew: the places of the rungs that are not
+        told as in the view before; None where any may be."""
         ticker = view.event_ticker
         views = self._views.get(ticker)
         if views is None:
@@ -68,7 +69,8 @@ class Marks:
         if not views or len(view.rungs) != len(views[-1][1].rungs):
             for place, rung in enumerate(view.rungs):
                 self._places[rung.market_id] = (ticker, place)
-        for rung in view.rungs:
+        for place in range(len(view.rungs)) if anew is None else anew:
+            rung = view.rungs[place]
             if rung.fair_cents is None:
                 self._keep(rung.market_id)
         if len(views) > 1 and now_ns < views[-2][0] + _STEP_NS:

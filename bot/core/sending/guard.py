@@ -211,7 +211,8 @@ class Guard:
         whose shares counted for nothing until then like a gain.
         """
         marks, book = self._marks, self._ledgers.book
-        known, unmarked = len(marks), []
+        known = len(marks)
+        unmarked: dict[MarketId, tuple[int, int]] = {}
         for ladder in self._quoting.ladders:
             for rung in ladder.rungs:
                 fair = rung.fair
@@ -222,13 +223,13 @@ class Guard:
                 ):
                     marks[rung.market_id] = float(rung.book.last_price)
                 elif rung.market_id not in marks:
-                    unmarked.append(rung.market_id)
+                    unmarked[rung.market_id] = book.holdings(rung.market_id)
         # A mark stays where it stands in the map: the new ones are the last. What was bought since
         # the last look counted with its cost: that it is worth something is no gain either.
         for market_id, mark in islice(marks.items(), known, None):
             held = self._unmarked.get(market_id, book.holdings(market_id))
             self.breakers.rebase(worth_cents(*held, mark) - worth_cents(*held, None))
-        self._unmarked = {market_id: book.holdings(market_id) for market_id in unmarked}
+        self._unmarked = unmarked
         self._leave_out_opening()
         return book.pnl_cents(marks)
 

@@ -285,7 +285,7 @@ class Quoting:
         loss_cents = ladder.loss_limit_cents = self.weighing.loss_limit_cents(ladder, wanted=True)
         implied = self._implied.view(ladder.event.project_id, now_ns)
         view = ladder.view(implied, self._desk, self._ledgers, now_ns)
-        self.scoring.viewed(view, now_ns)
+        self.scoring.viewed(ladder, view, now_ns)
         ladder.learn(view, now_ns)
         is_news = ladder.is_news(self._out, now_ns)
         if not (may_quote and ladder.is_open and ladder.is_understood) or (

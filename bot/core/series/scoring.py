@@ -83,9 +83,9 @@ class Scoring:
             self._moved.clear()
             self._compare()
 
-    def viewed(self, view: EventView, now_ns: int) -> None:
+    def viewed(self, ladder: Ladder, view: EventView, now_ns: int) -> None:
         """An event as it is believed now."""
-        self.marks.seen(view, now_ns)
+        self.marks.seen(view, now_ns, ladder.telling.anew)
         self._view = None
 
     def asked(self, view: EventView) -> None:
