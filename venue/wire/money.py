@@ -39,7 +39,7 @@ class Outcome(enum.StrEnum):
     @property
     def other(self) -> "Outcome":
         """NO for YES, YES for NO."""
-        return Outcome.NO if self is Outcome.YES else Outcome.YES
+        return _NO if self is _YES else _YES
 
 
 class Side(enum.StrEnum):
@@ -58,10 +58,11 @@ class BookSide(enum.StrEnum):
     @property
     def other(self) -> "BookSide":
         """ASK for BID, BID for ASK."""
-        return BookSide.ASK if self is BookSide.BID else BookSide.BID
+        return _ASK if self is _BID else _BID
 
 
 _YES: Final = Outcome.YES
+_NO: Final = Outcome.NO
 _BUY: Final = Side.BUY
 _BID: Final = BookSide.BID
 _ASK: Final = BookSide.ASK

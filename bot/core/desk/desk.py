@@ -39,6 +39,8 @@ from venue.wire.money import Price, Qty
 from venue.wire.names import MarketId
 from venue.wire.requests import Amend, QtyOrder, RequestBody, keeps_priority
 
+_LOST: Final = State.LOST
+
 REPEAT_NS: Final = 200 * NS_PER_MS
 """A create or cancel whose answer failed to come is sent again so soon the first time."""
 
@@ -121,7 +123,7 @@ class Desk(Shelf):
         as soon as the reply shows its id (row 22).
         """
         for own in list(self._attention):
-            if own.state is State.LOST:
+            if own.state is _LOST:
                 if own.due_ns <= now_ns:
                     self._resend(own, now_ns)
             elif own.read_due_ns is not None and own.read_due_ns <= now_ns:
@@ -155,7 +157,7 @@ class Desk(Shelf):
         for own in self._attention:
             if own.read_due_ns is not None and own.read_due_ns < due_ns:
                 due_ns = own.read_due_ns
-            if own.due_ns < due_ns and (own.state is State.LOST or (own.doomed and own.is_free)):
+            if own.due_ns < due_ns and (own.state is _LOST or (own.doomed and own.is_free)):
                 due_ns = own.due_ns
         return due_ns
 
@@ -210,7 +212,7 @@ class Desk(Shelf):
         if isinstance(answer, Done) and isinstance(answer.body, OrderShown):
             self._created(own, request, answer.body.order, now_ns)
             return
-        was_lost = own.state is State.LOST
+        was_lost = own.state is _LOST
         fact = _fact_of(row, of_create=True)
         if isinstance(answer, Refused) and answer.code == Code.MARKET_RESOLVED:
             # Whatever became of it: nothing rests in a resolved market, and fills are listed.
@@ -388,7 +390,7 @@ class Desk(Shelf):
         walk = _Walk(begun_ns, now_ns, fills_begun_ns)
         changed: list[MarketId] = []
         for own in list(self._attention):
-            is_lost = own.state is State.LOST
+            is_lost = own.state is _LOST
             explain = self._explain_create if is_lost else self._explain_moved
             if explain(own, strangers, walk):
                 changed.append(own.market_id)

@@ -17,6 +17,8 @@ from bot.core.messages import CancelResting, RequestId
 from bot.core.orders.life import State
 from bot.core.orders.order import OwnOrder
 
+_CANCELLING: Final = State.CANCELLING
+
 _BESIDE_MAX: Final = 2
 
 
@@ -30,7 +32,7 @@ def send_beside(out: Outbox, now_ns: int) -> None:
         if not pending.own.is_live:
             out.pending[request_id] = pending.unheard()
     for _, pending in _cancels(out):
-        if pending.own is not None and pending.own.state is State.CANCELLING:
+        if pending.own is not None and pending.own.state is _CANCELLING:
             under_way.setdefault(pending.own, []).append(pending.begun_ns)
     for own, begun_ns in under_way.items():
         hangs = now_ns >= max(begun_ns) + HANGS_NS and now_ns >= own.due_ns

@@ -21,6 +21,9 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Price, Qty
 from venue.wire.names import MarketId, OrderId
 
+_LOST: Final = State.LOST
+_UNCLEAR: Final = (State.BLURRED, State.CLOSING)
+
 NEVER_NS: Final = 2**62
 """A due time that does not come by itself."""
 
@@ -208,10 +211,10 @@ class Shelf:
         own.mark(at_ns)
         if own.order_id is not None:
             self._by_id[own.order_id] = own
-            unclear = own.suspicion is not None or own.state in (State.BLURRED, State.CLOSING)
+            unclear = own.suspicion is not None or own.state in _UNCLEAR
             if unclear and own.read_due_ns is None and not own.reading:
                 own.read_due_ns = at_ns + self._trust.read_lag_ns
-        needs = own.state is State.LOST or own.read_due_ns is not None or own.doomed
+        needs = own.state is _LOST or own.read_due_ns is not None or own.doomed
         _put(self._attention, own, needs or own.elsewhere_since_ns is not None)
         _put(self._unknown, own, own.is_unknown)
         _put(self._suspects, own, own.suspicion is not None)

@@ -24,6 +24,7 @@ from venue.wire.instant import NS_PER_MS
 from venue.wire.money import BookSide, Qty
 from venue.wire.names import OrderId
 
+_OPEN: Final = State.OPEN
 _DONE: Final = State.DONE
 
 FIRST_LOOK_NS: Final = 50 * NS_PER_MS
@@ -104,7 +105,7 @@ class Hints:
         settled = [
             order
             for order in own
-            if order.state is State.OPEN and now_ns - order.last_write_ns >= SETTLED_NS
+            if order.state is _OPEN and now_ns - order.last_write_ns >= SETTLED_NS
         ]
         for order in sorted(settled, key=lambda order: -order.placed_ns):
             place = (order.side, order.level)
