@@ -286,19 +286,19 @@ class Exposure:
     def count(self, index: int, qty: int, loss_cents: int, *, is_bid: bool) -> None:
         """Count so many more shares (below zero: fewer) as live on a side of a rung, of which all
         together can lose `loss_cents`."""
-        if not self._summed:
-            self._sum()
-        self._gross -= self._reach(index)
-        self._sunk -= self._rung_worst(index)
+        if self._summed:
+            self._gross -= self._reach(index)
+            self._sunk -= self._rung_worst(index)
         if is_bid:
             self._bids[index] += qty
             self._bid_loss[index] += loss_cents
         else:
             self._asks[index] += qty
             self._ask_loss[index] += loss_cents
+        if self._summed:
+            self._gross += self._reach(index)
+            self._sunk += self._rung_worst(index)
         self._resting += loss_cents
-        self._gross += self._reach(index)
-        self._sunk += self._rung_worst(index)
         self._worst = None
 
     def count_level(self, shares: Sequence[list[int]], losses: Sequence[list[int]]) -> None:
@@ -313,7 +313,7 @@ class Exposure:
         self._worst = None
 
     def _sum(self) -> None:
-        """Have the sums over the rungs; from then on `count` keeps them."""
+        """Have the sums over the rungs: from when they are asked for first `count` keeps them."""
         if not self._summed:
             rungs = range(len(self._rungs))
             self._gross = sum(map(self._reach, rungs))

@@ -87,12 +87,13 @@ class Weighing:
         ladder.worst_cents = None
         stale = [rung for rung in ladder.rungs if not rung.weighed]
         if exposure is None or not self._hold_as_counted(stale):
-            exposure = self._held(ladder)
-            self._exposures[ticker] = exposure
-            stale = ladder.rungs
-            for rung in stale:
+            exposure = self._exposures[ticker] = self._held(ladder)
+            for rung in ladder.rungs:
                 rung.held = self._ledgers.held(rung.market_id)
-                rung.counted = ()
+                if rung.weighed:
+                    exposure.replace((), rung.counted)
+                else:
+                    rung.counted = ()
         for rung in stale:
             live = self._desk.exposures(rung.market_id)
             exposure.replace(rung.counted, live)
