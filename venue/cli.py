@@ -109,7 +109,13 @@ def serve(
     tape: Annotated[
         Path | None, typer.Option(help="Let the crowd follow the recorded tape in this folder.")
     ] = None,
-    no_crowd: Annotated[bool, typer.Option("--no-crowd", help="Open without a crowd.")] = False,
+    no_crowd: Annotated[
+        bool,
+        typer.Option(
+            "--no-crowd",
+            help="Open without a crowd; what an earlier one left resting is cancelled.",
+        ),
+    ] = False,
     json_line: Annotated[
         bool, typer.Option("--json", help="When ready, say so in one line of JSON.")
     ] = False,

@@ -6,7 +6,9 @@ Pure: the start instant and the credentials' hashes are handed in.
 Source: interface, Ticker structure; Resources; Authentication.
 """
 
+import re
 from collections.abc import Container, Iterable, Mapping
+from typing import Final
 
 import msgspec
 
@@ -17,12 +19,15 @@ from venue.core.messages import (
     AddToken,
     AddUser,
     ArchiveCompany,
+    CancelOrder,
     Command,
     Deposit,
+    Event,
     HaltMarket,
     ListCompany,
     ListEvent,
     ListMarket,
+    OrderChanged,
     ResolveMarket,
     RevokeKey,
     SetVenueState,
@@ -35,6 +40,9 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.model import EventStatus, VenueState
 from venue.wire.money import Cents, FeeRate
 from venue.wire.names import ProjectId, Ticker, UserId
+
+_CROWD: Final = re.compile(r"crowd\.(taker|informed|maker)\.[0-9]+", re.ASCII)
+"""The accounts of a seeded crowd; see `venue.crowd.crowd.accounts`."""
 
 
 def listing_commands(seed: Seed, start_ns: int) -> list[Command]:
@@ -104,6 +112,18 @@ def additions(
             new.add(name)
             added.append(command)
     return added
+
+
+def withdrawals(standing: Iterable[Event]) -> list[CancelOrder]:
+    """Cancels of what the crowd of an earlier start left resting: nobody looks after it any more.
+
+    standing: what stands in the venue, as events.
+    """
+    return [
+        CancelOrder(event.order.user_id, event.order.order_id)
+        for event in standing
+        if isinstance(event, OrderChanged) and _CROWD.fullmatch(event.order.user_id)
+    ]
 
 
 def _is_settled(event_ticker: Ticker, catalog: Catalog) -> bool:

@@ -21,12 +21,14 @@ from venue.opening import (
     listing_commands,
     state_commands,
     user_commands,
+    withdrawals,
 )
 from venue.process import ControlPlan, Crowd, ServePlan
 from venue.seed import Seed, read_seed, validated
 from venue.seedfile import SeedFault, SeedText
 from venue.server import Venue
 from venue.wire.instant import NS_PER_SECOND
+from venue.wire.model import VenueState
 
 if TYPE_CHECKING:
     from venue.crowd.run import CrowdPlan
@@ -59,7 +61,8 @@ def make_plan(options: Options, listener: socket.socket) -> ServePlan:
     """The plan; where the venue opens for the first time, keys are made, and written by `serve`.
 
     A state that was opened before wins over the configuration: of that only companies, events,
-    markets and crowd accounts that the state does not know are added. Raises SeedFault with every
+    markets and crowd accounts that the state does not know are added. Without a crowd, what one
+    left resting there is cancelled, unless the venue stands halted. Raises SeedFault with every
     fault of the configuration, StateFault when the state directory cannot be used.
     """
     seed, text = read_seed(options.config)
@@ -88,7 +91,10 @@ def make_plan(options: Options, listener: socket.socket) -> ServePlan:
             credentials.write_generated, options.keys_file, once=options.state is not None
         )
     else:
-        opening = additions(opening, held.exchange.views.catalog, held.exchange.engine.users)
+        engine = held.exchange.engine
+        opening = additions(opening, held.exchange.views.catalog, engine.users)
+        if options.no_crowd and engine.venue_state is not VenueState.HALTED:
+            opening += withdrawals(engine.standing(start_ns))
     return ServePlan(
         held=held,
         opening=opening,

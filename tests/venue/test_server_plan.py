@@ -12,20 +12,29 @@ import pytest
 from tests.venue.crowd_tapes import book, rung, write
 from venue.core.messages import (
     AccessCommand,
+    AddUser,
     Answer,
+    CancelOrder,
     Carried,
     Command,
+    Deposit,
     ListEvent,
     ListMarket,
     PlaceOrder,
     ResolveMarket,
+    SetVenueState,
 )
+from venue.crowd.crowd import accounts
+from venue.crowd.settings import CrowdSettings
 from venue.journal.statedir import StateDir
 from venue.opening import listing_commands
 from venue.plan import Options, make_plan
 from venue.seed import read_seed
 from venue.wire.instant import NS_PER_SECOND, to_ns
-from venue.wire.money import Outcome
+from venue.wire.model import VenueState
+from venue.wire.money import Cents, Outcome, Price, Qty, Side
+from venue.wire.names import ClientOrderId, UserId
+from venue.wire.requests import QtyOrder, TimeInForce
 
 CONFIG = Path(__file__).parents[2] / "configs" / "venue.yaml"
 OPENED_NS = to_ns("2026-05-20T12:00:00Z")
@@ -92,6 +101,34 @@ def test_a_new_rung_of_the_configuration_is_not_added_to_an_event_that_has_settl
     assert [each.ticker for each in opening if isinstance(each, ListMarket)] == [
         "AURELIA-VAL-26Q3-260B"
     ]
+
+
+@pytest.mark.parametrize("state", list(VenueState))
+def test_a_start_without_a_crowd_cancels_what_an_earlier_crowd_left_resting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: VenueState
+) -> None:
+    seed, _ = read_seed(CONFIG)
+    market_id = next(
+        each.market_id
+        for each in listing_commands(seed, OPENED_NS)
+        if isinstance(each, ListMarket) and each.event_ticker == "AURELIA-VAL-26Q3"
+    )
+
+    def bid(user_id: UserId) -> tuple[Command, ...]:
+        order = QtyOrder(
+            *(market_id, Outcome.YES, Side.BUY, Price(40), Qty(10)),
+            *(TimeInForce.GTC, ClientOrderId("one")),
+        )
+        cash = Deposit(user_id, Cents(10_000))
+        return AddUser(user_id), cash, PlaceOrder(user_id, order)
+
+    crowd = accounts(CrowdSettings())
+    people = [UserId("anna"), UserId("crowd.anna")]
+    placed = [command for each in (*crowd, *people) for command in bid(each)]
+    opened(tmp_path / "state", *placed, SetVenueState(state))
+    opening = added(tmp_path / "state", OPENED_NS + 1, monkeypatch)
+    cancelled = [each.user_id for each in opening if isinstance(each, CancelOrder)]
+    assert cancelled == ([] if state is VenueState.HALTED else crowd)
 
 
 class Watched:
