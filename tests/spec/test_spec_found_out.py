@@ -2,16 +2,17 @@
 
 import threading
 import time
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import httpx
 import pytest
 
-from venue.check.api import PATIENCE_S, Caller, Listener
+from venue.check.api import PATIENCE_S, Caller, Listener, Target, fresh_id
 from venue.check.bench import Bench
 from venue.check.judge import Json
-from venue.check.runner import Result, Verdict, judge_one, suite
+from venue.check.runner import Result, Verdict, Wanted, judge_one, suite, why_skipped
 
 pytestmark = pytest.mark.xdist_group("spec")
 
@@ -110,6 +111,178 @@ def test_a_snapshot_that_holds_one_page_of_resting_orders_is_found_out(
 
     monkeypatch.setattr(Caller, "get", paged)
     result = judged(bench, "a_snapshot_lists_every_resting_order")
+    assert result.verdict is Verdict.FAILED, result
+
+
+# --- what a check had looked at too little ------------------------------------------------------
+
+
+def _deaf_to(path: str, *filters: str) -> Callable[[Caller, str, dict[str, Any]], None]:
+    """A venue that does not know these filters of a list."""
+
+    def bend(_: Caller, asked: str, params: dict[str, Any]) -> None:
+        if asked.endswith(path):
+            for name in filters:
+                params.pop(name, None)
+
+    return bend
+
+
+@pytest.mark.parametrize(
+    ("name", "bend"),
+    [
+        ("a_print_is_canonical_and_names_nobody", _deaf_to("/trades", "from_", "to")),
+        (
+            "fills_say_who_traded_what_at_which_price_and_fee",
+            _deaf_to("/portfolio/fills", "event_ticker"),
+        ),
+        (
+            "fills_say_who_traded_what_at_which_price_and_fee",
+            _deaf_to("/portfolio/fills", "ticker"),
+        ),
+        (
+            "positions_say_what_the_shares_held_have_cost",
+            _deaf_to("/portfolio/positions", "event_ticker"),
+        ),
+        (
+            "positions_say_what_the_shares_held_have_cost",
+            _deaf_to("/portfolio/positions", "ticker"),
+        ),
+    ],
+)
+def test_a_list_that_does_not_look_at_a_filter_is_found_out(
+    bench: Bench,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    bend: Callable[[Caller, str, dict[str, Any]], None],
+) -> None:
+    straight = Caller.get
+
+    def deaf(self: Caller, path: str, /, **params: Any) -> Json:
+        bend(self, path, params)
+        return straight(self, path, **params)
+
+    monkeypatch.setattr(Caller, "get", deaf)
+    result = judged(bench, name)
+    assert result.verdict is Verdict.FAILED, result
+
+
+def test_a_refused_subscribe_of_which_a_part_is_taken_is_found_out(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    straight = Listener.refused
+    kept: list[Target] = []
+    first = Listener.accepted
+
+    def accepted(self: Listener, *targets: Target) -> int:
+        kept[:] = targets
+        return first(self, *targets)
+
+    def partly(self: Listener, *targets: Target) -> Json:
+        good = [target for target in targets if "NOBODY" not in target[2]]
+        for _ in range(first(self, *kept, *good)):
+            self.frame()
+        return straight(self, *targets)
+
+    monkeypatch.setattr(Listener, "accepted", accepted)
+    monkeypatch.setattr(Listener, "refused", partly)
+    result = judged(bench, "one_unknown_target_refuses_the_frame_and_leaves_the_old_set")
+    assert result.verdict is Verdict.FAILED, result
+    assert "a frame where none was due" in result.reason
+
+
+def test_an_engine_that_is_called_unavailable_and_works_is_found_out_whatever_reads_lag(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    straight = Caller.ask
+
+    def told(self: Caller, method: str, path: str, *args: Any, **more: Any) -> httpx.Response:
+        reply = straight(self, method, path, *args, **more)
+        if reply.json().get("code") == "internal_error":
+            body = {"code": "engine_unavailable", "error": "x"}
+            return httpx.Response(503, json=body, request=reply.request)
+        return reply
+
+    def fault(self: Bench, kind: str, **more: Any) -> Any:
+        return bent(self, "internal_error_after", **more)
+
+    bent = Bench.fault
+    monkeypatch.setattr(Caller, "ask", told)
+    monkeypatch.setattr(Bench, "fault", fault)
+    monkeypatch.setattr(Bench, "settle_s", 0.3)
+    with bench.projection(100):
+        result = judged(bench, "an_unavailable_engine_sequenced_nothing")
+    assert result.verdict is Verdict.FAILED, result
+    assert "canceled" in result.reason
+
+
+def test_values_that_are_looked_at_before_types_are_found_out(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    straight = Caller.place
+
+    def hasty(self: Caller, **fields: Any) -> httpx.Response:
+        if fields["price"] == 0:
+            fields["qty"] = 1
+        return straight(self, **fields)
+
+    monkeypatch.setattr(Caller, "place", hasty)
+    result = judged(bench, "refusals_come_in_their_order")
+    assert result.verdict is Verdict.FAILED, result
+
+
+def test_a_refused_duplicate_that_makes_an_order_is_found_out(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    straight = Caller.refused
+
+    def doubled(self: Caller, **fields: Any) -> tuple[int, str]:
+        self.place(**{**fields, "client_order_id": fresh_id()})
+        return straight(self, **fields)
+
+    monkeypatch.setattr(Caller, "refused", doubled)
+    result = judged(bench, "a_re_send_with_another_body_is_a_duplicate")
+    assert result.verdict is Verdict.FAILED, result
+    assert "orders of one client_order_id" in result.reason
+
+
+def test_amends_that_never_match_are_found_out_without_any_reading(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    straight = Caller.amended
+
+    def asleep(self: Caller, order_id: str, **fields: Any) -> Json:
+        order = straight(self, order_id, **fields)
+        left = order["filled_qty"] + order["remaining_qty"]
+        return {**order, "status": "open", "filled_qty": 0, "remaining_qty": left}
+
+    monkeypatch.setattr(Caller, "amended", asleep)
+    name = "an_amend_to_a_crossing_price_says_what_matching_did"
+    (each,) = [each for each in suite() if each.name == name]
+    assert why_skipped(each, Wanted(True, 0, readings=False)) == ""
+    result = judge_one(each, bench)
+    assert result.verdict is Verdict.FAILED, result
+
+
+@pytest.mark.parametrize(
+    ("name", "empty"),
+    [
+        ("a_cursor_with_any_character_changed_is_refused", {"cursor": ""}),
+        ("ids_of_markets_events_and_companies_are_uuids", {"events": []}),
+        ("tickers_nest_by_prefix", {"events": []}),
+    ],
+)
+def test_a_list_that_shows_nothing_proves_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, name: str, empty: Json
+) -> None:
+    straight = Caller.get
+
+    def bare(self: Caller, path: str, /, **params: Any) -> Json:
+        body = straight(self, path, **params)
+        return {**body, **empty} if path in ("/markets", "/events") else body
+
+    monkeypatch.setattr(Caller, "get", bare)
+    result = judged(bench, name)
     assert result.verdict is Verdict.FAILED, result
 
 

@@ -234,6 +234,8 @@ def check_one_unknown_target_refuses_the_frame_and_leaves_the_old_set(bench: Ben
     listener.frame()
     nobody = ("event-market", "ticker", "NOBODY-26Q4-1B")
     same(listener.refused(by_id(second), nobody)["code"], "unknown_target")
+    _rest(bench.anna, second, "yes", 10, 1)
+    listener.quiet()
     _rest(bench.anna, first, "yes", 10, 1)
     same(listener.frame()["data"]["eventMarketId"], first["market_id"])
 

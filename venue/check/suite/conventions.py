@@ -227,6 +227,7 @@ def check_a_cursor_with_any_character_changed_is_refused(bench: Bench) -> None:
     """Global conventions | Cursors must not be constructed: a changed one is invalid_cursor."""
     bench.markets(2)
     cursor = bench.anna.get("/markets", limit=1)["cursor"]
+    holds(cursor, "a first page of several has a cursor")
     for place in range(0, len(cursor), 5):
         other = "A" if cursor[place] != "A" else "B"
         changed = cursor[:place] + other + cursor[place + 1 :]
@@ -379,7 +380,9 @@ def check_ids_of_markets_events_and_companies_are_uuids(bench: Bench) -> None:
 
     Event | project_id and project_market_id are UUIDs.
     """
-    for event in bench.anna.get("/events", limit=5)["events"]:
+    events = bench.anna.get("/events", limit=5)["events"]
+    holds(events, "no event is listed")
+    for event in events:
         for value in (event["project_id"], event["project_market_id"]):
             holds(UUID.fullmatch(value), value)
         for market in event["markets"]:

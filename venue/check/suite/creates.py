@@ -97,10 +97,13 @@ def check_a_re_send_with_another_body_is_a_duplicate(bench: Bench) -> None:
     """
     market = bench.market()
     body = {**buy(market), "client_order_id": fresh_id()}
-    bench.anna.placed(**body)
+    first = bench.anna.placed(**body)
     for change in ({"price": 41}, {"qty": 11}, {"outcome": "no"}, {"time_in_force": "ioc"}):
         found = bench.anna.refused(**{**body, **change})
         same(found, (422, "duplicate_order_id"), f"{change}")
+    bench.anna.balance()
+    rows = bench.anna.get("/orders", ticker=market["ticker"])["orders"]
+    same([row["order_id"] for row in rows], [first["order_id"]], "orders of one client_order_id")
 
 
 @check(readings="S14")

@@ -18,6 +18,7 @@ def check_an_unavailable_engine_sequenced_nothing(bench: Bench) -> None:
         same(found, (503, "engine_unavailable"), "amend")
         found = refusal_of(bench.anna.cancel(order["order_id"]))
         same(found, (503, "engine_unavailable"), "cancel")
+    bench.anna.balance()
     read = bench.anna.order_read(order["order_id"])
     same((read["status"], read["remaining_qty"]), ("open", 2))
     same(len(bench.anna.get("/orders", ticker=market["ticker"])["orders"]), 1)

@@ -196,6 +196,8 @@ def check_refusals_come_in_their_order(bench: Bench) -> None:
     same(refusal_of(reader.ask("PUT", "/orders/abc", raw=b"{")), (403, "forbidden_scope"))
     path_first = refusal_of(poor.ask("PUT", "/orders/abc", raw=b"{"))
     same(path_first, (400, "invalid_order_id"))
+    body_first = poor.refused(**{**buy(market, price=0), "outcome": "maybe", "qty": "1"})
+    same(body_first, (400, "invalid_request_body"))
     same(poor.refused(**buy(market, price=0)), (400, "invalid_price"))
     same(poor.refused(**buy(market, price=50)), (422, "market_halted"))
     with bench.venue_state("cancel_only"):

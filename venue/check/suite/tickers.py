@@ -16,7 +16,9 @@ def check_tickers_nest_by_prefix(bench: Bench) -> None:
 
     Ticker structure | Every market carries event_ticker.
     """
-    for event in bench.anna.get("/events", limit=20)["events"]:
+    events = bench.anna.get("/events", limit=20)["events"]
+    holds(events, "no event is listed")
+    for event in events:
         holds(event["event_ticker"].startswith(event["series_ticker"] + "-"), f"{event!r}")
         for market in event["markets"]:
             holds(market["ticker"].startswith(event["event_ticker"] + "-"), market["ticker"])
