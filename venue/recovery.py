@@ -195,7 +195,9 @@ def compact_command(path: Path, as_json: bool) -> str:
     done = compact(path)
     if as_json:
         return json.dumps(msgspec.to_builtins(done))
-    if not done.replayed:
+    if not done.sequence:
+        said = "nothing to do: no segment of the log is sealed yet"
+    elif not done.replayed:
         said = f"nothing to do: the newest snapshot includes sequence {done.sequence}"
     else:
         said = (

@@ -204,6 +204,8 @@ def test_compacting_a_log_with_nothing_sealed_writes_no_snapshot(tmp_path):
     with StateDir.open(tmp_path / "state") as state:
         carried_out(state, 5, 20)
     assert compact(tmp_path / "state").sequence == 0
+    said = "nothing to do: no segment of the log is sealed yet"
+    assert compact_command(tmp_path / "state", False) == said
     assert list((tmp_path / "state").glob("snapshot-*")) == []
 
 
