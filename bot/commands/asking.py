@@ -63,7 +63,8 @@ def base_of(draft: "Draft", status: str, state: Path | None = None) -> str:
     """The address of the page of the bot that runs on a configuration's state directory, or of one
     that is named; of the configuration where none runs there."""
     if status:
-        return status.rstrip("/").removesuffix("/status.json")
+        address = status if "://" in status else f"http://{status}"
+        return address.rstrip("/").removesuffix("/status.json")
     if kept := _kept(draft, state):
         return kept
     from bot.io.folder.pageplace import HERE

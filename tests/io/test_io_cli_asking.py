@@ -204,6 +204,13 @@ def test_a_bot_of_other_series_is_left_alone(tmp_path):
     assert page.asked == []
 
 
+def test_a_page_may_be_named_without_its_scheme():
+    with site(body()) as page:
+        done = invoke("status", str(DEMO), "--status", page.url.removeprefix("http://"))
+    assert done.exit_code == 0, done.output
+    assert f"quoting  {page.url}" in done.stdout
+
+
 def test_a_tape_may_bring_a_series_of_its_own(tmp_path):
     with site(body(series=("KXINXU",))) as page:
         done = invoke("pause", str(DEMO), "--status", page.url, "--state-dir", state(tmp_path))
