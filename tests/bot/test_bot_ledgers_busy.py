@@ -9,8 +9,9 @@ from bot.core.account.trail import READS_MAX, CashTrail
 from bot.core.orders.order import State
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
-from tests.bot.test_bot_ledgers import OTHER, Books
+from tests.bot.test_bot_ledgers import FILL, OTHER, Books
 from venue.wire import model
+from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Outcome
 
 
@@ -147,3 +148,27 @@ def test_more_fills_than_are_remembered_leave_a_read_among_them_undecided():
         trail.booked(-40, at_ns)
     assert trail.amid(7, 0, 10, 10) is None
     assert trail.amid(0, 0, 11, 10) == 0
+
+
+def test_while_cash_differs_every_fill_is_read_again_after_ever_longer_times():
+    books = Books().opened()
+    wanted_s = []
+    for at_s in range(200):
+        at_ns = T0 + at_s * NS_PER_SECOND
+        books.balance(9_969 if at_s else 10_000, at_ns)
+        books.fills(at_ns + LAG_NS)
+        if books.of.booking.history_wanted:
+            wanted_s.append(at_s)
+    assert wanted_s == [1, 11, 21, 41, 81, 161]
+
+
+def test_a_fill_that_is_listed_late_and_deep_ends_the_difference_of_cash_that_it_made():
+    books = Books().opened()
+    known = made.fill(made.own(State.OPEN, number=2), 2, 1)
+    for at_s in range(1, 60):
+        at_ns = T0 + at_s * NS_PER_SECOND
+        books.balance(9_757, at_ns)
+        # It is on no page but when the walk goes beyond what is known.
+        deep = at_s > 30 and not books.may_end(known)
+        books.fills(at_ns + LAG_NS, *((FILL, known) if deep else (known,)))
+    assert not books.out.findings

@@ -34,6 +34,9 @@ _HISTORY_DOUBTED: Final = ("position_differs", "fills_missing")
 """Findings that a fill was passed over: pages of one walk may come from copies that lag unequally,
 and a fill that falls between them is not on the pages that are read otherwise (rows 37, 54)."""
 
+_AGAIN_NS: Final = 10 * NS_PER_SECOND
+"""So long after a difference of cash was found every fill is read again; then after twice that."""
+
 _SHOWN_LATE_NS: Final = 60 * NS_PER_SECOND
 """So long after the opening a fill may turn out to be of before; far longer than reads lag."""
 
@@ -89,6 +92,7 @@ class Booking:
         self.fresh_fills: list[model.Fill] = []
         self.booked_ns = 0
         self.history_wanted = False
+        self._differs_ns = self._again_ns = 0
         self.late = LateFills()
         self.of_opening: list[OfOpening] = []
         self.traded_ns = 0
@@ -126,6 +130,19 @@ class Booking:
         may be no end of it. venue_ahead_ns: as of `clock_told`."""
         dated_ns = 0 if venue_ahead_ns is None else self._first_ns - venue_ahead_ns
         return max(self.traded_ns, dated_ns if dated_ns <= now_ns else 0)
+
+    def cash_compared(self, difference_cents: Cents, begun_ns: int, *, is_new: bool) -> None:
+        """A balance begun then was compared. A difference may be a fill passed over, or one that is
+        listed late, on no page that is read otherwise: every fill is read once more when it is new,
+        and while it lasts after ever longer times."""
+        if is_new:
+            self._differs_ns = begun_ns
+            self._again_ns = begun_ns + _AGAIN_NS
+        elif difference_cents and begun_ns >= self._again_ns:
+            self._again_ns = 2 * begun_ns - self._differs_ns
+        else:
+            return
+        self.history_wanted |= difference_cents != 0
 
     # --- a page -----------------------------------------------------------------------------------
 

@@ -354,8 +354,8 @@ class Ledgers:
             if begun_ns >= self._stood_since_ns + SETTLES_WITHIN_NS:
                 self._stood_before_cents = self._stood_cents
             self._stood_cents, self._stood_since_ns = difference_cents, begun_ns
-        # A difference that is new may be a fill passed over: every fill is read once more.
-        self.booking.history_wanted |= difference_cents not in (0, before_cents)
+        is_new = difference_cents != before_cents
+        self.booking.cash_compared(difference_cents, begun_ns, is_new=is_new)
         if difference_cents:
             self._out.find("cash_differs", f"{difference_cents} cents at the venue")
         else:
