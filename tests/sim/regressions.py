@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from bot.lab.sim.odds import LATER as LATEST
 
-AMID = tuple(n for n in LATEST if n != "amend_ids")
+ALONE = tuple(n for n in LATEST if n != "second_series")
+AMID = tuple(n for n in ALONE if n != "amend_ids")
 TRADED = tuple(n for n in AMID if n != "begun_amid")
 FLATTENED = tuple(n for n in TRADED if n not in ("loss_breaker", "twin_trades"))
 LATER = tuple(n for n in FLATTENED if n not in ("flatten", "curfew", "ticks_through"))
@@ -365,14 +366,14 @@ REGRESSIONS = (
         "swarm",
         "the balance of an opening lacked the newest fill, and no clock told that it was new",
         (),
-        LATEST,
+        ALONE,
     ),
     Regression(
         1003659,
         "swarm",
         "fills that the new id of an amended order showed were dropped, and it was amended up",
         (),
-        LATEST,
+        ALONE,
     ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

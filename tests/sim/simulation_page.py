@@ -22,9 +22,10 @@ side. Between them is a made-up world, all of it drawn from a seed: a network th
 stalls, closes and lies; a disk that tears; clocks that are off; a venue that halts and throttles,
 lists rungs late, gives amended orders other ids, and charges makers as it likes; events whose end
 comes near; an operator, who changes the configuration in the midst of a life, wants everything
-flat, and has a start keep or refuse what rests; somebody else on the same account; a strategy that
-loses its mind; and a crowd to trade with, which at times takes whatever is quoted. The same seed
-gives the same world, to the byte, in any process and under any hash seed.
+flat, and has a start keep or refuse what rests; a second series on the account, in one process;
+somebody else on the same account; a strategy that loses its mind; and a crowd to trade with, which
+at times takes whatever is quoted. The same seed gives the same world, to the byte, in any process
+and under any hash seed.
 
 Two auditors judge every step with arithmetic of their own: one the venue's books (V1-V7, V10), one
 the bot (B1-B14). A phase with faults is followed by one without, in which what rests must become
@@ -62,6 +63,12 @@ latch stands. None may trip for less than it says. Where somebody else trades on
 list of fills lacks it, the bot says so once two lists of positions have shown it, and from then on
 only what shrinks a position may leave or rest. Trades amid a start may be in its opening, or not:
 in the end all must agree.
+
+Where the account trades two series each has ladders, limits, and a judge of its own, and faults of
+one alone; crashes, outages and halts befall both. Together they may lose no more than the account's
+limit, which is drawn near; what both send keeps to one bucket, and locks no more than the cash that
+is there; neither writes about an order of the other; and in the end the books of each hold the cash
+of both, to the cent, and its own shares. Both are replayed together.
 
 ## What the coverage table means
 

@@ -30,6 +30,7 @@ from bot.lab.bugs.patience import PATIENCE
 from bot.lab.bugs.restart import OPERATOR, RESTART
 from bot.lab.bugs.shrinking import SHRINKING
 from bot.lab.bugs.takes import TAKES
+from bot.lab.bugs.together import TOGETHER
 from bot.lab.bugs.transport import PACE, TRANSPORT
 from bot.lab.pool import in_order
 from bot.lab.sim.judge.broken import Broken
@@ -47,7 +48,7 @@ ROTATING: Final = 10
 
 _GROUPS = (
     *(TRANSPORT, PACE, PATIENCE, ORDERS, MARKET, ACCOUNTS),
-    *(RESTART, OPERATOR, LIMITS, COUNTS, TAKES, CHANGES, SHRINKING, ABSENT),
+    *(RESTART, OPERATOR, LIMITS, COUNTS, TAKES, CHANGES, SHRINKING, ABSENT, TOGETHER),
 )
 BUGS: Final[tuple[Bug, ...]] = tuple(
     sorted((bug for group in _GROUPS for bug in group), key=lambda bug: (bug.group, bug.rows[0]))

@@ -191,9 +191,12 @@ def _is_long_to_flat(world: "World") -> bool:
     """Whether one more order might make cancelling all of them take too long (`risk.flat_ns`), or
     be one too many."""
     settings, resting = world.process.settings, len(world.auditor.truth.resting())
+    if resting + _TOKENS_MISSING >= settings.risk.resting_orders:
+        return True
     budget = settings.budget
     most = budget.burst + budget.rate_per_second * settings.risk.flat_ns // SECOND
-    return resting + _TOKENS_MISSING >= min(most, settings.risk.resting_orders)
+    everywhere = sum(len(each.auditor.truth.resting()) for each in world.together)
+    return everywhere + _TOKENS_MISSING >= most
 
 
 def why_not(world: "World") -> str:

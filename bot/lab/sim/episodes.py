@@ -15,7 +15,7 @@ from bot.lab.sim.beside import begin_amid, listed, may_lack_a_fill, trade_beside
 from bot.lab.sim.life.moods import Mood
 from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import HOUR, MS, SECOND
-from bot.lab.sim.venue.exchange import MAKER, market_id
+from bot.lab.sim.venue.exchange import MAKER
 from venue.core import messages as v
 from venue.wire.model import VenueState
 from venue.wire.money import BookSide, Outcome, Side, canonical
@@ -139,14 +139,14 @@ class Episodes:
     # --- the process ------------------------------------------------------------------------------
 
     def _process_pause(self, for_ns: int, _: random.Random) -> None:
-        self._world.pause(self._world.process, for_ns)
+        self._world.pause(for_ns)
 
     def _slow_loop(self, for_ns: int, rng: random.Random) -> None:
         world, until_ns = self._world, self._world.now_ns + for_ns
 
         def turn() -> None:
             if world.now_ns < until_ns:
-                world.pause(world.process, rng.randint(20, 120) * MS)
+                world.pause(rng.randint(20, 120) * MS)
                 world.after(rng.randint(121, 160) * MS, turn)
 
         turn()
@@ -279,7 +279,7 @@ class Episodes:
         place = rng.randint(0, len(rungs))
         if len(rungs) > _LISTED_MAX or any(each in self._resolved for each in rungs):
             return
-        self._list_rung(event, market_id(0, len(rungs)), place)
+        self._list_rung(event, world.exchange.rung_id(0, len(rungs)), place)
         for each in world.exchange.markets[event]:
             self._ends.pop(each, None)
 
@@ -299,33 +299,32 @@ class Episodes:
             return
         event = world.exchange.list_event(world.now_ns)
         for rung in range(rng.choice(_NEW_EVENT_RUNGS)):
-            self._list_rung(event, market_id(number, rung), rung)
+            self._list_rung(event, world.exchange.rung_id(number, rung), rung)
 
     def _throttled(self, for_ns: int, _: random.Random) -> None:
-        network = self._world.network
-        network.throttled = True
-        self._later(for_ns, lambda: setattr(network, "throttled", False))
+        self._on_every_network("throttled", for_ns)
+
+    def _on_every_network(self, what: str, for_ns: int) -> None:
+        """For a while this befalls the requests of every series."""
+        for each in self._world.together:
+            setattr(each.network, what, True)
+            self._later(for_ns, partial(setattr, each.network, what, False))
 
     def _resend_barred(self, for_ns: int, _: random.Random) -> None:
         """Long enough, some of the time, that a list has to tell what a create came to."""
-        network = self._world.network
-        network.stubborn = True
         for_ns *= _BARRED_TIMES
         self.over_ns = max(self.over_ns, self._world.now_ns + for_ns + SECOND)
-        self._later(for_ns, lambda: setattr(network, "stubborn", False))
+        self._on_every_network("stubborn", for_ns)
 
     def _outage(self, for_ns: int, _: random.Random) -> None:
-        network = self._world.network
-        network.outage = True
-        self._world.channel.close(for_ns)
-        self._later(for_ns, lambda: setattr(network, "outage", False))
+        for each in self._world.together:
+            each.channel.close(for_ns)
+        self._on_every_network("outage", for_ns)
 
     def _key_revoked(self, for_ns: int, _: random.Random) -> None:
-        network = self._world.network
-        network.revoked = True
         # A refused key is tried again every ten seconds.
         self.over_ns = max(self.over_ns, self._world.now_ns + for_ns + 11 * SECOND)
-        self._later(for_ns, lambda: setattr(network, "revoked", False))
+        self._on_every_network("revoked", for_ns)
 
     def _read_lag(self, for_ns: int, _: random.Random) -> None:
         slow = self._world.exchange.slow
@@ -338,7 +337,8 @@ class Episodes:
     def _clock_step(self, for_ns: int, rng: random.Random) -> None:
         """The venue's clock jumps ahead; afterwards it is what it was, or, half the time, stays."""
         world = self._world
-        step_ns = rng.choice((SECOND // 5, SECOND, HOUR if world.channel.knows_time else SECOND))
+        knows_time = all(each.channel.knows_time for each in world.together)
+        step_ns = rng.choice((SECOND // 5, SECOND, HOUR if knows_time else SECOND))
         world.exchange.clock_ns += step_ns
         if step_ns < HOUR:
             self._later(for_ns, lambda: self._step_back(step_ns))
@@ -388,7 +388,7 @@ class Episodes:
         lacks that for so long that the positions tell it first."""
         world = self._world
         # Trades amid a start are drawn by themselves.
-        opened = world.process.opened_ns is not None
+        opened = all(each.process.opened_ns is not None for each in world.together)
         is_unlisted = rng.random() < _UNLISTED and opened and may_lack_a_fill(world)
         traded = trade_beside(world, rng)
         if not traded:

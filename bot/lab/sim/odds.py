@@ -120,6 +120,7 @@ VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "ticks_through": ("0", "1", "3"),  # how far a price may reach through the best of others
     "loss_breaker": ("loss", "drawdown"),  # the one of money lost that is near
     "amend_ids": ("change",),  # an amended order goes on under another id, which shows its fills
+    "second_series": ("0", "60", "60"),  # one more on the account; pct of both limits that bind it
 }
 """Shapes of a world that are no fault, with the values that they take; each in a part of the seeds,
 from a stream of its own."""
@@ -144,7 +145,7 @@ _EPISODE_HIGH: Final = 2.5
 """The highest odds of any seed."""
 
 _VARIANT: Final = 0.35
-_RARER: Final = {"loss_breaker": 0.15, "amend_ids": 0.15}
+_RARER: Final = {"loss_breaker": 0.15, "amend_ids": 0.15, "second_series": 0.1}
 """The part of the seeds that has a variant."""
 
 
@@ -158,7 +159,8 @@ class Odds:
     world's. acks: whether a subscribe is answered and followed by books. creates_per_minute: at
     which a breaker trips; 0 for its own measure. events: go on until so many events. near: limits
     of `NEAR` that are as near as those of one rung and one outcome; the others follow from these.
-    variants: of `VARIANTS`, the values drawn.
+    variants: of `VARIANTS`, the values drawn. first: where these are of the second series of an
+    account, the odds of the first.
     """
 
     seed: int
@@ -204,6 +206,7 @@ class Odds:
     variants: dict[str, str] = field(default_factory=dict)
     without: tuple[str, ...] = ()
     events: int = 0
+    first: "Odds | None" = None
 
     def lines(self) -> str:
         """The draw as a person wants to read it."""
@@ -261,6 +264,13 @@ class Odds:
     def amend_ids(self) -> str:
         """Empty where the id of an amended order stays."""
         return self._variant("amend_ids", "")
+
+    @property
+    def second_series(self) -> int | None:
+        """None where the account trades one series; else what it may lose of both limits together,
+        in percent, 0 for as much as they say."""
+        pct = self._variant("second_series", "")
+        return int(pct) if pct else None
 
     @property
     def curfew(self) -> str:

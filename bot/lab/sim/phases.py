@@ -6,6 +6,7 @@ Source: reliability, section 3 (TigerBeetle), B2, B9, B13.
 import itertools
 import random
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
@@ -16,6 +17,7 @@ from bot.lab.sim.judge.broken import check
 from bot.lab.sim.judge.possible import DOLLAR
 from bot.lab.sim.life.configured import FAILING
 from bot.lab.sim.odds import SECOND
+from venue.core import messages as v
 from venue.wire.money import Outcome
 from venue.wire.names import MarketId
 
@@ -52,6 +54,9 @@ _BY_TURNS_NS: Final = 8 * SECOND
 _SETTLES_NS: Final = 15 * SECOND
 """Longer than the lists take turns that tell what a rung paid which has resolved."""
 
+_OTHERS_OPEN_NS: Final = 16 * SECOND
+"""Longer than a series waits for others of the account to open their books."""
+
 _SHOWN_NS: Final = 6 * SECOND
 """Longer than it takes until a list of positions shows what is held."""
 
@@ -65,23 +70,26 @@ def live_through(world: "World") -> None:
     One round, or as many as it takes for `odds.events` acts.
     """
     odds = world.odds
-    world.crowd.open(world.now_ns)
+    for each in world.together:
+        each.crowd.open(world.now_ns)
     # The account was paid in long ago: no read is so late that it does not show the cash.
     world.run_until(world.now_ns + 2 * odds.slow_lag_ns)
-    world.start(world.process)
+    for each in world.together:
+        each.start(each.process)
     while True:
         _safety(world)
         _heal(world)
-        loss_cents = max(odds.event_loss_cents, world.file.settings.risk.event_loss_cents)
-        if odds.cash_cents >= 10 * loss_cents * len(odds.rungs) and not odds.may_trip:
+        if _has_cash(world) and not odds.may_trip:
             # Quotes that the cash does not reach for are refused and cannot rest, and a breaker
             # that bears little may trip at any time.
-            _converge(world)
-            _stay_still(world)
-            if odds.has("flatten"):
-                _flatten(world)
-            if odds.has("reload"):
-                _reload(world)
+            for each in world.together:
+                _converge(each)
+                _stay_still(each)
+            for each in world.together:
+                if odds.has("flatten"):
+                    _flatten(each)
+                if odds.has("reload"):
+                    _reload(each)
             if odds.strangers != "cancel" or odds.has("event_ends"):
                 _restart(world)
         if world.steps >= odds.events:
@@ -89,33 +97,63 @@ def live_through(world: "World") -> None:
     _stop(world)
 
 
+def _has_cash(world: "World") -> bool:
+    """Whether the cash reaches for all that may be wanted."""
+    wanted_cents = 0
+    for each in world.together:
+        odds, risk = each.odds, each.file.settings.risk
+        loss_cents = max(odds.event_loss_cents, risk.event_loss_cents)
+        wanted_cents += 10 * loss_cents * len(odds.rungs)
+    return world.odds.cash_cents >= wanted_cents
+
+
 def _safety(world: "World") -> None:
     """Everything that was drawn goes wrong, while the crowd trades."""
-    world.faulty = world.odds.has_faults()
     span_ns = world.odds.safety_ns
-    world.episodes.plan(span_ns)
     until_ns = world.now_ns + span_ns
-    world.after(0, lambda: world.crowd_acts(until_ns))
+    for each in world.together:
+        each.faulty = world.odds.has_faults()
+        each.episodes.plan(span_ns)
+        each.after(0, partial(each.crowd_acts, until_ns))
     world.run_until(until_ns)
 
 
 def _heal(world: "World") -> None:
     """Faults stop; what was begun by one runs out."""
-    world.faulty = False
-    world.run_until(max(world.now_ns, world.episodes.over_ns))
-    world.episodes.heal()
-    world.crowd.refloor(world.auditor.truth.resolved, world.now_ns)
+    for each in world.together:
+        each.faulty = False
+    _run_out(world)
+    for each in world.together:
+        each.episodes.heal()
+        each.crowd.refloor(each.auditor.truth.resolved, world.now_ns)
     if "foreign_token" in world.seen.counts:
         world.run_until(
             world.now_ns + _SPEND_CLEARS_NS,
-            lambda: "foreign_spend" not in world.process.trader.out.findings,
+            lambda: (
+                not any(
+                    "foreign_spend" in each.process.trader.out.findings for each in world.together
+                )
+            ),
         )
     _settle(world)
 
 
+def _run_out(world: "World") -> None:
+    """Let what was begun run out."""
+    over_ns = max(each.episodes.over_ns for each in world.together)
+    world.run_until(max(world.now_ns, over_ns))
+
+
 def _settle(world: "World") -> None:
-    """It quotes, what is news is over, and every write has its answer."""
+    """Each series quotes, what is news is over, and every write has its answer."""
+    for each in world.together:
+        _settle_one(each)
+
+
+def _settle_one(world: "World") -> None:
     within_ns = 10 * SECOND + 3 * world.odds.trust_lag_ns
+    if len(world.together) > 1:
+        within_ns += _OTHERS_OPEN_NS
     quoting = world.run_until(world.now_ns + within_ns, lambda: _is_quoting(world))
     check(quoting, "B2", f"not quoting: {why_not(world)}")
     # What is shown now may be news once more; then quotes stay away, as after a strategy's faults.
@@ -269,10 +307,11 @@ def _restart(world: "World") -> None:
     if world.odds.has("event_ends") and rng.random() < 0.5:
         world.after(down_ns + rng.randint(0, reads_ns), lambda: world.episodes.end_event(rng))
     world.run_until(world.now_ns + down_ns + 4 * SECOND + reads_ns + world.odds.trust_lag_ns)
-    world.run_until(max(world.now_ns, world.episodes.over_ns))
+    _run_out(world)
     _settle(world)
-    _converge(world)
-    _stay_still(world)
+    for each in world.together:
+        _converge(each)
+        _stay_still(each)
 
 
 def _parked(world: "World") -> bool:
@@ -317,26 +356,33 @@ def _looked(world: "World") -> tuple[int, int]:
 
 def _is_dry(world: "World") -> bool:
     process = world.process
-    return process.traffic.is_dry(process.clock.read(world.now_ns))
+    return process.traffic.bucket.is_dry(process.clock.read(world.now_ns))
 
 
 def _stop(world: "World") -> None:
     """B13, B9: nothing rests in time, nothing is unknown, and the books agree to the cent."""
-    process, truth = world.process, world.auditor.truth
-    if "strategy_at_fault" in process.trader.out.findings:
+    together = world.together
+    if any("strategy_at_fault" in each.process.trader.out.findings for each in together):
         # One on trial that failed only now is taken back at the next look.
         world.run_until(world.now_ns + 2 * LOOK_NS)
-    world.stopping = True
-    world.deliver(process, m.StopRequested("the end"))
-    world.run_until(world.now_ns + _STOP_NS, lambda: not truth.working)
-    check(not truth.working, "B13", f"still resting: {truth.resting()}")
+    for each in together:
+        each.stopping = True
+        each.deliver(each.process, m.StopRequested("the end"))
+
+    def resting() -> list[v.OrderState]:
+        return [order for each in together for order in each.auditor.truth.resting()]
+
+    world.run_until(world.now_ns + _STOP_NS, lambda: not resting())
+    check(not resting(), "B13", f"still resting: {resting()}")
     world.run_until(
         world.now_ns + _STOP_NS + 5 * world.odds.trust_lag_ns,
-        lambda: process.finished is not None,
+        lambda: all(each.process.finished is not None for each in together),
     )
-    check(process.finished is not None, "B13", f"not finished: {why_not(world)}")
-    check(not truth.working, "B13", f"finished while resting: {truth.resting()}")
-    _books_agree(world)
+    for each in together:
+        check(each.process.finished is not None, "B13", f"not finished: {why_not(each)}")
+    check(not resting(), "B13", f"finished while resting: {resting()}")
+    for each in together:
+        _books_agree(each)
 
 
 def _books_agree(world: "World") -> None:
@@ -350,7 +396,9 @@ def _books_agree(world: "World") -> None:
     for market, winner in truth.resolved.items():
         told = trader.ledgers.book.told_winner(market)
         check(told in (None, winner), "B9", f"{market}: {told} told, {winner} won")
-    paid = world.auditor.payouts
+    # Cash is the account's, whichever of its series it came by.
+    audits = [each.auditor for each in world.together]
+    paid = [cents for audit in audits for cents in audit.payouts]
     unnamed = 0 if _is_ambiguous(world) else difference
     check(unnamed == 0 and difference in _sums(paid), "B9", f"{difference} cents, paid {paid}")
     assert difference is not None
@@ -358,8 +406,9 @@ def _books_agree(world: "World") -> None:
     # What a resolved rung paid before this life began is part of its opening balance.
     # So is what a fill has cost that the list lacked then.
     of_before = [*paid, *process.lacked_cents]
-    fitting = [truth.flow_cents - early for early in _sums(of_before)]
-    check(booked in fitting, "B9", f"{booked} booked, {truth.flow_cents} moved, paid {paid}")
+    flow_cents = sum(audit.truth.flow_cents for audit in audits)
+    fitting = [flow_cents - early for early in _sums(of_before)]
+    check(booked in fitting, "B9", f"{booked} booked, {flow_cents} moved, paid {paid}")
     odd = [name for name in trader.out.findings if not _was_provoked(name, world)]
     if difference:
         check("cash_differs" in odd, "B9", f"{difference} cents without a finding")
@@ -373,7 +422,12 @@ def _is_ambiguous(world: "World") -> bool:
     Where several choices of winners fit what was paid, or it was paid before this life opened its
     books, the difference stands, and has its name.
     """
-    book, resolved = world.process.trader.ledgers.book, world.auditor.truth.resolved
+    book = world.process.trader.ledgers.book
+    resolved = {
+        market: winner
+        for each in world.together
+        for market, winner in each.auditor.truth.resolved.items()
+    }
     waiting = [
         market for market in resolved if book.winner(market) is None and any(book.holdings(market))
     ]
@@ -391,7 +445,8 @@ def _is_ambiguous(world: "World") -> bool:
 def _is_long_over(world: "World", market: MarketId) -> bool:
     """Whether a rung resolved well after the books of this life were opened, and long enough ago
     that every read has shown it."""
-    opened_ns, at_ns = world.process.opened_ns, world.auditor.resolved_ns[market]
+    resolved_ns = (each.auditor.resolved_ns.get(market) for each in world.together)
+    opened_ns, at_ns = world.process.opened_ns, max(filter(None, resolved_ns))
     lags_ns = 5 * world.odds.trust_lag_ns
     if opened_ns is None or at_ns < opened_ns + _SHOWN_NS + lags_ns:
         return False

@@ -57,7 +57,7 @@ def live(world: World) -> None:
     try:
         live_through(world)
         for life in world.lives:
-            if life.keeps_effects:
+            if life.keeps_effects and life.first is None:
                 world.seen.hit("replayed")
                 life.replay()
     except Broken as fault:

@@ -1,5 +1,8 @@
 """A simulated world in virtual time: traders, network, channel, venue and faults under one seed.
 
+Where the account trades two series the second one has a world of its own, on the same venue, in
+the same process and at the same time.
+
 One thread, one queue of acts. Everything is drawn from the seed; the same seed gives the same
 world, to the byte. Failures are raised as `Broken`.
 
@@ -17,12 +20,14 @@ from bot.core import messages as m
 from bot.core.strategy import Strategy
 from bot.lab.sim.episodes import Episodes
 from bot.lab.sim.judge.audit import Auditor
+from bot.lab.sim.judge.together import Account
 from bot.lab.sim.judge.venue_audit import VenueAudit
 from bot.lab.sim.life.configured import KINDS, changed, configured, holds, strategy_of
 from bot.lab.sim.life.disk import Disk
 from bot.lab.sim.life.moods import Mood, Moody
 from bot.lab.sim.life.process import HostClock, Process
 from bot.lab.sim.odds import MS, SECOND, Odds
+from bot.lab.sim.second import second_of
 from bot.lab.sim.seen import Seen
 from bot.lab.sim.transport.channel import Channel
 from bot.lab.sim.transport.network import Network
@@ -43,23 +48,31 @@ Traced = tuple[int, str, object]
 
 
 class World:
-    """One seed's world. steps: acts delivered so far. trace: the last of them."""
+    """One seed's world. steps: acts delivered so far. trace: the last of them. first: the world of
+    the first series of the account, which has the time and the venue. second: that of the other
+    one, if there is one."""
 
-    def __init__(self, odds: Odds, *, replays: bool = False) -> None:
+    def __init__(self, odds: Odds, *, replays: bool = False, first: "World | None" = None) -> None:
         self.odds = odds
+        self.first: World = self if first is None else first
+        self.second: World | None = None
         self.now_ns = START_NS
         self._queue: list[tuple[int, int, Callable[[], None]]] = []
         self._planned = 0
         self.steps = 0
-        self.trace: deque[Traced] = deque(maxlen=TRACE)
-        self.seen = Seen()
+        self.trace: deque[Traced] = deque(maxlen=TRACE) if first is None else first.trace
+        self.seen: Seen = Seen() if first is None else first.seen
         self.faulty = odds.has_faults()
         self._rng = random.Random(f"world {odds.seed}")
-        self.exchange = Exchange(odds, START_NS)
+        seen_first = None if first is None else first.exchange
+        self.exchange: Exchange = Exchange(odds, START_NS, seen_first)
         self.file = self.first_file = configured(odds)
-        self.auditor = Auditor(odds, self.file.settings.risk, self.exchange, self.seen)
-        self.venue_audit = VenueAudit(self.exchange)
-        self.exchange.open_accounts(odds, START_NS)
+        risk = self.file.settings.risk
+        self.account: Account = Account(risk.account_loss_cents) if first is None else first.account
+        self.auditor = Auditor(odds, risk, self.exchange, self.seen, self.account)
+        if first is None:
+            self.venue_audit = VenueAudit(self.exchange)
+            self.exchange.open_accounts(odds, START_NS)
         self.exchange.watchers.append(self._engine_moved)
         self.crowd = Crowd(odds, self.exchange, random.Random(f"crowd {odds.seed}"))
         self.network = Network(self, random.Random(f"network {odds.seed}"))
@@ -75,14 +88,24 @@ class World:
         self._publish_ns = 0
         self.lives: list[Process] = []
         self.process = self.born()
+        beside = second_of(odds)
+        if beside is not None:
+            self.second = World(beside, replays=replays, first=self)
+        self._all: tuple[World, ...] = (self,) if self.second is None else (self, self.second)
+
+    @property
+    def together(self) -> "tuple[World, ...]":
+        """The worlds of all series of the account, the first one's first."""
+        return self.first._all
 
     # --- time -------------------------------------------------------------------------------------
 
     def at(self, at_ns: int, act: Callable[[], None]) -> None:
         """Have something done at an instant, after what was planned earlier for it."""
-        self._planned += 1
+        first = self.first
+        first._planned += 1
         heapq.heappush(
-            self._queue, (at_ns if at_ns > self.now_ns else self.now_ns, self._planned, act)
+            first._queue, (at_ns if at_ns > self.now_ns else self.now_ns, first._planned, act)
         )
 
     def after(self, delay_ns: int, act: Callable[[], None]) -> None:
@@ -91,25 +114,28 @@ class World:
 
     def run_until(self, until_ns: int, done: Callable[[], bool] | None = None) -> bool:
         """Let time pass. True as soon as `done` holds, False when the time is over first."""
-        queue, pop = self._queue, heapq.heappop
+        if self.first is not self:
+            return self.first.run_until(until_ns, done)
+        queue, pop, second = self._queue, heapq.heappop, self.second
         while queue and queue[0][0] <= until_ns:
             self.now_ns, _, act = pop(queue)
+            if second is not None:
+                second.now_ns = self.now_ns
             self.steps += 1
             act()
             if done is not None and done():
                 return True
-        self.now_ns = max(self.now_ns, until_ns)
+        for each in self._all:
+            each.now_ns = max(self.now_ns, until_ns)
         return False
 
     # --- the process ------------------------------------------------------------------------------
 
     def born(self) -> Process:
         """A new life of the bot; it does not run yet."""
-        odds = self.odds
-        skew_ns = odds.skew_ns + (self._rng.randint(-SECOND, SECOND) if odds.skew_ns else 0)
-        clock = HostClock(self.now_ns, skew_ns, odds.drift_ppm)
-        if skew_ns or odds.drift_ppm:
-            self.seen.fault("clock_skew")
+        process_of_first = None if self.first is self else self.first.process
+        clock = self._host_clock() if process_of_first is None else process_of_first.clock
+        skew_ns = clock.skew_ns
         seen = [self.seen]
 
         def remake(choice: m.StrategyChoice) -> Callable[[], Strategy]:
@@ -126,17 +152,28 @@ class World:
             self.now_ns,
             self.channel.stamps,
             keeps_effects=self._replays,
+            first=process_of_first,
         )
         process.is_successor = bool(self.lives)
         process.uncount = lambda: seen.__setitem__(0, Seen())
         self.lives.append(process)
         return process
 
+    def _host_clock(self) -> HostClock:
+        """The clock of the host that a life runs on."""
+        odds = self.odds
+        skew_ns = odds.skew_ns + (self._rng.randint(-SECOND, SECOND) if odds.skew_ns else 0)
+        if skew_ns or odds.drift_ppm:
+            self.seen.fault("clock_skew")
+        return HostClock(self.now_ns, skew_ns, odds.drift_ppm)
+
     def deliver(self, process: Process, event: m.Event) -> None:
         """Hand an event to a process; it waits while that stands still, and is lost if it died."""
         has_begun = process.log or process.inbox or isinstance(event, m.Started)
         if not (process.alive and has_begun):
             return
+        if process.finished is not None and self.first.second is not None and not self.stopping:
+            return  # it waits for the other series to end, and its loop is over
         if self.now_ns < process.paused_until_ns:
             self._keep(process, event)
             return
@@ -226,7 +263,7 @@ class World:
 
         def beat() -> None:
             if process.beat_planned_ns != at_ns or not process.alive:
-                self.steps -= 1  # an earlier beat has replaced it: nothing happens
+                self.first.steps -= 1  # an earlier beat has replaced it: nothing happens
                 return
             process.beat_planned_ns = None
             if process.log and self.now_ns >= process.paused_until_ns:
@@ -257,7 +294,8 @@ class World:
         self.channel.connect(process)
 
     def _finished(self, process: Process) -> None:
-        """A life ends in good order; outside the end of the world another one follows."""
+        """A life ends in good order, and with one series all of the process; outside the end of
+        the world another one follows."""
         if self.stopping or process is not self.process:
             return
         if self.odds.strangers == "refuse" and process.finished is not None:
@@ -265,18 +303,30 @@ class World:
             for order_id in process.finished.left:
                 self.seen.hit("stranger_refused")
                 self.exchange.apply(v.CancelOrder(MAKER, order_id), self.now_ns)
-        self.after(0, lambda: self.replace(process, _RESTART_NS, None))
+        going = [each for each in self.together if each.process.finished is None]
+        for each in going:
+            each.deliver(each.process, m.StopRequested("another series has ended"))
+            each.drain_deadline(each.process)
+        if not going:
+            self.after(0, lambda: self.replace(process, _RESTART_NS, None))
 
     def replace(
         self, process: Process, down_ns: int, rng: random.Random | None, *, lost: bool = False
     ) -> None:
-        """A life is over, and after a while the next one begins.
+        """A life is over, that of every series of the process, and after a while the next begins.
 
         rng: draws what is on the disk after a crash; None after an orderly end. lost: the state
         directory is gone.
         """
         if not process.alive:
             return
+        for each in self.together:
+            each._dies(rng, lost=lost)
+        for each in self.together:
+            each._follows(down_ns)
+
+    def _dies(self, rng: random.Random | None, *, lost: bool) -> None:
+        process = self.process
         process.alive = False
         # What the list of fills lacked it shows to the next life: one that begins amid it has no
         # way to tell.
@@ -292,6 +342,8 @@ class World:
                 self.seen.fault("torn_tail")
         if lost:
             self.disk.lose()
+
+    def _follows(self, down_ns: int) -> None:
         self.process = successor = self.born()
 
         def up() -> None:
@@ -314,8 +366,12 @@ class World:
         self.seen.fault(f"reload_{kind}")
         self.deliver(self.process, m.Reconfigured(self._reloads, wanted, (kind,)))
 
-    def pause(self, process: Process, for_ns: int) -> None:
-        """A process stands still for a while; what reaches it waits."""
+    def pause(self, for_ns: int) -> None:
+        """The process stands still for a while; what reaches it waits."""
+        for each in self.together:
+            each._pause(each.process, for_ns)
+
+    def _pause(self, process: Process, for_ns: int) -> None:
         process.paused_until_ns = self.now_ns + for_ns
 
         def go_on() -> None:
@@ -365,6 +421,7 @@ class World:
     def effect_log(self) -> str:
         """A digest of every effect of every life, in order."""
         whole = hashlib.blake2b(digest_size=16)
-        for life in self.lives:
-            whole.update(life.digest.digest())
+        for each in self.together:
+            for life in each.lives:
+                whole.update(life.digest.digest())
         return whole.hexdigest()

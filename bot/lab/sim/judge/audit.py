@@ -1,4 +1,4 @@
-"""The auditor of the bot: what must hold of the account, from the engine's events and the traffic.
+"""The auditor of one series: what must hold of the account, by the engine's events and the traffic.
 
 It shares no arithmetic with the trader: cash, holdings, resting orders and worst cases are added up
 anew, from what the engine says it did and from what has left towards it. May be live: what rests,
@@ -15,6 +15,7 @@ from bot.lab.sim.judge.broken import check
 from bot.lab.sim.judge.exposure import Exposure
 from bot.lab.sim.judge.flight import Flight
 from bot.lab.sim.judge.possible import DOLLAR, Fees, level_of
+from bot.lab.sim.judge.together import Account
 from bot.lab.sim.judge.truth import Truth, may_rest
 from bot.lab.sim.odds import SECOND, Odds
 from bot.lab.sim.seen import Seen
@@ -33,16 +34,26 @@ that a plan moves there."""
 class Auditor:
     """Watches the engine and the traffic of every life of the bot."""
 
-    def __init__(self, odds: Odds, risk: RiskSettings, exchange: Exchange, seen: Seen) -> None:
-        """risk: the limits that hold until others are put in force."""
+    def __init__(
+        self,
+        odds: Odds,
+        risk: RiskSettings,
+        exchange: Exchange,
+        seen: Seen,
+        account: Account | None = None,
+    ) -> None:
+        """risk: the limits that hold until others are put in force. account: with other series."""
         self.truth = Truth(unlisted=exchange.unlisted, relisted=exchange.relisted)
         self._seen = seen
         self.resolves_ns = exchange.resolves_ns
         # An order that is meant to rest may take, so that the dearer of both rates counts.
-        fees = Fees(max(odds.fee_rate, odds.maker_fee_rate, key=float))
+        self._fees = fees = Fees(max(odds.fee_rate, odds.maker_fee_rate, key=float))
         markets = exchange.markets
         self.flight = Flight(self.truth, (each for its in markets.values() for each in its))
-        self.exposure = Exposure(risk, fees, self.truth, self.flight, markets)
+        if account is None:
+            account = Account(risk.account_loss_cents)
+        self.exposure = Exposure(risk, fees, self.truth, self.flight, markets, account)
+        account.joins(self)
         self.market_of: dict[OrderId, MarketId] = {}
         self.payouts: list[int] = []
         self.resolved_ns: dict[MarketId, int] = {}
@@ -57,7 +68,10 @@ class Auditor:
         self, command: v.Command, answer: v.Answer, events: list[v.Event], now_ns: int
     ) -> None:
         """A command was carried out: take in what it did and check what must hold."""
+        ours = self.exposure.is_ours
         if isinstance(command, v.PlaceOrder) and command.user_id == MAKER:
+            if not ours(command.order.market_id):
+                return
             self._placed(command, answer)
         elif isinstance(command, v.AmendOrder) and isinstance(answer, v.Amended):
             self._renamed(command.order_id, answer.order.order_id)
@@ -66,21 +80,22 @@ class Auditor:
         booked: Ticker | None = None
         for event in events:
             if isinstance(event, v.OrderChanged):
-                if event.order.user_id == MAKER:
+                if event.order.user_id == MAKER and ours(event.order.market_id):
                     self._leaves_level(event.order, now_ns)
                     self.truth.take(event.order)
             elif isinstance(event, v.FillBooked):
-                if event.user_id == MAKER:
+                if event.user_id == MAKER and ours(event.market_id):
                     self.truth.fills.append((now_ns, event))
                     booked = self._book(event)
             elif isinstance(event, v.PositionChanged):
-                if event.user_id == MAKER:
+                if event.user_id == MAKER and ours(event.market_id):
                     self.truth.held[event.market_id, event.outcome] = event.qty
             elif isinstance(event, v.BalanceChanged) and event.user_id == MAKER:
                 self.truth.total_cents = event.available_cents + event.reserved_cents
+                self.exposure.account.available_cents = event.available_cents
         if isinstance(command, v.PlaceOrder | v.AmendOrder) and command.user_id == MAKER:
             self._no_self_trade(command, answer, events)
-        if isinstance(command, v.ResolveMarket):
+        if isinstance(command, v.ResolveMarket) and ours(command.market_id):
             self.resolved_ns[command.market_id] = now_ns
             self._resolved(command)
         elif booked is not None:
@@ -121,6 +136,7 @@ class Auditor:
             self.truth.names[order_id] = name
             if name not in self.flight.bodies:
                 self.truth.foreign[order_id] = None
+                self.exposure.account.spent_beside = True
             if int(order_id) > 2**53:
                 self._seen.hit("order_id_beyond_2_53")
 
@@ -141,6 +157,27 @@ class Auditor:
         this life began and may not have shown to it yet; below zero: went."""
         late = {**self.truth.unlisted, **self.truth.relisted}
         return [_cents(fill) for _, fill in self.truth.fills if fill.fill_id in late]
+
+    def loses_cents(self) -> int:
+        """What the series may lose whatever fills, 0 or more."""
+        return self.exposure.loses_cents()
+
+    def has_order(self, order_id: OrderId) -> bool:
+        """Whether an order is in a rung of the series."""
+        return order_id in self.market_of
+
+    def locks_cents(self) -> int:
+        """What its writes that are on their way, or may be, lock besides at the most."""
+        return self.flight.locks_cents(self._fees)
+
+    def strange_cents(self) -> int:
+        """How much of that shares may take that somebody else has bought, and the bot may not know
+        of."""
+        return self.exposure.strange("loss")
+
+    def live_count(self) -> int:
+        """How many of its orders may be live, or come to be."""
+        return self.flight.count()
 
     def _resolved(self, command: v.ResolveMarket) -> None:
         """Winning shares have become cash (what PositionChanged said of them is gone)."""
@@ -164,7 +201,7 @@ class Auditor:
             return
         own = answer.order
         foreign = self.truth.foreign
-        if own.order_id in foreign:
+        if own.order_id in foreign or not self.exposure.is_ours(own.market_id):
             return
         met = False
         ids = [own.order_id]
@@ -185,6 +222,7 @@ class Auditor:
 
     def limits_are(self, risk: RiskSettings) -> None:
         """These limits hold from here on."""
+        self.exposure.account.learns()
         if self.exposure.limits_are(risk, self._now_ns):
             self._seen.hit("limit_lowered_below_use")
 
@@ -192,6 +230,8 @@ class Auditor:
 
     def sent(self, request: m.Request) -> None:
         """The trader has a request sent: B1, B3, B11, B12 with it counted."""
+        if isinstance(request, m.CancelResting | m.AmendResting):
+            self.exposure.account.leaves_alone(self, request)
         if isinstance(request, m.Create):
             self._create_sent(request)
         elif isinstance(request, m.AmendResting):
@@ -265,6 +305,7 @@ class Auditor:
             self._seen.hit("limit_with_flight")
         if self.exposure.is_on_ladder(market):
             self._seen.hit("limit_on_ladder")
+        self.exposure.account.within_cash()
         self.exposure.within_position(market, self._now_ns)
         self.exposure.within_loss(self.exposure.event_of(market), self._now_ns, sent=True)
 

@@ -13,6 +13,7 @@ from bot.lab.sim.judge.broken import check
 from bot.lab.sim.judge.ceilings import CENTS, LIMITS, Ceilings
 from bot.lab.sim.judge.flight import Flight
 from bot.lab.sim.judge.possible import DOLLAR, Fees, Possible, Sums, sums_of
+from bot.lab.sim.judge.together import Account
 from bot.lab.sim.judge.truth import Truth
 from venue.wire.money import Outcome
 from venue.wire.names import ClientOrderId, MarketId, Ticker
@@ -31,9 +32,11 @@ class Exposure:
         truth: Truth,
         flight: Flight,
         markets: Mapping[Ticker, Sequence[MarketId]],
+        account: Account,
     ) -> None:
         """markets: of each event, lowest strike first; it may grow. risk: the limits that hold
-        until others are put in force."""
+        until others are put in force. account: with the other series."""
+        self.account = account
         self._fees = fees
         self._truth = truth
         self._flight = flight
@@ -45,6 +48,10 @@ class Exposure:
     def listed(self, event: Ticker, market: MarketId) -> None:
         """An event has one more rung."""
         self._event_of[market] = event
+
+    def is_ours(self, market: MarketId) -> bool:
+        """Whether a rung is of the series."""
+        return market in self._event_of
 
     def event_of(self, market: MarketId) -> Ticker:
         """The event of a rung."""
@@ -103,6 +110,9 @@ class Exposure:
         worst = {each: self.worst(each) - self._truth.paid.get(each, 0) for each in self._markets}
         total = sum(min(0, cents) for cents in worst.values())
         room = min(limit("loss") + worst[event], limit("series") + total)
+        of_account = self.account.room_cents
+        if of_account is not None:
+            room = min(room, of_account)
         sums = self._sums(event)
         return (
             room < dear
@@ -123,10 +133,14 @@ class Exposure:
             "resting": sums.resting,
         }
         if len(self._markets) > 1:
-            # What an event has lost that is over is at risk no more.
-            open_events = (key for key, each in self._markets.items() if not self._truth.over(each))
-            used["series"] = -sum(min(0, self.worst(each, bare=bare)) for each in open_events)
+            used["series"] = self.loses_cents(bare=bare)
         return used
+
+    def loses_cents(self, *, bare: bool = False) -> int:
+        """What the series may lose, 0 or more. What an event has lost that is over is at risk no
+        more. bare: by what is held."""
+        open_events = (key for key, each in self._markets.items() if not self._truth.over(each))
+        return -sum(min(0, self.worst(each, bare=bare)) for each in open_events)
 
     def _positions(self, market: MarketId) -> tuple[tuple[str, int], ...]:
         """How far a position may come, long and short, by orders that may be live."""
@@ -194,11 +208,12 @@ class Exposure:
         slack = sum(len(self._flight.possible(market)) + 1 for market in self._event_of)
         for name, amount in used.items():
             place = "" if name == "series" else event
-            known = amount - self._strange(name)
+            known = amount - self.strange(name)
             holds = self.ceilings.admits(name, place, known, now_ns, sent=sent, slack=slack)
             check(holds, "B3", f"{name} of {event}: {amount}, limit {self.ceilings.limit(name)}")
+        self.account.within_loss()
 
-    def _strange(self, name: str) -> int:
+    def strange(self, name: str) -> int:
         """How much of a limit shares may take that somebody else has bought on the account, one a
         fill, and that the bot may not know of."""
         each = DOLLAR + _FEE_MAX_CENTS if name in CENTS else 1
@@ -224,7 +239,7 @@ class Exposure:
         """B3: no position can pass its limit; on a rung that has resolved nothing fills any more,
         and what was held has been paid."""
         for way, amount in self._positions(market):
-            known, place = amount - self._strange("position"), f"{market} {way}"
+            known, place = amount - self.strange("position"), f"{market} {way}"
             holds = self.ceilings.admits("position", place, known, now_ns, sent=True)
             text = f"position of {market}, {way}: {amount}"
             check(holds, "B3", f"{text}, limit {self.ceilings.limit('position')}")

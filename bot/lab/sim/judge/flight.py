@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterable
 
 from bot.core import messages as m
 from bot.lab.sim.judge.broken import check
-from bot.lab.sim.judge.possible import Possible
+from bot.lab.sim.judge.possible import Fees, Possible
 from bot.lab.sim.judge.truth import Truth, may_rest, place_of
+from venue.wire.money import Side
 from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import Amend, QtyOrder
 
@@ -52,6 +53,24 @@ class Flight:
             rests = may_rest(wanted)
             out.append(Possible(wanted.outcome, wanted.side, wanted.price, wanted.qty, rests=rests))
         return out
+
+    def locks_cents(self, fees: Fees) -> int:
+        """What the creates and amends that may land yet lock besides, at the most."""
+        cents = 0
+        for its in self._landing.values():
+            for each in its.values():
+                if each.side is Side.BUY:
+                    cents += each.price * each.qty + fees.of(each.price, each.qty)
+        for order_id, amends in self._amending.items():
+            order = self._truth.working.get(order_id)
+            if order is not None and order.side is Side.BUY:
+                for amend in amends:
+                    # Of another size a fill just before makes it more, which the venue refuses.
+                    if amend.price is not None and amend.qty is None:
+                        locked = amend.price * order.remaining_qty
+                        locked += fees.of(amend.price, order.remaining_qty)
+                        cents += max(0, locked - order.reserved_cents)
+        return cents
 
     def count(self) -> int:
         """How many orders of the bot may be live, or come to be."""

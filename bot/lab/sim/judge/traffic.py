@@ -8,6 +8,7 @@ from typing import Final
 from bot.core import messages as m
 from bot.core.settings import TraderSettings
 from bot.lab.sim.judge.broken import check
+from bot.lab.sim.judge.together import Bucket
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.seen import Seen
 from venue.core import messages as v
@@ -38,15 +39,12 @@ Side_ = tuple[MarketId, bool]
 class Traffic:
     """Follows the requests and answers of one life; all times are the bot's own."""
 
-    def __init__(self, settings: TraderSettings, seen: Seen, now_ns: int) -> None:
-        budget = settings.budget
+    def __init__(
+        self, settings: TraderSettings, seen: Seen, now_ns: int, bucket: Bucket | None = None
+    ) -> None:
+        """bucket: shared with other series of the process."""
         self._settings = settings
-        self._seen = seen
-        self._rate, self._reserve = budget.rate_per_second, budget.reserve
-        self._burst_e9 = self._level_e9 = budget.burst * SECOND
-        self._at_ns = now_ns
-        self._closed_until_ns = 0
-        self._backoff_ns = 0
+        self.bucket = Bucket(settings.budget, seen, now_ns) if bucket is None else bucket
         self._doubted_until_ns = now_ns
         self._key_until_ns: dict[m.Key, int] = {}  # of refused keys: when each may be tried
         self._in_flight: dict[m.RequestId, m.Send] = {}
@@ -66,7 +64,8 @@ class Traffic:
         request, request_id = effect.request, effect.request_id
         check(request_id not in self._in_flight, "B12", "a request id used twice")
         self._in_flight[request_id] = effect
-        self._pace(effect, now_ns)
+        self._may_leave_on(effect.key, now_ns)
+        self.bucket.spent(request, now_ns)
         if isinstance(request, m.Create):
             self._create(request, request_id, now_ns)
         elif isinstance(request, m.AmendResting | m.CancelResting):
@@ -79,21 +78,10 @@ class Traffic:
         reads = len(self._in_flight) - len(self._writes)
         check(reads <= _READS_MAX, "B14", f"{reads} reads in flight")
 
-    def _pace(self, effect: m.Send, now_ns: int) -> None:
-        request, key = effect.request, effect.key
-        check(now_ns >= self._closed_until_ns, "B5", "sent inside Retry-After, or its own backoff")
+    def _may_leave_on(self, key: m.Key, now_ns: int) -> None:
         if key in self._key_until_ns:
             check(now_ns >= self._key_until_ns[key], "B5", f"sent on the {key} key: it was refused")
             self._key_until_ns[key] = now_ns + _KEY_NS
-        level = self._level_e9 + (now_ns - self._at_ns) * self._rate
-        self._level_e9 = min(self._burst_e9, level) - SECOND
-        self._at_ns = now_ns
-        check(self._level_e9 >= 0, "B5", "more than burst + rate x t were sent")
-        reserved = self._level_e9 < self._reserve * SECOND
-        if isinstance(request, m.Create) and not request.again:
-            check(not reserved, "B5", "a create took a reserved token")
-        elif reserved and isinstance(request, m.CancelResting):
-            self._seen.hit("cancel_from_reserve")
 
     def _one_write(self, key: str, request_id: m.RequestId) -> None:
         check(key not in self._writes, "B14", f"two writes of {key} in flight")
@@ -159,21 +147,22 @@ class Traffic:
     ) -> None:
         """Until when nothing may be sent after this answer."""
         until_ns = now_ns + (told_ns or 0)
+        bucket = self.bucket
         if isinstance(answer, m.Done):
-            self._backoff_ns = 0
+            bucket.backoff_ns = 0
         elif isinstance(answer, m.Refused):
             advice = row_for(answer.status or 429, answer.code).advice
             if told_ns is None and answer.status == 429:
                 until_ns = now_ns + _BARE_NS
             if advice is not Advice.WAIT:
-                self._backoff_ns = self._backoff_ns if advice is Advice.STOP_KEY else 0
+                bucket.backoff_ns = bucket.backoff_ns if advice is Advice.STOP_KEY else 0
             elif not isinstance(request, m.ReadBook):
                 # Books alone may be missing; refusals of what was on its way already tell no more.
                 first_ns, most_ns = _BACKOFF_NS
-                if now_ns >= self._closed_until_ns:
-                    self._backoff_ns = min(most_ns, max(first_ns, 2 * self._backoff_ns))
-                until_ns = max(until_ns, now_ns + self._backoff_ns)
-        self._closed_until_ns = max(self._closed_until_ns, until_ns)
+                if now_ns >= bucket.closed_until_ns:
+                    bucket.backoff_ns = min(most_ns, max(first_ns, 2 * bucket.backoff_ns))
+                until_ns = max(until_ns, now_ns + bucket.backoff_ns)
+        bucket.closed_until_ns = max(bucket.closed_until_ns, until_ns)
 
     def _key_answered(self, key: m.Key, answer: m.Answer, now_ns: int) -> None:
         """Whether the venue lets the key in, as far as this answer tells."""
@@ -237,18 +226,6 @@ class Traffic:
             if row.advice is Advice.ENDED:
                 self._blurred.pop(request.order_id, None)
             self._refusal(side, row.advice, answer, now_ns, False)
-
-    def is_dry(self, now_ns: int) -> bool:
-        """Whether tokens are spent as they come: two creates now would take a reserved one."""
-        level = self._level_e9 + (now_ns - self._at_ns) * self._rate
-        return min(self._burst_e9, level) - 2 * SECOND < self._reserve * SECOND
-
-    def can_be_flat(self, orders: int, within_ns: int) -> None:
-        """B3: so many orders could be cancelled in time with the tokens left after this create."""
-        missing_e9 = orders * SECOND - self._level_e9
-        takes_ns = max(0, -(-missing_e9 // self._rate))
-        text = f"cancelling {orders} orders would take {takes_ns} ns, at most {within_ns}"
-        check(takes_ns <= within_ns, "B3", text)
 
     def is_unknown(self, name: ClientOrderId) -> bool:
         """Whether a create has had no definite answer."""

@@ -33,7 +33,8 @@ from bot.core.strategy import EventView, Quotes, Strategy
 from bot.io.settings.plugins import find_strategy, made
 from bot.lab.sim.judge.ceilings import LIMITS
 from bot.lab.sim.odds import MS, SECOND, Odds
-from bot.lab.sim.venue.exchange import RESOLUTION_NS, SERIES
+from bot.lab.sim.second import account_loss_cents, series_of
+from bot.lab.sim.venue.exchange import RESOLUTION_NS
 from venue.wire.money import Cents, Qty
 
 FAILING: Final = "fails"
@@ -88,8 +89,12 @@ def settings_of(odds: Odds) -> TraderSettings:
         risk = msgspec.structs.replace(risk, resting_orders=odds.resting_orders)
     if odds.flat_ns is not None:
         risk = msgspec.structs.replace(risk, flat_ns=odds.flat_ns)
+    if odds.second_series is not None:
+        risk = msgspec.structs.replace(risk, account_loss_cents=Cents(account_loss_cents(odds)))
+    series, beside = series_of(odds)
     return TraderSettings(
-        series_ticker=SERIES,
+        series_ticker=series,
+        beside=beside,
         risk=risk,
         pace=PaceSettings(
             dwell_ns=odds.dwell_ns,

@@ -53,16 +53,16 @@ class HostClock:
     """The host's clock against the world's: off by `skew_ns`, and drifting."""
 
     def __init__(self, began_ns: int, skew_ns: int, drift_ppm: int) -> None:
-        self._began_ns, self._skew_ns, self._drift_ppm = began_ns, skew_ns, drift_ppm
+        self._began_ns, self.skew_ns, self._drift_ppm = began_ns, skew_ns, drift_ppm
 
     def read(self, world_ns: int) -> int:
         """What it shows at an instant of the world."""
         drift_ns = (world_ns - self._began_ns) * self._drift_ppm // 1_000_000
-        return world_ns + self._skew_ns + drift_ns
+        return world_ns + self.skew_ns + drift_ns
 
     def when(self, host_ns: int) -> int:
         """When, in the world's time, it shows this."""
-        since_ns = host_ns - self._skew_ns - self._began_ns
+        since_ns = host_ns - self.skew_ns - self._began_ns
         return self._began_ns + since_ns * 1_000_000 // (1_000_000 + self._drift_ppm) + 1
 
 
@@ -70,7 +70,9 @@ class Process:
     """A trader with its log; it is dead after a crash, and over once finished.
 
     stamps: what the venue's should have been. durable: entries of the log that are on the disk.
-    digest: of every effect so far. uncount: what to do so that a replay counts nothing anew.
+    digest: of every effect so far. uncount: what to do so that a replay counts nothing anew. first:
+    the other series' of the same process, None where there is none or this is it. beside: those
+    that share this one's purse and account. turns: which of them took an event, in order.
     """
 
     def __init__(
@@ -84,12 +86,18 @@ class Process:
         stamps: Stamps,
         *,
         keeps_effects: bool = False,
+        first: "Process | None" = None,
     ) -> None:
+        self.first = first
+        self.beside: list[Process] = []
+        self.turns: list[Process] = [] if first is None else first.turns
+        if first is not None:
+            first.beside.append(self)
         self.configured, self.settings = configured, configured.settings
         self.in_force = InForce(configured)
         self._inheritance: Inheritance | None = None
         self._remake = remake
-        self.trader = self._fresh()
+        self.trader: Trader = self._fresh(None if first is None else first.trader)
         self.clock = clock
         self.opened_ns: int | None = None  # by the world's time, when its books were first open
         self.lacked_cents: list[int] = []  # of fills that the list of fills lacked then
@@ -111,7 +119,8 @@ class Process:
         self._effects: list[bytes] | None = [] if keeps_effects else None
         self._auditor = auditor
         self._seen = seen
-        self.traffic = Traffic(self.settings, seen, clock.read(now_ns))
+        bucket = None if first is None else first.traffic.bucket
+        self.traffic: Traffic = Traffic(self.settings, seen, clock.read(now_ns), bucket)
         self.feed = FeedWatch(auditor.own_levels, stamps.right_ns, stamps.steady_ns)
         self._lookalikes: dict[ClientOrderId, m.Create] = {}
         began_ns = clock.read(now_ns)
@@ -130,9 +139,16 @@ class Process:
         self._stopping = False
         self._standing = False
 
-    def _fresh(self) -> Trader:
+    def _fresh(self, first: Trader | None) -> Trader:
+        """A trader that has lived through nothing. first: whose purse and account it shares."""
         choice = self.configured.strategy
-        return Trader(self.configured.settings, self._remake(choice), remake=self._remake)
+        return Trader(
+            self.configured.settings,
+            self._remake(choice),
+            None if first is None else first.out.purse,
+            account_risk=None if first is None else first.quoting.weighing.account,
+            remake=self._remake,
+        )
 
     def receive(self, event: m.Event, world_ns: int) -> list[m.Effect]:
         """Feed one event, check what must hold, and return the effects."""
@@ -158,10 +174,12 @@ class Process:
         if self.opened_ns is None and self.trader.ledgers.is_open:
             self.opened_ns = world_ns
             self._differing.opened(world_ns)
-            self.lacked_cents = self._auditor.unlisted_cents()
+            self.lacked_cents = self._auditor.exposure.account.unlisted_cents()
         if isinstance(event, m.Replied) and self.opened_ns is not None:
             self._manners.rates.booked(self.trader.ledgers.fills, now_ns)
         self.log.append((event, now_ns, effects))
+        if self.keeps_effects:
+            self.turns.append(self)
         self.entries += entries_of(effects)
         encoded = _ENCODER.encode(effects) if effects else b""
         self.digest.update(encoded)
@@ -349,7 +367,8 @@ class Process:
         risk, orders = self.settings.risk, self._auditor.flight.count()
         text = f"{orders} orders may be live, at most {risk.resting_orders}"
         check(orders <= risk.resting_orders, "B3", text)
-        self.traffic.can_be_flat(orders, risk.flat_ns)
+        all_of_them = self._auditor.exposure.account.orders()
+        self.traffic.bucket.can_be_flat(all_of_them, risk.flat_ns)
 
     def _believes_the_newest(self, market: MarketId) -> None:
         """B4: new exposure follows the newest book that was shown, by the venue's own time."""
@@ -449,11 +468,20 @@ class Process:
             check(booked >= filled, "B8", text)
 
     def replay(self) -> None:
-        """B10: the same events into a fresh trader give the same effects, to the byte."""
-        assert self._effects is not None
-        self.uncount()
-        fresh = self._fresh()
-        for (event, now_ns, _), expected in zip(self.log, self._effects, strict=True):
-            effects = fresh.receive(event, now_ns)
+        """B10: the same events into fresh traders, in the order in which all series of the process
+        took them, give the same effects, to the byte. Of the first series of a process alone."""
+        for each in (self, *self.beside):
+            each.uncount()
+        fresh = {self: self._fresh(None)}
+        for each in self.beside:
+            fresh[each] = each._fresh(fresh[self])
+        kept = {each: iter(zip(each.log, each._kept(), strict=True)) for each in fresh}
+        for each in self.turns:
+            (event, now_ns, _), expected = next(kept[each])
+            effects = fresh[each].receive(event, now_ns)
             again = _ENCODER.encode(effects) if effects else b""
             check(again == expected, "B10", f"other effects for {type(event).__name__} at {now_ns}")
+
+    def _kept(self) -> list[bytes]:
+        assert self._effects is not None
+        return self._effects

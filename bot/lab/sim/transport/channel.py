@@ -50,7 +50,7 @@ class Channel:
         self._last_ns = 0
         self._older: dict[MarketId, m.BookSeen] = {}
         self._kept: dict[MarketId, int] = {}
-        self.stamps = Stamps()
+        self.stamps: Stamps = Stamps() if world.first is world else world.first.channel.stamps
         self.silent: dict[MarketId, bool] = {}
         self.late_ns = 0
         self.refusing = False

@@ -39,6 +39,7 @@ class Crowd:
 
     def __init__(self, odds: Odds, exchange: Exchange, rng: random.Random) -> None:
         self._exchange = exchange
+        self._prefix = "" if odds.first is None else "second-"
         self._rng = rng
         self._shock = odds.shock
         self._made = 0
@@ -187,7 +188,7 @@ class Crowd:
             Price(price),
             Qty(qty),
             tif,
-            ClientOrderId(f"twin-{self._made}"),
+            ClientOrderId(f"{self._prefix}twin-{self._made}"),
         )
         return self._exchange.apply(v.PlaceOrder(MAKER, order), now_ns)
 
@@ -210,7 +211,7 @@ class Crowd:
             Price(min(PRICE_MAX, max(PRICE_MIN, price))),
             Qty(qty),
             tif,
-            ClientOrderId(f"crowd-{self._made}"),
+            ClientOrderId(f"{self._prefix}crowd-{self._made}"),
         )
         answer = self._exchange.apply(v.PlaceOrder(user, order), now_ns)
         if isinstance(answer, v.Placed) and answer.order.remaining_qty:

@@ -12,6 +12,8 @@ import msgspec
 from bot.core import messages as m
 from bot.core.strategy import Levels
 from bot.lab.sim.odds import SECOND, Odds
+from bot.lab.sim.second import SERIES as ALL_SERIES
+from bot.lab.sim.second import series_of
 from bot.lab.sim.venue.ids import ChangingIds
 from venue.core import messages as v
 from venue.core.engine import Engine
@@ -24,11 +26,14 @@ from venue.wire.limits import RATE_BURST, RATE_PER_SECOND, TokenBucket
 from venue.wire.money import BookSide, Cents, FeeRate, Price, Qty
 from venue.wire.names import MarketId, ProjectId, Ticker, UserId
 
-SERIES = Ticker("ACME-VAL")
+SERIES = ALL_SERIES[0]
 PROJECT = ProjectId("aaaaaaaa-0000-4000-8000-000000000001")
 MAKER = UserId("maker")
 CROWD = tuple(UserId(f"crowd-{index}") for index in range(5))
 _LOWEST, _STEP = 100, 25
+_SECOND_FROM = 50
+"""Events of the second series count from this, in their ids."""
+
 RESOLUTION_NS = 90 * 24 * 3600 * SECOND
 
 _PRIVATE = (v.FillBooked, v.PositionChanged, v.BalanceChanged)
@@ -70,7 +75,8 @@ class Tape:
 
 
 class Exchange:
-    """Engine, two replicas of the read side, and one credential's token bucket.
+    """Engine, two replicas of the read side, and one credential's token bucket: as one series of
+    the account sees them, with its own markets.
 
     clock_ns: how far the venue's clock is ahead of the world's. `frames`: what becomes visible on
     the channel; each command's public events, in order, `fast_lag_ns` late. resolves_ns: when every
@@ -78,19 +84,29 @@ class Exchange:
     those that it has lacked since the life of the bot began, and shows.
     """
 
-    def __init__(self, odds: Odds, start_ns: int) -> None:
-        self.engine = Engine(order_id_key=b"simulated")
-        self.fast = Projector(Views(), odds.fast_lag_ns)
-        self.slow = Projector(Views(), odds.slow_lag_ns)
-        self.bucket = TokenBucket.full(RATE_PER_SECOND, RATE_BURST, start_ns)
+    def __init__(self, odds: Odds, start_ns: int, first: "Exchange | None" = None) -> None:
+        """first: what the first series of the account sees; None is that itself."""
+        self._first = first
+        if first is None:
+            self.engine = Engine(order_id_key=b"simulated")
+            self.fast = Projector(Views(), odds.fast_lag_ns)
+            self.slow = Projector(Views(), odds.slow_lag_ns)
+            self.bucket = TokenBucket.full(RATE_PER_SECOND, RATE_BURST, start_ns)
+            self.watchers: list[Watcher] = []
+            self._faces = [self]
+            self.unlisted: dict[str, None] = {}
+            self.relisted: dict[str, None] = {}
+        else:
+            self.engine, self.bucket, self.watchers = first.engine, first.bucket, first.watchers
+            self.fast, self.slow, self._faces = first.fast, first.slow, first._faces
+            self.unlisted, self.relisted = first.unlisted, first.relisted
+            self._faces.append(self)
         self.page_limit = odds.page_limit
         self.clock_ns = 0
-        self.watchers: list[Watcher] = []
+        self.series, _ = series_of(odds)
         self.markets: dict[Ticker, list[MarketId]] = {}
         self.tapes: dict[MarketId, Tape] = {}
         self.frames: deque[tuple[int, list[v.Event]]] = deque()
-        self.unlisted: dict[str, None] = {}
-        self.relisted: dict[str, None] = {}
         self._strikes: dict[Ticker, list[int]] = {}
         self._lag_ns = odds.fast_lag_ns
         self._ids = ChangingIds(self.engine, MAKER) if odds.amend_ids else None
@@ -98,23 +114,32 @@ class Exchange:
 
     def _list(self, odds: Odds, start_ns: int) -> None:
         self._rates = FeeRate.parse(odds.maker_fee_rate), FeeRate.parse(odds.fee_rate)
-        self.apply(v.ListCompany(PROJECT, "Acme", "ACME"), start_ns)
+        if self._first is None:
+            self.apply(v.ListCompany(PROJECT, "Acme", "ACME"), start_ns)
         # Of every event, also of one that is listed later: moods tell the time by it.
         self.resolves_ns = start_ns + RESOLUTION_NS
         for event, rungs in enumerate(odds.rungs):
             ticker = self.list_event(start_ns)
             for rung in range(rungs):
-                self.list_rung(ticker, market_id(event, rung), start_ns)
+                self.list_rung(ticker, self.rung_id(event, rung), start_ns)
+
+    def rung_id(self, event: int, rung: int) -> MarketId:
+        """The id of a rung of an event of this series."""
+        return market_id(event + self._offset, rung)
+
+    @property
+    def _offset(self) -> int:
+        return 0 if self._first is None else _SECOND_FROM
 
     def list_event(self, now_ns: int) -> Ticker:
         """List one more event of the series, without a rung. Returns its ticker."""
         event = len(self.markets)
-        ticker = Ticker(f"{SERIES}-27Q{event + 1}")
+        ticker = Ticker(f"{self.series}-27Q{event + 1}")
         self.apply(
             v.ListEvent(
                 event_ticker=ticker,
-                series_ticker=SERIES,
-                project_market_id=f"cccccccc-{event:04d}-4000-8000-000000000000",
+                series_ticker=self.series,
+                project_market_id=f"cccccccc-{event + self._offset:04d}-4000-8000-000000000000",
                 project_id=PROJECT,
                 title=f"Acme at the end of quarter {event + 1}",
                 category="valuation",
@@ -163,11 +188,13 @@ class Exchange:
             self.apply(v.Deposit(user, Cents(cash)), now_ns)
 
     def all_markets(self) -> Iterator[MarketId]:
-        """Every rung, in the order of listing."""
+        """Every rung of the series, in the order of listing."""
         yield from self.tapes
 
     def apply(self, command: v.Command, now_ns: int) -> v.Answer:
         """Carry a command out; its events reach the replicas, the channel and the watchers."""
+        if self._first is not None:
+            return self._first.apply(command, now_ns)
         carry_out = self.engine.apply if self._ids is None else self._ids.apply
         answer, events = carry_out(command, now_ns + self.clock_ns)
         assert not isinstance(answer, v.Refused) or not events, "a refused command did something"
@@ -176,7 +203,8 @@ class Exchange:
             shown = [event for event in events if not _of_crowd(event)]
             self.fast.publish(shown, now_ns)
             self.slow.publish(shown, now_ns)
-            self.frames.append((now_ns + self._lag_ns, shown))
+            for face in self._faces:
+                face.frames.append((now_ns + self._lag_ns, shown))
         for watcher in self.watchers:
             watcher(command, answer, events, now_ns)
         return answer
@@ -249,7 +277,7 @@ class Exchange:
         visible: list[v.Event] = []
         while self.frames and self.frames[0][0] <= now_ns:
             for event in self.frames.popleft()[1]:
-                if isinstance(event, v.LevelChanged):
+                if isinstance(event, v.LevelChanged) and event.market_id in self.tapes:
                     self.tapes[event.market_id].change(event)
                 visible.append(event)
         return visible
