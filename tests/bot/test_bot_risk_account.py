@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from bot.core.limits.accountrisk import AccountRisk
+from bot.core.report import Phase
 from bot.core.settings import BreakerSettings
 from bot.core.trader import Trader
 from bot.lab.sim.odds import SECOND
@@ -91,6 +92,36 @@ def test_two_traders_never_fill_the_room_of_their_account_twice() -> None:
     assert max(used) <= limit
     assert max(used) > limit // 2
     assert all(world.process.trader.quoting.weighing.worst_case_cents > 0 for world in worlds)
+
+
+def test_a_series_whose_books_are_not_open_leaves_the_others_no_room_to_grow() -> None:
+    world = World(replace(calm(), series_loss_cents=0, variants={"strangers": "adopt"}))
+    world.crowd.open(world.now_ns)
+    world.run_until(world.now_ns + SECOND)
+    world.start(world.process)
+    first = world.process
+    assert world.run_until(world.now_ns + 8 * SECOND, first.trader.quoting.all_two_sided)
+    kept = {order.order_id for order in world.auditor.truth.resting()}
+    # The process begins anew, and another series of it has not opened its books yet.
+    account = AccountRisk()
+    other = account.join(lambda: Cents(0))
+    world.replace(first, SECOND // 20, None)
+    settings = world.process.settings
+    risk = msgspec.structs.replace(settings.risk, account_loss_cents=Cents(60_000))
+    settings = msgspec.structs.replace(settings, risk=risk)
+    world.process.settings = settings
+    trader = world.process.trader = Trader(settings, make_of(world), account_risk=account)
+    weighing = trader.quoting.weighing
+    assert world.run_until(world.now_ns + 10 * SECOND, lambda: trader.phase is Phase.QUOTING)
+    assert account.all_opened is False
+    for ladder in trader.quoting.ladders:
+        assert weighing.loss_limit_cents(ladder) == -weighing.worst_cents(ladder)
+    world.run_until(world.now_ns + SECOND)
+    assert {order.order_id for order in world.auditor.truth.resting()} == kept
+    account.opened(other)
+    world.run_until(world.now_ns + SECOND)
+    for ladder in trader.quoting.ladders:
+        assert weighing.loss_limit_cents(ladder) == 20_000
 
 
 # --- kill on drawdown -----------------------------------------------------------------------------

@@ -279,6 +279,7 @@ class Custody:
         """What is ours and was not read for long is a limit that cannot be checked (law 8); and
         positions that differed are read again once fills may explain them."""
         self._out.hold("series_unread", self._account.series_unread(now_ns))
+        self._await_others(now_ns)
         unread = self._account.unread(now_ns)
         if not (unread or self._out.findings):
             return
@@ -309,8 +310,13 @@ class Custody:
             self._take_over(now_ns)
             self._opened_ns = now_ns
             self._weighing.account.opened(self._weighing.member)
-        together = self._weighing.account.all_opened or now_ns >= self._opened_ns + TOGETHER_NS
-        return together or self._desk.live_count() > 0
+        self._await_others(now_ns)
+        return not self._weighing.awaits_others or self._desk.live_count() > 0
+
+    def _await_others(self, now_ns: int) -> None:
+        if self._opened_ns is not None:
+            together = self._weighing.account.all_opened or now_ns >= self._opened_ns + TOGETHER_NS
+            self._weighing.awaits_others = not together
 
     def may_open(self, now_ns: int) -> bool:
         """Whether the account is known and nothing of an earlier run is left but what is kept."""

@@ -37,7 +37,12 @@ class Weighing:
         rungs: Mapping[MarketId, Rung],
         account: AccountRisk | None = None,
     ) -> None:
-        """account: None where ours is the only series on it."""
+        """account: None where ours is the only series on it.
+
+        awaits_others: the books of another are not open, so that nobody knows what it may lose: of
+        what the account may there is as much as is in use, and no more (design, law 8).
+        """
+        self.awaits_others = False
         self._limits = limits_in_force(risk)
         self._desk = desk
         self._ledgers = ledgers
@@ -132,7 +137,11 @@ class Weighing:
         others. wanted: those of ours count as they are wanted, too, where that is worse."""
         worst = self._worst_wanted if wanted else self.worst_cents
         others = series_loss_cents([worst(each) for each in self._ladders if each is not ladder])
-        return event_limit_cents(self._limits, others, self.account.others_loss_cents(self.member))
+        elsewhere = self.account.others_loss_cents(self.member)
+        if self.awaits_others:
+            mine = self._series_loss_cents()
+            elsewhere = Cents(max(elsewhere, self._limits.account_loss_cents - mine))
+        return event_limit_cents(self._limits, others, elsewhere)
 
     def bounds(self, ladder: Ladder) -> Bounds:
         """What this event may come to now, beside everything else that may be live."""
