@@ -66,17 +66,25 @@ class Implied(msgspec.Struct, frozen=True):
     high: float | None
 
 
-def decided(values_cents: Sequence[float], won: Sequence[Outcome | None]) -> list[float]:
-    """The curve with what is certain of it: a rung that YES has won, and every lower one, pays; one
-    that NO has won, and every higher one, does not. won: None where it is not known."""
-    values = list(values_cents)
+def certain(won: Sequence[Outcome | None]) -> list[Outcome | None]:
+    """What is certain of the rungs of a ladder, None where nothing is: one that YES has won, and
+    every lower one, pays; one that NO has won, and every higher one, does not. won: None where it
+    is not known."""
+    sure = list(won)
     for index, outcome in enumerate(won):
         if outcome is Outcome.YES:
-            values[: index + 1] = [float(PAYOUT_CENTS)] * (index + 1)
+            sure[: index + 1] = [Outcome.YES] * (index + 1)
         elif outcome is Outcome.NO:
-            values[index:] = [0.0] * (len(values) - index)
+            sure[index:] = [Outcome.NO] * (len(sure) - index)
             break
-    return values
+    return sure
+
+
+def decided(values_cents: Sequence[float], won: Sequence[Outcome | None]) -> list[float]:
+    """The curve with what is certain of it. won: as in `certain`."""
+    worth = {Outcome.YES: float(PAYOUT_CENTS), Outcome.NO: 0.0}
+    sure = zip(values_cents, certain(won), strict=True)
+    return [value if outcome is None else worth[outcome] for value, outcome in sure]
 
 
 def implied_distribution(strikes: Sequence[float], values_cents: Sequence[float]) -> Implied:

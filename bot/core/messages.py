@@ -77,7 +77,8 @@ class Started(msgspec.Struct, frozen=True, tag=True, gc=False):
     new_account: the account was opened for this run, so no earlier one can have written to it.
     working: orders of earlier runs that the journal knows; empty unless it was found whole.
     latched: why nothing may be quoted until a person has looked; empty when nothing is latched.
-    configured: what the trader was made with; a journal before version 3 does not say.
+    configured: what the trader was made with; a journal before version 3 does not say. winners: of
+    rungs of ours that have resolved, as what they paid told an earlier run.
     """
 
     boot_nonce: str
@@ -87,6 +88,7 @@ class Started(msgspec.Struct, frozen=True, tag=True, gc=False):
     journal: JournalFate = JournalFate.FOUND
     latched: str = ""
     configured: Configuration | None = None
+    winners: tuple[tuple[MarketId, Outcome], ...] = ()
 
 
 class Beat(msgspec.Struct, frozen=True, tag=True, gc=False):

@@ -58,9 +58,10 @@ class OrderReport(msgspec.Struct, frozen=True):
 class RungReport(msgspec.Struct, frozen=True):
     """One rung: the others' book, the belief, the holdings, our orders. `blocked` is empty when
     the rung can be quoted, else the reason why not. book_age_ns: since its book was confirmed, None
-    without one and once the market has resolved; nor has it a fair value then. fee_rate: the
-    dearer of maker's and taker's. wanted_bids, wanted_asks: what orders are steered to, best first;
-    on_target: the sides where that rests, see `bot.core.plan.ontarget`."""
+    without one and once the market has resolved; nor has it a fair value then, or once a winner has
+    decided it. fee_rate: the dearer of maker's and taker's. wanted_bids, wanted_asks: what orders
+    are steered to, best first; on_target: the sides where that rests, see
+    `bot.core.plan.ontarget`."""
 
     market_id: MarketId
     ticker: Ticker

@@ -88,7 +88,8 @@ class RungView(msgspec.Struct, frozen=True):
     strike: the number on the label, None on a binary market. bids, asks: canonical YES, best
     first. microprice_cents: size-weighted mid, None unless both sides are there.
     yes_qty, no_qty: shares held, fills not yet booked included. fair_cents (0.5..99.5) and
-    fair_sd_cents: the fitted curve at this rung, None while it cannot be known.
+    fair_sd_cents: the fitted curve at this rung, None while it cannot be known and once it is over
+    or decided.
     quotable: whether anything quoted here can be sent now.
     book_age_s: since the book was last confirmed. volatility_cents: cents per sqrt(second) that
     the fair value moves. adverse_bid_cents, adverse_ask_cents: how far the fair value has moved

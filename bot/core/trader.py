@@ -4,8 +4,7 @@ Believe on every event, decide on a Beat. One life: STARTING (settle what an ear
 the account, cancel what rests) -> QUOTING <-> PAUSED -> STOPPING (cancel all, verify by a read) ->
 STOPPED. A breaker or a latch leads to LATCHED, which cancels and verifies likewise, and stays. What
 it believes of markets is in `quoting`, of its orders in `desk`, of its account in `account`; what
-may leave and when in `sending`, what may never leave in `guard`; what rests in our rungs before and
-after us in `custody`; this file ties the knots and holds no rule of its own.
+may leave is in `sending`, what never may in `guard`, what rests before and after us in `custody`.
 
 Source: design, laws 2, 3, 6 and 8; reliability, B1-B13.
 """
@@ -231,6 +230,7 @@ class Trader:
         self.started_ns = self.quoting.began_ns = self._now_ns
         self.out.purse.begin(self._now_ns)
         self._custody.begin(event, self._now_ns)
+        self.ledgers.settling.remember(event.winners)
         for intent in event.open_intents:
             self.desk.add(OwnOrder.left_behind(intent, self._now_ns))
         if event.open_intents:

@@ -102,7 +102,7 @@ class Disk:
             Segment(data, f"segment {number}")
             for number, data in reversed(list(enumerate(earlier)))
         )
-        self._trail = Trail(Head(now_ns, self.memory.open_intents, self.memory.working))
+        self._trail = Trail(self.memory.head(now_ns))
         self._sealed = earlier
         self._open = OPENING + framed(self._trail.head(now_ns))
         self._pending: list[bytes] = []

@@ -5,13 +5,13 @@ import pytest
 
 from bot.core import messages as m
 from bot.io.journal.intents import OPEN_MAX, Intents
-from bot.io.journal.memory import Trail
+from bot.io.journal.memory import WINNERS_MAX, Trail
 from bot.io.journal.records import Entry, Head
 from bot.io.journal.working import WORKING_MAX, Working
 from tests.io.samples import ORDER_ID, ORDER_JSON, create, sent
 from venue.wire import codec, model
-from venue.wire.money import Price, Qty
-from venue.wire.names import ClientOrderId, OrderId
+from venue.wire.money import Outcome, Price, Qty
+from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import Amend
 
 SHOWN = codec.decode(ORDER_JSON, model.Order)
@@ -247,3 +247,36 @@ def test_a_head_names_the_writes_that_wait_for_an_answer():
     assert trail.head(2).under_way == (FIRST,)
     trail.follow(Entry(2, m.Started("b", ())))
     assert trail.head(3).under_way == ()
+
+
+# --- winners --------------------------------------------------------------------------------------
+
+MARKET = MarketId("m")
+WON = (MARKET, Outcome.YES)
+TOLD = m.Noted("debug", "winner_told", {"market_id": MARKET, "winner": "yes"})
+
+
+def test_a_winner_that_was_told_is_in_the_next_head_and_in_what_a_run_begins_with():
+    trail = Trail()
+    trail.follow(Entry(1, m.Noted("info", "rung_settled", TOLD.fields)))
+    assert trail.memory().winners == ()
+    trail.follow(Entry(2, TOLD))
+    trail.follow(Entry(3, m.Started("0" * 20, ())))
+    assert trail.memory().winners == trail.head(4).winners == (WON,)
+    assert Trail(trail.head(4)).memory().winners == (WON,)
+
+
+def test_the_winners_of_an_account_that_is_gone_are_forgotten():
+    trail = Trail(Head(0, (), winners=(WON,)))
+    trail.follow(Entry(1, m.Started("0" * 20, (), new_account=True)))
+    assert trail.memory().winners == ()
+
+
+def test_no_more_winners_are_remembered_than_a_series_can_have():
+    trail = Trail()
+    for number in range(WINNERS_MAX + 1):
+        trail.follow(
+            Entry(1, m.Noted("debug", "winner_told", TOLD.fields | {"market_id": str(number)}))
+        )
+    assert len(trail.memory().winners) == WINNERS_MAX
+    assert trail.memory().winners[0] == ("1", Outcome.YES)

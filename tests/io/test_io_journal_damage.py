@@ -169,12 +169,18 @@ def test_the_journal_of_every_release_boots(tmp_path):
         assert remember(segments(folder)) == journal.memory
 
 
+def test_a_journal_of_version_5_tells_its_winners():
+    (path,) = (CORPUS / "v5").glob("journal-*.log")
+    told = [(winner.value, market[-1]) for market, winner in remember([path]).winners]
+    assert told == [("yes", "1"), ("no", "3")]
+
+
 def test_every_entry_of_a_journal_of_version_1_is_read():
     path = CORPUS / "v1" / "journal-00000003.log"
     assert sum(1 for _ in read_journal(path)) == 399
 
 
-@pytest.mark.parametrize("version", [0, 5, 77, 255])
+@pytest.mark.parametrize("version", [0, 6, 77, 255])
 def test_an_unknown_version_is_refused_before_anything_is_written(tmp_path, version):
     path = tmp_path / "journal-00000001.log"
     path.write_bytes(MAGIC + bytes([version]) + head()[len(OPENING) :])

@@ -372,7 +372,7 @@ def test_a_journal_of_a_later_version_is_refused(entries, tmp_path):
     path = journal(tmp_path / "journal-00000001.log", entries, OPENING[:-1] + b"\x09")
     done = invoke(str(path))
     assert done.exit_code == 3
-    assert "journal version 9, this program reads versions 1 to 4" in done.stderr
+    assert "journal version 9, this program reads versions 1 to 5" in done.stderr
 
 
 def test_a_run_that_shared_its_bucket_with_another_series_is_refused(entries, tmp_path):

@@ -335,16 +335,16 @@ class Ledgers:
 
     def _settle(self, beyond_cents: Cents, begun_ns: int) -> list[MarketId]:
         """Settle the resolved rungs whose winners so much more cash tells (`Settling.winners`)."""
-        # What differed long before anything resolved is no payout of it, unless it has passed.
-        stood_cents = self._stood_cents
-        if self._stood_since_ns + SETTLES_WITHIN_NS > self.settling.waits_since_ns():
-            # What came since may be one: cash comes before a read shows why.
-            stood_cents = self._stood_before_cents
+        # What differed long before anything resolved is no payout of it, unless it has passed; what
+        # came since may be one: cash comes before a read shows why.
+        is_new = self._stood_since_ns + SETTLES_WITHIN_NS > self.settling.waits_since_ns()
+        stood_cents = self._stood_before_cents if is_new else self._stood_cents
         winners = self.settling.winners((beyond_cents - stood_cents, beyond_cents), begun_ns)
         for market_id, winner in winners.items():
             self.book.settle(market_id, winner)
             level = "debug" if self.is_beside(market_id) else "info"
             self._out.note(level, "rung_settled", market_id=market_id, winner=winner)
+        self.settling.settled(winners, self.fills_from_ns or begun_ns)
         return list(winners)
 
     def _judge_cash(self, difference_cents: Cents, begun_ns: int) -> None:

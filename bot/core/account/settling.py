@@ -11,7 +11,7 @@ their dollars already: unless cash of its own comes from then on nobody can tell
 Source: reliability, B9; silences S5, S22.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Final
 
@@ -162,6 +162,51 @@ class Settling:
         self._shown: frozenset[MarketId] = frozenset()  # by the newest list of positions
         self._missing: frozenset[MarketId] = frozenset()  # from it, and shown by one before
         self._sure_from_ns = 0
+        self._of_before: dict[MarketId, Outcome] = {}
+        # Rungs of ours that have settled, each with what may have paid into the same cash unseen:
+        # whatever a list of positions that was begun late enough still shows has not.
+        self._unsure: dict[MarketId, tuple[int, frozenset[MarketId]]] = {}
+        self._doubted: set[MarketId] = set()  # of those some that have resolved since
+        self._told: set[MarketId] = set()
+        self.tells: Callable[[MarketId], None] = lambda _id: None
+
+    def remember(self, winners: Iterable[tuple[MarketId, Outcome]]) -> None:
+        """Earlier runs were told these winners: what they paid was paid then."""
+        self._of_before = dict(winners)
+
+    def told_winner(self, market_id: MarketId) -> Outcome | None:
+        """The outcome that won on a rung of ours, where what was paid tells it for certain; what it
+        told an earlier run counts once the market has been seen resolved."""
+        if market_id in self._told:
+            return self._book.winner(market_id)
+        return self._of_before.get(market_id) if self.is_resolved(market_id) else None
+
+    def settled(self, markets: Iterable[MarketId], from_ns: int) -> None:
+        """These have settled by a balance; what a list of positions shows that is begun from
+        `from_ns` on had paid nothing into it. `tells` is called with each rung of which that makes
+        the winner certain, now or later."""
+        self._be_sure()
+        held = frozenset(self._book.held_markets()).difference(self._resolved)
+        for market_id in markets:
+            *_, ours = self._listed.get(market_id, (False,))
+            if ours and self._book.told_winner(market_id) and market_id not in self._doubted:
+                self._unsure[market_id] = from_ns, held
+        self._be_sure()
+
+    def _be_sure(self, shown: frozenset[MarketId] = frozenset(), begun_ns: int = -1) -> None:
+        """A list of positions, if any, that was begun then shows these. What was sold has not paid;
+        what resolves before it was shown may have, and then either can be of the other's cash."""
+        for market_id, (from_ns, others) in list(self._unsure.items()):
+            others = others.difference(shown) if begun_ns >= from_ns else others
+            gone = others.intersection(self._resolved)
+            left = frozenset(each for each in others if any(self._book.holdings(each)))
+            self._unsure[market_id] = from_ns, left
+            if gone or not left:
+                del self._unsure[market_id]
+            self._doubted |= gone
+            if not gone and not left:
+                self._told.add(market_id)
+                self.tells(market_id)
 
     def opened(self, held: Held, ended_ns: int, balance_ended_ns: int) -> list[MarketId]:
         """The books open with this list of positions, answered at `ended_ns`, and a balance.
@@ -199,6 +244,7 @@ class Settling:
         self._shown, self._missing = shown, (self._missing | self._shown) - shown
         if begun_ns >= self._sure_from_ns:
             self._early -= shown
+        self._be_sure(shown, begun_ns)
 
     def listed(self, market: model.Market, *, ours: bool) -> None:
         """A market of ours, or of another series on the account, is known."""
@@ -346,3 +392,7 @@ class Settling:
             del self._listed[market_id]
             self._resolved.pop(market_id, None)
             self._early.discard(market_id)
+            self._of_before.pop(market_id, None)
+            self._unsure.pop(market_id, None)
+            self._doubted.discard(market_id)
+            self._told.discard(market_id)

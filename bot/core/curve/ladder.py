@@ -106,8 +106,8 @@ class RungInput(msgspec.Struct, frozen=True):
     and the faded traded price with the mean instant of its prints (`TradedPrice.read`).
 
     confirmed_ns: of a book that is not believed now (its market is halted, or nothing has shown it
-    for long), when it was last confirmed: it ages from then on. is_over: it has resolved. What was
-    known of it is of before; it has no fair value any more.
+    for long), when it was last confirmed: it ages from then on. is_over: it has resolved, or its
+    outcome is certain. What was known of it is of before; it has no fair value any more.
     """
 
     bids: Levels

@@ -14,7 +14,14 @@ from bot.core.curve.ladder import FairCurve, is_ladder
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox
 from bot.core.desk.shelf import NEVER_NS
-from bot.core.distribution import Alarm, Implied, alarms, decided, implied_distribution
+from bot.core.distribution import (
+    Alarm,
+    Implied,
+    alarms,
+    certain,
+    decided,
+    implied_distribution,
+)
 from bot.core.event.answers import Answers
 from bot.core.event.conduct import Conduct
 from bot.core.event.curfew import Stage, kept, left_by, part_of, stage_of, turns_in_ns
@@ -212,12 +219,26 @@ class Ladder:
         self.dirty |= self.is_read
         self.is_read = False
 
+    def decide_by(self, winner: Callable[[MarketId], Outcome | None]) -> list[Rung]:
+        """Know what the rungs that have resolved make certain of the others. Returns those of which
+        that is another now. winner: of a rung, None while it is not certain."""
+        is_one = self.curve is not None and self.is_ladder
+        won = [winner(rung.market_id) if is_one else None for rung in self.rungs]
+        changed = []
+        for rung, outcome in zip(self.rungs, certain(won), strict=True):
+            if rung.decided is not outcome:
+                rung.decided = outcome
+                rung.news = self.dirty = True
+                rung.doubt()
+                changed.append(rung)
+        return changed
+
     def implied(self, winner: Callable[[MarketId], Outcome | None]) -> Implied | None:
         """What the fair curve, and the rungs that have resolved, say of the value; None on a binary
         market, and while it is not known. winner: of a rung, None while it is not certain."""
         if self.curve is None or not self.is_ladder:
             return None
-        if any(rung.fair is None and not rung.is_over for rung in self.rungs):
+        if any(rung.fair is None and not rung.is_certain for rung in self.rungs):
             return None
         won = [winner(rung.market_id) if rung.is_over else None for rung in self.rungs]
         values = decided(self.curve.all_cents, won)
@@ -229,11 +250,11 @@ class Ladder:
     @property
     def alarms(self) -> tuple[Alarm, ...]:
         """What stands out in the prices of others as they were decided on last, and in the curve,
-        on the rungs that have not resolved; nothing on a binary market."""
+        on the rungs of which nothing is certain; nothing on a binary market."""
         if self.curve is None or not self.is_ladder:
             return ()
         drawn, line = self.curve.drawn_cents, self.curve.line_cents
-        live = [index for index, rung in enumerate(self.rungs) if not rung.is_over]
+        live = [index for index, rung in enumerate(self.rungs) if not rung.is_certain]
         markets, views = [self.rungs[index].market for index in live], self.telling.views
         return alarms(
             [market.strike_value or market.ticker for market in markets],

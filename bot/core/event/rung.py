@@ -32,7 +32,7 @@ from bot.core.strategy import Levels, Quote
 from bot.core.strike import strike_dollars
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Cents, FeeRate, Price, Qty, canonical
+from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Price, Qty, canonical
 
 if TYPE_CHECKING:
     from bot.core.event.room import Ladder
@@ -83,6 +83,7 @@ class Rung:
         self._wanted_by_side = by_side(())
         self.planned: Sequence[Quote] = ()
         self.last_print: m.TradeSeen | None = None
+        self.decided: Outcome | None = None
         self.blocked = "not looked at yet"
         self.was_blocked = ""
         self.unjudged = True
@@ -124,6 +125,11 @@ class Rung:
     def is_over(self) -> bool:
         """Whether it has resolved: it is worth its payout, and never trades again."""
         return self.market.state is _RESOLVED
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it is over, or a winner of its ladder has `decided` what it will pay."""
+        return self.is_over or self.decided is not None
 
     @property
     def is_suspect(self) -> bool:
@@ -323,6 +329,8 @@ class Rung:
         self.judge_ns = min([at for at in changes if at > now_ns], default=NEVER_NS)
         if not self.is_active:
             self.blocked = f"market {self.market.state}"
+        elif self.decided is not None:
+            self.blocked = f"decided {self.decided}"
         elif self.parked_at_ns is not None:
             self.blocked = f"refused: {self.parked_code}"
         elif channel:

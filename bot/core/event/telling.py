@@ -85,7 +85,7 @@ class Telling:
                 book = rung.settled_others(desk.live(rung.market_id), now_ns)
                 if rung.news or now_ns >= self._due_ns[index] or book is not self._books[index]:
                     self._books[index] = book
-                    if rung.is_over:
+                    if rung.is_certain:
                         inputs[index] = _OVER
                     else:
                         inputs[index] = RungInput(

@@ -58,6 +58,7 @@ class Marks:
         # Of each rung its event, and where among the rungs of the newest views it stands.
         self._places: dict[MarketId, tuple[Ticker, int]] = {}
         self._settled: dict[MarketId, tuple[int, Mark]] = {}
+        self._certain: dict[MarketId, tuple[int, Mark]] = {}
 
     def seen(self, view: EventView, now_ns: int, anew: Iterable[int] | None = None) -> None:
         """A view as of now; never older than one before. anew: the places of the rungs that are not
@@ -87,8 +88,19 @@ class Marks:
 
     def settled(self, market_id: MarketId, winner: Outcome, now_ns: int) -> None:
         """A rung has paid out."""
-        paid = PAYOUT_CENTS * MILLI if winner is Outcome.YES else 0
-        self._settled.setdefault(market_id, (now_ns, Mark(paid, paid)))
+        self._settled.setdefault(market_id, (now_ns, _paid_by(winner)))
+
+    def certain(self, market_id: MarketId, winner: Outcome | None, now_ns: int) -> None:
+        """What a rung will pay is certain; None: it is not, or not any more."""
+        if winner is None:
+            self._certain.pop(market_id, None)
+        else:
+            self._certain.setdefault(market_id, (now_ns, _paid_by(winner)))
+
+    def _sure(self, market_id: MarketId) -> tuple[int, Mark] | None:
+        """What a rung pays, and since when that is known."""
+        settled = self._settled.get(market_id)
+        return self._certain.get(market_id) if settled is None else settled
 
     def forget(self, event_ticker: Ticker, rungs: Iterable[MarketId]) -> None:
         """Drop an event of which nothing is asked any more."""
@@ -97,6 +109,7 @@ class Marks:
             self._kept.pop(market_id, None)
             self._places.pop(market_id, None)
             self._settled.pop(market_id, None)
+            self._certain.pop(market_id, None)
 
     def is_settled(self, market_id: MarketId) -> bool:
         """Whether a rung has paid out."""
@@ -105,9 +118,9 @@ class Marks:
     def value(self, market_id: MarketId) -> int | None:
         """What a share counts for now: its payout, else the newest fair value there was, else the
         mid of others, else the last price; None before any of them is known."""
-        settled = self._settled.get(market_id)
-        if settled is not None:
-            return settled[1].fair
+        sure = self._sure(market_id)
+        if sure is not None:
+            return sure[1].fair
         rung = self._newest(market_id)
         fair = None if rung is None else rung.fair_cents
         if fair is None:
@@ -132,9 +145,9 @@ class Marks:
     def at(self, market_id: MarketId, at_ns: int, against: Against) -> int | None:
         """What stood at this instant, else the first that was known after it, within a minute; None
         when nothing is known yet, or what was is no longer remembered."""
-        settled = self._settled.get(market_id)
-        if settled is not None and settled[0] <= at_ns:
-            return settled[1].against(against)
+        sure = self._sure(market_id)
+        if sure is not None and sure[0] <= at_ns:
+            return sure[1].against(against)
         until_ns = at_ns + LATE_MAX_NS
         views, place = self._views_of(market_id)
         for seen_ns, view in islice(views, _view_at(views, at_ns), None):
@@ -144,7 +157,7 @@ class Marks:
             found = None if rung is None else _mark(rung).against(against)
             if found is not None:
                 return found
-        return None if settled is None or settled[0] > until_ns else settled[1].against(against)
+        return None if sure is None or sure[0] > until_ns else sure[1].against(against)
 
     def _views_of(self, market_id: MarketId) -> tuple[_Views, int]:
         """The views of a rung's event, and where in them the rung is to be looked for first."""
@@ -154,6 +167,11 @@ class Marks:
     def _newest(self, market_id: MarketId) -> RungView | None:
         views, place = self._views_of(market_id)
         return _rung(views[-1][1], market_id, place) if views else None
+
+
+def _paid_by(winner: Outcome) -> Mark:
+    paid = PAYOUT_CENTS * MILLI if winner is Outcome.YES else 0
+    return Mark(paid, paid)
 
 
 def _view_at(views: _Views, at_ns: int) -> int:

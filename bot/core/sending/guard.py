@@ -37,7 +37,7 @@ from bot.core.settings import TraderSettings
 from venue.wire import model
 from venue.wire.errors import Culprit, row_for
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import BookSide, Outcome, Price, canonical, notional
+from venue.wire.money import PAYOUT_CENTS, BookSide, Outcome, Price, canonical, notional
 from venue.wire.names import MarketId
 
 _BID: Final = BookSide.BID
@@ -216,7 +216,9 @@ class Guard:
         for ladder in self._quoting.ladders:
             for rung in ladder.rungs:
                 fair = rung.fair
-                if fair is not None:
+                if rung.decided is not None:
+                    marks[rung.market_id] = PAYOUT_CENTS if rung.decided is Outcome.YES else 0
+                elif fair is not None:
                     marks[rung.market_id] = fair.value_cents
                 elif rung.book.last_price is not None and not (
                     rung.is_over and rung.market_id in marks  # the last belief stands

@@ -12,20 +12,23 @@ from venue.wire import model
 
 
 def is_flat(ladders: Iterable[Ladder], ledgers: Ledgers) -> bool:
-    """Whether as many YES as NO shares are held of every rung that has not resolved."""
+    """Whether as many YES as NO shares are held of every rung that is not certain: of one that is
+    nothing is sold any more."""
     return all(
         yes_qty == no_qty
         for ladder in ladders
         for rung in ladder.rungs
-        if rung.market.state is not model.MarketState.RESOLVED
+        if not rung.is_certain
         for yes_qty, no_qty in (ledgers.holdings(rung.market_id),)
     )
 
 
 def all_two_sided(rungs: Iterable[Rung], desk: Desk) -> bool:
-    """Whether there are rungs, and orders of ours rest on both sides of each."""
+    """Whether there are rungs that are not decided, and on both sides of each our orders rest."""
     some = False
     for rung in rungs:
+        if rung.decided is not None:
+            continue
         if not rung.is_two_sided(desk):
             return False
         some = True

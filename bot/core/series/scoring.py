@@ -155,6 +155,9 @@ class Scoring:
             self._attribution.settled(market_id, winner, now_ns)
             if self._shadows is not None:
                 self._shadows.settled(market_id, winner, now_ns)
+        rung = self._rungs.get(market_id)
+        if rung is not None:
+            self.marks.certain(market_id, None if rung.is_over else rung.decided, now_ns)
 
     def forget(self, ladder: Ladder) -> None:
         """An event leaves, before the ledger forgets it: nothing of it is held any more."""

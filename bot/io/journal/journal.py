@@ -264,7 +264,7 @@ class Journal:
             if earlier:
                 cut_torn_tail(earlier[-1])
             self.memory = remember(earlier)
-            self._trail = Trail(Head(opened_ns, self.memory.open_intents, self.memory.working))
+            self._trail = Trail(self.memory.head(opened_ns))
             self._number = number_of(earlier[-1]) if earlier else 0
             self._begin_segment(self._trail.head(opened_ns))
         except OSError as fault:

@@ -17,16 +17,23 @@ from bot.core import messages as m
 from bot.io.journal.intents import Intents
 from bot.io.journal.records import Entry, Head, Segment
 from bot.io.journal.working import Working
-from venue.wire.names import OrderId
+from venue.wire.money import Outcome
+from venue.wire.names import MarketId, OrderId
 
 
 class Memory(msgspec.Struct, frozen=True):
-    """What a new run begins with. damage: where a damaged journal is, for a person."""
+    """What a new run begins with. damage: where a damaged journal is, for a person. winners: as in
+    `Started`."""
 
     fate: m.JournalFate
     open_intents: tuple[m.OpenIntent, ...] = ()
     working: tuple[m.KnownOrder, ...] = ()
     damage: str = ""
+    winners: tuple[tuple[MarketId, Outcome], ...] = ()
+
+    def head(self, at_ns: int) -> Head:
+        """What the first segment of that run carries."""
+        return Head(at_ns, self.open_intents, self.working, winners=self.winners)
 
 
 NOTHING_LEFT: Final = Memory(m.JournalFate.FOUND)
@@ -36,18 +43,24 @@ NOTHING_LEFT: Final = Memory(m.JournalFate.FOUND)
 _NEW: Final = Head(0, ())
 
 _TELLING: Final = frozenset(
-    (m.Send, m.Replied, m.Started, m.Finished, m.IntentSettled, m.TakenOver)
+    (m.Send, m.Replied, m.Started, m.Finished, m.IntentSettled, m.TakenOver, m.Noted)
 )
 """The kinds of entries that a memory hangs on; most are of others, and this is on the hot path."""
 
 
+WINNERS_MAX: Final = 1_000
+"""Winners remembered, far above the rungs of a series that trades. With one forgotten the others of
+its ladder are quoted as if nobody had ever been paid for it."""
+
+
 class Trail:
-    """Follows a journal: which creates are open, and which orders rest."""
+    """Follows a journal: which creates are open, which orders rest, and which winners were told."""
 
     def __init__(self, head: Head = _NEW) -> None:
         self._intents = Intents(head.open_intents, head.under_way)
         self._working = Working(head.working, head.under_way)
         self._under_way = {send.request_id: send for send in head.under_way}
+        self._winners = dict(head.winners)
 
     @property
     def too_many(self) -> bool:
@@ -66,12 +79,24 @@ class Trail:
                 self._under_way.pop(message.request_id, None)
             case m.Started():
                 self._under_way.clear()
+                if message.new_account:
+                    self._winners.clear()
+            case m.Noted():
+                if message.name == "winner_told":
+                    self._told(message.fields)
+                return
             case m.IntentSettled(order_id=str(order_id)):
                 intent = self._intents.of(message.client_order_id)
                 if intent is not None:
                     self._working.identified(intent.order, OrderId(order_id), entry.at_ns)
         self._intents.follow(entry.message)
         self._working.follow(entry.message, entry.at_ns)
+
+    def _told(self, fields: dict[str, str | int]) -> None:
+        """What a rung of ours paid has told its winner."""
+        self._winners[MarketId(str(fields["market_id"]))] = Outcome(str(fields["winner"]))
+        if len(self._winners) > WINNERS_MAX:
+            del self._winners[next(iter(self._winners))]
 
     def head(self, at_ns: int) -> Head:
         """What a segment that begins now carries."""
@@ -80,11 +105,15 @@ class Trail:
             self._intents.open(),
             self._working.orders(),
             tuple(self._under_way.values()),
+            tuple(self._winners.items()),
         )
 
     def memory(self) -> Memory:
         """What a run begins with after this one has died: no answer comes any more."""
-        return Memory(m.JournalFate.FOUND, self._intents.open(), self._working.orders())
+        winners = tuple(self._winners.items())
+        return Memory(
+            m.JournalFate.FOUND, self._intents.open(), self._working.orders(), winners=winners
+        )
 
 
 def recall(newest_first: Iterable[Segment]) -> Memory:
@@ -112,5 +141,7 @@ def recall(newest_first: Iterable[Segment]) -> Memory:
             damage = f"{segment.name}: journal damaged at byte {segment.damaged_at}"
     memory = trail.memory()
     if damage:
-        return Memory(m.JournalFate.DAMAGED, memory.open_intents, (), damage)
+        return Memory(
+            m.JournalFate.DAMAGED, memory.open_intents, (), damage, winners=memory.winners
+        )
     return memory

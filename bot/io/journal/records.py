@@ -4,9 +4,9 @@ A segment begins with four magic bytes, one version byte, and a head frame: what
 leave open. Then one frame per entry, in order. A frame is its payload's length and CRC32, four
 bytes each, little endian, and the payload, msgpack. Version 2 added the working orders to the head
 and the kinds of entries that go with them; version 3 the configuration of a run, its changes, and
-what an operator asks of a running trader; version 4 whether a person took a latch away. Older
-versions are still read. A new kind of entry, or a field that an older program would misread, is a
-new version.
+what an operator asks of a running trader; version 4 whether a person took a latch away; version 5
+the winners that payouts have told. Older versions are still read. A new kind of entry, or a field
+that an older program would misread, is a new version.
 
 A segment may end in the middle of a frame: a crash tore it off, and the last record alone is lost.
 A frame whose bytes are not what was written, with whole frames after it, is damage: the entries
@@ -24,10 +24,12 @@ import msgspec
 
 from bot.core import messages as m
 from bot.io.faults import ShellFault
+from venue.wire.money import Outcome
+from venue.wire.names import MarketId
 
 MAGIC: Final = b"LMKJ"
-VERSION: Final = 4
-READABLE: Final = (1, 2, 3, 4)
+VERSION: Final = 5
+READABLE: Final = (1, 2, 3, 4, 5)
 _T = TypeVar("_T")
 _B = TypeVar("_B", bytes, memoryview)
 
@@ -46,13 +48,14 @@ class Head(msgspec.Struct, frozen=True, array_like=True):
     """What a segment begins with: all that a new run needs of the segments before it.
 
     opened_ns: on the bot's clock. under_way: writes that wait for their answer in the run that goes
-    on in this segment. A head of version 1 knows intents alone.
+    on in this segment. winners: as in `Started`. A head of version 1 knows intents alone.
     """
 
     opened_ns: int
     open_intents: tuple[m.OpenIntent, ...]
     working: tuple[m.KnownOrder, ...] = ()
     under_way: tuple[m.Send, ...] = ()
+    winners: tuple[tuple[MarketId, Outcome], ...] = ()
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):

@@ -8,7 +8,7 @@ Source: design, The bot, item 10; reliability, row 110.
 from typing import Final
 
 _NOTES: Final = {
-    "debug": ("fill_marked", "fill_valued", "rung_settled", "shadow_quotes"),
+    "debug": ("fill_marked", "fill_valued", "rung_settled", "shadow_quotes", "winner_told"),
     "info": (
         *("amend_raced_fill", "config_applied", "config_proven", "create_identified"),
         *("create_never_landed", "event_found", "event_left", "flat", "flattening"),

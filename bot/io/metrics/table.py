@@ -202,7 +202,7 @@ FEED: Final[tuple[Family[Report], ...]] = (
     ),
     Family(
         "rung_fair_cents",
-        "Fair value; absent once its market has resolved.",
+        "Fair value; absent once its market has resolved, or a winner has decided it.",
         ("rung",),
         per_rung(lambda g: g.fair_cents),
     ),

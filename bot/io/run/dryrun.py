@@ -199,6 +199,7 @@ async def dry_run(
                 working=memory.working,
                 journal=memory.fate,
                 latched=latched,
+                winners=memory.winners,
             )
         )
         settled = await _until_settled(trader, venue, feed, inbox, watch, clock, longest_ns)
@@ -245,6 +246,7 @@ async def _until_settled(
 
 
 def _can_quote(trader: Trader) -> bool:
-    """Whether it quotes, and every rung that takes orders."""
+    """Whether it quotes, and every rung that takes orders and is not decided."""
     rungs = trader.quoting.active_rungs()
-    return trader.phase is Phase.QUOTING and bool(rungs) and not any(rung.blocked for rung in rungs)
+    waits = any(rung.blocked for rung in rungs if not rung.is_certain)
+    return trader.phase is Phase.QUOTING and bool(rungs) and not waits

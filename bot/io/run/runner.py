@@ -212,6 +212,7 @@ class Runner:
                 journal=left.fate,
                 latched=latched,
                 configured=self._configured,
+                winners=left.winners,
             )
         )
         with signals_to((self,)) if signals else nullcontext():

@@ -3,7 +3,7 @@
 Source: reliability, rows 52-58 and 75-80, B3, B9.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -39,6 +39,10 @@ _event_cash = Ledgers.event_cash_cents
 _settle = Portfolio.settle
 
 _FREE: Final = FeeRate.parse("0")
+
+
+def _by_none(self: Ladder, winner: Callable[[MarketId], Outcome | None]) -> list[Rung]:
+    return []
 
 
 def _without_fees(
@@ -155,6 +159,15 @@ ACCOUNTS: Final = (
         ("B3", "B9", "findings"),
         (Patch(Portfolio, "settle", _unpaid),),
         likely=("market_resolve",),
+    ),
+    Bug(
+        "winner-of-one-rung-alone",
+        (58, 32),
+        "What a winner makes certain of the other rungs of its ladder is not looked at.",
+        ("B4",),
+        (Patch(Ladder, "decide_by", _by_none),),
+        likely=("market_resolve",),
+        shape=(("rungs", (5,)),),
     ),
 )
 

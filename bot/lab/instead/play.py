@@ -85,6 +85,7 @@ class Play:
             journal=m.JournalFate.FOUND,
             latched=started.latched,
             configured=self._setup.configured,
+            winners=started.winners,
         )
         self._hand(began)
         for done, act in enumerate(session.acts):

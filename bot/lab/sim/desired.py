@@ -55,7 +55,9 @@ def differences(world: "World") -> list[str]:
     out += [
         f"{rung.market.ticker}: {rung.blocked}"
         for rung in rungs
-        if rung.blocked and not cannot_be_known(world, rung)
+        if rung.blocked
+        and not cannot_be_known(world, rung)
+        and not process.decided.why(rung.market_id)
     ]
     out += _cut_for_nothing(world)
     now_ns = process.clock.read(world.now_ns)

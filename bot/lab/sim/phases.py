@@ -394,7 +394,7 @@ def _books_agree(world: "World") -> None:
         held = trader.ledgers.holdings(market)[outcome is Outcome.NO]
         check(held == qty, "B9", f"{market} {outcome}: {held} booked, {qty} held")
     for market, winner in truth.resolved.items():
-        told = trader.ledgers.book.told_winner(market)
+        told = trader.ledgers.settling.told_winner(market)
         check(told in (None, winner), "B9", f"{market}: {told} told, {winner} won")
     # Cash is the account's, whichever of its series it came by.
     audits = [each.auditor for each in world.together]

@@ -284,6 +284,7 @@ class World:
             journal=memory.fate,
             latched=self.latch,
             configured=named,
+            winners=memory.winners,
         )
         known = [intent.order.client_order_id for intent in memory.open_intents]
         self.auditor.flight.remembered(known, lost=memory.fate is m.JournalFate.LOST)

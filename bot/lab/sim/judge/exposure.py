@@ -57,9 +57,13 @@ class Exposure:
         """The event of a rung."""
         return self._event_of[market]
 
+    def beside(self, market: MarketId) -> Sequence[MarketId]:
+        """The rungs of the event of a rung, lowest strike first."""
+        return self._markets[self._event_of[market]]
+
     def is_on_ladder(self, market: MarketId) -> bool:
         """Whether the event of a rung has others."""
-        return len(self._markets[self._event_of[market]]) > 1
+        return len(self.beside(market)) > 1
 
     def pays(self, market: MarketId) -> None:
         """The shares of a rung are about to become cash."""

@@ -37,7 +37,7 @@ class Disk:
             Segment(data, f"segment {number}")
             for number, data in reversed(list(enumerate(self._segments)))
         )
-        self._head = Head(now_ns, memory.open_intents, memory.working)
+        self._head = memory.head(now_ns)
         return memory
 
     def open_intents(self, log: Iterable[Logged]) -> tuple[m.OpenIntent, ...]:

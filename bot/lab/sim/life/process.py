@@ -16,6 +16,7 @@ from bot.core.trader import Trader
 from bot.lab.sim.judge.audit import Auditor
 from bot.lab.sim.judge.broken import Broken, check
 from bot.lab.sim.judge.ceilings import CHANGES, InForce
+from bot.lab.sim.judge.decided import Decided
 from bot.lab.sim.judge.differing import Differing
 from bot.lab.sim.judge.feedwatch import FeedWatch
 from bot.lab.sim.judge.inheritance import Inheritance
@@ -129,6 +130,7 @@ class Process:
             self.settings, auditor.truth, auditor.flight, auditor.resolves_ns, seen
         )
         self._losses = Losses(self.settings, auditor.truth, seen)
+        self.decided = Decided(auditor.truth, auditor.exposure, seen)
         self._differing = Differing(auditor.truth, self.settings.trust.read_lag_ns)
         self._levels: dict[MarketId, dict[int, None]] = {}  # where orders of this life were to rest
         self._stale_ns: dict[MarketId, int] = {}
@@ -210,8 +212,10 @@ class Process:
             elif isinstance(effect, m.TakenOver) and self._inheritance is not None:
                 self._inheritance.taken_over(effect)
                 self._seen.hit("order_kept", len(effect.order_ids))
-            elif isinstance(effect, m.Noted) and effect.name in CHANGES:
-                self._configured_anew(effect, event, now_ns)
+            elif isinstance(effect, m.Noted):
+                self.decided.noted(effect)
+                if effect.name in CHANGES:
+                    self._configured_anew(effect, event, now_ns)
         if isinstance(event, m.Beat):
             self._after_beat(now_ns)
         self._quiet += 1
@@ -244,6 +248,7 @@ class Process:
         elif isinstance(event, m.Started):
             self.latched = event.latched
             self._auditor.limits_are(self.settings.risk)
+            self.decided.begins(event.winners)
             self._inheritance = Inheritance(event, self._auditor.truth, self.settings.start)
 
     def _configured_anew(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
@@ -326,6 +331,7 @@ class Process:
             check(not self._losses.over, "B13", f"new exposure after {self._losses.over}")
             if isinstance(request, m.Create):
                 self.feed.may_quote(request.order.market_id, now_ns)
+                self.decided.may_send(request.order.market_id)
                 self._believes_the_newest(request.order.market_id)
                 if request.order.time_in_force is not TimeInForce.GTC:
                     self._seen.hit("take_sent")
@@ -335,6 +341,7 @@ class Process:
                 market = self._auditor.market_of.get(request.order_id)
                 if market is not None:
                     self.feed.may_quote(market, now_ns)
+                    self.decided.may_send(market)
         self._auditor.sent(request)
         if first:
             assert isinstance(request, m.Create)
@@ -385,6 +392,7 @@ class Process:
             for rung in ladder.rungs:
                 market = rung.market_id
                 why = self.feed.long_stale(market, now_ns) if rung.wanted else ""
+                why = why or (self.decided.why(market) if rung.wanted else "")
                 if not why:
                     self._stale_ns.pop(market, None)
                     continue
@@ -405,6 +413,7 @@ class Process:
         for own in trader.desk.all_live():
             if own.state is State.OPEN and own.due_ns <= now_ns:
                 reason = why or self.feed.long_stale(own.market_id, now_ns)
+                reason = reason or self.decided.why(own.market_id)
                 is_bid = own.side is BookSide.BID
                 reason = reason or self._shrinking.must_go(own.market_id, is_bid, now_ns)
                 if not reason and own.order_id and self._manners.is_oversized(own.order_id):
