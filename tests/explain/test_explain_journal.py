@@ -171,6 +171,28 @@ def test_of_a_run_whose_beginning_is_gone_the_life_and_its_frames_are_told(first
     assert rung.exit_code == 3
 
 
+@pytest.mark.parametrize("left", [0, 12], ids=["emptied", "torn in its head"])
+def test_of_a_journal_that_holds_nothing_whole_it_says_so_and_ends_with_3(first, tmp_path, left):
+    state = first.written(tmp_path / "state")
+    (path,) = state.glob("journal-*")
+    path.write_bytes(path.read_bytes()[:left])
+    for order in ((), ("1",)):
+        done = invoke(str(config(tmp_path)), *order, "--state-dir", str(state))
+        assert done.exit_code == 3
+        assert f"{path}: holds nothing whole" in done.stderr
+
+
+def test_an_emptied_segment_beside_a_run_is_told_and_the_run_is_explained(first, tmp_path):
+    state = first.written(tmp_path / "state")
+    (path,) = state.glob("journal-*")
+    path.rename(state / "journal-00000002.log")
+    path.touch()
+    done = invoke(str(config(tmp_path)), f"{FIRST}-1", "--state-dir", str(state))
+    assert done.exit_code == 0
+    assert "warning" in done.stderr
+    assert f"{path}: holds nothing whole" in done.stderr
+
+
 def test_with_another_configuration_the_life_is_told_and_it_ends_with_3(first, tmp_path):
     state = first.written(tmp_path / "state")
     other = config(tmp_path, lives.CONFIG.replace("order_qty: 100", "order_qty: 5"))

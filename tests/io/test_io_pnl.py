@@ -191,6 +191,15 @@ def test_a_run_whose_beginning_is_not_there_is_refused(tmp_path, lived, from_ent
     assert said in done.output
 
 
+def test_a_segment_that_holds_nothing_whole_is_not_told_as_taken_away(tmp_path, lived):
+    state = lived.written(tmp_path / "state")
+    (path,) = state.glob("journal-*")
+    path.write_bytes(b"")
+    done = invoke(str(config(tmp_path)), "--state-dir", str(state))
+    assert done.exit_code == 3
+    assert f"{path}: holds nothing whole" in done.output
+
+
 def test_a_bot_that_does_not_answer_is_told(tmp_path):
     done = invoke(str(config(tmp_path)), "--status", "http://127.0.0.1:9")
     assert done.exit_code == 3

@@ -18,7 +18,7 @@ from bot.core import messages as m
 from bot.core.desk.outbox import kind_of
 from bot.io.journal.journal import number_of, read_segment, segments
 from bot.io.journal.records import Entry, JournalFault
-from bot.lab.replay.replay import Place, Placed, Run, placed_entries, runs
+from bot.lab.replay.replay import Place, Placed, Run, placed_entries, refuse_blank, runs
 from venue.wire.model import Order as ShownOrder
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side, book_side, canonical
 from venue.wire.names import ClientOrderId, MarketId, OrderId
@@ -322,7 +322,8 @@ def lives_of(state: Path) -> Told:
     """The lives of all orders in the journal of a state directory.
 
     A damaged segment costs what stands behind its damage, and is told. Raises JournalFault when
-    there is no journal, and when its newest segment is of a version that is not known.
+    there is no journal, when nothing of it can be read, and when its newest segment is of a version
+    that is not known.
     """
     kept, damage = _readable(runs(state))
     lives = Lives()
@@ -331,6 +332,7 @@ def lives_of(state: Path) -> Told:
     try:
         if before and not damage:
             lives.read_fragment(before)
+            refuse_blank(before)
     except JournalFault as fault:
         damage.append(str(fault))
     for run in kept:
@@ -338,6 +340,8 @@ def lives_of(state: Path) -> Told:
             lives.read(run)
         except JournalFault as fault:
             damage.append(str(fault))
+    if damage and not kept and not lives.orders:
+        raise JournalFault(damage[0])
     return Told(lives, tuple(kept), tuple(damage))
 
 

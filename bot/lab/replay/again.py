@@ -37,6 +37,7 @@ from bot.lab.replay.replay import (
     must_be_segment,
     newest_run,
     no_strategy,
+    refuse_blank,
     runs,
 )
 from bot.lab.replay.together import relived
@@ -148,6 +149,7 @@ def runs_meant(path: Path, *, every: bool) -> list[Run]:
     for run in runs(path.parent):
         if number_of(path) in [number_of(each) for each in run.paths]:
             return [run]
+    refuse_blank([path])
     raise JournalFault(f"{path}: the beginning of its run is no longer kept")
 
 

@@ -9,7 +9,7 @@ Source: design, laws 2 and 7; docs/accounting.md.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, cast, get_args
@@ -244,11 +244,22 @@ def newest_run(state: Path) -> Run:
     """
     run = next(runs(state), None)
     if run is None:
+        refuse_blank(segments(state))
         raise JournalFault(
             f"{state}: the beginning of the newest run is no longer kept; the status page of a "
             "running bot has its account"
         )
     return run
+
+
+def refuse_blank(paths: Iterable[Path]) -> None:
+    """Raises JournalFault where one of these segments, of which no beginning of a run is found,
+    does not even hold its own: nobody took that away, it was lost there."""
+    for path in paths:
+        if read_segment(path).head is None:
+            raise JournalFault(
+                f"{path}: holds nothing whole: it was emptied, or a crash or a full disk left it so"
+            )
 
 
 def runs(state: Path) -> Iterator[Run]:
