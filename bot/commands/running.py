@@ -182,6 +182,21 @@ def _trade(
     embedded: "EmbeddedVenue | None",
     options: Options,
 ) -> "tuple[Ended, ...]":
+    keep_memory_private()
+    site, named = _sites(configs, embedded)
+    # Before the page: the bot that holds the account may well have its port, too.
+    with _account_held(site, states[0]):
+        return _trade_at(site, named, configs, clock, states, options)
+
+
+def _trade_at(
+    site: "Site",
+    named: tuple[str, ...],
+    configs: "Sequence[BotConfig]",
+    clock: "Clock",
+    states: Sequence[Path],
+    options: Options,
+) -> "tuple[Ended, ...]":
     import msgspec
 
     from bot.io import loop
@@ -190,8 +205,6 @@ def _trade(
     from bot.io.status.status import address, listen
     from venue.wire.names import fold_ticker
 
-    keep_memory_private()
-    site, named = _sites(configs, embedded)
     status = configs[0].status
     port = status.port if options.status_port is None else options.status_port
     page = listen(status.host, port)
@@ -216,14 +229,13 @@ def _trade(
 
     # What is loaded by now stays: walked over by every full collection, it would hold up the loop.
     gc.freeze()
-    with _account_held(site, states[0]):
-        try:
-            loop.run(traded)
-        except RuntimeError:
-            # The loop closes with a thread of its own, which a machine out of memory or threads
-            # refuses. What the run came to is known by then, and how it ended is to be told.
-            if not ended:
-                raise
+    try:
+        loop.run(traded)
+    except RuntimeError:
+        # The loop closes with a thread of its own, which a machine out of memory or threads
+        # refuses. What the run came to is known by then, and how it ended is to be told.
+        if not ended:
+            raise
     return ended[0]
 
 

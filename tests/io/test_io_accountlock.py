@@ -2,6 +2,7 @@
 
 import errno
 import os
+import socket
 import stat
 import subprocess
 import sys
@@ -10,7 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from bot.cli import app
 from bot.io.folder.accountlock import AccountFault, AccountLock, Holder, holder_of
 from bot.io.folder.statedir import StateFault
 from bot.io.secret import Secret
@@ -165,3 +168,28 @@ def test_a_killed_bot_holds_nothing(tmp_path):
             AccountLock.take(URL, KEY, tmp_path)
         process.kill()
     AccountLock.take(URL, KEY, tmp_path).close()
+
+
+def test_a_second_bot_with_the_page_of_the_first_is_told_of_the_account(tmp_path, monkeypatch):
+    """Its port is taken, too: what it must not do is trade there, under any port."""
+    monkeypatch.setenv("LM_KEY", KEY.reveal())
+    first = AccountLock.take(URL, KEY, tmp_path / "first")
+    with socket.socket() as page:
+        page.bind(("127.0.0.1", 0))
+        page.listen()
+        config = tmp_path / "bot.yaml"
+        config.write_text(_CONFIG.format(port=page.getsockname()[1]))
+        done = CliRunner().invoke(app, ["run", str(config), "--state-dir", str(tmp_path / "b")])
+    first.close()
+    assert done.exit_code == 3
+    assert f"process id {os.getpid()}" in done.output
+    assert "status page" not in done.output
+
+
+_CONFIG = """
+series: AURELIA-VAL
+venue: {{base_url: https://venue.example/v1, key_env: LM_KEY}}
+strategy: {{name: fixed_spread}}
+risk: {{event_loss_cents: 1000, series_loss_cents: 1000, rung_position_qty: 10, order_qty: 5}}
+status: {{port: {port}}}
+"""
