@@ -113,6 +113,19 @@ def test_a_subscribe_that_does_not_parse_is_an_invalid_frame(frame):
     assert refusal.value.code is ChannelCode.INVALID_FRAME
 
 
+DEEP = b"[" * 100_000 + b"]" * 100_000
+
+
+def test_a_frame_nested_too_deep_is_told_so_in_either_direction():
+    with pytest.raises(codec.FrameRefusal) as refusal:
+        codec.parse_subscribe(DEEP)
+    assert refusal.value.message == "frame: nested too deep"
+    with pytest.raises(codec.Garbled, match=r"^not a frame: nested too deep$"):
+        codec.decode_frame(DEEP)
+    with pytest.raises(codec.Garbled, match=r"^not a Balance: nested too deep$"):
+        codec.decode(DEEP, model.Balance)
+
+
 TARGETS = st.one_of(
     st.builds(frames.RungTarget, st.builds(frames.ByTicker, st.text(max_size=20))),
     st.builds(frames.RungTarget, st.just(frames.ByEventMarketId(UUID))),

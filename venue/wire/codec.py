@@ -63,6 +63,11 @@ class Garbled(Exception):
     """The venue sent bytes that cannot be read as what they should be."""
 
 
+def why(fault: BaseException) -> str:
+    """Why bytes cannot be read: what is nested too deep is told in words of ours."""
+    return "nested too deep" if isinstance(fault, RecursionError) else str(fault)
+
+
 # --- sending -------------------------------------------------------------------------------------
 
 _ENCODER: Final = msgspec.json.Encoder()
@@ -155,7 +160,7 @@ def _body_fields(body: bytes) -> dict[str, object]:
     try:
         return _parse_object(body)
     except (ValueError, RecursionError) as fault:
-        raise Refusal(Code.INVALID_REQUEST_BODY, f"request body: {fault}") from None
+        raise Refusal(Code.INVALID_REQUEST_BODY, f"request body: {why(fault)}") from None
 
 
 def _integer(fields: dict[str, object], key: str) -> int | None:
@@ -339,7 +344,7 @@ def parse_subscribe(data: bytes) -> tuple[frames.Target, ...]:
             )
         return tuple(_parse_target(target) for target in targets)
     except (ValueError, RecursionError) as fault:
-        raise FrameRefusal(ChannelCode.INVALID_FRAME, f"frame: {fault}") from None
+        raise FrameRefusal(ChannelCode.INVALID_FRAME, f"frame: {why(fault)}") from None
 
 
 def _word(value: object) -> object:
@@ -348,8 +353,7 @@ def _word(value: object) -> object:
 
 
 def _parse_frame(data: bytes) -> dict[str, Any]:
-    text = data.decode("utf-8")
-    value = _STRICT.decode(text)
+    value = _STRICT.decode(data.decode("utf-8"))
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")
     return value
@@ -408,7 +412,7 @@ def decode(data: bytes, kind: type[T]) -> T:
         if _LONG_DIGITS.search(data) is not None:
             msgspec.msgpack.encode(value)
     except (*_UNREADABLE, OverflowError) as fault:
-        raise Garbled(f"not a {kind.__name__}: {fault}") from None
+        raise Garbled(f"not a {kind.__name__}: {why(fault)}") from None
     return value
 
 
@@ -466,7 +470,7 @@ def _decode_variant(data: bytes | str) -> frames.ServerFrame | Unrecognised:
             frames.ServerFrame, msgspec.convert(value, type=frames.ServerFrame, strict=False)
         )
     except _UNREADABLE as fault:
-        raise Garbled(f"not a frame: {fault}") from None
+        raise Garbled(f"not a frame: {why(fault)}") from None
 
 
 def _level_object(level: object) -> object:

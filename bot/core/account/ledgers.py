@@ -57,8 +57,7 @@ class Ledgers:
         # been for long before that.
         self._stood_cents = self._stood_before_cents = Cents(0)
         self._stood_since_ns = 0
-        self._compared_ns = -1
-        self._shares_compared_ns = -1
+        self._compared_ns = self._shares_compared_ns = -1
         self._differing: dict[tuple[MarketId, Outcome], int] | None = None
         self._wrong: dict[tuple[MarketId, Outcome], int] = {}  # by so many shares, at least
         self.fills_from_ns: int | None = None
@@ -379,7 +378,8 @@ class Ledgers:
                 continue
             wrong |= differ
         if wrong:
-            named = [f"{market_id} {outcome}" for market_id, outcome in wrong]
+            tickers = {each: ticker for ticker, each in self._by_ticker.items()}
+            named = [f"{tickers.get(each, each)} {outcome}" for each, outcome in wrong]
             self._out.find("position_differs", ", ".join(named[:5]))
             self._differing, self._wrong = held, wrong
         return bool(wrong)

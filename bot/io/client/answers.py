@@ -106,7 +106,7 @@ def _unambiguous(body: bytes, kind: type[T]) -> T:
     try:
         _AGREEING.decode(body.decode("utf-8"))
     except (ValueError, RecursionError) as fault:
-        raise codec.Garbled(f"not a {kind.__name__}: {fault}") from None
+        raise codec.Garbled(f"not a {kind.__name__}: {codec.why(fault)}") from None
     return codec.decode(body, kind)
 
 

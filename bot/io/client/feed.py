@@ -283,8 +283,10 @@ class Feed:
 
 
 def _first(group: BaseExceptionGroup[BaseException]) -> str:
-    """The first plain fault of a group, as one line."""
+    """The first plain fault of a group, as one line; one of ours by its text alone."""
     fault: BaseException = group
     while isinstance(fault, BaseExceptionGroup):
         fault = fault.exceptions[0]
+    if isinstance(fault, _Silent | _Still | _Flooded):
+        return str(fault)
     return f"{type(fault).__name__}: {plain(str(fault))}".removesuffix(": ")
