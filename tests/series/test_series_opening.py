@@ -7,9 +7,9 @@ opened theirs would keep them from it for as long as it is filled often.
 import msgspec
 
 from bot.core import messages as m
-from bot.core.custody.custody import TOGETHER_NS
 from bot.core.limits.accountrisk import AccountRisk
 from bot.core.report import Phase
+from bot.core.series.weighing import TOGETHER_NS
 from bot.core.trader import Trader
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin

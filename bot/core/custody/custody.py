@@ -42,9 +42,6 @@ _LANDED_NS = 2 * NS_PER_SECOND
 _TOLD_MAX = 1_000
 _UNREADABLE_NAMED = 5
 
-TOGETHER_NS = 15 * NS_PER_SECOND
-"""So long a series whose books are open waits for those of the others, and then quotes."""
-
 _NO_JOURNAL = "no journal here: a first start, or one that is lost"
 """What is on disk cannot tell the two apart, and what is cancelled first is the same."""
 
@@ -83,7 +80,7 @@ class Custody:
         self._unbooked_ns: int | None = None  # since when only an unreadable fill is in the way
         self._lacking: frozenset[MarketId] = frozenset()  # what a list of positions lacked
         self._lacking_ns = 0  # when that one was answered
-        self._opened_ns: int | None = None
+        self._has_opened = False
         self._swept_strangers: frozenset[str] = frozenset()
         self._risen = Risen(desk, out, self._cancel, self._ask)
         self._adopted_ns = -1  # when the last list of orders began whose strangers were taken over
@@ -279,7 +276,7 @@ class Custody:
         """What is ours and was not read for long is a limit that cannot be checked (law 8); and
         positions that differed are read again once fills may explain them."""
         self._out.hold("series_unread", self._account.series_unread(now_ns))
-        self._await_others(now_ns)
+        self._weighing.await_others(now_ns)
         unread = self._account.unread(now_ns)
         if not (unread or self._out.findings):
             return
@@ -304,19 +301,13 @@ class Custody:
 
         What rests already is not left waiting: it would be pulled.
         """
-        if self._opened_ns is None:
+        if not self._has_opened:
             if not self.may_open(now_ns):
                 return False
             self._take_over(now_ns)
-            self._opened_ns = now_ns
-            self._weighing.account.opened(self._weighing.member)
-        self._await_others(now_ns)
-        return not self._weighing.awaits_others or self._desk.live_count() > 0
-
-    def _await_others(self, now_ns: int) -> None:
-        if self._opened_ns is not None:
-            together = self._weighing.account.all_opened or now_ns >= self._opened_ns + TOGETHER_NS
-            self._weighing.awaits_others = not together
+            self._has_opened = True
+            self._weighing.opened(now_ns)
+        return not self._weighing.await_others(now_ns) or self._desk.live_count() > 0
 
     def may_open(self, now_ns: int) -> bool:
         """Whether the account is known and nothing of an earlier run is left but what is kept."""

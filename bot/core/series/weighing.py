@@ -4,6 +4,7 @@ Source: design, The bot, item 4; strategy, 1(g); reliability, B3.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from bot.core.account.ledgers import Ledgers
 from bot.core.desk.desk import Desk
@@ -16,9 +17,13 @@ from bot.core.orders.order import OwnOrder
 from bot.core.plan.wishes import WantCreate
 from bot.core.settings import RiskSettings
 from bot.core.strategy import Resting
+from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Cents, Qty
 from venue.wire.names import MarketId
 from venue.wire.requests import Amend
+
+TOGETHER_NS: Final = 15 * NS_PER_SECOND
+"""So long a series whose books are open waits for those of the others, and then quotes."""
 
 
 class Weighing:
@@ -37,12 +42,9 @@ class Weighing:
         rungs: Mapping[MarketId, Rung],
         account: AccountRisk | None = None,
     ) -> None:
-        """account: None where ours is the only series on it.
-
-        awaits_others: the books of another are not open, so that nobody knows what it may lose: of
-        what the account may there is as much as is in use, and no more (design, law 8).
-        """
-        self.awaits_others = False
+        """account: None where ours is the only series on it."""
+        self._opened_ns: int | None = None
+        self._awaits_others = False  # then nobody knows what they may lose
         self._limits = limits_in_force(risk)
         self._desk = desk
         self._ledgers = ledgers
@@ -65,6 +67,19 @@ class Weighing:
         """An event of which nothing is left."""
         self._exposures.pop(ladder.event.event_ticker, None)
         self._cutters.pop(ladder.event.event_ticker, None)
+
+    def opened(self, now_ns: int) -> None:
+        """Our books are open."""
+        self._opened_ns = now_ns
+        self.account.opened(self.member)
+
+    def await_others(self, now_ns: int) -> bool:
+        """Whether the books of ours are open, and those of another series are still to be: until
+        then what ours may lose does not grow (design, law 8)."""
+        if self._opened_ns is not None:
+            is_late = now_ns >= self._opened_ns + TOGETHER_NS
+            self._awaits_others = not (is_late or self.account.all_opened)
+        return self._awaits_others
 
     def anew(self, ladder: Ladder) -> None:
         """What an event may lose is to be reckoned from what is held, from nothing."""
@@ -138,7 +153,7 @@ class Weighing:
         worst = self._worst_wanted if wanted else self.worst_cents
         others = series_loss_cents([worst(each) for each in self._ladders if each is not ladder])
         elsewhere = self.account.others_loss_cents(self.member)
-        if self.awaits_others:
+        if self._awaits_others:
             mine = self._series_loss_cents()
             elsewhere = Cents(max(elsewhere, self._limits.account_loss_cents - mine))
         return event_limit_cents(self._limits, others, elsewhere)
