@@ -148,6 +148,33 @@ def test_an_archived_company_frees_its_symbol_and_is_not_renamed():
     assert world.do(m.ListCompany(uuid(1), "Acme", "NEW")).code is Code.INVALID_REQUEST
 
 
+class Counted(dict):
+    """Counts how often it is gone through whole."""
+
+    walks = 0
+
+    def items(self):
+        self.walks += 1
+        return super().items()
+
+
+def test_one_more_company_is_listed_without_a_look_at_all_that_are_there():
+    world = World()
+    listings = world.engine._listings
+    listings.companies = Counted(listings.companies)
+    assert world.do(m.ListCompany(uuid(2), "Other", "OTH")) == m.Carried()
+    assert world.do(m.ListCompany(uuid(3), "Third", "OTH")).code is Code.INVALID_REQUEST
+    assert listings.companies.walks == 0
+
+
+def test_a_symbol_is_free_once_its_company_has_another():
+    world = World()
+    world.do(m.ListCompany(uuid(1), "Acme", "NEW"))
+    assert world.do(m.ListCompany(uuid(2), "Other", "ACME")) == m.Carried()
+    assert world.do(m.ListCompany(uuid(3), "Third", "NEW")).code is Code.INVALID_REQUEST
+    assert world.do(m.ListCompany(uuid(1), "Acme", "ACME")).code is Code.INVALID_REQUEST
+
+
 def test_an_event_is_a_ladder_of_strikes_or_a_single_binary_market():
     world = World()
     world.do(NEW_EVENT)

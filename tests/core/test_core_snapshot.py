@@ -11,6 +11,7 @@ from venue.core import messages as m
 from venue.core.access import Access, AccessSnapshot
 from venue.core.engine import Engine
 from venue.core.snapshot import EngineSnapshot
+from venue.wire.errors import Code
 from venue.wire.limits import ACTIVE_KEYS_PER_USER_MAX
 from venue.wire.model import VenueState
 from venue.wire.money import BookSide, FeeUnits
@@ -91,6 +92,17 @@ def test_whatever_rests_or_has_ended_is_answered_the_same_wherever_the_cut_is(se
         assert other.apply(command, 10**6) == first.apply(command, 10**6), command
     for order in orders:
         assert other.order(order.order_id) == first.order(order.order_id)
+
+
+def test_a_restored_engine_knows_whose_each_symbol_is_now():
+    world = World()
+    world.do(m.ArchiveCompany(uuid(1)))
+    world.do(m.ListCompany(uuid(2), "Other", "ACME"))
+    other = copied(world.engine)
+    answer, _ = other.apply(m.ListCompany(uuid(3), "Third", "ACME"), world.now_ns)
+    assert answer.code is Code.INVALID_REQUEST
+    assert other.apply(m.ListCompany(uuid(2), "Other", "NEW"), world.now_ns)[0] == m.Carried()
+    assert other.apply(m.ListCompany(uuid(3), "Third", "ACME"), world.now_ns)[0] == m.Carried()
 
 
 def test_a_snapshot_does_not_change_with_the_engine_it_was_taken_of():

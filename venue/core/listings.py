@@ -109,6 +109,8 @@ class Listings:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self.companies: dict[ProjectId, Company] = {}
+        # Whose each symbol is now; an archived company has lost its own.
+        self._symbols: dict[str, ProjectId] = {}
         self.events: dict[Ticker, ListedEvent] = {}
         self.markets: dict[MarketId, Market] = {}
         self.markets_by_number: list[Market] = []
@@ -160,10 +162,14 @@ class Listings:
             events.append(EventStatusChanged(now_ns, event.listing.event_ticker, status))
         return events
 
-    def add_company(self, listing: ListCompany) -> Company:
+    def add_company(self, listing: ListCompany, *, archived: bool = False) -> None:
         """List a company, or list it anew in its old place, without asking."""
-        company = self.companies[listing.project_id] = Company(listing, archived=False)
-        return company
+        known = self.companies.get(listing.project_id)
+        if known is not None:
+            del self._symbols[known.listing.symbol]
+        self.companies[listing.project_id] = Company(listing, archived)
+        if not archived:
+            self._symbols[listing.symbol] = listing.project_id
 
     def add_event(self, listing: ListEvent) -> ListedEvent:
         """List an event without asking."""
@@ -195,10 +201,8 @@ class Listings:
             return _refused(
                 f"a name, and a symbol of capitals, digits, dots and hyphens, {_TICKER_LENGTH}"
             )
-        for project_id, company in self.companies.items():
-            taken = company.listing.symbol == command.symbol and not company.archived
-            if taken and project_id != command.project_id:
-                return _refused("the symbol is another company's")
+        if self._symbols.get(command.symbol, command.project_id) != command.project_id:
+            return _refused("the symbol is another company's")
         self.add_company(command)
         return Carried(), [CompanyListed(now_ns, command)]
 
@@ -209,6 +213,7 @@ class Listings:
         if company.archived:
             return Carried(), []
         company.archived = True
+        del self._symbols[company.listing.symbol]
         return Carried(), [CompanyArchived(now_ns, command.project_id)]
 
     def _list_event(self, command: ListEvent, now_ns: int) -> tuple[Answer, list[Event]]:

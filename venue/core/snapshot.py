@@ -141,7 +141,7 @@ def restore_ledger(ledger: Ledger, snapshot: EngineSnapshot) -> None:
 def restore_listings(ledger: Ledger, listings: Listings, snapshot: EngineSnapshot) -> None:
     """Bring companies, events, and markets with their shares into new listings."""
     for company in snapshot.companies:
-        listings.add_company(company.listing).archived = company.archived
+        listings.add_company(company.listing, archived=company.archived)
     for event in snapshot.events:
         listings.add_event(event.listing).status = event.status
     for state in snapshot.markets:
