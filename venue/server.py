@@ -32,6 +32,7 @@ from venue.core.messages import (
     PlaceOrder,
     Refused,
 )
+from venue.core.snapshot import digest
 from venue.feed.hub import Hub
 from venue.hold import Held, in_memory
 from venue.http.app import EngineOverloaded, EngineUnavailable, ReplyLost
@@ -230,9 +231,11 @@ class Venue:
         """Commands sequenced so far, refused ones too, over all runs on one log."""
         return self._exchange.sequence
 
-    def state_hash(self) -> tuple[int, str]:
-        """The sequence and the hash of the engine's state after it. Takes its time."""
-        return self._exchange.sequence, self._exchange.engine.state_hash()
+    async def state_hash(self) -> tuple[int, str]:
+        """The sequence and the hash of the engine's state after it. Takes its time, in a thread of
+        its own: only what is hashed is put together here."""
+        sequence, snapshot = self._exchange.sequence, self._exchange.engine.snapshot()
+        return sequence, await asyncio.to_thread(digest, snapshot)
 
     @property
     def durable(self) -> bool:

@@ -1,6 +1,7 @@
 """The sequencer: one line, batches, overload, and when things become visible."""
 
 import asyncio
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -28,6 +29,7 @@ from venue.core.messages import (
     Refused,
     UserAdded,
 )
+from venue.core.snapshot import EngineSnapshot, digest
 from venue.hold import Held
 from venue.http.app import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.journal.log import CommandLog, LogBroken, LogFull
@@ -266,12 +268,12 @@ def test_a_full_log_refuses_with_nothing_carried_out_until_there_is_room() -> No
     async def claim() -> None:
         log = SlowLog()
         venue = logged(log)
-        before = venue.state_hash()
+        before = await venue.state_hash()
         async with at_work(venue):
             log.fails_with = LogFull("no room")
             with pytest.raises(EngineUnavailable):
                 await venue.submit(place(1))
-            assert venue.state_hash() == before
+            assert await venue.state_hash() == before
             assert not venue.writable
             assert venue.readiness() is not None
             log.fails_with = None
@@ -331,7 +333,7 @@ def test_after_a_failed_sync_the_answer_is_lost_and_nothing_more_is_taken() -> N
     async def claim() -> None:
         log = SlowLog()
         venue = logged(log)
-        before = venue.state_hash()
+        before = await venue.state_hash()
         async with at_work(venue):
             log.fails_with = LogBroken("the disk")
             with pytest.raises(ReplyLost):
@@ -339,8 +341,32 @@ def test_after_a_failed_sync_the_answer_is_lost_and_nothing_more_is_taken() -> N
             log.fails_with = None
             with pytest.raises(EngineUnavailable):
                 await venue.submit(place(2))
-            assert venue.state_hash() == before
+            assert await venue.state_hash() == before
             assert not venue.writable
+
+    in_loop(claim)
+
+
+def test_a_hash_that_takes_long_holds_up_nobody_and_is_of_the_state_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def claim() -> None:
+        venue = logged(SlowLog())
+        before = await venue.state_hash()
+        may_end = threading.Event()
+
+        def slow(snapshot: EngineSnapshot) -> str:
+            assert may_end.wait(30)
+            return digest(snapshot)
+
+        monkeypatch.setattr("venue.server.digest", slow)
+        async with at_work(venue):
+            hashing = asyncio.ensure_future(venue.state_hash())
+            await asyncio.sleep(0)
+            assert isinstance(await venue.submit(place(1)), Placed)
+            may_end.set()
+            assert await hashing == before
+            assert await venue.state_hash() != before
 
     in_loop(claim)
 
@@ -361,11 +387,11 @@ def test_a_refused_addition_to_an_old_venue_leaves_its_log_and_its_state_as_they
     async def claim() -> None:
         log = SlowLog()
         venue = logged(log)
-        before = venue.state_hash()
+        before = await venue.state_hash()
         log.fails_with = AssertionError("nothing may be written")
         with pytest.raises(OpeningRefused, match="Deposit nobody was refused"):
             venue.open_with([AddUser(UserId("new")), Deposit(UserId("nobody"), Cents(1))])
-        assert venue.state_hash() == before
+        assert await venue.state_hash() == before
 
     in_loop(claim)
 

@@ -101,7 +101,7 @@ class Operator(Protocol):
         """
         ...
 
-    def state_hash(self) -> tuple[int, str]:
+    async def state_hash(self) -> tuple[int, str]:
         """The sequence of the last command, and the SHA-256 (hex) of the state after it."""
         ...
 

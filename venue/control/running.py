@@ -52,7 +52,7 @@ async def status(call: Call) -> replies.Status:
 
 async def state_hash(call: Call) -> replies.StateHash:
     """GET state-hash."""
-    return replies.StateHash(*call.operator.state_hash())
+    return replies.StateHash(*await call.operator.state_hash())
 
 
 async def set_venue_state(call: Call) -> replies.VenueStateReply:

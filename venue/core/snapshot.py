@@ -7,6 +7,7 @@ Source: design, The venue (restart is snapshot + replay, hash-equal).
 """
 
 import hashlib
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -21,6 +22,9 @@ from venue.wire.money import Cents, Outcome, Qty
 from venue.wire.names import OrderId, UserId
 
 _ORDER_NUMBER_BYTES: Final = 8
+_PART_BITS: Final = 8
+_PART_SHIFT: Final = 8 * _ORDER_NUMBER_BYTES - _PART_BITS
+_PARTS: Final = 1 << _PART_BITS
 
 
 class AccountState(msgspec.Struct, frozen=True, array_like=True):
@@ -100,10 +104,20 @@ def digest(snapshot: EngineSnapshot) -> str:
     """SHA-256 of a snapshot, in hex. When each of the ended orders ended does not count."""
     ended = snapshot.ended
     told = hashlib.sha256(msgspec.msgpack.encode(msgspec.structs.replace(snapshot, ended={})))
-    for number in sorted(ended):
+    for number in _ascending(ended):
         # A record says itself where it ends, and the number has a fixed length.
         told.update(number.to_bytes(_ORDER_NUMBER_BYTES) + ended[number])
     return told.hexdigest()
+
+
+def _ascending(numbers: Iterable[int]) -> Iterator[int]:
+    """Order numbers in their order. Sorted part by part: all at once, no other thread of this
+    process would have its turn for as long."""
+    parts: list[list[int]] = [[] for _ in range(_PARTS)]
+    for number in numbers:
+        parts[number >> _PART_SHIFT].append(number)
+    for part in parts:
+        yield from sorted(part)
 
 
 def account_states(ledger: Ledger) -> list[AccountState]:
