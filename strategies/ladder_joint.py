@@ -15,6 +15,7 @@ Source: strategy, 1(b) to 1(d), section 2.
 import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import accumulate
 from typing import Any, Final
 
 from pydantic import Field
@@ -259,9 +260,11 @@ class LadderJoint(Strategy):
     def _take_in(self, rungs: Sequence[RungView], fresh: Sequence[int], turned: bool) -> bool:
         """Take in the curve and what is held. Whether every rung is to be looked at, as it is when
         what all have in common has `turned`."""
-        everything = turned
+        everything = moved = turned
         for at in fresh:
-            rung = self._seen[at] = rungs[at]
+            before, rung = self._seen[at], rungs[at]
+            self._seen[at] = rung
+            moved = moved or before is None or rung.fair_cents != before.fair_cents
             net = rung.yes_qty - rung.no_qty
             if net != self._held[at]:
                 self._held[at] = net
@@ -270,17 +273,30 @@ class LadderJoint(Strategy):
                 if self._lots.filled(fill.qty):
                     self._epoch += 1
                     everything = True
-        known, chances, top = [], [], 1.0
-        for at, rung in enumerate(rungs):
-            fair_cents = rung.fair_cents
-            if fair_cents is not None:
-                chance = fair_cents / PAYOUT_CENTS
-                if chance > top:  # never rising with the strike, whatever the view says
-                    everything = True
-                else:
-                    top = chance
-                known.append(at)
-                chances.append(top)
+        if moved:
+            everything |= self._draw([rung.fair_cents for rung in rungs], turned)
+        if everything:
+            held, chances = [self._held[at] for at in self._known], self._chances
+            if self._how.cara is not None:
+                tilted = skew.tilted(chances, held, self._how.cara)
+                self._shifts = [
+                    PAYOUT_CENTS * (chance - other)
+                    for chance, other in zip(chances, tilted, strict=True)
+                ]
+            else:
+                self._shifts = self._linear.shifts(held)
+            self._charges = self._charged(rungs, self._known, chances)
+        return everything
+
+    def _draw(self, fair_cents: Sequence[float | None], turned: bool) -> bool:
+        """Take in the fair values. Whether every rung is to be looked at for them."""
+        told = [cents / PAYOUT_CENTS for cents in fair_cents if cents is not None]
+        # Never rising with the strike, whatever the view says.
+        chances = list(accumulate(told, min))
+        everything = chances != told
+        known = self._known
+        if len(told) < len(fair_cents) or len(known) < len(fair_cents):
+            known = [at for at, cents in enumerate(fair_cents) if cents is not None]
         if known != self._known:
             self._known = known
             self._rungs = [_Rung() for _ in known]
@@ -297,17 +313,6 @@ class LadderJoint(Strategy):
             everything = True
         if self._how.cara is not None:
             everything |= chances != self._chances
-        if everything:
-            held = [self._held[at] for at in known]
-            if self._how.cara is not None:
-                tilted = skew.tilted(chances, held, self._how.cara)
-                self._shifts = [
-                    PAYOUT_CENTS * (chance - other)
-                    for chance, other in zip(chances, tilted, strict=True)
-                ]
-            else:
-                self._shifts = self._linear.shifts(held)
-            self._charges = self._charged(rungs, known, chances)
         self._chances = chances
         return everything
 

@@ -77,7 +77,8 @@ def side_levels(terms: Terms, gap: int, how: Pricing) -> Levels:
         high -= gap
     else:
         low += gap
-    least = LEAST_EDGE * best_edge(decay, aversion)
+    edge = best_edge(decay, aversion)
+    least = LEAST_EDGE * edge
     before = 0
     out: list[tuple[int, int, int]] = []
     for size, fee in zip(terms.sizes, terms.fees, strict=True):
@@ -87,10 +88,12 @@ def side_levels(terms: Terms, gap: int, how: Pricing) -> Levels:
             worth = value - sign * (own * (before + 0.5 * size) + cost + fee)
         else:
             worth = cara_worth(value, sign, cara, before, size) - sign * (cost + fee)
-        chosen = inside(best_price(sign, worth, fair, decay, aversion), low, high)
+        best = best_price(sign, worth, fair, edge, decay, aversion)
+        chosen = high if best > high else low if best < low else best
         if sign * (worth - chosen) <= 0:
             break
-        bold = inside(boldest(sign, worth, least), widest_low, widest_high)
+        bold = boldest(sign, worth, least)
+        bold = widest_high if bold > widest_high else widest_low if bold < widest_low else bold
         limit = bold if (bold > chosen if is_bid else bold < chosen) else chosen
         standing_qty = size if size < room else room
         out.append((chosen, standing_qty, limit))
@@ -115,9 +118,8 @@ def in_order(behind: Levels | None, ahead: Levels | None, sign: int) -> bool:
         return True
     if ahead is None or len(behind) > len(ahead):
         return False
-    for place, (price, _, _) in enumerate(behind):
-        bolder = sign * (price - ahead[place][0])
-        if bolder > 0:
+    for level, before in zip(behind, ahead, strict=False):
+        if sign * (level[0] - before[0]) > 0:
             return False
     return True
 

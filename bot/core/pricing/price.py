@@ -9,6 +9,7 @@ Source: strategy, 1(c) and 1(d).
 import math
 from collections.abc import Iterable
 from functools import lru_cache
+from math import ceil, exp, floor
 from typing import Final
 
 from bot.core.strategy import Quote
@@ -79,30 +80,30 @@ def best_edge(decay: float, risk_aversion: float = 0.0) -> float:
 
 
 def best_price(
-    sign: int, worth: float, fair: float, decay: float, risk_aversion: float = 0.0
+    sign: int, worth: float, fair: float, edge: float, decay: float, risk_aversion: float
 ) -> int:
     """The whole cent with the most of exp(-decay |fair - p|) times the gain of the edge.
 
     sign: +1 a bid, -1 an ask. worth: the value of a share after all costs, cents; the edge is
     sign * (worth - p), its gain the edge itself or, with a risk_aversion (per cent) above 0,
-    (1 - exp(-risk_aversion * edge))/risk_aversion. decay: per cent of distance, above 0.
+    (1 - exp(-risk_aversion * edge))/risk_aversion. edge: `best_edge` of these two. decay: per cent
+    of distance, above 0.
 
-    The best real number is `best_edge` behind `worth`, but no further toward the other side than
+    The best real number is `edge` behind `worth`, but no further toward the other side than
     fair: past it there is no more flow to gain. On both sides of it the product falls, so only its
     two neighbours can be the best whole one. Ties go to the safer side. The answer may lie outside
     1..99: bring it inside the legal range, where the nearest price is again the best.
     """
-    best = worth - sign * best_edge(decay, risk_aversion)
-    if sign > 0:
-        safe = math.floor(best if best < fair else fair)
-    else:
-        safe = math.ceil(best if best > fair else fair)
+    best = worth - sign * edge
+    if sign * (best - fair) > 0:
+        best = fair
+    safe = floor(best) if sign > 0 else ceil(best)
     bold = safe + sign
-    edge_bold = sign * (worth - bold)
-    if edge_bold <= 0:
+    gain_bold = sign * (worth - bold)
+    if gain_bold <= 0:
         return safe
-    flow = math.exp(decay * (abs(fair - safe) - abs(fair - bold)))
-    gain_bold, gain_safe = edge_bold, sign * (worth - safe)
+    flow = exp(decay * (abs(fair - safe) - abs(fair - bold)))
+    gain_safe = sign * (worth - safe)
     if risk_aversion > 0:
         gain_bold = -math.expm1(-risk_aversion * gain_bold)
         gain_safe = -math.expm1(-risk_aversion * gain_safe)
@@ -111,7 +112,7 @@ def best_price(
 
 def boldest(sign: int, worth: float, edge: float) -> int:
     """The whole cent nearest to the other side that leaves at least `edge` cents to `worth`."""
-    return math.floor(worth - edge) if sign > 0 else math.ceil(worth + edge)
+    return floor(worth - edge) if sign > 0 else ceil(worth + edge)
 
 
 @lru_cache(maxsize=2_048)  # half a megabyte

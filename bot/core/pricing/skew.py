@@ -33,6 +33,7 @@ import enum
 import itertools
 import math
 from collections.abc import Sequence
+from operator import sub
 from typing import Final
 
 import numpy as np
@@ -211,11 +212,10 @@ class Linear:
 
     def draw(self, chances: Sequence[float]) -> bool:
         """The curve is now this. Whether that changed the matrix, and so the `diagonal`."""
-        if len(chances) == len(self._chances):
-            for new, old in zip(chances, self._chances, strict=True):
-                if not -CURVE_STEP < new - old < CURVE_STEP:
-                    break
-            else:
+        before = self._chances
+        if len(chances) == len(before):
+            moved = max(map(abs, map(sub, chances, before)), default=0.0)
+            if moved < CURVE_STEP:
                 return False
         self._chances = list(chances)
         if self._rule is Rule.QUAD:
