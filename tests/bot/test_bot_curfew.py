@@ -91,6 +91,18 @@ def test_what_reduces_is_halved_no_sooner_than_halve_ms_says(halve_ns: int, shar
     assert [q.qty for q in ladder.within_curfew(wanted, held)[view.rungs[0].market_id]] == [shares]
 
 
+def test_another_curfew_holds_from_the_next_beat_on() -> None:
+    thin = Thin([70], lambda: FixedSpread(FixedSpread.Params()))
+    thin.start()
+    ladder, settings = thin.trader.quoting.ladders[0], thin.trader.reconfiguration.settings
+    for stop_ns, stage in ((90 * 24 * HOUR_NS, Stage.ENDED), (HOUR_NS, Stage.OPEN)):
+        curfew = CurfewSettings(halve_ns=stop_ns, reduce_ns=stop_ns, stop_ns=stop_ns)
+        ladder.reconfigure(msgspec.structs.replace(settings, curfew=curfew), None)
+        thin.give(m.Beat())
+        assert ladder.stage is stage
+        assert bool(ladder.rungs[0].wanted) is (stage is Stage.OPEN)
+
+
 def test_takes_are_held_to_the_same() -> None:
     takes = {RUNG: (Take(BID, Price(52), Qty(8), whole=True),)}
     assert kept(takes, {RUNG: 0}, Stage.HALVED, part=2) == {

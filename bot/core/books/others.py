@@ -92,7 +92,11 @@ class Others:
         book says something else by then, and for as long as it does not where it does not.
         """
         lags = self._book.known and (self._book.ts_ns or 0) < self._changed_ns
-        is_one = not lags and not any(order.state in IN_FLIGHT for order in own)
+        is_one = not lags
+        for order in own:
+            if order.state in IN_FLIGHT:
+                is_one = False
+                break
         self.is_behind = not is_one
         if is_one:
             self.settled_from_ns = None

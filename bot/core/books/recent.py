@@ -118,33 +118,24 @@ def _aggregated(
     orders: Iterable[OwnOrder], queues: Queues, book: tuple[Levels, Levels], now_ns: int
 ) -> tuple[OwnQuote, ...]:
     """One row for each price of each side at which something of ours rests."""
-    told: list[OwnQuote] = []
+    bids: dict[Price, OwnQuote] = {}
+    asks: dict[Price, OwnQuote] = {}
     for own in orders:
         qty = own.remaining
         if qty <= 0 or own.state not in _RESTS:
             continue
         side, price = own.side, own.level
-        ahead, age_s = _ahead(own, queues, book), _seconds(now_ns - own.placed_ns)
-        for place, row in enumerate(told):
-            if row.side is side and row.price == price:
-                together = Qty(row.qty + qty)
-                nearest, oldest = min(row.ahead_qty, ahead), max(row.age_s, age_s)
-                told[place] = OwnQuote(side, price, together, nearest, oldest)
-                break
+        rows, levels = (bids, book[0]) if side is _BID else (asks, book[1])
+        queue = queues.of(own)
+        if queue is not None and queue.is_placed:
+            ahead = queue.likely
         else:
-            told.append(OwnQuote(side, price, qty, ahead, age_s))
-    told.sort(key=_bids_then_boldest)
-    return tuple(told)
-
-
-def _ahead(own: OwnOrder, queues: Queues, book: tuple[Levels, Levels]) -> float:
-    queue = queues.of(own)
-    if queue is not None and queue.is_placed:
-        return queue.likely
-    levels = book[0] if own.side is _BID else book[1]
-    return float(next((size for price, size in levels if price == own.level), 0))
-
-
-def _bids_then_boldest(quote: OwnQuote) -> tuple[bool, int]:
-    is_bid = quote.side is _BID
-    return not is_bid, -quote.price if is_bid else quote.price
+            ahead = float(next((size for at, size in levels if at == price), 0))
+        age_s = _seconds(now_ns - own.placed_ns)
+        row = rows.get(price)
+        if row is not None:
+            qty = Qty(qty + row.qty)
+            ahead, age_s = min(row.ahead_qty, ahead), max(row.age_s, age_s)
+        rows[price] = OwnQuote(side, price, qty, ahead, age_s)
+    told = [bids[price] for price in sorted(bids, reverse=True)]
+    return tuple(told + [asks[price] for price in sorted(asks)])

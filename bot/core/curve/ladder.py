@@ -21,6 +21,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from math import erfc
+from operator import sub
 from typing import Final
 
 import msgspec
@@ -129,7 +130,8 @@ class Fair(msgspec.Struct, frozen=True):
 class FairCurve:
     """The fair curve of one event; it learns, so keep one for the life of the event.
 
-    volatilities: cents per sqrt(second) that the fair value of each rung moves, as learned.
+    volatilities: cents per sqrt(second) that the fair value of each rung moves, as learned. moved:
+    the places of the fair values that are other objects since the last `update`, lowest first.
     """
 
     def __init__(self, strikes: Sequence[float] | None) -> None:
@@ -174,6 +176,7 @@ class FairCurve:
         self._fair_weights = [0.0] * count
         self._doubted: set[int] = set()  # rungs whose values are not as sure as was shown
         self._shown: tuple[Fair | None, ...] = (None,) * count
+        self.moved: Sequence[int] = ()
         self._drawn: list[float] = []
         self._log_sd_rate = 0.0
         self._log_sd_seconds = 0.0
@@ -198,6 +201,7 @@ class FairCurve:
         rung, or the implied value, is, but for those that are over. A single binary market has only
         its own data; `implied` tells it nothing.
         """
+        self.moved = ()
         left_s = seconds_to_resolution if seconds_to_resolution > 1.0 else 1.0
         seen, again_ns = self._inputs, self._again_ns
         if anew is None or now_ns >= min(again_ns):
@@ -385,8 +389,8 @@ class FairCurve:
         shown = self._fair_cents
         moved = [
             index
-            for index, (value, before) in enumerate(zip(values, shown, strict=True))
-            if not -_STEADY_CENTS < value - before < _STEADY_CENTS
+            for index, change in enumerate(map(sub, values, shown))
+            if not -_STEADY_CENTS < change < _STEADY_CENTS
         ]
         if self._doubted:
             moved = sorted(self._doubted.union(moved))
@@ -403,7 +407,7 @@ class FairCurve:
             weight = self._fair_weights[index] = self._weights[index]
             sd_cents = min(1 / math.sqrt(weight), _HALF_PAYOUT)
             self._fairs[index] = None if self._over[index] else Fair(shown[index], sd_cents)
-        self._shown = tuple(self._fairs)
+        self._shown, self.moved = tuple(self._fairs), moved
 
     def _nothing(self) -> tuple[Fair | None, ...]:
         """Nothing is known of any rung."""
@@ -413,7 +417,7 @@ class FairCurve:
         # Whatever is known next weighs every rung anew, whichever were looked at before.
         self._weighed = (0, 0)
         self._looked_at.clear()
-        self._shown = (None,) * count
+        self._shown, self.moved = (None,) * count, range(count)
         return self._shown
 
     # --- what is learned --------------------------------------------------------------------------

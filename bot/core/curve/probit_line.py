@@ -153,10 +153,9 @@ class LineFit:
         reference = self._reference
         if reference is None:
             return False
-        for u in (self._us[0], self._us[-1]):
-            if not -_NEAR < line.at(u) - reference.at(u) < _NEAR:
-                return False
-        return True
+        up, steeper = line.height - reference.height, line.steepness - reference.steepness
+        low, high = up - steeper * self._us[0], up - steeper * self._us[-1]
+        return -_NEAR < low < _NEAR and -_NEAR < high < _NEAR
 
     def _solve(self, prior: Prior) -> Line:
         """Weighted least squares: a 2 x 2 system."""

@@ -56,7 +56,8 @@ _ACTIVE: Final = model.MarketState.ACTIVE
 class Ladder:
     """One event of the series with its rungs in strike order, its curve and its strategy.
 
-    answers: of the strategy; takes: what of its last one may trade at once.
+    is_ladder: it is a survival ladder and not one binary market. answers: of the strategy; takes:
+    what of its last one may trade at once.
     dirty: the strategy is to be asked anew. is_read: its newest read was whole. unjudged, stirred:
     some rung is to be judged, to be planned. some_blocked: some rung cannot be quoted, as they were
     judged last. again_ns: when a plan of some rung is to be looked at
@@ -76,6 +77,7 @@ class Ladder:
         self.answers = Answers()
         self.takes: dict[MarketId, tuple[Take, ...]] = {}
         self.rungs: list[Rung] = []
+        self.is_ladder = False
         self._repriced: dict[MarketId, Rung] = {}  # not returned by `refresh` yet
         self._reordered = False  # some strike, or the kind, is not what it was for `rungs`
         self.resolution_ns = instant.to_ns(event.resolution_date)
@@ -112,7 +114,9 @@ class Ladder:
         What was learned of the event stays. What rests stays where it is until the next decision.
         """
         self.pace = settings.pace
-        self._curfew = settings.curfew
+        if settings.curfew != self._curfew:
+            self._curfew = settings.curfew
+            self.stage_until_ns = 0
         self.news.follow(settings.news)
         if strategy is not None:
             self._ask(strategy)
@@ -136,14 +140,6 @@ class Ladder:
     def is_open(self) -> bool:
         """Whether the event trades: open, or closed with rungs left that take orders (S33)."""
         return self.event.status in _TRADING
-
-    @property
-    def is_ladder(self) -> bool:
-        """Whether it is a survival ladder and not one binary market."""
-        for rung in self.rungs:
-            if rung.strike is None:
-                return False
-        return bool(self.rungs)
 
     @property
     def is_understood(self) -> bool:
@@ -205,6 +201,7 @@ class Ladder:
             self._repriced, new = {}, list(known.values())
         if new:
             self.rungs = list(known.values())
+            self.is_ladder = None not in [rung.strike for rung in self.rungs]
             self.curve = self._fresh_curve()
             self.telling = Telling(self.rungs, self.curve, self.learner)
             self.news.rungs_changed()
@@ -328,9 +325,10 @@ class Ladder:
         """The event as the strategy sees it; fits the fair curve on the way."""
         left_ns = max(0, self.resolution_ns - now_ns)
         seconds = left_ns / NS_PER_SECOND
-        self.stage = stage_of(self._curfew, left_ns)
-        self._part = part_of(self._curfew, left_ns)
-        self.stage_until_ns = now_ns + turns_in_ns(self._curfew, left_ns)
+        if now_ns >= self.stage_until_ns:
+            self.stage = stage_of(self._curfew, left_ns)
+            self._part = part_of(self._curfew, left_ns)
+            self.stage_until_ns = now_ns + turns_in_ns(self._curfew, left_ns)
         told = self.telling.told(implied, seconds, desk, ledgers, now_ns)
         return EventView(
             self.event.event_ticker,
@@ -347,9 +345,8 @@ class Ladder:
 
     def quotes(self, view: EventView) -> dict[MarketId, tuple[Quote, ...]]:
         """What the strategy wants, proven sane. Raises whatever the strategy raises."""
-        for rung in self.rungs:
-            if rung.recent.has_news:
-                rung.recent.told()
+        for index in self.telling.anew:  # whatever has news is told anew
+            self.rungs[index].recent.told()
         self.conduct.calls += 1
         quotes = self.answers.ask(self.strategy, view)
         self.takes = self.answers.takes

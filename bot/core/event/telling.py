@@ -23,6 +23,7 @@ _LOOK_MIN_NS: Final = 2 * NS_PER_SECOND
 _LOOK_MAX_NS: Final = 10 * NS_PER_SECOND
 """A quiet rung is told anew when the age of its book has doubled, within these bounds."""
 
+_NONE: Final[Sequence[int]] = ()
 _FREE: Final = FeeRate.parse("0")
 _NOTHING_SEEN: Final = RungInput((), (), 0, None)
 _OVER: Final = RungInput((), (), 0, None, is_over=True)
@@ -96,19 +97,19 @@ class Telling:
                             rung.confirmed_ns if rung.blocked else None,
                         )
                     anew.append(index)
-        fairs = self.fairs
+        fairs, moved = self.fairs, _NONE
         if self._curve is not None:
-            fairs = self._curve.update(inputs, implied, seconds_left, now_ns, anew)
+            fairs = self.fairs = self._curve.update(inputs, implied, seconds_left, now_ns, anew)
+            moved = self._curve.moved
         for index in anew:
             rungs[index].fair = fairs[index]
             views[index] = self._rung(index, desk, ledgers, now_ns)
-        if fairs is not self.fairs:
-            self.fairs = fairs
-            for index, fair in enumerate(fairs):
-                if fair is not rungs[index].fair:
-                    rungs[index].fair = fair
-                    views[index] = _with_fair(views[index], fair)
-                    anew.append(index)
+        for index in moved:
+            fair = fairs[index]
+            if fair is not rungs[index].fair:
+                rungs[index].fair = fair
+                views[index] = _with_fair(views[index], fair)
+                anew.append(index)
         return tuple(views)
 
     def _rung(self, index: int, desk: Desk, ledgers: Ledgers, now_ns: int) -> RungView:
