@@ -3,6 +3,7 @@
 Source: design, The bot, item 3.
 """
 
+from collections.abc import Sequence
 from typing import Final, cast
 
 from bot.core.strategy import EventView, Quote, Resting, Strategy, Take, mapped, split
@@ -19,11 +20,14 @@ class Answers:
     """The answers of one strategy about one event.
 
     resting: what it wanted to rest when it was last asked and did not fail, the same object while
-    that is the same; takes: what it wanted at once, then.
+    that is the same; takes: what it wanted at once, then. anew: the rungs on which that rests
+    differs from `before`, what it wanted to rest the time before; None where the rungs do.
     """
 
     def __init__(self) -> None:
         self.resting: dict[MarketId, tuple[Quote, ...]] = {}
+        self.before = self.resting
+        self.anew: Sequence[MarketId] | None = None
         self.takes: dict[MarketId, tuple[Take, ...]] = {}
         # Tuples once proven sane, by rung and identity; what is held here keeps its identity, and
         # nothing in it can change: it is sane for good.
@@ -49,6 +53,7 @@ class Answers:
         }
         answer = split(fresh, view)
         self.resting = {**wanted, **answer.resting}
+        self.before, self.anew = before, others if wanted.keys() == before.keys() else None
         for key, quotes in answer.resting.items():
             if quotes is fresh[key]:
                 if len(sane) >= _SANE_MAX:

@@ -155,14 +155,21 @@ class Cutter:
         self._reasons: dict[tuple[int, int], CutReason] = {}
 
     def cut(
-        self, quotes: Resting, held: Exposure, bounds: Bounds
+        self,
+        quotes: Resting,
+        held: Exposure,
+        bounds: Bounds,
+        before: Resting | None = None,
+        anew: Sequence[MarketId] | None = None,
     ) -> dict[MarketId, tuple[Quote, ...]]:
         """The quotes within every limit, not to be changed by the caller. A rung on which the same
         stands as last time has the same tuple.
 
         quotes: the very mapping of the last time where none is another; never changed later. held:
-        the exposure of what is held; orders in it are not looked at. A rung whose quotes are
-        all cut away has none. Raises KeyError for a market that is no rung of the event.
+        the exposure of what is held; orders in it are not looked at. anew: the rungs on which they
+        differ from the mapping `before`, of the same rungs; None where that is not known. A rung
+        whose quotes are all cut away has none. Raises KeyError for a market that is no rung of the
+        event.
         """
         if held is not self._held:
             self._held = held
@@ -175,8 +182,14 @@ class Cutter:
             self._losses: list[list[int]] = []
             self._unlisted: dict[int, _Sheet] = {}
             self._bounds = self._quotes = None
-        if not self._take_in(quotes) and bounds == self._bounds:
+        fresh: Sequence[MarketId] | None = ()
+        if quotes is not self._quotes:
+            is_known = anew is not None and before is self._quotes
+            fresh = self._take_in(quotes, anew if is_known else None)
+            self._quotes = quotes
+        if bounds == self._bounds and fresh is not None and not fresh:
             return self._kept
+        was_whole = self._bounds is not None and not self._is_shared
         self._bounds = bounds
         self._is_shared = not self._full.is_within(bounds)
         if self._is_shared:
@@ -185,7 +198,10 @@ class Cutter:
         else:
             self.resting_cents = self._full.resting_cents
             self.worst_cents = self._full.worst_cents
-            self._kept = {key: sheet.full for key, sheet in self._sheets.items()}
+            if was_whole and fresh is not None:
+                self._kept = {**self._kept, **{key: self._sheets[key].full for key in fresh}}
+            else:
+                self._kept = {key: sheet.full for key, sheet in self._sheets.items()}
         return self._kept
 
     @property
@@ -210,27 +226,24 @@ class Cutter:
 
     # --- counting ---------------------------------------------------------------------------------
 
-    def _take_in(self, quotes: Resting) -> bool:
+    def _take_in(self, quotes: Resting, anew: Sequence[MarketId] | None) -> list[MarketId] | None:
         """Count all quotes as their caps leave them, looking only at rungs where they are others
-        than last time. Whether there was any."""
-        if quotes is self._quotes:
-            return False
+        than last time. Which those are; None where some have none any more. anew: where they may
+        be others, and some on all as before; None where that is not known."""
         sheets = self._sheets
-        changed = False
-        for market_id, wanted in quotes.items():
-            sheet = sheets.get(market_id)
+        fresh: list[MarketId] = []
+        for market_id in quotes if anew is None else anew:
+            wanted, sheet = quotes[market_id], sheets.get(market_id)
             if sheet is None or (sheet.quotes is not wanted and sheet.quotes != wanted):
-                fresh = self._sheet(market_id, wanted)
-                self._replace(sheet, fresh)
-                sheets[market_id] = fresh
-                changed = True
+                sheets[market_id] = new = self._sheet(market_id, wanted)
+                self._replace(sheet, new)
+                fresh.append(market_id)
         if len(sheets) > len(quotes):
-            changed = True
             for market_id in [key for key in sheets if key not in quotes]:
                 gone = sheets.pop(market_id)
                 self._replace(gone, _Sheet((), gone.index, self._bare, self._limits))
-        self._quotes = quotes
-        return changed
+            return None
+        return fresh
 
     def _sheet(self, market_id: MarketId, quotes: tuple[Quote, ...]) -> _Sheet:
         """The sheet of a rung with these quotes."""

@@ -128,11 +128,13 @@ class Exposure:
         "_index",
         "_net",
         "_outcomes",
+        "_reaches",
         "_resting",
         "_rungs",
         "_summed",
         "_sunk",
         "_worst",
+        "_worsts",
     )
 
     def __init__(
@@ -167,7 +169,9 @@ class Exposure:
         self._ask_loss = [0] * len(self._rungs)  # and YES
         self._resting = 0
         self._summed = False
-        self._gross = self._sunk = 0  # as `_sum` makes them
+        self._gross = self._sunk = 0  # as `_sum` makes them, and of each rung:
+        self._reaches: list[int] = []
+        self._worsts: list[int] = []
         self._worst: list[int] | None = None
 
     def bare(self) -> "Exposure":
@@ -286,19 +290,18 @@ class Exposure:
     def count(self, index: int, qty: int, loss_cents: int, *, is_bid: bool) -> None:
         """Count so many more shares (below zero: fewer) as live on a side of a rung, of which all
         together can lose `loss_cents`."""
-        if self._summed:
-            self._gross -= self._reach(index)
-            self._sunk -= self._rung_worst(index)
         if is_bid:
             self._bids[index] += qty
             self._bid_loss[index] += loss_cents
         else:
             self._asks[index] += qty
             self._ask_loss[index] += loss_cents
-        if self._summed:
-            self._gross += self._reach(index)
-            self._sunk += self._rung_worst(index)
         self._resting += loss_cents
+        if self._summed:
+            reach, worst = self._reach(index), self._rung_worst(index)
+            self._gross += reach - self._reaches[index]
+            self._sunk += worst - self._worsts[index]
+            self._reaches[index], self._worsts[index] = reach, worst
         self._worst = None
 
     def count_level(self, shares: Sequence[list[int]], losses: Sequence[list[int]]) -> None:
@@ -316,8 +319,10 @@ class Exposure:
         """Have the sums over the rungs: from when they are asked for first `count` keeps them."""
         if not self._summed:
             rungs = range(len(self._rungs))
-            self._gross = sum(map(self._reach, rungs))
-            self._sunk = self._cash + sum(map(self._rung_worst, rungs))
+            self._reaches = list(map(self._reach, rungs))
+            self._worsts = list(map(self._rung_worst, rungs))
+            self._gross = sum(self._reaches)
+            self._sunk = self._cash + sum(self._worsts)
             self._summed = True
 
     def _reach(self, index: int) -> int:

@@ -199,7 +199,9 @@ class Weighing:
         others = [other for other in self._ladders if other is not ladder]
         resting = sum([self._resting_wanted(other) for other in others])
         bounds = bounds_of(self._limits, loss_cents, Cents(resting))
-        return cutter.cut(quotes, self.exposure(ladder), bounds)
+        answers = ladder.answers
+        anew = answers.anew if quotes is answers.resting else None
+        return cutter.cut(quotes, self.exposure(ladder), bounds, answers.before, anew)
 
     def cuts(self, ladder: Ladder) -> tuple[Cut, ...]:
         """What the limits took off the quotes of an event when it was decided last."""
