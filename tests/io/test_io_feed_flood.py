@@ -59,18 +59,45 @@ async def test_a_channel_of_frames_of_no_use_is_closed(monkeypatch, frame):
     assert "more than 100 frames of no use" in closed.reason
 
 
-async def test_a_channel_that_was_closed_for_its_frames_opens_again_ever_more_slowly(monkeypatch):
-    bounds: list[float] = []
+@pytest.fixture
+def bounds(monkeypatch) -> list[float]:
+    """What the waits before connecting again were drawn up to; none is waited."""
+    seen: list[float] = []
 
     def drawn(_: float, bound_s: float) -> float:
-        bounds.append(bound_s)
+        seen.append(bound_s)
         return 0.0
 
     monkeypatch.setattr(feed_module.random, "uniform", drawn)
+    return seen
+
+
+async def test_a_channel_that_was_closed_for_its_frames_opens_again_ever_more_slowly(bounds):
     times = feed_module.FeedTimes(backoff_min_s=0.01, backoff_max_s=0.03)
     async with channel(floods, times) as (_, heard):
         await heard.until(m.FeedOpened, 5)
     assert bounds[:4] == [0.01, 0.02, 0.03, 0.03]
+
+
+async def test_a_channel_that_is_closed_as_soon_as_it_opens_opens_again_ever_more_slowly(bounds):
+    async def closes(socket: ServerConnection) -> None:
+        socket.transport.abort()
+
+    times = feed_module.FeedTimes(backoff_min_s=0.01, backoff_max_s=0.03)
+    async with channel(closes, times) as (_, heard):
+        await heard.until(m.FeedOpened, 5)
+    assert bounds[:4] == [0.01, 0.02, 0.03, 0.03]
+
+
+async def test_a_channel_that_lived_for_a_while_opens_again_at_once(bounds):
+    async def lives(socket: ServerConnection) -> None:
+        await asyncio.sleep(0.2)
+        socket.transport.abort()
+
+    times = feed_module.FeedTimes(ping_s=0.1, backoff_min_s=0.01, backoff_max_s=0.03)
+    async with channel(lives, times) as (_, heard):
+        await heard.until(m.FeedOpened, 4)
+    assert bounds[:3] == [0.01, 0.01, 0.01]
 
 
 async def test_garbled_frames_that_come_slowly_close_nothing(monkeypatch):

@@ -7,9 +7,10 @@ trader sees one channel. After a reconnect the trader subscribes anew.
 
 A far end that sends without measure takes neither the loop nor the memory: between a few frames
 everything else has its turn, a book, print or value that nobody asked for goes no further, and a
-channel of too many frames without use is closed and opened again ever more slowly. So is one on
-which this process stood still for longer than `FeedTimes.still_s`, whether its host paused or a
-strategy held it: what its sockets hold then is told to nobody.
+channel of too many frames without use is closed and opened again ever more slowly. One that the far
+end closes as soon as it has opened is opened ever more slowly, too. A channel on which this process
+stood still for longer than `FeedTimes.still_s`, whether its host paused or a strategy held it, is
+closed: what its sockets hold then is told to nobody.
 
 Source: interface, Events; silences S8, S9, S48; reliability, rows 6, 7, 9, 39, 41, 42, 48.
 """
@@ -55,7 +56,9 @@ class FeedTimes(msgspec.Struct, frozen=True):
     the others: no pong tells whether the far end is still there, and frames may be of before.
 
     backoff_min_s, backoff_max_s: the wait before connecting again is drawn from 0 to a bound that
-    doubles from the first to the second, so that many clients do not return in one instant.
+    doubles from the first to the second, so that many clients do not return in one instant. It is
+    the first one again after a channel that lived for `ping_s`: one that is opened and closed at
+    once would be opened many times a second else.
     """
 
     open_s: float = 5.0
@@ -124,6 +127,7 @@ class Feed:
         self._sockets: list[ClientConnection] = []
         self._clock = Clock()
         self._awake_ns = 0  # when this process was last seen to run
+        self._opened_ns = 0
         self._begin_counting()
 
     def _begin_counting(self) -> None:
@@ -158,7 +162,8 @@ class Feed:
                 # A task group of Python 3.11 loses a cancel that comes as one of its tasks fails.
                 raise asyncio.CancelledError
             if opened:
-                if not self._is_flooded:
+                lived_ns = self._clock.now_ns() - self._opened_ns
+                if not self._is_flooded and lived_ns >= self._times.ping_s * NS_PER_SECOND:
                     bound_s = self._times.backoff_min_s
                 self._emit(m.FeedClosed(reason))
             await asyncio.sleep(random.uniform(0, bound_s))
@@ -172,7 +177,7 @@ class Feed:
         try:
             async with asyncio.TaskGroup() as tasks:
                 await self._open_socket(tasks)
-                self._awake_ns = self._clock.now_ns()
+                self._awake_ns = self._opened_ns = self._clock.now_ns()
                 opened = True
                 self._emit(m.FeedOpened())
                 tasks.create_task(self._pings())
