@@ -9,7 +9,7 @@ Source: reliability, rows 59, 62, 63, B6, B14.
 from collections.abc import Callable, Collection
 
 from bot.core import messages as m
-from bot.core.orders.order import EARLIER_IDS_MAX, OwnOrder
+from bot.core.orders.order import OwnOrder
 from bot.core.settings import Strangers
 from venue.wire import model
 from venue.wire.money import Qty
@@ -33,7 +33,6 @@ class Heritage:
         self._policy = policy
         self._known: dict[OrderId, m.KnownOrder] = {}
         self._earlier: dict[OrderId, tuple[tuple[OrderId, Qty], ...]] = {}
-        self._undecided: tuple[m.KnownOrder, ...] = ()
         self._refused: dict[OrderId, None] = {}
         self._seen: set[OrderId] = set()
         self._newcomers = 0
@@ -45,7 +44,6 @@ class Heritage:
         """The run begins with the orders that the journal knows."""
         self._known = {order.order_id: order for order in known}
         self._earlier = {order.order_id: order.earlier for order in known}
-        self._undecided = tuple(order for order in known if not order.settled)
 
     def knows(self, order_id: OrderId) -> bool:
         """Whether the journal knows an order as ours, from an earlier run; none any more once what
@@ -63,20 +61,8 @@ class Heritage:
         """An order that rests as one of ours, as old as it is found; fills that the list keeps with
         earlier ids of it are among what it shows. Raises ValueError as `OwnOrder.found_resting`."""
         own = OwnOrder.found_resting(order, now_ns)
-        known = self._earlier.get(order.order_id)
-        own.earlier = self._ids_before(order) if known is None else known
+        own.earlier = self._earlier.get(order.order_id, ())
         return own
-
-    def _ids_before(self, order: model.Order) -> tuple[tuple[OrderId, Qty], ...]:
-        """The ids that an order which the journal does not know may have had: amends without an
-        answer may have made it (S13) of any that works on its side of its market."""
-        ids: list[tuple[OrderId, Qty]] = []
-        for known in self._undecided:
-            if _is_beside(known, order):
-                goes_on = order.filled_qty >= known.filled
-                ids += known.earlier if goes_on else ()
-                ids.append((known.order_id, Qty(0) if goes_on else known.filled))
-        return tuple(ids[-EARLIER_IDS_MAX:])
 
     # --- lists ------------------------------------------------------------------------------------
 
@@ -174,13 +160,10 @@ class Heritage:
 
 def _is_same(known: m.KnownOrder | None, order: model.Order) -> bool:
     """Whether a listed order is the one that the journal knows, with no write of ours undecided."""
-    return known is not None and known.settled and _is_beside(known, order)
-
-
-def _is_beside(known: m.KnownOrder, order: model.Order) -> bool:
-    """Whether both are of one market, outcome and side."""
     return (
-        known.market_id == order.market_id
+        known is not None
+        and known.settled
+        and known.market_id == order.market_id
         and known.outcome.value == order.outcome.value
         and known.side.value == order.side.value
     )
