@@ -407,6 +407,14 @@ def test_where_there_is_no_journal_it_ends_with_3(tmp_path):
         assert invoke(str(tmp_path / name)).exit_code == 3
 
 
+@pytest.mark.parametrize("options", [(), ("--all",)])
+def test_where_no_run_begins_it_says_so_and_ends_with_3(entries, tmp_path, options):
+    journal(tmp_path / "journal-00000007.log", entries[1:])
+    done = invoke(str(tmp_path), *options)
+    assert done.exit_code == 3
+    assert "no longer kept" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("name", "is_told"), [("../mine.py:Mine", True), ("/srv/mine.py", False), ("mine", False)]
 )

@@ -141,7 +141,9 @@ def runs_meant(path: Path, *, every: bool) -> list[Run]:
     except OSError as fault:  # such as in the folder of another user
         raise JournalFault(f"{path}: {fault.strerror}") from None
     if is_folder:
-        return sorted(runs(path), key=_first) if every else [newest_run(path)]
+        # Where there is none, the newest one is asked for all the same: it says so.
+        every_one = sorted(runs(path), key=_first) if every else []
+        return every_one or [newest_run(path)]
     if number_of(path) < 0:
         return [_alone(path)]
     if not is_there:
