@@ -190,6 +190,52 @@ async def test_a_long_match_is_one_whole_page_however_many_pieces_it_came_in(cou
     assert list(page) == ["markets", "cursor"]
 
 
+def with_events(desk: ScriptedDesk, count: int) -> None:
+    """List so many more events of one series, a dozen markets each."""
+    for n in range(count):
+        ticker, series = f"ROLL-{26 + n // 4}Q{n % 4 + 1}", "ROLL"
+        desk.show([EventListed(T0, ladder(ticker, series, ACME, f"Roll {n}"))])
+        rungs = [
+            rung(uid(10_000 + 12 * n + k), f"{ticker}-{k}B", ticker, f"{k}") for k in range(1, 13)
+        ]
+        desk.show([MarketListed(T0, listed) for listed in rungs])
+
+
+@pytest.mark.parametrize("path", ["/events", "/events/roll"])
+async def test_thousands_of_rungs_of_a_page_of_events_are_shown_while_others_are_answered(
+    path: str,
+) -> None:
+    desk = ScriptedDesk()
+    with_events(desk, 100)
+    app, answered = make_app(desk), list[str]()
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(read_of(app, "anna-key", answered, path))
+        for _ in range(3):
+            await asyncio.sleep(0)
+            await read_of(app, "bruno-key", answered)
+    assert answered == ["bruno-key"] * 3 + ["anna-key"]
+
+
+@pytest.mark.parametrize("limit", [1, 15, 16, 17, 32, 33, 99, 100, 101])
+async def test_a_page_of_events_is_whole_however_many_pieces_it_came_in(limit: int) -> None:
+    desk = ScriptedDesk()
+    with_events(desk, 100)
+    client, cursor, sizes, titles = Client(desk), "", list[int](), list[str]()
+    while True:
+        page = await client.get(
+            "/events/roll", limit=limit, **({"cursor": cursor} if cursor else {})
+        )
+        assert list(page) == ["events", "cursor"]
+        sizes.append(len(page["events"]))
+        titles += [event["title"] for event in page["events"]]
+        assert all(len(event["markets"]) == 12 for event in page["events"])
+        cursor = page["cursor"]
+        if not cursor:
+            break
+    assert titles == [f"Roll {n}" for n in range(100)]
+    assert sizes == [min(limit, 100 - seen) for seen in range(0, 100, limit)]
+
+
 class SlowPeer:
     """Reads its answer once it is let."""
 

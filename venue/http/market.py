@@ -6,7 +6,7 @@ Source: interface, GET /markets and below; GET /events; silences S2, S6, S7, S28
 from collections.abc import Iterator
 from typing import Final
 
-from venue.http.desk import Request
+from venue.http.desk import Paging, Request
 from venue.http.faults import Outage
 from venue.http.params import Query, event_in_path, market_in_path
 from venue.read.account import KeptOrders
@@ -25,8 +25,11 @@ _EVENT_STATUSES: Final[tuple[EventStatus, ...]] = tuple(
 )
 
 _ROWS_IN_A_TURN: Final = 200
-"""Of what has no pages, a snapshot's orders and the markets that match: two or three
-milliseconds."""
+"""Of what has no pages, a snapshot's orders and the markets that match, and of a page's events with
+their rungs: two or three milliseconds."""
+
+_EVENTS_AT_ONCE: Final = 16
+"""Looked up before their rungs are counted."""
 
 
 def list_markets(request: Request) -> bytes | Iterator[bytes]:
@@ -135,7 +138,7 @@ def trades(request: Request) -> bytes:
     return codec.encode(model.TradesPage(rows, paging.cursor(place)))
 
 
-def list_events(request: Request) -> bytes:
+def list_events(request: Request) -> bytes | Iterator[bytes]:
     """GET /events, filtered by series, company and status (S2)."""
     query = Query(request.query, ("limit", "cursor", "series_ticker", "project_id", "status"))
     limit = query.limit()
@@ -147,7 +150,7 @@ def list_events(request: Request) -> bytes:
     return _events_page(request, wanted, query, limit)
 
 
-def get_event(request: Request) -> bytes:
+def get_event(request: Request) -> bytes | Iterator[bytes]:
     """GET /events/{event_ticker}: one event, or every event of a series by pages."""
     ticker = event_in_path(request.parameter)
     event = request.views.catalog.event(ticker)
@@ -160,11 +163,49 @@ def get_event(request: Request) -> bytes:
     return _events_page(request, EventFilter(fold_ticker(ticker)), query, query.limit())
 
 
-def _events_page(request: Request, wanted: EventFilter, query: Query, limit: int) -> bytes:
+def _events_page(
+    request: Request, wanted: EventFilter, query: Query, limit: int
+) -> bytes | Iterator[bytes]:
+    """A page of events. One with many rungs comes in pieces, each as it is when it is shown."""
     paging = request.paging(wanted)
     after = paging.number(query.cursor())
-    events, place = request.views.catalog.events(wanted, -1 if after is None else after, limit)
-    return codec.encode(model.EventsPage(events, paging.cursor(place)))
+    catalog = request.views.catalog
+    first, place = _some_events(catalog, wanted, -1 if after is None else after, limit)
+    if place is None or len(first) == limit:
+        return codec.encode(model.EventsPage(first, paging.cursor(place)))
+    return _with_more_events(catalog, wanted, first, place, limit, paging)
+
+
+def _some_events(
+    catalog: Catalog, wanted: EventFilter, after: int, limit: int
+) -> tuple[tuple[model.Event, ...], int | None]:
+    """Events with the rungs of one turn, at most `limit` of them, and where to go on."""
+    rows: tuple[model.Event, ...] = ()
+    while True:
+        more, place = catalog.events(wanted, after, min(limit - len(rows), _EVENTS_AT_ONCE))
+        rows += more
+        count = sum(1 + len(event.markets) for event in rows)
+        if place is None or len(rows) == limit or count >= _ROWS_IN_A_TURN:
+            return rows, place
+        after = place
+
+
+def _with_more_events(
+    catalog: Catalog,
+    wanted: EventFilter,
+    first: tuple[model.Event, ...],
+    place: int | None,
+    limit: int,
+    paging: Paging,
+) -> Iterator[bytes]:
+    """A page that begins with these events, continued to its end."""
+    yield codec.encode(model.EventsPage(first, "")).removesuffix(b'],"cursor":""}')
+    left = limit - len(first)
+    while place is not None and left:
+        rows, place = _some_events(catalog, wanted, place, left)
+        left -= len(rows)
+        yield b"," + codec.encode(rows)[1:-1]
+    yield b'],"cursor":' + codec.encode(paging.cursor(place)) + b"}"
 
 
 def _market(request: Request) -> MarketId:
