@@ -77,6 +77,40 @@ def test_with_a_key_alone_what_needs_control_is_skipped_with_the_reason(
     assert all("control" in reason or "key" in reason for reason in reasons)
 
 
+@pytest.mark.parametrize("scopes", [None, ["read"], ["trade"]])
+def test_a_key_that_may_not_read_and_trade_is_told_and_the_venue_not_blamed(
+    site: Site, bench: Bench, tmp_path: Path, scopes: list[str] | None
+) -> None:
+    path = tmp_path / "key"
+    path.touch(0o600)
+    path.write_text("lm_unknown" if scopes is None else bench.key(bench.user(), scopes)["key"])
+    done = _judge("--url", site.base_url, "--key-file", str(path))
+    assert (done.returncode, done.stdout) == (2, "")
+    answered = {None: "GET /portfolio/balance with this key is answered 401"}
+    answered |= {("read",): "DELETE /orders/1 with this key is answered 403"}
+    answered |= {("trade",): "GET /portfolio/balance with this key is answered 403"}
+    wanted = answered[None if scopes is None else tuple(scopes)]
+    assert done.stderr == f"{path}: {wanted}; wanted is one of scopes read and trade\n"
+
+
+@pytest.mark.parametrize(
+    ("cents", "state", "code"),
+    [(0, "open", "insufficient_balance"), (1000, "halted", "venue_halted")],
+)
+def test_what_a_lent_key_cannot_place_now_is_skipped_and_the_venue_not_blamed(
+    site: Site, bench: Bench, tmp_path: Path, cents: int, state: str, code: str
+) -> None:
+    path = tmp_path / "key"
+    path.touch(0o600)
+    path.write_text(bench.key(bench.user(cents))["key"])
+    only = ["--only", "client_order_ids_have_1_to_64", "--json"]
+    with bench.venue_state(state):
+        done = _judge("--url", site.base_url, "--key-file", str(path), *only)
+    (row,) = json.loads(done.stdout)["checks"]
+    assert (done.returncode, row["verdict"]) == (0, "skipped"), row
+    assert row["reason"] == f"nothing can be placed with this key now: {code}"
+
+
 def test_ended_by_sigterm_the_venue_is_as_it_was(site: Site) -> None:
     operator = Operator(site.control, site.token_file.read_text(encoding="utf-8").strip())
     before = operator.status()["projection_lag_ms"]

@@ -17,7 +17,7 @@ import msgspec
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection, connect
 
-from venue.check.judge import Broken, Json, holds, judge_reply, same
+from venue.check.judge import Broken, Json, Unjudged, holds, judge_reply, same
 from venue.check.shapes import judge_body, judge_update
 
 Read = TypeVar("Read")
@@ -33,6 +33,12 @@ _TOKENS_KEPT: Final = 20
 _CANCELS: Final = 5
 _EXCHANGES_KEPT: Final = 4
 _TEXT_SHOWN: Final = 600
+
+_NO_FAULT: Final = frozenset(
+    {"insufficient_balance", "market_halted", "market_resolved", "venue_halted"}
+    | {"venue_cancel_only"}
+)
+"""What a good create may be refused with where the world is not the check's own."""
 
 _serial = itertools.count(1)
 _process = secrets.token_hex(4)
@@ -111,6 +117,8 @@ class Caller:
         self._http = open_client(base_url=base_url, trust_env=False, timeout=10)
         self._trail = trail
         self._remaining = 500
+        self.is_lent = False
+        """Whether it is somebody's own key, whose cash and markets are as they are."""
         self.settle_s = SETTLE_S
         self._placed: list[str] = []
 
@@ -182,8 +190,12 @@ class Caller:
         return self.ask("POST", "/orders", {"client_order_id": fresh_id(), **fields})
 
     def placed(self, **fields: Any) -> Json:
-        """The order of a create that must succeed."""
+        """The order of a create that must succeed. Raises Unjudged where it cannot with a key that
+        is lent."""
         reply = self.place(**fields)
+        code = reply.json().get("code")
+        if self.is_lent and code in _NO_FAULT:
+            raise Unjudged(f"nothing can be placed with this key now: {code}")
         holds(reply.status_code in (200, 201), f"a create answered {reply.status_code}")
         body: Json = reply.json()
         return body

@@ -23,6 +23,7 @@ MAKER_RATE: Final = "0.0100"
 TAKER_RATE: Final = "0.0175"
 BOTH_SCOPES: Final = ("read", "trade")
 UNAUTHENTICATED: Final = 401
+FORBIDDEN: Final = 403
 _RUNGS_PER_EVENT: Final = 40
 _DIRECTORY_S: Final = 75.0
 
@@ -132,6 +133,7 @@ class Bench:
     def _caller(self, headers: dict[str, str]) -> Caller:
         made = Caller(self.base_url, headers, self.trail)
         made.settle_s = self.settle_s
+        made.is_lent = self.operator is None
         self._callers.append(made)
         return made
 
@@ -383,3 +385,20 @@ def reach(base_url: str) -> None:
         raise Unreachable(f"{base_url}: {type(fault).__name__}; is the venue up?") from None
     except (httpx.InvalidURL, UnicodeError):
         raise Unreachable(f"{base_url!r}: no address that can be asked") from None
+
+
+def why_unusable(base_url: str, key: str) -> str:
+    """What a venue answers to a key that may not read, or not trade; empty where it may do both.
+
+    Raises Unreachable.
+    """
+    asks = (("GET", "/portfolio/balance"), ("DELETE", "/orders/1"))
+    try:
+        with httpx.Client(base_url=base_url, trust_env=False, timeout=10) as http:
+            for method, path in asks:
+                reply = http.request(method, path, headers={"X-API-KEY": key})
+                if reply.status_code in (UNAUTHENTICATED, FORBIDDEN):
+                    return f"{method} {path} with this key is answered {reply.status_code}"
+    except httpx.HTTPError as fault:
+        raise Unreachable(f"{base_url}: {type(fault).__name__}; is the venue up?") from None
+    return ""

@@ -74,12 +74,13 @@ def check_command(
     into the books, and the venue is halted for moments.
     """
     # Imported here so that the help of the whole command line stays instant.
-    from venue.check.bench import Bench, reach
+    from venue.check.bench import Bench, reach, why_unusable
     from venue.check.judge import Broken
     from venue.check.operator import InTheClear, Operator, Unreachable
     from venue.check.runner import Verdict, Wanted, suite
 
-    keys = [_secret(path) for path in (key_file, other_key_file) if path is not None]
+    files = [path for path in (key_file, other_key_file) if path is not None]
+    keys = [_secret(path) for path in files]
     if not control and not keys:
         _fail(EXIT_OPTIONS, "give --control and --token-file, or --key-file")
     checks = suite(only)
@@ -91,6 +92,10 @@ def check_command(
         operator = Operator(control, _secret(token_file)) if control else None
         if operator is not None:
             _check_free(operator.status())
+        for path, key in zip(files, keys, strict=True):
+            why = "" if operator is not None else why_unusable(url, key)
+            if why:
+                _fail(EXIT_OPTIONS, f"{path}: {why}; wanted is one of scopes read and trade")
         bench = Bench(url, stream or _stream_of(url), operator, keys)
         wanted = Wanted(operator is not None, len(keys), not no_readings, bool(stream))
         with _ending_in_order():
