@@ -42,6 +42,16 @@ def test_every_command_of_the_page_names_the_compose_file():
     assert all(asked)
 
 
+def test_what_the_page_runs_in_a_container_is_understood_and_asks_for_the_key_that_is_there():
+    page = (ROOT / "docs/deploy.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    where = re.findall(r" exec (?:deployment/)?(bot|reaper|venue)(?: --)? (bot|venue) (.+)", page)
+    given = [(place, understood(program, line.split())) for place, program, line in where]
+    cancelling = {place: told for place, told in given if "reaper_key" in told}
+    assert len(given) > 7
+    assert list(cancelling) == ["reaper"]
+    assert cancelling["reaper"]["reaper_key"]
+
+
 def test_there_are_the_three_of_ours_the_three_that_watch_and_what_they_speak_over():
     assert set(SERVICES) == {*OURS, "prometheus", "alertmanager", "grafana", "loopback"}
 
