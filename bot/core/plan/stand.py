@@ -121,7 +121,9 @@ class Level(msgspec.Struct, eq=False):
             near = self.price - pace.tolerance_ticks <= price <= self.bound
         else:
             near = self.bound <= price <= self.price + pace.tolerance_ticks
-        return near and not self.is_off(abs(qty - self.wanted), pace)
+        return near and (
+            qty == self.wanted or not pace.resizes(abs(qty - self.wanted), self.wanted)
+        )
 
     def is_safer(self, price: Price, than: Price) -> bool:
         """Whether a price is further from trading than another one."""
@@ -145,11 +147,11 @@ class Level(msgspec.Struct, eq=False):
         """Whether a stand at another price may be left for this one, and gains nothing by moving
         here, the request paid. One that stands bolder is left where it is: it is nearer to a fill,
         and has an edge."""
-        if not self.keeps(stand.price, stand.qty, pace):
+        price, qty = stand.price, stand.qty
+        if not self.keeps(price, qty, pace):
             return False
-        return not self.is_safer(stand.price, self.price) or (
-            self.gain(stand.orders) <= self.worth.request_cents(stand.qty)
-        )
+        stays = price >= self.price if self.side is _BID else price <= self.price
+        return stays or self.gain(stand.orders) <= self.worth.request_cents(qty)
 
     def locks_too_much(
         self, own: OwnOrder, lacks: int, free: FreeShares, pace: PaceSettings

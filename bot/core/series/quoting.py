@@ -283,7 +283,10 @@ class Quoting:
         for rung in ladder.rungs:
             if rung.touched or now_ns >= rung.again_ns:
                 orders = self._desk.live(rung.market_id)
-                yes_qty, no_qty = self._ledgers.holdings(rung.market_id)
+                if ladder.unweighed:
+                    yes_qty, no_qty = self._ledgers.holdings(rung.market_id)
+                else:
+                    yes_qty, no_qty, _ = rung.held  # nothing has changed since it was counted
                 rung.plan(orders, free_shares(yes_qty, no_qty, orders), now_ns)
             if rung.again_ns < again_ns:
                 again_ns = rung.again_ns
