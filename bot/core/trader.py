@@ -280,7 +280,7 @@ class Trader:
             self._order_answered(pending, pending.own, answer)
         elif isinstance(request, m.ReadBook):
             self.quoting.channel.book_read(request.market_id, event.answer, self._now_ns)
-        elif not isinstance(request, m.Create | m.AmendResting | m.CancelResting):
+        elif not isinstance(request, (m.Create, m.AmendResting, m.CancelResting)):
             walk = self._account.take_answer(request, event.answer, pending.begun_ns, self._now_ns)
             if walk is not None:
                 self._walked(walk)
@@ -299,7 +299,7 @@ class Trader:
             self.quoting.parking.market(own.market_id, Finding.UNREADABLE, self._now_ns)
         if isinstance(answer, m.Done) and not isinstance(pending.request, m.ReadOrder):
             self._sending.venue.takes(pending.request, pending.begun_ns)
-            if isinstance(answer.body, m.OrderShown | m.CancelShown):
+            if isinstance(answer.body, (m.OrderShown, m.CancelShown)):
                 self.quoting.own_shown(answer.body.order, self._now_ns)
         if isinstance(pending.request, m.ReadOrder) and isinstance(answer, m.Done):
             self._hints.looked(pending.begun_ns, own)

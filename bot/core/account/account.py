@@ -73,6 +73,9 @@ _KINDS: Final = tuple(Kind)
 """Walked at every whole beat, where walking the class costs more."""
 
 _SERIES: Final = Kind.SERIES
+_BALANCE: Final = Kind.BALANCE
+_POSITIONS: Final = Kind.POSITIONS
+_FILLS: Final = Kind.FILLS
 _SWEPT: Final = (Kind.FILLS, Kind.RESTING)
 """What is read anew where something of ours is in doubt."""
 
@@ -192,7 +195,7 @@ class Account:
         the first of all was asked for if they never were."""
         if now_ns <= self._read_until_ns or self._first_ns is None:
             return ()
-        until_ns = {kind: self._read_until(kind) for kind in _TURNS if kind is not Kind.SERIES}
+        until_ns = {kind: self._read_until(kind) for kind in _TURNS if kind is not _SERIES}
         # Such an instant only moves on: nothing is unread before the earliest of them.
         self._read_until_ns = min(until_ns.values())
         return tuple(kind for kind, at_ns in until_ns.items() if now_ns > at_ns)
@@ -255,13 +258,13 @@ class Account:
         self._next_ns = None
 
     def _request(self, walk: Walk) -> Read:
-        if walk.kind is Kind.SERIES:
+        if walk.kind is _SERIES:
             return ReadSeries(self._series[walk.series], walk.cursor)
-        if walk.kind is Kind.BALANCE:
+        if walk.kind is _BALANCE:
             return ReadBalance()
-        if walk.kind is Kind.POSITIONS:
+        if walk.kind is _POSITIONS:
             return ReadPositions(walk.cursor)
-        if walk.kind is Kind.FILLS:
+        if walk.kind is _FILLS:
             return ReadFills(walk.cursor)
         return ReadResting(walk.cursor)
 
@@ -291,7 +294,7 @@ class Account:
             self._plan(walk.kind, now_ns)
             return None
         rows, cursor = _page(answer)
-        is_of_fills = walk.kind is Kind.FILLS
+        is_of_fills = walk.kind is _FILLS
         kept, may_end = self._take_fills(rows, now_ns) if is_of_fills else (rows, False)
         walk.rows.extend(kept)
         walk.pages += 1
@@ -308,7 +311,7 @@ class Account:
 
     def _read_to_end(self, walk: Walk, now_ns: int) -> Walk | None:
         """A list is at its end, or a series: the walk, unless there is a series to come."""
-        if walk.kind is Kind.SERIES and walk.series + 1 < len(self._series):
+        if walk.kind is _SERIES and walk.series + 1 < len(self._series):
             walk.series += 1
             walk.whole_rows = len(walk.rows)
             walk.pages = 0
@@ -344,7 +347,7 @@ class Account:
     def _stays(self, walk: Walk, answer: Answer, now_ns: int) -> bool:
         """Whether a walk waits at a page that could not be read: of many pages one always fails,
         and their list, newest first, goes on from a cursor as it did. Not in a hurry."""
-        if walk.kind is not Kind.FILLS or not walk.pages or self._hurried:
+        if walk.kind is not _FILLS or not walk.pages or self._hurried:
             return False
         if _has_lost_its_place(answer):
             return False
@@ -368,7 +371,7 @@ class Account:
         Lists take turns within their period: reads that are spread out see more of what happens
         between them, tokens that somebody else takes included.
         """
-        sweep = kind in (Kind.FILLS, Kind.RESTING)
+        sweep = kind in _SWEPT
         period_ns = self._trust.sweep_ns if sweep else self._trust.audit_ns
         turn_ns = period_ns * _TURNS.index(kind) // len(_TURNS)
         return now_ns + period_ns - (now_ns - turn_ns) % period_ns

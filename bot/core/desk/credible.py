@@ -29,7 +29,7 @@ def doubt_about(
     """
     if not isinstance(answer, m.Done):
         return ""
-    if not isinstance(answer.body, m.OrderShown | m.CancelShown):
+    if not isinstance(answer.body, (m.OrderShown, m.CancelShown)):
         return "it shows no order"
     shown = answer.body.order
     holder = find(shown.order_id)

@@ -147,7 +147,7 @@ class Shelf:
 
     def holder(self, answer: Answer) -> OwnOrder | None:
         """The live order with the id that an answer shows."""
-        if isinstance(answer, Done) and isinstance(answer.body, OrderShown | CancelShown):
+        if isinstance(answer, Done) and isinstance(answer.body, (OrderShown, CancelShown)):
             return self._by_id.get(answer.body.order.order_id)
         return None
 

@@ -18,6 +18,11 @@ from venue.crowd.tape import BookRecord, Record, Tape, TradeRecord
 from venue.wire.limits import QTY_MAX
 from venue.wire.money import PAYOUT_CENTS, BookSide, Outcome, Price, Qty, canonical
 
+_BID: Final = BookSide.BID
+_ASK: Final = BookSide.ASK
+_YES: Final = Outcome.YES
+_NO: Final = Outcome.NO
+
 
 class Kind(enum.StrEnum):
     """What of a market was recorded."""
@@ -51,12 +56,12 @@ class Depth:
 
     def show(self, bids: Levels, asks: Levels, now_ns: int) -> None:
         """Another book, best first."""
-        fresh = {BookSide.BID: dict(bids), BookSide.ASK: dict(asks)}
+        fresh = {_BID: dict(bids), _ASK: dict(asks)}
         for side, price in [*self._taken]:
             if fresh[side].get(price) != self._sizes[side].get(price):
                 del self._taken[side, price]
         self._sizes = fresh
-        self._rows = {BookSide.BID: bids, BookSide.ASK: asks}
+        self._rows = {_BID: bids, _ASK: asks}
         self.at_ns = now_ns
 
     def shown(self, side: BookSide, price: Price) -> int:
@@ -83,7 +88,7 @@ class Depth:
     @property
     def touch(self) -> tuple[Price | None, Price | None]:
         """Best bid and ask."""
-        bids, asks = self._rows[BookSide.BID], self._rows[BookSide.ASK]
+        bids, asks = self._rows[_BID], self._rows[_ASK]
         return bids[0][0] if bids else None, asks[0][0] if asks else None
 
     @property
@@ -113,7 +118,7 @@ class Recorded:
         """The execution that a record is, if it is one."""
         if not isinstance(record, TradeRecord):
             return None
-        bought = record.taker_outcome is Outcome.YES
+        bought = record.taker_outcome is _YES
         return RecordedPrint(self._rung_of[record.ticker], Price(record.price), record.qty, bought)
 
     def absorb(self, record: Record) -> list[int]:
@@ -121,8 +126,8 @@ class Recorded:
         if isinstance(record, BookRecord):
             rung = self._rung_of[record.ticker]
             self.depths[rung].show(
-                _best_first(Outcome.YES, record.yes),
-                _best_first(Outcome.NO, record.no),
+                _best_first(_YES, record.yes),
+                _best_first(_NO, record.no),
                 record.ts,
             )
             return [rung]
