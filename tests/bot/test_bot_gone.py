@@ -1,5 +1,7 @@
 """Claims about orders that the venue has acknowledged and does not know any more."""
 
+from functools import partial
+
 import msgspec
 import pytest
 
@@ -7,6 +9,8 @@ from bot.core import messages as m
 from bot.core.orders.absence import Absence
 from bot.core.orders.order import State
 from bot.core.report import Phase
+from bot.core.settings import TrustSettings
+from bot.core.trader import Trader
 from strategies.fixed_spread import FixedSpread
 from tests.bot import made
 from tests.bot.desks import answer, desk, listed
@@ -83,6 +87,23 @@ def test_what_the_venue_has_forgotten_while_we_quote_is_cancelled_to_be_sure_and
     assert thin.gone() == {forgotten}
     assert thin.trader.out.findings == {}
     assert slot.outcome in [order.outcome for order in thin.orders.values()]
+
+
+def test_what_the_venue_has_forgotten_is_found_gone_where_reads_lag_longer_than_cancels_wait():
+    make = partial(FixedSpread, FixedSpread.Params())
+    thin = Forgetful([50], make)
+    trust = TrustSettings(read_lag_ns=5 * NS_PER_SECOND)
+    settings = thin.trader.reconfiguration.settings
+    thin.trader = Trader(msgspec.structs.replace(settings, trust=trust), make)
+    thin.start()
+    thin.run(20)
+    forgotten = set(thin.orders)
+    assert forgotten
+    thin.orders.clear()
+    thin.run(90, lambda: thin.show(0, thin.now_ns), NS_PER_SECOND)
+    assert thin.gone() == forgotten
+    assert thin.trader.out.findings == {}
+    assert len(thin.orders) == len(forgotten)
 
 
 def test_an_order_whose_amend_found_it_over_is_gone_where_the_venue_then_forgets_it():

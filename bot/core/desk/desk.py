@@ -324,7 +324,8 @@ class Desk(Shelf):
             own.answered(fact, now_ns)
         slow = fact in (Fact.REFUSED, Fact.MISSING) or "cancels_fail" in self._out.findings
         own.due_ns = now_ns + (self._trust.resend_ns if slow else REPEAT_NS)
-        if fact is not Fact.NEVER and own.is_live:
+        if fact is not Fact.NEVER and own.is_live and own.read_due_ns is None:
+            # Cancels may be repeated oftener than reads lag: they put off no read that is due.
             own.read_due_ns = now_ns + self._trust.read_lag_ns
 
     def _after_read(
