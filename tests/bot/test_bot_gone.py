@@ -9,7 +9,7 @@ from bot.core import messages as m
 from bot.core.orders.absence import Absence
 from bot.core.orders.order import State
 from bot.core.report import Phase
-from bot.core.settings import TrustSettings
+from bot.core.settings import BudgetSettings, TrustSettings
 from bot.core.trader import Trader
 from strategies.fixed_spread import FixedSpread
 from tests.bot import made
@@ -101,6 +101,23 @@ def test_what_the_venue_has_forgotten_is_found_gone_where_reads_lag_longer_than_
     assert forgotten
     thin.orders.clear()
     thin.run(90, lambda: thin.show(0, thin.now_ns), NS_PER_SECOND)
+    assert thin.gone() == forgotten
+    assert thin.trader.out.findings == {}
+    assert len(thin.orders) == len(forgotten)
+
+
+def test_more_orders_are_found_gone_than_could_be_cancelled_and_read_each_second():
+    make = partial(FixedSpread, FixedSpread.Params())
+    thin = Forgetful([30, 40, 50, 60, 70], make)
+    budget = BudgetSettings(rate_per_second=12, burst=40, reserve=20)
+    settings = thin.trader.reconfiguration.settings
+    thin.trader = Trader(msgspec.structs.replace(settings, budget=budget), make)
+    thin.start()
+    forgotten = set(thin.orders)
+    assert len(forgotten) == 10
+    thin.orders.clear()
+    shown = range(len(thin.mids))
+    thin.run(90, lambda: [thin.show(index, thin.now_ns) for index in shown], NS_PER_SECOND)
     assert thin.gone() == forgotten
     assert thin.trader.out.findings == {}
     assert len(thin.orders) == len(forgotten)

@@ -323,7 +323,7 @@ class Desk(Shelf):
         if fact not in UNDONE or not is_beside(self._out, own):
             own.answered(fact, now_ns)
         slow = fact in (Fact.REFUSED, Fact.MISSING) or "cancels_fail" in self._out.findings
-        own.due_ns = now_ns + (self._trust.resend_ns if slow else REPEAT_NS)
+        own.due_ns = now_ns + own.again_ns(self._trust.resend_ns if slow else REPEAT_NS, now_ns)
         if fact is not Fact.NEVER and own.is_live and own.read_due_ns is None:
             # Cancels may be repeated oftener than reads lag: they put off no read that is due.
             own.read_due_ns = now_ns + self._trust.read_lag_ns
@@ -340,7 +340,7 @@ class Desk(Shelf):
             if own.absence is not None:
                 own.absence = own.absence.by_read(begun_ns, self._trust.read_lag_ns)
         if own.is_live:
-            own.read_due_ns = now_ns + self._trust.read_lag_ns
+            own.read_due_ns = now_ns + own.again_ns(self._trust.read_lag_ns, now_ns)
 
     # --- reads and lists --------------------------------------------------------------------------
 

@@ -10,7 +10,13 @@ amend may rest under another id: of it no list may show anything that it could b
 Source: reliability, rows 29, 36, B7; interface, DELETE /orders/{order_id}.
 """
 
+from typing import Final
+
 import msgspec
+
+from venue.wire.instant import NS_PER_SECOND
+
+_AGAIN_MAX_NS: Final = 10 * NS_PER_SECOND
 
 
 class Absence(msgspec.Struct, frozen=True):
@@ -32,6 +38,12 @@ class Absence(msgspec.Struct, frozen=True):
     def is_proven(self) -> bool:
         """Whether everything that could show it says that there is no such order."""
         return self.read and self.lists
+
+    def again_ns(self, least_ns: int, now_ns: int) -> int:
+        """How long until it is asked about again, `least_ns` or more: the longer, the longer its
+        cancel and a read both say that there is none. The lists that have the last word need the
+        tokens, where there are many such orders."""
+        return max(least_ns, min(now_ns - self.since_ns, _AGAIN_MAX_NS)) if self.read else least_ns
 
     def by_read(self, begun_ns: int, lag_ns: int) -> "Absence":
         """The same, after a read by its id that was sent at `begun_ns` and answered 404."""

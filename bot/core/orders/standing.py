@@ -197,6 +197,10 @@ class Standing:
         """Whether everything that could show it under its id says that there is no such order."""
         return self.absence is not None and self.absence.is_proven
 
+    def again_ns(self, least_ns: int, now_ns: int) -> int:
+        """How long until it is cancelled or read once more; see `Absence.again_ns`."""
+        return least_ns if self.absence is None else self.absence.again_ns(least_ns, now_ns)
+
     @property
     def elsewhere_since_ns(self) -> int | None:
         """Since when it may rest under an id that we do not know: an undecided amend may have given
