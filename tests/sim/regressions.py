@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from bot.lab.sim.odds import LATER as LATEST
 
-ALONE = tuple(n for n in LATEST if n != "second_series")
+TWO = tuple(n for n in LATEST if n != "set_back")
+ALONE = tuple(n for n in TWO if n != "second_series")
 AMID = tuple(n for n in ALONE if n != "amend_ids")
 TRADED = tuple(n for n in AMID if n != "begun_amid")
 FLATTENED = tuple(n for n in TRADED if n not in ("loss_breaker", "twin_trades"))
@@ -374,6 +375,13 @@ REGRESSIONS = (
         "fills that the new id of an amended order showed were dropped, and it was amended up",
         (),
         ALONE,
+    ),
+    Regression(
+        1010264,
+        "swarm",
+        "orders that another series was about to take over were not counted by the account's limit",
+        (),
+        TWO,
     ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

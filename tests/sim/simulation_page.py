@@ -20,12 +20,12 @@ real one, with the real journal format under it; the venue is the real engine wi
 side. Between them is a made-up world, all of it drawn from a seed: a network that delays, loses
 (before and after the venue has acted), duplicates and garbles; reads that lag; a channel that
 stalls, closes and lies; a disk that tears; clocks that are off; a venue that halts and throttles,
-lists rungs late, gives amended orders other ids, and charges makers as it likes; events whose end
-comes near; an operator, who changes the configuration in the midst of a life, wants everything
-flat, and has a start keep or refuse what rests; a second series on the account, in one process;
-somebody else on the same account; a strategy that loses its mind; and a crowd to trade with, which
-at times takes whatever is quoted. The same seed gives the same world, to the byte, in any process
-and under any hash seed.
+is set back, lists rungs late, gives amended orders other ids, and charges makers as it likes;
+events whose end comes near; an operator, who changes the configuration in the midst of a life,
+wants everything flat, and has a start keep or refuse what rests; a second series on the account, in
+one process; somebody else on the same account; a strategy that loses its mind; and a crowd to trade
+with, which at times takes whatever is quoted. The same seed gives the same world, to the byte, in
+any process and under any hash seed.
 
 Two auditors judge every step with arithmetic of their own: one the venue's books (V1-V7, V10), one
 the bot (B1-B14). A phase with faults is followed by one without, in which what rests must become
@@ -69,6 +69,12 @@ one alone; crashes, outages and halts befall both. Together they may lose no mor
 limit, which is drawn near; what both send keeps to one bucket, and locks no more than the cash that
 is there; neither writes about an order of the other; and in the end the books of each hold the cash
 of both, to the cent, and its own shares. Both are replayed together.
+
+Where the venue is set back, a backup from moments ago is put back once all is quiet, after the
+crowd has traded and quotes have moved: orders, fills, cash and positions are those of then, and ids
+are used anew. Where fills that are booked are gone, and cash with them, `fills_forgotten` has to
+stand within the minute, and a person begins the bot anew; else it has to mend by itself. Some are
+killed with the venue. Then all must become what is wanted once more, and the books agree.
 
 ## What the coverage table means
 

@@ -120,6 +120,7 @@ VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "ticks_through": ("0", "1", "3"),  # how far a price may reach through the best of others
     "loss_breaker": ("loss", "drawdown"),  # the one of money lost that is near
     "amend_ids": ("change",),  # an amended order goes on under another id, which shows its fills
+    "set_back": ("100", "2000", "8000"),  # a backup of so many ms ago is put back in the end
     "second_series": ("0", "60", "60"),  # one more on the account; pct of both limits that bind it
 }
 """Shapes of a world that are no fault, with the values that they take; each in a part of the seeds,
@@ -145,7 +146,7 @@ _EPISODE_HIGH: Final = 2.5
 """The highest odds of any seed."""
 
 _VARIANT: Final = 0.35
-_RARER: Final = {"loss_breaker": 0.15, "amend_ids": 0.15, "second_series": 0.1}
+_RARER: Final = {"loss_breaker": 0.15, "amend_ids": 0.15, "set_back": 0.1, "second_series": 0.1}
 """The part of the seeds that has a variant."""
 
 
@@ -264,6 +265,13 @@ class Odds:
     def amend_ids(self) -> str:
         """Empty where the id of an amended order stays."""
         return self._variant("amend_ids", "")
+
+    @property
+    def set_back_ns(self) -> int | None:
+        """How old the backup is that is put back; None where none is, as wherever the ids of
+        amended orders change, of which the engine knows nothing."""
+        ms = self._variant("set_back", "")
+        return int(ms) * MS if ms and not self.amend_ids else None
 
     @property
     def second_series(self) -> int | None:

@@ -3,8 +3,9 @@
 Source: reliability, section 2 (b).
 """
 
+import copy
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from venue.core import messages as v
 from venue.wire.model import RESTING
@@ -37,6 +38,16 @@ class Truth:
     renamed: dict[OrderId, None] = field(default_factory=dict)
     flow_cents: int = 0
     total_cents: int = 0
+
+    def copied(self) -> "Truth":
+        """It as it is now, for `put_back`."""
+        return copy.deepcopy(self)
+
+    def put_back(self, earlier: "Truth") -> None:
+        """It is what it was then; but which fills a list lacks the engine does not know of."""
+        for each in fields(self):
+            if each.name not in ("unlisted", "relisted"):
+                setattr(self, each.name, getattr(earlier, each.name))
 
     def shares(self, market: MarketId, outcome: Outcome) -> int:
         """How many of an outcome are held."""

@@ -105,6 +105,7 @@ class Process:
         self.alive = True
         self.is_successor = False
         self.finished: m.Finished | None = None
+        self.finished_ns = 0  # by the world's time
         self.latched = ""
         self.paused_until_ns = 0
         self.inbox: list[m.Event] = []
@@ -193,13 +194,14 @@ class Process:
                 sent = True
                 self._sent(effect, now_ns)
             elif isinstance(effect, m.Finished):
-                self.finished = effect
+                self.finished, self.finished_ns = effect, world_ns
             elif isinstance(effect, m.IntentSettled):
                 by_answer = isinstance(event, m.Replied)
                 check(by_answer, "B7", f"{effect.client_order_id} settled by {event!r:.80}")
                 self._seen.hit("intent_settled")
                 self.traffic.settled(effect.client_order_id)
-                self._auditor.flight.settled(effect.client_order_id, effect.order_id)
+                if not self._auditor.is_set_back:
+                    self._auditor.flight.settled(effect.client_order_id, effect.order_id)
                 if effect.order_id is None:
                     self._is_booked(effect.client_order_id)
             elif isinstance(effect, m.Latched):
@@ -232,6 +234,8 @@ class Process:
         if self._differing.is_due and not self._stopping:
             self._seen.hit("difference_judged")
             self._differing.told(self.trader.out.findings)
+        if self._auditor.is_set_back:
+            return
         self._losses.stands(self.latched or ("stopped" if self._stopping else ""), now_ns)
 
     def _told(self, event: m.Event) -> None:
@@ -247,7 +251,7 @@ class Process:
             self._losses.cleared()
         elif isinstance(event, m.Started):
             self.latched = event.latched
-            self._auditor.limits_are(self.settings.risk)
+            self._auditor.begins(self.settings.risk)
             self.decided.begins(event.winners)
             self._inheritance = Inheritance(event, self._auditor.truth, self.settings.start)
 
@@ -371,6 +375,8 @@ class Process:
 
     def _few_enough(self) -> None:
         """B3: so many orders may be live at once, and be cancelled in so long."""
+        if self._auditor.is_set_back:
+            return  # what has come back to life no list may have shown yet
         risk, orders = self.settings.risk, self._auditor.flight.count()
         text = f"{orders} orders may be live, at most {risk.resting_orders}"
         check(orders <= risk.resting_orders, "B3", text)
@@ -451,7 +457,7 @@ class Process:
         which may be older than that run's last amend.
         """
         order = self._auditor.truth.working.get(own.order_id) if own.order_id else None
-        left = own.inherited and own.doomed
+        left = (own.inherited and own.doomed) or self._auditor.is_set_back
         if order is not None and own.suspicion is None and not left:
             text = f"{own.order_id} rests at {order.price} and is believed at {own.price}"
             check(order.price == own.price, "B8", text)
@@ -460,6 +466,8 @@ class Process:
         """B8: an order that is taken for over has shown all that it filled, or has resolved."""
         truth = self._auditor.truth
         assert own.order_id is not None
+        if self._auditor.is_set_back:
+            return
         # Of an id that an amend has ended the next one tells what it had filled, or the fills do.
         is_over = own.order_id in truth.filled and own.order_id not in truth.renamed
         if own.market_id not in truth.resolved and is_over:
@@ -471,6 +479,8 @@ class Process:
         """B8: of a create that is said to be over or never to have landed, all that it filled is
         in the books: nobody would ask for it any more. A rung that has resolved lists its own."""
         made, truth = self._auditor.flight.order_of.get(name), self._auditor.truth
+        if self._auditor.is_set_back:
+            return
         if made is not None and self._auditor.market_of[made] not in truth.resolved:
             filled, booked = truth.filled.get(made, 0), self.trader.ledgers.book.filled_qty(made)
             text = f"{name} is settled as nothing with {booked} booked of {filled} filled"

@@ -6,6 +6,7 @@ an asynchronously projected read side may. Nothing here knows the trader's own b
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import msgspec
 
@@ -17,9 +18,10 @@ from bot.lab.sim.second import series_of
 from bot.lab.sim.venue.ids import ChangingIds
 from venue.core import messages as v
 from venue.core.engine import Engine
+from venue.core.snapshot import EngineSnapshot
 from venue.read.account import Scope, shown_order
 from venue.read.catalog import EventFilter
-from venue.read.projector import Projector, Views
+from venue.read.projector import Projector, Views, ViewsSnapshot
 from venue.wire import codec, model
 from venue.wire.errors import CODES, Code
 from venue.wire.limits import RATE_BURST, RATE_PER_SECOND, TokenBucket
@@ -31,6 +33,7 @@ PROJECT = ProjectId("aaaaaaaa-0000-4000-8000-000000000001")
 MAKER = UserId("maker")
 CROWD = tuple(UserId(f"crowd-{index}") for index in range(5))
 _LOWEST, _STEP = 100, 25
+_ID_KEY = b"simulated"
 _SECOND_FROM = 50
 """Events of the second series count from this, in their ids."""
 
@@ -74,6 +77,15 @@ class Tape:
         return self.shown
 
 
+class Backup(NamedTuple):
+    """A venue as it was at an instant. views: of the replica that lags less, and of the other.
+    stamps: of the channel's books."""
+
+    engine: EngineSnapshot
+    views: tuple[ViewsSnapshot, ViewsSnapshot]
+    stamps: dict[MarketId, int]
+
+
 class Exchange:
     """Engine, two replicas of the read side, and one credential's token bucket: as one series of
     the account sees them, with its own markets.
@@ -88,7 +100,7 @@ class Exchange:
         """first: what the first series of the account sees; None is that itself."""
         self._first = first
         if first is None:
-            self.engine = Engine(order_id_key=b"simulated")
+            self.engine = Engine(order_id_key=_ID_KEY)
             self.fast = Projector(Views(), odds.fast_lag_ns)
             self.slow = Projector(Views(), odds.slow_lag_ns)
             self.bucket = TokenBucket.full(RATE_PER_SECOND, RATE_BURST, start_ns)
@@ -208,6 +220,32 @@ class Exchange:
         for watcher in self.watchers:
             watcher(command, answer, events, now_ns)
         return answer
+
+    # --- an older state ---------------------------------------------------------------------------
+
+    def backup(self, now_ns: int) -> Backup:
+        """The venue as it is now, and as it is read."""
+        for replica in (self.fast, self.slow):
+            replica.advance(now_ns + replica.lag_ns)
+        views = (self.fast.views.snapshot(), self.slow.views.snapshot())
+        stamps = {market: tape.at_ns for face in self._faces for market, tape in face.tapes.items()}
+        return Backup(self.engine.snapshot(), views, stamps)
+
+    def put_back(self, backup: Backup) -> None:
+        """The venue goes on from a backup, with the markets of today: orders, fills, positions and
+        cash are those of then, ids count on from there, and so do the stamps of its books."""
+        engine = Engine.restored(_ID_KEY, backup.engine)
+        fast, slow = (
+            Projector(Views.restored(views), replica.lag_ns)
+            for views, replica in zip(backup.views, (self.fast, self.slow), strict=True)
+        )
+        for face in self._faces:
+            face.engine, face.fast, face.slow = engine, fast, slow
+            face.frames.clear()
+            for market, tape in face.tapes.items():
+                tape.at_ns, tape.shown = backup.stamps[market], None
+                tape.bids = dict(engine.depth(market, BookSide.BID))
+                tape.asks = dict(engine.depth(market, BookSide.ASK))
 
     # --- the front door ---------------------------------------------------------------------------
 
