@@ -50,6 +50,9 @@ _BID: Final = BookSide.BID
 _BOOKS_ARE_WRONG: Final = frozenset({"position_differs", "fills_forgotten"})
 """Findings under which nothing may grow a position."""
 
+_SAVES_AFTER_NS: Final = NS_PER_SECOND // 2
+"""So long after an order could first have given way but for the tokens, they are saved for it."""
+
 _CLEARED: Final = {
     Phase.STARTING: "nothing is quoted yet",
     Phase.LATCHED: "latched",
@@ -86,6 +89,7 @@ class Sending:
         self._pace = Pace(settings.pace)
         self.nonce = ""
         self._orders_made = 0
+        self._lacked_ns = (0, 0)  # since when what is to give way found no token, and when last
         self.venue = VenuePark(out)
 
     def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
@@ -193,7 +197,16 @@ class Sending:
             return self._denied(rung, wish)
         # A token for the cancel, and one for the create that none of the reserve is for.
         budget = self._settings.budget
-        return self._out.purse.tokens(now_ns) >= min(budget.reserve + 2, budget.burst)
+        enough = self._out.purse.tokens(now_ns) >= min(budget.reserve + 2, budget.burst)
+        if not enough:
+            since_ns, last_ns = self._lacked_ns
+            self._lacked_ns = (since_ns if now_ns < last_ns + _SAVES_AFTER_NS else now_ns, now_ns)
+        return enough
+
+    def _saves(self, now_ns: int) -> bool:
+        """Whether what gives way has waited so long for its tokens that they are left to it."""
+        since_ns, last_ns = self._lacked_ns
+        return last_ns == now_ns >= since_ns + _SAVES_AFTER_NS
 
     def _may_follow(self, rung: Rung) -> bool:
         """Whether anything new may leave behind a cancel."""
@@ -247,7 +260,7 @@ class Sending:
                 self._look(candidate, now_ns)
             elif self._meets_unshown(rung, candidate):
                 rung.ladder.dirty = True  # the strategy is asked again, whatever else happens
-            elif self._may_write(candidate, now_ns) and self._write(rung, candidate, now_ns):
+            elif self._may_write(rung, candidate, now_ns) and self._write(rung, candidate, now_ns):
                 rung.orders_changed()
                 self.venue.probed(now_ns)
             elif isinstance(candidate, WantAmend) and self._flees(rung, candidate):
@@ -274,8 +287,10 @@ class Sending:
         if self._out.send(m.ReadOrder(own.order_id), _READ, why, now_ns, own):
             self._hints.asked([hint], now_ns)
 
-    def _may_write(self, wish: Wish, now_ns: int) -> bool:
+    def _may_write(self, rung: Rung, wish: Wish, now_ns: int) -> bool:
         """Whether one more write may be on its way; a parked venue is probed with one alone."""
+        if self._saves(now_ns) and not (isinstance(wish, WantAmend) and self._flees(rung, wish)):
+            return False
         lane = Lane.CREATE if isinstance(wish, WantCreate) else Lane.AMEND
         if self._out.is_dry(lane, now_ns):
             return False
@@ -350,7 +365,7 @@ class Sending:
             return False
         some = False
         for wish in routes(take, *self._ledgers.holdings(rung.market_id), orders):
-            if not (self._may_write(wish, now_ns) and self._create(rung, wish, now_ns)):
+            if not (self._may_write(rung, wish, now_ns) and self._create(rung, wish, now_ns)):
                 self._out.took(TakeFate.HELD_BACK)
                 continue
             some = True
