@@ -415,7 +415,9 @@ def test_a_create_whose_name_comes_back_empty_is_believed_as_one_without(venue):
     assert {own.order_id for own in venue.trader.desk.all_live()} == set(venue.orders)
 
 
-@pytest.mark.parametrize("shown", ["another rung's", "one that is over"])
+@pytest.mark.parametrize(
+    "shown", ["another rung's", "one that is over", "one that is over, at its slot"]
+)
 def test_a_create_that_is_answered_with_anothers_order_and_no_name_is_sent_again(venue, shown):
     ended = over(next(iter(venue.orders.values())))
     venue.end_one()
@@ -431,7 +433,11 @@ def test_a_create_that_is_answered_with_anothers_order_and_no_name_is_sent_again
         made = venue.answer(request)  # it is carried out
         assert isinstance(made, m.Done) and isinstance(made.body, m.OrderShown)
         other = msgspec.structs.replace(ended, price=Price(ended.price + 5))
-        if shown != "one that is over":
+        if shown == "one that is over, at its slot":
+            other = msgspec.structs.replace(
+                over(made.body.order), order_id=ended.order_id, qty=ended.qty
+            )
+        elif shown != "one that is over":
             elsewhere = next(
                 each.market_id
                 for each in venue.markets

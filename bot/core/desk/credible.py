@@ -21,11 +21,13 @@ def doubt_about(
     own: OwnOrder,
     find: Callable[[OrderId], OwnOrder | None],
     knows: Callable[[OrderId], bool],
+    is_anothers: Callable[[OrderId, OwnOrder], bool],
 ) -> str:
     """Why an answer about an order of ours is not to be believed; empty when it is.
 
     find: the live order of ours with an id, None when there is none. knows: whether an id is, or
-    was, one of ours.
+    was, one of ours. is_anothers: whether it is of one that is over, which this one's create cannot
+    have made.
     """
     if not isinstance(answer, m.Done):
         return ""
@@ -34,7 +36,9 @@ def doubt_about(
     shown = answer.body.order
     holder = find(shown.order_id)
     is_over = holder is None and knows(shown.order_id)
-    if not _is_about(own, request, answer.body, shown, holder, is_over):
+    is_unnamed = isinstance(request, m.Create) and not shown.client_order_id
+    is_about = _is_about(own, request, answer.body, shown, holder, is_over)
+    if not is_about or (is_unnamed and is_anothers(shown.order_id, own)):
         return "it shows another order than was asked about"
     # A cancel ends the order whatever it says of fills: asking again could go on for ever.
     if isinstance(answer.body, m.OrderShown) and not own.may_have_filled(shown.filled_qty):

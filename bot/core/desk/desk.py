@@ -168,7 +168,7 @@ class Desk(Shelf):
         own = pending.own
         if own is None:
             return answer
-        doubt = doubt_about(answer, pending.request, own, self.find, self.knows)
+        doubt = doubt_about(answer, pending.request, own, self.find, self.knows, self.is_anothers)
         if not doubt:
             return answer
         name = own.order_id or own.client_order_id

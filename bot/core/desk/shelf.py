@@ -19,7 +19,7 @@ from bot.core.settings import TrustSettings
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Price, Qty
-from venue.wire.names import MarketId, OrderId
+from venue.wire.names import ClientOrderId, MarketId, OrderId
 
 _LOST: Final = State.LOST
 _UNCLEAR: Final = (State.BLURRED, State.CLOSING)
@@ -69,7 +69,8 @@ class Shelf:
         self._unknown: dict[OwnOrder, None] = {}
         self._suspects: dict[OwnOrder, None] = {}
         self._unsettled: dict[OwnOrder, int] = {}  # and since when
-        self._ended: OrderedDict[OrderId, int] = OrderedDict()
+        # When it ended, and the name it was made by; empty for one that was found resting.
+        self._ended: OrderedDict[OrderId, tuple[int, ClientOrderId]] = OrderedDict()
         self._strays: OrderedDict[Slot, None] = OrderedDict()
 
     # --- looking ----------------------------------------------------------------------------------
@@ -138,8 +139,16 @@ class Shelf:
 
     def ended_by(self, order_id: OrderId, at_ns: int) -> bool:
         """Whether an order of ours with this id was over at an instant, as far as we know."""
-        ended_ns = self._ended.get(order_id)
-        return ended_ns is not None and order_id not in self._by_id and ended_ns <= at_ns
+        ended = self._ended.get(order_id)
+        return ended is not None and order_id not in self._by_id and ended[0] <= at_ns
+
+    def is_anothers(self, order_id: OrderId, own: OwnOrder) -> bool:
+        """Whether this id is of an order that is over and cannot be what a create of ours made:
+        that was made by another name, or was over before."""
+        ended_ns, name = self._ended.get(order_id, (NEVER_NS, ClientOrderId("")))
+        if order_id in self._by_id:
+            return False
+        return name not in ("", own.client_order_id) or ended_ns < own.placed_ns
 
     def find(self, order_id: OrderId) -> OwnOrder | None:
         """The live order with this id."""
@@ -231,8 +240,9 @@ class Shelf:
         if own.order_id is not None:
             if self._by_id.get(own.order_id) is own:
                 del self._by_id[own.order_id]
-            keep_newest(self._ended, own.order_id, at_ns, ENDED_IDS_MAX)
-            while next(iter(self._ended.values())) < at_ns - ENDED_KEPT_NS:
+            name = own.client_order_id or ClientOrderId("")
+            keep_newest(self._ended, own.order_id, (at_ns, name), ENDED_IDS_MAX)
+            while next(iter(self._ended.values()))[0] < at_ns - ENDED_KEPT_NS:
                 self._ended.popitem(last=False)
         if own.filled > 0:
             self._unsettled.setdefault(own, at_ns)
