@@ -209,15 +209,14 @@ class Ledgers:
         changed = self.settling.opened(shown, ended_ns, self._balance[2])  # unpaid, if only late
         self.difference_cents = Cents(0)
         taken_over: TakenOver = {}
-        for (market_id, outcome), qty in sorted(held.items()):
-            booked = self.book.held_qty(market_id, outcome)
-            if qty != booked and market_id in self._rates:
-                self.book.take_over(market_id, outcome, qty - booked)
-                taken_over[market_id, outcome.value] = qty - booked
+        # What was sold to the last share has no row; the fill that bought it may lack all the same.
+        for (market_id, outcome), qty in sorted((self.book.unbought() | held).items()):
+            more = qty - self.book.held_qty(market_id, outcome)
+            if more and market_id in self._rates:
+                self.book.take_over(market_id, outcome, more)
+                taken_over[market_id, outcome.value] = more
                 changed.append(market_id)
-                self._out.note(
-                    "warning", "shares_without_fills", market_id=market_id, qty=qty - booked
-                )
+                self._out.note("warning", "shares_without_fills", market_id=market_id, qty=more)
         # Nothing of ours has traded in the lag before these reads: the clocks need not agree well.
         quiet_ns = min(begun_ns, self._balance[1]) - self._trust.read_lag_ns // 2
         before_ns = 0 if venue_ahead_ns is None else quiet_ns + venue_ahead_ns

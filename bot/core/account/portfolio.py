@@ -329,6 +329,15 @@ class Portfolio:
         """Markets in which shares are held, in first-seen order."""
         return [key for key, market in self._markets.items() if market.yes or market.no]
 
+    def unbought(self) -> dict[tuple[MarketId, Outcome], int]:
+        """The outcomes of which more is sold by the booked fills than was bought, each with the 0
+        shares that can be left at least."""
+        markets = self._markets.items()
+        below = [(key, Outcome.YES) for key, market in markets if market.yes < 0]
+        return dict.fromkeys(
+            [*below, *((key, Outcome.NO) for key, each in markets if each.no < 0)], 0
+        )
+
     def _is_ours(self, market: _Market) -> bool:
         return self._events[market.event_ticker].ours
 
