@@ -14,7 +14,7 @@ from bot.core.orders.order import State
 from bot.core.settings import BudgetSettings, TrustSettings
 from tests.bot import made
 from tests.bot.made import EVENT, LAG_NS, MARKET, T0
-from venue.wire import instant, model
+from venue.wire import model
 from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Qty, Side
 from venue.wire.names import MarketId, Ticker
 
@@ -483,42 +483,3 @@ def test_once_positions_agree_again_our_own_books_count():
     books.fills(T0 + 11 * LAG_NS)
     assert books.out.findings == {}
     assert books.of.shrink_room(MARKET, BookSide.ASK) == 5
-
-
-# --- what was sold and never bought by any fill ---------------------------------------------------
-
-
-def sold_out() -> Books:
-    """Books opened after all shares were sold, where the list has forgotten the purchase."""
-    books = Books()
-    books.fills(T0, SOLD)
-    books.balance(10_000, T0)
-    books.positions({}, T0)
-    ahead_ns = instant.to_ns(FILL.created_at) - T0 + 9 * LAG_NS  # it was before the opening
-    assert books.of.open_books(ahead_ns) == [MARKET]
-    return books
-
-
-SOLD = msgspec.structs.replace(FILL, fill_id="sold", side=model.ShownSide.SELL)
-
-
-def test_shares_that_were_sold_to_the_last_and_no_fill_bought_are_no_difference():
-    books = sold_out()
-    assert books.of.book.holdings(MARKET) == (0, 0)
-    for number in range(1, 4):
-        at_ns = T0 + 5 * number * LAG_NS
-        books.positions({}, at_ns)
-        books.fills(at_ns + 2 * LAG_NS, SOLD)
-        books.of.series_read(at_ns + 2 * LAG_NS)
-    assert books.out.findings == {}
-    assert books.of.shrink_room(MARKET, BookSide.ASK) == 0
-
-
-def test_a_purchase_that_is_listed_after_its_shares_were_taken_over_counts_once():
-    books = sold_out()
-    books.fills(T0 + 5 * LAG_NS, FILL, SOLD)
-    books.balance(10_000, T0 + 7 * LAG_NS)
-    books.positions({}, T0 + 7 * LAG_NS)
-    books.fills(T0 + 9 * LAG_NS, FILL, SOLD)
-    assert books.of.book.holdings(MARKET) == (0, 0)
-    assert books.of.difference_cents == 0

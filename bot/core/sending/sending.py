@@ -34,6 +34,7 @@ from bot.core.sending.ranking import (
     nearest_first,
     sides_first,
 )
+from bot.core.sending.saving import Saving
 from bot.core.sending.venuepark import VenuePark
 from bot.core.series.quoting import Quoting
 from bot.core.series.shedding import pull_beyond
@@ -49,9 +50,6 @@ _BID: Final = BookSide.BID
 
 _BOOKS_ARE_WRONG: Final = frozenset({"position_differs", "fills_forgotten"})
 """Findings under which nothing may grow a position."""
-
-_SAVES_AFTER_NS: Final = NS_PER_SECOND // 2
-"""So long after an order could first have given way but for the tokens, they are saved for it."""
 
 _CLEARED: Final = {
     Phase.STARTING: "nothing is quoted yet",
@@ -89,7 +87,7 @@ class Sending:
         self._pace = Pace(settings.pace)
         self.nonce = ""
         self._orders_made = 0
-        self._lacked_ns = (0, 0)  # since when what is to give way found no token, and when last
+        self._saving = Saving()
         self.venue = VenuePark(out)
 
     def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
@@ -199,14 +197,8 @@ class Sending:
         budget = self._settings.budget
         enough = self._out.purse.tokens(now_ns) >= min(budget.reserve + 2, budget.burst)
         if not enough:
-            since_ns, last_ns = self._lacked_ns
-            self._lacked_ns = (since_ns if now_ns < last_ns + _SAVES_AFTER_NS else now_ns, now_ns)
+            self._saving.lacked(now_ns)
         return enough
-
-    def _saves(self, now_ns: int) -> bool:
-        """Whether what gives way has waited so long for its tokens that they are left to it."""
-        since_ns, last_ns = self._lacked_ns
-        return last_ns == now_ns >= since_ns + _SAVES_AFTER_NS
 
     def _may_follow(self, rung: Rung) -> bool:
         """Whether anything new may leave behind a cancel."""
@@ -289,7 +281,9 @@ class Sending:
 
     def _may_write(self, rung: Rung, wish: Wish, now_ns: int) -> bool:
         """Whether one more write may be on its way; a parked venue is probed with one alone."""
-        if self._saves(now_ns) and not (isinstance(wish, WantAmend) and self._flees(rung, wish)):
+        if self._saving.is_due(now_ns) and not (
+            isinstance(wish, WantAmend) and self._flees(rung, wish)
+        ):
             return False
         lane = Lane.CREATE if isinstance(wish, WantCreate) else Lane.AMEND
         if self._out.is_dry(lane, now_ns):

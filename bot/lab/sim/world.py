@@ -24,8 +24,9 @@ from bot.lab.sim.judge.together import Account
 from bot.lab.sim.judge.venue_audit import VenueAudit
 from bot.lab.sim.life.configured import KINDS, changed, configured, holds, strategy_of
 from bot.lab.sim.life.disk import Disk
+from bot.lab.sim.life.hostclock import HostClock
 from bot.lab.sim.life.moods import Mood, Moody
-from bot.lab.sim.life.process import HostClock, Process
+from bot.lab.sim.life.process import Process
 from bot.lab.sim.odds import MS, SECOND, Odds
 from bot.lab.sim.second import second_of
 from bot.lab.sim.seen import Seen

@@ -27,6 +27,7 @@ from bot.lab.sim.judge.shrinking import Shrinking
 from bot.lab.sim.judge.traffic import Side_, Traffic, side_of
 from bot.lab.sim.life.configured import takes
 from bot.lab.sim.life.disk import Logged, entries_of
+from bot.lab.sim.life.hostclock import HostClock
 from bot.lab.sim.odds import MS
 from bot.lab.sim.seen import Seen
 from bot.lab.sim.venue.stamps import Stamps
@@ -48,23 +49,6 @@ _EVERY = 16
 
 def _nothing() -> None:
     pass
-
-
-class HostClock:
-    """The host's clock against the world's: off by `skew_ns`, and drifting."""
-
-    def __init__(self, began_ns: int, skew_ns: int, drift_ppm: int) -> None:
-        self._began_ns, self.skew_ns, self._drift_ppm = began_ns, skew_ns, drift_ppm
-
-    def read(self, world_ns: int) -> int:
-        """What it shows at an instant of the world."""
-        drift_ns = (world_ns - self._began_ns) * self._drift_ppm // 1_000_000
-        return world_ns + self.skew_ns + drift_ns
-
-    def when(self, host_ns: int) -> int:
-        """When, in the world's time, it shows this."""
-        since_ns = host_ns - self.skew_ns - self._began_ns
-        return self._began_ns + since_ns * 1_000_000 // (1_000_000 + self._drift_ppm) + 1
 
 
 class Process:
@@ -215,9 +199,7 @@ class Process:
                 self._inheritance.taken_over(effect)
                 self._seen.hit("order_kept", len(effect.order_ids))
             elif isinstance(effect, m.Noted):
-                self.decided.noted(effect)
-                if effect.name in CHANGES:
-                    self._configured_anew(effect, event, now_ns)
+                self._noted(effect, event, now_ns)
         if isinstance(event, m.Beat):
             self._after_beat(now_ns)
         self._quiet += 1
@@ -255,8 +237,13 @@ class Process:
             self.decided.begins(event.winners)
             self._inheritance = Inheritance(event, self._auditor.truth, self.settings.start)
 
+    def _noted(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
+        """It says something: who won, or that another configuration is in force, or proven."""
+        self.decided.noted(note)
+        if note.name in CHANGES:
+            self._configured_anew(note, event, now_ns)
+
     def _configured_anew(self, note: m.Noted, event: m.Event, now_ns: int) -> None:
-        """Another configuration is in force, or has proven itself."""
         self._seen.hit(note.name)
         if isinstance(event, m.Reconfigured) and note.name == "config_applied":
             check(takes(event.changed[0]), "B3", "a wrong file is in force")
