@@ -24,6 +24,7 @@ from bot.core.account.trail import CashTrail
 from bot.core.account.unbooked import UnbookedFills
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox
+from bot.core.desk.shelf import NEVER_NS
 from bot.core.orders.order import OwnOrder, State
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
@@ -42,6 +43,13 @@ _SHOWN_LATE_NS: Final = 60 * NS_PER_SECOND
 
 _NEWEST_KEPT: Final = 20
 """Fills of a first walk that reads of then may lack, where nothing tells when they happened."""
+
+_DEEP_EVERY_NS: Final = 600 * NS_PER_SECOND
+"""A walk goes on so often to where every fill is booked, though nothing differs: one that is listed
+late, behind a page of newer ones, may differ in nothing that is read."""
+
+_DEEP_FOR_NS: Final = 20 * NS_PER_SECOND
+"""So long that is tried: where no older page can be read the newest fills are to be booked."""
 
 TakenOver = dict[Slot, int]
 """Shares that the opening took over, for no fill explained them; below zero where some lacked."""
@@ -97,6 +105,7 @@ class Booking:
         self.of_opening: list[OfOpening] = []
         self.traded_ns = 0
         self._has_walked = False
+        self._deep_due_ns, self._deep_until_ns = 0, NEVER_NS
         self._first_ns = -1  # the venue's time of the newest fill of the first walk
         self._newest: dict[
             str, tuple[Slot, int, int, Cents] | None
@@ -149,7 +158,7 @@ class Booking:
     def page(self, rows: Sequence[model.Fill], now_ns: int) -> tuple[Sequence[model.Fill], bool]:
         """A page of a walk, newest first: what of it `walked` needs, and whether the walk may end
         here, for older pages hold nothing that would be booked."""
-        may_end = self._may_end(rows)
+        may_end = self._may_end(rows, now_ns)
         self._gone.page(rows)
         if not self.is_open:
             if not self._has_walked:
@@ -164,10 +173,11 @@ class Booking:
         self._is_shown_anew |= len(believed) < len(unknown)
         return believed, may_end
 
-    def _may_end(self, rows: Sequence[model.Fill]) -> bool:
+    def _may_end(self, rows: Sequence[model.Fill], now_ns: int) -> bool:
         if not rows:
             return False
         doubted = any(name in self._out.findings for name in _HISTORY_DOUBTED)
+        doubted = doubted or self._goes_deep(now_ns)
         try:
             if self.is_open and not doubted and not self.history_wanted:
                 return self._book.ids.has(rows[-1])
@@ -176,6 +186,18 @@ class Booking:
             return not self.unbooked.has_any and self._book.ids.end_below_floor(rows)
         except UnbookableFill:
             return False
+
+    def _goes_deep(self, now_ns: int) -> bool:
+        """Whether a walk goes on to where every fill is booked, for it is time for that again."""
+        if now_ns < self._deep_due_ns:
+            return False
+        self._deep_until_ns = min(self._deep_until_ns, now_ns + _DEEP_FOR_NS)
+        if now_ns >= self._deep_until_ns:
+            self._walked_deep(now_ns)
+        return now_ns >= self._deep_due_ns
+
+    def _walked_deep(self, now_ns: int) -> None:
+        self._deep_due_ns, self._deep_until_ns = now_ns + _DEEP_EVERY_NS, NEVER_NS
 
     # --- the books --------------------------------------------------------------------------------
 
@@ -188,6 +210,8 @@ class Booking:
         self._book_all(rows, now_ns)
         if not self._has_walked:
             self._has_walked, self._first_ns = True, self._book.ids.newest_ns
+        if now_ns >= self._deep_due_ns:
+            self._walked_deep(now_ns)
         self.unbooked.tell()
         self._gone.walked(now_ns)
         changed, self._changed = self._changed, {}
