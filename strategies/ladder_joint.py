@@ -274,7 +274,7 @@ class LadderJoint(Strategy):
                     self._epoch += 1
                     everything = True
         if moved:
-            everything |= self._draw([rung.fair_cents for rung in rungs], turned)
+            everything |= self._draw(rungs, turned)
         if everything:
             held, chances = [self._held[at] for at in self._known], self._chances
             if self._how.cara is not None:
@@ -288,15 +288,15 @@ class LadderJoint(Strategy):
             self._charges = self._charged(rungs, self._known, chances)
         return everything
 
-    def _draw(self, fair_cents: Sequence[float | None], turned: bool) -> bool:
+    def _draw(self, rungs: Sequence[RungView], turned: bool) -> bool:
         """Take in the fair values. Whether every rung is to be looked at for them."""
-        told = [cents / PAYOUT_CENTS for cents in fair_cents if cents is not None]
-        # Never rising with the strike, whatever the view says.
-        chances = list(accumulate(told, min))
-        everything = chances != told
-        known = self._known
-        if len(told) < len(fair_cents) or len(known) < len(fair_cents):
-            known = [at for at, cents in enumerate(fair_cents) if cents is not None]
+        known, everything = self._known, False
+        chances = [r.fair_cents / PAYOUT_CENTS for r in rungs if r.fair_cents is not None]
+        if sorted(chances, reverse=True) != chances:
+            # Never rising with the strike, whatever the view says.
+            chances, everything = list(accumulate(chances, min)), True
+        if len(chances) < len(rungs) or len(known) < len(rungs):
+            known = [at for at, rung in enumerate(rungs) if rung.fair_cents is not None]
         if known != self._known:
             self._known = known
             self._rungs = [_Rung() for _ in known]

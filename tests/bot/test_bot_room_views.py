@@ -1,14 +1,19 @@
 """What a strategy is told of rungs that did not move: the same object, and still the truth."""
 
+import random
+
 import msgspec
 import numpy as np
 import pytest
 
 from bot.core import messages as m
+from bot.core.limits.bounds import taken
 from bot.core.settings import PaceSettings
 from bot.core.strategy import EventView, NonsenseQuotes, Quote, Quotes, RungView
 from strategies.fixed_spread import FixedSpread
-from tests.bot.thin import Thin
+from strategies.ladder_joint import LadderJoint
+from tests.bot.thin import SERIES, Thin
+from venue.wire import model
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
 from venue.wire.money import BookSide, Price, Qty
 from venue.wire.names import MarketId
@@ -179,3 +184,64 @@ def test_quotes_that_stay_the_same_shrink_to_a_ceiling_learned_since():
     ladder.ceilings[rung.market_id] = Qty(4)
     ladder.want({rung.market_id: quotes}, pulled=False)
     assert rung.wanted == (Quote(BookSide.BID, Price(53), Qty(4)),)
+
+
+class Patchy(Thin):
+    """A venue that does not show the book of a rung while it is `lost`."""
+
+    lost: int | None = None
+
+    def show(self, index: int, ts_ns: int | None = None) -> None:
+        if index != self.lost:
+            super().show(index, ts_ns)
+
+
+def test_every_rung_wants_what_was_left_it_whatever_the_decisions_before(monkeypatch):
+    rng, mids = random.Random(11), [80, 65, 50, 35, 20]
+    pace = PaceSettings(decide_ns=0)
+    thin = Patchy([*mids], lambda: LadderJoint(LadderJoint.Params()), pace)
+    thin.start()
+    ladder, markets = thin.trader.quoting.ladders[0], [*thin.markets]
+    want_now, start_ns = ladder.want, thin.now_ns
+    seen = []
+
+    def want(quotes, *, pulled, anew=None):
+        seen.append((pulled, anew is not None, ladder.is_plain))
+        want_now(quotes, pulled=pulled, anew=anew)
+        for rung in ladder.rungs:
+            left = () if pulled or rung.blocked else quotes.get(rung.market_id, ())
+            assert rung.wanted == taken(left, rung.market, ladder.ceilings.get(rung.market_id))
+
+    monkeypatch.setattr(ladder, "want", want)
+
+    def move() -> None:
+        index, market = rng.randrange(5), markets[0]
+        match rng.randrange(20):
+            case 0:
+                state = rng.choice((model.MarketState.HALTED, model.MarketState.ACTIVE))
+                market = msgspec.structs.replace(market, state=state)
+            case 1:
+                market = msgspec.structs.replace(market, max_price=Price(60))
+            case 2:
+                thin.give(m.FeedClosed(""))
+                thin.give(m.Beat())
+                thin.give(m.FeedOpened())
+            case 3 if thin.now_ns - start_ns > 500 * NS_PER_SECOND:
+                ladder.ceilings[markets[index].market_id] = Qty(rng.randint(3, 9))
+            case 4 if rng.random() < 0.2:
+                thin.mids[index] = mids[index] + rng.choice((-8, 8))
+            case 5 | 6:
+                thin.lost = index if thin.lost is None else None
+            case 7 | 8 | 9:
+                thin.mids[index] = mids[index] + rng.randint(-1, 1)
+        if market != thin.markets[0]:
+            thin.markets[0] = market
+            shown = thin.answer(m.ReadSeries(SERIES, ""))
+            ladder.refresh(shown.body.events[0], thin.now_ns, lambda: ladder.strategy)
+        thin.show(index)
+
+    thin.run(600, move, NS_PER_SECOND)
+    assert seen.count((False, True, True)) > 100
+    assert seen.count((False, True, False)) > 10
+    assert any(pulled for pulled, _, _ in seen)
+    assert ladder.ceilings

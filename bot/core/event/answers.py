@@ -51,13 +51,16 @@ class Answers:
             for key in others
             if sane.get((key, id(wanted[key])), _UNNAMED) is not wanted[key]
         }
-        answer = split(fresh, view)
-        self.resting = {**wanted, **answer.resting}
-        self.before, self.anew = before, others if wanted.keys() == before.keys() else None
-        for key, quotes in answer.resting.items():
-            if quotes is fresh[key]:
-                if len(sane) >= _SANE_MAX:
-                    sane.clear()
-                sane[key, id(quotes)] = quotes
-        self.takes = answer.takes
-        return self.resting
+        resting, takes = dict(wanted), {}
+        if fresh:
+            answer = split(fresh, view)
+            takes = answer.takes
+            resting.update(answer.resting)
+            for key, quotes in answer.resting.items():
+                if quotes is fresh[key]:
+                    if len(sane) >= _SANE_MAX:
+                        sane.clear()
+                    sane[key, id(quotes)] = quotes
+        self.resting, self.takes = resting, takes
+        self.before, self.anew = before, others if resting.keys() == before.keys() else None
+        return resting

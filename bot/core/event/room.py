@@ -4,7 +4,7 @@ Source: design, The bot, items 2-4; reliability, rows 32, 77; silences S23, S33.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from bot.core import messages as m
@@ -57,7 +57,8 @@ class Ladder:
     """One event of the series with its rungs in strike order, its curve and its strategy.
 
     is_ladder: it is a survival ladder and not one binary market. answers: of the strategy; takes:
-    what of its last one may trade at once.
+    what of its last one may trade at once. is_plain: no rung is blocked, or was pulled or read anew
+    since quotes were wanted last, and no order was too large for the venue.
     dirty: the strategy is to be asked anew. is_read: its newest read was whole. unjudged, stirred:
     some rung is to be judged, to be planned. some_blocked: some rung cannot be quoted, as they were
     judged last. again_ns: when a plan of some rung is to be looked at
@@ -77,7 +78,7 @@ class Ladder:
         self.answers = Answers()
         self.takes: dict[MarketId, tuple[Take, ...]] = {}
         self.rungs: list[Rung] = []
-        self.is_ladder = False
+        self.is_ladder = self.is_plain = False
         self._repriced: dict[MarketId, Rung] = {}  # not returned by `refresh` yet
         self._reordered = False  # some strike, or the kind, is not what it was for `rungs`
         self.resolution_ns = instant.to_ns(event.resolution_date)
@@ -377,11 +378,22 @@ class Ladder:
         left = left_by(net_qty, takes)
         return kept(quotes, left, self.stage, part=part, flattening=shrinks), takes
 
-    def want(self, quotes: Mapping[MarketId, tuple[Quote, ...]], *, pulled: bool) -> None:
+    def want(
+        self,
+        quotes: Mapping[MarketId, tuple[Quote, ...]],
+        *,
+        pulled: bool,
+        anew: Sequence[MarketId] | None = None,
+    ) -> None:
         """Make these the wanted quotes; a blocked rung wants nothing. pulled: nothing is wanted,
-        for a reason that is not the strategy's."""
-        ceilings = self.ceilings
-        for rung in self.rungs:
+        for a reason that is not the strategy's. anew: the rungs on which they are others than those
+        given before; None where any may be."""
+        ceilings, rungs = self.ceilings, self.rungs
+        if self.is_plain and anew is not None and not ceilings:
+            rungs = [rung for rung in rungs if rung.market_id in anew] if anew else []
+        else:
+            self.is_plain = not ceilings
+        for rung in rungs:
             if pulled or rung.blocked:
                 rung.want((), pulled=True)
                 continue

@@ -149,6 +149,7 @@ class Rung:
             self.ladder.dirty = True
         self.market = market
         self.takes_any = takes_any(market)
+        self.ladder.is_plain = False
         self.news = True
         parked = self.parked_at_ns
         if parked is not None and self.is_active and believed_from_ns > parked + PARK_MIN_NS:
@@ -424,6 +425,7 @@ class Rung:
     def want(self, quotes: tuple[Quote, ...], *, pulled: bool) -> None:
         """Make these the wanted quotes. pulled: it is not the strategy that wants nothing here."""
         if pulled:
+            self.ladder.is_plain = False
             self._forget_wishes()
             self.planned = ()
         if quotes != self.wanted:

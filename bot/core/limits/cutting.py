@@ -135,8 +135,7 @@ class _Sheet:
 class Cutter:
     """Cuts the quotes of one event; keeps what it found for those that do not change.
 
-    resting_cents: what all that stood after the last cut would lose, both sides added up;
-    worst_cents: the worst case with it, below zero a loss.
+    anew: the rungs on which the last cut left others than the one before; None where any may be.
     """
 
     def __init__(self, limits: RiskSettings) -> None:
@@ -151,7 +150,8 @@ class Cutter:
         self._known: dict[tuple[MarketId, tuple[Quote, ...]], _Sheet] = {}
         self._kept: dict[MarketId, tuple[Quote, ...]] = {}
         self._is_shared = False
-        self.resting_cents = self.worst_cents = Cents(0)
+        self._stands: Exposure | None = None
+        self.anew: Sequence[MarketId] | None = None
         self._reasons: dict[tuple[int, int], CutReason] = {}
 
     def cut(
@@ -163,13 +163,12 @@ class Cutter:
         anew: Sequence[MarketId] | None = None,
     ) -> dict[MarketId, tuple[Quote, ...]]:
         """The quotes within every limit, not to be changed by the caller. A rung on which the same
-        stands as last time has the same tuple.
+        stands as last time has the same tuple; one whose quotes are all cut away has none.
 
         quotes: the very mapping of the last time where none is another; never changed later. held:
         the exposure of what is held; orders in it are not looked at. anew: the rungs on which they
-        differ from the mapping `before`, of the same rungs; None where that is not known. A rung
-        whose quotes are all cut away has none. Raises KeyError for a market that is no rung of the
-        event.
+        differ from the mapping `before`, of the same rungs; None where that is not known.
+        Raises KeyError for a market that is no rung of the event.
         """
         if held is not self._held:
             self._held = held
@@ -184,25 +183,36 @@ class Cutter:
             self._bounds = self._quotes = None
         fresh: Sequence[MarketId] | None = ()
         if quotes is not self._quotes:
-            is_known = anew is not None and before is self._quotes
-            fresh = self._take_in(quotes, anew if is_known else None)
+            fresh = self._take_in(quotes, anew if before is self._quotes else None)
             self._quotes = quotes
         if bounds == self._bounds and fresh is not None and not fresh:
+            self.anew = ()
             return self._kept
         was_whole = self._bounds is not None and not self._is_shared
+        self.anew = None
         self._bounds = bounds
         self._is_shared = not self._full.is_within(bounds)
         if self._is_shared:
             self._share(bounds)
             self._kept = {key: sheet.kept for key, sheet in self._sheets.items()}
         else:
-            self.resting_cents = self._full.resting_cents
-            self.worst_cents = self._full.worst_cents
+            self._stands = self._full
             if was_whole and fresh is not None:
+                self.anew = fresh
                 self._kept = {**self._kept, **{key: self._sheets[key].full for key in fresh}}
             else:
                 self._kept = {key: sheet.full for key, sheet in self._sheets.items()}
         return self._kept
+
+    @property
+    def resting_cents(self) -> Cents:
+        """What all that stood after the last cut would lose, both sides added up."""
+        return Cents(0) if self._stands is None else self._stands.resting_cents
+
+    @property
+    def worst_cents(self) -> Cents:
+        """The worst case with what stood after the last cut: below zero is a loss."""
+        return Cents(0) if self._stands is None else self._stands.worst_cents
 
     @property
     def cuts(self) -> tuple[Cut, ...]:
@@ -213,8 +223,7 @@ class Cutter:
             sizes = sheet.sizes if self._is_shared else sheet.caps
             for quote, row in zip(sheet.quotes, sheet.rows, strict=True):
                 if sizes[row] < quote.qty:
-                    reason = self._reason(sheet, row, quote)
-                    size = Qty(sizes[row])
+                    size, reason = Qty(sizes[row]), self._reason(sheet, row, quote)
                     found.append(Cut(market_id, quote.side, quote.price, quote.qty, size, reason))
         return tuple(found)
 
@@ -230,8 +239,7 @@ class Cutter:
         """Count all quotes as their caps leave them, looking only at rungs where they are others
         than last time. Which those are; None where some have none any more. anew: where they may
         be others, and some on all as before; None where that is not known."""
-        sheets = self._sheets
-        fresh: list[MarketId] = []
+        sheets, fresh = self._sheets, list[MarketId]()
         for market_id in quotes if anew is None else anew:
             wanted, sheet = quotes[market_id], sheets.get(market_id)
             if sheet is None or (sheet.quotes is not wanted and sheet.quotes != wanted):
@@ -302,7 +310,7 @@ class Cutter:
                     self._reasons[row + (not is_bid), index] = reason
             level.stand(sums_fit=sums_fit)
             sizes += level.sizes
-        self.resting_cents, self.worst_cents = work.resting_cents, work.worst_cents
+        self._stands = work
         columns = list(zip(*sizes, strict=True))
         for sheet in self._sheets.values():
             sheet.stands(columns[sheet.index][: len(sheet.caps)] if columns else ())

@@ -126,6 +126,7 @@ class Exposure:
         "_if_no",
         "_if_yes",
         "_index",
+        "_least",
         "_net",
         "_outcomes",
         "_reaches",
@@ -154,6 +155,7 @@ class Exposure:
         self._index = {rung.market_id: index for index, rung in enumerate(self._rungs)}
         self._net = [yes - no for yes, no in holdings]
         self._outcomes = _outcomes(cash_flow_cents, holdings)
+        self._least = min(self._outcomes)
         self._cash = cash_flow_cents
         self._if_yes = [PAYOUT_CENTS * yes for yes, _ in holdings]  # each rung by itself
         self._if_no = [PAYOUT_CENTS * no for _, no in holdings]
@@ -178,7 +180,7 @@ class Exposure:
         """What is held alone, nothing live; the two share nothing that changes."""
         copy = Exposure.__new__(Exposure)
         copy._rungs, copy._index, copy._net = self._rungs, self._index, self._net
-        copy._outcomes, copy._cash = self._outcomes, self._cash
+        copy._outcomes, copy._least, copy._cash = self._outcomes, self._least, self._cash
         copy._if_yes, copy._if_no = self._if_yes, self._if_no
         copy._begin()
         return copy
@@ -237,7 +239,10 @@ class Exposure:
 
     def is_within(self, bounds: Bounds) -> bool:
         """Whether every bound but the rungs' positions is kept (`position_room` has those)."""
-        return min(self.worst_by_outcome()) >= -bounds.loss_cents and self.is_within_sums(bounds)
+        # No outcome loses more than all that is live together.
+        ample = self._least - self._resting >= -bounds.loss_cents
+        fits = ample or min(self.worst_by_outcome()) >= -bounds.loss_cents
+        return fits and self.is_within_sums(bounds)
 
     def is_within_sums(self, bounds: Bounds) -> bool:
         """Whether the bounds that do not hang on the outcome are kept: net, gross and resting."""

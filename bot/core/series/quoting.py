@@ -321,7 +321,8 @@ class Quoting:
         if ladder.some_blocked:
             rungs = self._rungs
             quotes = {key: each for key, each in quotes.items() if not rungs[key].blocked}
-        ladder.want(self.weighing.cut(ladder, quotes, loss_cents), pulled=False)
+        left, anew = self.weighing.cut(ladder, quotes, loss_cents)
+        ladder.want(left, pulled=False, anew=anew)
         for market_id, wished in ladder.takes.items():
             rung = self._rungs[market_id]
             takes, dropped = leaving(rung, wished, ladder.ceilings.get(market_id))

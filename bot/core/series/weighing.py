@@ -186,8 +186,11 @@ class Weighing:
         exposure.add(before)
         return room >= after.qty_max
 
-    def cut(self, ladder: Ladder, quotes: Resting, loss_cents: Cents) -> Resting:
-        """What of the wanted quotes the limits admit beside the other events; loss_cents: its own.
+    def cut(
+        self, ladder: Ladder, quotes: Resting, loss_cents: Cents
+    ) -> tuple[Resting, Sequence[MarketId] | None]:
+        """What of the wanted quotes the limits admit beside the other events, and the rungs on
+        which that is other than before, None where any may be. loss_cents: its own.
 
         Of what rests, the others are counted as they are wanted, not as they stand at the moment:
         else two events that share that limit would follow each other's every cancel, for ever.
@@ -201,7 +204,8 @@ class Weighing:
         bounds = bounds_of(self._limits, loss_cents, Cents(resting))
         answers = ladder.answers
         anew = answers.anew if quotes is answers.resting else None
-        return cutter.cut(quotes, self.exposure(ladder), bounds, answers.before, anew)
+        left = cutter.cut(quotes, self.exposure(ladder), bounds, answers.before, anew)
+        return left, cutter.anew
 
     def cuts(self, ladder: Ladder) -> tuple[Cut, ...]:
         """What the limits took off the quotes of an event when it was decided last."""

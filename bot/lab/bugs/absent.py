@@ -3,6 +3,7 @@
 Source: reliability, rows 75-77.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec import structs
@@ -16,15 +17,19 @@ from bot.lab.bugs.bug import Bug
 from bot.lab.sim.odds import HOUR
 from bot.lab.sim.run import Patch
 from venue.wire.money import Cents, Qty
+from venue.wire.names import MarketId
 
 _cut = Weighing.cut
 
 
-def _half(self: Weighing, ladder: Ladder, quotes: Resting, loss_cents: Cents) -> Resting:
+def _half(
+    self: Weighing, ladder: Ladder, quotes: Resting, loss_cents: Cents
+) -> tuple[Resting, Sequence[MarketId] | None]:
+    left, anew = _cut(self, ladder, quotes, loss_cents)
     return {
         market: tuple(structs.replace(each, qty=Qty(-(-each.qty // 2))) for each in admitted)
-        for market, admitted in _cut(self, ladder, quotes, loss_cents).items()
-    }
+        for market, admitted in left.items()
+    }, anew
 
 
 def _by_half(self: Window, amount: int, now_ns: int) -> bool:
