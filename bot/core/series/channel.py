@@ -267,12 +267,15 @@ class Channel:
         """Ask anew for books whose last confirmation is getting old; once a second at most."""
         if now_ns < self._recheck_ns or now_ns - self._subscribed_ns < _RESUBSCRIBE_NS:
             return
-        next_ns = NEVER_NS
+        oldest_ns = NEVER_NS  # when the book was confirmed that has waited longest
         for rung in self.active_rungs():
-            due_ns = now_ns if rung.is_suspect else rung.confirmed_ns + self._trust.recheck_ns
-            next_ns = min(next_ns, due_ns)
-        self._recheck_ns = next_ns
-        if now_ns >= next_ns:
+            if rung.suspect_since_ns is not None:
+                oldest_ns = now_ns - self._trust.recheck_ns
+                break
+            if rung.confirmed_ns < oldest_ns:
+                oldest_ns = rung.confirmed_ns
+        self._recheck_ns = oldest_ns + self._trust.recheck_ns
+        if now_ns >= self._recheck_ns:
             self._ask_anew(now_ns)
 
     def _ask_anew(self, now_ns: int) -> None:
