@@ -37,7 +37,7 @@ from venue.feed.hub import Hub
 from venue.hold import Held, in_memory
 from venue.http.app import EngineOverloaded, EngineUnavailable, ReplyLost
 from venue.http.faults import Faults
-from venue.journal.log import LogBroken, LogFull
+from venue.journal.log import CommandLog, LogBroken, LogFull
 from venue.metrics import Readings, VenueMetrics
 from venue.read.projector import Projector, Views
 from venue.recovery import Exchange, rehearsal
@@ -244,7 +244,7 @@ class Venue:
 
     @property
     def writable(self) -> bool:
-        """Whether commands are taken, as far as the last one shows."""
+        """Whether commands are taken, as far as the last one, or the try at the start, shows."""
         return self._log_trouble() is None and not self._closed
 
     @property
@@ -322,7 +322,7 @@ class Venue:
             size = await loop.run_in_executor(self._writer, self._log.append, now_ns, commands)
         except LogFull as fault:
             self.metrics.append_refused("full")
-            self._note_log_fault(f"the command log takes nothing: {fault}")
+            self._note_log_full(fault)
             _fail(self._batch, EngineUnavailable)
             return False
         except LogBroken as fault:
@@ -344,18 +344,25 @@ class Venue:
         self._line.clear()
 
     async def _try_full_log(self) -> None:
-        """Find out that a log that took nothing takes commands again, though none comes."""
+        """Find out whether a log takes commands though none comes: at the start, and of one that
+        took nothing, whether it does again."""
+        if self._log is None:
+            return
+        wanted = True
         while True:
+            if wanted:
+                await self._try_log(self._log)
             await asyncio.sleep(TRY_S)
-            if self._log is None or self._log_fault is None or self._log_broken:
-                continue
-            try:
-                await asyncio.get_running_loop().run_in_executor(self._writer, self._log.try_room)
-            except LogFull:
-                continue
-            except LogBroken as fault:
-                self._break(fault)
-                continue
+            wanted = self._log_fault is not None and not self._log_broken
+
+    async def _try_log(self, log: CommandLog) -> None:
+        try:
+            await asyncio.get_running_loop().run_in_executor(self._writer, log.try_room)
+        except LogFull as fault:
+            self._note_log_full(fault)
+        except LogBroken as fault:
+            self._break(fault)
+        else:
             self._note_log_taking()
 
     async def _give_up_on_late(self) -> None:
@@ -380,6 +387,9 @@ class Venue:
         if self._log_fault is not None and not self._log_broken:
             self._log_fault = None
             structlog.get_logger().warning("log_takes_commands_again")
+
+    def _note_log_full(self, fault: LogFull) -> None:
+        self._note_log_fault(f"the command log takes nothing: {fault}")
 
     def _note_log_fault(self, why: str) -> None:
         if self._log_fault is None:

@@ -329,6 +329,30 @@ def test_a_venue_whose_disk_does_not_answer_is_not_ready_for_as_long(
     in_loop(claim)
 
 
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds; at most ten seconds."""
+    for _ in range(1_000):
+        if holds():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it does not come to hold")
+
+
+def test_a_log_that_is_full_at_the_start_is_told_before_any_command_comes() -> None:
+    async def claim() -> None:
+        log = SlowLog()
+        venue = logged(log)
+        log.fails_with = LogFull("no room")
+        async with at_work(venue):
+            await until(lambda: not venue.writable)
+            assert venue.readiness() == "the command log takes nothing: no room"
+            log.fails_with = None
+            await until(lambda: venue.writable)
+            assert isinstance(await venue.submit(place(1)), Placed)
+
+    in_loop(claim)
+
+
 def test_after_a_failed_sync_the_answer_is_lost_and_nothing_more_is_taken() -> None:
     async def claim() -> None:
         log = SlowLog()
