@@ -133,7 +133,7 @@ class Rung:
 
     @property
     def is_suspect(self) -> bool:
-        """Whether its book wants a confirmation before anything new is sent."""
+        """Whether its book is to be confirmed before anything new is sent."""
         return self.suspect_since_ns is not None
 
     def refresh(self, market: model.Market, believed_from_ns: int) -> bool:
@@ -438,8 +438,7 @@ class Rung:
             steady.forget()
 
     def took_over(self) -> None:
-        """An order of an earlier run stands here: what is wanted first is taken as it is, for the
-        order would be given up while that waits."""
+        """An order of before stands here: what is wanted first is taken, lest it be given up."""
         self._forget_wishes()
         self.orders_changed()
 
@@ -460,8 +459,7 @@ class Rung:
             if turns_ns is not None and turns_ns < self.again_ns:
                 self.again_ns = turns_ns
         self.planned = [*bids, *asks]
-        self.touched = False
-        self.denied_some = False
+        self.touched = self.denied_some = False
         self._planned_ns = now_ns
 
     def foreseen(
@@ -491,8 +489,8 @@ class Rung:
         )
 
     def denied(self, wish: Wish) -> None:
-        """A limit does not admit a wish now. It is not made again before something changes that
-        the limit may hang on, or a second is over."""
+        """A limit does not admit a wish: it is made again once something the limit may hang on has
+        changed, or a second is over."""
         self.wishes = tuple(each for each in self.wishes if each is not wish)
         self.denied_some = True
         self.again_ns = min(self.again_ns, self._planned_ns + _DENIED_NS)

@@ -21,6 +21,7 @@ from typing import Final
 import msgspec
 
 from bot.core.limits.risk import Bounds, Exposure, hurt_by_outcome
+from bot.core.limits.sheet import Sheet
 from bot.core.settings import RiskSettings
 from bot.core.strategy import Quote, Resting
 from venue.wire.money import BookSide, Cents, Price, Qty
@@ -60,78 +61,6 @@ class Cut(msgspec.Struct, frozen=True):
     reason: CutReason
 
 
-class _Sheet:
-    """What is known of one rung while its quotes are these.
-
-    rows: of each quote the row in which its size stands: even for bids, odd for asks, the best
-    first. caps: what order size and rung position leave of each quote, and losses: the most that
-    one share of it can lose, by row; 0 where there is none. full: the quotes as their caps leave
-    them. sums: shares of the bids and of the asks as their caps leave them, and what they can lose
-    together. sizes, kept: by row what stood after the last sharing, and the quotes of these sizes.
-    """
-
-    __slots__ = ("caps", "full", "index", "kept", "losses", "quotes", "rows", "sizes", "sums")
-
-    def __init__(
-        self, quotes: tuple[Quote, ...], index: int, held: Exposure, limits: RiskSettings
-    ) -> None:
-        self.quotes = quotes
-        self.index = index
-        bids: list[tuple[int, int]] = []
-        asks: list[tuple[int, int]] = []
-        for place, quote in enumerate(quotes):
-            if quote.side is _BID:
-                bids.append((-quote.price, place))
-            else:
-                asks.append((quote.price, place))
-        rows = 2 * max(len(bids), len(asks))
-        self.rows = [0] * len(quotes)
-        self.caps, self.losses = [0] * rows, [0] * rows
-        for first, side in ((0, bids), (1, asks)):
-            if side:
-                side.sort()
-                self._cap(side, first, held, limits)
-        self.sums = (self._sums(0), self._sums(1))
-        self.full = self._sized(self.caps)
-        self.sizes: Sequence[int] = tuple(self.caps)  # as sharing tells them
-        self.kept = self.full
-
-    def _cap(
-        self, side: list[tuple[int, int]], row: int, held: Exposure, limits: RiskSettings
-    ) -> None:
-        """Bring one side within the caps of order size and rung position, best first."""
-        quotes, losses = self.quotes, held.share_losses(self.index, is_bid=row == 0)
-        room = held.position_room_of(self.index, limits.rung_position_qty, is_bid=row == 0)
-        for _, place in side:
-            quote = quotes[place]
-            self.rows[place] = row
-            self.losses[row] = losses[quote.price]
-            self.caps[row] = max(0, min(quote.qty, limits.order_qty, room))
-            room -= self.caps[row]
-            row += 2
-
-    def _sized(self, sizes: Sequence[int]) -> tuple[Quote, ...]:
-        """The quotes with these sizes by row; `quotes` itself where that is what they want."""
-        wanted = [sizes[row] for row in self.rows]
-        if wanted == [quote.qty for quote in self.quotes]:
-            return self.quotes
-        return tuple(
-            quote if size == quote.qty else msgspec.structs.replace(quote, qty=Qty(size))
-            for quote, size in zip(self.quotes, wanted, strict=True)
-            if size > 0
-        )
-
-    def stands(self, sizes: Sequence[int]) -> None:
-        """These sizes stand, by row; `kept` is the same object while they are the same."""
-        if sizes != self.sizes:
-            self.sizes = sizes
-            self.kept = self._sized(sizes)
-
-    def _sums(self, row: int) -> tuple[int, int]:
-        caps = self.caps[row::2]
-        return sum(caps), sum(map(mul, caps, self.losses[row::2]))
-
-
 class Cutter:
     """Cuts the quotes of one event; keeps what it found for those that do not change.
 
@@ -144,10 +73,10 @@ class Cutter:
         self._held: Exposure | None = None
         self._bounds: Bounds | None = None
         self._quotes: Resting | None = None
-        self._sheets: dict[MarketId, _Sheet] = {}
+        self._sheets: dict[MarketId, Sheet] = {}
         # Prices swing: what is wanted has mostly been wanted before. A sheet hangs on its quotes,
         # on what is held and on the limits: with another exposure `cut` forgets them all.
-        self._known: dict[tuple[MarketId, tuple[Quote, ...]], _Sheet] = {}
+        self._known: dict[tuple[MarketId, tuple[Quote, ...]], Sheet] = {}
         self._kept: dict[MarketId, tuple[Quote, ...]] = {}
         self._is_shared = False
         self._stands: Exposure | None = None
@@ -179,7 +108,7 @@ class Cutter:
             # and the sheets by rung that are others since.
             self._caps: list[list[int]] = []
             self._losses: list[list[int]] = []
-            self._unlisted: dict[int, _Sheet] = {}
+            self._unlisted: dict[int, Sheet] = {}
             self._bounds = self._quotes = None
         fresh: Sequence[MarketId] | None = ()
         if quotes is not self._quotes:
@@ -227,7 +156,7 @@ class Cutter:
                     found.append(Cut(market_id, quote.side, quote.price, quote.qty, size, reason))
         return tuple(found)
 
-    def _reason(self, sheet: _Sheet, row: int, quote: Quote) -> CutReason:
+    def _reason(self, sheet: Sheet, row: int, quote: Quote) -> CutReason:
         if self._is_shared and sheet.sizes[row] < sheet.caps[row]:
             return self._reasons.get((row, sheet.index), CutReason.EVENT_LOSS)
         by_size = sheet.caps[row] == min(quote.qty, self._limits.order_qty)
@@ -249,21 +178,21 @@ class Cutter:
         if len(sheets) > len(quotes):
             for market_id in [key for key in sheets if key not in quotes]:
                 gone = sheets.pop(market_id)
-                self._replace(gone, _Sheet((), gone.index, self._bare, self._limits))
+                self._replace(gone, Sheet((), gone.index, self._bare, self._limits))
             return None
         return fresh
 
-    def _sheet(self, market_id: MarketId, quotes: tuple[Quote, ...]) -> _Sheet:
+    def _sheet(self, market_id: MarketId, quotes: tuple[Quote, ...]) -> Sheet:
         """The sheet of a rung with these quotes."""
         sheet = self._known.get((market_id, quotes))
         if sheet is None:
-            sheet = _Sheet(quotes, self._bare.index_of(market_id), self._bare, self._limits)
+            sheet = Sheet(quotes, self._bare.index_of(market_id), self._bare, self._limits)
             if len(self._known) >= _KNOWN_MAX:
                 self._known.clear()
             self._known[market_id, quotes] = sheet
         return sheet
 
-    def _replace(self, old: _Sheet | None, new: _Sheet) -> None:
+    def _replace(self, old: Sheet | None, new: Sheet) -> None:
         """Have the quotes of a rung counted instead of those that were."""
         rung = new.index
         self._unlisted[rung] = new
