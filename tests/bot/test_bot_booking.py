@@ -361,37 +361,3 @@ def test_what_an_order_of_an_earlier_run_had_filled_under_another_id_counts_once
             own, made.shown(made.own(number=8), filled=5, remaining=5), T0 + LAG_NS
         )
         assert books.of.holdings(MARKET) == (5, 0)
-
-
-# --- far down -------------------------------------------------------------------------------------
-
-
-def test_a_fill_listed_late_behind_a_page_of_newer_ones_is_walked_to_within_ten_minutes():
-    books = Books().opened()
-    own = made.own(State.OPEN)
-    first, newer = made.fill(own, 1, 5), [made.fill(own, number, 1) for number in range(3, 9)]
-    late = msgspec.structs.replace(made.fill(own, 2, 2), order_id="77")
-    books.fills(T0 + LAG_NS, first, *newer)
-    listed = [*reversed(newer), late, first]
-
-    def walk(at_ns: int) -> None:
-        """A walk over pages of three, as far as it has to go."""
-        kept: list[model.Fill] = []
-        for at in range(0, len(listed), 3):
-            rows, may_end = books.of.booking.page(tuple(listed[at : at + 3]), at_ns)
-            kept += rows
-            if may_end:
-                break
-        books.of.fills_read(kept, at_ns, at_ns, [])
-
-    walk(T0 + 500 * NS_PER_SECOND)
-    assert books.of.book.holdings(MARKET) == (11, 0)
-    walk(T0 + LAG_NS + 600 * NS_PER_SECOND)
-    assert books.of.book.holdings(MARKET) == (13, 0)
-    newest = tuple(listed[:3])
-    for seconds, ends in ((1_300, False), (1_310, False), (1_320, True), (1_900, True)):
-        _, may_end = books.of.booking.page(newest, T0 + seconds * NS_PER_SECOND)
-        assert may_end is ends, "where the pages behind it cannot be read, it is given up"
-    listed[:0] = [made.fill(own, 9, 1)]
-    _, may_end = books.of.booking.page(tuple(listed[1:4]), T0 + 700 * NS_PER_SECOND)
-    assert may_end, "not at each walk from then on"

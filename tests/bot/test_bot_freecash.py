@@ -31,6 +31,7 @@ class Order:
     is_live: bool = True
     pending: str = "create"
     amend: int = 0
+    remaining: int = 0
     landed: bool = False
     left: int = 0  # at the venue, from here on
     at: int = 0
@@ -315,6 +316,36 @@ def test_what_a_cancel_lets_go_is_free_where_it_left_after_the_balance_was_answe
     assert cash.cents == 1_400
     cash.shown(1_200, 50, 150)
     assert cash.cents == 1_200  # it may be in that one, or not
+
+
+def test_what_filled_before_a_change_of_size_is_locked_again_and_counted_from_when_it_is_known():
+    """Ten at 40 rest and are to become five: four fill first, of six that remain five do."""
+    cash = FreeCash()
+    own = Order(10, 40)
+    own.pending, own.remaining = "", 10
+    cash.shown(600, 100, 150)
+    own.last_write_ns, own.pending = 200, "amend"
+    cash.amended(own, -200, 200, 5, 40)
+    assert cash.suffices(600)
+    own.filled, own.remaining = 4, 6  # told before the answer: it may have come first
+    cash.look()
+    assert (cash.cents, cash.suffices(600)) == (600 - 4 * 40, False)
+    own.remaining, own.pending, own.last_write_ns = 5, "", 210
+    assert cash.cents == 600 - 4 * 40
+    cash.shown(800, 300, 350)
+    assert cash.cents == 800
+
+
+def test_what_fills_after_a_change_of_size_or_beside_a_refused_one_locks_nothing_more():
+    for remaining, filled in ((5, 0), (3, 2), (10, 0), (8, 2)):
+        cash = FreeCash()
+        own = Order(10, 40)
+        own.pending, own.remaining = "", 10
+        cash.shown(600, 100, 150)
+        cash.amended(own, -200, 200, 5, 40)
+        own.remaining, own.filled, own.last_write_ns = remaining, filled, 210
+        refused_cents = 2 * 40 if remaining == 8 else 0  # nobody tells it from one that filled
+        assert cash.cents == 600 - refused_cents
 
 
 def test_a_balance_begun_before_the_newest_one_is_not_taken():

@@ -33,6 +33,10 @@ class Written(Protocol):
     last_write_ns: int
 
     @property
+    def remaining(self) -> int:
+        """Shares of it that still rest."""
+
+    @property
     def is_live(self) -> bool:
         """Whether it may still lock cash."""
 
@@ -43,13 +47,18 @@ class Written(Protocol):
 
 class _Write(msgspec.Struct, frozen=True):
     """A write that left at `at_ns`. cents: what it may lock more, at most. fees_cents: of those
-    for fees. freed_cents: of a cancel, what it lets go at least, but for what fills before it."""
+    for fees. freed_cents: of a cancel, what it lets go at least, but for what fills before it.
+    size: of an amend, the shares that are to remain, None where it changes none; filled: what had
+    filled by then, and share_cents: what a share of that may have cost."""
 
     at_ns: int
     cents: int
     fees_cents: int = 0
     freed_cents: int = 0
     is_amend: bool = False
+    size: int | None = None
+    filled: int = 0
+    share_cents: int = 0
 
 
 class _Since(msgspec.Struct):
@@ -69,6 +78,7 @@ class FreeCash:
         self._count = 0
         self._left: int = _UNBOUNDED  # never more than `cents`
         self._is_fresh = False
+        self._has_sizes = False  # among the writes that are kept
 
     # --- what is known ----------------------------------------------------------------------------
 
@@ -81,20 +91,27 @@ class FreeCash:
             since.writes = _unshown(own, since.writes, from_ns)
             if not since.writes:
                 del self._since[own]
-        self._count = sum(len(since.writes) for since in self._since.values())
+        kept = [write for since in self._since.values() for write in since.writes]
+        self._count, self._has_sizes = len(kept), any(write.size is not None for write in kept)
         self._left = self.cents
 
     def created(self, own: Written, cents: int, fees_cents: int, now_ns: int) -> None:
         """The create of an order has left. cents: what it may lock, `fees_cents` of it for fees."""
-        self._keep(own, _Write(now_ns, cents, fees_cents))
+        self._keep(own, _Write(now_ns, cents, fees_cents, filled=own.filled))
 
-    def amended(self, own: Written, cents: int, now_ns: int) -> None:
-        """A change of an order has left. cents: what it may lock more; none if it locks less."""
-        self._keep(own, _Write(now_ns, max(0, cents), is_amend=True))
+    def amended(
+        self, own: Written, cents: int, now_ns: int, size: int | None = None, share_cents: int = 0
+    ) -> None:
+        """A change of an order has left. cents: what it may lock more; none if it locks less. size:
+        the shares that are to remain, if it changes that: what fills before it is carried out was
+        locked at up to `share_cents` a share, and is locked once more."""
+        self._has_sizes |= size is not None
+        rest = (size, own.filled, share_cents)
+        self._keep(own, _Write(now_ns, max(0, cents), 0, 0, True, *rest))
 
     def cancelled(self, own: Written, cents: int, now_ns: int) -> None:
         """A cancel of an order has left. cents: what all of it that rests locks, fees left out."""
-        self._keep(own, _Write(now_ns, 0, freed_cents=cents))
+        self._keep(own, _Write(now_ns, 0, freed_cents=cents, filled=own.filled))
 
     def _keep(self, own: Written, write: _Write) -> None:
         if self._count >= WRITES_MAX:
@@ -109,8 +126,11 @@ class FreeCash:
     # --- what is free -----------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Another beat: what is free is added up anew once it seems not to suffice."""
+        """Another beat: what is free is added up anew once it seems not to suffice, and in any case
+        where fills may have left less than there was."""
         self._is_fresh = False
+        if self._has_sizes:
+            self._left = 0
 
     def suffices(self, cents: int) -> bool:
         """Whether so much more may be locked now; none always may."""
@@ -135,7 +155,7 @@ class FreeCash:
 
     def _taken(self, own: Written, since: _Since) -> int:
         """What an order has locked or spent more than the balance shows, at most."""
-        cents = sum(write.cents for write in since.writes)
+        cents = sum(write.cents for write in since.writes) + _locked_again(own, since.writes)
         if own.is_live or any(write.is_amend for write in since.writes):
             return cents  # an amend may have moved it under another id (S13)
         filled = own.filled - since.filled
@@ -146,6 +166,21 @@ class FreeCash:
         if first.at_ns <= self._answered_ns:
             return 0
         return min(0, spent - first.freed_cents)
+
+
+def _locked_again(own: Written, writes: list[_Write]) -> int:
+    """What had filled before changes of an order's size: what then remained was set all the same
+    (S13). Of the last change the order itself tells how much that was, once it is decided."""
+    cents = 0
+    for at, write in enumerate(writes):
+        if write.size is None:
+            continue
+        is_last = at + 1 == len(writes)
+        filled = (own.filled if is_last else writes[at + 1].filled) - write.filled
+        if is_last and own.is_decided:
+            filled = min(filled, own.filled + own.remaining - write.filled - write.size)
+        cents += write.share_cents * max(0, filled)
+    return cents
 
 
 def _unshown(own: Written, writes: list[_Write], from_ns: int) -> list[_Write]:

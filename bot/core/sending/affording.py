@@ -94,7 +94,8 @@ class Affording:
     def amended(self, rung: Rung, own: OwnOrder, amend: Amend, now_ns: int) -> None:
         """A change of an order has left, and has no answer yet."""
         if own.own_side is _BUY:
-            self.cash.amended(own, _growth(rung, own, amend), now_ns)
+            share_cents = _locked(_rate(rung), 1, own.price)
+            self.cash.amended(own, _growth(rung, own, amend), now_ns, amend.qty, share_cents)
 
     def cancelled(self, own: OwnOrder, now_ns: int) -> None:
         """A cancel of an order has left; what an undecided change of it locks is not known."""
