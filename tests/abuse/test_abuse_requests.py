@@ -395,6 +395,30 @@ async def test_one_connection_beyond_the_cap_is_closed_at_once(
             await peer.leave()
 
 
+@pytest.mark.parametrize(("from_here", "taken"), [(True, 3), (False, 2)])
+async def test_one_address_elsewhere_takes_no_more_than_its_share_of_the_connections(
+    monkeypatch: pytest.MonkeyPatch, from_here: bool, taken: int
+) -> None:
+    shorten(monkeypatch, CONNECTIONS_MAX=3, CONNECTIONS_PER_ADDRESS_MAX=2)
+    monkeypatch.setattr("venue.listen.http.is_loopback", lambda address: from_here)
+    async with served(app) as (server, port):
+        peers = [await Peer.of(port) for _ in range(2)]
+        await until(lambda: len(server.server_state.connections) == 2)
+        third = await Peer.of(port)
+        third.send(GET)
+        if taken == 3:
+            assert (await third.answer())[0] == 200
+        else:
+            assert await third.rest() == b""
+            monkeypatch.setattr("venue.listen.http.get_remote_addr", lambda _: ("192.0.2.7", 1))
+            another = await Peer.of(port)
+            another.send(GET)
+            assert (await another.answer())[0] == 200
+            peers.append(another)
+        for peer in (*peers, third):
+            await peer.leave()
+
+
 async def test_the_application_can_cut_a_request_s_connection() -> None:
     async with served(app) as (_, port):
         peer = await Peer.of(port)

@@ -31,12 +31,12 @@ STREAM_CALLS = {
 }
 HTTP_ATTRIBUTES = {
     *("app", "connections", "cycle", "pipeline", "url", "scope", "flow", "loop", "parser"),
-    *("headers", "server_state", "transport"),
+    *("headers", "server_state", "transport", "client"),
 }
 STREAM_ATTRIBUTES = {
     *("scope", "queue", "writable", "frames", "curr_msg_data_type", "close_sent"),
     *("close_timeout", "default_headers", "handshake_initiated", "handshake_complete"),
-    *("conn", "loop"),
+    *("conn", "loop", "client"),
 }
 CYCLE_ATTRIBUTES = {"scope", "body", "more_body", "response_started"}
 

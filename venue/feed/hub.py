@@ -72,7 +72,7 @@ class Hub:
         if len(self._connections) >= CONNECTIONS_MAX:
             return False
         from_there = self._by_address.get(address, 0)
-        return from_there < CONNECTIONS_PER_ADDRESS_MAX or _is_loopback(address)
+        return from_there < CONNECTIONS_PER_ADDRESS_MAX or is_loopback(address)
 
     def connect(self, abort: Callable[[], None], now_ns: int, address: str = "") -> Connection:
         """A new connection, subscribed to nothing. `abort` cuts it off at once.
@@ -239,7 +239,8 @@ class Hub:
         )
 
 
-def _is_loopback(address: str) -> bool:
+def is_loopback(address: str) -> bool:
+    """Whether an address is of this host; what is no address is."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:

@@ -1,9 +1,10 @@
 """One REST connection: uvicorn's protocol with deadlines, caps, and a word for what is malformed.
 
 Of uvicorn's HttpToolsProtocol this leans on the asyncio callbacks, the parser callbacks `on_*`,
-`send_400_response`, `handle_websocket_upgrade`, and the attributes `app`, `connections`, `cycle`
-(with `scope`, `body`, `more_body`, `response_started`), `pipeline` (newest on the left), `url`,
-`scope`, `flow`, `loop`, `parser`, `headers`, `server_state.default_headers`. A test names them all.
+`send_400_response`, `handle_websocket_upgrade`, and the attributes `app`, `connections` (of each
+`client`), `cycle` (with `scope`, `body`, `more_body`, `response_started`), `pipeline` (newest on
+the left), `url`, `scope`, `flow`, `loop`, `parser`, `headers`, `server_state.default_headers`. A
+test names them all.
 
 Source: interface, Errors; silences S26, S49.
 """
@@ -15,8 +16,10 @@ from typing import Any, Final
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.utils import get_remote_addr
 from uvicorn.server import ServerState
 
+from venue.feed.hub import is_loopback
 from venue.feed.socket import ABORT_EXTENSION
 from venue.listen import limits
 from venue.listen.intake import Intake, Stage
@@ -84,13 +87,22 @@ class HttpProtocol(HttpToolsProtocol):
     # --- the connection ------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take the connection, or cut it when there are too many."""
-        if len(self.connections) >= limits.CONNECTIONS_MAX:
+        """Take the connection, or cut it when there are too many, of all or of its address."""
+        if len(self.connections) >= limits.CONNECTIONS_MAX or self._has_its_share(transport):
             transport.abort()
             return
         self._door = PoliteTransport(transport, self.loop)
         super().connection_made(self._door)
         self._watch()
+
+    def _has_its_share(self, transport: asyncio.Transport) -> bool:
+        """Whether the peer's address has as many connections as one may have."""
+        most = limits.CONNECTIONS_PER_ADDRESS_MAX
+        peer = get_remote_addr(transport)
+        if len(self.connections) < most or peer is None or is_loopback(peer[0]):
+            return False
+        clients = [getattr(connection, "client", None) for connection in self.connections]
+        return [client[0] for client in clients if client is not None].count(peer[0]) >= most
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection and its deadlines."""

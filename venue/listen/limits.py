@@ -9,6 +9,10 @@ from typing import Final
 CONNECTIONS_MAX: Final = 1_000
 """REST and channel together; one more is closed the moment it is accepted."""
 
+CONNECTIONS_PER_ADDRESS_MAX: Final = 500
+"""Of those, from one address that is not loopback: whoever takes them all, with no key, would keep
+everybody else out. On this host everybody has the same address."""
+
 ACCEPT_BACKLOG: Final = 1_024
 ACCEPTS_IN_A_TURN: Final = 16
 
