@@ -235,6 +235,23 @@ def test_a_resolution_that_no_calendar_has_is_named(tmp_path, at_ns):
     assert f"catalog.json: K-1: resolution_ns {at_ns}" in fault_of(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        ({"event_ticker": "k-1", "rungs": [rung("A", "5")]}, "up to 30 capital letters and digits"),
+        ({"event_ticker": "K-1", "rungs": [rung("A", "-5")]}, "a decimal number of at least 0"),
+        (
+            {"event_ticker": "K-1", "rungs": [rung("A", "5")], "resolution_ns": 12},
+            "nanoseconds since 1970",
+        ),
+    ],
+)
+def test_what_a_catalog_may_say_is_told_beside_what_it_says(tmp_path, event, said):
+    catalog = {"tape": "x", "strike_unit": "u", "events": [event]}
+    (tmp_path / "catalog.json").write_text(json.dumps(catalog))
+    assert f"; accepted: {said}" in fault_of(tmp_path)
+
+
 def test_an_unknown_event_is_told_with_the_recorded_ones(tmp_path):
     folder = write(tmp_path, LADDER, [trade(0, "A", 50, 1, "no")])
     assert "KX-26JAN02" in fault_of(folder, "KX-26JAN03")

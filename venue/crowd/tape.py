@@ -289,13 +289,22 @@ def _read_catalog(path: Path) -> _Catalog:
         raise TapeFault(f"{path}: not a catalog: {fault}") from None
     for event in catalog.events:
         if _SERIES.fullmatch(event.event_ticker.split("-")[0]) is None:
-            raise TapeFault(f"{path}: {event.event_ticker}: does not begin with a series ticker")
+            raise TapeFault(
+                f"{path}: {event.event_ticker}: does not begin with a series ticker; accepted: up "
+                "to 30 capital letters and digits before the first -"
+            )
         for rung in event.rungs:
             if _STRIKE.fullmatch(rung.strike) is None:
-                raise TapeFault(f"{path}: {rung.ticker}: {rung.strike!r} is no strike")
+                raise TapeFault(
+                    f"{path}: {rung.ticker}: {rung.strike!r} is no strike; accepted: a decimal "
+                    "number of at least 0, such as 212.5: 15 digits and 8 decimals at most"
+                )
         resolution_ns = event.resolution_ns
         if resolution_ns is not None and not _FIRST_NS <= resolution_ns < _BEYOND_RESOLUTION_NS:
-            raise TapeFault(f"{path}: {event.event_ticker}: resolution_ns {resolution_ns}")
+            raise TapeFault(
+                f"{path}: {event.event_ticker}: resolution_ns {resolution_ns}; accepted: "
+                "nanoseconds since 1970, of the years 2000 to 9999"
+            )
         strikes = [Decimal(rung.strike) for rung in event.rungs]
         if len(set(strikes)) < len(strikes):
             raise TapeFault(f"{path}: {event.event_ticker}: two rungs of one strike")
