@@ -78,8 +78,17 @@ def record(
             typer.echo(msgspec.json.encode(found).decode())
         else:
             for name, value in msgspec.to_builtins(found).items():
-                typer.echo(f"{name}: {value}")
+                typer.echo(f"{name}: {_told(value)}")
     raise typer.Exit(1 if found.died else 0)
+
+
+def _told(value: object) -> object:
+    """A value of the last words as a person says it."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    return value
 
 
 def _recorded(

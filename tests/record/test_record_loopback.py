@@ -16,16 +16,19 @@ import pytest
 from typer.testing import CliRunner
 
 from bot.cli import app
+from bot.commands import record
 from bot.core import messages as m
 from bot.io.clock import Clock
 from bot.io.journal.journal import read_journal, segments
 from bot.io.journal.records import Entry, JournalFault
+from bot.io.run.recording import Recorded as Summary
 from bot.io.run.recording import Recording, WriteFault
 from tests.e2e.proxy import Proxy
 from tests.e2e.runs import config_for, running_venue, start_bot, summary_of, wait_until
 from tests.io.samples import ORDER_ID, create, sent
 from tests.record.made import journal
 from tests.record.test_record_observer import SETTINGS
+from venue.wire.names import Ticker
 
 pytestmark = pytest.mark.xdist_group("record")
 
@@ -218,3 +221,15 @@ async def test_a_request_that_is_no_read_would_not_leave(request_, tmp_path):
     ):
         recording.tell(m.Beat())
     assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("private", "died", "said"),
+    [(True, (), "private: yes\ndied: none\n"), (False, ("a", "b"), "private: no\ndied: a, b\n")],
+)
+def test_its_last_words_are_those_of_a_person(monkeypatch, private, died, said):
+    found = Summary(Ticker("ACME-VAL"), "there", "n", 1.5, 2, 3, 0, private, died)
+    monkeypatch.setattr(record, "_recorded", lambda *_: found)
+    done = CliRunner().invoke(app, ["record", "any.yaml"])
+    assert done.exit_code == (1 if died else 0), done.output
+    assert done.stdout.endswith("gaps: 0\n" + said)
