@@ -383,5 +383,19 @@ REGRESSIONS = (
         (),
         TWO,
     ),
+    Regression(
+        1020230,
+        "swarm",
+        "cancels and reads of orders that were gone took the tokens of the lists that prove it",
+        (),
+        LATEST,
+    ),
+    Regression(
+        1032636,
+        "swarm",
+        "cancels of an order that was gone put off the read that proves it, for ever",
+        (),
+        LATEST,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

@@ -333,6 +333,7 @@ def _set_back(world: "World") -> None:
             within_ns, lambda: bool(world.process is not before and world.process.log)
         )
         check(anew, "B13", f"not begun anew: {why_not(world)}")
+        world.run_until(world.now_ns + 4 * SECOND + 3 * world.odds.trust_lag_ns)
     _settle(world)
     for each in world.together:
         _converge(each)
