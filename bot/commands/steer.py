@@ -26,7 +26,8 @@ _WORDS: Final = (
         "pause",
         "Have the running bot cancel everything and stand still until it is resumed.",
         "the venue behaves oddly",
-        "the bot pauses: everything is cancelled, and nothing new is sent until bot resume",
+        "the bot pauses: it cancels everything, and sends nothing new until bot resume; bot status "
+        "tells what rests still",
     ),
     _Word(
         "resume",
