@@ -48,7 +48,8 @@ def test_the_price_equals_brute_force_over_every_legal_cent(
     sign: int, worth: float, fair: float, decay: float, aversion: float, legal_prices: list[int]
 ) -> None:
     low, high = legal_prices
-    chosen = inside(best_price(sign, worth, fair, decay, aversion), low, high)
+    edge = best_edge(decay, aversion)
+    chosen = inside(best_price(sign, worth, fair, edge, decay, aversion), low, high)
     gains = {p: gain(sign, worth, fair, decay, aversion, p) for p in range(low, high + 1)}
     best = max(gains.values())
     if best > 0:
@@ -61,7 +62,10 @@ def test_the_price_equals_brute_force_over_every_legal_cent(
 def test_a_share_worth_more_is_never_bid_for_or_offered_lower(
     sign: int, worth: float, fair: float, decay: float, more: float
 ) -> None:
-    assert best_price(sign, worth, fair, decay) <= best_price(sign, worth + more, fair, decay)
+    at, above = (
+        best_price(sign, each, fair, best_edge(decay), decay, 0.0) for each in (worth, worth + more)
+    )
+    assert at <= above
 
 
 @given(decays, st.floats(1e-9, 1e-6))

@@ -153,5 +153,6 @@ class _Marked:
 
     def __init__(self, market_id: str, cents: float) -> None:
         fair = type("Fair", (), {"value_cents": cents})
-        rung = type("Rung", (), {"market_id": market_id, "fair": fair, "book": None})
+        told = {"market_id": market_id, "fair": fair, "book": None, "decided": None}
+        rung = type("Rung", (), told)
         self.ladders = [type("Ladder", (), {"rungs": [rung]})]

@@ -9,6 +9,7 @@ from bot.lab.sim.judge.decided import Decided
 from bot.lab.sim.judge.exposure import Exposure
 from bot.lab.sim.judge.flight import Flight
 from bot.lab.sim.judge.possible import Fees
+from bot.lab.sim.judge.together import Account
 from bot.lab.sim.judge.truth import Truth
 from bot.lab.sim.seen import Seen
 from bot.lab.sim.venue.exchange import market_id
@@ -29,7 +30,8 @@ def judge(place: int, winner: Outcome) -> Decided:
         order_qty=Qty(1),
     )  # fmt: skip
     flight = Flight(truth, [*RUNGS, *OTHERS])
-    return Decided(truth, Exposure(risk, Fees("0"), truth, flight, markets), Seen())
+    exposure = Exposure(risk, Fees("0"), truth, flight, markets, Account(Cents(1)))
+    return Decided(truth, exposure, Seen())
 
 
 def note(place: int, winner: Outcome) -> m.Noted:

@@ -185,6 +185,7 @@ class Ladder:
                 before = rung.strike
                 rung.strike = strike_dollars(market.strike_value, market.strike_unit)
                 self._reordered |= rung.strike != before
+                self.is_ladder = _are_struck(self.rungs)
             if rung.refresh(market, believed_from_ns):
                 self._repriced[rung.market_id] = rung
             known[market.market_id] = rung
@@ -202,7 +203,7 @@ class Ladder:
             self._repriced, new = {}, list(known.values())
         if new:
             self.rungs = list(known.values())
-            self.is_ladder = None not in [rung.strike for rung in self.rungs]
+            self.is_ladder = _are_struck(self.rungs)
             self.curve = self._fresh_curve()
             self.telling = Telling(self.rungs, self.curve, self.learner)
             self.news.rungs_changed()
@@ -402,3 +403,8 @@ class Ladder:
                 wanted = taken(wanted, rung.market, ceilings.get(rung.market_id))
             if wanted is not rung.wanted:
                 rung.want(wanted, pulled=False)
+
+
+def _are_struck(rungs: Sequence[Rung]) -> bool:
+    """Whether each of them has a strike."""
+    return all(rung.strike is not None for rung in rungs)

@@ -203,8 +203,14 @@ def _fat(self: Weighing, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
 
 
 def _uncut(
-    self: Cutter, quotes: Resting, held: Exposure, bounds: Bounds
+    self: Cutter,
+    quotes: Resting,
+    held: Exposure,
+    bounds: Bounds,
+    before: Resting | None = None,
+    anew: Sequence[MarketId] | None = None,
 ) -> dict[MarketId, tuple[Quote, ...]]:
+    self.anew = None
     return dict(quotes)
 
 
