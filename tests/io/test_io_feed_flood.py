@@ -83,7 +83,7 @@ async def test_a_channel_that_is_closed_as_soon_as_it_opens_opens_again_ever_mor
     async def closes(socket: ServerConnection) -> None:
         socket.transport.abort()
 
-    times = feed_module.FeedTimes(backoff_min_s=0.01, backoff_max_s=0.03)
+    times = feed_module.FeedTimes(backoff_min_s=0.01, reopen_max_s=0.03)
     async with channel(closes, times) as (_, heard):
         await heard.until(m.FeedOpened, 5)
     assert bounds[:4] == [0.01, 0.02, 0.03, 0.03]

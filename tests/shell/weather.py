@@ -74,7 +74,10 @@ class Weather:
             wire.drip_s, wire.drip_bytes = self._rng.choice((0.001, 0.02)), 37
         else:
             loop = asyncio.get_running_loop()
-            loop.call_later(self._rng.uniform(0.0, 0.5), setattr, wire, "silent", True)
+            loop.call_later(self._rng.uniform(0.0, 0.5), self._silence, wire)
+
+    def _silence(self, wire: Wire) -> None:
+        wire.silent = self._blows  # once it is calm nobody would end it
 
     def _begin(self, name: str, life: Life, until_s: float) -> None:
         self.seen[name] += 1

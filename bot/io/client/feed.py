@@ -8,7 +8,7 @@ trader sees one channel. After a reconnect the trader subscribes anew.
 A far end that sends without measure takes neither the loop nor the memory: between a few frames
 everything else has its turn, a book, print or value that nobody asked for goes no further, and a
 channel of too many frames without use is closed and opened again ever more slowly. One that the far
-end closes as soon as it has opened is opened ever more slowly, too. A channel on which this process
+end closes as soon as it has opened is opened up to a second later. A channel on which this process
 stood still for longer than `FeedTimes.still_s`, whether its host paused or a strategy held it, is
 closed: what its sockets hold then is told to nobody.
 
@@ -57,8 +57,8 @@ class FeedTimes(msgspec.Struct, frozen=True):
 
     backoff_min_s, backoff_max_s: the wait before connecting again is drawn from 0 to a bound that
     doubles from the first to the second, so that many clients do not return in one instant. It is
-    the first one again after a channel that lived for `ping_s`: one that is opened and closed at
-    once would be opened many times a second else.
+    the first one again after a channel that lived for `ping_s`, and `reopen_max_s` at most after
+    one that did not: what is opened and closed at once would be opened many times a second else.
     """
 
     open_s: float = 5.0
@@ -67,6 +67,7 @@ class FeedTimes(msgspec.Struct, frozen=True):
     still_s: float = 5.5
     backoff_min_s: float = 0.25
     backoff_max_s: float = 10.0
+    reopen_max_s: float = 1.0
 
 
 class _Straight(connect):
@@ -161,13 +162,17 @@ class Feed:
             if task is not None and task.cancelling():
                 # A task group of Python 3.11 loses a cancel that comes as one of its tasks fails.
                 raise asyncio.CancelledError
+            longest_s = self._times.backoff_max_s
             if opened:
-                lived_ns = self._clock.now_ns() - self._opened_ns
-                if not self._is_flooded and lived_ns >= self._times.ping_s * NS_PER_SECOND:
-                    bound_s = self._times.backoff_min_s
+                if not self._is_flooded:
+                    longest_s = min(longest_s, self._times.reopen_max_s)
+                    lived_ns = self._clock.now_ns() - self._opened_ns
+                    if lived_ns >= self._times.ping_s * NS_PER_SECOND:
+                        bound_s = self._times.backoff_min_s
                 self._emit(m.FeedClosed(reason))
+            bound_s = min(bound_s, longest_s)
             await asyncio.sleep(random.uniform(0, bound_s))
-            bound_s = min(2 * bound_s, self._times.backoff_max_s)
+            bound_s = min(2 * bound_s, longest_s)
 
     async def _session(self) -> tuple[bool, str]:
         """One life of the channel: whether it opened, and why it ended."""
