@@ -451,7 +451,7 @@ READS: Final = (
         "A list that could not be read is taken for an empty one.",
         (*FORGOTTEN, "findings", "B4"),
         (Patch(Account, "take_answer", _failed_is_empty),),
-        likely=("internal_error_before", "lost_after", "crash"),
+        likely=("internal_error_before", "lost_after", "crash", "begun_amid"),
         shape=(("crowd_per_second", 30.0), ("slow_read", 0.3), ("cash_cents", 1_000_000)),
     ),
 )

@@ -9,7 +9,6 @@ from bot.core.account.gonefill import GoneFill
 from bot.core.orders.absence import Absence
 from bot.lab.bugs.bug import Bug
 from bot.lab.sim.run import Patch
-from venue.wire import model
 
 _BACK: Final[tuple[tuple[str, Any], ...]] = (
     ("variants", {"set_back": "8000"}),
@@ -22,10 +21,6 @@ def _never_told(self: GoneFill, now_ns: int) -> None:
     pass
 
 
-def _by_id(self: GoneFill, row: model.Fill) -> bool:
-    return row.fill_id == self._fill_id
-
-
 SET_BACK: Final = (
     Bug(
         "forgotten-fills-untold",
@@ -34,14 +29,6 @@ SET_BACK: Final = (
         ("findings",),
         (Patch(GoneFill, "walked", _never_told),),
         likely=("taken",),
-        shape=_BACK,
-    ),
-    Bug(
-        "forgotten-fill-by-its-id",
-        (54,),
-        "A fill that is gone is taken for listed where another one has its id.",
-        ("findings",),
-        (Patch(GoneFill, "_is_it", _by_id),),
         shape=_BACK,
     ),
     Bug(

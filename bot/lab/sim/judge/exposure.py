@@ -197,11 +197,12 @@ class Exposure:
         for event, markets in self._markets.items():
             bare = self._used(event, bare=True)
             for name, amount in self._used(event).items():
-                if 0 < self.ceilings.limit(name) < amount and amount > bare[name]:
+                known = amount - self.strange(name)
+                if 0 < self.ceilings.limit(name) < known and amount > bare[name]:
                     out.append(f"{name} of {event}: {amount}, {bare[name]} by what is held")
             for market in markets:
                 for way, amount in self._positions(market):
-                    if amount > self.ceilings.limit("position"):
+                    if amount - self.strange("position") > self.ceilings.limit("position"):
                         out.append(f"position of {market}, {way}: {amount}")
         return out
 
