@@ -415,6 +415,8 @@ def test_a_strategy_by_dotted_path_is_found(tmp_path):
 def test_a_file_that_cannot_be_read_is_told(tmp_path):
     with pytest.raises(ConfigFault, match="cannot be read: No such file"):
         read_draft(tmp_path / "none.yaml")
+    with pytest.raises(ConfigFault, match="a folder, where a YAML file is wanted"):
+        read_draft(tmp_path)
     (tmp_path / "latin.yaml").write_bytes(b"# one line\nseries: \xff\n")
     with pytest.raises(ConfigFault, match=r"latin.yaml:2: not UTF-8"):
         read_draft(tmp_path / "latin.yaml")

@@ -64,6 +64,9 @@ def read_yaml(path: Path, raw: bytes | None = None) -> YamlText:
         try:
             with path.open("rb") as file:
                 raw = file.read(FILE_BYTES_MAX + 1)
+        except IsADirectoryError:
+            text = "a folder, where a YAML file is wanted"
+            raise YamlFault(path, [Fault(1, text)]) from None
         except OSError as fault:
             raise YamlFault(path, [Fault(1, f"cannot be read: {fault.strerror}")]) from None
     if len(raw) > FILE_BYTES_MAX:
