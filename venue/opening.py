@@ -6,9 +6,7 @@ Pure: the start instant and the credentials' hashes are handed in.
 Source: interface, Ticker structure; Resources; Authentication.
 """
 
-import re
 from collections.abc import Container, Iterable, Mapping
-from typing import Final
 
 import msgspec
 
@@ -32,6 +30,7 @@ from venue.core.messages import (
     RevokeKey,
     SetVenueState,
 )
+from venue.crowd.people import is_of_a_crowd
 from venue.derived import Quarter as Quarter
 from venue.rawkeys import Fingerprint as Fingerprint
 from venue.read.catalog import Catalog
@@ -40,9 +39,6 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.model import EventStatus, VenueState
 from venue.wire.money import Cents, FeeRate
 from venue.wire.names import ProjectId, Ticker, UserId
-
-_CROWD: Final = re.compile(r"crowd\.(taker|informed|maker)\.[0-9]+", re.ASCII)
-"""The accounts of a seeded crowd; see `venue.crowd.crowd.accounts`."""
 
 
 def listing_commands(seed: Seed, start_ns: int) -> list[Command]:
@@ -114,7 +110,7 @@ def additions(
     return added
 
 
-def withdrawals(standing: Iterable[Event]) -> list[CancelOrder]:
+def crowd_cancels(standing: Iterable[Event]) -> list[CancelOrder]:
     """Cancels of what the crowd of an earlier start left resting: nobody looks after it any more.
 
     standing: what stands in the venue, as events.
@@ -122,7 +118,7 @@ def withdrawals(standing: Iterable[Event]) -> list[CancelOrder]:
     return [
         CancelOrder(event.order.user_id, event.order.order_id)
         for event in standing
-        if isinstance(event, OrderChanged) and _CROWD.fullmatch(event.order.user_id)
+        if isinstance(event, OrderChanged) and is_of_a_crowd(event.order.user_id)
     ]
 
 

@@ -18,10 +18,10 @@ from venue.hold import held_in, in_memory
 from venue.opening import (
     Quarter,
     additions,
+    crowd_cancels,
     listing_commands,
     state_commands,
     user_commands,
-    withdrawals,
 )
 from venue.process import ControlPlan, Crowd, ServePlan
 from venue.seed import Seed, read_seed, validated
@@ -94,7 +94,7 @@ def make_plan(options: Options, listener: socket.socket) -> ServePlan:
         engine = held.exchange.engine
         opening = additions(opening, held.exchange.views.catalog, engine.users)
         if options.no_crowd and engine.venue_state is not VenueState.HALTED:
-            opening += withdrawals(engine.standing(start_ns))
+            opening += crowd_cancels(engine.standing(start_ns))
     return ServePlan(
         held=held,
         opening=opening,

@@ -20,9 +20,10 @@ from tests.venue.crowd_simulation import (
 )
 from venue.core import messages as m
 from venue.core.engine import Engine
-from venue.crowd.crowd import VALUE_STEPS_MAX, accounts
+from venue.crowd.crowd import VALUE_STEPS_MAX
 from venue.crowd.floor import Floor
 from venue.crowd.latent import GRID_NS, LatentValue
+from venue.crowd.people import accounts
 from venue.crowd.run import SeededPlan, make_actor, opening_commands
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.traders import Publisher, World

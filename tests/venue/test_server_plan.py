@@ -24,7 +24,7 @@ from venue.core.messages import (
     ResolveMarket,
     SetVenueState,
 )
-from venue.crowd.crowd import accounts
+from venue.crowd.people import TAPE_MAKER, accounts
 from venue.crowd.settings import CrowdSettings
 from venue.journal.statedir import StateDir
 from venue.opening import listing_commands
@@ -122,7 +122,7 @@ def test_a_start_without_a_crowd_cancels_what_an_earlier_crowd_left_resting(
         cash = Deposit(user_id, Cents(10_000))
         return AddUser(user_id), cash, PlaceOrder(user_id, order)
 
-    crowd = accounts(CrowdSettings())
+    crowd = [*accounts(CrowdSettings()), TAPE_MAKER]
     people = [UserId("anna"), UserId("crowd.anna")]
     placed = [command for each in (*crowd, *people) for command in bid(each)]
     opened(tmp_path / "state", *placed, SetVenueState(state))

@@ -13,6 +13,7 @@ from typing import Final
 from venue.core.messages import AccessCommand, AddUser, Command, Deposit, Event
 from venue.crowd.floor import Floor, Spot
 from venue.crowd.latent import LatentValue, stream
+from venue.crowd.people import accounts, informed, makers, takers
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.traders import (
     InformedTaker,
@@ -38,11 +39,6 @@ VALUE_STEPS_MAX: Final = 1_000
 day that the host slept through is made up for step by step, and nobody waits for it."""
 
 _SWEEP_DELAY_S: Final = (0.05, 0.8)
-
-
-def accounts(settings: CrowdSettings) -> list[UserId]:
-    """The crowd's account holders; a dot keeps them apart from every seeded user."""
-    return [*_takers(settings), *_informed(settings), *_makers(settings)]
 
 
 def account_commands(users: Iterable[UserId], cash_cents: int) -> list[Command]:
@@ -146,15 +142,15 @@ class Crowd:
     def _open_market(self, spot: Spot, now_ns: int) -> None:
         told, market_id = self._settings, spot.market.market_id
         opening = stream(told.seed, "opening", spot.market.ticker)
-        for user in _makers(told):
+        for user in makers(told):
             first_ns = now_ns + int(opening.random() * OPENING_NS)
             self._plan(first_ns, market_id, Maker(self._world, spot, user))
-        noise = NoiseTaker(self._world, spot, _takers(told))
+        noise = NoiseTaker(self._world, spot, takers(told))
         per_minute = told.noise_takes_per_rung_per_minute
         odds = told.informed_share / (1 - told.informed_share)
-        informed = InformedTaker(self._world, spot, _informed(told), per_minute * odds)
-        self._informed[market_id] = informed
-        for taker in (noise, informed):
+        knowing = InformedTaker(self._world, spot, informed(told), per_minute * odds)
+        self._informed[market_id] = knowing
+        for taker in (noise, knowing):
             gap_ns = taker.gap_ns()
             if gap_ns is not None:
                 self._plan(now_ns + gap_ns, market_id, taker)
@@ -171,15 +167,3 @@ class Crowd:
     def _plan(self, due_ns: int, market_id: MarketId | None, trader: Trader) -> None:
         self._planned += 1
         heapq.heappush(self._due, (due_ns, self._planned, market_id, trader))
-
-
-def _takers(settings: CrowdSettings) -> list[UserId]:
-    return [UserId(f"crowd.taker.{number}") for number in range(1, settings.takers + 1)]
-
-
-def _informed(settings: CrowdSettings) -> list[UserId]:
-    return [UserId(f"crowd.informed.{number}") for number in range(1, settings.informed + 1)]
-
-
-def _makers(settings: CrowdSettings) -> list[UserId]:
-    return [UserId(f"crowd.maker.{number}") for number in range(1, settings.makers + 1)]

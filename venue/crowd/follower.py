@@ -19,17 +19,16 @@ from venue.core.messages import (
 )
 from venue.crowd.floor import Floor
 from venue.crowd.keeper import Keeper
+from venue.crowd.people import TAPE_MAKER, TAPE_TAKER
 from venue.crowd.picture import picture_of
 from venue.crowd.settings import CrowdSettings
 from venue.crowd.tape import Tape, TradeRecord, decode_record
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS, Cents, Price, Qty, Side, canonical
-from venue.wire.names import ClientOrderId, UserId
+from venue.wire.names import ClientOrderId
 from venue.wire.requests import QtyOrder, TimeInForce
 from venue.wire.strike import dollars_per_unit
 
-TAPE_MAKER: Final = UserId("crowd.tape.maker")
-TAPE_TAKER: Final = UserId("crowd.tape.taker")
 TAPE_CASH_CENTS: Final = Cents(10**12)
 """What each of the two has; far more than the dearest recorded day turns over."""
 

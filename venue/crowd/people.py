@@ -1,0 +1,45 @@
+"""The names of the crowd's account holders, of a seeded one and of one that follows a tape.
+
+A dot keeps them apart from every seeded user; an operator may open an account with one.
+"""
+
+import re
+from typing import Final
+
+from venue.crowd.settings import CrowdSettings
+from venue.wire.names import UserId
+
+TAPE_MAKER: Final = UserId("crowd.tape.maker")
+TAPE_TAKER: Final = UserId("crowd.tape.taker")
+
+_ROLES: Final = ("taker", "informed", "maker")
+_SEEDED: Final = re.compile(rf"crowd\.({'|'.join(_ROLES)})\.[0-9]+", re.ASCII)
+
+
+def takers(settings: CrowdSettings) -> list[UserId]:
+    """Who takes without knowledge."""
+    return _named("taker", settings.takers)
+
+
+def informed(settings: CrowdSettings) -> list[UserId]:
+    """Who takes and knows the value."""
+    return _named("informed", settings.informed)
+
+
+def makers(settings: CrowdSettings) -> list[UserId]:
+    """Who quotes in the background."""
+    return _named("maker", settings.makers)
+
+
+def accounts(settings: CrowdSettings) -> list[UserId]:
+    """All account holders of a seeded crowd."""
+    return [*takers(settings), *informed(settings), *makers(settings)]
+
+
+def is_of_a_crowd(user_id: UserId) -> bool:
+    """Whether an account is one that a crowd trades with, however many it had."""
+    return user_id in (TAPE_MAKER, TAPE_TAKER) or _SEEDED.fullmatch(user_id) is not None
+
+
+def _named(role: str, count: int) -> list[UserId]:
+    return [UserId(f"crowd.{role}.{number}") for number in range(1, count + 1)]
