@@ -106,8 +106,17 @@ class FreeCash:
         the shares that are to remain, if it changes that: what fills before it is carried out was
         locked at up to `share_cents` a share, and is locked once more."""
         self._has_sizes |= size is not None
-        rest = (size, own.filled, share_cents)
-        self._keep(own, _Write(now_ns, max(0, cents), 0, 0, True, *rest))
+        self._keep(
+            own,
+            _Write(
+                now_ns,
+                max(0, cents),
+                is_amend=True,
+                size=size,
+                filled=own.filled,
+                share_cents=share_cents,
+            ),
+        )
 
     def cancelled(self, own: Written, cents: int, now_ns: int) -> None:
         """A cancel of an order has left. cents: what all of it that rests locks, fees left out."""

@@ -88,12 +88,10 @@ def side_levels(terms: Terms, gap: int, how: Pricing) -> Levels:
             worth = value - sign * (own * (before + 0.5 * size) + cost + fee)
         else:
             worth = cara_worth(value, sign, cara, before, size) - sign * (cost + fee)
-        best = best_price(sign, worth, fair, edge, decay, aversion)
-        chosen = high if best > high else low if best < low else best
+        chosen = inside(best_price(sign, worth, fair, edge, decay, aversion), low, high)
         if sign * (worth - chosen) <= 0:
             break
-        bold = boldest(sign, worth, least)
-        bold = widest_high if bold > widest_high else widest_low if bold < widest_low else bold
+        bold = inside(boldest(sign, worth, least), widest_low, widest_high)
         limit = bold if (bold > chosen if is_bid else bold < chosen) else chosen
         standing_qty = size if size < room else room
         out.append((chosen, standing_qty, limit))
