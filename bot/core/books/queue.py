@@ -278,6 +278,15 @@ class Queues:
         standing = None if own.order_id is None else self._standing.get(own.order_id)
         return None if standing is None or standing.level != own.level else standing.queue
 
+    def ahead_of(self, own: OwnOrder) -> float | None:
+        """Shares of others that are likely to stand before an order; None while that hangs on the
+        book alone, as none that knows of the order has been seen."""
+        standing = None if own.order_id is None else self._standing.get(own.order_id)
+        if standing is None or standing.level != own.level:
+            return None
+        queue = standing.queue
+        return None if queue._shown_ns == _UNKNOWN_NS else queue.likely
+
     def forget_book(self) -> None:
         """The channel is gone: the next book is a first one."""
         self._earlier = self._newest = None

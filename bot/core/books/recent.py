@@ -1,11 +1,14 @@
 """What a strategy is told of a rung since it was last asked: prints, fills of ours, what rests.
 
 A rung on which nothing happened costs nothing: the empty tuples are shared, and what rests of ours
-is told in the same tuple until something about it may have changed, or its age has.
+is told in the same tuple until something about it may have changed, or its age has. What rests
+where is gathered once for as long as our orders stay as they are; what stands before it, and how
+old it is, is told anew with every book.
 
 Source: strategy, section 2; design, The bot, item 3; reliability, B14.
 """
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeVar
 
@@ -16,6 +19,7 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Price, Qty
 
 _BID: Final = BookSide.BID
+_ASK: Final = BookSide.ASK
 
 KEPT_MAX: Final = 64
 """Prints, and fills, told at once at most: the newest. The curve has learned from all of them."""
@@ -29,11 +33,14 @@ _RESTS: Final = frozenset({State.OPEN, State.AMENDING, State.BLURRED, State.CANC
 
 _Row = TypeVar("_Row")
 
+_Rests = tuple[BookSide, Price, Qty, int, Sequence[OwnOrder]]
+"""Shares of ours at a price, since when the oldest order of them was placed, and the orders."""
+
 
 class Recent:
     """The news of one rung. has_news: something is to be told that was not told yet."""
 
-    __slots__ = ("_fills", "_own", "_own_until_ns", "_prints", "has_news")
+    __slots__ = ("_fills", "_own", "_own_until_ns", "_prints", "_rests", "has_news")
 
     def __init__(self) -> None:
         self.has_news = False
@@ -41,6 +48,7 @@ class Recent:
         self._fills: list[tuple[BookSide, Price, Qty, int]] = []
         self._own: tuple[OwnQuote, ...] = ()
         self._own_until_ns = 0
+        self._rests: list[_Rests] | None = None  # until our orders change
 
     # --- believing --------------------------------------------------------------------------------
 
@@ -56,7 +64,12 @@ class Recent:
         self.has_news = True
 
     def own_changed(self) -> None:
-        """Something about our orders, or about the book around them, is not what it was."""
+        """Something about our orders is not what it was."""
+        self._rests = None
+        self._own_until_ns = 0
+
+    def place_changed(self) -> None:
+        """What stands before our orders may be another."""
         self._own_until_ns = 0
 
     # --- telling ----------------------------------------------------------------------------------
@@ -93,7 +106,9 @@ class Recent:
         if not orders:
             return ()
         if now_ns >= self._own_until_ns:
-            self._own = _aggregated(orders, queues, book, now_ns)
+            if self._rests is None:
+                self._rests = _resting(orders)
+            self._own = _told(self._rests, queues, book, now_ns)
             self._own_until_ns = now_ns + AGE_STEP_NS
         return self._own
 
@@ -114,28 +129,43 @@ def _seconds(ns: int) -> float:
     return ns / NS_PER_SECOND if ns > 0 else 0.0
 
 
-def _aggregated(
-    orders: Iterable[OwnOrder], queues: Queues, book: tuple[Levels, Levels], now_ns: int
-) -> tuple[OwnQuote, ...]:
-    """One row for each price of each side at which something of ours rests."""
-    bids: dict[Price, OwnQuote] = {}
-    asks: dict[Price, OwnQuote] = {}
+def _resting(orders: Iterable[OwnOrder]) -> list[_Rests]:
+    """One row for each price of each side at which something of ours rests, bids before asks and
+    the boldest first."""
+    bids: dict[Price, list[OwnOrder]] = {}
+    asks: dict[Price, list[OwnOrder]] = {}
     for own in orders:
-        qty = own.remaining
-        if qty <= 0 or own.state not in _RESTS:
-            continue
-        side, price = own.side, own.level
-        rows, levels = (bids, book[0]) if side is _BID else (asks, book[1])
-        queue = queues.of(own)
-        if queue is not None and queue.is_placed:
-            ahead = queue.likely
-        else:
-            ahead = float(next((size for at, size in levels if at == price), 0))
-        age_s = _seconds(now_ns - own.placed_ns)
-        row = rows.get(price)
-        if row is not None:
-            qty = Qty(qty + row.qty)
-            ahead, age_s = min(row.ahead_qty, ahead), max(row.age_s, age_s)
-        rows[price] = OwnQuote(side, price, qty, ahead, age_s)
-    told = [bids[price] for price in sorted(bids, reverse=True)]
-    return tuple(told + [asks[price] for price in sorted(asks)])
+        if own.remaining > 0 and own.state in _RESTS:
+            (bids if own.side is _BID else asks).setdefault(own.level, []).append(own)
+    places = [(_BID, price, bids[price]) for price in sorted(bids, reverse=True)]
+    places += [(_ASK, price, asks[price]) for price in sorted(asks)]
+    return [
+        (
+            side,
+            price,
+            Qty(sum(own.remaining for own in here)),
+            min(own.placed_ns for own in here),
+            here,
+        )
+        for side, price, here in places
+    ]
+
+
+def _told(
+    rests: Iterable[_Rests], queues: Queues, book: tuple[Levels, Levels], now_ns: int
+) -> tuple[OwnQuote, ...]:
+    """What rests as a strategy sees it."""
+    told = []
+    ahead_of = queues.ahead_of
+    for side, price, qty, placed_ns, orders in rests:
+        least = math.inf
+        for own in orders:
+            ahead = ahead_of(own)
+            if ahead is None:
+                levels = book[0] if side is _BID else book[1]
+                ahead = float(next((size for at, size in levels if at == price), 0))
+            if ahead < least:
+                least = ahead
+        age_s = (now_ns - placed_ns) / NS_PER_SECOND if now_ns > placed_ns else 0.0
+        told.append(OwnQuote(side, price, qty, least, age_s))
+    return tuple(told)

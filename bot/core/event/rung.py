@@ -202,7 +202,7 @@ class Rung:
             self._confirmed(now_ns)
         self._look_for_depth(trust, now_ns)
         if self.queues.saw_book(seen.bids, seen.asks, seen.ts_ns, own, now_ns):
-            self.recent.own_changed()
+            self.recent.place_changed()
         self.ladder.dirty |= not self.is_settled
         if (old_bids, old_asks) == (seen.bids, seen.asks):
             self._look_at_others()
