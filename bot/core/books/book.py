@@ -44,67 +44,47 @@ _Seen = TypeVar("_Seen", BookSeen, TradeSeen)
 
 
 class Book:
-    """One market's book as last shown, and the prints since."""
+    """One market's book as last shown, and the prints since; changed by its own methods alone.
+
+    bids, asks: as last shown, ours included; empty while nothing is known. ts_ns: the venue's time
+    of it, and confirmed_ns: ours when it was last shown or confirmed; None while nothing is known.
+    last_price: of the newest print, by the venue's time; it outlives `forget`.
+    """
 
     __slots__ = (
-        "_asks",
-        "_bids",
-        "_confirmed_ns",
         "_dated_ns",
-        "_last_price",
         "_last_print_seen_ns",
         "_last_print_ts_ns",
         "_older",
         "_print_unexplained",
         "_told_ns",
         "_trade_ids",
-        "_ts_ns",
+        "asks",
+        "bids",
+        "confirmed_ns",
+        "last_price",
+        "ts_ns",
     )
 
     def __init__(self) -> None:
-        self._bids: Levels = ()
-        self._asks: Levels = ()
-        self._ts_ns: int | None = None
+        self.bids: Levels = ()
+        self.asks: Levels = ()
+        self.ts_ns: int | None = None
         self._told_ns = 0
         self._dated_ns: int | None = None
-        self._confirmed_ns: int | None = None
+        self.confirmed_ns: int | None = None
         # An older one that the channel shows, and since when it shows no other.
         self._older: tuple[Levels, Levels, int, int] | None = None
-        self._last_price: Price | None = None
+        self.last_price: Price | None = None
         self._last_print_ts_ns: int | None = None
         self._last_print_seen_ns: int | None = None
         self._print_unexplained = False
         self._trade_ids: OrderedDict[str, None] = OrderedDict()
 
     @property
-    def bids(self) -> Levels:
-        """Bids as last shown, ours included; empty when nothing is known."""
-        return self._bids
-
-    @property
-    def asks(self) -> Levels:
-        """Asks as last shown, ours included; empty when nothing is known."""
-        return self._asks
-
-    @property
     def known(self) -> bool:
         """Whether a book was shown since the start or since `forget`."""
-        return self._ts_ns is not None
-
-    @property
-    def ts_ns(self) -> int | None:
-        """The venue's time of the book, None when nothing is known."""
-        return self._ts_ns
-
-    @property
-    def confirmed_ns(self) -> int | None:
-        """Our time when the book was last shown or confirmed, None when nothing is known."""
-        return self._confirmed_ns
-
-    @property
-    def last_price(self) -> Price | None:
-        """The price of the newest print, by the venue's time; it outlives `forget`."""
-        return self._last_price
+        return self.ts_ns is not None
 
     def replace(
         self, bids: Levels, asks: Levels, ts_ns: int, now_ns: int, *, is_dated: bool = False
@@ -114,17 +94,17 @@ class Book:
         An equal `ts_ns` is accepted: several changes may share one instant. is_dated: the stamp is
         of our making (`meant`), and says no more than that the book came last.
         """
-        if self._ts_ns is not None and ts_ns < self._ts_ns:
+        if self.ts_ns is not None and ts_ns < self.ts_ns:
             return False
         if not is_dated:
             self._told_ns, self._dated_ns = ts_ns, None
-        elif self._dated_ns is None or (bids, asks) != (self._bids, self._asks):
+        elif self._dated_ns is None or (bids, asks) != (self.bids, self.asks):
             self._dated_ns = now_ns
-        self._bids = bids
-        self._asks = asks
-        self._ts_ns = ts_ns
+        self.bids = bids
+        self.asks = asks
+        self.ts_ns = ts_ns
         self._older = None
-        self._confirmed_ns = now_ns
+        self.confirmed_ns = now_ns
         self._print_unexplained = self._print_leads()
         return True
 
@@ -138,7 +118,7 @@ class Book:
             older = self._older = (bids, asks, ts_ns, now_ns)
         if now_ns < older[3] + _SHOWN_NS or self.leads(ts_ns):
             return False
-        self._ts_ns = None
+        self.ts_ns = None
         return self.replace(bids, asks, ts_ns, now_ns)
 
     def replace_by_read(self, seen: BookSeen, now_ns: int) -> bool:
@@ -150,7 +130,7 @@ class Book:
         dated_ns = self._dated_ns
         is_outlived = dated_ns is not None and now_ns >= dated_ns + _DATED_NS
         if is_outlived and seen.ts_ns >= self._told_ns:
-            self._ts_ns = seen.ts_ns
+            self.ts_ns = seen.ts_ns
         return self.replace(seen.bids, seen.asks, seen.ts_ns, now_ns)
 
     def is_doubtful(self, now_ns: int) -> bool:
@@ -160,19 +140,19 @@ class Book:
 
     def confirm(self, now_ns: int) -> None:
         """Another source has shown the very book that is held; without one this does nothing."""
-        if self._ts_ns is not None:
-            self._confirmed_ns = now_ns
+        if self.ts_ns is not None:
+            self.confirmed_ns = now_ns
             self._older = None
             self._print_unexplained = False
 
     def forget(self) -> None:
         """The feed is gone: there is no book until one is shown again (row 42)."""
-        self._bids = ()
-        self._asks = ()
-        self._ts_ns = None
+        self.bids = ()
+        self.asks = ()
+        self.ts_ns = None
         self._dated_ns = None
         self._older = None
-        self._confirmed_ns = None
+        self.confirmed_ns = None
         self._print_unexplained = False
         self._last_print_ts_ns = None  # one that was stamped wrong must not bar every later book
 
@@ -180,10 +160,10 @@ class Book:
         """A book or a print with the stamp that it can have. Where what is held bears one that
         cannot be, anything is newer."""
         if isinstance(seen, BookSeen):
-            is_new = (seen.bids, seen.asks) != (self._bids, self._asks)
-            meant_ns = venue_time.in_turn(seen.ts_ns, self._ts_ns, now_ns, is_new=is_new)
-            if self._ts_ns is not None and venue_time.is_beyond(self._ts_ns, now_ns):
-                self._ts_ns, self._told_ns = meant_ns, 0
+            is_new = (seen.bids, seen.asks) != (self.bids, self.asks)
+            meant_ns = venue_time.in_turn(seen.ts_ns, self.ts_ns, now_ns, is_new=is_new)
+            if self.ts_ns is not None and venue_time.is_beyond(self.ts_ns, now_ns):
+                self.ts_ns, self._told_ns = meant_ns, 0
         else:
             meant_ns = venue_time.by_now(seen.ts_ns, now_ns)
         print_ns = self._last_print_ts_ns
@@ -195,8 +175,8 @@ class Book:
     def ahead_ns(self) -> int:
         """How far the venue's clock is ahead of ours at least, by what came last; 0 or more."""
         ahead_ns = 0
-        if self._ts_ns is not None and self._confirmed_ns is not None:
-            ahead_ns = max(ahead_ns, self._ts_ns - self._confirmed_ns)
+        if self.ts_ns is not None and self.confirmed_ns is not None:
+            ahead_ns = max(ahead_ns, self.ts_ns - self.confirmed_ns)
         if self._last_print_ts_ns is not None and self._last_print_seen_ns is not None:
             ahead_ns = max(ahead_ns, self._last_print_ts_ns - self._last_print_seen_ns)
         return ahead_ns
@@ -218,7 +198,7 @@ class Book:
             self._trade_ids.popitem(last=False)
         if self._last_print_ts_ns is None or trade.ts_ns >= self._last_print_ts_ns:
             self._last_print_ts_ns = trade.ts_ns
-            self._last_price = trade.price
+            self.last_price = trade.price
             self._last_print_seen_ns = now_ns
             self._print_unexplained = self._print_leads()
         return True
@@ -226,7 +206,7 @@ class Book:
     @property
     def is_crossed(self) -> bool:
         """Whether its best bid is not below its best ask; the venue's never is so."""
-        return bool(self._bids and self._asks) and self._bids[0][0] >= self._asks[0][0]
+        return bool(self.bids and self.asks) and self.bids[0][0] >= self.asks[0][0]
 
     @property
     def print_leads(self) -> bool:
@@ -240,7 +220,7 @@ class Book:
         return print_ns is not None and print_ns > ts_ns + _PRINT_LEAD_NS
 
     def _print_leads(self) -> bool:
-        return self._ts_ns is not None and self.leads(self._ts_ns)
+        return self.ts_ns is not None and self.leads(self.ts_ns)
 
     def believable(self, now_ns: int, max_age_ns: int) -> bool:
         """Whether it may be quoted on.
@@ -249,7 +229,7 @@ class Book:
         (the venue's never is), and no print seen more than a second ago is newer than it by more
         than a second.
         """
-        if self._confirmed_ns is None or now_ns - self._confirmed_ns > max_age_ns:
+        if self.confirmed_ns is None or now_ns - self.confirmed_ns > max_age_ns:
             return False
         if self.is_crossed:
             return False
@@ -266,28 +246,31 @@ class Book:
         level is never below zero, and an emptied level is dropped. Own size the book does not show
         yet (reads and frames lag writes) takes nothing out of other levels.
         """
-        return _without(self._bids, own_bids, -1), _without(self._asks, own_asks, 1)
+        return _without(self.bids, own_bids, -1), _without(self.asks, own_asks, 1)
 
 
 def _without(levels: Levels, own: Mapping[Price, Qty], sign: int) -> Levels:
     """One side without ours. sign: the way its prices go from the touch, up for asks."""
     if not own or not levels:
         return levels
-    left = list(levels)
-    touch = levels[0][0]
+    left, touch = list(levels), levels[0][0]
     for price, mine in own.items():
         # A level is a cent or more behind the one before it: ours is no further down than in cents.
-        place, last = sign * (price - touch), len(left) - 1
-        if place > last:
-            place = last
-        while place > 0 and sign * (left[place][0] - price) > 0:
+        place = sign * (price - touch)
+        if place < 0 or not left:
+            continue
+        if place >= len(left):
+            place = len(left) - 1
+        at, size = left[place]
+        while at != price and place > 0 and sign * (at - price) > 0:
             place -= 1
-        if place >= 0 and left[place][0] == price:
-            size = left[place][1]
-            if size > mine:
-                left[place] = (price, Qty(size - mine))
-            else:
-                del left[place]
+            at, size = left[place]
+        if at != price:
+            continue
+        if size > mine:
+            left[place] = (price, Qty(size - mine))
+        else:
+            del left[place]
     return tuple(left)
 
 

@@ -91,8 +91,8 @@ class Others:
         themselves, for ever (row 47). So it stands still meanwhile: a second at most where the
         book says something else by then, and for as long as it does not where it does not.
         """
-        lags = self._book.known and (self._book.ts_ns or 0) < self._changed_ns
-        is_one = not lags
+        book = self._book
+        is_one = book.ts_ns is None or book.ts_ns >= self._changed_ns
         for order in own:
             if order.state in IN_FLIGHT:
                 is_one = False
@@ -100,25 +100,28 @@ class Others:
         self.is_behind = not is_one
         if is_one:
             self.settled_from_ns = None
-        elif self.settled_from_ns is None:
-            self.settled_from_ns = now_ns + _UNSETTLED_MAX_NS
-        if self.settled_from_ns is None or now_ns >= self.settled_from_ns:
-            self.settled_from_ns = None
-            if is_one or self._settled_book != (self._book.bids, self._book.asks):
-                self._show(self.left(own), now_ns, is_one=is_one)
-            if self.shown != ((), ()):
-                self.depth_ns = now_ns
+        elif self._stands_still(now_ns):
+            return self.shown
+        if is_one or self._settled_book != (book.bids, book.asks):
+            left = self.left(own)
+            if left is not self.shown:
+                if left != self.shown:
+                    self.changed_ns = now_ns
+                self.shown, self._settled_book = left, None
+            if is_one and self._settled_book is None:
+                self._settled_book = (book.bids, book.asks)
+        if self.shown != ((), ()):
+            self.depth_ns = now_ns
         return self.shown
 
-    def _show(self, left: tuple[Levels, Levels], now_ns: int, *, is_one: bool) -> None:
-        """Others have this. is_one: book and orders speak of one instant."""
-        if left is not self.shown:
-            if left != self.shown:
-                self.changed_ns = now_ns
-            self.shown = left
-            self._settled_book = None
-        if is_one and self._settled_book is None:
-            self._settled_book = (self._book.bids, self._book.asks)
+    def _stands_still(self, now_ns: int) -> bool:
+        """Whether what is shown stands still, as book and orders do not speak of one instant."""
+        if self.settled_from_ns is None:
+            self.settled_from_ns = now_ns + _UNSETTLED_MAX_NS
+        if now_ns < self.settled_from_ns:
+            return True
+        self.settled_from_ns = None
+        return False
 
 
 def _by_price(own: Iterable[OwnOrder]) -> tuple[dict[Price, Qty], dict[Price, Qty]]:

@@ -44,7 +44,7 @@ def _kept(self: Rung) -> None:
 def _older_too(
     self: Book, bids: Levels, asks: Levels, ts_ns: int, now_ns: int, *, is_dated: bool = False
 ) -> bool:
-    self._ts_ns = None
+    self.ts_ns = None
     return _replace(self, bids, asks, ts_ns, now_ns, is_dated=is_dated)
 
 
@@ -57,11 +57,11 @@ def _at_any_age(self: Book, now_ns: int, max_age_ns: int) -> bool:
 
 
 def _crossed_too(self: Book, now_ns: int, max_age_ns: int) -> bool:
-    asks, self._asks = self._asks, ()
+    asks, self.asks = self.asks, ()
     try:
         return _believable(self, now_ns, max_age_ns)
     finally:
-        self._asks = asks
+        self.asks = asks
 
 
 def _skipped(self: Channel, known: bool, now_ns: int) -> None:
