@@ -15,32 +15,34 @@ Source: strategy, 1(b) to 1(d), section 2.
 import math
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import accumulate
-from typing import Any, Final
+from itertools import accumulate, compress
+from operator import is_not
+from typing import Any, Final, NamedTuple
 
 from pydantic import Field
 
 from bot.core.pricing import costs, fees, hurdle, sizes, skew
 from bot.core.pricing.levels import (
+    LadderSide,
     Levels,
     Pricing,
     Terms,
-    in_order,
+    beside,
+    reach,
     side_levels,
     standing,
-    stepped_back,
 )
 from bot.core.pricing.lots import LotsOf
-from bot.core.pricing.price import STALE_BOOK_S, gap_of, legal, quotes_of
+from bot.core.pricing.price import STALE_BOOK_S, quotes_of
 from bot.core.strategy import EventView, Intensity, Quote, Quotes, Resting, RungView, Strategy
 from venue.wire.money import (
     PAYOUT_CENTS,
     PRICE_MAX,
     PRICE_MIN,
-    BookSide,
     Price,
     complement,
 )
+from venue.wire.names import MarketId
 
 _GRID: Final = 4
 """Steps to a cent in which fair values, their doubt and skews are taken: a price is not looked for
@@ -65,11 +67,11 @@ _SECONDS_A_DAY: Final = 86_400
 
 _CHANCE_GRID: Final = PAYOUT_CENTS * _GRID
 
+_UNKNOWN: Final = -1.0
+"""In the place of a chance where no value is known."""
+
 _PRICED_MAX: Final = 512
 """Rungs as they were priced before that are kept, of one event."""
-
-_BID: Final = BookSide.BID
-_ASK: Final = BookSide.ASK
 
 
 class LadderJoint(Strategy):
@@ -166,8 +168,8 @@ class LadderJoint(Strategy):
         self._how = Pricing(params.intensity_per_cent, 0.0, None)
         self._epoch = 0
         # Prices swing: what a rung comes to has mostly been reckoned before, there or on another.
-        # A key holds all that the sides hang on; of an epoch that is over none comes again.
-        self._priced: dict[tuple[object, ...], _Sides] = {}
+        # A key holds all that this hangs on; of an epoch that is over none comes again.
+        self._priced: dict[tuple[object, ...], _Priced] = {}
         self._root_left_s = 1.0
         self._tied = 0.0
         self._cash: int | None = None
@@ -183,14 +185,14 @@ class LadderJoint(Strategy):
         self._seen: list[RungView | None] = [None] * len(rungs)
         self._held = [0] * len(rungs)
         self._known: list[int] = []
-        self._chances: list[float] = []
-        self._shifts: list[float] = []
-        self._charges: list[tuple[int, int]] = []
+        self._fairs = [_UNKNOWN] * len(rungs)
+        self._chances = self._fairs
+        self._heard: object = None
         self._slopes: list[int] = []
         self._owns: list[int] = []
+        self._shared: list[_Shared] = []
         self._rungs: list[_Rung] = []
-        self._steps_bids: set[int] = set()
-        self._steps_asks: set[int] = set()
+        self._bids, self._asks = LadderSide(1, 0), LadderSide(-1, 0)
         self._answer: Resting = {}
 
     def quote(self, view: EventView) -> Quotes:
@@ -199,19 +201,21 @@ class LadderJoint(Strategy):
         rungs = view.rungs
         if len(rungs) != len(self._seen):
             self._begin(rungs)
-        seen = self._seen
-        fresh = [at for at, rung in enumerate(rungs) if rung is not seen[at]]
+        fresh = list(compress(range(len(rungs)), map(is_not, rungs, self._seen)))
         turned, most_qty = self._wind(view), self._lots.most_qty
         if not fresh and not turned:
             return self._answer
+        known = self._known
         if self._take_in(rungs, fresh, turned):
-            look: Iterable[int] = range(len(self._known))
-        elif len(self._known) == len(rungs):
-            look = fresh
+            for place, at in enumerate(self._known):
+                self._look(place, rungs[at])
         else:
-            look = [place for place, at in enumerate(self._known) if at in fresh]
-        priced = [place for place in look if self._look(place, rungs[self._known[place]])]
-        answer = self._told(priced) if priced else self._answer
+            for at in fresh:
+                if len(known) == len(rungs):
+                    self._look(at, rungs[at])
+                elif at in known:
+                    self._look(known.index(at), rungs[at])
+        answer = self._told() if self._bids.anew or self._asks.anew else self._answer
         # The cash may not suffice for lots that have grown just now.
         return answer if self._lots.most_qty == most_qty else self.quote(view)
 
@@ -222,6 +226,10 @@ class LadderJoint(Strategy):
         params = self.params
         step = int(math.log(max(view.seconds_to_resolution, 1.0)) * _TIME_STEPS)
         intensity, cash = view.intensity, view.cash_cents
+        heard = (step, intensity, cash, view.loss_limit_cents, self._lots.most_qty)
+        if heard == self._heard:
+            return False
+        self._heard = heard
         if cash is not None and cash >= self._most_cents(len(view.rungs)):
             cash = None
         tight = hurdle.tightness(view.loss_limit_cents, len(view.rungs), self._lots.full_qty)
@@ -264,7 +272,10 @@ class LadderJoint(Strategy):
         for at in fresh:
             before, rung = self._seen[at], rungs[at]
             self._seen[at] = rung
-            moved = moved or before is None or rung.fair_cents != before.fair_cents
+            fair = rung.fair_cents
+            if before is None or fair != before.fair_cents:
+                self._fairs[at] = _UNKNOWN if fair is None else fair / PAYOUT_CENTS
+                moved = True
             net = rung.yes_qty - rung.no_qty
             if net != self._held[at]:
                 self._held[at] = net
@@ -274,34 +285,27 @@ class LadderJoint(Strategy):
                     self._epoch += 1
                     everything = True
         if moved:
-            everything |= self._draw(rungs, turned)
+            everything |= self._draw(turned)
         if everything:
-            held, chances = [self._held[at] for at in self._known], self._chances
-            if self._how.cara is not None:
-                tilted = skew.tilted(chances, held, self._how.cara)
-                self._shifts = [
-                    PAYOUT_CENTS * (chance - other)
-                    for chance, other in zip(chances, tilted, strict=True)
-                ]
-            else:
-                self._shifts = self._linear.shifts(held)
-            self._charges = self._charged(rungs, self._known, chances)
+            self._share(rungs)
         return everything
 
-    def _draw(self, rungs: Sequence[RungView], turned: bool) -> bool:
+    def _draw(self, turned: bool) -> bool:
         """Take in the fair values. Whether every rung is to be looked at for them."""
-        known, everything = self._known, False
-        chances = [r.fair_cents / PAYOUT_CENTS for r in rungs if r.fair_cents is not None]
+        chances, known = self._fairs, self._known
+        everything = self._how.cara is not None
+        if _UNKNOWN in chances:
+            known = [at for at, chance in enumerate(chances) if chance >= 0]
+            chances = [chances[at] for at in known]
+        elif len(known) < len(chances):
+            known = list(range(len(chances)))
         if sorted(chances, reverse=True) != chances:
             # Never rising with the strike, whatever the view says.
             chances, everything = list(accumulate(chances, min)), True
-        if len(chances) < len(rungs) or len(known) < len(rungs):
-            known = [at for at, rung in enumerate(rungs) if rung.fair_cents is not None]
         if known != self._known:
             self._known = known
             self._rungs = [_Rung() for _ in known]
-            self._steps_bids.clear()
-            self._steps_asks.clear()
+            self._bids, self._asks = LadderSide(1, len(known)), LadderSide(-1, len(known))
             self._answer = {}
             everything = True
         if self._linear.draw(chances) or turned:
@@ -311,10 +315,23 @@ class LadderJoint(Strategy):
                 round(costs.slope_of(PAYOUT_CENTS * chance) * _SLOPE_GRID) for chance in chances
             ]
             everything = True
-        if self._how.cara is not None:
-            everything |= chances != self._chances
         self._chances = chances
         return everything
+
+    def _share(self, rungs: Sequence[RungView]) -> None:
+        """Work out what the curve, the epoch and all that is held make of each rung."""
+        held, chances, cara = [self._held[at] for at in self._known], self._chances, self._how.cara
+        if cara is not None:
+            tilted = skew.tilted(chances, held, cara)
+            shifts = [
+                PAYOUT_CENTS * (here - other) for here, other in zip(chances, tilted, strict=True)
+            ]
+        else:
+            shifts = self._linear.shifts(held)
+        charges = self._charged(rungs, self._known, chances)
+        on_grid = [round(shift * self._per_shift) for shift in shifts]
+        epochs = [self._epoch] * len(held)
+        self._shared = list(zip(on_grid, self._owns, self._slopes, charges, epochs, strict=True))
 
     def _charged(
         self, rungs: Sequence[RungView], known: Sequence[int], chances: Sequence[float]
@@ -330,118 +347,105 @@ class LadderJoint(Strategy):
 
     # --- one rung ---------------------------------------------------------------------------------
 
-    def _look(self, place: int, rung: RungView) -> bool:
-        """Price a rung anew if anything it hangs on has moved. Whether its quotes are others."""
+    def _look(self, place: int, rung: RungView) -> None:
+        """Price a rung anew if anything it hangs on has moved."""
         mine = self._rungs[place]
-        bids, asks = rung.bids, rung.asks
         key = (
             round(self._chances[place] * _CHANCE_GRID),
-            round(self._shifts[place] * self._per_shift),
-            self._owns[place],
-            self._slopes[place],
             round((rung.fair_sd_cents or 0.0) * _GRID),
             round(rung.volatility_cents * _RATE_GRID),
-            self._charges[place],
-            bids[0][0] if bids else None,
-            asks[0][0] if asks else None,
-            rung.book_age_s > STALE_BOOK_S,
+            self._shared[place],
             rung.yes_qty,
             rung.no_qty,
             rung.adverse_bid_cents,
             rung.adverse_ask_cents,
             rung.maker_fee_rate,
             None if self._cash is None else (rung.own, rung.taker_fee_rate),
-            self._epoch,
         )
-        if key == mine.key:
-            return False
-        mine.key = key
-        mine.view = rung
-        sides = self._priced.get(key)
-        if sides is None:
-            if len(self._priced) >= _PRICED_MAX:
-                self._priced.clear()
-            sides = self._priced[key] = self._price(rung, key[:7])
-        if sides == (mine.bids, mine.asks) and mine.quotes is not None:
-            return False
-        mine.bids, mine.asks = sides
-        return True
+        priced = mine.priced
+        if priced is None or key != mine.key:
+            mine.key = key
+            mine.market_id = rung.market_id
+            priced = self._priced.get(key)
+            if priced is None:
+                if len(self._priced) >= _PRICED_MAX:
+                    self._priced.clear()
+                priced = self._priced[key] = self._price(rung, key[:4])
+            mine.priced = priced
+        gap = 1 if rung.book_age_s <= STALE_BOOK_S else 2
+        bids: Levels | None = priced.bids
+        asks: Levels | None = priced.asks
+        if rung.asks and priced.bid_reach + gap > rung.asks[0][0]:
+            bids = beside(priced.bid_terms, rung.asks[0][0], gap - 1, self._how)
+        if rung.bids and priced.ask_reach - gap < rung.bids[0][0]:
+            asks = beside(priced.ask_terms, rung.bids[0][0], gap - 1, self._how)
+        if bids != self._bids.levels[place]:
+            self._bids.put(place, bids)
+        if asks != self._asks.levels[place]:
+            self._asks.put(place, asks)
 
-    def _price(self, rung: RungView, numbers: "_Numbers") -> "_Sides":
-        """Bids and asks of a rung from its numbers on their grid: all else that they hang on is in
-        the key of `_look`, too."""
-        params, how = self.params, self._how
-        on_grid, shift, own_on_grid, steep, unsure, rough, charges = numbers
+    def _price(self, rung: RungView, numbers: "_Numbers") -> "_Priced":
+        """What a rung comes to by its numbers on their grid: all else that it hangs on is in the
+        key of `_look`, too."""
+        params, how, tied = self.params, self._how, self._tied
+        on_grid, unsure, rough, (shift, own_on_grid, steep, charges, _) = numbers
         fair, sd, slope = on_grid / _GRID, unsure / _GRID, steep / _SLOPE_GRID
         rate = rung.maker_fee_rate
         lots, bid_fees, ask_fees, near_bid, near_ask = self._lots.of(rate, fair, sd, how.decay)
         volatility = max(rough / _RATE_GRID, slope / self._root_left_s)
         costs_of_both = costs.staleness(volatility, params.staleness_s, sd, params.doubt_part)
         prior = costs.adverse_prior(slope, params.adverse_probit)
-        tied = self._tied
         bid_room, ask_room = sizes.rooms(
             rung, fair, params.edge_cents, self._cash, near_bid, near_ask
         )
-        gap = gap_of(rung.book_age_s) - 1
-        value = fair - shift / _GRID
-        own = own_on_grid / _OWN_GRID
-        best_bid, best_ask, all_lots = rung.best_bid, rung.best_ask, sum(lots)
-        both: list[Levels | None] = []
-        of_bid = (rung.adverse_bid_cents, rung.no_qty, near_bid, bid_fees, bid_room, charges[0])
-        of_ask = (rung.adverse_ask_cents, rung.yes_qty, near_ask, ask_fees, ask_room, charges[1])
-        for side, sign, (learned, held, near, fees_of_side, room, charge) in (
-            (_BID, 1, of_bid),
-            (_ASK, -1, of_ask),
+        value, own, all_lots = fair - shift / _GRID, own_on_grid / _OWN_GRID, sum(lots)
+        both: list[Terms] = []
+        for sign, learned, held, bought, fees_of_side, room, charge in (
+            (1, rung.adverse_bid_cents, rung.no_qty, near_bid, bid_fees, bid_room, charges[0]),
+            (
+                -1,
+                rung.adverse_ask_cents,
+                rung.yes_qty,
+                complement(Price(near_ask)),
+                ask_fees,
+                ask_room,
+                charges[1],
+            ),
         ):
-            span = legal(side, best_bid, best_ask)
-            if span is None:
-                both.append(None)
-                continue
             adverse = prior
             if learned is not None:
                 most = costs.glosten_milgrom(fair / PAYOUT_CENTS, params.informed_max, sign)
                 adverse = min(learned, most)
             cost = costs_of_both + adverse
             if tied:
-                bought = near if sign > 0 else complement(Price(near))
                 cost += costs.capital(bought, all_lots, held, tied)
             cost = (round(cost * _COST_GRID) + charge) / _COST_GRID
-            terms = Terms(sign, fair, value, own, cost, fees_of_side, span[0], span[1], lots, room)
-            both.append(side_levels(terms, gap, how))
-        bids, asks = both
-        return bids, asks
+            low, high = (PRICE_MIN, PRICE_MAX - 1) if sign > 0 else (PRICE_MIN + 1, PRICE_MAX)
+            both.append(Terms(sign, fair, value, own, cost, fees_of_side, low, high, lots, room))
+        bids, asks = side_levels(both[0], 0, how), side_levels(both[1], 0, how)
+        return _Priced(both[0], both[1], bids, asks, reach(bids, 1), reach(asks, -1))
 
     # --- all rungs --------------------------------------------------------------------------------
 
-    def _told(self, priced: Sequence[int]) -> Quotes:
+    def _told(self) -> Quotes:
         """The answer, with what was priced anew brought into order among its neighbours."""
-        rungs, last = self._rungs, len(self._rungs) - 1
-        stepped = bool(self._steps_bids or self._steps_asks)
-        pairs = [low for place in priced for low in (place - 1, place) if 0 <= low < last]
-        for low in dict.fromkeys(pairs):
-            below, above = rungs[low], rungs[low + 1]
-            _mark(self._steps_bids, low, in_order(above.bids, below.bids, 1))
-            _mark(self._steps_asks, low, in_order(below.asks, above.asks, -1))
-        bids = asks = None
-        if self._steps_bids:
-            bids = stepped_back([rung.bids for rung in rungs], 1)
-        if self._steps_asks:
-            asks = stepped_back([rung.asks for rung in reversed(rungs)], -1)
-            asks.reverse()
-        answer = dict(self._answer)
-        far_qty = self.params.far_qty
-        everything = stepped or bids is not None or asks is not None
-        for place in range(len(rungs)) if everything else priced:
-            rung = rungs[place]
+        bids, asks, rungs = self._bids, self._asks, self._rungs
+        places: Iterable[int] = dict.fromkeys((*bids.anew, *asks.anew))
+        was_stepped = bids.is_stepped or asks.is_stepped
+        bid_levels, ask_levels = bids.ordered(), asks.ordered()
+        if was_stepped or bids.is_stepped or asks.is_stepped:
+            places = range(len(rungs))
+        answer, far_qty = dict(self._answer), self.params.far_qty
+        for place in places:
+            mine = rungs[place]
             told = (
-                standing(rung.bids if bids is None else bids[place], PRICE_MIN, far_qty),
-                standing(rung.asks if asks is None else asks[place], PRICE_MAX, far_qty),
+                standing(bid_levels[place], PRICE_MIN, far_qty),
+                standing(ask_levels[place], PRICE_MAX, far_qty),
             )
-            if rung.quotes is None or told != rung.told:
-                rung.told = told
-                rung.quotes = _quotes(*told)
-            if rung.view is not None:
-                answer[rung.view.market_id] = rung.quotes
+            if mine.quotes is None or told != mine.told:
+                mine.told = told
+                mine.quotes = _quotes(*told)
+            answer[mine.market_id] = mine.quotes
         self._answer = answer
         return answer
 
@@ -451,39 +455,44 @@ _Clock = tuple[int, Intensity | None, int | None, float]
 suffice, and how tight the limit of loss is (`hurdle.tightness`)."""
 
 
-_Numbers = tuple[int, int, int, int, int, int, tuple[int, int]]
-"""The numbers of a rung on their grids: fair and shift by `_GRID`, what one share more moves by
-`_OWN_GRID`, slope by `_SLOPE_GRID`, sd by `_GRID`, volatility by `_RATE_GRID`; charges of a bid and
-an ask by `_COST_GRID`."""
+_Shared = tuple[int, int, int, tuple[int, int], int]
+"""What the curve and all that is held make of a rung: its shift by `_GRID`, what one share more
+moves it by `_OWN_GRID`, its slope by `_SLOPE_GRID`, charges of a bid and an ask by `_COST_GRID`;
+and the epoch."""
 
 
-_Sides = tuple[Levels | None, Levels | None]
-"""Bids and asks of a rung; None where no price is legal."""
+_Numbers = tuple[int, int, int, _Shared]
+"""Of a rung its fair value and the sd of that by `_GRID`, volatility by `_RATE_GRID`, and the
+rest."""
+
+
+class _Priced(NamedTuple):
+    """What a rung comes to as if nobody else were there, and how near to the other side that may
+    stand (`reach`): where others leave so much room it is the same beside them."""
+
+    bid_terms: Terms
+    ask_terms: Terms
+    bids: Levels
+    asks: Levels
+    bid_reach: int
+    ask_reach: int
 
 
 class _Rung:
     """A rung as it was priced last, and its quotes as they were told last."""
 
-    __slots__ = ("asks", "bids", "key", "quotes", "told", "view")
+    __slots__ = ("key", "market_id", "priced", "quotes", "told")
 
     def __init__(self) -> None:
-        self.view: RungView | None = None
+        self.market_id = MarketId("")
         self.key: tuple[object, ...] = ()
-        self.bids: Levels | None = ()
-        self.asks: Levels | None = ()
+        self.priced: _Priced | None = None
         self.told: tuple[Levels, Levels] = ((), ())
         self.quotes: tuple[Quote, ...] | None = None
 
 
 _quotes = lru_cache(maxsize=1_024)(quotes_of)
 """Prices swing: what is told of a rung has mostly been told before."""
-
-
-def _mark(marks: set[int], place: int, is_fine: bool) -> None:
-    if is_fine:
-        marks.discard(place)
-    else:
-        marks.add(place)
 
 
 STRATEGY = LadderJoint

@@ -8,14 +8,18 @@ from msgspec.structs import replace
 
 from bot.core.pricing.levels import (
     LEAST_EDGE,
+    LadderSide,
     Levels,
     Pricing,
     Terms,
+    beside,
     in_order,
+    reach,
     side_levels,
     standing,
     stepped_back,
 )
+from venue.wire.money import Price
 
 HOW = Pricing(decay=0.6, risk_aversion=0.0, cara=None)
 EVEN = Terms(1, 50.0, 50.0, 0.03, 0.0, (0.0, 0.0, 0.0), 1, 98, (10, 15, 22), 10**9)
@@ -126,6 +130,22 @@ def test_a_lower_reservation_value_raises_no_price_of_either_side(
         assert len(after) >= len(before)
 
 
+@settings(deadline=None)
+@given(terms, st.integers(1, 99), st.integers(0, 1), ways)
+def test_levels_made_as_if_alone_are_those_beside_a_touch_out_of_their_reach(
+    given_terms: Terms, touch: int, gap: int, how: Pricing
+) -> None:
+    sign = given_terms.sign
+    alone = replace(given_terms, low=1 if sign > 0 else 2, high=98 if sign > 0 else 99)
+    free = side_levels(alone, 0, how)
+    near = beside(alone, Price(touch), gap, how)
+    if sign * (touch - reach(free, sign)) > gap:
+        assert near == free
+    assert (near is None) == (touch == (1 if sign > 0 else 99))
+    assert all(sign * (touch - price) > gap for price, _, _ in near or ())
+    assert all(sign * (touch - limit) > 0 for _, _, limit in near or ())
+
+
 # --- all rungs ------------------------------------------------------------------------------------
 
 sides = st.lists(
@@ -186,6 +206,21 @@ def test_sides_in_order_between_neighbours_are_left_as_they_are(
         if not tidy or in_order(side, tidy[-1], 1):
             tidy.append(side)
     assert all(new is old for new, old in zip(stepped_back(tidy, 1), tidy, strict=True))
+
+
+@given(sides, st.lists(st.tuples(st.integers(0, 6), sides)), st.sampled_from([1, -1]))
+def test_a_ladder_brought_into_order_bit_by_bit_is_as_if_all_of_it_were_anew(
+    first: list[Levels | None], later: list[tuple[int, list[Levels | None]]], sign: int
+) -> None:
+    kept = LadderSide(sign, len(first))
+    for at, some in [(0, first), *later]:
+        for place, side in zip(range(at, len(first)), some, strict=False):
+            kept.put(place, side if sign > 0 else mirrored(side))
+        ordered = kept.ordered()
+        anew = stepped_back(kept.levels[::sign], sign)[::sign]
+        assert ordered == anew
+        assert kept.is_stepped or ordered is kept.levels
+        assert not kept.anew
 
 
 def test_a_level_that_the_neighbour_ahead_has_not_is_not_taken_to_be_in_order() -> None:

@@ -10,6 +10,7 @@ from bot.core.pricing.price import (
     best_edge,
     best_price,
     boldest,
+    enough_edge,
     fee_per_share,
     gap_of,
     inside,
@@ -48,8 +49,8 @@ def test_the_price_equals_brute_force_over_every_legal_cent(
     sign: int, worth: float, fair: float, decay: float, aversion: float, legal_prices: list[int]
 ) -> None:
     low, high = legal_prices
-    edge = best_edge(decay, aversion)
-    chosen = inside(best_price(sign, worth, fair, edge, decay, aversion), low, high)
+    enough = enough_edge(decay, aversion)
+    chosen = inside(best_price(sign, worth, fair, enough, decay, aversion), low, high)
     gains = {p: gain(sign, worth, fair, decay, aversion, p) for p in range(low, high + 1)}
     best = max(gains.values())
     if best > 0:
@@ -62,9 +63,8 @@ def test_the_price_equals_brute_force_over_every_legal_cent(
 def test_a_share_worth_more_is_never_bid_for_or_offered_lower(
     sign: int, worth: float, fair: float, decay: float, more: float
 ) -> None:
-    at, above = (
-        best_price(sign, each, fair, best_edge(decay), decay, 0.0) for each in (worth, worth + more)
-    )
+    enough = enough_edge(decay)
+    at, above = (best_price(sign, each, fair, enough, decay, 0.0) for each in (worth, worth + more))
     assert at <= above
 
 
@@ -75,6 +75,15 @@ def test_the_best_edge_of_the_risk_averse_tends_to_that_of_the_neutral(
     assert best_edge(decay) == 1 / decay
     assert best_edge(decay, aversion) == pytest.approx(1 / decay, rel=1e-4)
     assert best_edge(decay, aversion) == pytest.approx(math.log1p(aversion / decay) / aversion)
+
+
+@given(decays, st.sampled_from([0.0, 1e-5, 0.01, 0.3]))
+def test_left_just_enough_a_cent_is_worth_what_the_one_behind_it_is(
+    decay: float, aversion: float
+) -> None:
+    worth = 50.0 + enough_edge(decay, aversion)
+    at, behind = (gain(1, worth, 90.0, decay, aversion, price) for price in (50, 49))
+    assert at == pytest.approx(behind, rel=1e-9)
 
 
 def test_the_risk_averse_ask_for_less_edge() -> None:

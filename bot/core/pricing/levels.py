@@ -5,14 +5,16 @@ Source: strategy, 1(c) and 1(d).
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 
-from bot.core.pricing.price import best_edge, best_price, boldest, inside
+from bot.core.pricing.price import best_edge, best_price, boldest, enough_edge, inside, legal
 from bot.core.pricing.skew import cara_worth
-from venue.wire.money import PAYOUT_CENTS, PRICE_MAX, PRICE_MIN
+from venue.wire.money import PAYOUT_CENTS, PRICE_MAX, PRICE_MIN, BookSide, Price
+
+_BID: Final = BookSide.BID
+_ASK: Final = BookSide.ASK
 
 Levels = tuple[tuple[int, int, int], ...]
 """(price, size, limit) of one side, best first; see `Quote`. Size 0: there is no room for it. It is
@@ -43,17 +45,21 @@ class Terms(msgspec.Struct, frozen=True):
     room: int
 
 
-class Pricing(NamedTuple):
+class Pricing:
     """How prices are made of terms.
 
     decay: by how much the log of the fill rate falls per cent of distance. risk_aversion: per cent,
     as `best_price`. cara: the skew is that of `cara_worth`, with c of this many cents a share; None
-    where it is linear.
+    where it is linear. enough: `enough_edge` of the first two, and least: the edge that an order
+    must keep to be left where it is.
     """
 
-    decay: float
-    risk_aversion: float
-    cara: float | None
+    __slots__ = ("cara", "decay", "enough", "least", "risk_aversion")
+
+    def __init__(self, decay: float, risk_aversion: float, cara: float | None) -> None:
+        self.decay, self.risk_aversion, self.cara = decay, risk_aversion, cara
+        self.enough = enough_edge(decay, risk_aversion)
+        self.least = LEAST_EDGE * best_edge(decay, risk_aversion)
 
 
 def near_price(sign: int, fair: float, decay: float) -> int:
@@ -61,7 +67,6 @@ def near_price(sign: int, fair: float, decay: float) -> int:
     return inside(round(fair - sign / decay), PRICE_MIN, PRICE_MAX)
 
 
-@lru_cache(maxsize=2_048)  # the arguments are all that the levels hang on
 def side_levels(terms: Terms, gap: int, how: Pricing) -> Levels:
     """One side of a rung, best first, at least a tick between levels; those with an edge.
 
@@ -70,15 +75,19 @@ def side_levels(terms: Terms, gap: int, how: Pricing) -> Levels:
     """
     sign, fair, value, own, cost = terms.sign, terms.fair, terms.value, terms.own, terms.cost
     low, high, room = terms.low, terms.high, terms.room
-    decay, aversion, cara = how
+    decay, aversion, cara, enough, least = (
+        how.decay,
+        how.risk_aversion,
+        how.cara,
+        how.enough,
+        how.least,
+    )
     is_bid = sign > 0
     widest_low, widest_high = low, high
     if is_bid:
         high -= gap
     else:
         low += gap
-    edge = best_edge(decay, aversion)
-    least = LEAST_EDGE * edge
     before = 0
     out: list[tuple[int, int, int]] = []
     for size, fee in zip(terms.sizes, terms.fees, strict=True):
@@ -88,7 +97,7 @@ def side_levels(terms: Terms, gap: int, how: Pricing) -> Levels:
             worth = value - sign * (own * (before + 0.5 * size) + cost + fee)
         else:
             worth = cara_worth(value, sign, cara, before, size) - sign * (cost + fee)
-        chosen = inside(best_price(sign, worth, fair, edge, decay, aversion), low, high)
+        chosen = inside(best_price(sign, worth, fair, enough, decay, aversion), low, high)
         if sign * (worth - chosen) <= 0:
             break
         bold = inside(boldest(sign, worth, least), widest_low, widest_high)
@@ -105,6 +114,26 @@ def side_levels(terms: Terms, gap: int, how: Pricing) -> Levels:
     return tuple(out)
 
 
+def reach(levels: Levels, sign: int) -> int:
+    """The boldest price at which the levels of a side leave an order; of none the first legal one.
+
+    Made as if nobody else were there, they are the same beside others whose touch leaves that
+    price and the gap to it free: only the first level is ever held back by it.
+    """
+    if levels:
+        return levels[0][2]
+    return PRICE_MIN if sign > 0 else PRICE_MAX
+
+
+def beside(terms: Terms, touch: Price, gap: int, how: Pricing) -> Levels | None:
+    """One side of a rung, as `side_levels`, with the other side of others at `touch`; None where no
+    price is legal there."""
+    span = legal(_BID, None, touch) if terms.sign > 0 else legal(_ASK, touch, None)
+    if span is None:
+        return None
+    return side_levels(msgspec.structs.replace(terms, low=span[0], high=span[1]), gap, how)
+
+
 def in_order(behind: Levels | None, ahead: Levels | None, sign: int) -> bool:
     """Whether the levels of a rung need no stepping back from those of its neighbour.
 
@@ -116,6 +145,9 @@ def in_order(behind: Levels | None, ahead: Levels | None, sign: int) -> bool:
         return True
     if ahead is None or len(behind) > len(ahead):
         return False
+    # Levels keep a tick between them: apart by as much as they are deep, none can be ahead.
+    if not behind or sign * (behind[0][0] - ahead[-1][0]) <= 0:
+        return True
     for level, before in zip(behind, ahead, strict=False):
         if sign * (level[0] - before[0]) > 0:
             return False
@@ -155,8 +187,54 @@ def standing(levels: Levels | None, far_price: int, far_qty: int) -> Levels:
     there are none; nothing where no price is legal."""
     if levels is None:
         return ()
-    for _, size, _ in levels:
-        if not size:
-            levels = tuple(level for level in levels if level[1])
-            break
+    if levels and not levels[-1][1]:  # room is used up by the first ones first
+        levels = tuple(level for level in levels if level[1])
     return levels if levels or not far_qty else ((far_price, far_qty, far_price),)
+
+
+class LadderSide:
+    """One side of all rungs, the lowest strike first: as each was priced by itself, and in order.
+
+    levels: as priced. anew: the places whose levels are others than they were in `ordered` last,
+    all of them at first. is_stepped: whether any was stepped back there.
+    """
+
+    __slots__ = ("_out_of_order", "_sign", "anew", "is_stepped", "levels")
+
+    def __init__(self, sign: int, rungs: int) -> None:
+        self._sign = sign
+        self.levels: list[Levels | None] = [()] * rungs
+        self.anew = list(range(rungs))
+        self.is_stepped = False
+        # The places of rungs whose side has to step back for that of the next one, or that for it.
+        self._out_of_order: set[int] = set()
+
+    def put(self, place: int, levels: Levels | None) -> None:
+        """A rung was priced anew: these are other levels than it had."""
+        self.levels[place] = levels
+        self.anew.append(place)
+
+    def ordered(self) -> list[Levels | None]:
+        """The levels of all rungs, stepped back where they must be; not to be changed."""
+        levels, sign, marks, last = (
+            self.levels,
+            self._sign,
+            self._out_of_order,
+            len(self.levels) - 1,
+        )
+        for place in self.anew:
+            for low in (place - 1, place):
+                if not 0 <= low < last:
+                    continue
+                below, above = levels[low], levels[low + 1]
+                if in_order(above, below, 1) if sign > 0 else in_order(below, above, -1):
+                    marks.discard(low)
+                else:
+                    marks.add(low)
+        self.anew = []
+        self.is_stepped = bool(marks)
+        if not marks:
+            return levels
+        if sign > 0:
+            return stepped_back(levels, 1)
+        return stepped_back(levels[::-1], -1)[::-1]

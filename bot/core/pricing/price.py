@@ -79,29 +79,44 @@ def best_edge(decay: float, risk_aversion: float = 0.0) -> float:
     return math.log1p(risk_aversion / decay) / risk_aversion
 
 
+def enough_edge(decay: float, risk_aversion: float = 0.0) -> float:
+    """The edge in cents that a price on the safe side of fair must be left with to be better than
+    the cent behind it; arguments as `best_edge`.
+
+    One cent bolder is exp(decay) times the flow, for a gain of an edge E in the place of E + 1.
+    """
+    if risk_aversion <= 0:
+        return 1 / math.expm1(decay)
+    return math.log1p(-math.expm1(-risk_aversion) / math.expm1(decay)) / risk_aversion
+
+
 def best_price(
-    sign: int, worth: float, fair: float, edge: float, decay: float, risk_aversion: float
+    sign: int, worth: float, fair: float, enough: float, decay: float, risk_aversion: float
 ) -> int:
     """The whole cent with the most of exp(-decay |fair - p|) times the gain of the edge.
 
     sign: +1 a bid, -1 an ask. worth: the value of a share after all costs, cents; the edge is
     sign * (worth - p), its gain the edge itself or, with a risk_aversion (per cent) above 0,
-    (1 - exp(-risk_aversion * edge))/risk_aversion. edge: `best_edge` of these two. decay: per cent
-    of distance, above 0.
+    (1 - exp(-risk_aversion * edge))/risk_aversion. enough: `enough_edge` of these two. decay: per
+    cent of distance, above 0.
 
-    The best real number is `edge` behind `worth`, but no further toward the other side than
-    fair: past it there is no more flow to gain. On both sides of it the product falls, so only its
-    two neighbours can be the best whole one. Ties go to the safer side. The answer may lie outside
-    1..99: bring it inside the legal range, where the nearest price is again the best.
+    Up to fair that is the boldest cent which is left more than `enough`. Past fair there is no more
+    flow to gain, so of the two about it the safe one is the best, or the bold one just past it.
+    Ties go to the safer side. The answer may lie outside 1..99: bring it inside the legal range,
+    where the nearest price is again the best.
     """
-    best = worth - sign * edge
-    if sign * (best - fair) > 0:
-        best = fair
-    safe = floor(best) if sign > 0 else ceil(best)
+    if sign > 0:
+        price = ceil(worth - enough) - 1
+        if price <= fair:
+            return price
+        safe = floor(fair)
+    else:
+        price = floor(worth + enough) + 1
+        if price >= fair:
+            return price
+        safe = ceil(fair)
     bold = safe + sign
     gain_bold = sign * (worth - bold)
-    if gain_bold <= 0:
-        return safe
     flow = exp(decay * (abs(fair - safe) - abs(fair - bold)))
     gain_safe = sign * (worth - safe)
     if risk_aversion > 0:
