@@ -12,7 +12,7 @@ from bot.core.trader import Trader
 from bot.lab.sim.odds import SECOND
 from bot.lab.sim.world import World
 from tests.bot.test_bot_latch import calm, make_of, quoting
-from venue.wire.money import Cents
+from venue.wire.money import Cents, Outcome
 
 
 def test_the_losses_of_the_others_add_up_and_our_own_is_left_out() -> None:
@@ -136,9 +136,8 @@ def test_shares_that_are_marked_down_kill_though_nothing_was_sold(name: str) -> 
         trader.guard.limits, **{name: getattr(limits, name)}
     )
     rung = trader.quoting.active_rungs()[0]
-    held = trader.ledgers.book._markets[rung.market_id]
     marked = [80.0, 80.0, 77.1, 76.9]
-    held.yes += 100
+    trader.ledgers.book.take_over(rung.market_id, Outcome.YES, 100)
     told = []
     for at, mark in enumerate(marked):
         trader.guard._quoting = _Marked(rung.market_id, mark)  # type: ignore[assignment]
@@ -156,3 +155,4 @@ class _Marked:
         told = {"market_id": market_id, "fair": fair, "book": None, "decided": None}
         rung = type("Rung", (), told)
         self.ladders = [type("Ladder", (), {"rungs": [rung]})]
+        self.rung = {market_id: rung}.get

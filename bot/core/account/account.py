@@ -120,7 +120,8 @@ class Account:
     """Which reads are wanted when, and the walks under way: at most one of a kind.
 
     done_ns and begun_ns: when the last whole walk of a kind ended, and when it was begun.
-    is_shared: whether other series of ours trade on it.
+    is_shared: whether other series of ours trade on it. read_until_ns: up to then neither what is
+    ours is unread nor the series, whatever comes.
     """
 
     def __init__(
@@ -147,7 +148,7 @@ class Account:
         self._woke_ns = 0
         self._first_ns: int | None = None  # when anything was asked for first
         self._next_ns: int | None = None  # `next_due_ns`; None: to be reckoned anew
-        self._read_until_ns = 0  # up to here nothing is unread, whatever comes
+        self.read_until_ns = 0
         self._hurried = False
         period_ns = max(trust.sweep_ns, trust.audit_ns)
         self._longest_ns = max(trust.unread_ns, _UNREAD_PERIODS * period_ns)
@@ -184,7 +185,10 @@ class Account:
         """Something of ours is in doubt: orders and fills are read at the quicker pace."""
         for kind in _SWEPT:
             due_ns = self.done_ns.get(kind, 0) + self._trust.suspect_sweep_ns
-            self.hasten(kind, due_ns if due_ns > now_ns else now_ns)
+            if due_ns < now_ns:
+                due_ns = now_ns
+            if due_ns < self.due_ns[kind]:
+                self.hasten(kind, due_ns)
 
     def woke(self, now_ns: int) -> None:
         """This process has stood still until now: it could not have read anything."""
@@ -193,11 +197,12 @@ class Account:
     def unread(self, now_ns: int) -> tuple[Kind, ...]:
         """The lists of what is ours that could not be read to their end for too long (law 8), since
         the first of all was asked for if they never were."""
-        if now_ns <= self._read_until_ns or self._first_ns is None:
+        if now_ns <= self.read_until_ns or self._first_ns is None:
             return ()
-        until_ns = {kind: self._read_until(kind) for kind in _TURNS if kind is not _SERIES}
+        until_ns = {kind: self._read_until(kind) for kind in _TURNS}
         # Such an instant only moves on: nothing is unread before the earliest of them.
-        self._read_until_ns = min(until_ns.values())
+        self.read_until_ns = min(until_ns.values())
+        del until_ns[_SERIES]
         return tuple(kind for kind, at_ns in until_ns.items() if now_ns > at_ns)
 
     def _read_until(self, kind: Kind) -> int:

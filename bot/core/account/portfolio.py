@@ -103,6 +103,9 @@ class Portfolio:
         self._cash_cents = 0
         self._fees_cents = 0
         self._fill_count = 0
+        # Asked for ten times a second; None as soon as anything is booked, moved or forgotten.
+        self._held: dict[MarketId, _Market] | None = None
+        self._own_cash_cents: int | None = None
 
     def list_market(
         self, market_id: MarketId, event_ticker: Ticker, maker: FeeRate, taker: FeeRate
@@ -117,6 +120,7 @@ class Portfolio:
             self._move_to(market, fold_ticker(event_ticker))
         market.rates = maker, taker
         self._event(market.event_ticker).ours = True
+        self._changed()
 
     def same_market(self, stand_in: MarketId, market_id: MarketId) -> None:
         """What was booked under the first id is of the second one, which is listed."""
@@ -124,6 +128,7 @@ class Portfolio:
         if before is None:
             return
         market = self._markets[market_id]
+        self._changed()
         self._move_to(before, market.event_ticker)
         market.sums.add(before.sums)
         self._move_shares(market, Outcome.YES, before.yes)
@@ -137,6 +142,7 @@ class Portfolio:
 
     def _move_to(self, market: _Market, event_ticker: Ticker) -> None:
         if market.event_ticker != event_ticker:
+            self._changed()
             self._event(market.event_ticker).add(market.sums, -1)
             self._event(event_ticker).add(market.sums)
             market.event_ticker = event_ticker
@@ -146,6 +152,10 @@ class Portfolio:
         if event is None:
             event = self._events[event_ticker] = _Event()
         return event
+
+    def _changed(self) -> None:
+        """What is held of markets listed here, or their cash, may be something else."""
+        self._held = self._own_cash_cents = None
 
     # --- writing ----------------------------------------------------------------------------------
 
@@ -185,12 +195,14 @@ class Portfolio:
         return True
 
     def _count(self, market: _Market, sums: _Sums) -> None:
+        self._changed()
         market.sums.add(sums)
         self._event(market.event_ticker).add(sums)
         self._cash_cents += sums.cash_cents
 
     def _move_shares(self, market: _Market, outcome: Outcome, shares: int) -> None:
         """Shares of a settled market turn into their payout at once, late fills included."""
+        self._changed()
         if market.winner is not None:
             if outcome is market.winner:
                 self._count(market, _Sums(PAYOUT_CENTS * shares))
@@ -236,9 +248,11 @@ class Portfolio:
         market = self._markets.get(market_id)
         if market is not None:
             market.yes = market.no = 0
+            self._changed()
 
     def forget_event(self, event_ticker: Ticker) -> None:
         """Drop the markets of an event of which nothing is held any more; its sums stay counted."""
+        self._changed()
         event_ticker = fold_ticker(event_ticker)
         event = self._events.pop(event_ticker, None)
         if event is not None and event.ours:
@@ -353,7 +367,9 @@ class Portfolio:
     @property
     def own_cash_cents(self) -> Cents:
         """Net cash flow of the events that were listed here, fees and payouts included."""
-        return Cents(sum([event.cash_cents for event in self._own()]))
+        if self._own_cash_cents is None:
+            self._own_cash_cents = sum([event.cash_cents for event in self._own()])
+        return Cents(self._own_cash_cents)
 
     @property
     def own_fills(self) -> int:
@@ -380,6 +396,20 @@ class Portfolio:
         the first booked fill and nothing was paid in or out since."""
         return Cents(opening_cents + self._cash_cents)
 
+    @property
+    def held(self) -> Mapping[MarketId, object]:
+        """The markets listed here in which shares are held, in first-seen order."""
+        return self._held_here()
+
+    def _held_here(self) -> dict[MarketId, _Market]:
+        if self._held is None:
+            self._held = {
+                key: each
+                for key, each in self._markets.items()
+                if (each.yes or each.no) and self._is_ours(each)
+            }
+        return self._held
+
     def value_cents(self, marks: Mapping[MarketId, float]) -> Cents:
         """What the shares held of markets listed here are worth, each rounded to the cent.
 
@@ -387,10 +417,8 @@ class Portfolio:
         of YES and NO count at the dollar they pay for certain, and what is left over at nothing.
         """
         worth = 0
-        for key, each in self._markets.items():
-            # Most rungs hold nothing, which is worth nothing at any mark.
-            if (each.yes or each.no) and self._is_ours(each):
-                worth += worth_cents(each.yes, each.no, marks.get(key))
+        for key, each in self._held_here().items():
+            worth += worth_cents(each.yes, each.no, marks.get(key))
         return Cents(worth)
 
     def pnl_cents(self, marks: Mapping[MarketId, float]) -> Cents:

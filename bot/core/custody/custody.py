@@ -275,14 +275,17 @@ class Custody:
     def watch(self, now_ns: int) -> None:
         """What is ours and was not read for long is a limit that cannot be checked (law 8); and
         positions that differed are read again once fills may explain them."""
-        self._out.hold("series_unread", self._account.series_unread(now_ns))
+        account, findings = self._account, self._out.findings
+        if now_ns <= account.read_until_ns and self._weighing.is_together and not findings:
+            return  # as nearly always
+        self._out.hold("series_unread", account.series_unread(now_ns))
         self._weighing.await_others(now_ns)
-        unread = self._account.unread(now_ns)
-        if not (unread or self._out.findings):
+        unread = account.unread(now_ns)
+        if not (unread or findings):
             return
         if self._ledgers.may_agree:
-            again_ns = self._account.done_ns[Kind.POSITIONS] + NS_PER_SECOND
-            self._account.hasten(Kind.POSITIONS, max(now_ns, again_ns))
+            again_ns = account.done_ns[Kind.POSITIONS] + NS_PER_SECOND
+            account.hasten(Kind.POSITIONS, max(now_ns, again_ns))
         if unread:
             self._out.find("account_unread", f"not read for long: {', '.join(unread)}")
         else:

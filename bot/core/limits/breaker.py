@@ -79,13 +79,15 @@ class Window:
         """Entries kept."""
         return len(self._entries)
 
-    def add(self, amount: int, now_ns: int) -> None:
-        """Count `amount` >= 1 at this instant. Time never steps back."""
+    def add(self, amount: int, now_ns: int) -> bool:
+        """Count `amount` >= 1 at this instant; whether the sum is above the limit. Time never steps
+        back."""
         self._expire(now_ns)
         self._entries.append((now_ns, amount))
         self._total += amount
         while self._total - self._entries[0][1] > self.limit:
             self._total -= self._entries.popleft()[1]
+        return self._total > self.limit
 
     def total(self, now_ns: int) -> int:
         """The sum now; exact while it is not over the limit, else some number above it.
@@ -142,6 +144,7 @@ class Breakers:
             "filled_qty_per_minute": self._filled_qty,
             "rejects_per_minute": self._rejects,
         }
+        self._passed = False  # a window may be above its limit; set by all that adds or lowers
         self._opening_cents: int | None = None
         self._peak_cents = 0
         self._lost_cents = 0
@@ -173,21 +176,21 @@ class Breakers:
 
     def saw_send(self, request: Request, now_ns: int) -> None:
         """A write has left. Reads count nowhere; a re-send of a create is a write only."""
-        self._writes.add(1, now_ns)
+        self._passed |= self._writes.add(1, now_ns)
         if isinstance(request, Create) and _is_first(request):
-            self._creates.add(1, now_ns)
-            self._notional.add(notional_of(request), now_ns)
+            self._passed |= self._creates.add(1, now_ns)
+            self._passed |= self._notional.add(notional_of(request), now_ns)
 
     # --- seeing -----------------------------------------------------------------------------------
 
     def saw_reject(self, now_ns: int) -> None:
         """The venue found a write of ours wrong: a bug of ours."""
-        self._rejects.add(1, now_ns)
+        self._passed |= self._rejects.add(1, now_ns)
 
     def saw_fills(self, count: int, qty: int, now_ns: int) -> None:
         """Fills were booked: so many, of so many shares together; each >= 1."""
-        self._fills.add(count, now_ns)
-        self._filled_qty.add(qty, now_ns)
+        self._passed |= self._fills.add(count, now_ns)
+        self._passed |= self._filled_qty.add(qty, now_ns)
 
     def rebase(self, cents: int) -> None:
         """Profit is reckoned anew from here by so much: no loss and no gain."""
@@ -223,14 +226,11 @@ class Breakers:
 
     def _is_over(self, now_ns: int) -> bool:
         """Whether some level is above its limit; asked ten times a second, so nothing is drawn."""
+        if self._passed:
+            self._passed = any(each.is_over(now_ns) for each in self._windows.values())
         limits = self.limits
         return (
-            self._writes.is_over(now_ns)
-            or self._creates.is_over(now_ns)
-            or self._notional.is_over(now_ns)
-            or self._fills.is_over(now_ns)
-            or self._filled_qty.is_over(now_ns)
-            or self._rejects.is_over(now_ns)
+            self._passed
             or self._lost_cents > limits.loss_cents
             or self._drawdown_cents > limits.drawdown_cents
             or self._unknown_ns > limits.unknown_age_ns
@@ -254,6 +254,7 @@ class Breakers:
         self.limits = limits
         for name, window in self._windows.items():
             window.limit = getattr(limits, name)
+        self._passed = True
 
     def rearm(self) -> None:
         """A person has looked: count from nothing, and profit from where it stands next."""

@@ -68,6 +68,8 @@ class Hints:
     def __init__(self, trust: TrustSettings) -> None:
         self._lag_ns = trust.read_lag_ns
         self._by_id: dict[OrderId, Hint] = {}
+        # When the first of them is due; None: to be reckoned anew, as all say that change one.
+        self._next_ns: int | None = NEVER_NS
 
     def saw(self, event: BookSeen | TradeSeen, own: Sequence[OwnOrder], now_ns: int) -> None:
         """A frame that makes fills likely. own: our live orders of its market."""
@@ -116,6 +118,7 @@ class Hints:
     def _hint(self, own: OwnOrder, shares: int, now_ns: int) -> None:
         if shares < 1 or own.order_id is None:
             return
+        self._next_ns = None
         hint = self._by_id.get(own.order_id)
         if hint is None:
             self._by_id[own.order_id] = Hint(
@@ -134,15 +137,13 @@ class Hints:
 
     def next_due_ns(self) -> int:
         """When the next read is worth a token; a time that does not come when none is."""
-        soonest_ns = NEVER_NS
-        for each in self._by_id.values():
-            if each.due_ns < soonest_ns:
-                soonest_ns = each.due_ns
-        return soonest_ns
+        if self._next_ns is None:
+            self._next_ns = min([each.due_ns for each in self._by_id.values()], default=NEVER_NS)
+        return self._next_ns
 
     def due(self, now_ns: int) -> list[Hint]:
         """Orders that a read by id is worth a token for now, those hinted at longest ago first."""
-        if not self._by_id:
+        if not self._by_id or now_ns < self.next_due_ns():
             return []
         return [each for each in self._by_id.values() if each.due_ns <= now_ns]
 
@@ -155,8 +156,7 @@ class Hints:
         """
         if not self._by_id:
             return False
-        for order_id in [key for key, hint in self._by_id.items() if hint.is_over]:
-            del self._by_id[order_id]
+        self._drop_explained()
         due = self.due(now_ns)
         if not due:
             return False
@@ -166,10 +166,21 @@ class Hints:
         self.asked(due, now_ns)
         return True
 
+    def _drop_explained(self) -> None:
+        over = []
+        for order_id, hint in self._by_id.items():  # `is_over`, without a call for each
+            own = hint.own
+            if own.filled >= hint.filled + hint.shares or own.state is _DONE:
+                over.append(order_id)
+        for order_id in over:
+            del self._by_id[order_id]
+            self._next_ns = None
+
     def asked(self, hints: Iterable[Hint], now_ns: int) -> None:
         """Reads of these have been sent for; should they lag, they are due once more."""
         for hint in hints:
             hint.due_ns = max(hint.seen_ns + self._lag_ns, now_ns + LOOK_AGAIN_NS)
+        self._next_ns = None
 
     def booked(self, booked_qty: Callable[[OwnOrder], int], now_ns: int) -> None:
         """A walk of the fills has ended: of an order that has filled by more than it shows, what
@@ -177,6 +188,7 @@ class Hints:
         for hint in self._by_id.values():
             if booked_qty(hint.own) > hint.own.filled:
                 hint.due_ns = min(hint.due_ns, now_ns)
+        self._next_ns = None
 
     def looked(self, begun_ns: int, own: OwnOrder | None = None) -> None:
         """A read that began then has shown this order, or all that rest.
@@ -187,3 +199,4 @@ class Hints:
             concerned = own is None or hint.own is own
             if hint.is_over or (concerned and begun_ns >= hint.seen_ns + self._lag_ns):
                 del self._by_id[order_id]
+        self._next_ns = None

@@ -221,7 +221,8 @@ class Channel:
     def watch(self, now_ns: int) -> None:
         """Ask for books anew where that is due, and judge the rungs whose judgement may change."""
         if self._is_open and self._subscribed is not None:
-            self._recheck(now_ns)
+            if now_ns >= self._recheck_ns:
+                self._recheck(now_ns)
             if now_ns >= self._subscribe_due_ns:
                 self._subscribe_due_ns = NEVER_NS
                 self._subscribed_ns = now_ns
@@ -265,7 +266,7 @@ class Channel:
 
     def _recheck(self, now_ns: int) -> None:
         """Ask anew for books whose last confirmation is getting old; once a second at most."""
-        if now_ns < self._recheck_ns or now_ns - self._subscribed_ns < _RESUBSCRIBE_NS:
+        if now_ns - self._subscribed_ns < _RESUBSCRIBE_NS:
             return
         oldest_ns = NEVER_NS  # when the book was confirmed that has waited longest
         for rung in self.active_rungs():
@@ -305,7 +306,10 @@ class Channel:
         """Rungs whose book should be confirmed by a read, a few at a time."""
         if not self._is_open:
             return []
-        out = [*self._telling(now_ns), *self._owing.to_read(self.active_rungs(), now_ns)]
+        is_late = self._why == _LATE
+        out = self._telling(now_ns) if is_late or self._venue_time.is_doubted else []
+        if now_ns >= self._owing.look_ns:
+            out += self._owing.to_read(self.active_rungs(), now_ns)
         if now_ns < self._read_ns:
             return out
         late_ns = 3 * self._trust.recheck_ns // 2
@@ -326,8 +330,7 @@ class Channel:
     def _telling(self, now_ns: int) -> list[MarketId]:
         """The rung that was shown last, once a second while the venue's clock is doubted or prints
         are late: its book tells a clock that was set back from frames that are old (row 44)."""
-        doubted = self._venue_time.is_doubted or self._why == _LATE
-        if not doubted or now_ns < self._telling_read_ns:
+        if now_ns < self._telling_read_ns:
             return []
         rungs = [rung for rung in self.active_rungs() if rung.book.known]
         if not rungs:

@@ -36,35 +36,35 @@ class _Owed(msgspec.Struct):
 
 
 class Owing:
-    """The rungs whose books lack changes of ours."""
+    """The rungs whose books lack changes of ours. look_ns: when to look for them again."""
 
     def __init__(self, venue_time: VenueTime, trust: TrustSettings) -> None:
         self._venue_time = venue_time
         self._trust = trust
         self._owed: dict[MarketId, _Owed] = {}
-        self._look_ns = 0
+        self.look_ns = 0
 
     def to_read(self, rungs: Iterable[Rung], now_ns: int) -> list[MarketId]:
         """Those of these rungs whose book is to be read now, a few at a time."""
-        if now_ns < self._look_ns:
-            return []
-        self._look_ns = now_ns + _LOOK_NS
+        self.look_ns = now_ns + _LOOK_NS
         owed: dict[MarketId, _Owed] = {}
         out: list[MarketId] = []
         for rung in rungs:
-            if not rung.others.owed_ns:
+            owed_ns, book_ns = rung.others.owed_ns, rung.book.ts_ns
+            # A book as new as our newest change holds the older one, too: most are.
+            if not owed_ns or (book_ns is not None and book_ns >= owed_ns - _LEAD_NS):
                 continue
             held = self._owed.get(rung.market_id)
             if held is None or not self._lacks(rung, held.at_ns, now_ns):
-                if not self._lacks(rung, rung.others.owed_ns, now_ns):
+                if not self._lacks(rung, owed_ns, now_ns):
                     continue
                 # By then a read shows it, too, so that an equal one says that nothing is lacking.
-                held = _Owed(rung.others.owed_ns, now_ns + self._trust.read_lag_ns)
+                held = _Owed(owed_ns, now_ns + self._trust.read_lag_ns)
             owed[rung.market_id] = held
             if now_ns < held.due_ns or not rung.book.known:
                 continue
             if len(out) == READS_PER_BEAT:
-                self._look_ns = now_ns
+                self.look_ns = now_ns
                 continue
             held.due_ns = now_ns + self._trust.recheck_ns
             rung.read_asked_ns = now_ns

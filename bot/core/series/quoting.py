@@ -131,6 +131,10 @@ class Quoting:
         self.parking.forget(ladder.rungs)
         self._out.note("info", "event_left", event=ladder.event.event_ticker)
 
+    def rung(self, market_id: MarketId) -> Rung | None:
+        """The rung of a market; None where it is none of the series."""
+        return self._rungs.get(market_id)
+
     def is_ours(self, market_id: MarketId) -> bool:
         """Whether a market is a rung of the series."""
         return market_id in self._rungs

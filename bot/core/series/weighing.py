@@ -31,6 +31,7 @@ class Weighing:
 
     account: shared with the traders of other series on it; member: ours there. worst_case_cents,
     worst_case_max_cents: what the events came to when they were added up last, and the most ever.
+    is_together: our books are open, and for those of others is waited no more.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Weighing:
     ) -> None:
         """account: None where ours is the only series on it."""
         self._opened_ns: int | None = None
+        self.is_together = False
         self._awaits_others = False  # then nobody knows what they may lose
         self._limits = limits_in_force(risk)
         self._desk = desk
@@ -54,7 +56,7 @@ class Weighing:
         self._cutters: dict[str, Cutter] = {}
         self.account = account or AccountRisk()
         self.member = self.account.join(self._series_loss_cents)
-        self._worst: list[Cents] = []  # of each event, and the loss that they come to
+        self._is_added = False  # the worst cases as they are; unset by all that changes one
         self._loss_cents = self.worst_case_cents = Cents(0)
         self.worst_case_max_cents = Cents(0)
 
@@ -67,6 +69,7 @@ class Weighing:
         """An event of which nothing is left."""
         self._exposures.pop(ladder.event.event_ticker, None)
         self._cutters.pop(ladder.event.event_ticker, None)
+        self._is_added = False
 
     def opened(self, now_ns: int) -> None:
         """Our books are open."""
@@ -76,9 +79,10 @@ class Weighing:
     def await_others(self, now_ns: int) -> bool:
         """Whether the books of ours are open, and those of another series are still to be: until
         then what ours may lose does not grow (design, law 8)."""
-        if self._opened_ns is not None:
+        if self._opened_ns is not None and not self.is_together:
             is_late = now_ns >= self._opened_ns + TOGETHER_NS
-            self._awaits_others = not (is_late or self.account.all_opened)
+            self.is_together = is_late or self.account.all_opened
+            self._awaits_others = not self.is_together
         return self._awaits_others
 
     def anew(self, ladder: Ladder) -> None:
@@ -133,12 +137,16 @@ class Weighing:
         """The worst case of an event now: below zero is a loss."""
         if ladder.unweighed or ladder.worst_cents is None:
             ladder.worst_cents = self.exposure(ladder).worst_cents
+            self._is_added = False
         return ladder.worst_cents
 
     def _series_loss_cents(self) -> Cents:
-        worst = [self.worst_cents(ladder) for ladder in self._ladders]
-        if worst != self._worst:
-            self._worst, self._loss_cents = worst, series_loss_cents(worst)
+        for ladder in self._ladders:
+            if ladder.unweighed or ladder.worst_cents is None:
+                self._is_added = False
+        if not self._is_added:
+            self._loss_cents = series_loss_cents([self.worst_cents(each) for each in self._ladders])
+            self._is_added = True
         return self._loss_cents
 
     def weigh(self) -> None:
