@@ -12,7 +12,7 @@ Source: design, laws 2, 3, 6 and 8; reliability, B1-B13.
 from collections.abc import Callable, Sequence
 
 from bot.core import messages as m
-from bot.core.account.account import READ_AGAIN_NS, Account, Kind, Walk
+from bot.core.account.account import Account, Kind, Walk
 from bot.core.account.ledgers import Ledgers
 from bot.core.candidate import Candidate
 from bot.core.custody.custody import Custody
@@ -291,6 +291,7 @@ class Trader:
         changes = is_news(own, pending.request, answer)
         holder = self.desk.holder(answer)
         row = self.desk.take_answer(pending, answer, self._now_ns)
+        self._hints.answered(own)
         if changes:
             self.quoting.orders_changed(own.market_id)
         if holder is not None and not holder.is_live:
@@ -304,7 +305,7 @@ class Trader:
         if isinstance(pending.request, m.ReadOrder) and isinstance(answer, m.Done):
             self._hints.looked(pending.begun_ns, own)
         if own.filled > self.ledgers.booked_qty(own):
-            self._hasten(Kind.FILLS)
+            self._account.hasten_again(Kind.FILLS, self._now_ns)
         if not own.is_live and row is None:
             self.quoting.parking.funds_changed()
         if row is None or isinstance(pending.request, m.ReadOrder):
@@ -337,11 +338,6 @@ class Trader:
         elif row.advice is Advice.GIVE_UP and self.desk.often_refused(own, self._now_ns):
             self.quoting.parking.side(own, answer.code, 60 * NS_PER_SECOND, self._now_ns)
 
-    def _hasten(self, kind: Kind) -> None:
-        """Read a list as soon as a tenth of a second after the last look."""
-        last_ns = self._account.done_ns.get(kind, 0)
-        self._account.hasten(kind, max(self._now_ns, last_ns + READ_AGAIN_NS))
-
     def _walked(self, walk: Walk) -> None:
         """A list has been read to its end."""
         match walk.kind:
@@ -362,7 +358,7 @@ class Trader:
                 for fill in fresh_fills:
                     self.quoting.filled(fill, self._now_ns)
                 if self.ledgers.series_wanted:
-                    self._hasten(Kind.SERIES)
+                    self._account.hasten_again(Kind.SERIES, self._now_ns)
                 for order_id in self.desk.forget_settled(self.ledgers.booked_qty, self._now_ns):
                     self.ledgers.book.order_over(order_id)
                 self._hints.booked(self.ledgers.booked_qty, self._now_ns)
@@ -463,8 +459,8 @@ class Trader:
         if silent or not known or self.desk.unknown_count():
             self._account.sweep_soon(self._now_ns)
         if self._hints.want_lists(self._now_ns):
-            self._hasten(Kind.FILLS)
-            self._hasten(Kind.RESTING)
+            self._account.hasten_again(Kind.FILLS, self._now_ns)
+            self._account.hasten_again(Kind.RESTING, self._now_ns)
         if self.out.wants_look:
             last_ns = self._account.done_ns.get(Kind.BALANCE, 0)
             self._account.hasten(Kind.BALANCE, max(self._now_ns, last_ns + LOOK_AGAIN_NS))

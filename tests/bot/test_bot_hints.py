@@ -151,8 +151,18 @@ def test_an_order_that_is_over_is_hinted_at_no_more():
     of, own = hints(), bid(40)
     of.saw(trade(40, 4), [own], NOW)
     own.state = State.DONE
+    of.answered(own)
     assert not of.want_lists(NOW)
     assert of.is_empty()
+
+
+def test_an_order_that_ended_without_an_answer_is_read_no_more():
+    of = hints()
+    orders = [bid(40), bid(39, number=2)]
+    of.saw(trade(38, 4), orders, NOW)
+    orders[0].state = State.DONE
+    assert not of.want_lists(NOW + FIRST_LOOK_NS)
+    assert hinted(of) == {"1002": 10}
 
 
 @pytest.mark.parametrize(("count", "lists"), [(1, False), (2, False), (3, True)])

@@ -148,6 +148,7 @@ class Account:
         self._woke_ns = 0
         self._first_ns: int | None = None  # when anything was asked for first
         self._next_ns: int | None = None  # `next_due_ns`; None: to be reckoned anew
+        self._sweeps_soon = False  # what `sweep_soon` plans is planned
         self.read_until_ns = 0
         self._hurried = False
         period_ns = max(trust.sweep_ns, trust.audit_ns)
@@ -171,6 +172,10 @@ class Account:
         if at_ns < self.due_ns[kind]:
             self._plan(kind, at_ns)
 
+    def hasten_again(self, kind: Kind, now_ns: int) -> None:
+        """Have a list read as soon as a tenth of a second after it was read last."""
+        self.hasten(kind, max(now_ns, self.done_ns.get(kind, 0) + READ_AGAIN_NS))
+
     def put_off(self, kind: Kind, until_ns: int) -> None:
         """Have a list read no sooner than `until_ns`."""
         if until_ns > self.due_ns[kind]:
@@ -180,15 +185,16 @@ class Account:
         """The one place where `due_ns` changes; where a walk begins, `next_due_ns` does too."""
         self.due_ns[kind] = at_ns
         self._next_ns = None
+        self._sweeps_soon = False
 
     def sweep_soon(self, now_ns: int) -> None:
         """Something of ours is in doubt: orders and fills are read at the quicker pace."""
+        if self._sweeps_soon:
+            return  # asked for at each beat while the doubt lasts
         for kind in _SWEPT:
             due_ns = self.done_ns.get(kind, 0) + self._trust.suspect_sweep_ns
-            if due_ns < now_ns:
-                due_ns = now_ns
-            if due_ns < self.due_ns[kind]:
-                self.hasten(kind, due_ns)
+            self.hasten(kind, due_ns if due_ns > now_ns else now_ns)
+        self._sweeps_soon = True
 
     def woke(self, now_ns: int) -> None:
         """This process has stood still until now: it could not have read anything."""

@@ -56,6 +56,9 @@ _REFUSED_NAMES_MAX: Final = 64
 _NO_SUCH_ORDER: Final = OrderId("9" * 20)
 """Above 2**64: no venue of this interface gives it out, so a cancel of it changes nothing."""
 
+_TRADE: Final = Key.TRADE
+_STANDBY: Final = Key.STANDBY
+
 _REFUSED_FINDING: Final = {
     Key.TRADE: "key_refused",
     Key.READ: "read_key_refused",
@@ -189,18 +192,19 @@ class Outbox:
         self, request: Request, lane: Lane, why: str, now_ns: int, own: OwnOrder | None = None
     ) -> bool:
         """Send a request if a token may be spent on it. False, and nothing changed, if not."""
-        return self._send(self._key_for(request), request, lane, why, now_ns, own)
+        kind = kind_of(request)
+        key = self._reads_on if kind == "read" else self._key_to_write(request)
+        return self._send(key, kind, request, lane, why, now_ns, own)
 
-    def _key_for(self, request: Request) -> Key:
-        if kind_of(request) == "read":
-            return self._reads_on
+    def _key_to_write(self, request: Request) -> Key:
         is_refused = self._trade.stopped_until_ns is not None
-        takes_over = Key.STANDBY in self._credentials and is_refused
-        return Key.STANDBY if takes_over and isinstance(request, CancelResting) else Key.TRADE
+        takes_over = is_refused and Key.STANDBY in self._credentials
+        return _STANDBY if takes_over and isinstance(request, CancelResting) else _TRADE
 
     def _send(
         self,
         key: Key,
+        kind: str,
         request: Request,
         lane: Lane,
         why: str,
@@ -210,9 +214,10 @@ class Outbox:
         credential = self._credentials[key]
         if credential.stopped_until_ns is not None and now_ns < credential.stopped_until_ns:
             return False
-        if isinstance(request, CancelResting) and self._is_full(now_ns):
+        if kind == "cancel" and self._is_full(now_ns):
             return False
-        if not credential.purse.spend(lane, now_ns, credential.user):
+        purse = credential.purse
+        if not purse.spend(lane, now_ns, credential.user):
             if self._dry.get(lane) != now_ns:
                 name = lane.name.lower()
                 self.denied[name] = self.denied.get(name, 0) + 1
@@ -223,8 +228,7 @@ class Outbox:
             credential.stopped_until_ns = now_ns + KEY_STOP_NS
         self._last_id += 1
         request_id = RequestId(self._last_id)
-        self.pending[request_id] = Pending(request, own, now_ns, key, credential.purse.spent)
-        kind = kind_of(request)
+        self.pending[request_id] = Pending(request, own, now_ns, key, purse.spent)
         self.requests[kind] += 1
         if kind != "read":
             self.writes_in_flight += 1
@@ -257,7 +261,7 @@ class Outbox:
         credential = self._credentials.get(asked)
         if credential is not None and credential.stopped_until_ns is not None:
             request = CancelResting(_NO_SUCH_ORDER)
-            self._send(asked, request, Lane.RECOVER, "does the key work", now_ns, None)
+            self._send(asked, "cancel", request, Lane.RECOVER, "does the key work", now_ns, None)
 
     def flat_ns(self, resting: int, now_ns: int) -> int:
         """How long until the last cancel has left, if `resting` orders of ours were cancelled now

@@ -127,10 +127,10 @@ class Sharing:
         on_the_way_e9 = (in_flight + len(self._late_ns)) * NS_PER_SECOND
         depths = []
         for model in self._models:
-            model.flow(now_ns)
-            depths.append((model.from_ns, model.missing_e9 + on_the_way_e9))
+            missing_e9 = model.missing_e9 - (now_ns - model.at_ns) * RATE_PER_SECOND  # as it flows
+            depths.append((model.from_ns, on_the_way_e9 + (missing_e9 if missing_e9 > 0 else 0)))
         self._sent[number] = _Sent(now_ns, self._answers, tuple(depths))
-        while len(self._sent) > _SENT_KEPT:
+        if len(self._sent) > _SENT_KEPT:
             self._sent.popitem(last=False)
 
     def answered(

@@ -51,10 +51,10 @@ class Lane(enum.IntEnum):
     @property
     def is_urgent(self) -> bool:
         """Whether it may spend the reserve: it takes risk off, or tells how much there is."""
-        return self <= _RECOVER
+        return self <= Lane.RECOVER
 
 
-_RECOVER: Final = Lane.RECOVER
+_URGENT: Final = frozenset(lane for lane in Lane if lane.is_urgent)
 _CREATE: Final = Lane.CREATE
 
 
@@ -140,9 +140,12 @@ class Purse:
         mine = self._users[user]
         if lane is _CREATE and mine.ramp_creates >= self._ramp_allows(now_ns):
             return False
-        is_urgent = lane.is_urgent
-        turns = mine.turns[is_urgent]
-        spare = self.tokens(now_ns) - (0 if is_urgent else self._reserve)
+        is_urgent = lane in _URGENT
+        turns, bucket = mine.turns[is_urgent], self._bucket
+        bucket.refill(now_ns)
+        spare = bucket.level_e9 // NS_PER_SECOND
+        if not is_urgent:
+            spare -= self._reserve
         if len(self._users) > 1:
             spare -= self._owed(turns, is_urgent, now_ns)
         if spare < 1:
@@ -152,7 +155,7 @@ class Purse:
                 turns.taken = max(turns.taken, most - CLAIM_MAX)
             turns.denied_ns = now_ns
             return False
-        self._bucket.take(now_ns)
+        bucket.level_e9 -= NS_PER_SECOND
         turns.taken += 1
         turns.denied_ns = None
         if self._ramp_from_ns is not None and lane is _CREATE:

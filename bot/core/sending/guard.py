@@ -61,7 +61,7 @@ class Gate(Outbox):
         self, request: Request, lane: Lane, why: str, now_ns: int, own: OwnOrder | None = None
     ) -> bool:
         """As `Outbox.send`; False, and nothing changed, for what the guard holds back."""
-        if self.guard is None:
+        if self.guard is None or kind_of(request) == "read":
             return super().send(request, lane, why, now_ns, own)
         if not self.guard.admits(request, own, now_ns):
             return False
@@ -70,7 +70,7 @@ class Gate(Outbox):
         # However much an earlier run or a person left here, or the operator wants no more: no
         # strategy of ours is mad for it.
         left = own is not None and (own.inherited or own.beyond)
-        if kind_of(request) != "read" and not (left and isinstance(request, CancelResting)):
+        if not (left and isinstance(request, CancelResting)):
             self.guard.breakers.saw_send(request, now_ns)
         return True
 
@@ -233,7 +233,8 @@ class Guard:
             held = self._unmarked.get(market_id, book.holdings(market_id))
             self.breakers.rebase(worth_cents(*held, mark) - worth_cents(*held, None))
         self._unmarked = unmarked
-        self._leave_out_opening()
+        if self._ledgers.booking.of_opening:
+            self._leave_out_opening()
         return book.pnl_cents(marks)
 
     def _leave_out_opening(self) -> None:

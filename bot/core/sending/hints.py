@@ -70,6 +70,7 @@ class Hints:
         self._by_id: dict[OrderId, Hint] = {}
         # When the first of them is due; None: to be reckoned anew, as all say that change one.
         self._next_ns: int | None = NEVER_NS
+        self._explained: list[OrderId] = []  # not dropped yet
 
     def saw(self, event: BookSeen | TradeSeen, own: Sequence[OwnOrder], now_ns: int) -> None:
         """A frame that makes fills likely. own: our live orders of its market."""
@@ -156,25 +157,36 @@ class Hints:
         """
         if not self._by_id:
             return False
-        self._drop_explained()
+        if self._explained:
+            self._drop_explained()
         due = self.due(now_ns)
         if not due:
             return False
+        if any(hint.is_over for hint in due):
+            self._explained = [key for key, hint in self._by_id.items() if hint.is_over]
+            self._drop_explained()
+            due = self.due(now_ns)
         young = any(now_ns < each.own.last_write_ns + self._lag_ns for each in due)
         if len(due) <= LISTS_COST and not young:
             return False
         self.asked(due, now_ns)
         return True
 
+    def answered(self, own: OwnOrder) -> None:
+        """An answer about an order was taken in: what was hinted of it may be known by now. That
+        and `looked` are nearly all that ends a hint; what else does is seen once it is due."""
+        order_id = own.order_id
+        hint = None if order_id is None else self._by_id.get(order_id)
+        if order_id is not None and hint is not None and hint.is_over:
+            self._explained.append(order_id)
+
     def _drop_explained(self) -> None:
-        over = []
-        for order_id, hint in self._by_id.items():  # `is_over`, without a call for each
-            own = hint.own
-            if own.filled >= hint.filled + hint.shares or own.state is _DONE:
-                over.append(order_id)
-        for order_id in over:
-            del self._by_id[order_id]
-            self._next_ns = None
+        for order_id in self._explained:
+            hint = self._by_id.get(order_id)
+            if hint is not None and hint.is_over:
+                del self._by_id[order_id]
+        self._explained = []
+        self._next_ns = None
 
     def asked(self, hints: Iterable[Hint], now_ns: int) -> None:
         """Reads of these have been sent for; should they lag, they are due once more."""

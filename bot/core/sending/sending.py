@@ -154,6 +154,8 @@ class Sending:
     def cancel(self, wishes: Sequence[tuple[Rung, Wish]], now_ns: int) -> None:
         """Send the cancels among the wishes."""
         self.affording.cash.look()
+        if not wishes:
+            return
         parked = self.venue.holds_cancels(now_ns)
         for rung, wish in wishes:
             if not isinstance(wish, WantCancel) or not wish.order.is_free:
@@ -240,12 +242,11 @@ class Sending:
         the plan of the rung no longer stands: it is made anew before anything else leaves there.
         """
         hints = self._hints.due(now_ns)
-        if not (wishes or takes or hints):
-            self._out.rests(self._desk.live_count())
-            return
-        taken = [rung for rung, take in takes if self._take(rung, take, now_ns)]
-        able = [row for row in wishes if row[0].may_send and row[0] not in taken]
+        taken = [rung for rung, take in takes if self._take(rung, take, now_ns)] if takes else ()
+        able = [row for row in wishes if row[0].may_send and row[0] not in taken] if wishes else ()
         self._out.rests(self._desk.live_count())
+        if not (able or hints):
+            return
         for _, _, rung, candidate in self._in_turn(most_valuable_first(able, hints), now_ns):
             if rung is None or isinstance(candidate, Hint):
                 assert isinstance(candidate, Hint)
@@ -264,6 +265,8 @@ class Sending:
         """What may leave, in the order in which it does: as it is, unless not every create finds
         room, by number, time to flat or cash. Of cash what stands and moves has its part first."""
         creates = creates_of(rows)
+        if not creates:
+            return rows
         orders, risk = self._desk.live_count() + len(creates), self._settings.risk
         # Each create also takes a token that will be missing when all is to be cancelled.
         flat_ns = self._out.flat_ns(orders + len(creates), now_ns)

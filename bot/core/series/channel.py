@@ -309,7 +309,7 @@ class Channel:
         is_late = self._why == _LATE
         out = self._telling(now_ns) if is_late or self._venue_time.is_doubted else []
         if now_ns >= self._owing.look_ns:
-            out += self._owing.to_read(self.active_rungs(), now_ns)
+            out += self._owing.to_read(self._ladders, now_ns)
         if now_ns < self._read_ns:
             return out
         late_ns = 3 * self._trust.recheck_ns // 2

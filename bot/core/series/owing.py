@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from bot.core.books.venuetime import VenueTime
-from bot.core.event.room import Rung
+from bot.core.event.room import Ladder, Rung
 from bot.core.settings import TrustSettings
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.names import MarketId
@@ -44,15 +44,15 @@ class Owing:
         self._owed: dict[MarketId, _Owed] = {}
         self.look_ns = 0
 
-    def to_read(self, rungs: Iterable[Rung], now_ns: int) -> list[MarketId]:
-        """Those of these rungs whose book is to be read now, a few at a time."""
+    def to_read(self, ladders: Iterable[Ladder], now_ns: int) -> list[MarketId]:
+        """The rungs of these that take orders and whose book is to be read now, a few at a time."""
         self.look_ns = now_ns + _LOOK_NS
         owed: dict[MarketId, _Owed] = {}
         out: list[MarketId] = []
-        for rung in rungs:
-            owed_ns, book_ns = rung.others.owed_ns, rung.book.ts_ns
+        for rung in [rung for each in ladders if each.is_open for rung in each.rungs]:
+            owed_ns = rung.others.owed_ns
             # A book as new as our newest change holds the older one, too: most are.
-            if not owed_ns or (book_ns is not None and book_ns >= owed_ns - _LEAD_NS):
+            if not owed_ns or not _is_before(rung.book.ts_ns, owed_ns) or not rung.is_active:
                 continue
             held = self._owed.get(rung.market_id)
             if held is None or not self._lacks(rung, held.at_ns, now_ns):
