@@ -30,6 +30,7 @@ class FakeTrader:
         self.events: list[m.Event] = []
         self.times: list[int] = []
         self.stopping = False
+        self.phase = Phase.QUOTING
         self._behave = behave
         self._finishes = finishes
         self._patient = patient

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from bot.core import messages as m
+from bot.core.report import Phase
 from bot.io.client.feed import Feed
 from bot.io.journal.journal import Journal
 from bot.io.metrics.metrics import Metrics
@@ -172,6 +173,18 @@ async def test_an_end_comes_even_if_the_trader_can_no_longer_say_what_is_left(tm
     assert ended.overdue
     assert ended.exit_code is Exit.LEFT_OVER
     assert ended.crashed
+
+
+async def test_a_trader_that_stops_by_itself_has_as_long_as_one_that_is_stopped(tmp_path):
+    def stop(event: m.Event) -> list[m.Effect]:
+        trader.phase = Phase.STOPPING
+        return []
+
+    trader = FakeTrader(stop, finishes=False)
+    trader.left = m.Finished((ORDER_ID,), ())
+    ended = await run(runner_of(trader, tmp_path, drain_ns=100_000_000), None)
+    assert ended.overdue
+    assert ended.exit_code is Exit.LEFT_OVER
 
 
 async def test_a_failed_journal_bounds_the_drain_like_a_stop(tmp_path):

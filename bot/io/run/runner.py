@@ -23,7 +23,7 @@ import structlog
 
 from bot.core import messages as m
 from bot.core.intentions import TraderPlan
-from bot.core.report import Report
+from bot.core.report import Phase, Report
 from bot.io.client.feed import Feed
 from bot.io.client.rest import DRAIN_READS_S, Rest
 from bot.io.clock import Clock
@@ -57,7 +57,9 @@ _STUMBLE_S: Final = 0.05
 
 
 class TraderLike(Protocol):
-    """What the loop needs of a trader."""
+    """What the loop needs of a trader. phase: where its run is."""
+
+    phase: Phase
 
     def receive(self, event: m.Event, now_ns: int) -> list[m.Effect]:
         """Take one event in; the effects to carry out, in order."""
@@ -355,7 +357,8 @@ class Runner:
 
     def _receive(self, event: m.Event, at_ns: int) -> None:
         """One event through the trader; its effects are in the journal before they are begun."""
-        if isinstance(event, m.StopRequested | m.JournalFailed):
+        stops = self._trader.phase is Phase.STOPPING  # by itself, where nobody asked for it
+        if stops or isinstance(event, m.StopRequested | m.JournalFailed):
             self._drain.begin(at_ns)
         if isinstance(event, m.JournalFailed) and "disk" not in self._died:
             self._died.append("disk")

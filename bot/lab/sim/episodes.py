@@ -173,7 +173,6 @@ class Episodes:
         process = self._world.process
         self._world.deliver(process, m.JournalFailed("drawn: no space left"))
         self.over_ns = max(self.over_ns, self._world.now_ns + 10 * SECOND)
-        self._world.drain_deadline(process)
 
     def _operator_pause(self, for_ns: int, _: random.Random) -> None:
         process = self._world.process
@@ -191,7 +190,6 @@ class Episodes:
         process = self._world.process
         self._world.deliver(process, m.StopRequested("drawn"))
         self.over_ns = max(self.over_ns, self._world.now_ns + 10 * SECOND)
-        self._world.drain_deadline(process)
 
     def _reload(self, for_ns: int, rng: random.Random) -> None:
         """The operator changes the file; half the time it is what it was again after a while."""

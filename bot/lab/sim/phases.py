@@ -324,8 +324,7 @@ def _set_back(world: "World") -> None:
     Where no fill that it knows of is gone it mends by itself; else a person begins it anew."""
     rng = random.Random(f"set back {world.odds.seed} {world.steps}")
     before, gone = world.process, go_back(world, rng)
-    # Beside what has come back to life one that refuses strangers cannot be sure of a lost create.
-    is_killed = rng.random() < _KILLED and world.odds.strangers != "refuse"
+    is_killed = rng.random() < _KILLED
     if is_killed or live_on(world, gone):
         begin_anew(world, rng, killed=is_killed)
         within_ns = world.now_ns + _STOP_NS + 5 * world.odds.trust_lag_ns + 3 * SECOND

@@ -146,6 +146,5 @@ def begin_anew(world: "World", rng: random.Random, *, killed: bool) -> None:
     if not killed:
         for each in first.together:
             each.deliver(each.process, m.StopRequested("the venue was set back"))
-        first.drain_deadline(first.process)
     else:
         first.replace(first.process, rng.choice((SECOND // 20, 2 * SECOND)), rng)

@@ -208,6 +208,8 @@ class World:
                 self._finished(process)
             elif isinstance(effect, m.Latched):
                 self._latched(effect.reason)
+            elif isinstance(effect, m.Noted) and effect.name == "stopping":
+                self._drain_deadline(process)
             if not isinstance(effect, m.WakeAt):
                 self.trace.append((self.now_ns, "<", effect))
 
@@ -300,17 +302,19 @@ class World:
         the world another one follows."""
         if self.stopping or process is not self.process:
             return
-        if self.odds.strangers == "refuse" and process.finished is not None:
-            # A person looks at what the bot would not touch, and takes it away.
-            for order_id in process.finished.left:
-                self.seen.hit("stranger_refused")
-                self.exchange.apply(v.CancelOrder(MAKER, order_id), self.now_ns)
+        if process.finished is not None:
+            self._look_after(process.finished)
         going = [each for each in self.together if each.process.finished is None]
         for each in going:
             each.deliver(each.process, m.StopRequested("another series has ended"))
-            each.drain_deadline(each.process)
         if not going:
             self.after(0, lambda: self.replace(process, _RESTART_NS, None))
+
+    def _look_after(self, left: m.Finished) -> None:
+        """A person looks at what the bot would not touch, and takes it away."""
+        for order_id in left.left if self.odds.strangers == "refuse" else ():
+            self.seen.hit("stranger_refused")
+            self.exchange.apply(v.CancelOrder(MAKER, order_id), self.now_ns)
 
     def replace(
         self, process: Process, down_ns: int, rng: random.Random | None, *, lost: bool = False
@@ -387,12 +391,13 @@ class World:
 
         self.after(for_ns, go_on)
 
-    def drain_deadline(self, process: Process) -> None:
+    def _drain_deadline(self, process: Process) -> None:
         """A stopping life that is not over in time is given up, as the shell does."""
 
         def overdue() -> None:
-            if process.alive and process.finished is None:
+            if process.alive and process.finished is None and not self.stopping:
                 self.seen.hit("drain_overdue")
+                self._look_after(process.trader.left_over())
                 self.replace(process, _RESTART_NS, None)
 
         self.after(_DRAIN_NS, overdue)
