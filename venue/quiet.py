@@ -23,6 +23,8 @@ EXIT_CLOSED: Final = 141
 EXIT_NOT_WRITTEN: Final = 74
 """EX_IOERR of sysexits.h: the output takes nothing, as on a full disk."""
 
+_PRINTERS: Final = ("typer.", "rich.")
+
 
 class Quiet(Worded):
     """A group of commands, the help included, that ends so."""
@@ -62,4 +64,4 @@ def _is_of_the_output(fault: OSError) -> bool:
     trace = fault.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and trace.tb_frame.f_globals["__name__"].startswith("typer.")
+    return trace is not None and trace.tb_frame.f_globals["__name__"].startswith(_PRINTERS)

@@ -65,6 +65,29 @@ def test_output_that_a_full_disk_refuses_is_told_in_one_line(words):
     assert told == "the output cannot be written: No space left on device\n"
 
 
+SHOWS_A_TABLE = """
+import typer
+from venue.check.cli import _show
+from venue.quiet import Quiet
+app = typer.Typer(cls=Quiet)
+app.callback()(lambda: None)
+app.command("show")(lambda: _show([]))
+app(["show"])
+"""
+
+
+@pytest.mark.parametrize("how", [("-c",), ("-u", "-c")], ids=" ".join)
+def test_a_table_that_nobody_takes_ends_as_every_other_output(how):
+    words = [sys.executable, *how, SHOWS_A_TABLE]
+    reads, writes = os.pipe()
+    os.close(reads)
+    closed = subprocess.run(words, cwd=ROOT, stdout=writes, timeout=60, check=False)
+    os.close(writes)
+    with open("/dev/full", "wb") as full:
+        refused = subprocess.run(words, cwd=ROOT, stdout=full, timeout=60, check=False)
+    assert (closed.returncode, refused.returncode) == (141, 74)
+
+
 PAPER = "configs/paper.yaml"
 
 

@@ -183,20 +183,23 @@ def _show(results: "list[Result]") -> None:
 
     from venue.check.runner import Verdict
 
-    console = Console()
-    for verdict in (Verdict.SKIPPED, Verdict.FAILED):
-        rows = [result for result in results if result.verdict is verdict]
-        if not rows:
-            continue
-        table = Table("check", "why", title=f"{verdict.value}: {len(rows)}", title_justify="left")
-        for row in rows:
-            why = "\n  ".join((row.reason, *row.exchanges))
-            table.add_row(escape(row.name.replace("_", " ")), escape(why))
-        console.print(table)
     counts = {v: sum(result.verdict is v for result in results) for v in Verdict}
     spent_s = sum(result.duration_s for result in results)
     words = ", ".join(f"{count} {verdict.value}" for verdict, count in counts.items())
-    console.print(f"{words} in {spent_s:.1f} s")
+    console = Console()
+    with console.capture() as drawn:
+        for verdict in (Verdict.SKIPPED, Verdict.FAILED):
+            rows = [result for result in results if result.verdict is verdict]
+            if not rows:
+                continue
+            title = f"{verdict.value}: {len(rows)}"
+            table = Table("check", "why", title=title, title_justify="left")
+            for row in rows:
+                why = "\n  ".join((row.reason, *row.exchanges))
+                table.add_row(escape(row.name.replace("_", " ")), escape(why))
+            console.print(table)
+        console.print(f"{words} in {spent_s:.1f} s")
+    typer.echo(drawn.get(), nl=False)  # the console has an end of its own for a closed output
 
 
 def _as_json(url: str, results: "list[Result]") -> dict[str, object]:
