@@ -221,10 +221,10 @@ def test_a_book_that_others_left_alone_for_four_seconds_grows_no_older() -> None
     for tenth in range(1_000, 1_041):
         curve.update(inputs, None, 600.0, tenth * S // 10)
         if tenth == 1_030:
-            assert all(curve.again_ns(index) < 104 * S for index in range(len(STRIKES)))
+            assert all(again_ns < 104 * S for again_ns in curve.again_ns)
     for tenth in range(1_041, 1_050):
         curve.update(inputs, None, 600.0, tenth * S // 10)
-    assert all(curve.again_ns(index) >= 164 * S for index in range(len(STRIKES)))
+    assert all(again_ns >= 164 * S for again_ns in curve.again_ns)
 
 
 def test_a_rung_is_looked_at_again_as_its_prints_grow_older_on_a_book_that_stands_still() -> None:
@@ -233,7 +233,7 @@ def test_a_rung_is_looked_at_again_as_its_prints_grow_older_on_a_book_that_stand
     inputs = [msgspec.structs.replace(book(value), traded=(value + 2, 100 * S)) for value in values]
     for tenth in range(1_000, 1_050):
         curve.update(inputs, None, 600.0, tenth * S // 10)
-    assert all(curve.again_ns(index) < 110 * S for index in range(len(STRIKES)))
+    assert all(again_ns < 110 * S for again_ns in curve.again_ns)
 
 
 # --- monotone whatever is shown -------------------------------------------------------------------

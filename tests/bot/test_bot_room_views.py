@@ -113,7 +113,7 @@ def test_what_is_kept_is_what_would_be_told_anew(seed):
         desk, ledgers = thin.trader.desk, thin.trader.ledgers
         kept = ladder.view(None, desk, ledgers, thin.now_ns)
         for rung in ladder.rungs:
-            rung.news = True
+            rung.news.add(rung.place)
         anew = ladder.view(None, desk, ledgers, thin.now_ns)
         for old, new in zip(kept.rungs, anew.rungs, strict=True):
             assert without_ages(old) == without_ages(new)

@@ -130,8 +130,9 @@ class Fair(msgspec.Struct, frozen=True):
 class FairCurve:
     """The fair curve of one event; it learns, so keep one for the life of the event.
 
-    volatilities: cents per sqrt(second) that the fair value of each rung moves, as learned. moved:
-    the places of the fair values that are other objects since the last `update`, lowest first.
+    volatilities: cents per sqrt(second) that the fair value of each rung moves, as learned.
+    again_ns: when each rung is to be looked at anew though nothing of it changed. moved: the places
+    of the fair values that are other objects since the last `update`, lowest first.
     """
 
     def __init__(self, strikes: Sequence[float] | None) -> None:
@@ -163,7 +164,7 @@ class FairCurve:
         self._weighed = (0, 0)
         self._looked_at: list[int] = []
         self._inputs: list[RungInput | None] = [None] * count
-        self._again_ns = [0] * count
+        self.again_ns = [0] * count
         self._one_sided = [False] * count
         self._is_of_before = [False] * count  # one-sided, and not believed now
         self._over = [False] * count
@@ -203,7 +204,7 @@ class FairCurve:
         """
         self.moved = ()
         left_s = seconds_to_resolution if seconds_to_resolution > 1.0 else 1.0
-        seen, again_ns = self._inputs, self._again_ns
+        seen, again_ns = self._inputs, self.again_ns
         if anew is None or now_ns >= min(again_ns):
             anew = range(len(rungs))
         for index in anew:
@@ -220,10 +221,6 @@ class FairCurve:
         self._draw_back(line)
         self._learn(line, implied, left_s, now_ns)
         return self._shown
-
-    def again_ns(self, index: int) -> int:
-        """When a rung is to be looked at anew though nothing of it changed."""
-        return self._again_ns[index]
 
     @property
     def line_cents(self) -> tuple[float, ...]:
@@ -273,7 +270,7 @@ class FairCurve:
             self._inverse[index] = 0.0
             self._blend(index)
             self._fit.drop(index)
-            self._again_ns[index] = now_ns + _LOOK_MAX_NS
+            self.again_ns[index] = now_ns + _LOOK_MAX_NS
             return
         self._known += 1
         if not self._heard[index]:
@@ -290,7 +287,7 @@ class FairCurve:
         if growth > 0:
             wait_s = _LESS_SURE * own.variance / growth
             wait_ns = round(wait_s * NS_PER_SECOND) if wait_s < 60.0 else _LOOK_MAX_NS
-        self._again_ns[index] = now_ns + (wait_ns if wait_ns > _LOOK_MIN_NS else _LOOK_MIN_NS)
+        self.again_ns[index] = now_ns + (wait_ns if wait_ns > _LOOK_MIN_NS else _LOOK_MIN_NS)
 
     def _alone(self, left_s: float, now_ns: int) -> tuple[Fair | None, ...]:
         if not self._known:
@@ -468,7 +465,7 @@ class FairCurve:
         self.volatilities[index] = volatility
         used = self._used_volatility[index]
         if volatility > used * _ROUGHER or used > volatility * _ROUGHER:
-            self._again_ns[index] = now_ns
+            self.again_ns[index] = now_ns
 
 
 def is_ladder(strikes: Sequence[float]) -> bool:

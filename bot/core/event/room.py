@@ -227,7 +227,8 @@ class Ladder:
         for rung, outcome in zip(self.rungs, certain(won), strict=True):
             if rung.decided is not outcome:
                 rung.decided = outcome
-                rung.news = self.dirty = True
+                rung.news.add(rung.place)
+                self.dirty = True
                 rung.doubt()
                 changed.append(rung)
         return changed
@@ -305,7 +306,8 @@ class Ladder:
             fairs = {rung.market_id: rung.fair_cents for rung in view.rungs}
             judged = self.learner.judge(fairs, now_ns)
             for rung in self.rungs:
-                rung.news |= rung.market_id in judged
+                if rung.market_id in judged:
+                    rung.news.add(rung.place)
 
     def denied(self, rung: Rung) -> None:
         """A limit denied a wish of a rung."""
@@ -320,6 +322,15 @@ class Ladder:
             for rung in self.rungs:
                 if rung.denied_some:
                     rung.touch()
+
+    def holdings(self, rung: Rung, ledgers: Ledgers) -> tuple[Qty, Qty]:
+        """YES and NO shares held of a rung: as the limits count them, where nothing has changed
+        since they were counted. What is booked before the books are open is told nobody until then.
+        """
+        if self.unweighed or not ledgers.is_open:
+            return ledgers.holdings(rung.market_id)
+        yes_qty, no_qty, _ = rung.held
+        return yes_qty, no_qty
 
     def view(
         self, implied: ImpliedView | None, desk: Desk, ledgers: Ledgers, now_ns: int

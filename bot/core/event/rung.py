@@ -57,11 +57,12 @@ _SHORT_NS = 10 * NS_PER_SECOND
 class Rung:
     """One rung.
 
-    news: what a strategy is told of it may not be what it was; look_ns: and from then on in any
-    case. touched: its orders or wanted quotes changed since `wishes` were planned. unjudged:
-    something happened that may change `blocked`. weighed: the exposure of its event counts
-    `counted` for it, and that is what is live; `held` is what it counts as held. takes_any: its
-    market takes every price. `_stamp_ns`: what the newest frame of its book was stamped.
+    news: of its event, the places of the rungs that are to be told anew (`Telling`): it adds its
+    own `place` where what a strategy is told of it may not be what it was. touched: its orders or
+    wanted quotes changed since `wishes` were planned. unjudged: something happened that may change
+    `blocked`. weighed: the exposure of its event counts `counted` for it, and that is what is live;
+    `held` is what it counts as held. takes_any: its market takes every price. `_stamp_ns`: what
+    the newest frame of its book was stamped.
     """
 
     def __init__(self, market: model.Market, ladder: "Ladder") -> None:
@@ -77,8 +78,8 @@ class Rung:
         self.strike = strike_dollars(market.strike_value, market.strike_unit)
         self.traded = TradedPrice()
         self.fair: Fair | None = None
-        self.news = True
-        self.look_ns = 0
+        self.place = 0
+        self.news: set[int] = set()
         self.wanted: tuple[Quote, ...] = ()
         self._wanted_by_side = by_side(())
         self.planned: Sequence[Quote] = ()
@@ -129,7 +130,7 @@ class Rung:
     @property
     def is_certain(self) -> bool:
         """Whether it is over, or a winner of its ladder has `decided` what it will pay."""
-        return self.is_over or self.decided is not None
+        return self.decided is not None or self.market.state is _RESOLVED
 
     @property
     def is_suspect(self) -> bool:
@@ -150,7 +151,7 @@ class Rung:
         self.market = market
         self.takes_any = takes_any(market)
         self.ladder.is_plain = False
-        self.news = True
+        self.news.add(self.place)
         parked = self.parked_at_ns
         if parked is not None and self.is_active and believed_from_ns > parked + PARK_MIN_NS:
             self.parked_at_ns = None
@@ -208,12 +209,9 @@ class Rung:
             self._look_at_others()
             return False
         self.ladder.dirty = True
-        self.news = True
+        self.news.add(self.place)
         self.others.book_changed()
-        fallen = {
-            _BID: shrunk(old_bids, seen.bids),
-            _ASK: shrunk(old_asks, seen.asks),
-        }
+        fallen = {_BID: shrunk(old_bids, seen.bids), _ASK: shrunk(old_asks, seen.asks)}
         return any(level in fallen[order.side] for order in own for level in order.levels)
 
     def _confirmed(self, now_ns: int) -> None:
@@ -233,7 +231,8 @@ class Rung:
         """The book was shown or read: what others have may be told from ours now, where it was not,
         though the book is the same."""
         if self.others.has_caught_up:
-            self.ladder.dirty = self.news = True
+            self.ladder.dirty = True
+            self.news.add(self.place)
 
     def _look_for_depth(self, trust: TrustSettings, now_ns: int) -> None:
         """A book emptied at once is unknown: the venue's store may be gone, not its orders
@@ -255,7 +254,7 @@ class Rung:
             self.suspect(now_ns)
         elif self.book.replace_by_read(seen, now_ns):
             self.ladder.dirty = True
-            self.news = True
+            self.news.add(self.place)
             self.others.book_changed()
             self._look_for_depth(trust, now_ns)
             self.suspect(now_ns)
@@ -265,7 +264,7 @@ class Rung:
         if not self.book.print_seen(seen, now_ns):
             return False
         self.last_print = seen
-        self.news = True
+        self.news.add(self.place)
         self.traded.update(seen.price, seen.size, now_ns)
         self._flows[seen.taker_bought_yes].printed(seen.size, now_ns)
         taker = _BID if seen.taker_bought_yes else _ASK
@@ -307,7 +306,7 @@ class Rung:
         """The channel is gone."""
         self.book.forget()
         self.queues.forget_book()
-        self.news = True
+        self.news.add(self.place)
         self.others.book_changed()
         self.doubt()
 
@@ -406,7 +405,7 @@ class Rung:
         """Our orders or holdings here are not what they were."""
         self.touch()
         self.weighed = False
-        self.news = True
+        self.news.add(self.place)
         self.others.own_changed()
         self.recent.own_changed()
         self.ladder.dirty = True
@@ -417,7 +416,7 @@ class Rung:
     ) -> None:
         """An answer to a write showed an order of ours as of this instant of the venue's."""
         self.others.wrote(venue_ns)
-        self.news = True
+        self.news.add(self.place)
         self.queues.wrote(shown, venue_ns, own, now_ns)
 
     # --- what is wanted ---------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from bot.core.account.ledgers import Ledgers
 from bot.core.books.book import microprice
 from bot.core.curve.ladder import Fair, FairCurve, RungInput
 from bot.core.desk.desk import Desk
+from bot.core.desk.shelf import NEVER_NS
 from bot.core.event.learning import Learner
 from bot.core.event.rung import Rung
 from bot.core.strategy import ImpliedView, Levels, OwnFill, Print, RungView
@@ -60,11 +61,14 @@ class Telling:
         self.views = [_NOTHING_TOLD] * len(rungs)
         self._books: list[tuple[Levels, Levels]] = [((), ())] * len(rungs)
         self._due_ns = [0] * len(rungs)
+        self._look_ns = [0] * len(rungs)
+        self._least_ns = 0  # none of those is before
         self._inputs = [_NOTHING_SEEN] * len(rungs)
         self.fairs: tuple[Fair | None, ...] = (None,) * len(rungs)
         self.anew: list[int] = []
-        for rung in rungs:
-            rung.news = True
+        self._news = set(range(len(rungs)))
+        for place, rung in enumerate(rungs):
+            rung.place, rung.news = place, self._news
 
     def told(
         self,
@@ -79,31 +83,33 @@ class Telling:
         A rung on which nothing happened is told in the very object it was told in before, for some
         seconds at most, while its fair value has hardly moved (`FairCurve`): ages lag by as much.
         """
-        rungs, views, inputs = self._rungs, self.views, self._inputs
+        rungs, views, news = self._rungs, self.views, self._news
         anew = self.anew = []
-        for index, rung in enumerate(rungs):
-            if rung.news or now_ns >= rung.look_ns:
-                book = rung.settled_others(desk.live(rung.market_id), now_ns)
-                if rung.news or now_ns >= self._due_ns[index] or book is not self._books[index]:
-                    self._books[index] = book
-                    if rung.is_certain:
-                        inputs[index] = _OVER
-                    else:
-                        inputs[index] = RungInput(
-                            book[0],
-                            book[1],
-                            rung.others.changed_ns,
-                            rung.traded.read(),
-                            rung.confirmed_ns if rung.blocked else None,
-                        )
-                    anew.append(index)
+        if some_due := now_ns >= self._least_ns:
+            places = [at for at, due in enumerate(self._look_ns) if now_ns >= due or at in news]
+        else:
+            places = sorted(news)
+        for index in places:
+            rung = rungs[index]
+            book = rung.settled_others(desk.live(rung.market_id), now_ns)
+            is_told = index not in news and now_ns < self._due_ns[index]
+            if is_told and book is self._books[index]:
+                continue
+            self._books[index] = book
+            self._inputs[index] = _OVER if rung.is_certain else _input(rung, book)
+            anew.append(index)
+        # What is news now is none the next time, but for what is then told without it.
+        news.clear()
         fairs, moved = self.fairs, _NONE
         if self._curve is not None:
+            inputs = self._inputs
             fairs = self.fairs = self._curve.update(inputs, implied, seconds_left, now_ns, anew)
             moved = self._curve.moved
         for index in anew:
             rungs[index].fair = fairs[index]
             views[index] = self._rung(index, desk, ledgers, now_ns)
+        if some_due:
+            self._least_ns = min(self._look_ns, default=NEVER_NS)
         for index in moved:
             fair = fairs[index]
             if fair is not rungs[index].fair:
@@ -116,7 +122,7 @@ class Telling:
         """A rung as it is told now; sets when to tell it anew at the latest."""
         rung, curve = self._rungs[index], self._curve
         bids, asks = book = self._books[index]
-        yes_qty, no_qty = ledgers.holdings(rung.market_id)
+        yes_qty, no_qty = rung.ladder.holdings(rung, ledgers)
         prints: tuple[Print, ...] = ()
         fills: tuple[OwnFill, ...] = ()
         if rung.recent.has_news:
@@ -125,14 +131,16 @@ class Telling:
         due_ns = now_ns + (_LOOK_MIN_NS if age_ns < _LOOK_MIN_NS else min(_LOOK_MAX_NS, age_ns))
         volatility_cents = 0.0
         if curve is not None:
-            again_ns, volatility_cents = curve.again_ns(index), curve.volatilities[index]
+            again_ns, volatility_cents = curve.again_ns[index], curve.volatilities[index]
             due_ns = again_ns if again_ns < due_ns else due_ns
             rung.traded.follow(volatility_cents)
         self._due_ns[index] = due_ns
         # A book that stands still for its own sake may be shown anew at any moment.
-        rung.look_ns = due_ns if rung.is_settled else now_ns
-        # What is news now is none the next time: then it is to be told without it.
-        rung.news = bool(prints or fills)
+        look_ns = self._look_ns[index] = due_ns if rung.is_settled else now_ns
+        if look_ns < self._least_ns:
+            self._least_ns = look_ns
+        if prints or fills:
+            self._news.add(index)
         fair, adverse = rung.fair, self._learner.adverse(rung.market_id)
         return RungView(
             rung.market_id,
@@ -157,6 +165,17 @@ class Telling:
             fills=fills,
             own=rung.recent.own(desk.live(rung.market_id), rung.queues, book, now_ns),
         )
+
+
+def _input(rung: Rung, book: tuple[Levels, Levels]) -> RungInput:
+    """What the curve is to know of a rung that trades."""
+    return RungInput(
+        book[0],
+        book[1],
+        rung.others.changed_ns,
+        rung.traded.read(),
+        rung.confirmed_ns if rung.blocked else None,
+    )
 
 
 def _with_fair(view: RungView, fair: Fair | None) -> RungView:

@@ -250,7 +250,7 @@ class Channel:
                     self._recheck_ns = min(self._recheck_ns, now_ns)
                 if rung.blocked != rung.was_blocked:
                     rung.was_blocked = rung.blocked
-                    rung.news = True
+                    rung.news.add(rung.place)
                     ladder.dirty = True
                     if rung.blocked:
                         # Its quotes do not wait for the next decision, which may be minutes away.

@@ -236,7 +236,7 @@ class Quoting:
         if rung is not None:
             outcome = Outcome(fill.outcome.value)
             side = book_side(outcome, Side(fill.side.value))
-            rung.news = True
+            rung.news.add(rung.place)
             rung.recent.filled(side, canonical(outcome, fill.outcome_price), fill.qty, now_ns)
             fair = None if rung.fair is None else rung.fair.value_cents
             rung.ladder.learner.filled(fill.market_id, fair, side, now_ns)
@@ -287,10 +287,7 @@ class Quoting:
         for rung in ladder.rungs:
             if rung.touched or now_ns >= rung.again_ns:
                 orders = self._desk.live(rung.market_id)
-                if ladder.unweighed:
-                    yes_qty, no_qty = self._ledgers.holdings(rung.market_id)
-                else:
-                    yes_qty, no_qty, _ = rung.held  # nothing has changed since it was counted
+                yes_qty, no_qty = ladder.holdings(rung, self._ledgers)
                 rung.plan(orders, free_shares(yes_qty, no_qty, orders), now_ns)
             if rung.again_ns < again_ns:
                 again_ns = rung.again_ns
