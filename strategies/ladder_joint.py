@@ -205,16 +205,15 @@ class LadderJoint(Strategy):
         turned, most_qty = self._wind(view), self._lots.most_qty
         if not fresh and not turned:
             return self._answer
+        everything = self._take_in(rungs, fresh, turned)
         known = self._known
-        if self._take_in(rungs, fresh, turned):
-            for place, at in enumerate(self._known):
-                self._look(place, rungs[at])
+        if len(known) == len(rungs):
+            for at in known if everything else fresh:
+                self._look(at, rungs[at])
         else:
-            for at in fresh:
-                if len(known) == len(rungs):
-                    self._look(at, rungs[at])
-                elif at in known:
-                    self._look(known.index(at), rungs[at])
+            for place, at in enumerate(known):
+                if everything or at in fresh:
+                    self._look(place, rungs[at])
         answer = self._told() if self._bids.anew or self._asks.anew else self._answer
         # The cash may not suffice for lots that have grown just now.
         return answer if self._lots.most_qty == most_qty else self.quote(view)

@@ -231,7 +231,8 @@ class Answer(msgspec.Struct, frozen=True):
 
 def mapped(answer: object) -> Quotes:
     """An answer of a strategy, if it is a mapping. Raises NonsenseQuotes where it is none."""
-    if not isinstance(answer, Mapping):
+    # Of a class of Python's own it is told at once; what is abstract is asked for by a call.
+    if type(answer) is not dict and not isinstance(answer, Mapping):
         raise NonsenseQuotes(f"wanted a mapping of market_id to quotes, got {_kind(answer)}")
     return answer
 

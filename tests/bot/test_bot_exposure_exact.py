@@ -36,6 +36,19 @@ def test_sums_that_were_asked_for_count_a_level_that_comes_after():
     assert (exposure.gross_qty, exposure.gross_cents, exposure.resting_cents) == (7, 310, 310)
 
 
+@pytest.mark.parametrize("asked", [False, True])
+def test_what_is_counted_of_a_rung_at_once_is_all_that_is_live_there(asked):
+    exposure, other = two(-7, (10, 4), (0, 3)), two(-7, (10, 4), (0, 3))
+    exposure.add(live_of(M0, bid(50, 9)))
+    if asked:
+        assert exposure.gross_qty and exposure.worst_cents
+    exposure.count_rung(0, (3, 150), (16, 800))
+    other.add(live_of(M0, bid(50, 3)))
+    other.add(live_of(M0, ask(50, 16)))
+    for sums in ("worst_cents", "resting_cents", "gross_qty", "gross_cents", "net_qty"):
+        assert getattr(exposure, sums) == getattr(other, sums)
+
+
 def test_gross_grows_by_what_reaches_beyond_the_largest_position_alone():
     exposure = two(0, (10, 0))
     exposure.add(live_of(M0, bid(50, 3)))

@@ -4,6 +4,8 @@ Source: design, The bot, item 3.
 """
 
 from collections.abc import Sequence
+from itertools import compress
+from operator import is_not
 from typing import Final, cast
 
 from bot.core.strategy import EventView, Quote, Resting, Strategy, Take, mapped, split
@@ -42,15 +44,19 @@ class Answers:
         """
         wanted = cast("Resting", mapped(strategy.quote(view)))  # `split` tells what is none
         before, sane = self.resting, self._sane
-        others = [key for key, each in wanted.items() if before.get(key, _UNNAMED) is not each]
+        others: list[MarketId]
+        if list(wanted) == list(before):  # in one order: then no name needs to be looked up
+            others = list(compress(wanted, map(is_not, wanted.values(), before.values())))
+        else:
+            others = [key for key, each in wanted.items() if before.get(key, _UNNAMED) is not each]
         if not others and len(wanted) == len(before):
             self.takes = {}
             return before
-        fresh = {
-            key: wanted[key]
-            for key in others
-            if sane.get((key, id(wanted[key])), _UNNAMED) is not wanted[key]
-        }
+        fresh = {}
+        for key in others:
+            each = wanted[key]
+            if sane.get((key, id(each)), _UNNAMED) is not each:
+                fresh[key] = each
         resting, takes = dict(wanted), {}
         if fresh:
             answer = split(fresh, view)

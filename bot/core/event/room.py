@@ -79,6 +79,7 @@ class Ladder:
         self.takes: dict[MarketId, tuple[Take, ...]] = {}
         self.rungs: list[Rung] = []
         self.is_ladder = self.is_plain = False
+        self._rung_of: dict[MarketId, Rung] = {}  # of `rungs`
         self._repriced: dict[MarketId, Rung] = {}  # not returned by `refresh` yet
         self._reordered = False  # some strike, or the kind, is not what it was for `rungs`
         self.resolution_ns = instant.to_ns(event.resolution_date)
@@ -202,7 +203,7 @@ class Ladder:
             self._ask(make_strategy())
             self._repriced, new = {}, list(known.values())
         if new:
-            self.rungs = list(known.values())
+            self.rungs, self._rung_of = list(known.values()), known
             self.is_ladder = _are_struck(self.rungs)
             self.curve = self._fresh_curve()
             self.telling = Telling(self.rungs, self.curve, self.learner)
@@ -402,7 +403,9 @@ class Ladder:
         given before; None where any may be."""
         ceilings, rungs = self.ceilings, self.rungs
         if self.is_plain and anew is not None and not ceilings:
-            rungs = [rung for rung in rungs if rung.market_id in anew] if anew else []
+            if not anew:
+                return
+            rungs = [self._rung_of[market_id] for market_id in anew]
         else:
             self.is_plain = not ceilings
         for rung in rungs:

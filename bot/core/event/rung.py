@@ -25,7 +25,7 @@ from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.tag import Tag, tag_of
 from bot.core.plan.place import Flow, Worth, worth_of
 from bot.core.plan.reconcile import plan_rung, plan_sides
-from bot.core.plan.steady import Steady, by_side
+from bot.core.plan.steady import Steady, known_sides
 from bot.core.plan.wishes import FreeShares, WantAmend, WantCreate, Wish
 from bot.core.settings import TrustSettings
 from bot.core.strategy import Levels, Quote
@@ -81,7 +81,7 @@ class Rung:
         self.place = 0
         self.news: set[int] = set()
         self.wanted: tuple[Quote, ...] = ()
-        self._wanted_by_side = by_side(())
+        self._wanted_by_side = known_sides(())
         self.planned: Sequence[Quote] = ()
         self.last_print: m.TradeSeen | None = None
         self.decided: Outcome | None = None
@@ -429,7 +429,7 @@ class Rung:
             self.planned = ()
         if quotes != self.wanted:
             self.wanted = quotes
-            self._wanted_by_side = by_side(quotes)
+            self._wanted_by_side = known_sides(quotes)
             self.touch()
 
     def _forget_wishes(self) -> None:

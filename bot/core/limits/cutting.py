@@ -128,7 +128,9 @@ class Cutter:
             self._stands = self._full
             if was_whole and fresh is not None:
                 self.anew = fresh
-                self._kept = {**self._kept, **{key: self._sheets[key].full for key in fresh}}
+                self._kept = dict(self._kept)
+                for key in fresh:
+                    self._kept[key] = self._sheets[key].full
             else:
                 self._kept = {key: sheet.full for key, sheet in self._sheets.items()}
         return self._kept
@@ -172,35 +174,30 @@ class Cutter:
         for market_id in quotes if anew is None else anew:
             wanted, sheet = quotes[market_id], sheets.get(market_id)
             if sheet is None or (sheet.quotes is not wanted and sheet.quotes != wanted):
-                sheets[market_id] = new = self._sheet(market_id, wanted)
-                self._replace(sheet, new)
+                sheet = self._known.get((market_id, wanted)) or self._made(market_id, wanted)
+                sheets[market_id] = sheet
+                self._count(sheet)
                 fresh.append(market_id)
         if len(sheets) > len(quotes):
             for market_id in [key for key in sheets if key not in quotes]:
                 gone = sheets.pop(market_id)
-                self._replace(gone, Sheet((), gone.index, self._bare, self._limits))
+                self._count(Sheet((), gone.index, self._bare, self._limits))
             return None
         return fresh
 
-    def _sheet(self, market_id: MarketId, quotes: tuple[Quote, ...]) -> Sheet:
-        """The sheet of a rung with these quotes."""
-        sheet = self._known.get((market_id, quotes))
-        if sheet is None:
-            sheet = Sheet(quotes, self._bare.index_of(market_id), self._bare, self._limits)
-            if len(self._known) >= _KNOWN_MAX:
-                self._known.clear()
-            self._known[market_id, quotes] = sheet
+    def _made(self, market_id: MarketId, quotes: tuple[Quote, ...]) -> Sheet:
+        """A sheet of a rung with these quotes, which is known from here on."""
+        sheet = Sheet(quotes, self._bare.index_of(market_id), self._bare, self._limits)
+        if len(self._known) >= _KNOWN_MAX:
+            self._known.clear()
+        self._known[market_id, quotes] = sheet
         return sheet
 
-    def _replace(self, old: Sheet | None, new: Sheet) -> None:
-        """Have the quotes of a rung counted instead of those that were."""
-        rung = new.index
-        self._unlisted[rung] = new
-        for row, is_bid in ((0, True), (1, False)):
-            shares, loss = new.sums[row]
-            before, lost = (0, 0) if old is None else old.sums[row]
-            if shares != before or loss != lost:
-                self._full.count(rung, shares - before, loss - lost, is_bid=is_bid)
+    def _count(self, sheet: Sheet) -> None:
+        """Have the quotes of a sheet counted instead of those that were on its rung."""
+        self._unlisted[sheet.index] = sheet
+        bids, asks = sheet.sums
+        self._full.count_rung(sheet.index, bids, asks)
 
     # --- sharing ----------------------------------------------------------------------------------
 

@@ -246,10 +246,11 @@ class Exposure:
 
     def is_within_sums(self, bounds: Bounds) -> bool:
         """Whether the bounds that do not hang on the outcome are kept: net, gross and resting."""
+        self._sum()
         return (
             self._resting <= bounds.resting_cents
-            and self.gross_qty <= bounds.gross_qty
-            and self.gross_cents <= bounds.gross_cents
+            and self._gross <= bounds.gross_qty
+            and -self._sunk <= bounds.gross_cents
             and self.net_qty <= bounds.net_qty
         )
 
@@ -302,12 +303,25 @@ class Exposure:
             self._asks[index] += qty
             self._ask_loss[index] += loss_cents
         self._resting += loss_cents
+        self._counted_anew(index)
+
+    def count_rung(self, index: int, bids: tuple[int, int], asks: tuple[int, int]) -> None:
+        """Have this counted as live on a rung, and nothing else: of either side the shares, and
+        what they can lose together."""
+        self._resting -= self._bid_loss[index] + self._ask_loss[index]
+        self._bids[index], self._bid_loss[index] = bids
+        self._asks[index], self._ask_loss[index] = asks
+        self._resting += bids[1] + asks[1]
+        self._counted_anew(index)
+
+    def _counted_anew(self, index: int) -> None:
+        """Other orders than before are live on a rung: bring up to date what hangs on them."""
+        self._worst = None
         if self._summed:
             reach, worst = self._reach(index), self._rung_worst(index)
             self._gross += reach - self._reaches[index]
             self._sunk += worst - self._worsts[index]
             self._reaches[index], self._worsts[index] = reach, worst
-        self._worst = None
 
     def count_level(self, shares: Sequence[list[int]], losses: Sequence[list[int]]) -> None:
         """Count one more order on each side of each rung: shares, and what they can lose together,

@@ -159,7 +159,10 @@ class Weighing:
         """What this event may lose: its own limit, and what series and account have left beside
         others. wanted: those of ours count as they are wanted, too, where that is worse."""
         worst = self._worst_wanted if wanted else self.worst_cents
-        others = series_loss_cents([worst(each) for each in self._ladders if each is not ladder])
+        others = Cents(0)
+        if len(self._ladders) > 1:
+            beside = [worst(each) for each in self._ladders if each is not ladder]
+            others = series_loss_cents(beside)
         elsewhere = self.account.others_loss_cents(self.member)
         if self._awaits_others:
             mine = self._series_loss_cents()
@@ -207,8 +210,10 @@ class Weighing:
         cutter = self._cutters.get(ladder.event.event_ticker)
         if cutter is None:
             cutter = self._cutters[ladder.event.event_ticker] = Cutter(self._limits)
-        others = [other for other in self._ladders if other is not ladder]
-        resting = sum([self._resting_wanted(other) for other in others])
+        resting = 0
+        if len(self._ladders) > 1:
+            others = [other for other in self._ladders if other is not ladder]
+            resting = sum([self._resting_wanted(other) for other in others])
         bounds = bounds_of(self._limits, loss_cents, Cents(resting))
         answers = ladder.answers
         anew = answers.anew if quotes is answers.resting else None
