@@ -49,7 +49,8 @@ class _Write(msgspec.Struct, frozen=True):
     """A write that left at `at_ns`. cents: what it may lock more, at most. fees_cents: of those
     for fees. freed_cents: of a cancel, what it lets go at least, but for what fills before it.
     size: of an amend, the shares that are to remain, None where it changes none; filled: what had
-    filled by then, and share_cents: what a share of that may have cost."""
+    filled by then, and share_cents: what a share of that may have cost. again_cents: what fills may
+    come to lock once more, at most."""
 
     at_ns: int
     cents: int
@@ -59,6 +60,7 @@ class _Write(msgspec.Struct, frozen=True):
     size: int | None = None
     filled: int = 0
     share_cents: int = 0
+    again_cents: int = 0
 
 
 class _Since(msgspec.Struct):
@@ -76,9 +78,9 @@ class FreeCash:
         self._from_ns = self._answered_ns = -1
         self._since: dict[Written, _Since] = {}
         self._count = 0
-        self._left: int = _UNBOUNDED  # never more than `cents`
+        self._left: int = _UNBOUNDED  # never more than `cents` but for what fills lock again
+        self._again = 0  # which comes to no more than this, of the writes that are kept
         self._is_fresh = False
-        self._has_sizes = False  # among the writes that are kept
 
     # --- what is known ----------------------------------------------------------------------------
 
@@ -92,7 +94,7 @@ class FreeCash:
             if not since.writes:
                 del self._since[own]
         kept = [write for since in self._since.values() for write in since.writes]
-        self._count, self._has_sizes = len(kept), any(write.size is not None for write in kept)
+        self._count, self._again = len(kept), sum(write.again_cents for write in kept)
         self._left = self.cents
 
     def created(self, own: Written, cents: int, fees_cents: int, now_ns: int) -> None:
@@ -105,7 +107,7 @@ class FreeCash:
         """A change of an order has left. cents: what it may lock more; none if it locks less. size:
         the shares that are to remain, if it changes that: what fills before it is carried out was
         locked at up to `share_cents` a share, and is locked once more."""
-        self._has_sizes |= size is not None
+        again = 0 if size is None else share_cents * (own.remaining + size)
         self._keep(
             own,
             _Write(
@@ -115,6 +117,7 @@ class FreeCash:
                 size=size,
                 filled=own.filled,
                 share_cents=share_cents,
+                again_cents=again,
             ),
         )
 
@@ -130,20 +133,18 @@ class FreeCash:
             since = self._since[own] = _Since(own.filled, [])
         since.writes.append(write)
         self._count += 1
+        self._again += write.again_cents
         self._left = self._left - write.cents if self._count < WRITES_MAX else 0
 
     # --- what is free -----------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Another beat: what is free is added up anew once it seems not to suffice, and in any case
-        where fills may have left less than there was."""
+        """Another beat: what is free is added up anew once it seems not to suffice."""
         self._is_fresh = False
-        if self._has_sizes:
-            self._left = 0
 
     def suffices(self, cents: int) -> bool:
         """Whether so much more may be locked now; none always may."""
-        return cents <= 0 or cents <= self._left or cents <= self.left()
+        return cents <= 0 or cents <= self._left - self._again or cents <= self.left()
 
     def left(self) -> int:
         """Cents that may be locked now, added up at most once a beat; not below zero."""
