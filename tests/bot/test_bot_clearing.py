@@ -115,6 +115,20 @@ def test_a_create_left_in_a_market_that_is_none_of_our_rungs_is_cancelled_and_th
     assert venue.trader.phase is Phase.QUOTING
 
 
+@pytest.mark.parametrize("code", ["insufficient_balance", "insufficient_shares"])
+def test_a_create_of_before_that_is_refused_for_want_of_funds_keeps_no_side_from_being_quoted(code):
+    venue = Venue()
+    venue.says = lambda request: (
+        m.Refused(422, code, "") if isinstance(request, m.Create) and request.again else None
+    )
+    first, name = venue.markets[0].market_id, ClientOrderId("1" * 20 + "-1")
+    order = QtyOrder(first, Outcome.NO, Side.SELL, Price(60), Qty(5), TimeInForce.GTC, name)
+    venue.begin(m.OpenIntent(order, codec.encode_new_order(order)))
+    venue.run(8)
+    assert venue.trader.phase is Phase.QUOTING
+    assert len(venue.orders) == 18
+
+
 UNLIKE = [{"outcome": model.ShownOutcome.UNKNOWN}, {"side": model.ShownSide.UNKNOWN}]
 
 

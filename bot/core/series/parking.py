@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from bot.core.desk.outbox import Outbox
 from bot.core.event.room import Rung
 from bot.core.limits.bounds import lowered
-from bot.core.orders.order import OwnOrder
+from bot.core.orders.order import OwnOrder, State
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import BookSide, Qty
 from venue.wire.names import MarketId
@@ -60,9 +60,11 @@ class Parking:
 
     def for_funds(self, own: OwnOrder, code: str, now_ns: int, *, often: bool = False) -> None:
         """Cash or shares did not suffice: the same again is asked for only once they changed.
-        often: of late they changed each time, and did not suffice: no change is waited for now."""
+        often: of late they changed each time, and did not suffice: no change is waited for now.
+        Of a create sent again a refusal speaks of that sending alone (row 23): once it is known
+        what became of it, funds may suffice."""
         rung = self._rungs.get(own.market_id)
-        if rung is not None:
+        if rung is not None and own.state is not State.LOST:
             side, before_ns = own.side, rung.side_parked_until_ns[own.side]
             self.side(own, code, _FUNDS_PARK_NS, now_ns)
             kept = [row for row in self._short_of_funds if row[2] > now_ns]  # the others are over
