@@ -253,6 +253,16 @@ def test_our_own_shares_are_not_ahead_of_us():
     assert ahead(queues, own) == 50
 
 
+@pytest.mark.parametrize(
+    "strange",
+    [{"outcome": model.ShownOutcome.UNKNOWN}, {"side": model.ShownSide.UNKNOWN}],
+)
+def test_an_order_that_is_shown_on_a_side_of_a_later_version_has_no_place_any_more(strange):
+    queues, own = rung()
+    wrote(own, 30, queues, [own], **strange)
+    assert ahead(queues, own) is None
+
+
 def test_a_book_that_comes_before_the_answer_is_used_when_the_answer_is_there():
     own = made.own(State.SENT, price=40, qty=10)
     queues = Queues(POWER)

@@ -298,7 +298,11 @@ class Queues:
         they are by that answer."""
         self._written_ns = max(self._written_ns, venue_ns)
         self._known(orders)  # what it shows as filled is off what stood, once
-        if shown.status in model.TERMINAL or shown.outcome is model.ShownOutcome.UNKNOWN:
+        is_readable = (
+            shown.outcome is not model.ShownOutcome.UNKNOWN
+            and shown.side is not model.ShownSide.UNKNOWN
+        )
+        if shown.status in model.TERMINAL or not is_readable:
             self._standing.pop(shown.order_id, None)
         else:
             outcome = Outcome(shown.outcome.value)
