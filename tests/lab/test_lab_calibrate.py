@@ -200,6 +200,17 @@ def test_a_markout_is_to_what_stood_at_its_horizon_and_not_to_what_came_after_a_
         assert mids == dict.fromkeys((1, 10, 60, 300), 9.0)
 
 
+def test_a_book_that_was_recorded_worst_price_first_is_scored_as_the_same_book(tmp_path):
+    def scored(name, turned):
+        levels = [[40, 30], [39, 30]][::turned], [[60, 30], [61, 30]][::turned]
+        after = [[38, 30], [37, 30]][::turned], [[60, 30], [61, 30]][::turned]
+        lines = [*(book(second, *levels) for second in range(4)), trade_of(4, 40, 200, "no")]
+        return at_touch(written_of(tmp_path / name / "tape", [*lines, book(4.1, *after)]))
+
+    assert scored("turned", -1) == scored("best-first", 1)
+    assert scored("turned", -1)[0].qty == 10
+
+
 def test_a_markout_whose_value_is_not_known_within_a_minute_is_left_out(tmp_path):
     calm = [book(second, [[40, 30]], [[60, 30]]) for second in range(4)]
     after = [trade_of(4, 40, 200, "no"), book(4.1, [], [[60, 30]])]

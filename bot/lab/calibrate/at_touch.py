@@ -117,8 +117,10 @@ class _Run:
         )
 
     def _shown(self, record: BookRecord) -> None:
-        bids: Levels = tuple((Price(price), Qty(size)) for price, size in record.yes)
-        asks: Levels = tuple((complement(Price(price)), Qty(size)) for price, size in record.no)
+        # Best first, in whatever order they were recorded.
+        yes, no = (sorted(levels, reverse=True) for levels in (record.yes, record.no))
+        bids: Levels = tuple((Price(price), Qty(size)) for price, size in yes)
+        asks: Levels = tuple((complement(Price(price)), Qty(size)) for price, size in no)
         now_ns = record.ts
         self._rung.shown(bids, asks, now_ns)
         if not bids or not asks:
