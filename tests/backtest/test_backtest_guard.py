@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import signal
 import sys
 import time
@@ -217,6 +218,29 @@ def test_only_what_is_opened_in_the_watched_folder_meanwhile_is_told(tmp_path, f
         (tmp_path / "link").read_text()
     path.read_text()
     assert opened == [str(path)]
+
+
+def by_its_folder(folder, _elsewhere):
+    opened = os.open(folder, os.O_RDONLY)
+    os.close(os.open("catalog.json", os.O_RDONLY, dir_fd=opened))
+    os.close(opened)
+
+
+def by_a_second_name(folder, elsewhere):
+    os.link(folder / "catalog.json", elsewhere / "second")
+    (elsewhere / "second").read_text()
+
+
+def by_its_place(folder, elsewhere):
+    (folder / "catalog.json").rename(elsewhere / "moved")
+    (elsewhere / "moved").read_text()
+
+
+@pytest.mark.parametrize("way", [by_its_folder, by_a_second_name, by_its_place])
+def test_a_watched_file_that_is_opened_without_its_own_path_is_told(tmp_path, folder, way):
+    with watched([folder]) as opened:
+        way(folder, tmp_path)
+    assert opened == [str(folder if way is by_its_folder else folder / "catalog.json")]
 
 
 def test_what_an_overheard_strategy_raises_is_raised_and_written_down():

@@ -5,7 +5,8 @@ tape and plays it up to the last cut; each other has a copy of the folder in whi
 than its cut stands, and not how anything ended. A strategy that uses only what it was given wants
 the same in all of them. Nobody but the harness may open the data: that alone is looking ahead.
 
-What this cannot see: a copy of the future that the strategy brings along itself.
+What this cannot see: what another program or a C library reads for it, and a copy of the future
+that the strategy brings along itself.
 
 Source: strategy, 4, Look-ahead traps.
 """

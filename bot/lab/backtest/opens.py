@@ -1,8 +1,9 @@
 """Who opens the recorded data while a strategy may be running: nobody should.
 
-An audit hook of the interpreter sees every file that Python code opens, whoever does it and by
-whatever name. What a C library opens by itself it does not see. The configuration and the code of a
-strategy may stand in the very folder of the data: they are none.
+An audit hook of the interpreter sees every file that Python code opens, or gives another name or
+place to open it by, whoever does it and by whatever name. What a C library or another program opens
+by itself it does not see. The configuration and the code of a strategy may stand in the very folder
+of the data: they are none.
 """
 
 import os
@@ -10,6 +11,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
+
+_OPENS: Final = frozenset({"open", "os.link", "os.rename"})
+"""Events that begin with the path of what is opened, or can be by another name from then on."""
 
 
 class _Watching:
@@ -23,12 +28,16 @@ class _Watching:
 
     def heard(self, event: str, arguments: tuple[object, ...]) -> None:
         """An audit event."""
-        if event != "open" or not self.folders or not isinstance(arguments[0], str | bytes):
+        if event not in _OPENS or not self.folders:
             return
-        path = os.path.realpath(os.fsdecode(arguments[0]))
+        named = arguments[0]
+        if not isinstance(named, str | bytes | os.PathLike):
+            return
+        path = os.path.realpath(os.fsdecode(named))
         if path == self.config or _is_code(path):
             return
-        if path.startswith(self.folders) and path not in self.opened:
+        # By a folder that is open what is in it can be opened without its path.
+        if f"{path}{os.sep}".startswith(self.folders) and path not in self.opened:
             self.opened.append(path)
 
 
