@@ -102,7 +102,7 @@ def test_no_settings_let_an_order_past_a_compiled_cap(
         lambda: Strategy(None),
     )
     bid, ask = best
-    trader.guard._rung = lambda _market_id: SimpleNamespace(
+    trader.quoting.rung = lambda _market_id: SimpleNamespace(
         market_id=made.MARKET,
         others=SimpleNamespace(
             left=lambda _own: (((Price(bid), Qty(1)),), ((Price(ask), Qty(1)),))

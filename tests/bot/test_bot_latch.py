@@ -214,7 +214,7 @@ def test_a_belief_that_goes_missing_is_no_loss():
     before = guard._pnl_cents(world.now_ns + SECOND)
     for rung in rungs:
         rung.fair = None
-        rung.book._last_price = None
+        rung.book.last_price = None
     assert guard._pnl_cents(world.now_ns + 2 * SECOND) == before
 
 
@@ -240,7 +240,7 @@ def test_what_is_bought_before_a_rung_is_first_valued_is_no_loss_of_all_that_it_
     guard, book = world.process.trader.guard, world.process.trader.ledgers.book
     rung = world.process.trader.quoting.ladders[0].rungs[0]
     guard._marks.pop(rung.market_id, None)
-    fair, rung.fair, rung.book._last_price = rung.fair, None, None
+    fair, rung.fair, rung.book.last_price = rung.fair, None, None
     guard.breakers.rearm()
     guard.breakers.judge(guard._pnl_cents(world.now_ns + 4 * SECOND), 0, world.now_ns)
     order = made.own()
