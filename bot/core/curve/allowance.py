@@ -9,6 +9,7 @@ Source: strategy, 1(a) step 3.
 """
 
 from collections.abc import Sequence
+from operator import truediv
 from typing import Final
 
 _HALF_LIFE_S: Final = 3600.0
@@ -27,6 +28,9 @@ _VARIANCE_MIN: Final = 0.3
 
 _ERROR_LASTS_S: Final = 120.0
 """Looks closer than this show the same error of a book twice, not two errors (judgement)."""
+
+_LOOK_S: Final = 2 * _ERROR_LASTS_S
+"""So many seconds are worth one look."""
 
 
 class Allowances:
@@ -50,15 +54,17 @@ class Allowances:
         """
         fade = 0.5 ** (elapsed_s / _HALF_LIFE_S)
         step_s = min(elapsed_s, _STEP_MAX_S)
+        means, noises = self._residuals, self._noise
+        excesses, seconds = self._excess, self._seconds
         for index, seen in enumerate(residuals):
             if seen is None:
                 continue
             residual, variance = seen
-            self._residuals[index] = self._residuals[index] * fade + residual * step_s
-            self._noise[index] = self._noise[index] * fade + variance * step_s
+            means[index] = means[index] * fade + residual * step_s
+            noises[index] = noises[index] * fade + variance * step_s
             excess = (residual * residual - variance) * step_s
-            self._excess[index] = self._excess[index] * fade + excess
-            self._seconds[index] = self._seconds[index] * fade + step_s
+            excesses[index] = excesses[index] * fade + excess
+            seconds[index] = seconds[index] * fade + step_s
         self._conclude()
 
     def _conclude(self) -> None:
@@ -67,8 +73,10 @@ class Allowances:
         for residual, noise, seconds in zip(
             self._residuals, self._noise, self._seconds, strict=True
         ):
-            mean, variance = residual / seconds, max(noise / seconds, _VARIANCE_MIN)
-            looks = max(1.0, seconds / (2 * _ERROR_LASTS_S))
+            mean, variance = residual / seconds, noise / seconds
+            if variance < _VARIANCE_MIN:
+                variance = _VARIANCE_MIN
+            looks = seconds / _LOOK_S if seconds > _LOOK_S else 1.0
             means.append(mean)
             unsures.append(variance / looks)
             # By how much the mean excess of a rung may be off, squared, by chance alone.
@@ -83,11 +91,13 @@ class Allowances:
             total / seconds - explained * mean * mean
             for total, seconds, mean in zip(self._excess, self._seconds, means, strict=True)
         ]
-        weight = sum(1 / chance for chance in chances)
-        pooled = sum(e / c for e, c in zip(excess, chances, strict=True)) / weight
-        spread = sum(((e - pooled) ** 2 - c) / c for e, c in zip(excess, chances, strict=True))
+        weight = sum([1 / chance for chance in chances])
+        pooled = sum(map(truediv, excess, chances)) / weight
+        spread = sum([((e - pooled) ** 2 - c) / c for e, c in zip(excess, chances, strict=True)])
         spread = max(0.0, spread / weight)
-        self.allowances = [
-            max(_ALLOWANCE_MIN, pooled + (e - pooled) * spread / (spread + c)) + share * u
-            for e, c, u in zip(excess, chances, unsures, strict=True)
-        ]
+        allowances = self.allowances = []
+        for e, c, u in zip(excess, chances, unsures, strict=True):
+            allowance = pooled + (e - pooled) * spread / (spread + c)
+            allowances.append(
+                (allowance if allowance > _ALLOWANCE_MIN else _ALLOWANCE_MIN) + share * u
+            )

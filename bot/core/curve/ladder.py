@@ -19,7 +19,7 @@ Source: strategy, 1(a).
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import erfc
 from operator import sub
 from typing import Final
@@ -219,7 +219,8 @@ class FairCurve:
             return self._nothing()
         line = self._fit.fit(self._prior(implied, left_s))
         self._draw_back(line)
-        self._learn(line, implied, left_s, now_ns)
+        if self._learned_ns is None or now_ns >= self._learned_ns + _LEARN_NS:
+            self._learn(line, implied, left_s, now_ns)
         return self._shown
 
     @property
@@ -268,7 +269,7 @@ class FairCurve:
         self._known -= self._inverse[index] > 0
         if own is None:
             self._inverse[index] = 0.0
-            self._blend(index)
+            self._blend((index,))
             self._fit.drop(index)
             self.again_ns[index] = now_ns + _LOOK_MAX_NS
             return
@@ -277,7 +278,7 @@ class FairCurve:
             self._heard[index] = self._is_news = True
         self._cents[index] = own.cents
         self._inverse[index] = 1 / own.variance
-        self._blend(index)
+        self._blend((index,))
         allowed = own.variance + self._lessons.allowances[index]
         self._fit.take(index, probit(clipped(own.cents)), allowed)
         growth = volatility * volatility
@@ -294,7 +295,8 @@ class FairCurve:
             return self._nothing()
         cents = _bounded(self._cents[0], self._inputs[0])
         self._looked_at.clear()
-        self._sure(0, _WEIGHTLESS if self._over[0] else self._inverse[0])
+        self._weights[0] = _WEIGHTLESS if self._over[0] else self._inverse[0]
+        self._doubt((0,))
         self._show([cents])
         if self._learned_ns is None or now_ns >= self._learned_ns + _LEARN_NS:
             self._learned_ns = now_ns
@@ -329,31 +331,35 @@ class FairCurve:
             math.sqrt(self._trust.log_sd(implied.confidence) ** 2 + drift),
         )
 
-    def _blend(self, index: int) -> None:
-        """How a rung's own data and the line with its shape are blended there."""
-        own, allowance = self._inverse[index], self._lessons.allowances[index]
-        share = allowance * own / (1 + allowance * own)
-        shape = self._lessons.shapes[index]
-        self._base[index] = share * self._cents[index] + (1 - share) * shape
-        self._pull[index] = (1 - share) * _HALF_PAYOUT
+    def _blend(self, places: Iterable[int]) -> None:
+        """How the own data of these rungs and the line with its shape are blended there."""
+        allowances, shapes = self._lessons.allowances, self._lessons.shapes
+        for index in places:
+            odds = allowances[index] * self._inverse[index]
+            share = odds / (1 + odds)
+            rest = 1 - share
+            self._base[index] = share * self._cents[index] + rest * shapes[index]
+            self._pull[index] = rest * _HALF_PAYOUT
 
-    def _weigh(self, index: int, line: Line) -> None:
-        """How sure a rung's value is: by its own data, the allowance, and the line."""
-        if self._over[index]:
-            self._sure(index, _WEIGHTLESS)
-            return
-        allowance = self._lessons.allowances[index]
-        rest = self._pull[index] / _HALF_PAYOUT
-        unsure = self._fit.steep_squares[index] * line.variance_at(self._us[index])
-        self._sure(index, 1 / (rest * (allowance + rest * unsure)))
+    def _weigh(self, places: Iterable[int], line: Line) -> None:
+        """How sure the values of these rungs are: by own data, the allowance, and the line."""
+        allowances, steep_squares = self._lessons.allowances, self._fit.steep_squares
+        for index in places:
+            if self._over[index]:
+                self._weights[index] = _WEIGHTLESS
+                continue
+            rest = self._pull[index] / _HALF_PAYOUT
+            unsure = steep_squares[index] * line.variance_at(self._us[index])
+            self._weights[index] = 1 / (rest * (allowances[index] + rest * unsure))
+        self._doubt(places)
 
-    def _sure(self, index: int, weight: float) -> None:
-        """A rung's value is so sure, one over its variance: it is shown anew where that is far from
-        what was shown."""
-        self._weights[index] = weight
-        shown = self._fair_weights[index]
-        if weight > shown * _STEADY_WEIGHT or shown > weight * _STEADY_WEIGHT:
-            self._doubted.add(index)
+    def _doubt(self, places: Iterable[int]) -> None:
+        """Values that are by far not as sure as was shown, or surer, are shown anew."""
+        weights, shown = self._weights, self._fair_weights
+        for index in places:
+            weight, before = weights[index], shown[index]
+            if weight > before * _STEADY_WEIGHT or before > weight * _STEADY_WEIGHT:
+                self._doubted.add(index)
 
     def _draw_back(self, line: Line) -> None:
         """The line drawn back to each rung's own data, made monotone, inside one-sided bounds."""
@@ -361,8 +367,7 @@ class FairCurve:
         if weighed != self._weighed:
             self._weighed = weighed
             self._looked_at = list(range(len(self._us)))
-        for index in self._looked_at:
-            self._weigh(index, line)
+        self._weigh(self._looked_at, line)
         self._looked_at = []
         height, steepness = line.height * _PROBIT_SCALE, line.steepness * _PROBIT_SCALE
         values = [
@@ -400,11 +405,13 @@ class FairCurve:
             # A new value beside one that was kept: only all of them together are in order.
             shown[:] = values
             moved = list(range(len(values)))
+        fairs, shown_weights = self._fairs, self._fair_weights
         for index in moved:
-            weight = self._fair_weights[index] = self._weights[index]
-            sd_cents = min(1 / math.sqrt(weight), _HALF_PAYOUT)
-            self._fairs[index] = None if self._over[index] else Fair(shown[index], sd_cents)
-        self._shown, self.moved = tuple(self._fairs), moved
+            weight = shown_weights[index] = self._weights[index]
+            sd_cents = 1 / math.sqrt(weight)
+            sd_cents = sd_cents if sd_cents < _HALF_PAYOUT else _HALF_PAYOUT
+            fairs[index] = None if self._over[index] else Fair(shown[index], sd_cents)
+        self._shown, self.moved = tuple(fairs), moved
 
     def _nothing(self) -> tuple[Fair | None, ...]:
         """Nothing is known of any rung."""
@@ -422,10 +429,7 @@ class FairCurve:
     def _learn(self, line: Line, implied: ImpliedView | None, left_s: float, now_ns: int) -> None:
         """Once a second: shape and allowance, volatilities, the width of the value per
         sqrt(second), and what the feed is worth."""
-        learned_ns = self._learned_ns
-        if learned_ns is not None and now_ns < learned_ns + _LEARN_NS:
-            return
-        self._learned_ns = now_ns
+        learned_ns, self._learned_ns = self._learned_ns, now_ns
         elapsed_s = 0.0 if learned_ns is None else (now_ns - learned_ns) / NS_PER_SECOND
         is_news, self._is_news = self._is_news, False
         residuals: list[tuple[float, float] | None] = []
@@ -441,9 +445,8 @@ class FairCurve:
                 self._learn_volatility(index, fair.value_cents, steep, left_s, now_ns)
         if elapsed_s > 0:
             self._lessons.learn(residuals, elapsed_s)
-            for index in range(len(self._us)):
-                self._blend(index)
-                self._weigh(index, line)
+            self._blend(range(len(self._us)))
+            self._weigh(range(len(self._us)), line)
         if self._known < _MARKET_SPEAKS or line.told < _TOLD_MIN:
             return
         fade = 0.5 ** (elapsed_s / _HALF_LIFE_S)

@@ -8,6 +8,7 @@ Source: strategy, 1(a) step 2.
 """
 
 from collections.abc import Sequence
+from operator import mul
 from typing import Final
 
 import msgspec
@@ -129,24 +130,33 @@ class LineFit:
             line = self._solve(prior)
             if self._is_near(line):
                 break
-            self._reference = line
-            self.weighed += 1
-            for index, u in enumerate(self._us):
-                self.steep_squares[index] = _steep_square(line.at(u))
-                self._weigh(index)
+            self._weigh_all(line)
         assert line is not None
         self.line = line
         return line
 
     def _weigh(self, index: int) -> None:
+        """Weigh a rung by where it stood on the reference."""
         w = self.steep_squares[index] * self._inverse[index]
-        u = self._us[index]
+        wu = w * self._us[index]
         d = self._deviations[index]
         self._w[index] = w
-        self._wu[index] = w * u
-        self._wuu[index] = w * u * u
+        self._wu[index] = wu
+        self._wuu[index] = wu * self._us[index]
         self._wd[index] = w * d
-        self._wud[index] = w * u * d
+        self._wud[index] = wu * d
+
+    def _weigh_all(self, line: Line) -> None:
+        """Weigh every rung as `_weigh` does, by this line as the reference."""
+        self._reference = line
+        self.weighed += 1
+        us, deviations = self._us, self._deviations
+        self.steep_squares = [_steep_square(line.at(u)) for u in us]
+        self._w = list(map(mul, self.steep_squares, self._inverse))
+        self._wu = list(map(mul, self._w, us))
+        self._wuu = list(map(mul, self._wu, us))
+        self._wd = list(map(mul, self._w, deviations))
+        self._wud = list(map(mul, self._wu, deviations))
 
     def _is_near(self, line: Line) -> bool:
         """Whether the weights were taken by a line that agrees at both ends of the ladder."""
