@@ -378,10 +378,14 @@ class LadderJoint(Strategy):
             bids = beside(priced.bid_terms, rung.asks[0][0], gap - 1, self._how)
         if rung.bids and priced.ask_reach - gap < rung.bids[0][0]:
             asks = beside(priced.ask_terms, rung.bids[0][0], gap - 1, self._how)
-        if bids != self._bids.levels[place]:
-            self._bids.put(place, bids)
-        if asks != self._asks.levels[place]:
-            self._asks.put(place, asks)
+        side = self._bids
+        if bids != side.levels[place]:
+            side.levels[place] = bids
+            side.anew.append(place)
+        side = self._asks
+        if asks != side.levels[place]:
+            side.levels[place] = asks
+            side.anew.append(place)
 
     def _price(self, rung: RungView, numbers: "_Numbers") -> "_Priced":
         """What a rung comes to by its numbers on their grid: all else that it hangs on is in the
@@ -398,18 +402,10 @@ class LadderJoint(Strategy):
             rung, fair, params.edge_cents, self._cash, near_bid, near_ask
         )
         value, own, all_lots = fair - shift / _GRID, own_on_grid / _OWN_GRID, sum(lots)
-        both: list[Terms] = []
+        near_no, both = complement(Price(near_ask)), list[Terms]()
         for sign, learned, held, bought, fees_of_side, room, charge in (
             (1, rung.adverse_bid_cents, rung.no_qty, near_bid, bid_fees, bid_room, charges[0]),
-            (
-                -1,
-                rung.adverse_ask_cents,
-                rung.yes_qty,
-                complement(Price(near_ask)),
-                ask_fees,
-                ask_room,
-                charges[1],
-            ),
+            (-1, rung.adverse_ask_cents, rung.yes_qty, near_no, ask_fees, ask_room, charges[1]),
         ):
             adverse = prior
             if learned is not None:

@@ -215,7 +215,8 @@ def test_a_ladder_brought_into_order_bit_by_bit_is_as_if_all_of_it_were_anew(
     kept = LadderSide(sign, len(first))
     for at, some in [(0, first), *later]:
         for place, side in zip(range(at, len(first)), some, strict=False):
-            kept.put(place, side if sign > 0 else mirrored(side))
+            kept.levels[place] = side if sign > 0 else mirrored(side)
+            kept.anew.append(place)
         ordered = kept.ordered()
         anew = stepped_back(kept.levels[::sign], sign)[::sign]
         assert ordered == anew

@@ -360,7 +360,9 @@ class Ladder:
     def quotes(self, view: EventView) -> dict[MarketId, tuple[Quote, ...]]:
         """What the strategy wants, proven sane. Raises whatever the strategy raises."""
         for index in self.telling.anew:  # whatever has news is told anew
-            self.rungs[index].recent.told()
+            recent = self.rungs[index].recent
+            if recent.has_news:
+                recent.told()
         self.conduct.calls += 1
         quotes = self.answers.ask(self.strategy, view)
         self.takes = self.answers.takes

@@ -170,18 +170,19 @@ class Cutter:
         """Count all quotes as their caps leave them, looking only at rungs where they are others
         than last time. Which those are; None where some have none any more. anew: where they may
         be others, and some on all as before; None where that is not known."""
-        sheets, fresh = self._sheets, list[MarketId]()
+        sheets, full, fresh = self._sheets, self._full, list[MarketId]()
         for market_id in quotes if anew is None else anew:
             wanted, sheet = quotes[market_id], sheets.get(market_id)
             if sheet is None or (sheet.quotes is not wanted and sheet.quotes != wanted):
                 sheet = self._known.get((market_id, wanted)) or self._made(market_id, wanted)
-                sheets[market_id] = sheet
-                self._count(sheet)
+                sheets[market_id] = self._unlisted[sheet.index] = sheet
+                full.count_rung(sheet.index, *sheet.sums)
                 fresh.append(market_id)
         if len(sheets) > len(quotes):
             for market_id in [key for key in sheets if key not in quotes]:
-                gone = sheets.pop(market_id)
-                self._count(Sheet((), gone.index, self._bare, self._limits))
+                rung = sheets.pop(market_id).index
+                self._unlisted[rung] = none = Sheet((), rung, self._bare, self._limits)
+                full.count_rung(rung, *none.sums)
             return None
         return fresh
 
@@ -192,12 +193,6 @@ class Cutter:
             self._known.clear()
         self._known[market_id, quotes] = sheet
         return sheet
-
-    def _count(self, sheet: Sheet) -> None:
-        """Have the quotes of a sheet counted instead of those that were on its rung."""
-        self._unlisted[sheet.index] = sheet
-        bids, asks = sheet.sums
-        self._full.count_rung(sheet.index, bids, asks)
 
     # --- sharing ----------------------------------------------------------------------------------
 

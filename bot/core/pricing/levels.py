@@ -5,6 +5,7 @@ Source: strategy, 1(c) and 1(d).
 """
 
 from collections.abc import Sequence
+from operator import ge, le
 from typing import Final
 
 import msgspec
@@ -145,9 +146,6 @@ def in_order(behind: Levels | None, ahead: Levels | None, sign: int) -> bool:
         return True
     if ahead is None or len(behind) > len(ahead):
         return False
-    # Levels keep a tick between them: apart by as much as they are deep, none can be ahead.
-    if not behind or sign * (behind[0][0] - ahead[-1][0]) <= 0:
-        return True
     for level, before in zip(behind, ahead, strict=False):
         if sign * (level[0] - before[0]) > 0:
             return False
@@ -195,11 +193,22 @@ def standing(levels: Levels | None, far_price: int, far_qty: int) -> Levels:
 class LadderSide:
     """One side of all rungs, the lowest strike first: as each was priced by itself, and in order.
 
-    levels: as priced. anew: the places whose levels are others than they were in `ordered` last,
-    all of them at first. is_stepped: whether any was stepped back there.
+    levels: as priced; who puts another side there adds its place to `anew`, which holds all of them
+    at first. is_stepped: whether any was stepped back in `ordered` last.
     """
 
-    __slots__ = ("_out_of_order", "_sign", "anew", "is_stepped", "levels")
+    __slots__ = (
+        "_counts",
+        "_edge",
+        "_fewer",
+        "_highest",
+        "_lowest",
+        "_out_of_order",
+        "_sign",
+        "anew",
+        "is_stepped",
+        "levels",
+    )
 
     def __init__(self, sign: int, rungs: int) -> None:
         self._sign = sign
@@ -208,33 +217,54 @@ class LadderSide:
         self.is_stepped = False
         # The places of rungs whose side has to step back for that of the next one, or that for it.
         self._out_of_order: set[int] = set()
-
-    def put(self, place: int, levels: Levels | None) -> None:
-        """A rung was priced anew: these are other levels than it had."""
-        self.levels[place] = levels
-        self.anew.append(place)
+        # Of each rung its highest and its lowest price, beyond all prices where it has none, and
+        # how many levels: of the rung behind no more than of that ahead.
+        self._edge, self._fewer = (0, le) if sign > 0 else (PAYOUT_CENTS, ge)
+        self._highest, self._lowest = [self._edge] * rungs, [self._edge] * rungs
+        self._counts = [0] * rungs
 
     def ordered(self) -> list[Levels | None]:
-        """The levels of all rungs, stepped back where they must be; not to be changed."""
-        levels, sign, marks, last = (
-            self.levels,
-            self._sign,
-            self._out_of_order,
-            len(self.levels) - 1,
-        )
-        for place in self.anew:
-            for low in (place - 1, place):
-                if not 0 <= low < last:
-                    continue
-                below, above = levels[low], levels[low + 1]
-                if in_order(above, below, 1) if sign > 0 else in_order(below, above, -1):
-                    marks.discard(low)
-                else:
-                    marks.add(low)
-        self.anew = []
+        """The levels of all rungs, stepped back where they must be; not to be changed. None is
+        anew after it."""
+        levels, sign, marks = self.levels, self._sign, self._out_of_order
+        if self.anew:
+            self._take_in()
+            # Mostly no price of a rung is above any of the one before it: then none steps back.
+            if all(map(le, self._highest[1:], self._lowest)) and all(
+                map(self._fewer, self._counts[1:], self._counts)
+            ):
+                marks.clear()
+            else:
+                for place in self.anew:
+                    for low in (place - 1, place):
+                        if 0 <= low < len(levels) - 1:
+                            self._compare(low)
+            self.anew = []
         self.is_stepped = bool(marks)
         if not marks:
             return levels
         if sign > 0:
             return stepped_back(levels, 1)
         return stepped_back(levels[::-1], -1)[::-1]
+
+    def _take_in(self) -> None:
+        """Bring up to date what is kept of the levels that are anew."""
+        is_bid, edge = self._sign > 0, self._edge
+        for place in self.anew:
+            side = self.levels[place]
+            if side:
+                best, worst = side[0][0], side[-1][0]
+                self._highest[place] = best if is_bid else worst
+                self._lowest[place] = worst if is_bid else best
+                self._counts[place] = len(side)
+            else:
+                self._highest[place] = self._lowest[place] = edge
+                self._counts[place] = 0
+
+    def _compare(self, low: int) -> None:
+        """See whether a rung and the next one are in order."""
+        below, above = self.levels[low], self.levels[low + 1]
+        if in_order(above, below, 1) if self._sign > 0 else in_order(below, above, -1):
+            self._out_of_order.discard(low)
+        else:
+            self._out_of_order.add(low)
