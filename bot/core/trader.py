@@ -436,7 +436,8 @@ class Trader:
 
     def _trip(self) -> None:
         """Latch once a breaker has tripped; what is on its way out is cancelled from here on."""
-        if self.phase in _OPEN or self.phase is _STARTING:
+        is_due = self.guard.breakers.tripped or self._now_ns >= self.guard.judge_due_ns
+        if is_due and (self.phase in _OPEN or self.phase is _STARTING):
             reason = self.guard.judge(self._now_ns, opened=self._opened)
             if reason:
                 self._latch(reason, ours=True)
@@ -455,10 +456,10 @@ class Trader:
         """Read sooner what is in doubt: fills, orders, and who else spends on our key."""
         heard_ns = self.quoting.channel.heard_ns
         silent = heard_ns is None or self._now_ns - heard_ns > self._trust.heard_ns
-        known = self._hints.is_empty() and self.desk.is_settled() and not self.out.findings
-        if silent or not known or self.desk.unknown_count():
+        is_hinted = not self._hints.is_empty()
+        if is_hinted or silent or self.out.findings or self.desk.in_doubt():
             self._account.sweep_soon(self._now_ns)
-        if self._hints.want_lists(self._now_ns):
+        if is_hinted and self._hints.want_lists(self._now_ns):
             self._account.hasten_again(Kind.FILLS, self._now_ns)
             self._account.hasten_again(Kind.RESTING, self._now_ns)
         if self.out.wants_look:

@@ -152,7 +152,7 @@ def test_fills_of_an_order_that_an_amend_without_an_answer_gave_another_id_count
     of.begin(undecided=True)
     assert KEPT not in of.orders
     assert of.trader.ledgers.holdings(of.rung_shown.market_id) == (4, 0)
-    assert of.trader.desk.is_settled()
+    assert not of.trader.desk.unsettled
 
 
 def test_a_kept_order_keeps_its_place_where_the_fills_are_the_last_that_comes_before_quoting():

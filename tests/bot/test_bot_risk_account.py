@@ -141,7 +141,7 @@ def test_shares_that_are_marked_down_kill_though_nothing_was_sold(name: str) -> 
     told = []
     for at, mark in enumerate(marked):
         trader.guard._quoting = _Marked(rung.market_id, mark)  # type: ignore[assignment]
-        trader.guard._judge_due_ns = 0
+        trader.guard.judge_due_ns = 0
         told.append(trader.guard.judge(world.now_ns + at, opened=True))
     assert told[:3] == ["", "", ""]
     assert told[3].startswith(f"{name}: 310, at most 300")

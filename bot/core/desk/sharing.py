@@ -56,14 +56,6 @@ class _Model:
         self.from_ns = now_ns
         self.at_ns = now_ns
 
-    def flow(self, now_ns: int) -> None:
-        """Let tokens flow in until now."""
-        if now_ns > self.at_ns:
-            self.missing_e9 -= (now_ns - self.at_ns) * RATE_PER_SECOND
-            self.at_ns = now_ns
-        if self.missing_e9 < 0:
-            self.missing_e9 = 0
-
 
 class _Sent(msgspec.Struct, frozen=True):
     """A request on its way. answers: how many had come when it left. missing_e9: the most that each
@@ -125,10 +117,10 @@ class Sharing:
         while self._late_ns and now_ns - self._late_ns[0] > _LATE_NS:
             self._late_ns.popleft()
         on_the_way_e9 = (in_flight + len(self._late_ns)) * NS_PER_SECOND
+        self._flow(0, now_ns)
         depths = []
         for model in self._models:
-            missing_e9 = model.missing_e9 - (now_ns - model.at_ns) * RATE_PER_SECOND  # as it flows
-            depths.append((model.from_ns, on_the_way_e9 + (missing_e9 if missing_e9 > 0 else 0)))
+            depths.append((model.from_ns, model.missing_e9 + on_the_way_e9))
         self._sent[number] = _Sent(now_ns, self._answers, tuple(depths))
         if len(self._sent) > _SENT_KEPT:
             self._sent.popitem(last=False)
@@ -145,9 +137,7 @@ class Sharing:
     ) -> None:
         """An answer. in_flight: without it. newest: the number of the youngest request sent."""
         self._answers += 1
-        for model in self._models:
-            model.flow(now_ns)
-            model.missing_e9 += NS_PER_SECOND
+        self._flow(NS_PER_SECOND, now_ns)
         if not definite:
             self._late_ns.append(now_ns)
         sent = self._sent.pop(number, None)
@@ -163,23 +153,30 @@ class Sharing:
             self._looked = self._short = False
         self._weigh_looks(now_ns)
 
+    def _flow(self, taken_e9: int, now_ns: int) -> None:
+        """Let tokens flow into every model until now; then so many are taken."""
+        for model in self._models:
+            missing_e9 = model.missing_e9 - (now_ns - model.at_ns) * RATE_PER_SECOND
+            model.missing_e9 = taken_e9 + (missing_e9 if missing_e9 > 0 else 0)
+            model.at_ns = now_ns
+
     def _compare(self, sent: _Sent, tokens_left: int, younger: int, now_ns: int) -> None:
         """What is missing although we alone could not have taken it."""
-        alone = dict(sent.missing_e9)
+        # Models go in the order in which they came.
+        oldest_ns = self._models[0].from_ns if self._models else now_ns
+        missing = RATE_BURST - tokens_left - younger
         found: int | None = None
-        for model in self._models:
-            most_e9 = alone.get(model.from_ns)
-            if most_e9 is None:
+        for from_ns, alone_e9 in sent.missing_e9:
+            if from_ns < oldest_ns:
                 continue
-            most = -(-most_e9 // NS_PER_SECOND) + younger
-            foreign = RATE_BURST - tokens_left - most
+            foreign = missing + -alone_e9 // NS_PER_SECOND
             self._looked = True
             if foreign <= 0:
                 continue
             self._short = True
-            within_ns = max(WINDOW_NS, now_ns - model.from_ns)
+            within_ns = max(WINDOW_NS, now_ns - from_ns)
             if foreign * NS_PER_SECOND > FOREIGN_PER_SECOND_MAX * within_ns:
-                age_ns = max(1, now_ns - model.from_ns)
+                age_ns = max(1, now_ns - from_ns)
                 found = foreign * NS_PER_SECOND // age_ns
         if found is not None:
             self._find_by_count(found, sent, tokens_left, now_ns)

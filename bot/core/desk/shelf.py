@@ -96,10 +96,6 @@ class Shelf:
         """Ended orders with fills that are not all booked."""
         return list(self._unsettled)
 
-    def is_settled(self) -> bool:
-        """Whether the fills of every ended order are booked."""
-        return not self._unsettled
-
     def has_fills(self, market_id: MarketId) -> bool:
         """Whether `with_fills` may have anything to show."""
         if self._unsettled:
@@ -173,6 +169,11 @@ class Shelf:
             for own in self._live
             if _is_undecided(own)
         )
+
+    def in_doubt(self) -> bool:
+        """Whether something about our orders is unknown or suspected, or fills of one that has
+        ended are not booked."""
+        return bool(self._unknown or self._unsettled)
 
     def unknown_count(self) -> int:
         """How many orders have a write without a definite answer, or are suspected."""

@@ -90,7 +90,7 @@ class Guard:
     """Breakers, caps and the latch of one trader.
 
     latched: why nothing may be quoted until a person has looked; empty when nothing is latched.
-    beyond_caps: creates and amends that a cap held back.
+    beyond_caps: creates and amends that a cap held back. judge_due_ns: when to judge again.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Guard:
         self._ledgers = ledgers
         self._quoting = quoting
         self._out = out
-        self._judge_due_ns = self._mark_all_ns = 0
+        self.judge_due_ns = self._mark_all_ns = 0
         self._marks: dict[MarketId, float] = {}
         self._unmarked: dict[MarketId, tuple[int, int]] = {}  # what was held of the other rungs
         self._latched_ns = 0
@@ -192,9 +192,9 @@ class Guard:
 
         opened: whether the books are open, so that there is a profit to speak of.
         """
-        if self.breakers.tripped or now_ns < self._judge_due_ns:
+        if self.breakers.tripped or now_ns < self.judge_due_ns:
             return self.breakers.tripped
-        self._judge_due_ns = now_ns + _JUDGE_NS
+        self.judge_due_ns = now_ns + _JUDGE_NS
         if "cancels_fail" in self._out.findings and not self._desk.live_count():
             # There is nothing left that could show it.
             self._out.hold("cancels_fail", self._uncancelled.works())

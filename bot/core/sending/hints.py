@@ -155,8 +155,6 @@ class Hints:
         A read by id may not know an order yet that we wrote about less than a lag ago, and would
         say that there is none; a list says nothing of it, or shows its fills.
         """
-        if not self._by_id:
-            return False
         if self._explained:
             self._drop_explained()
         due = self.due(now_ns)
