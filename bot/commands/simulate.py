@@ -178,11 +178,14 @@ def _check_strategy(odds: "Odds") -> None:
     import pydantic
 
     from bot.io.settings.plugins import StrategyFault
+    from bot.io.settings.typed import told
     from bot.lab.sim.life.configured import make_strategy
 
     try:
         make_strategy(odds)
-    except (StrategyFault, pydantic.ValidationError) as fault:
+    except pydantic.ValidationError as fault:
+        fail(EXIT_CONFIGURATION, f"--strategy {odds.strategy}: {told(fault)}")
+    except StrategyFault as fault:
         fail(EXIT_CONFIGURATION, f"--strategy {odds.strategy}: {fault}")
 
 

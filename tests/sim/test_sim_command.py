@@ -7,7 +7,9 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
+from bot.cli import app
 from bot.core.strategy import EventView
 from bot.lab.sim.life.configured import Failing
 from bot.lab.sim.life.moods import Moody
@@ -130,6 +132,44 @@ def test_a_strategy_whose_range_a_drawn_size_is_beyond_keeps_its_default(tmp_pat
     path.write_text(SMALL)
     done = simulate(*SHORT, "--strategy", str(path), "--quiet")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+NEEDS_MORE = """
+from pydantic import model_validator
+from bot.core.strategy import Strategy
+
+class Mine(Strategy):
+    class Params(Strategy.Params):
+        half: int = 0
+
+        @model_validator(mode="after")
+        def is_wide(self):
+            if self.half < 1:
+                raise ValueError("half is 1 or more")
+            return self
+
+    def quote(self, view):
+        return {}
+
+STRATEGY = Mine
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (NEEDS_MORE, "half is 1 or more"),
+        (NEEDS_MORE.replace(": int = 0", ": int"), "half: Field required"),
+    ],
+)
+def test_a_strategy_whose_defaults_cannot_be_is_refused_in_one_line(tmp_path, text, said):
+    path = tmp_path / "mine.py"
+    path.write_text(text)
+    done = simulate(*SHORT, "--strategy", str(path))
+    assert (done.returncode, done.stderr) == (2, f"--strategy {path}: {said}\n")
+    judged = ("evaluate", "--strategies", str(path), "--tune", "1-1", "--seeds", "2-2")
+    done = CliRunner().invoke(app, judged)
+    assert (done.exit_code, done.stderr) == (2, f"{path}: {said}\n")
 
 
 def test_a_mood_that_is_drawn_is_no_fault_of_the_strategys_own():

@@ -25,6 +25,7 @@ _WHOLE: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})", re.ASCII)
 _DECIMAL: Final = re.compile(r"-?(0|[1-9][0-9]{0,17})(\.[0-9]{1,18})?", re.ASCII)
 _SECRET_WORDS: Final = ("key", "secret", "token", "password", "credential")
 _SHOWN_MAX: Final = 60
+_PREFIX: Final = "Value error, "
 _UNIONS: Final = (Union, types.UnionType)
 _LISTS: Final = (tuple, list, Sequence)
 
@@ -63,8 +64,17 @@ def typed(
     except pydantic.ValidationError as refused:
         for error in refused.errors(include_url=False, include_input=False):
             at = (*place, *(step for step in error["loc"] if isinstance(step, str | int)))
-            reading.fault(at, error["msg"].removeprefix("Value error, "))
+            reading.fault(at, error["msg"].removeprefix(_PREFIX))
         return None, reading.faults
+
+
+def told(refused: pydantic.ValidationError) -> str:
+    """What values that stand in no file were refused for: one line, each with its place."""
+    faults = []
+    for error in refused.errors(include_url=False, include_input=False):
+        place, text = error["loc"], error["msg"].removeprefix(_PREFIX)
+        faults.append(f"{'.'.join(map(str, place))}: {text}" if place else text)
+    return "; ".join(faults)
 
 
 def _fields(

@@ -19,6 +19,7 @@ import pydantic
 
 from bot.core.strategy import Strategy
 from bot.io.settings.plugins import StrategyFault, find_strategy, made
+from bot.io.settings.typed import told
 
 Params = Mapping[str, Any]
 
@@ -55,7 +56,9 @@ class Entry(msgspec.Struct, frozen=True):
         found = find_strategy(self.plugin, folder)
         try:
             return made(found, found.Params.model_validate(dict(params)))
-        except (pydantic.ValidationError, StrategyFault) as fault:
+        except pydantic.ValidationError as fault:
+            raise StrategyFault(f"{self.name}: {told(fault)}") from fault
+        except StrategyFault as fault:
             raise StrategyFault(f"{self.name}: {fault}") from fault
 
 
