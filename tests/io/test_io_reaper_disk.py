@@ -45,3 +45,19 @@ async def test_a_disk_that_stands_still_keeps_nothing_from_being_cancelled(tmp_p
             assert latch.read() is None
             goes.set()
             await until(lambda: latch.read() is not None)
+
+
+async def test_a_reset_is_heeded_in_a_folder_that_took_the_place_of_the_first_one(tmp_path):
+    account, folder = Account("1"), tmp_path / "state"
+    folder.mkdir()
+    async with watching(account, folder) as reaper:
+        folder.rename(tmp_path / "aside")
+        folder.mkdir()
+        await Bot(folder).beats(0.1)
+        await until(lambda: reaper.phase is Phase.REAPING and reaper.clean)
+        Latch(folder).clear()
+        await until(lambda: reaper.phase is Phase.WAITING)
+        account.resting.append("2")
+        await Bot(folder).beats(0.1)
+        assert reaper.phase is Phase.WATCHING
+    assert account.resting == ["2"]

@@ -56,16 +56,20 @@ class Latch:
 
     @property
     def in_place(self) -> bool:
-        """Whether the folder is still the one that it was at first: moved or unmounted, it took the
-        latch along, and that there is no file is no word of a person's."""
+        """Whether the folder is still the one that held the latch last, or that it was at first:
+        moved or unmounted, it took the latch along, and that there is no file is no word of a
+        person's."""
         return self._folder == _identity(self._path.parent)
 
     def read(self) -> LatchRecord | None:
         """What is latched and why; None when nothing is. Raises nothing."""
         try:
+            folder = _identity(self._path.parent)
             content = read_file(self._path)
             if content is None:
                 return None
+            # Another folder may have come into the first one's place, as a backup that was put back.
+            self._folder = folder
             return msgspec.json.decode(content, type=LatchRecord)
         except OSError as fault:
             return self._unread(f"{self._path} cannot be read: {fault.strerror}")
