@@ -42,6 +42,15 @@ def test_every_command_of_the_page_names_the_compose_file():
     assert all(asked)
 
 
+def test_nothing_that_writes_there_runs_while_the_page_copies_or_moves_the_state():
+    page = (ROOT / "docs/deploy.md").read_text(encoding="utf-8")
+    around = re.findall(r"compose\.yaml stop (.+) &&\n.*\n.*\n.*\n.*&&\n.* start (.+)\n", page)
+    writers = {name for name in OURS if "bot-state" in str(SERVICES[name].get("volumes"))}
+    assert len(around) == 2
+    for stopped, started in around:
+        assert set(stopped.split()) == set(started.split()) == writers
+
+
 def test_what_the_page_runs_in_a_container_is_understood_and_asks_for_the_key_that_is_there():
     page = (ROOT / "docs/deploy.md").read_text(encoding="utf-8").replace("\\\n", " ")
     where = re.findall(r" exec (?:deployment/)?(bot|reaper|venue)(?: --)? (bot|venue) (.+)", page)
