@@ -68,7 +68,7 @@ class Latch:
             content = read_file(self._path)
             if content is None:
                 return None
-            # Another folder may have come into the first one's place, as a backup that was put back.
+            # Another folder may have come into its place, as a backup that was put back.
             self._folder = folder
             return msgspec.json.decode(content, type=LatchRecord)
         except OSError as fault:
