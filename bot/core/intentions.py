@@ -18,6 +18,7 @@ from bot.core.limits.cutting import Cut
 from bot.core.limits.risk import Bounds, Exposure, Live
 from bot.core.orders.order import OwnOrder, State
 from bot.core.picture import limits_used
+from bot.core.plan.ours import Ours
 from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate, Wish, free_shares
 from bot.core.report import BreakerReport, Phase
 from bot.core.strategy import Levels, Quote, Take
@@ -197,7 +198,7 @@ def _foreseen(trader: "Trader", rung: Rung, now_ns: int) -> tuple[Wish, ...]:
     """The changes that would be planned now on a rung."""
     orders = trader.desk.live(rung.market_id)
     yes_qty, no_qty = trader.ledgers.holdings(rung.market_id)
-    return rung.foreseen(orders, free_shares(yes_qty, no_qty, orders), now_ns)
+    return rung.foreseen(Ours(orders, free_shares(yes_qty, no_qty, orders)), now_ns)
 
 
 def _event(

@@ -138,6 +138,8 @@ class Custody:
                 self._merge(own, row, begun_ns)
             elif self._desk.missing_from_list(own, begun_ns, now_ns, fills_ns):
                 self._quoting.orders_changed(own.market_id)
+            elif own.doomed:
+                self._quoting.doomed(own.market_id)
         strangers = self._of_ours(
             order
             for order in by_id.values()

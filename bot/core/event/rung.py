@@ -23,10 +23,11 @@ from bot.core.limits.bounds import takes_any
 from bot.core.limits.risk import Live, RungTerms
 from bot.core.orders.order import OwnOrder, State
 from bot.core.orders.tag import Tag, tag_of
+from bot.core.plan.ours import Ours
 from bot.core.plan.place import Flow, Worth, worth_of
-from bot.core.plan.reconcile import plan_rung, plan_sides
-from bot.core.plan.steady import Steady, known_sides
-from bot.core.plan.wishes import FreeShares, WantAmend, WantCreate, Wish
+from bot.core.plan.reconcile import plan_sides
+from bot.core.plan.steady import Steady, by_side, by_side_like, known_sides
+from bot.core.plan.wishes import WantAmend, WantCreate, Wish
 from bot.core.settings import TrustSettings
 from bot.core.strategy import Levels, Quote
 from bot.core.strike import strike_dollars
@@ -59,10 +60,10 @@ class Rung:
 
     news: of its event, the places of the rungs that are to be told anew (`Telling`): it adds its
     own `place` where what a strategy is told of it may not be what it was. touched: its orders or
-    wanted quotes changed since `wishes` were planned. unjudged: something happened that may change
-    `blocked`. weighed: the exposure of its event counts `counted` for it, and that is what is live;
-    `held` is what it counts as held. takes_any: its market takes every price. `_stamp_ns`: what
-    the newest frame of its book was stamped.
+    wanted quotes changed since `wishes` were planned. ours: its orders as plans found them, None
+    once they may have changed. unjudged: `blocked` may be another. weighed: the exposure of its
+    event counts `counted` for it, and that is what is live; `held` is what it counts as held.
+    takes_any: its market takes every price.
     """
 
     def __init__(self, market: model.Market, ladder: "Ladder") -> None:
@@ -90,6 +91,7 @@ class Rung:
         self.unjudged = True
         self.judge_ns = 0
         self.touched = True
+        self.ours: Ours | None = None
         self.wishes: tuple[Wish, ...] = ()
         self.again_ns = NEVER_NS
         self.denied_some = False
@@ -114,7 +116,7 @@ class Rung:
         )
         self._short_until_ns: dict[BookSide, int] = {}
         self._planned_ns = 0
-        self._stamp_ns: int | None = None
+        self._stamp_ns: int | None = None  # of the newest frame of its book
         self._emptied_until_ns = 0
 
     @property
@@ -397,9 +399,9 @@ class Rung:
         self.touch()
 
     def touch(self) -> None:
-        """Its changes are to be planned anew."""
-        self.touched = True
-        self.ladder.stirred = True
+        """Its changes are to be planned anew, and nothing that was found for them holds."""
+        self.ours = None
+        self.touched = self.ladder.stirred = True
 
     def orders_changed(self) -> None:
         """Our orders or holdings here are not what they were."""
@@ -429,8 +431,8 @@ class Rung:
             self.planned = ()
         if quotes != self.wanted:
             self.wanted = quotes
-            self._wanted_by_side = known_sides(quotes)
-            self.touch()
+            self._wanted_by_side = by_side_like(self._wanted_by_side, quotes)
+            self.touched = self.ladder.stirred = True
 
     def _forget_wishes(self) -> None:
         for steady in self._steady:
@@ -441,32 +443,30 @@ class Rung:
         self._forget_wishes()
         self.orders_changed()
 
-    def plan(self, orders: Sequence[OwnOrder], free: FreeShares, now_ns: int) -> None:
+    def plan(self, ours: Ours, now_ns: int) -> None:
         """Plan the changes that turn our orders into what is wanted, flicker left out."""
-        pace = self.ladder.pace
         if not self._planned_ns:
             for flow in self._flows:
                 flow.watched(now_ns)
         steady_bids, steady_asks = self._steady
         bids, bids_turn_ns = steady_bids.quotes(self._wanted_by_side[0], now_ns)
         asks, asks_turn_ns = steady_asks.quotes(self._wanted_by_side[1], now_ns)
-        short = self._short(now_ns)
-        plan = plan_sides(bids, asks, orders, free, pace, now_ns, self.worth(now_ns), short)
-        self.wishes = plan.wishes
-        self.again_ns = NEVER_NS
-        for turns_ns in (bids_turn_ns, asks_turn_ns, plan.again_ns, *short.values()):
-            if turns_ns is not None and turns_ns < self.again_ns:
-                self.again_ns = turns_ns
+        short = self._short(now_ns) if self._short_until_ns else {}
+        plan = plan_sides(bids, asks, ours, self.ladder.pace, now_ns, self.worth, short)
+        again_ns = min(short.values()) if short else NEVER_NS
+        for turns_ns in (bids_turn_ns, asks_turn_ns, plan.again_ns):
+            if turns_ns is not None and turns_ns < again_ns:
+                again_ns = turns_ns
+        self.wishes, self.again_ns = plan.wishes, again_ns
         self.planned = [*bids, *asks]
         self.touched = self.denied_some = False
         self._planned_ns = now_ns
 
-    def foreseen(
-        self, orders: Sequence[OwnOrder], free: FreeShares, now_ns: int
-    ) -> tuple[Wish, ...]:
+    def foreseen(self, ours: Ours, now_ns: int) -> tuple[Wish, ...]:
         """The changes that would be planned now for what was planned last; changes nothing."""
-        worth, short = self.worth(now_ns), self._short(now_ns)
-        return plan_rung(self.planned, orders, free, self.ladder.pace, now_ns, worth, short).wishes
+        bids, asks = by_side(self.planned)
+        short = self._short(now_ns)
+        return plan_sides(bids, asks, ours, self.ladder.pace, now_ns, self.worth, short).wishes
 
     def _short(self, now_ns: int) -> dict[BookSide, int]:
         """The sides on which a limit has cut an order of late, and until when that counts."""

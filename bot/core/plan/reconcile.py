@@ -20,17 +20,19 @@ Source: design, The bot, item 5; interface, PUT /orders; strategy, 1(e), 1(f); r
 26, 27, 33, B1, B11.
 """
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Final
 
 from bot.core.orders.order import OwnOrder, State
 from bot.core.plan.assign import assign
 from bot.core.plan.danger import why_to_go
+from bot.core.plan.ours import Ours
 from bot.core.plan.place import NOTHING_KNOWN, REQUEST_MIN, RISK_CENTS, Worth
 from bot.core.plan.stand import (
     Level,
     Stand,
     age,
+    are_left,
     count_beside,
     destination,
     join,
@@ -38,7 +40,6 @@ from bot.core.plan.stand import (
     promise_lacking,
     serve_near,
     size_then_age,
-    stands_as_wanted,
 )
 from bot.core.plan.steady import by_side
 from bot.core.plan.wishes import (
@@ -58,10 +59,7 @@ from venue.wire.money import BookSide, Price, Qty, Side, canonical
 from venue.wire.requests import Amend
 
 _BID: Final = BookSide.BID
-_ASK: Final = BookSide.ASK
 _OPEN: Final = State.OPEN
-_BLURRED: Final = State.BLURRED
-_DONE: Final = State.DONE
 _BUY: Final = Side.BUY
 
 
@@ -74,51 +72,55 @@ def plan_rung(
     worth: Worth = NOTHING_KNOWN,
     short: Container[BookSide] = (),
 ) -> Plan:
-    """The plan of `plan_sides` for what is wanted on both sides, in any order."""
-    return plan_sides(*by_side(wanted), orders, free, pace, now_ns, worth, short)
+    """The plan of `plan_sides` for what is wanted on both sides, in any order, and all live orders
+    of the rung."""
+    bids, asks = by_side(wanted)
+    return plan_sides(bids, asks, Ours(orders, free), pace, now_ns, lambda _: worth, short)
 
 
 def plan_sides(
     wanted_bids: Sequence[Quote],
     wanted_asks: Sequence[Quote],
-    orders: Sequence[OwnOrder],
-    free: FreeShares,
+    ours: Ours,
     pace: PaceSettings,
     now_ns: int,
-    worth: Worth = NOTHING_KNOWN,
+    tell_worth: Callable[[int], Worth],
     short: Container[BookSide] = (),
 ) -> Plan:
-    """The changes that turn `orders` (all live ones of the rung) into what is wanted on each side,
-    the best first.
+    """The changes that turn our orders into what is wanted on each side, the best first.
 
     An order whose last write is undecided is left alone, counted at its price, and keeps new
     orders of its side from being made (one live-or-possible order per slot, B1); one whose write is
     on its way, or whose end is still to come, keeps as many shares from it. So does a take without
-    an answer, which serves no wanted price: it never rests. short: sides on which a limit has cut
+    an answer, which serves no wanted price: it never rests. tell_worth: tells what prices and
+    places are worth as of an instant; most plans never ask. short: sides on which a limit has cut
     new orders: nothing is given up there to be made anew.
     """
+    bids = ours.bids.doubtful(wanted_bids, wanted_asks, pace)
+    asks = ours.asks.doubtful(wanted_asks, wanted_bids, pace)
+    if bids == asks == [] and not ours.going:
+        return _NOTHING  # as most plans are
+    worth, free = tell_worth(now_ns), ours.free()
     wishes: list[Wish] = []
     again: list[int] = []
-    bids: list[OwnOrder] = []
-    asks: list[OwnOrder] = []
-    for own in orders:
-        if (own.doomed or own.state is _BLURRED) and own.is_free:
-            why = why_to_go(own, worth.fair_cents)
-            if why is not None and own.due_ns <= now_ns:
-                wishes.append(WantCancel(own, why, RISK_CENTS * own.remaining))
-            elif why is not None:
-                again.append(own.due_ns)
-        if own.state is not _DONE and not own.is_take:
-            (bids if own.side is _BID else asks).append(own)
-    for side, quotes, facing, mine in (
-        (_BID, wanted_bids, wanted_asks, bids),
-        (_ASK, wanted_asks, wanted_bids, asks),
+    for own in ours.going:
+        why = why_to_go(own, worth.fair_cents)
+        if why is not None and own.due_ns <= now_ns:
+            wishes.append(WantCancel(own, why, RISK_CENTS * own.remaining))
+        elif why is not None:
+            again.append(own.due_ns)
+    for mine, quotes, facing, doubtful in (
+        (ours.bids, wanted_bids, wanted_asks, bids),
+        (ours.asks, wanted_asks, wanted_bids, asks),
     ):
+        side = mine.side
         # A plan only takes from what is free.
         held = free if free.has_some and side not in short else None
-        if not stands_as_wanted(mine, side, quotes, facing, worth, held, pace):
+        if doubtful is None or not are_left(doubtful, side, facing, worth, held, pace):
             levels = {quote.price: level_of(side, quote, facing, worth) for quote in quotes}
-            plan = _Side(side, levels, mine, orders, free, pace, now_ns, worth, side in short)
+            plan = _Side(
+                side, levels, mine.orders, ours.everyone, free, pace, now_ns, worth, side in short
+            )
             plan.make()
             wishes.extend(plan.wishes)
             again.extend(plan.again)
@@ -417,3 +419,5 @@ class _Side:
 
 _TICK_COST = REQUEST_MIN / 1_000
 """Cents a tick: decides between ways that cost the same, and nothing else."""
+
+_NOTHING: Final = Plan((), None)

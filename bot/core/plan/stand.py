@@ -43,6 +43,11 @@ class Stand(msgspec.Struct, eq=False):
             self.largest = remaining
 
 
+Doubtful = list[tuple[Quote, Stand]]
+"""Stands that may stay by price and size, each with the quote that it stays for: what they are
+worth decides."""
+
+
 class Level(msgspec.Struct, eq=False):
     """One wanted price: shares wanted, shares still missing, and whether orders of ours serve it.
 
@@ -115,15 +120,8 @@ class Level(msgspec.Struct, eq=False):
         return True
 
     def keeps(self, price: Price, qty: int, pace: PaceSettings) -> bool:
-        """Whether `qty` shares at `price` may stay for it: near enough, with an edge, and of about
-        the size wanted."""
-        if self.side is _BID:
-            near = self.price - pace.tolerance_ticks <= price <= self.bound
-        else:
-            near = self.bound <= price <= self.price + pace.tolerance_ticks
-        return near and (
-            qty == self.wanted or not pace.resizes(abs(qty - self.wanted), self.wanted)
-        )
+        """Whether `qty` shares at `price` may stay for it."""
+        return may_stay(self.side, price, qty, self.price, self.bound, self.wanted, pace)
 
     def is_safer(self, price: Price, than: Price) -> bool:
         """Whether a price is further from trading than another one."""
@@ -144,14 +142,21 @@ class Level(msgspec.Struct, eq=False):
         return gain
 
     def stays_near(self, stand: Stand, pace: PaceSettings) -> bool:
-        """Whether a stand at another price may be left for this one, and gains nothing by moving
-        here, the request paid. One that stands bolder is left where it is: it is nearer to a fill,
-        and has an edge."""
-        price, qty = stand.price, stand.qty
-        if not self.keeps(price, qty, pace):
+        """Whether a stand at another price may be left for this one, and is not better moved."""
+        return self.keeps(stand.price, stand.qty, pace) and not self.pays(stand)
+
+    def pays(self, stand: Stand) -> bool:
+        """Whether a stand at another price gains by moving here, the request paid. One that stands
+        bolder is left where it is: it is nearer to a fill, and has an edge."""
+        if not self.is_safer(stand.price, self.price):
             return False
-        stays = price >= self.price if self.side is _BID else price <= self.price
-        return stays or self.gain(stand.orders) <= self.worth.request_cents(qty)
+        worth, edge, gives_cents = self.worth, self.edge, 0.0
+        for own in stand.orders:
+            gives_cents += worth.joining(self.side, self.price, own.remaining, edge)
+        request_cents = worth.request_cents(stand.qty)
+        # What they give where they stand is nothing below zero: only where it may tip the balance
+        # is it asked for.
+        return gives_cents > request_cents and self.gain(stand.orders) > request_cents
 
     def locks_too_much(
         self, own: OwnOrder, lacks: int, free: FreeShares, pace: PaceSettings
@@ -168,35 +173,84 @@ class Level(msgspec.Struct, eq=False):
         place_cents = worth.place_cents(own, self.edge)
         return freed > place_cents + 2 * worth.request_cents(own.remaining)
 
-    def is_served(self, stand: Stand, free: FreeShares | None, pace: PaceSettings) -> bool:
-        """Whether a stand at this price may be left as it is. free: the shares held to which its
-        purchases may give way, if any."""
-        room, orders = self.wanted, stand.orders
-        for own in orders if len(orders) == 1 else sorted(orders, key=age):
-            if room <= 0 or self.is_off(own.remaining - room, pace):
-                return False
-            lacks = self.wanted - stand.qty
-            if free is not None and self.locks_too_much(own, lacks, free, pace):
-                return False
-            room -= own.may_fill
-        return not self.is_off(room, pace)
+    def leaves(self, stand: Stand, free: FreeShares | None, pace: PaceSettings) -> bool:
+        """Whether a stand is left as it is for this level, at its price or near enough to it. free:
+        the shares held to which its purchases may give way, if any."""
+        if stand.price != self.price:
+            return not self.pays(stand)
+        lacks = self.wanted - stand.qty
+        return free is None or not any(
+            self.locks_too_much(own, lacks, free, pace) for own in stand.orders
+        )
+
+
+def may_stay(
+    side: BookSide,
+    price: Price,
+    qty: int,
+    target: Price,
+    bound: Price,
+    wanted: int,
+    pace: PaceSettings,
+) -> bool:
+    """Whether `qty` shares at `price` may stay where `wanted` are wanted at `target` and no bolder
+    than at `bound`: near enough, with an edge, and of about the size wanted."""
+    if side is _BID:
+        near = target - pace.tolerance_ticks <= price <= bound
+    else:
+        near = bound <= price <= target + pace.tolerance_ticks
+    return near and (qty == wanted or not pace.resizes(abs(qty - wanted), wanted))
+
+
+def fits(stand: Stand, wanted: int, pace: PaceSettings) -> bool:
+    """Whether a stand is of the size `wanted` at its price, or of about it: oldest first, so that
+    no order there is one too many."""
+    orders, qty = stand.orders, stand.qty
+    if len(orders) == 1:
+        return qty == wanted or not pace.resizes(abs(qty - wanted), wanted)
+    room = wanted
+    for own in sorted(orders, key=age):
+        over = own.remaining - room
+        if room <= 0 or (over > 0 and pace.resizes(over, wanted)):
+            return False
+        room -= own.may_fill
+    return room <= 0 or not pace.resizes(room, wanted)
+
+
+def bound_of(side: BookSide, quote: Quote, facing: Sequence[Quote]) -> Price:
+    """The boldest price at which an order may stay for a quote: its limit, where that meets none of
+    `facing`, the quotes of the other side, the best first; never less bold than its price."""
+    price, bound = quote.price, quote.limit
+    if bound is None:
+        return price
+    if side is _BID:
+        reach = Price((facing[0].price if facing else PAYOUT_CENTS) - 1)
+        bound = reach if reach < bound else bound
+        return price if bound < price else bound
+    reach = Price((facing[0].price if facing else 0) + 1)
+    bound = reach if reach > bound else bound
+    return price if bound > price else bound
 
 
 def level_of(side: BookSide, quote: Quote, facing: Sequence[Quote], worth: Worth) -> Level:
-    """What is wanted at the price of a quote. It is no bolder than its limit, and meets none of
-    `facing`, the quotes of the other side, the best first."""
-    price, bound = quote.price, quote.limit
-    if bound is None:
-        bound = price
-    elif side is _BID:
-        reach = Price((facing[0].price if facing else PAYOUT_CENTS) - 1)
-        bound = reach if reach < bound else bound
-        bound = price if bound < price else bound
-    else:
-        reach = Price((facing[0].price if facing else 0) + 1)
-        bound = reach if reach > bound else bound
-        bound = price if bound > price else bound
-    return Level(side, price, bound, quote.qty, quote.qty, worth)
+    """What is wanted at the price of a quote. facing: the quotes of the other side."""
+    bound = bound_of(side, quote, facing)
+    return Level(side, quote.price, bound, quote.qty, quote.qty, worth)
+
+
+def are_left(
+    doubtful: Doubtful,
+    side: BookSide,
+    facing: Sequence[Quote],
+    worth: Worth,
+    free: FreeShares | None,
+    pace: PaceSettings,
+) -> bool:
+    """Whether all these stands of a side are left as they are: `Level.leaves`."""
+    for quote, stand in doubtful:
+        if not level_of(side, quote, facing, worth).leaves(stand, free, pace):
+            return False
+    return True
 
 
 def join(stands: dict[Price, Stand], own: OwnOrder) -> None:
@@ -261,44 +315,3 @@ def age(own: OwnOrder) -> int:
 def size_then_age(own: OwnOrder) -> tuple[int, int]:
     """Sorts orders by what is left of them, and of equal ones the newest first."""
     return own.remaining, -own.placed_ns
-
-
-def stands_as_wanted(
-    mine: Sequence[OwnOrder],
-    side: BookSide,
-    quotes: Sequence[Quote],
-    facing: Sequence[Quote],
-    worth: Worth,
-    free: FreeShares | None,
-    pace: PaceSettings,
-) -> bool:
-    """Whether every quote of a side has one stand near enough, the best the best, and none is worth
-    a change: nothing is to be done.
-
-    Most plans end here, so it comes before any assignment is looked for. facing: the quotes of the
-    other side; both sides the best first. free: the shares held to which purchases may give way.
-    """
-    if len(mine) < len(quotes):
-        return False
-    stands: dict[Price, Stand] = {}
-    for own in mine:
-        if own.state is not _OPEN or own.doomed:
-            return False
-        stand = stands.get(own.level)
-        if stand is None:
-            stands[own.level] = Stand(own.level, [own], own.remaining, own.remaining)
-        else:
-            stand.add(own)
-    if len(stands) != len(quotes):
-        return False
-    for quote, price in zip(quotes, sorted(stands, reverse=side is _BID), strict=True):
-        stand = stands[price]
-        if price != quote.price:
-            if not level_of(side, quote, facing, worth).stays_near(stand, pace):
-                return False
-        elif free is not None or len(stand.orders) > 1:
-            if not level_of(side, quote, facing, worth).is_served(stand, free, pace):
-                return False
-        elif stand.qty != quote.qty and pace.resizes(abs(stand.qty - quote.qty), quote.qty):
-            return False
-    return True

@@ -8,7 +8,7 @@ an order which stands there is left there.
 Source: reliability, rows 27 and 38; design, The bot, item 5.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from operator import attrgetter
 from typing import Final
@@ -18,13 +18,18 @@ from venue.wire.money import BookSide, Price, Qty
 
 _BID: Final = BookSide.BID
 
-_Level = tuple[int, int]
-"""Boldness of a price (higher is nearer to the other side) and shares."""
+_Levels = tuple[list[Price], list[Qty]]
+"""The prices of a side, the best first, and the shares at each."""
 
 _PRICE = attrgetter("price")
+_QTY = attrgetter("qty")
 
 
-def by_side(wanted: Iterable[Quote]) -> tuple[list[Quote], list[Quote]]:
+BySide = tuple[list[Quote], list[Quote]]
+"""The bids and the asks of quotes, the best of each side first."""
+
+
+def by_side(wanted: Iterable[Quote]) -> BySide:
     """The bids and the asks of these quotes, the best of each side first."""
     bids: list[Quote] = []
     asks: list[Quote] = []
@@ -42,72 +47,88 @@ known_sides = lru_cache(maxsize=1_024)(by_side)
 The lists are not to be changed."""
 
 
+def by_side_like(before: BySide, wanted: tuple[Quote, ...]) -> BySide:
+    """As `known_sides`; a side that is as it was `before` is that very object: `Steady` looks for it."""
+    bids, asks = known_sides(wanted)
+    return before[0] if bids == before[0] else bids, before[1] if asks == before[1] else asks
+
+
 class Steady:
     """The memory of one side of one rung. window_ns: how long a bolder or larger wish must last; it
     comes into force at most twice as long after it began."""
 
-    __slots__ = ("_before", "_last", "_now", "_sign", "_since_ns", "_wanted", "_window_ns")
+    __slots__ = (
+        "_before",
+        "_last",
+        "_now",
+        "_safer",
+        "_told",
+        "_turn_ns",
+        "_wanted",
+        "_window_ns",
+    )
 
     def __init__(self, side: BookSide, window_ns: int) -> None:
-        self._sign = 1 if side is _BID else -1
+        self._safer: Callable[[Price, Price], Price] = min if side is _BID else max
         self._window_ns = window_ns
         self.forget()
-
-    def last(self, window_ns: int) -> None:
-        """Let a wish last another time from here on."""
-        self._window_ns = window_ns
 
     def forget(self) -> None:
         """What was wanted says nothing any more: the next wish is taken as it is."""
         self._wanted: Sequence[Quote] | None = None  # what `_last` are the levels of
-        self._last: list[_Level] | None = None
-        self._before: list[_Level] = []
-        self._now: list[_Level] = []
-        self._since_ns = 0
+        self._last: _Levels | None = None
+        self._before: _Levels = ([], [])
+        self._now: _Levels = ([], [])
+        self._turn_ns = 0
+        self._told: tuple[Sequence[Quote], int | None] = ((), None)
+
+    def last(self, window_ns: int) -> None:
+        """Let a wish last another time from here on."""
+        self._turn_ns += window_ns - self._window_ns
+        self._window_ns, self._wanted = window_ns, None
 
     def quotes(self, wanted: Sequence[Quote], now_ns: int) -> tuple[Sequence[Quote], int | None]:
         """The steady quotes of this side, and when they may change by themselves. wanted: those of
         this side alone, best first; so is what is returned. Neither is changed by anybody."""
+        if wanted is self._wanted and self._last is not None:
+            if now_ns < self._turn_ns:
+                return self._told
+            if self._told[1] is None:  # it is in force already: only the window turns
+                self._before = self._now = self._last
+                self._turn_ns = now_ns + self._window_ns
+                return self._told
         if not self._window_ns:
             return wanted, None
-        if wanted is self._wanted and self._last is not None:
-            fresh: list[_Level] = self._last
-        else:
-            sign = self._sign
-            fresh = [(sign * quote.price, quote.qty) for quote in wanted]
-            self._wanted = wanted
+        fresh: _Levels = (list(map(_PRICE, wanted)), list(map(_QTY, wanted)))
         if self._last is None:
             self._before = self._now = fresh
-            self._since_ns = now_ns
-        elif now_ns >= self._since_ns + self._window_ns:
-            alone = now_ns >= self._since_ns + 2 * self._window_ns
+            self._turn_ns = now_ns + self._window_ns
+        elif now_ns >= self._turn_ns:
+            alone = now_ns >= self._turn_ns + self._window_ns
             # Nothing was said for a whole window: what was wanted last was wanted throughout.
             self._before = self._last if alone else self._now
             self._now = fresh
-            self._since_ns = now_ns
+            self._turn_ns = now_ns + self._window_ns
         else:
-            self._now = _safest(self._now, fresh)
-        self._last = fresh
-        steady = _safest(self._before, self._now)
+            self._now = self._safest(self._now, fresh)
+        self._wanted, self._last = wanted, fresh
+        steady = self._safest(self._before, self._now)
         if steady == fresh:
-            return wanted, None
-        held_back = [
-            self._held_back(quote, level) for quote, level in zip(wanted, steady, strict=False)
-        ]
-        return held_back, self._since_ns + self._window_ns
+            self._told = wanted, None
+        else:
+            rows = zip(wanted, *steady, strict=False)
+            self._told = [_held_back(*row) for row in rows], self._turn_ns
+        return self._told
 
-    def _held_back(self, quote: Quote, level: _Level) -> Quote:
-        price, qty = Price(self._sign * level[0]), Qty(level[1])
-        if price == quote.price and qty == quote.qty:
-            return quote
-        return Quote(quote.side, price, qty, quote.price if quote.limit is None else quote.limit)
+    def _safest(self, some: _Levels, others: _Levels) -> _Levels:
+        """Level by level the less bold price and the lesser size; as many levels as both have."""
+        if some == others:
+            return some
+        (prices, sizes), (other_prices, other_sizes) = some, others
+        return list(map(self._safer, prices, other_prices)), list(map(min, sizes, other_sizes))
 
 
-def _safest(some: list[_Level], others: list[_Level]) -> list[_Level]:
-    """Level by level the less bold price and the lesser size; as many levels as both have."""
-    if some == others:
-        return some
-    return [
-        (a[0] if a[0] < b[0] else b[0], a[1] if a[1] < b[1] else b[1])
-        for a, b in zip(some, others, strict=False)
-    ]
+def _held_back(quote: Quote, price: Price, qty: Qty) -> Quote:
+    if price == quote.price and qty == quote.qty:
+        return quote
+    return Quote(quote.side, price, qty, quote.price if quote.limit is None else quote.limit)

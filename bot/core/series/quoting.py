@@ -20,6 +20,7 @@ from bot.core.event.room import Ladder, Rung
 from bot.core.event.supervision import Supervision
 from bot.core.event.taking import leaving
 from bot.core.limits.accountrisk import AccountRisk
+from bot.core.plan.ours import Ours
 from bot.core.plan.wishes import Wish, free_shares
 from bot.core.series.channel import Channel
 from bot.core.series.ending import all_two_sided, departing
@@ -185,6 +186,12 @@ class Quoting:
         if rung is not None:
             rung.orders_changed()
 
+    def doomed(self, market_id: MarketId) -> None:
+        """An order of ours on a rung is to go: the next plan there does not count on it."""
+        rung = self._rungs.get(market_id)
+        if rung is not None:
+            rung.ours = None
+
     def took_over(self, market_id: MarketId) -> None:
         """An order of an earlier run on a rung is ours from here on."""
         rung = self._rungs.get(market_id)
@@ -286,9 +293,11 @@ class Quoting:
         ladder.stirred, has_wishes, again_ns = False, False, NEVER_NS
         for rung in ladder.rungs:
             if rung.touched or now_ns >= rung.again_ns:
-                orders = self._desk.live(rung.market_id)
-                yes_qty, no_qty = ladder.holdings(rung, self._ledgers)
-                rung.plan(orders, free_shares(yes_qty, no_qty, orders), now_ns)
+                if rung.ours is None:
+                    orders = self._desk.live(rung.market_id)
+                    held = ladder.holdings(rung, self._ledgers)
+                    rung.ours = Ours(orders, free_shares(*held, orders))
+                rung.plan(rung.ours, now_ns)
             if rung.again_ns < again_ns:
                 again_ns = rung.again_ns
             if rung.wishes:

@@ -1,0 +1,123 @@
+"""Our orders on one rung as its plans find them, and what was found of them: kept while they stay.
+
+Most plans are made because something else is wanted, of orders that are what they were; and most
+find that nothing is to be done. So what hangs on the orders alone is worked out once for all the
+plans until they change, and what hangs on the wanted prices besides, once until those change, too.
+
+Source: design, The bot, item 5.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from bot.core.orders.order import OwnOrder, State
+from bot.core.plan.stand import Doubtful, Stand, bound_of, fits, join, may_stay
+from bot.core.plan.wishes import FreeShares
+from bot.core.settings import PaceSettings
+from bot.core.strategy import Quote
+from venue.wire.money import BookSide, Price
+
+_BID: Final = BookSide.BID
+_ASK: Final = BookSide.ASK
+_OPEN: Final = State.OPEN
+_BLURRED: Final = State.BLURRED
+_DONE: Final = State.DONE
+
+
+class SideOrders:
+    """Our orders on one side of a rung. orders: those that serve prices, as they were placed.
+    may_lock: shares are held to which purchases may give way. stands: those of them by price, the
+    best first; None where one has a write under way or is to go: that side is looked at whole."""
+
+    __slots__ = ("_best_facing", "_doubtful", "_quotes", "may_lock", "orders", "side", "stands")
+
+    def __init__(self, side: BookSide, orders: list[OwnOrder], may_lock: bool) -> None:
+        self.side = side
+        self.orders = orders
+        self.may_lock = may_lock
+        self.stands = _by_price(side, orders)
+        self._quotes: Sequence[Quote] | None = None
+        self._best_facing: Price | None = None
+        self._doubtful: Doubtful | None = None
+
+    def doubtful(
+        self, quotes: Sequence[Quote], facing: Sequence[Quote], pace: PaceSettings
+    ) -> Doubtful | None:
+        """The stands of which only what they are worth tells whether they may be left as they are
+        for these quotes: with none, nothing is to be done. None where something is to be done, or
+        may be, in any case. facing: the quotes of the other side; both sides the best first.
+
+        Once found, it is kept for the same quotes: it hangs on nothing else but the best of the
+        other side and our orders, and a change of those makes another `Ours`.
+        """
+        best_facing = facing[0].price if facing else None
+        if quotes != self._quotes or best_facing != self._best_facing:
+            self._quotes, self._best_facing = quotes, best_facing
+            self._doubtful = self._look(quotes, facing, pace)
+        return self._doubtful
+
+    def _look(
+        self, quotes: Sequence[Quote], facing: Sequence[Quote], pace: PaceSettings
+    ) -> Doubtful | None:
+        """Every quote has one stand near enough, the best the best, or something is to be done."""
+        stands = self.stands
+        if stands is None or len(stands) != len(quotes):
+            return None
+        side, doubtful = self.side, Doubtful()
+        for quote, stand in zip(quotes, stands, strict=True):
+            price, target, qty, wanted = stand.price, quote.price, stand.qty, quote.qty
+            if price == target:
+                if (qty != wanted or len(stand.orders) > 1) and not fits(stand, wanted, pace):
+                    return None
+                if self.may_lock:
+                    doubtful.append((quote, stand))
+                continue
+            is_safer = price < target if side is _BID else price > target
+            bound = target if is_safer else bound_of(side, quote, facing)
+            if not may_stay(side, price, qty, target, bound, wanted, pace):
+                return None
+            if is_safer:
+                doubtful.append((quote, stand))
+        return doubtful
+
+
+def _by_price(side: BookSide, orders: Sequence[OwnOrder]) -> list[Stand] | None:
+    """The stands of a side, the best first; None where an order has a write under way or is to go:
+    then it is to be looked at whole."""
+    stands: dict[Price, Stand] = {}
+    for own in orders:
+        if own.state is not _OPEN or own.doomed:
+            return None
+        join(stands, own)
+    return [stands[price] for price in sorted(stands, reverse=side is _BID)]
+
+
+class Ours:
+    """Our orders on one rung, and the shares held there that none of them may be selling.
+
+    everyone: all live ones. going: those that may have to go now, whatever is wanted. yes, no: the
+    free shares of each outcome.
+
+    A rung keeps it until an order there, or what is held, may be another: whoever changes one of
+    them tells `Quoting.orders_changed` or `fills_booked`, or `doomed` where nothing else changes.
+    """
+
+    __slots__ = ("asks", "bids", "everyone", "going", "no", "yes")
+
+    def __init__(self, orders: Sequence[OwnOrder], free: FreeShares) -> None:
+        self.everyone = orders
+        self.yes, self.no = free.yes, free.no
+        self.going: list[OwnOrder] = []
+        bids: list[OwnOrder] = []
+        asks: list[OwnOrder] = []
+        for own in orders:
+            if (own.doomed or own.state is _BLURRED) and own.is_free:
+                self.going.append(own)
+            if own.state is not _DONE and not own.is_take:
+                (bids if own.side is _BID else asks).append(own)
+        self.bids = SideOrders(_BID, bids, free.has_some)
+        self.asks = SideOrders(_ASK, asks, free.has_some)
+
+    def free(self) -> FreeShares:
+        """The free shares, for a plan to take from."""
+        return FreeShares(self.yes, self.no)
