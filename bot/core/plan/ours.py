@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from bot.core.orders.order import OwnOrder, State
-from bot.core.plan.stand import Doubtful, Stand, bound_of, fits, join, may_stay
+from bot.core.plan.stand import Doubtful, Stand, bound_of, fit_together, is_near, join
 from bot.core.plan.wishes import FreeShares
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Quote
@@ -51,33 +51,31 @@ class SideOrders:
         other side and our orders, and a change of those makes another `Ours`.
         """
         best_facing = facing[0].price if facing else None
-        if quotes != self._quotes or best_facing != self._best_facing:
-            self._quotes, self._best_facing = quotes, best_facing
-            self._doubtful = self._look(quotes, facing, pace)
-        return self._doubtful
-
-    def _look(
-        self, quotes: Sequence[Quote], facing: Sequence[Quote], pace: PaceSettings
-    ) -> Doubtful | None:
-        """Every quote has one stand near enough, the best the best, or something is to be done."""
-        stands = self.stands
+        if quotes == self._quotes and best_facing == self._best_facing:
+            return self._doubtful
+        self._quotes, self._best_facing, self._doubtful = quotes, best_facing, None
+        stands, side, doubtful = self.stands, self.side, Doubtful()
         if stands is None or len(stands) != len(quotes):
             return None
-        side, doubtful = self.side, Doubtful()
+        # Every quote has one stand near enough, the best the best, or something is to be done.
         for quote, stand in zip(quotes, stands, strict=True):
             price, target, qty, wanted = stand.price, quote.price, stand.qty, quote.qty
-            if price == target:
-                if (qty != wanted or len(stand.orders) > 1) and not fits(stand, wanted, pace):
+            if price == target and len(stand.orders) > 1:
+                if not fit_together(stand.orders, wanted, pace):
                     return None
+            elif qty != wanted and pace.resizes(abs(qty - wanted), wanted):
+                return None
+            if price == target:
                 if self.may_lock:
                     doubtful.append((quote, stand))
                 continue
             is_safer = price < target if side is _BID else price > target
             bound = target if is_safer else bound_of(side, quote, facing)
-            if not may_stay(side, price, qty, target, bound, wanted, pace):
+            if not is_near(side, price, target, bound, pace):
                 return None
             if is_safer:
                 doubtful.append((quote, stand))
+        self._doubtful = doubtful
         return doubtful
 
 

@@ -120,8 +120,10 @@ class Level(msgspec.Struct, eq=False):
         return True
 
     def keeps(self, price: Price, qty: int, pace: PaceSettings) -> bool:
-        """Whether `qty` shares at `price` may stay for it."""
-        return may_stay(self.side, price, qty, self.price, self.bound, self.wanted, pace)
+        """Whether `qty` shares at `price` may stay for it: near enough, with an edge, and of about
+        the size wanted."""
+        near = is_near(self.side, price, self.price, self.bound, pace)
+        return near and not self.is_off(abs(qty - self.wanted), pace)
 
     def is_safer(self, price: Price, than: Price) -> bool:
         """Whether a price is further from trading than another one."""
@@ -148,15 +150,9 @@ class Level(msgspec.Struct, eq=False):
     def pays(self, stand: Stand) -> bool:
         """Whether a stand at another price gains by moving here, the request paid. One that stands
         bolder is left where it is: it is nearer to a fill, and has an edge."""
-        if not self.is_safer(stand.price, self.price):
-            return False
-        worth, edge, gives_cents = self.worth, self.edge, 0.0
-        for own in stand.orders:
-            gives_cents += worth.joining(self.side, self.price, own.remaining, edge)
-        request_cents = worth.request_cents(stand.qty)
-        # What they give where they stand is nothing below zero: only where it may tip the balance
-        # is it asked for.
-        return gives_cents > request_cents and self.gain(stand.orders) > request_cents
+        return self.is_safer(stand.price, self.price) and (
+            self.gain(stand.orders) > self.worth.request_cents(stand.qty)
+        )
 
     def locks_too_much(
         self, own: OwnOrder, lacks: int, free: FreeShares, pace: PaceSettings
@@ -184,30 +180,17 @@ class Level(msgspec.Struct, eq=False):
         )
 
 
-def may_stay(
-    side: BookSide,
-    price: Price,
-    qty: int,
-    target: Price,
-    bound: Price,
-    wanted: int,
-    pace: PaceSettings,
-) -> bool:
-    """Whether `qty` shares at `price` may stay where `wanted` are wanted at `target` and no bolder
-    than at `bound`: near enough, with an edge, and of about the size wanted."""
+def is_near(side: BookSide, price: Price, target: Price, bound: Price, pace: PaceSettings) -> bool:
+    """Whether what stands at `price` may stay for what is wanted at `target`, and may stand no
+    bolder than at `bound`."""
     if side is _BID:
-        near = target - pace.tolerance_ticks <= price <= bound
-    else:
-        near = bound <= price <= target + pace.tolerance_ticks
-    return near and (qty == wanted or not pace.resizes(abs(qty - wanted), wanted))
+        return target - pace.tolerance_ticks <= price <= bound
+    return bound <= price <= target + pace.tolerance_ticks
 
 
-def fits(stand: Stand, wanted: int, pace: PaceSettings) -> bool:
-    """Whether a stand is of the size `wanted` at its price, or of about it: oldest first, so that
-    no order there is one too many."""
-    orders, qty = stand.orders, stand.qty
-    if len(orders) == 1:
-        return qty == wanted or not pace.resizes(abs(qty - wanted), wanted)
+def fit_together(orders: Iterable[OwnOrder], wanted: int, pace: PaceSettings) -> bool:
+    """Whether orders at one price are about as many shares as are wanted there, oldest first, so
+    that none of them is one too many."""
     room = wanted
     for own in sorted(orders, key=age):
         over = own.remaining - room
@@ -246,8 +229,19 @@ def are_left(
     free: FreeShares | None,
     pace: PaceSettings,
 ) -> bool:
-    """Whether all these stands of a side are left as they are: `Level.leaves`."""
+    """Whether all these stands of a side are left as they are: `Level.leaves`.
+
+    One near its quote mostly is, for there it would give less than the request costs. Where it
+    stands it gives nothing below zero, for there its edge is larger: that need not be asked.
+    """
     for quote, stand in doubtful:
+        price, there_cents = quote.price, 0.0
+        if stand.price != price:
+            edge = worth.edge(side, price)
+            for own in stand.orders:
+                there_cents += worth.joining(side, price, own.remaining, edge)
+            if there_cents <= worth.request_cents(stand.qty):
+                continue
         if not level_of(side, quote, facing, worth).leaves(stand, free, pace):
             return False
     return True

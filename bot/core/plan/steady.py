@@ -109,26 +109,31 @@ class Steady:
             self._before = self._last if alone else self._now
             self._now = fresh
             self._turn_ns = now_ns + self._window_ns
-        else:
+        elif self._now != fresh:
             self._now = self._safest(self._now, fresh)
         self._wanted, self._last = wanted, fresh
-        steady = self._safest(self._before, self._now)
+        steady = self._before
+        if steady != self._now:
+            steady = self._safest(steady, self._now)
         if steady == fresh:
             self._told = wanted, None
         else:
-            rows = zip(wanted, *steady, strict=False)
-            self._told = [_held_back(*row) for row in rows], self._turn_ns
+            self._told = _held_back(wanted, steady), self._turn_ns
         return self._told
 
     def _safest(self, some: _Levels, others: _Levels) -> _Levels:
         """Level by level the less bold price and the lesser size; as many levels as both have."""
-        if some == others:
-            return some
         (prices, sizes), (other_prices, other_sizes) = some, others
         return list(map(self._safer, prices, other_prices)), list(map(min, sizes, other_sizes))
 
 
-def _held_back(quote: Quote, price: Price, qty: Qty) -> Quote:
-    if price == quote.price and qty == quote.qty:
-        return quote
-    return Quote(quote.side, price, qty, quote.price if quote.limit is None else quote.limit)
+def _held_back(wanted: Sequence[Quote], steady: _Levels) -> list[Quote]:
+    """The quotes at steady levels: what is wanted is their limit."""
+    quotes: list[Quote] = []
+    for quote, price, qty in zip(wanted, *steady, strict=False):
+        if price == quote.price and qty == quote.qty:
+            quotes.append(quote)
+        else:
+            limit = quote.price if quote.limit is None else quote.limit
+            quotes.append(Quote(quote.side, price, qty, limit))
+    return quotes
