@@ -256,15 +256,16 @@ class FairCurve:
                 age_s = _AGE_MAX_S
         else:
             age_s, stands = (now_ns - rung.confirmed_ns) / NS_PER_SECOND, False
-        own = from_book(rung.bids, rung.asks, age_s, volatility)
+        bids, asks = rung.bids, rung.asks
+        own = from_book(bids, asks, age_s, volatility)
         printed: Estimate | None = None
         if rung.traded is not None:
             cents, at_ns = rung.traded
             age_s = (now_ns - at_ns) / NS_PER_SECOND
-            printed = from_prints(cents, age_s, rung.bids, rung.asks, volatility)
+            printed = from_prints(cents, age_s, bids, asks, volatility)
             own = merged(own, printed)
         self._used_volatility[index] = volatility
-        one_sided = self._one_sided[index] = (not rung.bids) is not (not rung.asks)
+        one_sided = self._one_sided[index] = (not bids) is not (not asks)
         self._is_of_before[index] = one_sided and rung.confirmed_ns is not None
         self._known -= self._inverse[index] > 0
         if own is None:

@@ -164,8 +164,8 @@ class LineFit:
         if reference is None:
             return False
         up, steeper = line.height - reference.height, line.steepness - reference.steepness
-        low, high = up - steeper * self._us[0], up - steeper * self._us[-1]
-        return -_NEAR < low < _NEAR and -_NEAR < high < _NEAR
+        low = up - steeper * self._us[0]
+        return -_NEAR < low < _NEAR and -_NEAR < up - steeper * self._us[-1] < _NEAR
 
     def _solve(self, prior: Prior) -> Line:
         """Weighted least squares: a 2 x 2 system."""

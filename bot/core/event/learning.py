@@ -126,8 +126,10 @@ class Learner:
         """The event is decided now, with a fair value of so many rungs; the time since the last
         look counts for as many, for ten seconds at most."""
         if self._looked_ns is not None:
-            elapsed_ns = min(max(0, now_ns - self._looked_ns), MARKOUT_NS)
-            self._side_seconds += 2 * rungs * elapsed_ns / NS_PER_SECOND
+            elapsed_ns = now_ns - self._looked_ns
+            if elapsed_ns > 0:
+                elapsed_ns = elapsed_ns if elapsed_ns < MARKOUT_NS else MARKOUT_NS
+                self._side_seconds += 2 * rungs * elapsed_ns / NS_PER_SECOND
         self._looked_ns = now_ns
         if self._refit_ns is None:
             self._refit_ns = now_ns + REFIT_NS

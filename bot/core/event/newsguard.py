@@ -21,10 +21,8 @@ _ONE_TRADE_NS = 50 * NS_PER_MS
 """Prints of one rung and side this close together are one taker's."""
 
 
-class _Touch(msgspec.Struct, frozen=True):
-    at_ns: int
-    bid: int
-    ask: int
+_Touch = tuple[int, int, int]
+"""When it was seen, bid and ask: of a rung's book, others' best."""
 
 
 class _Sweep(msgspec.Struct, frozen=True):
@@ -86,13 +84,14 @@ class NewsGuard:
             self._touches = [deque() for _ in rungs]
         self._seen = rungs
         jumped = False
-        for place in range(len(rungs)) if anew is None or not seen else anew:
-            rung = rungs[place]
-            if seen:
-                before = seen[place]
-                if rung.bids is before.bids and rung.asks is before.asks:
-                    continue
-            jumped |= self._moved(place, rung, now_ns)
+        if not seen:
+            for place, rung in enumerate(rungs):
+                jumped |= self._moved(place, rung, now_ns)
+            return jumped
+        for place in range(len(rungs)) if anew is None else anew:
+            rung, before = rungs[place], seen[place]
+            if rung.bids is not before.bids or rung.asks is not before.asks:
+                jumped |= self._moved(place, rung, now_ns)
         return jumped
 
     def _moved(self, place: int, rung: RungView, now_ns: int) -> bool:
@@ -102,18 +101,19 @@ class NewsGuard:
         if not rung.bids or not rung.asks:
             touches.clear()
             return False
-        now = _Touch(now_ns, rung.bids[0][0], rung.asks[0][0])
+        bid, ask = rung.bids[0][0], rung.asks[0][0]
+        from_ns, least = now_ns - self._settings.jump_ns, 2 * self._settings.jump_cents
         # The one before the window stood until it began.
-        while len(touches) > 1 and touches[1].at_ns < now_ns - self._settings.jump_ns:
+        while len(touches) > 1 and touches[1][0] < from_ns:
             touches.popleft()
-        for then in touches:
-            up, down = now.bid - then.bid, now.ask - then.ask
-            if up * down > 0 and abs(up + down) >= 2 * self._settings.jump_cents:
+        for _, was_bid, was_ask in touches:
+            up, down = bid - was_bid, ask - was_ask
+            if up * down > 0 and abs(up + down) >= least:
                 touches.clear()
-                touches.append(now)
-                text = f"{then.bid}/{then.ask} became {now.bid}/{now.ask}"
+                touches.append((now_ns, bid, ask))
+                text = f"{was_bid}/{was_ask} became {bid}/{ask}"
                 return self._pull(f"{rung.ticker}: {text}", now_ns)
-        touches.append(now)
+        touches.append((now_ns, bid, ask))
         return False
 
     def _pull(self, why: str, now_ns: int) -> bool:

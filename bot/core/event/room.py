@@ -337,9 +337,9 @@ class Ladder:
         self, implied: ImpliedView | None, desk: Desk, ledgers: Ledgers, now_ns: int
     ) -> EventView:
         """The event as the strategy sees it; fits the fair curve on the way."""
-        left_ns = max(0, self.resolution_ns - now_ns)
-        seconds = left_ns / NS_PER_SECOND
+        seconds = self.seconds_left(now_ns)
         if now_ns >= self.stage_until_ns:
+            left_ns = max(0, self.resolution_ns - now_ns)
             self.stage = stage_of(self._curfew, left_ns)
             self._part = part_of(self._curfew, left_ns)
             self.stage_until_ns = now_ns + turns_in_ns(self._curfew, left_ns)

@@ -127,8 +127,9 @@ class Telling:
         fills: tuple[OwnFill, ...] = ()
         if rung.recent.has_news:
             prints, fills = rung.recent.prints(now_ns), rung.recent.fills(now_ns)
-        age_ns = max(0, now_ns - rung.confirmed_ns)
-        due_ns = now_ns + (_LOOK_MIN_NS if age_ns < _LOOK_MIN_NS else min(_LOOK_MAX_NS, age_ns))
+        age_ns = now_ns - rung.confirmed_ns if now_ns > rung.confirmed_ns else 0
+        wait_ns = age_ns if age_ns > _LOOK_MIN_NS else _LOOK_MIN_NS
+        due_ns = now_ns + (wait_ns if wait_ns < _LOOK_MAX_NS else _LOOK_MAX_NS)
         volatility_cents = 0.0
         if curve is not None:
             again_ns, volatility_cents = curve.again_ns[index], curve.volatilities[index]
