@@ -24,8 +24,6 @@ from math import erfc
 from operator import sub
 from typing import Final
 
-import msgspec
-
 from bot.core.curve.allowance import Allowances
 from bot.core.curve.estimate import (
     FAIR_MAX_CENTS,
@@ -41,11 +39,11 @@ from bot.core.curve.estimate import (
     merged,
     probit,
     slope,
-    stood_for,
 )
+from bot.core.curve.inputs import Fair, RungInput, bounded
 from bot.core.curve.probit_line import Line, LineFit, Prior
 from bot.core.distribution import monotone
-from bot.core.strategy import ImpliedView, Levels
+from bot.core.strategy import ImpliedView
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS
 
@@ -102,31 +100,6 @@ _PROBIT_SCALE: Final = 1 / math.sqrt(2)
 _HALF_PAYOUT: Final = PAYOUT_CENTS / 2
 
 
-class RungInput(msgspec.Struct, frozen=True):
-    """What is known of one rung: the book of others (`Others.shown`), since when it is what it is,
-    and the faded traded price with the mean instant of its prints (`TradedPrice.read`).
-
-    confirmed_ns: of a book that is not believed now (its market is halted, or nothing has shown it
-    for long), when it was last confirmed: it ages from then on. is_over: it has resolved, or its
-    outcome is certain. What was known of it is of before; it has no fair value any more.
-    """
-
-    bids: Levels
-    asks: Levels
-    changed_ns: int
-    traded: tuple[float, int] | None
-    confirmed_ns: int | None = None
-    is_over: bool = False
-
-
-class Fair(msgspec.Struct, frozen=True):
-    """A rung's fair value, 0.5..99.5 cents, and its standard deviation in cents: at most 50, as of
-    anything between nothing and the whole payout."""
-
-    value_cents: float
-    sd_cents: float
-
-
 class FairCurve:
     """The fair curve of one event; it learns, so keep one for the life of the event.
 
@@ -134,6 +107,44 @@ class FairCurve:
     again_ns: when each rung is to be looked at anew though nothing of it changed. moved: the places
     of the fair values that are other objects since the last `update`, lowest first.
     """
+
+    __slots__ = (  # more fields than Python keeps near each other without
+        "_base",
+        "_cents",
+        "_doubted",
+        "_drawn",
+        "_fair_cents",
+        "_fair_weights",
+        "_fairs",
+        "_fit",
+        "_heard",
+        "_inputs",
+        "_inverse",
+        "_is_ladder",
+        "_is_news",
+        "_is_of_before",
+        "_known",
+        "_learned_ns",
+        "_lessons",
+        "_log_reference",
+        "_log_sd_rate",
+        "_log_sd_seconds",
+        "_looked_at",
+        "_one_sided",
+        "_over",
+        "_pull",
+        "_realised",
+        "_shown",
+        "_steepness_guess",
+        "_trust",
+        "_us",
+        "_used_volatility",
+        "_weighed",
+        "_weights",
+        "again_ns",
+        "moved",
+        "volatilities",
+    )
 
     def __init__(self, strikes: Sequence[float] | None) -> None:
         """strikes: lowest first, in the unit of the implied value (dollars); None for a binary
@@ -294,7 +305,7 @@ class FairCurve:
     def _alone(self, left_s: float, now_ns: int) -> tuple[Fair | None, ...]:
         if not self._known:
             return self._nothing()
-        cents = _bounded(self._cents[0], self._inputs[0])
+        cents = bounded(self._cents[0], self._inputs[0])
         self._looked_at.clear()
         self._weights[0] = _WEIGHTLESS if self._over[0] else self._inverse[0]
         self._doubt((0,))
@@ -379,12 +390,12 @@ class FairCurve:
         if sorted(values, reverse=True) != values:
             values = monotone(values, self._weights)
         if True in self._one_sided or values[0] > FAIR_MAX_CENTS or values[-1] < FAIR_MIN_CENTS:
-            bounded = [_bounded(v, r) for v, r in zip(values, self._inputs, strict=True)]
+            inside = [bounded(v, r) for v, r in zip(values, self._inputs, strict=True)]
             weights = self._weights
             if True in self._is_of_before:
                 old = zip(weights, self._is_of_before, strict=True)
                 weights = [_WEIGHTLESS if is_old else weight for weight, is_old in old]
-            values = monotone(bounded, weights)
+            values = monotone(inside, weights)
         self._show(values)
 
     def _show(self, values: list[float]) -> None:
@@ -482,15 +493,3 @@ def is_ladder(strikes: Sequence[float]) -> bool:
 def _is_sane(implied: ImpliedView) -> bool:
     """Whether an implied value can be one; others, not-a-number included, are no news."""
     return 0 < implied.value_dollars < math.inf and math.isfinite(implied.confidence)
-
-
-def _bounded(cents: float, rung: RungInput | None) -> float:
-    """A value inside 0.5..99.5, and not beyond the only side of a one-sided book, as far as enough
-    shares stand for it."""
-    if rung is not None and rung.bids and not rung.asks:
-        floor = stood_for(rung.bids)
-        cents = cents if floor is None else max(cents, floor)
-    elif rung is not None and rung.asks and not rung.bids:
-        ceiling = stood_for(rung.asks)
-        cents = cents if ceiling is None else min(cents, ceiling)
-    return clipped(cents)
