@@ -258,9 +258,8 @@ class FairCurve:
         self._inputs[index] = rung
         self._over[index] = rung.is_over
         self._looked_at.append(index)
-        volatility = self.volatilities[index]
-        if not volatility:
-            volatility = baseline_volatility(slope(0.0), left_s)
+        volatility = self.volatilities[index] or baseline_volatility(slope(0.0), left_s)
+        self._used_volatility[index] = volatility
         if rung.confirmed_ns is None:
             age_s = (now_ns - rung.changed_ns) / NS_PER_SECOND
             if stands := age_s >= _AGE_MAX_S:
@@ -275,30 +274,30 @@ class FairCurve:
             age_s = (now_ns - at_ns) / NS_PER_SECOND
             printed = from_prints(cents, age_s, bids, asks, volatility)
             own = merged(own, printed)
-        self._used_volatility[index] = volatility
         one_sided = self._one_sided[index] = (not bids) is not (not asks)
         self._is_of_before[index] = one_sided and rung.confirmed_ns is not None
-        self._known -= self._inverse[index] > 0
         if own is None:
+            self._known -= self._inverse[index] > 0
             self._inverse[index] = 0.0
             self._blend((index,))
             self._fit.drop(index)
             self.again_ns[index] = now_ns + _LOOK_MAX_NS
             return
-        self._known += 1
+        if not self._inverse[index]:
+            self._known += 1
         if not self._heard[index]:
             self._heard[index] = self._is_news = True
-        self._cents[index] = own.cents
-        self._inverse[index] = 1 / own.variance
+        cents, variance = own.cents, own.variance
+        self._cents[index], self._inverse[index] = cents, 1 / variance
         self._blend((index,))
-        allowed = own.variance + self._lessons.allowances[index]
-        self._fit.take(index, probit(clipped(own.cents)), allowed)
+        allowed = variance + self._lessons.allowances[index]
+        self._fit.take(index, probit(clipped(cents)), allowed)
         growth = volatility * volatility
         if stands:  # the prints alone grow older, and count for a part of the whole
-            growth *= 0.0 if printed is None else own.variance / printed.variance
+            growth *= 0.0 if printed is None else variance / printed.variance
         wait_ns = _LOOK_MAX_NS
         if growth > 0:
-            wait_s = _LESS_SURE * own.variance / growth
+            wait_s = _LESS_SURE * variance / growth
             wait_ns = round(wait_s * NS_PER_SECOND) if wait_s < 60.0 else _LOOK_MAX_NS
         self.again_ns[index] = now_ns + (wait_ns if wait_ns > _LOOK_MIN_NS else _LOOK_MIN_NS)
 

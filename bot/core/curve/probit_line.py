@@ -102,15 +102,21 @@ class LineFit:
     def take(self, index: int, deviations: float, variance: float) -> None:
         """A rung's own data says this, in probits; variance in cents squared, above zero."""
         self._deviations[index] = deviations
-        self._inverse[index] = 1 / variance
+        inverse = self._inverse[index] = 1 / variance
         if self._reference is None:
             self.steep_squares[index] = _steep_square(deviations)
-        self._weigh(index)
+        u = self._us[index]
+        w = self._w[index] = self.steep_squares[index] * inverse
+        wu = self._wu[index] = w * u
+        self._wuu[index] = wu * u
+        self._wd[index] = w * deviations
+        self._wud[index] = wu * deviations
 
     def drop(self, index: int) -> None:
         """Nothing is known of a rung by its own data."""
         self._inverse[index] = 0.0
-        self._weigh(index)
+        for sums in (self._w, self._wu, self._wuu, self._wd, self._wud):
+            sums[index] = 0.0
 
     def outermost(self) -> tuple[tuple[float, float], tuple[float, float]] | None:
         """(log strike, probit) of the lowest and the highest rung with data; None below two."""
@@ -135,19 +141,8 @@ class LineFit:
         self.line = line
         return line
 
-    def _weigh(self, index: int) -> None:
-        """Weigh a rung by where it stood on the reference."""
-        w = self.steep_squares[index] * self._inverse[index]
-        wu = w * self._us[index]
-        d = self._deviations[index]
-        self._w[index] = w
-        self._wu[index] = wu
-        self._wuu[index] = wu * self._us[index]
-        self._wd[index] = w * d
-        self._wud[index] = wu * d
-
     def _weigh_all(self, line: Line) -> None:
-        """Weigh every rung as `_weigh` does, by this line as the reference."""
+        """Weigh every rung as `take` does, by this line as the reference."""
         self._reference = line
         self.weighed += 1
         us, deviations = self._us, self._deviations
@@ -171,11 +166,13 @@ class LineFit:
         """Weighted least squares: a 2 x 2 system."""
         guess = self._reference
         steepness = prior.steepness if guess is None else guess.steepness
-        feed = 0.0 if prior.feed_sd <= 0 else 1 / (steepness * prior.feed_sd) ** 2
         sure = 1 / (prior.relative_sd * prior.steepness) ** 2
+        feed = feed_u = 0.0
+        if prior.feed_sd > 0:
+            feed, feed_u = 1 / (steepness * prior.feed_sd) ** 2, prior.feed_u
         w = sum(self._w, feed)
-        wu = sum(self._wu, feed * prior.feed_u)
-        wuu = sum(self._wuu, feed * prior.feed_u * prior.feed_u + sure)
+        wu = sum(self._wu, feed * feed_u)
+        wuu = sum(self._wuu, feed * feed_u * feed_u + sure)
         wd = sum(self._wd)
         wud = sure * prior.steepness - sum(self._wud)
         determinant = w * wuu - wu * wu

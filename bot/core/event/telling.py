@@ -96,7 +96,12 @@ class Telling:
             if is_told and book is self._books[index]:
                 continue
             self._books[index] = book
-            self._inputs[index] = _OVER if rung.is_certain else _input(rung, book)
+            if rung.is_certain:
+                self._inputs[index] = _OVER
+            else:
+                since_ns, traded = rung.others.changed_ns, rung.traded.read()
+                confirmed_ns = rung.confirmed_ns if rung.blocked else None
+                self._inputs[index] = RungInput(book[0], book[1], since_ns, traded, confirmed_ns)
             anew.append(index)
         # What is news now is none the next time, but for what is then told without it.
         news.clear()
@@ -166,17 +171,6 @@ class Telling:
             fills=fills,
             own=rung.recent.own(desk.live(rung.market_id), rung.queues, book, now_ns),
         )
-
-
-def _input(rung: Rung, book: tuple[Levels, Levels]) -> RungInput:
-    """What the curve is to know of a rung that trades."""
-    return RungInput(
-        book[0],
-        book[1],
-        rung.others.changed_ns,
-        rung.traded.read(),
-        rung.confirmed_ns if rung.blocked else None,
-    )
 
 
 def _with_fair(view: RungView, fair: Fair | None) -> RungView:
