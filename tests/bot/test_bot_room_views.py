@@ -74,6 +74,17 @@ def test_a_print_is_told_once():
     assert sum(told) == 1
 
 
+def test_what_is_booked_before_the_books_open_is_held_though_no_limit_counts_it_yet(monkeypatch):
+    thin, _ = watched([60, 40])
+    (ladder,) = thin.trader.quoting.ladders
+    ledgers = thin.trader.ledgers
+    thin.trader.quoting.weighing.exposure(ladder)
+    monkeypatch.setattr(ledgers, "holdings", lambda _: (Qty(7), Qty(0)))
+    assert ladder.holdings(ladder.rungs[0], ledgers) == (0, 0)
+    ledgers.booking.is_open = False
+    assert ladder.holdings(ladder.rungs[0], ledgers) == (7, 0)
+
+
 def without_ages(rung: RungView) -> tuple[object, ...]:
     """All that does not merely grow older, and no float that may rest for a while."""
     fair = rung.fair_cents
