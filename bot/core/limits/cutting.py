@@ -109,6 +109,9 @@ class Cutter:
             self._caps: list[list[int]] = []
             self._losses: list[list[int]] = []
             self._unlisted: dict[int, Sheet] = {}
+            # What all sheets come to, and those by rung that `_full` does not count yet.
+            self._qty = self._cents = 0
+            self._uncounted: dict[int, Sheet] = {}
             self._bounds = self._quotes = None
         fresh: Sequence[MarketId] | None = ()
         if quotes is not self._quotes:
@@ -119,8 +122,11 @@ class Cutter:
             return self._kept
         was_whole = self._bounds is not None and not self._is_shared
         self.anew = None
-        self._bounds = bounds
-        self._is_shared = not self._full.is_within(bounds)
+        if bounds != self._bounds:
+            self._bounds, self._ample = bounds, self._bare.ample(bounds)
+        qty, cents = self._ample
+        fits = self._qty <= qty and self._cents <= cents
+        self._is_shared = not fits and not self._counted().is_within(bounds)
         if self._is_shared:
             self._share(bounds)
             self._kept = {key: sheet.kept for key, sheet in self._sheets.items()}
@@ -138,12 +144,18 @@ class Cutter:
     @property
     def resting_cents(self) -> Cents:
         """What all that stood after the last cut would lose, both sides added up."""
-        return Cents(0) if self._stands is None else self._stands.resting_cents
+        stands = self._stood()
+        return Cents(0) if stands is None else stands.resting_cents
 
     @property
     def worst_cents(self) -> Cents:
         """The worst case with what stood after the last cut: below zero is a loss."""
-        return Cents(0) if self._stands is None else self._stands.worst_cents
+        stands = self._stood()
+        return Cents(0) if stands is None else stands.worst_cents
+
+    def _stood(self) -> Exposure | None:
+        """What stood after the last cut."""
+        return self._stands if self._is_shared or self._stands is None else self._counted()
 
     @property
     def cuts(self) -> tuple[Cut, ...]:
@@ -166,23 +178,37 @@ class Cutter:
 
     # --- counting ---------------------------------------------------------------------------------
 
+    def _counted(self) -> Exposure:
+        """All quotes as their caps leave them, counted exactly: where so much fits in any case,
+        nobody needs to know."""
+        for rung, sheet in self._uncounted.items():
+            self._full.count_rung(rung, *sheet.sums)
+            self._unlisted[rung] = sheet
+        self._uncounted.clear()
+        return self._full
+
     def _take_in(self, quotes: Resting, anew: Sequence[MarketId] | None) -> list[MarketId] | None:
-        """Count all quotes as their caps leave them, looking only at rungs where they are others
-        than last time. Which those are; None where some have none any more. anew: where they may
-        be others, and some on all as before; None where that is not known."""
-        sheets, full, fresh = self._sheets, self._full, list[MarketId]()
+        """Have a sheet of each rung's quotes, looking only at rungs where they are others than last
+        time. Which those are; None where some have none any more. anew: where they may be others,
+        and some on all as before; None where that is not known."""
+        sheets, fresh = self._sheets, list[MarketId]()
         for market_id in quotes if anew is None else anew:
             wanted, sheet = quotes[market_id], sheets.get(market_id)
             if sheet is None or (sheet.quotes is not wanted and sheet.quotes != wanted):
+                if sheet is not None:
+                    self._qty -= sheet.qty
+                    self._cents -= sheet.cents
                 sheet = self._known.get((market_id, wanted)) or self._made(market_id, wanted)
-                sheets[market_id] = self._unlisted[sheet.index] = sheet
-                full.count_rung(sheet.index, *sheet.sums)
+                self._qty += sheet.qty
+                self._cents += sheet.cents
+                sheets[market_id] = self._uncounted[sheet.index] = sheet
                 fresh.append(market_id)
         if len(sheets) > len(quotes):
             for market_id in [key for key in sheets if key not in quotes]:
-                rung = sheets.pop(market_id).index
-                self._unlisted[rung] = none = Sheet((), rung, self._bare, self._limits)
-                full.count_rung(rung, *none.sums)
+                gone = sheets.pop(market_id)
+                self._qty -= gone.qty
+                self._cents -= gone.cents
+                self._uncounted[gone.index] = Sheet((), gone.index, self._bare, self._limits)
             return None
         return fresh
 

@@ -254,6 +254,19 @@ class Exposure:
             and self.net_qty <= bounds.net_qty
         )
 
+    def ample(self, bounds: Bounds) -> tuple[int, int]:
+        """Shares, and cents that they can lose together, which may be live besides and keep every
+        bound that `is_within` knows, on whatever rungs and sides they are; below zero where there
+        is no such room."""
+        self._sum()
+        qty = min(bounds.gross_qty - self._gross, bounds.net_qty - self.net_qty)
+        cents = min(
+            bounds.loss_cents + min(self.worst_by_outcome()),
+            bounds.gross_cents + self._sunk,
+            bounds.resting_cents - self._resting,
+        )
+        return qty, cents
+
     # --- what is live -----------------------------------------------------------------------------
 
     def add(self, live: Live) -> None:

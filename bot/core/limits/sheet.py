@@ -24,10 +24,23 @@ class Sheet:
     first. caps: what order size and rung position leave of each quote, and losses: the most that
     one share of it can lose, by row; 0 where there is none. full: the quotes as their caps leave
     them. sums: shares of the bids and of the asks as their caps leave them, and what they can lose
-    together. sizes, kept: by row what stood after the last sharing, and the quotes of these sizes.
+    together; qty, cents: the same of both sides. sizes, kept: by row what stood after the last
+    sharing, and the quotes of these sizes.
     """
 
-    __slots__ = ("caps", "full", "index", "kept", "losses", "quotes", "rows", "sizes", "sums")
+    __slots__ = (
+        "caps",
+        "cents",
+        "full",
+        "index",
+        "kept",
+        "losses",
+        "qty",
+        "quotes",
+        "rows",
+        "sizes",
+        "sums",
+    )
 
     def __init__(
         self, quotes: tuple[Quote, ...], index: int, held: Exposure, limits: RiskSettings
@@ -48,7 +61,8 @@ class Sheet:
             if side:
                 side.sort()
                 self._cap(side, first, held, limits)
-        self.sums = (self._sums(0), self._sums(1))
+        self.sums = bids_sum, asks_sum = self._sums(0), self._sums(1)
+        self.qty, self.cents = bids_sum[0] + asks_sum[0], bids_sum[1] + asks_sum[1]
         self.full = self._sized(self.caps)
         self.sizes: Sequence[int] = tuple(self.caps)  # as sharing tells them
         self.kept = self.full
