@@ -186,7 +186,7 @@ class LadderJoint(Strategy):
         self._held = [0] * len(rungs)
         self._known: list[int] = []
         self._fairs = [_UNKNOWN] * len(rungs)
-        self._chances = self._fairs
+        self._chances: list[float] = []
         self._heard: object = None
         self._slopes: list[int] = []
         self._owns: list[int] = []
@@ -267,14 +267,14 @@ class LadderJoint(Strategy):
     def _take_in(self, rungs: Sequence[RungView], fresh: Sequence[int], turned: bool) -> bool:
         """Take in the curve and what is held. Whether every rung is to be looked at, as it is when
         what all have in common has `turned`."""
-        everything = moved = turned
+        everything, moved = turned, list[int]()
         for at in fresh:
             before, rung = self._seen[at], rungs[at]
             self._seen[at] = rung
             fair = rung.fair_cents
             if before is None or fair != before.fair_cents:
                 self._fairs[at] = _UNKNOWN if fair is None else fair / PAYOUT_CENTS
-                moved = True
+                moved.append(at)
             net = rung.yes_qty - rung.no_qty
             if net != self._held[at]:
                 self._held[at] = net
@@ -283,8 +283,11 @@ class LadderJoint(Strategy):
                 if self._lots.filled(fill.qty):
                     self._epoch += 1
                     everything = True
-        if moved:
-            everything |= self._draw(turned)
+        if turned or moved:
+            # Mostly all of them are known, in order, and moved by little.
+            plain = self._chances is self._fairs and not self._is_cara and not turned
+            if not (plain and self._linear.holds(self._fairs, moved)):
+                everything |= self._draw(turned)
         if everything:
             self._share(rungs)
         return everything

@@ -45,11 +45,12 @@ class Answers:
         wanted = cast("Resting", mapped(strategy.quote(view)))  # `split` tells what is none
         before, sane = self.resting, self._sane
         others: list[MarketId]
-        if list(wanted) == list(before):  # in one order: then no name needs to be looked up
+        are_alike = list(wanted) == list(before)  # in one order: no name needs to be looked up
+        if are_alike:
             others = list(compress(wanted, map(is_not, wanted.values(), before.values())))
         else:
             others = [key for key, each in wanted.items() if before.get(key, _UNNAMED) is not each]
-        if not others and len(wanted) == len(before):
+        if not others and (are_alike or len(wanted) == len(before)):
             self.takes = {}
             return before
         fresh = {}
@@ -68,5 +69,6 @@ class Answers:
                         sane.clear()
                     sane[key, id(quotes)] = quotes
         self.resting, self.takes = resting, takes
-        self.before, self.anew = before, others if resting.keys() == before.keys() else None
+        are_alike = are_alike or resting.keys() == before.keys()
+        self.before, self.anew = before, others if are_alike else None
         return resting

@@ -370,14 +370,12 @@ class Ladder:
 
     def within_curfew(self, quotes: Resting, view: EventView) -> Resting:
         """What of the wanted quotes stands so near to the end of the event; takes likewise."""
-        if not self._is_bound:
-            return quotes
         net_qty = {rung.market_id: rung.net_qty for rung in view.rungs}
         quotes, self.takes = self.curfewed(quotes, self.takes, net_qty)
         return quotes
 
     @property
-    def _is_bound(self) -> bool:
+    def is_bound(self) -> bool:
         """Whether its end, or an operator who wants everything flat, leaves less to be wanted."""
         return self.stage is not _WHOLLY_OPEN or bool(self.flattening)
 
@@ -386,7 +384,7 @@ class Ladder:
     ) -> tuple[Resting, dict[MarketId, tuple[Take, ...]]]:
         """What of these stands now, quotes and takes together. net_qty: YES less NO shares held of
         every rung, by whoever wants them."""
-        if not self._is_bound:
+        if not self.is_bound:
             return quotes, takes
         part, shrinks = self._part, bool(self.flattening)
         takes = dict(kept(takes, net_qty, self.stage, part=part, flattening=shrinks))

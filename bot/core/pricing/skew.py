@@ -32,7 +32,7 @@ protocol of strategy, 3 (docs/strategies.md).
 import enum
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from operator import sub
 from typing import Final
 
@@ -227,6 +227,21 @@ class Linear:
                 else root(_upper(chances, self._alpha))
             )
             self.diagonal = self._matrix.diagonal().tolist()
+        return True
+
+    def holds(self, chances: Sequence[float], moved: Iterable[int]) -> bool:
+        """Whether a curve that was drawn and never rose with the strike does not rise now, and asks
+        for no other matrix; only the chances at the places `moved` are others since then, or since
+        this was asked and so."""
+        drawn, last = self._chances, len(chances) - 1
+        for at in moved:
+            chance = chances[at]
+            if abs(chance - drawn[at]) >= CURVE_STEP:
+                return False
+            if chance > (chances[at - 1] if at else 1.0):
+                return False
+            if chance < (chances[at + 1] if at < last else 0.0):
+                return False
         return True
 
     def shifts(self, held: Sequence[float]) -> list[float]:

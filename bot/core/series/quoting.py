@@ -29,7 +29,7 @@ from bot.core.series.parking import Parking
 from bot.core.series.scoring import Scoring
 from bot.core.series.weighing import Weighing
 from bot.core.settings import TraderSettings
-from bot.core.strategy import Strategy, Take
+from bot.core.strategy import Resting, Strategy, Take
 from venue.wire import model
 from venue.wire.instant import to_ns
 from venue.wire.money import Outcome, Side, book_side, canonical
@@ -322,12 +322,15 @@ class Quoting:
             return
         self.scoring.asked(view)
         try:
-            quotes = ladder.within_curfew(ladder.quotes(view), view)
+            quotes: Resting = ladder.quotes(view)
+            if ladder.is_bound:
+                quotes = ladder.within_curfew(quotes, view)
         except Exception as fault:  # noqa: BLE001 - the plugin boundary: its fault pulls one event
             self.supervision.raised(ladder, fault, now_ns)
             ladder.want({}, pulled=True)
             return
-        self.supervision.behaved(ladder)
+        if ladder.conduct.fault:
+            self.supervision.behaved(ladder)
         if ladder.some_blocked:
             rungs = self._rungs
             quotes = {key: each for key, each in quotes.items() if not rungs[key].blocked}
