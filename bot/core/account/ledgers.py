@@ -142,7 +142,8 @@ class Ledgers:
     def held(self, market_id: MarketId) -> tuple[Qty, Qty, Cents]:
         """`holdings` and `unbooked_cents`: while nothing is booked, all that what an event may lose
         hangs on beside what is live there."""
-        return (*self.holdings(market_id), self.unbooked_cents(market_id))
+        some = self._desk.has_fills(market_id)
+        return (*self.holdings(market_id), self.unbooked_cents(market_id) if some else Cents(0))
 
     # --- reads ------------------------------------------------------------------------------------
 

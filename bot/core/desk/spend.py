@@ -290,10 +290,11 @@ class Pace:
     def admits(self, market_id: MarketId, now_ns: int, writes: int = 1) -> bool:
         """Whether so many more writes of this market are within the pace; of a burst that is
         smaller, whether it is whole."""
-        return all(
-            bucket.level_e9 >= min(writes, bucket.burst) * NS_PER_SECOND
-            for bucket in (self._account(now_ns), self._market(market_id, now_ns))
-        )
+        for bucket in (self._account(now_ns), self._market(market_id, now_ns)):
+            least = writes if writes < bucket.burst else bucket.burst
+            if bucket.level_e9 < least * NS_PER_SECOND:
+                return False
+        return True
 
     def wrote(self, market_id: MarketId, now_ns: int) -> None:
         """A write of this market has left, whatever it was."""

@@ -161,18 +161,21 @@ class Breakers:
             return True
         if self.tripped:
             return False
-        wanted = [("writes_per_second", 1)]
-        if isinstance(request, Create):
-            wanted += [
-                ("creates_per_minute", 1),
-                ("notional_cents_per_minute", notional_of(request)),
-            ]
-        for name, amount in wanted:
-            window = self._windows[name]
-            if not window.fits(amount, now_ns):
-                self._trip(name, window.total(now_ns) + amount, window.limit)
-                return False
-        return True
+        return self._fits("writes_per_second", 1, now_ns) and (
+            not isinstance(request, Create)
+            or (
+                self._fits("creates_per_minute", 1, now_ns)
+                and self._fits("notional_cents_per_minute", notional_of(request), now_ns)
+            )
+        )
+
+    def _fits(self, name: str, amount: int, now_ns: int) -> bool:
+        """Whether so much more is within a limit; if not, that has tripped."""
+        window = self._windows[name]
+        fits = window.fits(amount, now_ns)
+        if not fits:
+            self._trip(name, window.total(now_ns) + amount, window.limit)
+        return fits
 
     def saw_send(self, request: Request, now_ns: int) -> None:
         """A write has left. Reads count nowhere; a re-send of a create is a write only."""

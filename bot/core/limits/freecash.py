@@ -144,7 +144,11 @@ class FreeCash:
 
     def suffices(self, cents: int) -> bool:
         """Whether so much more may be locked now; none always may."""
-        return cents <= 0 or cents <= self._left - self._again or cents <= self.left()
+        return cents <= 0 or self.suffices_at_once(cents) or cents <= self.left()
+
+    def suffices_at_once(self, cents: int) -> bool:
+        """Whether so much more surely may be locked, as far as can be told without adding up."""
+        return cents <= self._left - self._again
 
     def left(self) -> int:
         """Cents that may be locked now, added up at most once a beat; not below zero."""

@@ -53,6 +53,8 @@ class Affording:
     def amend(self, rung: Rung, own: OwnOrder, amend: Amend, *, sizes: bool) -> Amend | None:
         """A change of an order as the cash bears it: of fewer shares where it does not bear all,
         None where it bears too few. sizes: whether sizes may be amended."""
+        if self.cash.suffices_at_once(_SHARE_CENTS * (amend.qty or own.remaining)):
+            return amend  # it would buy the whole of it anew
         more = _growth(rung, own, amend)
         if more <= 0 or self.cash.suffices(more):
             return amend

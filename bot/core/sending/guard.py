@@ -155,16 +155,19 @@ class Guard:
 
     def _through(self, rung: Rung, own: OwnOrder, price: Price) -> str:
         """Why a price reaches too far through the others' best one; empty when it does not."""
-        level = canonical(own.outcome, price)
+        level, is_bid = canonical(own.outcome, price), own.side is _BID
+        shown, most = rung.book.asks if is_bid else rung.book.bids, self.limits.ticks_through
+        if not shown or (level - shown[0][0] if is_bid else shown[0][0] - level) <= most:
+            return ""  # the best of others is no nearer than that of all
         bids, asks = rung.others.left(self._desk.live(rung.market_id))
-        far = asks if own.side is _BID else bids
+        far = asks if is_bid else bids
         if not far:
             return ""
         best = far[0][0]
-        ticks = level - best if own.side is _BID else best - level
-        if ticks <= self.limits.ticks_through:
+        ticks = level - best if is_bid else best - level
+        if ticks <= most:
             return ""
-        return f"{ticks} ticks through {best}, at most {self.limits.ticks_through}"
+        return f"{ticks} ticks through {best}, at most {most}"
 
     # --- what the breakers hear -------------------------------------------------------------------
 

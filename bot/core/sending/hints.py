@@ -24,6 +24,7 @@ from venue.wire.instant import NS_PER_MS
 from venue.wire.money import BookSide, Qty
 from venue.wire.names import OrderId
 
+_BID: Final = BookSide.BID
 _OPEN: Final = State.OPEN
 _DONE: Final = State.DONE
 
@@ -81,7 +82,7 @@ class Hints:
 
     def _saw_trade(self, seen: TradeSeen, own: Sequence[OwnOrder], now_ns: int) -> None:
         for side in BookSide:
-            sign = 1 if side is BookSide.BID else -1
+            sign = 1 if side is _BID else -1
             reached = [
                 order
                 for order in own
@@ -100,20 +101,17 @@ class Hints:
 
     def _saw_book(self, seen: BookSeen, own: Sequence[OwnOrder], now_ns: int) -> None:
         """A level that shows less than we have there: the newest of ours may still be there."""
-        shown = {
-            (side, price): int(size)
-            for side, levels in ((BookSide.BID, seen.bids), (BookSide.ASK, seen.asks))
-            for price, size in levels
-        }
+        bids, asks = dict(seen.bids), dict(seen.asks)
         settled = [
             order
             for order in own
             if order.state is _OPEN and now_ns - order.last_write_ns >= SETTLED_NS
         ]
         for order in sorted(settled, key=lambda order: -order.placed_ns):
-            place = (order.side, order.level)
-            still = min(order.remaining, shown.get(place, 0))
-            shown[place] = shown.get(place, 0) - still
+            shown = bids if order.side is _BID else asks
+            there = shown.get(order.level, Qty(0))
+            still = min(order.remaining, there)
+            shown[order.level] = Qty(there - still)
             self._hint(order, order.remaining - still, now_ns)
 
     def _hint(self, own: OwnOrder, shares: int, now_ns: int) -> None:
