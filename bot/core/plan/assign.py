@@ -1,15 +1,17 @@
 """The assignment of least cost: who serves what, when either may also go without.
 
 Pure arithmetic on costs; exact for any size, in the cube of it, so meant for the few orders and
-levels of one side of a rung. Shortest augmenting paths with potentials.
+levels of one side of a rung. Shortest augmenting paths with potentials; for two rows all pairs.
 
 Source: design, The bot, item 5.
 """
 
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Final
 
 _FAR: Final = float("inf")
+_FEW: Final = 2
 
 
 def assign(
@@ -22,6 +24,8 @@ def assign(
     nothing but the arguments.
     """
     rows, columns = len(row_alone), len(column_alone)
+    if rows <= _FEW:
+        return _of_few(costs, row_alone, column_alone)
     size = rows + columns
     # Every row has a column of its own to be alone in, and every column a row.
     square = [
@@ -32,6 +36,29 @@ def assign(
         square.append([*alone, *(0.0 for _ in range(rows))])
     taken = _matched(square, size)
     return [taken[r] if taken[r] < columns else None for r in range(rows)]
+
+
+def _of_few(
+    costs: Sequence[Sequence[float]], row_alone: Sequence[float], column_alone: Sequence[float]
+) -> list[int | None]:
+    """The same for up to two rows, nearly all that there ever are: each pair is tried."""
+    # What a row costs more than if all columns were alone, by itself and with each of them.
+    lines: list[list[tuple[float, int | None]]] = []
+    for row, alone in zip(costs, row_alone, strict=True):
+        line: list[tuple[float, int | None]] = [(alone, None)]
+        for column, cost in enumerate(row):
+            line.append((cost - column_alone[column], column))
+        lines.append(line)
+    if len(lines) < _FEW:
+        return [min(line, key=itemgetter(0))[1] for line in lines]
+    least = _FAR
+    chosen: list[int | None] = [None, None]
+    for cost, one in lines[0]:
+        for beside, other in lines[1]:
+            # Of equal ones the last, which gives more of them a partner.
+            if cost + beside <= least and (one is None or one != other):
+                least, chosen = cost + beside, [one, other]
+    return chosen
 
 
 def _matched(square: list[list[float]], size: int) -> list[int]:
