@@ -375,6 +375,16 @@ def test_a_journal_of_a_later_version_is_refused(entries, tmp_path):
     assert "journal version 9, this program reads versions 1 to 5" in done.stderr
 
 
+def test_a_segment_that_is_named_is_replayed_though_a_later_program_wrote_one_behind_it(
+    entries, tmp_path
+):
+    path = journal(tmp_path / "journal-00000001.log", entries)
+    journal(tmp_path / "journal-00000002.log", entries, OPENING[:-1] + b"\x09")
+    assert invoke(str(path)).exit_code == 0
+    done = invoke(str(tmp_path))
+    assert (done.exit_code, "journal version 9" in done.stderr) == (3, True)
+
+
 def test_a_run_that_shared_its_bucket_with_another_series_is_refused(entries, tmp_path):
     (first,) = [each for each in entries if isinstance(each.message, m.Started)]
     configured = first.message.configured

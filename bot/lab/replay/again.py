@@ -148,7 +148,7 @@ def runs_meant(path: Path, *, every: bool) -> list[Run]:
         return [_alone(path)]
     if not is_there:
         raise JournalFault(f"{path}: no such journal")
-    for run in runs(path.parent):
+    for run in runs(path.parent, path):
         if number_of(path) in [number_of(each) for each in run.paths]:
             return [run]
     refuse_blank([path])

@@ -25,8 +25,15 @@ from bot.core.settings import BudgetSettings, TraderSettings
 from bot.core.strategy import Strategy
 from bot.core.trader import Trader
 from bot.io.journal.archive import ARCHIVE_MAGIC
-from bot.io.journal.journal import first_entries, read_journal, read_segment, segments
-from bot.io.journal.records import MAGIC, Entry, JournalFault, entry_of
+from bot.io.journal.journal import (
+    first_entries,
+    number_of,
+    read_journal,
+    read_segment,
+    segments,
+    version_in,
+)
+from bot.io.journal.records import MAGIC, READABLE, Entry, JournalFault, entry_of
 from bot.io.run.watched import Retold, interruptions
 from venue.wire.names import Ticker
 
@@ -262,10 +269,12 @@ def refuse_blank(paths: Iterable[Path]) -> None:
             )
 
 
-def runs(state: Path) -> Iterator[Run]:
+def runs(state: Path, named: Path | None = None) -> Iterator[Run]:
     """The runs of a state directory whose beginning is kept, the newest first.
 
-    Raises JournalFault when there is no journal at all, and when one cannot be read.
+    named: the segment that is sought; what a later program wrote behind it is no part of its run,
+    for a run is of one program, and is passed over. Raises JournalFault when there is no journal at
+    all, and when one cannot be read.
     """
     try:
         paths = segments(state)
@@ -275,6 +284,10 @@ def runs(state: Path) -> Iterator[Run]:
         raise JournalFault(f"{state}: no journal here; name the state directory of a run")
     end = len(paths)
     for place in reversed(range(len(paths))):
+        is_behind = named is not None and number_of(paths[place]) > number_of(named)
+        if is_behind and version_in(paths[place]) > READABLE[-1]:
+            end = place
+            continue
         for entry in first_entries(paths[place], _BEGINS_WITHIN):
             if isinstance(entry.message, m.Started):
                 yield Run(tuple(paths[place:end]), entry.message, entry.at_ns)
