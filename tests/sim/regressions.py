@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from bot.lab.sim.odds import LATER as LATEST
 
-TWO = tuple(n for n in LATEST if n != "set_back")
+BACK = tuple(n for n in LATEST if n != "back_amid")
+TWO = tuple(n for n in BACK if n != "set_back")
 ALONE = tuple(n for n in TWO if n != "second_series")
 AMID = tuple(n for n in ALONE if n != "amend_ids")
 TRADED = tuple(n for n in AMID if n != "begun_amid")
@@ -388,14 +389,14 @@ REGRESSIONS = (
         "swarm",
         "cancels and reads of orders that were gone took the tokens of the lists that prove it",
         (),
-        LATEST,
+        BACK,
     ),
     Regression(
         1032636,
         "swarm",
         "cancels of an order that was gone put off the read that proves it, for ever",
         (),
-        LATEST,
+        BACK,
     ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

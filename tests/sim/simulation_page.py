@@ -70,11 +70,12 @@ limit, which is drawn near; what both send keeps to one bucket, and locks no mor
 is there; neither writes about an order of the other; and in the end the books of each hold the cash
 of both, to the cent, and its own shares. Both are replayed together.
 
-Where the venue is set back, a backup from moments ago is put back once all is quiet, after the
-crowd has traded and quotes have moved: orders, fills, cash and positions are those of then, and ids
-are used anew. Where fills that are booked are gone, and cash with them, `fills_forgotten` has to
-stand within the minute, and a person begins the bot anew; else it has to mend by itself. Some are
-killed with the venue. Then all must become what is wanted once more, and the books agree.
+Where the venue is set back, a backup from moments ago is put back once all is quiet, or amid faults
+of requests, reads and frames that go on for a while, after the crowd has traded and quotes have
+moved: orders, fills, cash and positions are those of then, and ids are used anew. Where fills that
+are booked are gone, and cash with them, `fills_forgotten` has to stand within the minute, and a
+person begins the bot anew; else it has to mend by itself. Some are killed with the venue. Then all
+must become what is wanted once more, and the books agree.
 
 ## What the coverage table means
 

@@ -54,6 +54,15 @@ def test_its_orders_rest_as_is_wanted_in_the_end_whatever_it_has_forgotten():
     assert not world.auditor.truth.resting()
 
 
+def test_a_venue_is_set_back_amid_faults_too_where_there_are_any():
+    odds = replace(draw(3, "brutal"), cash_cents=10**7, variants={"set_back": "2000"})
+    amid = replace(odds, variants={**odds.variants, "back_amid": "500"}, episodes={})
+    world = run(amid)
+    assert world.seen.counts["set_back"] == world.seen.counts["set_back_amid"] == 1
+    assert (amid.back_amid_ns, odds.back_amid_ns) == (SECOND // 2, None)
+    assert replace(BACK, variants=amid.variants).back_amid_ns is None
+
+
 def test_the_venue_of_a_world_whose_ids_change_is_not_set_back():
     both = replace(BACK, variants={"set_back": "8000", "amend_ids": "change"})
     assert (BACK.set_back_ns, both.set_back_ns) == (8 * SECOND, None)

@@ -122,6 +122,7 @@ VARIANTS: Final[dict[str, tuple[str, ...]]] = {
     "amend_ids": ("change",),  # an amended order goes on under another id, which shows its fills
     "set_back": ("100", "2000", "8000"),  # a backup of so many ms ago is put back in the end
     "second_series": ("0", "60", "60"),  # one more on the account; pct of both limits that bind it
+    "back_amid": ("0", "500", "4000"),  # faults go on around a set-back, for so many ms behind it
 }
 """Shapes of a world that are no fault, with the values that they take; each in a part of the seeds,
 from a stream of its own."""
@@ -272,6 +273,12 @@ class Odds:
         amended orders change, of which the engine knows nothing."""
         ms = self._variant("set_back", "")
         return int(ms) * MS if ms and not self.amend_ids else None
+
+    @property
+    def back_amid_ns(self) -> int | None:
+        """For how long faults go on once the venue was set back; None where there is quiet."""
+        ms = self._variant("back_amid", "")
+        return int(ms) * MS if ms and self.has_faults() else None
 
     @property
     def second_series(self) -> int | None:

@@ -17,7 +17,7 @@ from bot.lab.sim.judge.broken import check
 from bot.lab.sim.judge.possible import DOLLAR
 from bot.lab.sim.life.configured import FAILING
 from bot.lab.sim.odds import SECOND
-from bot.lab.sim.setback import begin_anew, go_back, live_on
+from bot.lab.sim.setback import be_quiet, begin_anew, go_back, live_on
 from venue.core import messages as v
 from venue.wire.money import Outcome
 from venue.wire.names import MarketId
@@ -325,8 +325,13 @@ def _set_back(world: "World") -> None:
     rng = random.Random(f"set back {world.odds.seed} {world.steps}")
     before, gone = world.process, go_back(world, rng)
     is_killed = rng.random() < _KILLED
-    if is_killed or live_on(world, gone):
-        begin_anew(world, rng, killed=is_killed)
+    if is_killed:
+        begin_anew(world, rng, killed=True)
+    be_quiet(world)
+    needs_a_person = not is_killed and live_on(world, gone)
+    if needs_a_person:
+        begin_anew(world, rng, killed=False)
+    if is_killed or needs_a_person:
         within_ns = world.now_ns + _STOP_NS + 5 * world.odds.trust_lag_ns + 3 * SECOND
         anew = world.run_until(
             within_ns, lambda: bool(world.process is not before and world.process.log)

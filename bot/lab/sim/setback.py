@@ -1,8 +1,9 @@
 """A venue that is set back: a backup is put back, and what happened since is gone.
 
-While all else is quiet the crowd trades for as long as the backup is old, and takes of the bot's
-orders. Then the venue is what it was before: orders, fills, cash and positions are those of then,
-and ids are used anew. The channel breaks, as it does where a venue begins anew.
+While all else is quiet, or in some worlds amid faults of requests, reads and frames, the crowd
+trades for as long as the backup is old, and takes of the bot's orders. Then the venue is what it
+was before: orders, fills, cash and positions are those of then, and ids are used anew. The channel
+breaks, as it does where a venue begins anew.
 
 Source: docs/runbooks/ReconcileDifference.md; reliability, rows 29, 36, 54, 62.
 """
@@ -40,6 +41,8 @@ def go_back(world: "World", rng: random.Random) -> list[v.FillBooked]:
     age_ns = world.odds.set_back_ns
     assert age_ns is not None
     first = world.first
+    for each in first.together:
+        each.faulty = world.odds.back_amid_ns is not None
     backup, books = first.exchange.backup(world.now_ns), first.venue_audit.kept()
     kept = [each.auditor.kept() for each in first.together]
     until_ns = world.now_ns + age_ns
@@ -70,6 +73,17 @@ def go_back(world: "World", rng: random.Random) -> list[v.FillBooked]:
         for market in each.crowd.value:
             each.crowd.unflick(market, world.now_ns)
     return gone
+
+
+def be_quiet(world: "World") -> None:
+    """Faults that went on around it go on for a while, and stop."""
+    if world.odds.back_amid_ns is None:
+        return
+    world.run_until(world.now_ns + world.odds.back_amid_ns)
+    for each in world.together:
+        each.faulty = False
+    world.seen.hit("set_back_amid")
+    world.run_until(world.now_ns + world.odds.timeout_ns + world.odds.late_ns)
 
 
 def _take(world: "World", rng: random.Random) -> None:
@@ -103,7 +117,9 @@ def live_on(world: "World", gone: list[v.FillBooked]) -> bool:
     lags_ns = 6 * world.odds.trust_lag_ns
     if not any(booked):
         world.run_until(world.now_ns + _GONE_NS + lags_ns)
-        return any(known)
+        # What an answer has told of may never come into any list.
+        found = [each.process.trader.out.findings for each in world.together]
+        return any(known) or any("fills_missing" in each for each in found)
     told = world.run_until(
         world.now_ns + GONE_NS + _TOLD_NS + lags_ns,
         lambda: all(
