@@ -65,6 +65,25 @@ def test_what_parks_a_side_for_another_reason_outlives_a_change_of_funds():
     assert not rung.side_parked(BookSide.BID, now_ns + 61 * SECOND)
 
 
+@pytest.mark.parametrize("unseen", [False, True])
+def test_a_side_refused_often_waits_for_no_change_but_the_end_of_an_order_that_nobody_knew_of(
+    unseen,
+):
+    world = quoting()
+    trader = world.process.trader
+    own = next(own for own in trader.desk.all_live() if own.side is BookSide.BID)
+    rung = next(
+        r for each in trader.quoting.ladders for r in each.rungs if r.market_id == own.market_id
+    )
+    now_ns = world.now_ns
+    trader.quoting.parking.side(own, "invalid_request", 30 * SECOND, now_ns)
+    for often in (False, True):
+        trader.quoting.parking.for_funds(own, "insufficient_shares", now_ns, often=often)
+    trader.quoting.parking.funds_changed(unseen=unseen)
+    assert rung.side_parked(BookSide.BID, now_ns + 29 * SECOND)
+    assert rung.side_parked(BookSide.BID, now_ns + 59 * SECOND) is not unseen
+
+
 @pytest.mark.parametrize("paid_cents", [0, PAID_CENTS])
 def test_cash_that_comes_early_is_told_from_what_differed_long_before_it(paid_cents):
     books = Books().opened()

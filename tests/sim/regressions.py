@@ -398,5 +398,12 @@ REGRESSIONS = (
         (),
         BACK,
     ),
+    Regression(
+        1040904,
+        "swarm",
+        "a side stood empty after orders that came back to life had let go of its shares",
+        (),
+        LATEST,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

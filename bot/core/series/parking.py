@@ -4,6 +4,7 @@ Source: reliability, rows 19, 31, 32 and the code-to-action table; silences S25.
 """
 
 from collections.abc import Collection, Mapping
+from typing import NamedTuple
 
 from bot.core.desk.outbox import Outbox
 from bot.core.event.room import Rung
@@ -16,17 +17,27 @@ from venue.wire.names import MarketId
 _FUNDS_PARK_NS = 60 * NS_PER_SECOND  # at most, for want of funds: money may come from outside
 
 
+class _Short(NamedTuple):
+    """A side that is parked for want of funds, until when, and until when it was before."""
+
+    rung: Rung
+    side: BookSide
+    until_ns: int
+    before_ns: int
+    often: bool
+
+
 class Parking:
     """What is parked; of a rung that is not known nothing is."""
 
     def __init__(self, rungs: Mapping[MarketId, Rung], out: Outbox) -> None:
         self._rungs = rungs
         self._out = out
-        self._short_of_funds: list[tuple[Rung, BookSide, int, int]] = []
+        self._short_of_funds: list[_Short] = []
 
     def forget(self, rungs: Collection[Rung]) -> None:
         """Rungs of an event of which nothing is left."""
-        self._short_of_funds = [row for row in self._short_of_funds if row[0] not in rungs]
+        self._short_of_funds = [row for row in self._short_of_funds if row.rung not in rungs]
 
     def market(self, market_id: MarketId, code: str, now_ns: int) -> None:
         """The venue takes no order on this rung until a later read of the series says so."""
@@ -64,21 +75,26 @@ class Parking:
         Of a create sent again a refusal speaks of that sending alone (row 23): once it is known
         what became of it, funds may suffice."""
         rung = self._rungs.get(own.market_id)
-        if rung is not None and own.state is not State.LOST:
-            side, before_ns = own.side, rung.side_parked_until_ns[own.side]
-            self.side(own, code, _FUNDS_PARK_NS, now_ns)
-            kept = [row for row in self._short_of_funds if row[2] > now_ns]  # the others are over
-            if often:
-                self._short_of_funds = [row for row in kept if row[:2] != (rung, side)]
-            else:
-                until_ns = rung.side_parked_until_ns[side]
-                self._short_of_funds = [*kept, (rung, side, until_ns, before_ns)]
+        if rung is None or own.state is State.LOST:
+            return
+        side, before_ns = own.side, rung.side_parked_until_ns[own.side]
+        self.side(own, code, _FUNDS_PARK_NS, now_ns)
+        until_ns = rung.side_parked_until_ns[side]
+        kept = [row for row in self._short_of_funds if row.until_ns > now_ns]  # the others are over
+        if often:
+            ours = [row for row in kept if row.rung is rung and row.side is side]
+            kept = [row for row in kept if row not in ours]
+            before_ns = ours[0].before_ns if ours else before_ns
+        self._short_of_funds = [*kept, _Short(rung, side, until_ns, before_ns, often)]
 
-    def funds_changed(self) -> None:
+    def funds_changed(self, *, unseen: bool = False) -> None:
         """Fills were booked, or an order of ours let its reserve go: what was refused for want of
-        funds may be asked for again. What parks a side for another reason stands."""
-        for rung, side, until_ns, before_ns in reversed(self._short_of_funds):
-            if rung.side_parked_until_ns[side] == until_ns:
-                rung.side_parked_until_ns[side] = before_ns
-            rung.touch()
-        self._short_of_funds.clear()
+        funds may be asked for again. What parks a side for another reason stands. unseen: what held
+        them was not known of, so that no change before it could suffice."""
+        for row in reversed(self._short_of_funds):
+            if row.often and not unseen:
+                continue
+            if row.rung.side_parked_until_ns[row.side] == row.until_ns:
+                row.rung.side_parked_until_ns[row.side] = row.before_ns
+            row.rung.touch()
+        self._short_of_funds = [row for row in self._short_of_funds if row.often and not unseen]
