@@ -1,6 +1,8 @@
 """Claims about the manifests: Kubernetes takes them, one bot an account, least rights, they fit."""
 
 import copy
+import json
+import re
 import shutil
 import subprocess
 import urllib.parse
@@ -20,6 +22,7 @@ from tests.deploy.container import (
     stages,
     understood,
 )
+from tests.house.tree import ROOT
 from venue.wire.instant import NS_PER_SECOND
 
 kubernetes_validate = pytest.importorskip("kubernetes_validate", reason="make setup")
@@ -221,3 +224,20 @@ def test_what_is_scraped_is_the_service_and_is_called_as_the_rules_call_it():
     assert [each["name"] for each in service["spec"]["ports"]] == [port["regex"]]
     key, _, value = found["selectors"][0]["label"].partition("=")
     assert service["metadata"]["labels"][key] == value
+
+
+def test_the_page_tells_how_a_latch_is_reset_while_no_pod_of_the_bot_stays_up():
+    page = (ROOT / "docs/deploy.md").read_text(encoding="utf-8")
+    patch = re.search(r"patch deployment/bot --type json --patch '(.+?)'", page, re.DOTALL)
+    assert patch is not None
+    (step,) = json.loads(patch[1])
+    deployment = DEPLOYMENTS["bot"]
+    for place in step["path"].strip("/").split("/")[:-1]:
+        deployment = deployment[int(place) if place.isdigit() else place]
+    assert step["op"] == "replace"
+    given = understood("bot", step["value"])
+    run = understood("bot", deployment["args"])
+    assert step["value"][0] == "reset"
+    assert given["yes"]
+    assert given["state_dir"] == run["state_dir"]
+    assert [given["config"]] == run["configs"]
