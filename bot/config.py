@@ -407,7 +407,7 @@ def _check_venue(venue: Venue, wrong: Wrong) -> None:
     assert venue.base_url is not None
     check_address(("venue", "base_url"), venue.base_url, ("http", "https"), wrong)
     if not venue.base_url.rstrip("/").endswith(API_PREFIX):
-        wrong(("venue", "base_url"), f"ends in the version segment {API_PREFIX}")
+        wrong(("venue", "base_url"), f"accepted: an address that ends in {API_PREFIX}")
     if venue.stream_url is not None:
         check_address(("venue", "stream_url"), venue.stream_url, ("ws", "wss"), wrong)
 
@@ -441,11 +441,17 @@ def _check_numbers(file: File, wrong: Wrong) -> None:
             also = f"; or 0 {off}" if off else ""
             wrong(("risk", key), f"{value} is below {least}; accepted: at least {bound}{also}")
     if budget.reserve >= budget.burst:
-        wrong(("budget", "reserve"), "below burst, or nothing could ever be quoted")
+        why = "is not below burst: nothing could ever be quoted"
+        accepted = f"at most {budget.burst - 1}, or a larger burst"
+        wrong(("budget", "reserve"), f"{budget.reserve} {why}; accepted: {accepted}")
     if risk.resting_orders > budget.burst:
-        wrong(("risk", "resting_orders"), "at most budget.burst, so that all can be cancelled")
+        why = "is above budget.burst: not all could be cancelled at once"
+        most = f"accepted: at most {budget.burst}"
+        wrong(("risk", "resting_orders"), f"{risk.resting_orders} {why}; {most}")
     if trust.recheck_ms >= trust.book_ms:
-        wrong(("trust", "recheck_ms"), "below book_ms, or a book is too old before it is checked")
+        why = "is not below book_ms: a book would be too old before it is checked"
+        accepted = f"at most {trust.book_ms - 1}"
+        wrong(("trust", "recheck_ms"), f"{trust.recheck_ms} {why}; accepted: {accepted}")
     for place, text in beyond_caps(file.breakers, risk.order_qty):
         wrong(place, text)
 

@@ -234,7 +234,11 @@ TRAPS = [
     ("embedded: venue.yaml", "embedded: venue.yaml\n  key_env: KEY", "not with embedded"),
     ("embedded: venue.yaml", "base_url: https://x/v1", "exactly one of key_file and key_env"),
     ("embedded: venue.yaml", "base_url: http://x.example/v1\n  key_env: K", "loopback only"),
-    ("embedded: venue.yaml", "base_url: https://x.example\n  key_env: K", "version segment /v1"),
+    (
+        "embedded: venue.yaml",
+        "base_url: https://x.example\n  key_env: K",
+        "accepted: an address that ends in /v1",
+    ),
     ("embedded: venue.yaml", "base_url: htps://x/v1\n  key_env: K", "did you mean https://?"),
     ("embedded: venue.yaml", "base_url: https://u:p@x/v1\n  key_env: K", "no user, query"),
     ("embedded: venue.yaml", "base_url: https://x/v1?key=s\n  key_env: K", "no user, query"),
@@ -247,9 +251,13 @@ TRAPS = [
     # the other parts
     ("venue:", "status: {host: 0.0.0.0}\nvenue:", "allowed_hosts"),
     ("venue:", "status: {port: 70000}\nvenue:", "at most 65535"),
-    ("venue:", "budget: {burst: 50}\nvenue:", "below burst"),
+    ("venue:", "budget: {burst: 50}\nvenue:", "reserve: 60 is not below burst: nothing could ever"),
+    ("venue:", "budget: {burst: 50}\nvenue:", "accepted: at most 49, or a larger burst"),
+    ("venue:", "budget: {burst: 99}\nvenue:", "resting_orders: 200 is above budget.burst: not all"),
+    ("venue:", "budget: {burst: 99}\nvenue:", "accepted: at most 99"),
     ("venue:", "budget: {rate_per_second: 251}\nvenue:", "at most 250"),
-    ("venue:", "trust: {recheck_ms: 10000}\nvenue:", "below book_ms"),
+    ("venue:", "trust: {recheck_ms: 10000}\nvenue:", "10000 is not below book_ms: a book would be"),
+    ("venue:", "trust: {recheck_ms: 10000}\nvenue:", "checked; accepted: at most 9999"),
     (
         "venue:",
         "notices: [{url_env: A, events: [breakr]}]\nvenue:",
