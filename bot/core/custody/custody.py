@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from bot.core import messages as m
 from bot.core.account.account import READ_AGAIN_NS, Account, Kind
 from bot.core.account.ledgers import Ledgers
-from bot.core.custody.heritage import Heritage
+from bot.core.custody.heritage import Heritage, told_of_strangers
 from bot.core.custody.risen import Risen
 from bot.core.desk.desk import Desk
 from bot.core.desk.hung import send_beside
@@ -256,7 +256,8 @@ class Custody:
         ours = {order.order_id for order in (*undecided, *late)}
         foreign = frozenset(order.order_id for order in strangers) - ours
         if foreign & self._swept_strangers:
-            self._out.find("foreign_orders", "orders that are not ours rest in our rungs")
+            seen = [order for order in strangers if order.order_id in foreign]
+            self._out.find("foreign_orders", told_of_strangers(seen))
         elif not foreign and not undecided:
             self._out.clear("foreign_orders")
         if foreign - self._swept_strangers:

@@ -167,3 +167,10 @@ def _is_same(known: m.KnownOrder | None, order: model.Order) -> bool:
         and known.outcome.value == order.outcome.value
         and known.side.value == order.side.value
     )
+
+
+def told_of_strangers(orders: list[model.Order]) -> str:
+    """What to tell a person of orders that somebody else has in our rungs: which, and where."""
+    shown = ", ".join(f"{order.order_id} on {order.ticker}" for order in orders[:_SHOWN_MAX])
+    more = f" and {len(orders) - _SHOWN_MAX} more" if len(orders) > _SHOWN_MAX else ""
+    return f"orders that are not ours rest in our rungs: {shown}{more}"
