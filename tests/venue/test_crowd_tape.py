@@ -78,6 +78,12 @@ def test_brackets_become_a_survival_ladder_with_strikes_between_them(tmp_path):
     assert [found.strike for found in tape.rungs] == ["35.5", "37.5", "39.5", "41.5"]
 
 
+def test_brackets_of_several_widths_are_refused_for_their_middles_say_no_bounds(tmp_path):
+    events = {"HIGH-25DEC20": [*BRACKETS["HIGH-25DEC20"], rung("B44.5", "44.5")]}
+    said = fault_of(write(tmp_path, events, [*BRACKET_TOPS, top(0, "B44.5", 10, 30)]))
+    assert "the middles of brackets 40.5 and 42 do not lie 2.0 apart as 36.5 and 38.5 do" in said
+
+
 def test_the_busiest_event_is_chosen_unless_one_is_named(tmp_path):
     events = {"KX-A": [rung("A", "1")], "KX-B": [rung("B", "2")]}
     records = [trade(0, "A", 50, 1, "yes"), *(trade(at, "B", 50, 1, "no") for at in (1, 2))]

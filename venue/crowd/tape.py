@@ -8,6 +8,7 @@ Source: the format of recorded market data; interface, Ticker structure.
 
 import datetime
 import gzip
+import itertools
 import re
 import uuid
 import zlib
@@ -389,7 +390,14 @@ def _boundaries(strikes: list[Decimal], folder: Path) -> Iterator[str]:
     if len(strikes) < _BRACKETS_MIN:
         raise TapeFault(f"{folder}: a partition of fewer than {_BRACKETS_MIN} brackets")
     middles = strikes[1:-1]
-    half = (middles[1] - middles[0]) / 2
+    width = middles[1] - middles[0]
+    for below, above in itertools.pairwise(middles):
+        if above - below != width:
+            raise TapeFault(
+                f"{folder}: the middles of brackets {below} and {above} do not lie {width} apart "
+                f"as {middles[0]} and {middles[1]} do; accepted are inner brackets of one width"
+            )
+    half = width / 2
     for boundary in [middles[0] - half, *(middle + half for middle in middles)]:
         yield format(boundary.normalize(), "f")
 
