@@ -24,6 +24,8 @@ EXIT_NOT_WRITTEN: Final = 74
 """EX_IOERR of sysexits.h: the output takes nothing, as on a full disk."""
 
 _PRINTERS: Final = ("typer.", "rich.")
+"""Who prints for us. Rich writes even an empty text, which a full disk refuses where there is no
+buffer (PYTHONUNBUFFERED, as in the image)."""
 
 
 class Quiet(Worded):
