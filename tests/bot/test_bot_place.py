@@ -21,7 +21,7 @@ sizes = st.floats(0, 1_000, allow_subnormal=False)
 
 
 def worth(fair=50.0, volume=20.0, bids=(), asks=(), queues=None, move=0.05, capital=0.0) -> Worth:
-    return Worth(fair, lambda: (volume, volume), bids, asks, queues, move, capital)
+    return Worth(fair, lambda _: volume, bids, asks, queues, move, capital)
 
 
 def levels(*pairs):

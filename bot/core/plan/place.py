@@ -105,21 +105,22 @@ class Flow:
 class Worth(msgspec.Struct, eq=False):
     """What prices and places of one rung are worth, as of one instant.
 
-    fair_cents: its fair value, None while unknown. tell_volumes: tells the shares expected to trade
-    over the horizon against the touch of bids and of asks; most plans never ask, and none asks
-    twice: `told_volumes`. bids, asks: the book without our own. move_cents: what one request about
-    one share must gain. capital_cents: what a share of each outcome, freed from a pair that is
-    locked until the event resolves, is worth.
+    fair_cents: its fair value, None while unknown. tell_volume: tells the shares expected to trade
+    over the horizon against the touch of a side; most plans never ask, and none asks twice:
+    `told_bids`, `told_asks`. bids, asks: the book without our own. move_cents: what one request
+    about one share must gain. capital_cents: what a share of each outcome, freed from a pair that
+    is locked until the event resolves, is worth.
     """
 
     fair_cents: float | None
-    tell_volumes: Callable[[], tuple[float, float]]
+    tell_volume: Callable[[BookSide], float]
     bids: Levels
     asks: Levels
     queues: Queues | None
     move_cents: float
     capital_cents: float
-    told_volumes: tuple[float, float] | None = None
+    told_bids: float | None = None
+    told_asks: float | None = None
 
     def edge(self, side: BookSide, price: Price) -> float:
         """Cents that a share filled at a wanted price gives, half a cent at least."""
@@ -130,15 +131,16 @@ class Worth(msgspec.Struct, eq=False):
 
     def volume(self, side: BookSide, price: Price) -> float:
         """Shares expected to trade at a price over the horizon: fewer behind the others' touch."""
-        volumes = self.told_volumes
-        if volumes is None:
-            volumes = self.told_volumes = self.tell_volumes()
         if side is _BID:
+            volume = self.told_bids
+            if volume is None:
+                volume = self.told_bids = self.tell_volume(side)
             behind = self.bids[0][0] - price if self.bids else 0
-            volume = volumes[0]
         else:
+            volume = self.told_asks
+            if volume is None:
+                volume = self.told_asks = self.tell_volume(side)
             behind = price - self.asks[0][0] if self.asks else 0
-            volume = volumes[1]
         return volume * math.exp(-INTENSITY_DECAY * behind) if behind > 0 else volume
 
     def others_at(self, side: BookSide, price: Price) -> int:
@@ -173,7 +175,7 @@ class Worth(msgspec.Struct, eq=False):
         return self.others_at(own.side, own.level) if queue is None else queue.likely
 
 
-NOTHING_KNOWN: Final = Worth(None, lambda: (0.0, 0.0), (), (), None, 0.0, 0.0)
+NOTHING_KNOWN: Final = Worth(None, lambda _: 0.0, (), (), None, 0.0, 0.0)
 """The worth of a rung of which nothing is known: every place is worth nothing."""
 
 
@@ -190,13 +192,13 @@ def worth_of(
     horizon_s = pace.place_horizon_ns / NS_PER_SECOND
     days = seconds_left / 86_400
 
-    def volumes() -> tuple[float, float]:
-        bids, asks = flows
-        return bids.per_second(now_ns) * horizon_s, asks.per_second(now_ns) * horizon_s
+    def volume(side: BookSide) -> float:
+        flow = flows[0] if side is _BID else flows[1]
+        return flow.per_second(now_ns) * horizon_s
 
     return Worth(
         fair_cents,
-        volumes,
+        volume,
         book[0],
         book[1],
         queues,
