@@ -306,8 +306,7 @@ class FairCurve:
             return self._nothing()
         cents = bounded(self._cents[0], self._inputs[0])
         self._looked_at.clear()
-        self._weights[0] = _WEIGHTLESS if self._over[0] else self._inverse[0]
-        self._doubt((0,))
+        self._weigh((0,), None)
         self._show([cents])
         if self._learned_ns is None or now_ns >= self._learned_ns + _LEARN_NS:
             self._learned_ns = now_ns
@@ -352,23 +351,22 @@ class FairCurve:
             self._base[index] = share * self._cents[index] + rest * shapes[index]
             self._pull[index] = rest * _HALF_PAYOUT
 
-    def _weigh(self, places: Iterable[int], line: Line) -> None:
-        """How sure the values of these rungs are: by own data, the allowance, and the line."""
+    def _weigh(self, places: Iterable[int], line: Line | None) -> None:
+        """How sure the values of these rungs are: by own data, the allowance, and the line, without
+        one by own data alone. Those that are by far not as sure as was shown, or surer, are shown
+        anew."""
         allowances, steep_squares = self._lessons.allowances, self._fit.steep_squares
-        for index in places:
-            if self._over[index]:
-                self._weights[index] = _WEIGHTLESS
-                continue
-            rest = self._pull[index] / _HALF_PAYOUT
-            unsure = steep_squares[index] * line.variance_at(self._us[index])
-            self._weights[index] = 1 / (rest * (allowances[index] + rest * unsure))
-        self._doubt(places)
-
-    def _doubt(self, places: Iterable[int]) -> None:
-        """Values that are by far not as sure as was shown, or surer, are shown anew."""
         weights, shown = self._weights, self._fair_weights
         for index in places:
-            weight, before = weights[index], shown[index]
+            if self._over[index]:
+                weight = _WEIGHTLESS
+            elif line is None:
+                weight = self._inverse[index]
+            else:
+                rest = self._pull[index] / _HALF_PAYOUT
+                unsure = steep_squares[index] * line.variance_at(self._us[index])
+                weight = 1 / (rest * (allowances[index] + rest * unsure))
+            weights[index], before = weight, shown[index]
             if weight > before * _STEADY_WEIGHT or before > weight * _STEADY_WEIGHT:
                 self._doubted.add(index)
 

@@ -67,13 +67,13 @@ class Marks:
         views = self._views.get(ticker)
         if views is None:
             views = self._views[ticker] = deque()
-        if not views or len(view.rungs) != len(views[-1][1].rungs):
-            for place, rung in enumerate(view.rungs):
+        rungs = view.rungs
+        if not views or len(rungs) != len(views[-1][1].rungs):
+            for place, rung in enumerate(rungs):
                 self._places[rung.market_id] = (ticker, place)
-        for place in range(len(view.rungs)) if anew is None else anew:
-            rung = view.rungs[place]
-            if rung.fair_cents is None:
-                self._keep(rung.market_id)
+        for place in range(len(rungs)) if anew is None else anew:
+            if rungs[place].fair_cents is None:
+                self._keep(rungs[place].market_id)
         if len(views) > 1 and now_ns < views[-2][0] + _STEP_NS:
             views.pop()
         views.append((now_ns, view))
