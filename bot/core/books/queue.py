@@ -67,6 +67,7 @@ class QueueAhead:
     likely, at_least, at_most: shares of others, 0 <= at_least <= likely <= at_most. No more than
     `at_most` are there while the venue keeps price-time priority; fewer than `at_least` only where
     cancels before us were made up for behind us between two books. Times are the venue's own.
+    is_placed: whether a book that knows of the order has been seen.
     """
 
     __slots__ = (
@@ -82,6 +83,7 @@ class QueueAhead:
         "_shown_ns",
         "at_least",
         "at_most",
+        "is_placed",
         "likely",
     )
 
@@ -99,14 +101,10 @@ class QueueAhead:
         self._placed = (0, 0, 0.0)
         self._early: list[tuple[int, int]] = []
         self._late: list[_Frame] = []
+        self.is_placed = False
         self.likely = float(self._others)
         self.at_least = 0.0
         self.at_most = float(self._others)
-
-    @property
-    def is_placed(self) -> bool:
-        """Whether a book that knows of the order has been seen."""
-        return self._shown_ns != _UNKNOWN_NS
 
     def printed(self, size: int, ts_ns: int, own_qty: int) -> int:
         """A print of `size` shares at its price, on its side. The part that reached the order.
@@ -174,7 +172,7 @@ class QueueAhead:
         """A book of instant `ts_ns` that knows of the order shows `others` shares beside ours."""
         if ts_ns < self._arrived_ns or ts_ns < self._shown_ns:
             return
-        if others == self._others and not self._early and _UNKNOWN_NS < self._shown_ns < ts_ns:
+        if others == self._others and not self._early and self.is_placed and self._shown_ns < ts_ns:
             self._shown_ns = ts_ns
             self._cap(float(others))
             return
@@ -186,6 +184,7 @@ class QueueAhead:
             self._place(others, explained, ts_ns)
         self._others = others
         self._shown_ns = ts_ns
+        self.is_placed = True
         top = float(max(0, others - self._newer()))
         if self._late and self._late[-1].to_ns == ts_ns:
             self._late[-1].took_most = max(0.0, self.at_most - top)
@@ -263,10 +262,14 @@ class _Standing:
 
 
 class Queues:
-    """The queues of one rung's own orders. power: see the head of the file."""
+    """The queues of one rung's own orders. power: see the head of the file.
+
+    epoch: another one whenever an order stands in another queue than before, or in none any more.
+    """
 
     def __init__(self, power: float) -> None:
         self._power = power
+        self.epoch = 0
         self._standing: dict[OrderId, _Standing] = {}
         self._earlier: tuple[Levels, Levels, int] | None = None
         self._newest: tuple[Levels, Levels, int] | None = None
@@ -277,15 +280,6 @@ class Queues:
         """The queue of an order; None while nothing is known of it."""
         standing = None if own.order_id is None else self._standing.get(own.order_id)
         return None if standing is None or standing.level != own.level else standing.queue
-
-    def ahead_of(self, own: OwnOrder) -> float | None:
-        """Shares of others that are likely to stand before an order; None while that hangs on the
-        book alone, as none that knows of the order has been seen."""
-        standing = None if own.order_id is None else self._standing.get(own.order_id)
-        if standing is None or standing.level != own.level:
-            return None
-        queue = standing.queue
-        return None if queue._shown_ns == _UNKNOWN_NS else queue.likely
 
     def forget_book(self) -> None:
         """The channel is gone: the next book is a first one."""
@@ -304,6 +298,7 @@ class Queues:
         )
         if shown.status in model.TERMINAL or not is_readable:
             self._standing.pop(shown.order_id, None)
+            self.epoch += 1
         else:
             outcome = Outcome(shown.outcome.value)
             side = book_side(outcome, Side(shown.side.value))
@@ -320,6 +315,7 @@ class Queues:
                 self._standing[shown.order_id] = _Standing(
                     side, level, shown.remaining_qty, shown.filled_qty, queue
                 )
+                self.epoch += 1
             else:
                 before.qty = shown.remaining_qty
         self._settle(orders, now_ns)
@@ -382,6 +378,7 @@ class Queues:
         """
         if ts_ns < max(self._written_ns, self._seen_ns) - SET_BACK_NS:
             self._standing, self._earlier, self._newest = {}, None, None
+            self.epoch += 1
             self._written_ns = 0
             self._prints.clear()
         self._seen_ns = ts_ns
@@ -417,6 +414,7 @@ class Queues:
         if len(known) < len(self._standing):
             kept = {own.order_id for own, _ in known}
             self._standing = {key: at for key, at in self._standing.items() if key in kept}
+            self.epoch += 1
         book = self._newest
         if book is None or book[2] < self._written_ns:
             return True
@@ -448,6 +446,7 @@ class Queues:
             self._standing[own.order_id] = _Standing(
                 own.side, own.level, own.remaining, own.filled, queue
             )
+            self.epoch += 1
 
     def _ours(self, orders: Iterable[OwnOrder]) -> tuple[dict[_Place, int], set[_Place]]:
         """What of each level should be ours, fills that are only expected taken out; and the levels

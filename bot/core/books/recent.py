@@ -2,8 +2,8 @@
 
 A rung on which nothing happened costs nothing: the empty tuples are shared, and what rests of ours
 is told in the same tuple until something about it may have changed, or its age has. What rests
-where is gathered once for as long as our orders stay as they are; what stands before it, and how
-old it is, is told anew with every book.
+where is gathered once for as long as our orders, and the queues that they stand in, stay as they
+are; what stands before it, and how old it is, is told anew with every book.
 
 Source: strategy, section 2; design, The bot, item 3; reliability, B14.
 """
@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final, TypeVar
 
-from bot.core.books.queue import Queues
+from bot.core.books.queue import QueueAhead, Queues
 from bot.core.orders.order import OwnOrder, State
 from bot.core.strategy import Levels, OwnFill, OwnQuote, Print
 from venue.wire.instant import NS_PER_SECOND
@@ -33,14 +33,15 @@ _RESTS: Final = frozenset({State.OPEN, State.AMENDING, State.BLURRED, State.CANC
 
 _Row = TypeVar("_Row")
 
-_Rests = tuple[BookSide, Price, Qty, int, Sequence[OwnOrder]]
-"""Shares of ours at a price, since when the oldest order of them was placed, and the orders."""
+_Rests = tuple[BookSide, Price, Qty, int, Sequence[QueueAhead | None]]
+"""Shares of ours at a price, since when the oldest order of them was placed, and the queue of each
+order; None while nothing is known of it."""
 
 
 class Recent:
     """The news of one rung. has_news: something is to be told that was not told yet."""
 
-    __slots__ = ("_fills", "_own", "_own_until_ns", "_prints", "_rests", "has_news")
+    __slots__ = ("_epoch", "_fills", "_own", "_own_until_ns", "_prints", "_rests", "has_news")
 
     def __init__(self) -> None:
         self.has_news = False
@@ -48,7 +49,8 @@ class Recent:
         self._fills: list[tuple[BookSide, Price, Qty, int]] = []
         self._own: tuple[OwnQuote, ...] = ()
         self._own_until_ns = 0
-        self._rests: list[_Rests] | None = None  # until our orders change
+        self._rests: list[_Rests] | None = None  # until our orders or their queues change
+        self._epoch = 0  # of the queues
 
     # --- believing --------------------------------------------------------------------------------
 
@@ -106,9 +108,9 @@ class Recent:
         if not orders:
             return ()
         if now_ns >= self._own_until_ns:
-            if self._rests is None:
-                self._rests = _resting(orders)
-            self._own = _told(self._rests, queues, book, now_ns)
+            if self._rests is None or self._epoch != queues.epoch:
+                self._rests, self._epoch = _resting(orders, queues), queues.epoch
+            self._own = _told(self._rests, book, now_ns)
             self._own_until_ns = now_ns + AGE_STEP_NS
         return self._own
 
@@ -129,7 +131,7 @@ def _seconds(ns: int) -> float:
     return ns / NS_PER_SECOND if ns > 0 else 0.0
 
 
-def _resting(orders: Iterable[OwnOrder]) -> list[_Rests]:
+def _resting(orders: Iterable[OwnOrder], queues: Queues) -> list[_Rests]:
     """One row for each price of each side at which something of ours rests, bids before asks and
     the boldest first."""
     bids: dict[Price, list[OwnOrder]] = {}
@@ -145,23 +147,23 @@ def _resting(orders: Iterable[OwnOrder]) -> list[_Rests]:
             price,
             Qty(sum(own.remaining for own in here)),
             min(own.placed_ns for own in here),
-            here,
+            [queues.of(own) for own in here],
         )
         for side, price, here in places
     ]
 
 
 def _told(
-    rests: Iterable[_Rests], queues: Queues, book: tuple[Levels, Levels], now_ns: int
+    rests: Iterable[_Rests], book: tuple[Levels, Levels], now_ns: int
 ) -> tuple[OwnQuote, ...]:
     """What rests as a strategy sees it."""
     told = []
-    ahead_of = queues.ahead_of
-    for side, price, qty, placed_ns, orders in rests:
+    for side, price, qty, placed_ns, queues in rests:
         least = math.inf
-        for own in orders:
-            ahead = ahead_of(own)
-            if ahead is None:
+        for queue in queues:
+            if queue is not None and queue.is_placed:
+                ahead = queue.likely
+            else:
                 levels = book[0] if side is _BID else book[1]
                 ahead = float(next((size for at, size in levels if at == price), 0))
             if ahead < least:
