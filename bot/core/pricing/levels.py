@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from bot.core.pricing.price import best_edge, best_price, boldest, enough_edge, inside, legal
+from bot.core.pricing.price import best_cent, best_edge, boldest, enough_edge, inside, legal
 from bot.core.pricing.skew import cara_worth
 from venue.wire.money import PAYOUT_CENTS, PRICE_MAX, PRICE_MIN, BookSide, Price
 
@@ -50,7 +50,7 @@ class Pricing:
     """How prices are made of terms.
 
     decay: by how much the log of the fill rate falls per cent of distance. risk_aversion: per cent,
-    as `best_price`. cara: the skew is that of `cara_worth`, with c of this many cents a share; None
+    as `best_edge`. cara: the skew is that of `cara_worth`, with c of this many cents a share; None
     where it is linear. enough: `enough_edge` of the first two, and least: the edge that an order
     must keep to be left where it is.
     """
@@ -98,7 +98,7 @@ def side_levels(terms: Terms, gap: int, how: Pricing) -> Levels:
             worth = value - sign * (own * (before + 0.5 * size) + cost + fee)
         else:
             worth = cara_worth(value, sign, cara, before, size) - sign * (cost + fee)
-        chosen = inside(best_price(sign, worth, fair, enough, decay, aversion), low, high)
+        chosen = inside(best_cent(sign, worth, fair, enough, decay, aversion), low, high)
         if sign * (worth - chosen) <= 0:
             break
         bold = inside(boldest(sign, worth, least), widest_low, widest_high)
