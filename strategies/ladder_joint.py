@@ -267,17 +267,18 @@ class LadderJoint(Strategy):
     def _take_in(self, rungs: Sequence[RungView], fresh: Sequence[int], turned: bool) -> bool:
         """Take in the curve and what is held. Whether every rung is to be looked at, as it is when
         what all have in common has `turned`."""
-        everything, moved = turned, list[int]()
+        everything, seen, held = turned, self._seen, self._held
+        moved: list[int] = []
         for at in fresh:
-            before, rung = self._seen[at], rungs[at]
-            self._seen[at] = rung
+            before, rung = seen[at], rungs[at]
+            seen[at] = rung
             fair = rung.fair_cents
             if before is None or fair != before.fair_cents:
                 self._fairs[at] = _UNKNOWN if fair is None else fair / PAYOUT_CENTS
                 moved.append(at)
             net = rung.yes_qty - rung.no_qty
-            if net != self._held[at]:
-                self._held[at] = net
+            if net != held[at]:
+                held[at] = net
                 everything = True
             for fill in rung.fills:
                 if self._lots.filled(fill.qty):
@@ -365,7 +366,7 @@ class LadderJoint(Strategy):
             None if self._cash is None else (rung.own, rung.taker_fee_rate),
         )
         priced = mine.priced
-        if priced is None or key != mine.key:
+        if key != mine.key or priced is None:
             mine.key = key
             mine.market_id = rung.market_id
             priced = self._priced.get(key)
@@ -405,7 +406,8 @@ class LadderJoint(Strategy):
             rung, fair, params.edge_cents, self._cash, near_bid, near_ask
         )
         value, own, all_lots = fair - shift / _GRID, own_on_grid / _OWN_GRID, sum(lots)
-        near_no, both = complement(Price(near_ask)), list[Terms]()
+        near_no = complement(Price(near_ask))
+        both: list[Terms] = []
         for sign, learned, held, bought, fees_of_side, room, charge in (
             (1, rung.adverse_bid_cents, rung.no_qty, near_bid, bid_fees, bid_room, charges[0]),
             (-1, rung.adverse_ask_cents, rung.yes_qty, near_no, ask_fees, ask_room, charges[1]),

@@ -191,17 +191,18 @@ class Cutter:
         """Have a sheet of each rung's quotes, looking only at rungs where they are others than last
         time. Which those are; None where some have none any more. anew: where they may be others,
         and some on all as before; None where that is not known."""
-        sheets, fresh = self._sheets, list[MarketId]()
+        sheets = self._sheets
+        fresh: list[MarketId] = []
         for market_id in quotes if anew is None else anew:
             wanted, sheet = quotes[market_id], sheets.get(market_id)
             if sheet is None or (sheet.quotes is not wanted and sheet.quotes != wanted):
+                new = self._known.get((market_id, wanted)) or self._made(market_id, wanted)
                 if sheet is not None:
                     self._qty -= sheet.qty
                     self._cents -= sheet.cents
-                sheet = self._known.get((market_id, wanted)) or self._made(market_id, wanted)
-                self._qty += sheet.qty
-                self._cents += sheet.cents
-                sheets[market_id] = self._uncounted[sheet.index] = sheet
+                self._qty += new.qty
+                self._cents += new.cents
+                sheets[market_id] = self._uncounted[new.index] = new
                 fresh.append(market_id)
         if len(sheets) > len(quotes):
             for market_id in [key for key in sheets if key not in quotes]:
