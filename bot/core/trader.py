@@ -404,7 +404,7 @@ class Trader:
         self.desk.recover(now_ns)
         self._doubt()
         self._read()
-        may_write = may_quote and not self._journal_failed
+        may_write, before = may_quote and not self._journal_failed, self.out.writes_in_flight
         takes = self.quoting.takes if may_write else ()
         self._sending.spend(wishes if may_write else (), now_ns, takes)
         if may_write and self.guard.breakers.tripped:
@@ -412,7 +412,7 @@ class Trader:
         if may_quote and self.first_two_sided_ns is None and self.quoting.all_two_sided():
             self.first_two_sided_ns = now_ns
             self.out.note("info", "two_sided_everywhere")
-        if self.phase is not _STOPPING:
+        if self.out.writes_in_flight > before:
             self.quoting.weighing.weigh()
         if self.phase is _LATCHED:
             self.guard.verify_flat(self._custody, now_ns)

@@ -29,8 +29,7 @@ TOGETHER_NS: Final = 15 * NS_PER_SECOND
 class Weighing:
     """The exposures of all events, kept and brought up to date rung by rung.
 
-    account: shared with the traders of other series on it; member: ours there. worst_case_cents,
-    worst_case_max_cents: what the events came to when they were added up last, and the most ever.
+    account: shared with the traders of other series on it; member: ours there.
     is_together: our books are open, and for those of others is waited no more.
     """
 
@@ -57,8 +56,7 @@ class Weighing:
         self.account = account or AccountRisk()
         self.member = self.account.join(self._series_loss_cents)
         self._is_added = False  # the worst cases as they are; unset by all that changes one
-        self._loss_cents = self.worst_case_cents = Cents(0)
-        self.worst_case_max_cents = Cents(0)
+        self._loss_cents = self._loss_max_cents = Cents(0)
 
     def reconfigure(self, risk: RiskSettings) -> None:
         """Hold to other limits."""
@@ -149,11 +147,20 @@ class Weighing:
             self._is_added = True
         return self._loss_cents
 
+    @property
+    def worst_case_cents(self) -> Cents:
+        """What the events may lose together now, as of everything sent so far."""
+        return self._series_loss_cents()
+
     def weigh(self) -> None:
-        """Add up the worst cases of the events, as of everything sent so far."""
-        self.worst_case_cents = self._series_loss_cents()
-        if self.worst_case_cents > self.worst_case_max_cents:
-            self.worst_case_max_cents = self.worst_case_cents
+        """Orders have left: what the events may lose together may be more than ever. What answers
+        and fills leave of it is no more."""
+        self._loss_max_cents = self.worst_case_max_cents
+
+    @property
+    def worst_case_max_cents(self) -> Cents:
+        """The most that it ever was."""
+        return max(self._loss_max_cents, self.worst_case_cents)
 
     def loss_limit_cents(self, ladder: Ladder, *, wanted: bool = False) -> Cents:
         """What this event may lose: its own limit, and what series and account have left beside
