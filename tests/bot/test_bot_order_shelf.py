@@ -54,6 +54,17 @@ def test_an_ended_order_is_known_by_its_id_and_no_longer_found():
     assert of.live_ids() == []
 
 
+def test_of_a_list_what_is_of_no_live_order_comes_in_its_order():
+    of, _ = desk()
+    live, ended = made.own(number=1), made.own(number=2)
+    for own in (live, ended):
+        of.add(own)
+    over(of, ended)
+    listed = {OrderId("9"): "z", live.order_id: "a", ended.order_id: "b", OrderId("8"): "y"}
+    assert of.not_live(listed) == ["z", "b", "y"]
+    assert of.not_live({live.order_id: "a"}) == of.not_live({}) == []
+
+
 def test_an_order_that_filled_stays_until_its_fills_are_booked():
     of, out = desk()
     own = made.own()

@@ -159,7 +159,7 @@ class Ledgers:
         cash it explained."""
         self.fills_from_ns = begun_ns
         changed = self.booking.walked(rows, now_ns)
-        self.book.trim(frozenset(live_orders))
+        self.book.trim(live_orders)
         # What a rung settles by is a fill of its own kind: shares went, and cash came.
         changed.update((key, None) for key in self._compare(begun_ns))
         return list(changed)

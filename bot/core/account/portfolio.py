@@ -11,7 +11,7 @@ Source: design, laws 3 and 4; reliability, rows 52-58, B9; silences S4, S5, S16,
 """
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -263,21 +263,24 @@ class Portfolio:
             if market.event_ticker != event_ticker
         }
 
-    def trim(self, live_orders: Collection[OrderId]) -> None:
+    def trim(self, live_orders: Iterable[OrderId]) -> None:
         """Forget what can never be asked for again. Call when a walk of the fills has finished.
+        live_orders: gone through only where something is to be forgotten.
 
         The tallies of orders that are over go once all their fills are below the floor, and beyond
         their own bound those of all that are not among `live_orders`.
         """
-        if self.ids.trim():
-            live = frozenset(live_orders)
+        trimmed, most = self.ids.trim(), 2 * self.ids.most
+        if not trimmed and len(self._tallies) <= most:
+            return
+        live = frozenset(live_orders)
+        if trimmed:
             self._tallies = {
                 key: tally
                 for key, tally in self._tallies.items()
                 if not (tally.over and self.ids.is_below_floor(tally.newest_ns)) or key in live
             }
-        if len(self._tallies) > 2 * self.ids.most:
-            live = frozenset(live_orders)
+        if len(self._tallies) > most:
             self._tallies = {key: tally for key, tally in self._tallies.items() if key in live}
 
     def order_over(self, order_id: OrderId) -> None:

@@ -8,7 +8,7 @@ Source: reliability, rows 23, 25, 59, 62, 63, 65, B2, B6, B13; design, The bot, 
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from bot.core import messages as m
 from bot.core.account.account import READ_AGAIN_NS, Account, Kind
@@ -142,11 +142,11 @@ class Custody:
                 self._quoting.doomed(own.market_id)
         strangers = self._of_ours(
             order
-            for order in by_id.values()
+            for order in self._desk.not_live(by_id)
             if not self._desk.knows(order.order_id) and not self._risen.is_let_be(order.order_id)
         )
         self.unreadable = ()
-        risen = self._risen.listed(by_id.values(), begun_ns - self._trust.read_lag_ns, now_ns)
+        risen = self._risen.listed(by_id, begun_ns - self._trust.read_lag_ns, now_ns)
         if self._risen.is_news:
             self._account.hasten(Kind.RESTING, now_ns + self._trust.read_lag_ns)
         if phase in (Phase.QUOTING, Phase.PAUSED):
@@ -264,10 +264,10 @@ class Custody:
             self._account.hasten(Kind.RESTING, now_ns + self._trust.read_lag_ns)
         self._swept_strangers = foreign
 
-    def sought_ids(self) -> list[OrderId]:
+    def sought_ids(self) -> Iterator[OrderId]:
         """Ids of every order whose fills may yet be asked about, those to be kept included, and
         those of which nobody knows yet whether they rest in our rungs."""
-        return [*self._desk.live_ids(), *self._heritage.known_ids, *self._unplaced]
+        yield from (*self._desk.live_ids(), *self._heritage.known_ids, *self._unplaced)
 
     def series_walked(self, missed: tuple[Ticker, ...]) -> None:
         """The series was read, but for these beside it, whose rungs need not be known."""

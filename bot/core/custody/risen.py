@@ -7,7 +7,7 @@ Source: reliability, rows 59 and 62, B13.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from bot.core.desk.desk import Desk
@@ -52,12 +52,12 @@ class Risen:
         self.is_news = False
         self.may_rest: frozenset[OrderId] = frozenset()
 
-    def listed(self, shown: Collection[model.Order], over_ns: int, now_ns: int) -> bool:
+    def listed(self, by_id: Mapping[OrderId, model.Order], over_ns: int, now_ns: int) -> bool:
         """A whole list of what rests: cancel what it shows, as the list before it did, of orders
         that were over at `over_ns`. Whether this list shows one."""
         risen = {
             order.order_id: order
-            for order in shown
+            for order in self._desk.not_live(by_id)
             if self._desk.ended_by(order.order_id, over_ns) and not self.is_let_be(order.order_id)
         }
         for order_id in [each for each in risen if each in self._shown]:  # in the list's order
@@ -73,7 +73,7 @@ class Risen:
         self.is_news = bool(risen.keys() - self._shown)
         self._shown = frozenset(risen)
         came_back = (each for each in self._rises if not self.is_let_be(each))
-        self.may_rest = self._shown.union(came_back) & {order.order_id for order in shown}
+        self.may_rest = self._shown.union(came_back).intersection(by_id)
         return bool(risen)
 
     def is_let_be(self, order_id: OrderId) -> bool:

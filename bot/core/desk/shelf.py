@@ -8,7 +8,7 @@ Source: reliability, rows 25, 36, 111, B7, B14; design, The bot, items 7 and 9.
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, TypeVar
 
 from bot.core.desk.outbox import Outbox
@@ -116,8 +116,15 @@ class Shelf:
         """Ids of every order whose fills may still be asked about."""
         ids = [*self._by_id, *(own.order_id for own in self._unsettled if own.order_id)]
         for own in (*self._by_id.values(), *self._unsettled):
-            ids += [order_id for order_id, _ in own.earlier]
+            if own.earlier:
+                ids += [order_id for order_id, _ in own.earlier]
         return ids
+
+    def not_live(self, listed: Mapping[OrderId, _V]) -> list[_V]:
+        """The rows of a list that are of no live order, in its order."""
+        if listed.keys() <= self._by_id.keys():
+            return []
+        return [row for order_id, row in listed.items() if order_id not in self._by_id]
 
     def market_of(self, order_id: OrderId) -> MarketId | None:
         """The market of an order whose fills may still be asked about; by an earlier id, too."""
