@@ -61,6 +61,15 @@ def test_a_fill_of_a_later_time_explains_nothing_once_a_balance_has_agreed():
     assert "cash_differs" in books.out.findings
 
 
+def test_what_others_traded_long_after_the_opening_was_no_part_of_it():
+    """As another series of the account does; then the venue is set back."""
+    books = opened({})
+    later = dated(1, 1, -12 * NS_PER_SECOND)
+    books.fills(T0 + 12 * NS_PER_SECOND, later)
+    compared(books, 10_000, {Outcome.YES: 1}, QUIET_NS, later)
+    assert "cash_differs" in books.out.findings
+
+
 @pytest.mark.parametrize("held", [1, 2, 3])
 def test_the_next_positions_tell_how_many_fills_the_shares_taken_over_were_of(held):
     """The venue's clock is not known: by their times none is of before."""

@@ -41,6 +41,10 @@ _AGAIN_NS: Final = 10 * NS_PER_SECOND
 _SHOWN_LATE_NS: Final = 60 * NS_PER_SECOND
 """So long after the opening a fill may turn out to be of before; far longer than reads lag."""
 
+_LATER_NS: Final = 10 * NS_PER_SECOND
+"""What is stamped so long after the opening has happened after it, however well the clocks agree and
+however much reads lag: another series of the account trades all the time."""
+
 _NEWEST_KEPT: Final = 20
 """Fills of a first walk that reads of then may lack, where nothing tells when they happened."""
 
@@ -313,6 +317,8 @@ class Booking:
         have traded before only, or is none of ours: then its time says so, and surer the next
         balance. Raises UnbookableFill for an unreadable time."""
         if now_ns > self._opened_ns + _SHOWN_LATE_NS:
+            return False
+        if self._before_ns and created_ns_of(fill) > self._before_ns + _LATER_NS:
             return False
         return not self._book.ids.has(fill) and self._was_over(fill)
 
