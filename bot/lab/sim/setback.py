@@ -84,6 +84,9 @@ def be_quiet(world: "World") -> None:
         each.faulty = False
     world.seen.hit("set_back_amid")
     world.run_until(world.now_ns + world.odds.timeout_ns + world.odds.late_ns)
+    for each in world.together:
+        # A create that was on its way, or came twice, may have landed once more.
+        each.auditor.limits_are(each.process.settings.risk)
 
 
 def _take(world: "World", rng: random.Random) -> None:
