@@ -42,8 +42,8 @@ _SHOWN_LATE_NS: Final = 60 * NS_PER_SECOND
 """So long after the opening a fill may turn out to be of before; far longer than reads lag."""
 
 _LATER_NS: Final = 10 * NS_PER_SECOND
-"""What is stamped so long after the opening has happened after it, however well the clocks agree and
-however much reads lag: another series of the account trades all the time."""
+"""What is stamped so long after the opening has happened after it, however much reads lag and the
+clocks differ: another series of the account trades all the time."""
 
 _NEWEST_KEPT: Final = 20
 """Fills of a first walk that reads of then may lack, where nothing tells when they happened."""
