@@ -156,8 +156,9 @@ class Traffic:
                 until_ns = now_ns + _BARE_NS
             if advice is not Advice.WAIT:
                 bucket.backoff_ns = bucket.backoff_ns if advice is Advice.STOP_KEY else 0
-            elif not isinstance(request, m.ReadBook):
-                # Books alone may be missing; refusals of what was on its way already tell no more.
+            elif answer.status == 429 or not isinstance(request, m.ReadBook):
+                # Books alone may be missing, but pace is of all; refusals of what was on its way
+                # already tell no more.
                 first_ns, most_ns = _BACKOFF_NS
                 if now_ns >= bucket.closed_until_ns:
                     bucket.backoff_ns = min(most_ns, max(first_ns, 2 * bucket.backoff_ns))
