@@ -137,7 +137,17 @@ def test_a_balance_is_compared_only_after_a_later_walk_of_the_fills():
     assert "cash_differs" not in books.out.findings
     books.fills(T0 + 6 * LAG_NS)
     assert books.of.difference_cents == -1_000
-    assert "cash_differs" in books.out.findings
+    told = "the venue has 1000 cents less than our fills come to"
+    assert books.out.findings["cash_differs"] == told
+
+
+def test_cash_that_came_from_elsewhere_is_told_as_more():
+    books = Books().opened()
+    books.fills(T0 + LAG_NS, FILL)
+    books.balance(10_000 - 203 + 2_345, T0 + 5 * LAG_NS)
+    books.fills(T0 + 7 * LAG_NS)
+    told = "the venue has 2345 cents more than our fills come to"
+    assert books.out.findings["cash_differs"] == told
 
 
 def test_a_balance_around_which_a_fill_was_booked_says_nothing():

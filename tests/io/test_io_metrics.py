@@ -64,7 +64,9 @@ def test_the_metrics_tell_what_the_report_tells():
 
 
 def test_a_standing_finding_is_shown_by_name_and_without_its_text():
-    found = samples(Metrics(lambda: changed(findings=("cash_differs: 3 cents at the venue",))))
+    found = samples(
+        Metrics(lambda: changed(findings=("cash_differs: the venue has 3 cents more",)))
+    )
     assert found["laddermaker_finding", ("cash_differs",)] == 1
     assert found["laddermaker_findings", ()] == 1
 

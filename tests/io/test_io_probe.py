@@ -105,8 +105,8 @@ async def test_the_ticker_is_blamed_only_where_the_venue_has_no_such_series(answ
     ("told", "well", "found"),
     [
         ([m.SubscriptionRefused("unknown_target", "")], False, "unknown_target"),
-        ([m.SubscriptionAccepted()], True, "SubscriptionAccepted"),
-        ([m.FeedHeard()], True, "FeedHeard"),
+        ([m.SubscriptionAccepted()], True, "opens and takes a subscription"),
+        ([m.FeedHeard()], True, "opens and answers"),
         ([], False, "opens but says nothing"),
     ],
     ids=["refused", "accepted", "a later pong alone", "nothing more"],

@@ -356,7 +356,8 @@ class Ledgers:
         is_new = difference_cents != before_cents
         self.booking.cash_compared(difference_cents, begun_ns, is_new=is_new)
         if difference_cents:
-            self._out.find("cash_differs", f"{difference_cents} cents at the venue")
+            told = f"{abs(difference_cents)} cents {'more' if difference_cents > 0 else 'less'}"
+            self._out.find("cash_differs", f"the venue has {told} than our fills come to")
         else:
             self._out.clear("cash_differs")
 

@@ -209,7 +209,8 @@ async def _channel(stream_url: str, rung: MarketId) -> Finding:
                 # The first pong may overtake what is said to the subscription.
                 pongs += isinstance(event, m.FeedHeard)
                 if pongs > 1 or isinstance(event, m.SubscriptionAccepted | m.BookSeen):
-                    return Finding("channel", True, f"{type(event).__name__}")
+                    found = "opens and answers" if pongs > 1 else "opens and takes a subscription"
+                    return Finding("channel", True, found)
                 if isinstance(event, m.SubscriptionRefused):
                     return Finding("channel", False, event.code, "a rung's UUID was refused")
     except TimeoutError:
