@@ -182,7 +182,7 @@ def token_of(draft: "Draft", state: Path | None) -> "Secret | None":
     with suppress(OSError):  # a place that cannot be looked at, as another user's: told by reading
         if not place.exists():
             return None
-    return from_file(place)
+    return from_file(place, what="control token")
 
 
 def _no_token(draft: "Draft", state: Path | None) -> str:

@@ -42,8 +42,8 @@ def reset(
 
     A bot that runs takes notice within two seconds; one that does not starts normally next time.
     One that was paused too, as `bot cancel-all` does, stays so until `bot resume`.
-    Ends with 0 when nothing is latched any more, with 3 when the latch stays, and for a folder that
-    is named and in which no bot has run.
+    Ends with 0 when nothing is latched any more, with 3 when the latch stays or cannot be seen, and
+    for a folder that is named and in which no bot has run.
     """
     with faults_told():
         folder = state_dir or read_where(config).state.directory
@@ -63,6 +63,10 @@ def reset(
             typer.echo(
                 f"warning: {folder}: no bot has run here; another folder is named with --state-dir",
                 err=True,
+            )
+        if record is not None and record.is_doubt:
+            fail(
+                EXIT_VENUE, f"{record.reason}; whether anything is latched cannot be told from here"
             )
         if record is not None:
             if not (json_line and yes):

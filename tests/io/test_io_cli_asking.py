@@ -326,6 +326,7 @@ def test_a_token_that_cannot_be_looked_at_is_told_and_ends_with_3(tmp_path):
     with site(body()) as page:
         done = invoke("pause", str(DEMO), "--status", page.url, "--state-dir", hidden(tmp_path))
     assert done.exit_code == 3, done.output
+    assert done.stderr.startswith("control token file ")
     assert "control-token: cannot be read" in done.stderr
 
 

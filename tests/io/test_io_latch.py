@@ -231,6 +231,15 @@ def test_reset_of_a_folder_in_which_no_bot_has_run_ends_with_3_and_makes_nothing
     assert not (tmp_path / "state").exists()
 
 
+def test_reset_of_a_latch_that_cannot_be_seen_claims_none_and_ends_with_3(tmp_path, monkeypatch):
+    latched(tmp_path)
+    failing(monkeypatch, blind=True)
+    done = reset(tmp_path, "--yes")
+    assert (done.exit_code, done.stdout) == (3, "")
+    assert "latch.json cannot be read" in done.stderr
+    assert "cannot be told from here" in done.stderr
+
+
 def test_reset_tells_a_script_what_was_latched(tmp_path):
     latched(tmp_path)
     told = json.loads(reset(tmp_path, "--yes", "--json").stdout)
