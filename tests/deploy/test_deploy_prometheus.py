@@ -90,6 +90,16 @@ def test_what_one_alert_mutes_is_an_alert():
 # --- alerts and their pages -----------------------------------------------------------------------
 
 
+def test_a_venue_that_answers_nothing_wakes_by_no_alert_beside_the_silence_of_its_channel():
+    config = yaml.safe_load(rules.ALERTMANAGER.read_text())
+    (muted,) = (
+        rule["target_matchers"][0]
+        for rule in config["inhibit_rules"]
+        if rule["source_matchers"] == ['alertname="FeedStale"']
+    )
+    assert {"BudgetStarved", "UnknownOrderOld", "NothingQuoted"} <= set(re.findall(r"\w+", muted))
+
+
 def test_every_alert_has_a_page_and_every_page_an_alert():
     named = {alert.name for alert in rules.alerts()}
     assert named == set(rules.pages())
