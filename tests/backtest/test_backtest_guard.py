@@ -19,6 +19,7 @@ from tests.ctrl_c import started
 from tests.house.tree import ROOT
 from tests.scale import cases
 from venue.crowd.tape import closes_ns, decode_record, read_tape
+from venue.wire.instant import NS_PER_SECOND
 
 RECORDS = [book(second / 2, [[40 + second % 3, 30]], [[60, 50 + second]]) for second in range(60)]
 
@@ -52,6 +53,14 @@ UP_THE_STACK = IN_MEMORY.replace("import gc\n", "import sys\n").replace(
         while not isinstance(tape := frame.f_locals.get("tape"), Tape):
             frame = frame.f_back
 """,
+)
+
+# It bids what the very next record will show, and what it sees where there is none.
+ONE_RECORD_AHEAD = UP_THE_STACK.replace(
+    "size = decode_record(tape.lines[-1]).no[0][1]",
+    """seen = view.rungs[0].asks[0][1] if view.rungs[0].asks else 50
+        sizes = [decode_record(line).no[0][1] for line in tape.lines]
+        size = min((each for each in sizes if each > seen), default=seen)""",
 )
 
 # It reads the whole tape as it is imported, and never opens anything again.
@@ -173,6 +182,21 @@ def test_a_strategy_that_finds_the_tape_in_memory_is_caught(tmp_path, folder, mo
     assert found.found == "answer 1 wants something else without the future"
 
 
+def test_a_strategy_that_looks_a_single_record_ahead_is_caught(tmp_path, folder, monkeypatch):
+    monkeypatch.setattr(guard, "_alone", overhear)
+    tape = read_tape(folder)
+    (found,) = peeks(tape, folder, planted(tmp_path, ONE_RECORD_AHEAD), PROMPT)
+    cut = cuts(tape)[0]
+    assert isinstance(found, Peek)
+    assert cut < found.at_ns <= guard.quiet_through(tape, cut) == cut + NS_PER_SECOND // 2 - 1
+
+
+def test_a_cut_lies_where_the_longest_quiet_near_its_place_follows(tmp_path):
+    seconds = [each + (0.9 if each == 22 else 0) for each in range(80)]
+    tape = read_tape(written(tmp_path / "t", [book(at, [[40, 30]], [[60, 50]]) for at in seconds]))
+    assert cuts(tape) == [ns(21), ns(39), ns(59)]
+
+
 def test_a_strategy_that_reads_ahead_in_a_file_is_caught(tmp_path, folder):
     tape = read_tape(folder)
     config = planted(tmp_path, FROM_FILE.format(path=str(folder / "tape.jsonl.gz")))
@@ -191,7 +215,8 @@ def test_a_sign_of_an_opened_file_ends_the_guard_with_its_name(tmp_path, folder,
 
 def test_a_run_that_answers_less_often_without_the_future_is_caught(tmp_path, folder, monkeypatch):
     cut = cuts(read_tape(folder))[0]
-    heard = iter([guard.Heard(((1, b"a"), (cut, b"b"), (cut + 1, b"c")), ()),
+    after = guard.quiet_through(read_tape(folder), cut) + 1
+    heard = iter([guard.Heard(((1, b"a"), (cut, b"b"), (after, b"c")), ()),
                   guard.Heard(((1, b"a"),), ())])  # fmt: skip
     monkeypatch.setattr(guard, "_alone", lambda *_: next(heard))
     (found,) = peeks(read_tape(folder), folder, configured(tmp_path, HONEST), PROMPT)

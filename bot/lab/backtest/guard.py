@@ -5,8 +5,11 @@ tape and plays it up to the last cut; each other has a copy of the folder in whi
 than its cut stands, and not how anything ended. A strategy that uses only what it was given wants
 the same in all of them. Nobody but the harness may open the data: that alone is looking ahead.
 
-What this cannot see: what another program or a C library reads for it, and a copy of the future
-that the strategy brings along itself.
+Answers are compared through the quiet behind a cut, until the next record happens: in it a strategy
+has been told all that the copy holds, so that one which looks a single record ahead finds none.
+
+What this cannot see: who looks ahead behind the last cut alone, what another program or a C library
+reads for it, and a copy of the future that the strategy brings along itself.
 
 Source: strategy, 4, Look-ahead traps.
 """
@@ -33,6 +36,9 @@ CUTS: Final = 3
 
 PLAYS: Final = CUTS + 1
 """How often an event is played, where nothing is found."""
+
+_NEAR: Final = 40
+"""A cut lies no further from its place than one part in so many of the records."""
 
 RAISED: Final = b"it raised"
 """What is written down where there was no answer."""
@@ -84,12 +90,15 @@ def overhear(
     until_ns: int,
     guarded: tuple[Path, ...],
     has_books: bool,
+    through_ns: int = 0,
 ) -> Heard:
-    """Play an event up to an instant and write down every answer of the strategy.
+    """Play the records of an event up to an instant and write down every answer of the strategy.
 
     guarded: the folders that nobody may open once the tape has been read. has_books: as of the
-    whole tape, by which everything in it is played. Raises TapeFault and ConfigFault.
+    whole tape, by which everything in it is played. through_ns: the end of the quiet behind that
+    instant, which is lived as well; 0 for none. Raises TapeFault and ConfigFault.
     """
+    end_ns = max(until_ns, through_ns)
     tape = msgspec.structs.replace(read_tape(folder, event), has_books=has_books)
     answers: list[tuple[int, bytes]] = []
     with watched(guarded, config) as opened:
@@ -103,14 +112,40 @@ def overhear(
 
         run = Backtest(tape, made.trader, make, Reading.AVERSE, terms, resolution_ns)
         run.run(lambda _records: run.now_ns <= until_ns)
-    return Heard(tuple(row for row in answers if row[0] <= until_ns), tuple(opened))
+        if run.now_ns <= until_ns:
+            run.live_on(end_ns)
+    return Heard(tuple(row for row in answers if row[0] <= end_ns), tuple(opened))
 
 
 def cuts(tape: Tape, records_max: int | None = None) -> list[int]:
-    """The instants at which a tape is cut. records_max: as if it had so many records at most."""
-    count = len(tape.lines[:records_max])
-    places = [max(1, count * part // (CUTS + 1)) for part in range(1, CUTS + 1)]
-    return [decode_record(tape.lines[place - 1]).ts for place in places]
+    """The instants at which a tape is cut, each where near its place the longest quiet follows.
+    records_max: as if it had so many records at most."""
+    times = [decode_record(line).ts for line in tape.lines[:records_max]]
+    count = len(times)
+    reach = count // _NEAR
+    found: list[int] = []
+    for part in range(1, CUTS + 1):
+        place = max(1, count * part // (CUTS + 1))
+        near = range(max(1, place - reach), min(count - 1, place + reach) + 1) or range(1, 2)
+
+        def quiet(at: int, place: int = place) -> tuple[int, int]:
+            return (times[at] - times[at - 1] if at < count else 0, -abs(at - place))
+
+        found.append(times[max(near, key=quiet) - 1])
+    return found
+
+
+def quiet_through(tape: Tape, until_ns: int) -> int:
+    """The last instant before the next record of a tape, or price of its index, happens; the given
+    one where none does."""
+    later = (decode_record(line).ts for line in tape.lines)
+    priced = (at_ns for at_ns, _ in tape.values)
+    ends = [
+        next_ns - 1
+        for times in (later, priced)
+        if (next_ns := next((at_ns for at_ns in times if at_ns > until_ns), None)) is not None
+    ]
+    return min(ends, default=until_ns)
 
 
 def peeks(
@@ -135,9 +170,9 @@ def peeks(
         rows = [(folder, instants[-1]), *zip(folders[1:], instants, strict=True)]
         whole: Heard | None = None
         for plays, (place, until_ns) in enumerate(rows, 1):
-            guarded = (folder, place)
+            guarded, through_ns = (folder, place), quiet_through(tape, until_ns)
             row = (place, tape.event, config, terms, close_ns, until_ns, guarded, tape.has_books)
-            heard = _alone(*row)
+            heard = _alone(*row, through_ns)
             told(plays)
             if heard.opened:
                 yield Peek(tape.event, 0, f"opened {heard.opened[0]}")
@@ -145,7 +180,7 @@ def peeks(
             if whole is None:
                 whole = heard
                 continue
-            sign = _difference(tape.event, whole.answers, heard.answers, until_ns)
+            sign = _difference(tape.event, whole.answers, heard.answers, through_ns)
             yield sign or len(heard.answers)
             if sign is not None:
                 return
@@ -160,10 +195,11 @@ def _alone(
     until_ns: int,
     guarded: tuple[Path, ...],
     has_books: bool,
+    through_ns: int,
 ) -> Heard:
     """`overhear` in a fresh process, which Ctrl-C ends: half of its answers say nothing."""
     with ProcessPoolExecutor(1, get_context("spawn"), initializer=deaf) as pool:
-        row = (place, event, config, terms, close_ns, until_ns, guarded, has_books)
+        row = (place, event, config, terms, close_ns, until_ns, guarded, has_books, through_ns)
         try:
             return pool.submit(overhear, *row).result()
         except KeyboardInterrupt:

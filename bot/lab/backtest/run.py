@@ -170,6 +170,12 @@ class Backtest:
             self._play(told)
         return self
 
+    def live_on(self, until_ns: int) -> None:
+        """Live up to an instant, that itself included, in which no record happens any more. Raises
+        Stalled as `run` does."""
+        with ended_when_stalled():
+            self._live_until(until_ns + 1)
+
     def _play(self, told: Told) -> None:
         self._hand(m.Started(_NONCE, (), new_account=True))
         self._hand(m.FeedOpened())
