@@ -45,6 +45,19 @@ def test_a_print_fills_us_once_those_before_us_are_used_up(tmp_path, bound, afte
     assert sum(qty for _, qty, _ in counter.fills) == after_both
 
 
+@pytest.mark.parametrize(("bound", "filled"), [(Reading.AVERSE, 0), (Reading.KIND, 4)])
+def test_a_print_behind_a_book_of_its_instant_is_in_it_for_the_averse_and_not_for_the_kind(
+    tmp_path, bound, filled
+):
+    # The four before us have gone: they are those who traded, or they cancelled and we did.
+    records = [book(0, [[40, 4]], ASKS), book(2, [], ASKS), trade(2, 40, 4, "no")]
+    counter = Counter(written(tmp_path / "t", records), bound)
+    counter.play(0)
+    counter.buys(40, 9, at=1)
+    counter.play(2)
+    assert sum(qty for _, qty, _ in counter.fills) == filled
+
+
 def test_a_higher_exponent_lets_more_cancels_fall_on_the_longer_part(tmp_path):
     # 10 before us and 20 behind when 15 cancel: n = 1 takes 15 * 10 / 30 = 5 of those before us,
     # and 5 stay; n = 3 takes 15 / 9, and 8.33 stay. Of 9 that trade then 4 or none are ours.

@@ -56,7 +56,7 @@ class Place:
         """A print at its price, on its side. How much of it went beyond the shares before us."""
         if ts_ns <= self._came_ns or ts_ns <= self._from_ns:
             return 0  # a book that is over has it already
-        if ts_ns > self._shown_ns:
+        if ts_ns > self._shown_ns or (ts_ns == self._shown_ns and self._is_kind()):
             beyond = max(0, size - math.ceil(self.ahead))
             self.ahead = max(0.0, self.ahead - size)
             self._newer.append((ts_ns, size))
@@ -97,6 +97,11 @@ class Place:
     def _is_averse(self) -> bool:
         """Whether no share may be told to fill that might not have."""
         return self._bound is Bound.AVERSE
+
+    def _is_kind(self) -> bool:
+        """Whether no share may be left out that might have filled: then what a book lacks that was
+        cancelled in the instant of a print, which is still to come, is not taken for the print."""
+        return False
 
     def _still_to_come(self) -> int:
         """Shares of prints that are newer than the book: they are off `ahead`, not off the book."""

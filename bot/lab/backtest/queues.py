@@ -29,6 +29,9 @@ class ReadPlace(Place):
     def _is_averse(self) -> bool:
         return self._reading is Reading.AVERSE
 
+    def _is_kind(self) -> bool:
+        return self._reading is Reading.KIND
+
     def _chance(self, before: float, behind: float) -> float:
         if self._reading is Reading.AVERSE or before <= 0:
             return 0.0
