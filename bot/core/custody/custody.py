@@ -131,15 +131,12 @@ class Custody:
         for market_id in self._desk.explain_lost(by_id.values(), begun_ns, now_ns, fills_ns):
             self._quoting.orders_changed(market_id)
         for own in list(self._desk.all_live()):
-            if own.order_id is None:
-                continue
-            row = by_id.get(own.order_id)
+            row = None if own.order_id is None else by_id.get(own.order_id)
             if row is not None:
                 self._merge(own, row, begun_ns)
-            elif self._desk.missing_from_list(own, begun_ns, now_ns, fills_ns):
-                self._quoting.orders_changed(own.market_id)
-            elif own.doomed:
-                self._quoting.doomed(own.market_id)
+            elif own.order_id is not None:
+                is_over = self._desk.missing_from_list(own, begun_ns, now_ns, fills_ns)
+                (self._quoting.orders_changed if is_over else self._quoting.may_go)(own.market_id)
         strangers = self._of_ours(
             order
             for order in self._desk.not_live(by_id)

@@ -26,7 +26,7 @@ from bot.core.orders.tag import Tag, tag_of
 from bot.core.plan.ours import Ours
 from bot.core.plan.place import Flow, Worth, worth_of
 from bot.core.plan.reconcile import plan_sides
-from bot.core.plan.steady import Steady, by_side, by_side_like, known_sides
+from bot.core.plan.steady import Steady, by_side, sides_like
 from bot.core.plan.wishes import WantAmend, WantCreate, Wish
 from bot.core.settings import TrustSettings
 from bot.core.strategy import Levels, Quote
@@ -82,7 +82,7 @@ class Rung:
         self.place = 0
         self.news: set[int] = set()
         self.wanted: tuple[Quote, ...] = ()
-        self._wanted_by_side = known_sides(())
+        self._wanted_by_side = by_side(())
         self.planned: Sequence[Quote] = ()
         self.last_print: m.TradeSeen | None = None
         self.decided: Outcome | None = None
@@ -431,7 +431,7 @@ class Rung:
             self.planned = ()
         if quotes != self.wanted:
             self.wanted = quotes
-            self._wanted_by_side = by_side_like(self._wanted_by_side, quotes)
+            self._wanted_by_side = sides_like(self._wanted_by_side, quotes)
             self.touched = self.ladder.stirred = True
 
     def _forget_wishes(self) -> None:

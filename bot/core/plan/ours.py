@@ -97,7 +97,8 @@ class Ours:
     free shares of each outcome.
 
     A rung keeps it until an order there, or what is held, may be another: whoever changes one of
-    them tells `Quoting.orders_changed` or `fills_booked`, or `doomed` where nothing else changes.
+    them tells `Quoting.orders_changed` or `fills_booked`, or `may_go` where an order is only to go.
+    Of what is held nobody is told before the books are open: none is kept until then.
     """
 
     __slots__ = ("asks", "bids", "everyone", "going", "no", "yes")

@@ -47,7 +47,7 @@ known_sides = lru_cache(maxsize=1_024)(by_side)
 The lists are not to be changed."""
 
 
-def by_side_like(before: BySide, wanted: tuple[Quote, ...]) -> BySide:
+def sides_like(before: BySide, wanted: tuple[Quote, ...]) -> BySide:
     """As `known_sides`; a side as it was `before` is that very object: `Steady` looks for it."""
     bids, asks = known_sides(wanted)
     return before[0] if bids == before[0] else bids, before[1] if asks == before[1] else asks

@@ -175,7 +175,7 @@ class Sending:
         for own in self._desk.all_live():
             if not own.doomed:
                 own.doomed, own.why = True, _CLEARED[phase]
-                self._quoting.doomed(own.market_id)
+                self._quoting.may_go(own.market_id)
         for own in list(self._desk.all_live()):
             if parked or not own.is_free or own.due_ns > now_ns:
                 continue

@@ -186,8 +186,8 @@ class Quoting:
         if rung is not None:
             rung.orders_changed()
 
-    def doomed(self, market_id: MarketId) -> None:
-        """An order of ours on a rung is to go: the next plan there does not count on it."""
+    def may_go(self, market_id: MarketId) -> None:
+        """An order of ours on a rung may be to go: the next plan there looks at them anew."""
         rung = self._rungs.get(market_id)
         if rung is not None:
             rung.ours = None
@@ -291,9 +291,10 @@ class Quoting:
     def _plan_ladder(self, ladder: Ladder, now_ns: int) -> None:
         """Plan the rungs of an event whose plan no longer stands."""
         ladder.stirred, has_wishes, again_ns = False, False, NEVER_NS
+        is_open = self._ledgers.is_open
         for rung in ladder.rungs:
             if rung.touched or now_ns >= rung.again_ns:
-                if rung.ours is None:
+                if rung.ours is None or not is_open:
                     orders = self._desk.live(rung.market_id)
                     held = ladder.holdings(rung, self._ledgers)
                     rung.ours = Ours(orders, free_shares(*held, orders))
