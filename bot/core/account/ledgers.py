@@ -353,8 +353,7 @@ class Ledgers:
             if begun_ns >= self._stood_since_ns + SETTLES_WITHIN_NS:
                 self._stood_before_cents = self._stood_cents
             self._stood_cents, self._stood_since_ns = difference_cents, begun_ns
-        is_new = difference_cents != before_cents
-        self.booking.cash_compared(difference_cents, begun_ns, is_new=is_new)
+        self.booking.cash_compared(difference_cents, begun_ns, is_new=difference_cents != before_cents)
         if difference_cents:
             told = f"{abs(difference_cents)} cents {'more' if difference_cents > 0 else 'less'}"
             self._out.find("cash_differs", f"the venue has {told} than our fills come to")
