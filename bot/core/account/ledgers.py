@@ -132,7 +132,7 @@ class Ledgers:
         """Net cash of a rung's fills not booked yet, at the worst price that their order may have
         had, and the fee of single shares."""
         cash, (_, rate) = 0, self._rates[market_id]
-        for own, ahead in self._unbooked(market_id):
+        for own, ahead in self._unbooked(market_id) if self._desk.has_fills(market_id) else ():
             price = own.worst_fill_price(self.booked_qty(own))
             amount = notional(price, Qty(ahead))
             cash += -amount if own.own_side is Side.BUY else amount
@@ -140,10 +140,8 @@ class Ledgers:
         return Cents(cash)
 
     def held(self, market_id: MarketId) -> tuple[Qty, Qty, Cents]:
-        """`holdings` and `unbooked_cents`: while nothing is booked, all that what an event may lose
-        hangs on beside what is live there."""
-        some = self._desk.has_fills(market_id)
-        return (*self.holdings(market_id), self.unbooked_cents(market_id) if some else Cents(0))
+        """`holdings` and `unbooked_cents`: all that a loss hangs on beside what is live."""
+        return (*self.holdings(market_id), self.unbooked_cents(market_id))
 
     # --- reads ------------------------------------------------------------------------------------
 
@@ -353,10 +351,11 @@ class Ledgers:
             if begun_ns >= self._stood_since_ns + SETTLES_WITHIN_NS:
                 self._stood_before_cents = self._stood_cents
             self._stood_cents, self._stood_since_ns = difference_cents, begun_ns
-        self.booking.cash_compared(difference_cents, begun_ns, is_new=difference_cents != before_cents)
+        is_new = difference_cents != before_cents
+        self.booking.cash_compared(difference_cents, begun_ns, is_new=is_new)
         if difference_cents:
-            told = f"{abs(difference_cents)} cents {'more' if difference_cents > 0 else 'less'}"
-            self._out.find("cash_differs", f"the venue has {told} than our fills come to")
+            cents = f"{abs(difference_cents)} cents {'more' if difference_cents > 0 else 'less'}"
+            self._out.find("cash_differs", f"the venue has {cents} than our fills come to")
         else:
             self._out.clear("cash_differs")
 
