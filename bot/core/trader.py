@@ -387,43 +387,44 @@ class Trader:
             if now_ns < due_ns:
                 self.out.effects.append(m.WakeAt(due_ns))
                 return
-        self.quoting.channel.watch(now_ns)
+        out, quoting, sending = self.out, self.quoting, self._sending
+        quoting.channel.watch(now_ns)
         if self.phase is _STARTING:
             self._start_up()
         self._trip()
-        if self.quoting.flattening and self.phase is _QUOTING:
+        if quoting.flattening and self.phase is _QUOTING:
             self._rest_when_flat()
         self._custody.watch(now_ns)
-        may_quote = self.phase is _QUOTING and not (self.out.findings and self._blocking())
-        self.reconfiguration.judge(now_ns, quoting=may_quote and not self.quoting.flattening)
+        may_quote = self.phase is _QUOTING and not (out.findings and self._blocking())
+        if self.reconfiguration.trial is not None:
+            self.reconfiguration.judge(now_ns, quoting=may_quote and not quoting.flattening)
         if self.phase in _CLEARING:
-            self._sending.cancel_all(self.phase, now_ns)
+            sending.cancel_all(self.phase, now_ns)
         wishes, again_ns = self._decided(may_quote=may_quote)
-        self.out.probe_key(now_ns)
-        self._sending.cancel(wishes, now_ns)
+        out.probe_key(now_ns)
+        sending.cancel(wishes, now_ns)
         self.desk.recover(now_ns)
         self._doubt()
         self._read()
-        may_write, before = may_quote and not self._journal_failed, self.out.writes_in_flight
-        takes = self.quoting.takes if may_write else ()
-        self._sending.spend(wishes if may_write else (), now_ns, takes)
+        may_write, before = may_quote and not self._journal_failed, out.writes_in_flight
+        sending.spend(wishes if may_write else (), now_ns, quoting.takes if may_write else ())
         if may_write and self.guard.breakers.tripped:
             self._trip()  # over what has just left
-        if may_quote and self.first_two_sided_ns is None and self.quoting.all_two_sided():
+        if may_quote and self.first_two_sided_ns is None and quoting.all_two_sided():
             self.first_two_sided_ns = now_ns
-            self.out.note("info", "two_sided_everywhere")
-        if self.out.writes_in_flight > before:
-            self.quoting.weighing.weigh()
+            out.note("info", "two_sided_everywhere")
+        if out.writes_in_flight > before:
+            quoting.weighing.weigh()
         if self.phase is _LATCHED:
             self.guard.verify_flat(self._custody, now_ns)
         if self.phase is _STOPPING and self._custody.drained(now_ns):
             self.phase = _STOPPED
-            self.out.effects.append(self._custody.drained_to())
+            out.effects.append(self._custody.drained_to())
         else:
             self._due_ns = self._wake_ns(again_ns)
-            self.out.effects.append(m.WakeAt(self._due_ns))
+            out.effects.append(m.WakeAt(self._due_ns))
         # What is not carried out yet is tried anew at the first occasion.
-        self._stirred = bool(wishes or self.out.findings) or self.phase not in _OPEN
+        self._stirred = bool(wishes or out.findings) or self.phase not in _OPEN
 
     def _decided(self, *, may_quote: bool) -> tuple[Sequence[tuple[Rung, Wish]], int]:
         """What is wished for now, and when to look again; no plan stands in the way of stopping."""

@@ -230,11 +230,12 @@ class Guard:
                 marks[rung.market_id] = float(rung.book.last_price)
             elif rung.market_id not in marks:
                 unmarked[rung.market_id] = book.holdings(rung.market_id)
-        # A mark stays where it stands in the map: the new ones are the last. What was bought since
-        # the last look counted with its cost: that it is worth something is no gain either.
-        for market_id, mark in islice(marks.items(), known, None):
-            held = self._unmarked.get(market_id, book.holdings(market_id))
-            self.breakers.rebase(worth_cents(*held, mark) - worth_cents(*held, None))
+        if len(marks) > known:
+            # A mark stays where it stands in the map: the new ones are the last. What was bought
+            # since the last look counted with its cost: that it is worth something is no gain.
+            for market_id, mark in islice(marks.items(), known, None):
+                held = self._unmarked.get(market_id, book.holdings(market_id))
+                self.breakers.rebase(worth_cents(*held, mark) - worth_cents(*held, None))
         self._unmarked = unmarked
         if self._ledgers.booking.of_opening:
             self._leave_out_opening()

@@ -158,11 +158,16 @@ class Hints:
         due = self.due(now_ns)
         if not due:
             return False
-        if any(hint.is_over for hint in due):
+        over = young = False
+        for hint in due:
+            if hint.is_over:
+                over = True
+            elif now_ns < hint.own.last_write_ns + self._lag_ns:
+                young = True
+        if over:
             self._explained = [key for key, hint in self._by_id.items() if hint.is_over]
             self._drop_explained()
             due = self.due(now_ns)
-        young = any(now_ns < each.own.last_write_ns + self._lag_ns for each in due)
         if len(due) <= LISTS_COST and not young:
             return False
         self.asked(due, now_ns)

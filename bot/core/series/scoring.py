@@ -72,7 +72,8 @@ class Scoring:
 
     def beat(self, now_ns: int) -> None:
         """Take what is due; compare with the ledger what fills have changed."""
-        self.take_in()
+        if len(self._known) != len(self._rungs):
+            self.take_in()
         self._attribution.sample(now_ns)
         if self._shadows is not None:
             self._shadows.beat(now_ns)
