@@ -224,8 +224,9 @@ def started(rungs: int, mid: Callable[[int, int], int], pace: PaceSettings = _HA
 
 
 def _mid(index: int, frame: int) -> int:
-    """The middle of a rung's book as of a frame: a swing of six cents either way."""
-    return 88 - 7 * index + round(6 * math.sin(frame / 60))
+    """The middle of a rung's book as of a frame: a swing of six cents either way, each in its turn
+    by no more than a cent or two, for more at once is news, and pulls the quotes."""
+    return 88 - 7 * index + round(6 * math.sin(frame / 120))
 
 
 def _measure(turns: int, clock: Callable[[], int]) -> tuple[list[int], list[int], list[bytes]]:
@@ -250,6 +251,7 @@ def _measure(turns: int, clock: Callable[[], int]) -> tuple[list[int], list[int]
                 whole.append(ended - begun)
                 deciding.append(decided - believed)
             stand.answer(effects)
+    assert not stand.trader.out.news_pulls
     return whole, deciding, frames
 
 
