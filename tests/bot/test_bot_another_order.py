@@ -63,6 +63,28 @@ def test_a_create_that_is_answered_with_another_order_is_sent_again_as_it_was(ve
     assert not venue.orders
 
 
+def test_a_create_that_is_answered_under_the_id_of_a_living_order_leaves_that_one_counted(venue):
+    living = list(venue.orders)[-1]
+    before = len(venue.writes())
+
+    def under_another_id(request: m.Create) -> m.Answer:
+        answer = venue.answer(request)  # it is carried out
+        assert isinstance(answer, m.Done)
+        assert isinstance(answer.body, m.OrderShown)
+        name = request.order.client_order_id
+        shown = msgspec.structs.replace(answer.body.order, order_id=living, client_order_id=name)
+        return m.Done(m.OrderShown(shown))
+
+    venue.meddle = once(m.Create, under_another_id)
+    venue.end_one()
+    venue.go(15)
+    made = creates_of(venue, before)
+    assert [one.again for one in made] == [False, True]
+    assert made[0].body == made[1].body
+    assert {own.order_id for own in venue.trader.desk.all_live()} == set(venue.orders)
+    assert "order_id_reused" not in venue.notes
+
+
 def test_a_cancel_that_is_answered_with_another_order_is_sent_again(venue):
     def another(request: m.CancelResting) -> m.Answer:
         other = next(one for one in venue.orders.values() if one.order_id != request.order_id)

@@ -40,6 +40,15 @@ def doubt_about(
     is_about = _is_about(own, request, answer.body, shown, holder, is_over)
     if not is_about or (is_unnamed and is_anothers(shown.order_id, own)):
         return "it shows another order than was asked about"
+    if (
+        isinstance(request, m.Create)
+        and not request.again
+        and holder is not None
+        and is_named_otherwise(holder, own)
+    ):
+        # Where ids are given anew it says so again when it is asked again; were it believed at
+        # once, the order that has the id would rest uncounted.
+        return "it names the id of another order"
     # A cancel ends the order whatever it says of fills: asking again could go on for ever.
     if isinstance(answer.body, m.OrderShown) and not own.may_have_filled(shown.filled_qty):
         return "it shows more filled than was asked for"
