@@ -94,7 +94,9 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except (OSError, ValueError, http.client.HTTPException) as fault:
         good, text = False, f"no answer: {fault}"
     if sys.stdout is not None:  # as where it was closed by whoever asks for the code alone
-        sys.stdout.write(f"{text}\n")
+        # A page repeats what a strategy or a venue said: nothing of it may steer a terminal.
+        line = "".join(sign if sign.isprintable() else "?" for sign in text)
+        sys.stdout.write(f"{line}\n")
     sys.exit(0 if good else 1)
 
 

@@ -86,6 +86,11 @@ def test_503_is_not_well_and_says_why(capsys):
         assert ended(capsys, "--url", url) == (1, "latched: a breaker")
 
 
+def test_what_a_page_repeats_of_others_stays_one_line_that_steers_no_terminal(capsys):
+    with page(503, "boom \x1b[31m red\nok") as url:
+        assert ended(capsys, "--url", url) == (1, "boom ?[31m red?ok")
+
+
 def test_the_one_series_that_is_named_is_asked_for(capsys):
     asked: list[str] = []
     with page(200, "ok", asked=asked) as url:
