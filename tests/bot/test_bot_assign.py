@@ -61,3 +61,9 @@ def test_one_gives_way_where_both_together_gain():
 def test_nothing_is_assigned_to_nothing():
     assert assign([], [], [3.0]) == []
     assert assign([[], []], [1.0, 1.0], []) == [None, None]
+
+
+def test_of_two_ways_that_cost_the_same_the_rows_keep_their_order():
+    costs = [[1.1, 1.2], [1.3, 1.4]]
+    assert assign(costs, [9.0, 9.0], [9.0, 9.0]) == [0, 1]
+    assert assign(costs[::-1], [9.0, 9.0], [9.0, 9.0]) == [0, 1]

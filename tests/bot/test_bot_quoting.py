@@ -278,7 +278,7 @@ def denied() -> tuple[Thin, list[int]]:
         rung.denied(wish)
     made: list[int] = []
     plan = rung.plan
-    rung.plan = lambda *told: (made.append(told[2]), plan(*told))[1]
+    rung.plan = lambda *told: (made.append(told[-1]), plan(*told))[1]
     return thin, made
 
 

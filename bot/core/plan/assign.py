@@ -12,6 +12,8 @@ from typing import Final
 
 _FAR: Final = float("inf")
 _FEW: Final = 2
+_SAME: Final = 1e-12
+"""Sums that differ by no more than this differ by how they were added up."""
 
 
 def assign(
@@ -42,12 +44,13 @@ def _of_few(
     costs: Sequence[Sequence[float]], row_alone: Sequence[float], column_alone: Sequence[float]
 ) -> list[int | None]:
     """The same for up to two rows, nearly all that there ever are: each pair is tried."""
-    # What a row costs more than if all columns were alone, by itself and with each of them.
+    # What a row costs more than if all columns were alone, with each of them and by itself.
     lines: list[list[tuple[float, int | None]]] = []
     for row, alone in zip(costs, row_alone, strict=True):
-        line: list[tuple[float, int | None]] = [(alone, None)]
+        line: list[tuple[float, int | None]] = []
         for column, cost in enumerate(row):
             line.append((cost - column_alone[column], column))
+        line.append((alone, None))
         lines.append(line)
     if len(lines) < _FEW:
         return [min(line, key=itemgetter(0))[1] for line in lines]
@@ -55,8 +58,8 @@ def _of_few(
     chosen: list[int | None] = [None, None]
     for cost, one in lines[0]:
         for beside, other in lines[1]:
-            # Of equal ones the last, which gives more of them a partner.
-            if cost + beside <= least and (one is None or one != other):
+            # Of equal ones the first: who comes first among the rows is before the other.
+            if cost + beside < least - _SAME and (one is None or one != other):
                 least, chosen = cost + beside, [one, other]
     return chosen
 
