@@ -405,5 +405,12 @@ REGRESSIONS = (
         (),
         LATEST,
     ),
+    Regression(
+        1061310,
+        "swarm",
+        "the judge of pace did not see that nobody was there for the read of a book",
+        (),
+        LATEST,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

@@ -30,6 +30,9 @@ _BACKOFF_NS: Final = (SECOND // 4, 4 * SECOND)
 """So long nothing is sent after the first refusal to take anything in, and after many in a row:
 each one that comes after such a wait doubles the next."""
 
+_OF_ALL: Final = (0, 429)
+"""Statuses that speak of the venue or of our pace, whatever was asked for; 0: nobody was there."""
+
 _KEY_NS: Final = 10 * SECOND
 """A key that was refused is asked for once in so long whether it works again (row 108)."""
 
@@ -156,9 +159,8 @@ class Traffic:
                 until_ns = now_ns + _BARE_NS
             if advice is not Advice.WAIT:
                 bucket.backoff_ns = bucket.backoff_ns if advice is Advice.STOP_KEY else 0
-            elif answer.status == 429 or not isinstance(request, m.ReadBook):
-                # Books alone may be missing, but pace is of all; refusals of what was on its way
-                # already tell no more.
+            elif answer.status in _OF_ALL or not isinstance(request, m.ReadBook):
+                # Books alone may be missing; refusals of what was on its way already tell no more.
                 first_ns, most_ns = _BACKOFF_NS
                 if now_ns >= bucket.closed_until_ns:
                     bucket.backoff_ns = min(most_ns, max(first_ns, 2 * bucket.backoff_ns))
