@@ -109,7 +109,7 @@ class FairCurve:
     """
 
     __slots__ = (  # more fields than Python keeps near each other without
-        "_base",
+        "_blends",
         "_cents",
         "_doubted",
         "_drawn",
@@ -122,7 +122,6 @@ class FairCurve:
         "_inverse",
         "_is_ladder",
         "_is_news",
-        "_is_of_before",
         "_known",
         "_learned_ns",
         "_lessons",
@@ -132,7 +131,6 @@ class FairCurve:
         "_looked_at",
         "_one_sided",
         "_over",
-        "_pull",
         "_realised",
         "_shown",
         "_steepness_guess",
@@ -168,16 +166,14 @@ class FairCurve:
         # Which rungs have spoken, and whether one did for the first time since the last lesson.
         self._heard = [False] * count
         self._is_news = False
-        # A rung's value is `_base` + `_pull` * erfc of its place on the line.
-        self._base = [0.0] * count
-        self._pull = [_HALF_PAYOUT] * count
+        # A rung's value is base + pull * erfc of its log strike's place on the line.
+        self._blends = [(0.0, _HALF_PAYOUT, u) for u in self._us]
         self._weights = [1.0] * count
         self._weighed = (0, 0)
         self._looked_at: list[int] = []
         self._inputs: list[RungInput | None] = [None] * count
         self.again_ns = [0] * count
-        self._one_sided = [False] * count
-        self._is_of_before = [False] * count  # one-sided, and not believed now
+        self._one_sided: dict[int, bool] = {}  # rungs with such a book: is it not believed now
         self._over = [False] * count
         self._realised = [Volatility() for _ in range(count)]
         self.volatilities = [0.0] * count
@@ -274,22 +270,22 @@ class FairCurve:
             age_s = (now_ns - at_ns) / NS_PER_SECOND
             printed = from_prints(cents, age_s, bids, asks, volatility)
             own = merged(own, printed)
-        one_sided = self._one_sided[index] = (not bids) is not (not asks)
-        self._is_of_before[index] = one_sided and rung.confirmed_ns is not None
+        if (not bids) is not (not asks):
+            self._one_sided[index] = rung.confirmed_ns is not None
+        elif index in self._one_sided:
+            del self._one_sided[index]
         if own is None:
             self._known -= self._inverse[index] > 0
             self._inverse[index] = 0.0
-            self._blend((index,))
             self._fit.drop(index)
             self.again_ns[index] = now_ns + _LOOK_MAX_NS
             return
         if not self._inverse[index]:
             self._known += 1
-        if not self._heard[index]:
-            self._heard[index] = self._is_news = True
+            if not self._heard[index]:
+                self._heard[index] = self._is_news = True
         cents, variance = own.cents, own.variance
         self._cents[index], self._inverse[index] = cents, 1 / variance
-        self._blend((index,))
         allowed = variance + self._lessons.allowances[index]
         self._fit.take(index, probit(clipped(cents)), allowed)
         growth = volatility * volatility
@@ -306,7 +302,7 @@ class FairCurve:
             return self._nothing()
         cents = bounded(self._cents[0], self._inputs[0])
         self._looked_at.clear()
-        self._weigh((0,), None)
+        self._blend((0,), None)
         self._show([cents])
         if self._learned_ns is None or now_ns >= self._learned_ns + _LEARN_NS:
             self._learned_ns = now_ns
@@ -341,31 +337,27 @@ class FairCurve:
             math.sqrt(self._trust.log_sd(implied.confidence) ** 2 + drift),
         )
 
-    def _blend(self, places: Iterable[int]) -> None:
-        """How the own data of these rungs and the line with its shape are blended there."""
+    def _blend(self, places: Iterable[int], line: Line | None) -> None:
+        """How the own data of these rungs and the line with its shape are blended there, and how
+        sure that is, without a line by own data alone. Those that are by far not as sure as was
+        shown, or surer, are shown anew."""
         allowances, shapes = self._lessons.allowances, self._lessons.shapes
-        for index in places:
-            odds = allowances[index] * self._inverse[index]
-            share = odds / (1 + odds)
-            rest = 1 - share
-            self._base[index] = share * self._cents[index] + rest * shapes[index]
-            self._pull[index] = rest * _HALF_PAYOUT
-
-    def _weigh(self, places: Iterable[int], line: Line | None) -> None:
-        """How sure the values of these rungs are: by own data, the allowance, and the line, without
-        one by own data alone. Those that are by far not as sure as was shown, or surer, are shown
-        anew."""
-        allowances, steep_squares = self._lessons.allowances, self._fit.steep_squares
+        steep_squares = self._fit.steep_squares
         weights, shown = self._weights, self._fair_weights
         for index in places:
+            inverse, allowance, u = self._inverse[index], allowances[index], self._us[index]
+            odds = allowance * inverse
+            share = odds / (1 + odds)
+            rest = 1 - share
+            base = share * self._cents[index] + rest * shapes[index]
+            self._blends[index] = (base, rest * _HALF_PAYOUT, u)
             if self._over[index]:
                 weight = _WEIGHTLESS
             elif line is None:
-                weight = self._inverse[index]
+                weight = inverse
             else:
-                rest = self._pull[index] / _HALF_PAYOUT
-                unsure = steep_squares[index] * line.variance_at(self._us[index])
-                weight = 1 / (rest * (allowances[index] + rest * unsure))
+                unsure = steep_squares[index] * line.variance_at(u)
+                weight = 1 / (rest * (allowance + rest * unsure))
             weights[index], before = weight, shown[index]
             if weight > before * _STEADY_WEIGHT or before > weight * _STEADY_WEIGHT:
                 self._doubted.add(index)
@@ -376,22 +368,22 @@ class FairCurve:
         if weighed != self._weighed:
             self._weighed = weighed
             self._looked_at = list(range(len(self._us)))
-        self._weigh(self._looked_at, line)
+        self._blend(self._looked_at, line)
         self._looked_at = []
         height, steepness = line.height * _PROBIT_SCALE, line.steepness * _PROBIT_SCALE
-        values = [
-            base + pull * erfc(steepness * u - height)
-            for base, pull, u in zip(self._base, self._pull, self._us, strict=True)
-        ]
+        values = [base + pull * erfc(steepness * u - height) for base, pull, u in self._blends]
         self._drawn = values
         if sorted(values, reverse=True) != values:
             values = monotone(values, self._weights)
-        if True in self._one_sided or values[0] > FAIR_MAX_CENTS or values[-1] < FAIR_MIN_CENTS:
+        one_sided = self._one_sided
+        if one_sided or values[0] > FAIR_MAX_CENTS or values[-1] < FAIR_MIN_CENTS:
             inside = [bounded(v, r) for v, r in zip(values, self._inputs, strict=True)]
             weights = self._weights
-            if True in self._is_of_before:
-                old = zip(weights, self._is_of_before, strict=True)
-                weights = [_WEIGHTLESS if is_old else weight for weight, is_old in old]
+            if True in one_sided.values():
+                weights = [
+                    _WEIGHTLESS if one_sided.get(index) else weight
+                    for index, weight in enumerate(weights)
+                ]
             values = monotone(inside, weights)
         self._show(values)
 
@@ -454,8 +446,7 @@ class FairCurve:
                 self._learn_volatility(index, fair.value_cents, steep, left_s, now_ns)
         if elapsed_s > 0:
             self._lessons.learn(residuals, elapsed_s)
-            self._blend(range(len(self._us)))
-            self._weigh(range(len(self._us)), line)
+            self._blend(range(len(self._us)), line)
         if self._known < _MARKET_SPEAKS or line.told < _TOLD_MIN:
             return
         fade = 0.5 ** (elapsed_s / _HALF_LIFE_S)

@@ -130,15 +130,36 @@ class LineFit:
         )
 
     def fit(self, prior: Prior) -> Line:
-        """The line through everything known. There must be a feed, or data of some rung."""
-        line: Line | None = None
+        """The line through everything known, by weighted least squares: a 2 x 2 system. There must
+        be a feed, or data of some rung."""
+        us, guessed, feed_u = self._us, prior.steepness, prior.feed_u
+        sure = 1 / (prior.relative_sd * guessed) ** 2
         for _ in range(_ROUNDS_MAX):
-            line = self._solve(prior)
-            if self._is_near(line):
-                break
+            reference, feed = self._reference, 0.0
+            if prior.feed_sd > 0:
+                steepness = guessed if reference is None else reference.steepness
+                feed = 1 / (steepness * prior.feed_sd) ** 2
+            w = sum(self._w, feed)
+            wu = sum(self._wu, feed * feed_u)
+            wuu = sum(self._wuu, feed * feed_u * feed_u + sure)
+            wd = sum(self._wd)
+            wud = sure * guessed - sum(self._wud)
+            determinant = w * wuu - wu * wu
+            steepness = fitted = (w * wud + wu * wd) / determinant
+            # What is known of the steepness whatever the height is determinant / w, with the prior.
+            told = 1 - sure * w / determinant
+            if fitted < _STEEPNESS_MIN * guessed:
+                steepness, told = _STEEPNESS_MIN * guessed, 0.0
+            height = (wd + wu * steepness) / w
+            line = self.line = Line(
+                height, steepness, wuu / determinant, wu / determinant, w / determinant, told
+            )
+            if reference is not None:
+                # Whether the weights were taken by a line that agrees at both ends of the ladder.
+                up, steeper = height - reference.height, steepness - reference.steepness
+                if -_NEAR < up - steeper * us[0] < _NEAR and -_NEAR < up - steeper * us[-1] < _NEAR:
+                    break
             self._weigh_all(line)
-        assert line is not None
-        self.line = line
         return line
 
     def _weigh_all(self, line: Line) -> None:
@@ -152,36 +173,6 @@ class LineFit:
         self._wuu = list(map(mul, self._wu, us))
         self._wd = list(map(mul, self._w, deviations))
         self._wud = list(map(mul, self._wu, deviations))
-
-    def _is_near(self, line: Line) -> bool:
-        """Whether the weights were taken by a line that agrees at both ends of the ladder."""
-        reference = self._reference
-        if reference is None:
-            return False
-        up, steeper = line.height - reference.height, line.steepness - reference.steepness
-        low = up - steeper * self._us[0]
-        return -_NEAR < low < _NEAR and -_NEAR < up - steeper * self._us[-1] < _NEAR
-
-    def _solve(self, prior: Prior) -> Line:
-        """Weighted least squares: a 2 x 2 system."""
-        guess = self._reference
-        steepness = prior.steepness if guess is None else guess.steepness
-        sure = 1 / (prior.relative_sd * prior.steepness) ** 2
-        feed = feed_u = 0.0
-        if prior.feed_sd > 0:
-            feed, feed_u = 1 / (steepness * prior.feed_sd) ** 2, prior.feed_u
-        w = sum(self._w, feed)
-        wu = sum(self._wu, feed * feed_u)
-        wuu = sum(self._wuu, feed * feed_u * feed_u + sure)
-        wd = sum(self._wd)
-        wud = sure * prior.steepness - sum(self._wud)
-        determinant = w * wuu - wu * wu
-        fitted = (w * wud + wu * wd) / determinant
-        steepness = max(fitted, _STEEPNESS_MIN * prior.steepness)
-        height = (wd + wu * steepness) / w
-        # What is known of the steepness, whatever the height, is determinant / w, prior included.
-        told = 1 - sure * w / determinant if steepness == fitted else 0.0
-        return Line(height, steepness, wuu / determinant, wu / determinant, w / determinant, told)
 
 
 def _steep_square(deviations: float) -> float:
