@@ -1,6 +1,7 @@
 """What a share was worth, and what others thought of it, now and in the last half minute.
 
-Kept as the very views that the strategy was shown, so it costs one entry a decision. Values are
+Kept as what the views that the strategy was shown say of value and touch, one entry a decision: of
+the views themselves only the newest, for whole books of half a minute are much to hold. Values are
 thousandths of a cent of a YES share; a rung that has settled is worth its payout for ever.
 
 A fill is known seconds after it happened. What it is compared with is the value that was believed
@@ -22,7 +23,7 @@ from bot.core.profit.markouts import LATE_MAX_NS, MILLI
 from bot.core.report import Against
 from bot.core.strategy import EventView, RungView
 from venue.wire.instant import NS_PER_MS, NS_PER_SECOND
-from venue.wire.money import PAYOUT_CENTS, Outcome
+from venue.wire.money import PAYOUT_CENTS, Outcome, Price
 from venue.wire.names import MarketId, Ticker
 
 KEPT_NS: Final = 30 * NS_PER_SECOND
@@ -43,46 +44,77 @@ class Mark(msgspec.Struct, frozen=True):
 
 _UNKNOWN: Final = Mark(None, None)
 
-_Views = deque[tuple[int, EventView]]
-_NONE: Final[_Views] = deque()
-_NOWHERE: Final = (Ticker(""), 0)
+_Touch = tuple[float | None, Price | None, Price | None]
+"""Of a rung its fair value, cents, and others' best bid and ask."""
+
+_NOTHING: Final[_Touch] = (None, None, None)
+_Seen = deque[tuple[int, tuple[MarketId, ...], tuple[_Touch, ...]]]
+"""When views of an event were seen, oldest first, their rungs, and the touch of each."""
+
+_NONE: Final[_Seen] = deque()
 _seen_ns: Final = itemgetter(0)
+
+
+class _Event:
+    """What is kept of one event. newest: the last of its views; ids, touches: of the rungs there.
+    seen: of the views of the last half minute."""
+
+    __slots__ = ("ids", "newest", "seen", "touches")
+
+    def __init__(self, newest: EventView) -> None:
+        self.newest = newest
+        self.ids: tuple[MarketId, ...] = ()
+        self.touches: list[_Touch] = []
+        self.seen: _Seen = deque()
+
+    def newest_of(self, market_id: MarketId) -> RungView | None:
+        """A rung in the last view; None where it is not in it."""
+        ids = self.ids
+        return self.newest.rungs[ids.index(market_id)] if market_id in ids else None
 
 
 class Marks:
     """The marks of every rung of the series."""
 
     def __init__(self) -> None:
-        self._views: dict[Ticker, _Views] = {}
+        self._events: dict[Ticker, _Event] = {}
+        self._event_of: dict[MarketId, _Event] = {}
         self._kept: dict[MarketId, float] = {}
-        # Of each rung its event, and where among the rungs of the newest views it stands.
-        self._places: dict[MarketId, tuple[Ticker, int]] = {}
         self._settled: dict[MarketId, tuple[int, Mark]] = {}
         self._certain: dict[MarketId, tuple[int, Mark]] = {}
 
     def seen(self, view: EventView, now_ns: int, anew: Iterable[int] | None = None) -> None:
         """A view as of now; never older than one before. anew: the places of the rungs that are not
         told as in the view before; None where any may be."""
-        ticker = view.event_ticker
-        views = self._views.get(ticker)
-        if views is None:
-            views = self._views[ticker] = deque()
         rungs = view.rungs
-        if not views or len(rungs) != len(views[-1][1].rungs):
-            for place, rung in enumerate(rungs):
-                self._places[rung.market_id] = (ticker, place)
+        event = self._events.get(view.event_ticker)
+        if event is None:
+            event = self._events[view.event_ticker] = _Event(view)
+        ids, touches = event.ids, event.touches
+        are_others = len(rungs) != len(ids)
+        if are_others:
+            anew = None
+            touches = event.touches = [_NOTHING] * len(rungs)
         for place in range(len(rungs)) if anew is None else anew:
-            if rungs[place].fair_cents is None:
-                self._keep(rungs[place].market_id)
-        if len(views) > 1 and now_ns < views[-2][0] + _STEP_NS:
-            views.pop()
-        views.append((now_ns, view))
-        while len(views) > 2 and views[1][0] < now_ns - KEPT_NS:
-            views.popleft()
+            rung = rungs[place]
+            if rung.fair_cents is None:
+                self._keep(event, rung.market_id)
+            touches[place] = _touch(rung)
+            are_others = are_others or rung.market_id != ids[place]
+        if are_others:
+            ids = event.ids = tuple([rung.market_id for rung in rungs])
+            self._event_of.update(dict.fromkeys(ids, event))
+        event.newest = view
+        seen = event.seen
+        if len(seen) > 1 and now_ns < seen[-2][0] + _STEP_NS:
+            seen.pop()
+        seen.append((now_ns, ids, tuple(touches)))
+        while len(seen) > 2 and seen[1][0] < now_ns - KEPT_NS:
+            seen.popleft()
 
-    def _keep(self, market_id: MarketId) -> None:
+    def _keep(self, event: _Event, market_id: MarketId) -> None:
         """A rung's fair value is no longer known: the last one is kept."""
-        before = self._newest(market_id)
+        before = event.newest_of(market_id)
         if before is not None and before.fair_cents is not None:
             self._kept[market_id] = before.fair_cents
 
@@ -104,10 +136,10 @@ class Marks:
 
     def forget(self, event_ticker: Ticker, rungs: Iterable[MarketId]) -> None:
         """Drop an event of which nothing is asked any more."""
-        self._views.pop(event_ticker, None)
+        self._events.pop(event_ticker, None)
         for market_id in rungs:
             self._kept.pop(market_id, None)
-            self._places.pop(market_id, None)
+            self._event_of.pop(market_id, None)
             self._settled.pop(market_id, None)
             self._certain.pop(market_id, None)
 
@@ -121,7 +153,8 @@ class Marks:
         sure = self._sure(market_id)
         if sure is not None:
             return sure[1].fair
-        rung = self._newest(market_id)
+        event = self._event_of.get(market_id)
+        rung = None if event is None else event.newest_of(market_id)
         fair = None if rung is None else rung.fair_cents
         if fair is None:
             fair = self._kept.get(market_id)
@@ -129,18 +162,18 @@ class Marks:
             return round(fair * MILLI)
         if rung is None:
             return None
-        mid = _mark(rung).mid
+        mid = _mark(_touch(rung)).mid
         if mid is None and rung.last_price is not None:
             return rung.last_price * MILLI
         return mid
 
     def before(self, market_id: MarketId, at_ns: int) -> Mark:
         """The newest that was known before this instant; the oldest remembered if that is later."""
-        views, place = self._views_of(market_id)
-        if not views:
+        seen = self._seen(market_id)
+        if not seen:
             return _UNKNOWN
-        rung = _rung(views[_view_at(views, at_ns - 1)][1], market_id, place)
-        return _UNKNOWN if rung is None else _mark(rung)
+        _, ids, touches = seen[_place_of(seen, at_ns - 1)]
+        return _mark(touches[ids.index(market_id)]) if market_id in ids else _UNKNOWN
 
     def at(self, market_id: MarketId, at_ns: int, against: Against) -> int | None:
         """What stood at this instant, else the first that was known after it, within a minute; None
@@ -149,24 +182,21 @@ class Marks:
         if sure is not None and sure[0] <= at_ns:
             return sure[1].against(against)
         until_ns = at_ns + LATE_MAX_NS
-        views, place = self._views_of(market_id)
-        for seen_ns, view in islice(views, _view_at(views, at_ns), None):
+        seen = self._seen(market_id)
+        for seen_ns, ids, touches in islice(seen, _place_of(seen, at_ns), None):
             if seen_ns > until_ns:
                 break
-            rung = _rung(view, market_id, place)
-            found = None if rung is None else _mark(rung).against(against)
+            if market_id not in ids:
+                continue
+            found = _mark(touches[ids.index(market_id)]).against(against)
             if found is not None:
                 return found
         return None if sure is None or sure[0] > until_ns else sure[1].against(against)
 
-    def _views_of(self, market_id: MarketId) -> tuple[_Views, int]:
-        """The views of a rung's event, and where in them the rung is to be looked for first."""
-        ticker, place = self._places.get(market_id, _NOWHERE)
-        return self._views.get(ticker, _NONE), place
-
-    def _newest(self, market_id: MarketId) -> RungView | None:
-        views, place = self._views_of(market_id)
-        return _rung(views[-1][1], market_id, place) if views else None
+    def _seen(self, market_id: MarketId) -> _Seen:
+        """What is kept of a rung's event."""
+        event = self._event_of.get(market_id)
+        return _NONE if event is None else event.seen
 
 
 def _paid_by(winner: Outcome) -> Mark:
@@ -174,21 +204,18 @@ def _paid_by(winner: Outcome) -> Mark:
     return Mark(paid, paid)
 
 
-def _view_at(views: _Views, at_ns: int) -> int:
-    """Where the newest view of this instant or before stands; 0 where all are later."""
-    return max(0, bisect_right(views, at_ns, key=_seen_ns) - 1)
+def _place_of(seen: _Seen, at_ns: int) -> int:
+    """Where the newest of this instant or before stands; 0 where all are later."""
+    return max(0, bisect_right(seen, at_ns, key=_seen_ns) - 1)
 
 
-def _rung(view: EventView, market_id: MarketId, place: int) -> RungView | None:
-    """The rung of a market in a view. place: where it is looked for first."""
-    rungs = view.rungs
-    if place < len(rungs) and rungs[place].market_id == market_id:
-        return rungs[place]
-    return next((rung for rung in rungs if rung.market_id == market_id), None)
+def _touch(rung: RungView) -> _Touch:
+    bids, asks = rung.bids, rung.asks
+    return rung.fair_cents, bids[0][0] if bids else None, asks[0][0] if asks else None
 
 
-def _mark(rung: RungView) -> Mark:
-    bid, ask, fair = rung.best_bid, rung.best_ask, rung.fair_cents
+def _mark(touch: _Touch) -> Mark:
+    fair, bid, ask = touch
     return Mark(
         None if fair is None else round(fair * MILLI),
         None if bid is None or ask is None else (bid + ask) * (MILLI // 2),
