@@ -378,10 +378,13 @@ class LadderJoint(Strategy):
         gap = 1 if rung.book_age_s <= STALE_BOOK_S else 2
         bids: Levels | None = priced.bids
         asks: Levels | None = priced.asks
-        if rung.asks and priced.bid_reach + gap > rung.asks[0][0]:
-            bids = beside(priced.bid_terms, rung.asks[0][0], gap - 1, self._how)
-        if rung.bids and priced.ask_reach - gap < rung.bids[0][0]:
-            asks = beside(priced.ask_terms, rung.bids[0][0], gap - 1, self._how)
+        # Where others have nothing, the last price is as if it were theirs.
+        touch = rung.asks[0][0] if rung.asks else PRICE_MAX
+        if priced.bid_reach + gap > touch:
+            bids = beside(priced.bid_terms, touch, gap - 1, self._how)
+        touch = rung.bids[0][0] if rung.bids else PRICE_MIN
+        if priced.ask_reach - gap < touch:
+            asks = beside(priced.ask_terms, touch, gap - 1, self._how)
         side = self._bids
         if bids != side.levels[place]:
             side.levels[place] = bids

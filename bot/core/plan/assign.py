@@ -1,19 +1,19 @@
 """The assignment of least cost: who serves what, when either may also go without.
 
 Pure arithmetic on costs; exact for any size, in the cube of it, so meant for the few orders and
-levels of one side of a rung. Shortest augmenting paths with potentials; for two rows all pairs.
+levels of one side of a rung. Shortest augmenting paths with potentials; of one or two rows each way
+is tried before.
 
 Source: design, The bot, item 5.
 """
 
 from collections.abc import Sequence
-from operator import itemgetter
 from typing import Final
 
 _FAR: Final = float("inf")
 _FEW: Final = 2
-_SAME: Final = 1e-12
-"""Sums that differ by no more than this differ by how they were added up."""
+_SAME: Final = 1e-9
+"""Costs that differ by no more than this may differ by how they were added up alone."""
 
 
 def assign(
@@ -26,8 +26,8 @@ def assign(
     nothing but the arguments.
     """
     rows, columns = len(row_alone), len(column_alone)
-    if rows <= _FEW:
-        return _of_few(costs, row_alone, column_alone)
+    if 0 < rows <= _FEW and (chosen := _of_few(costs, row_alone, column_alone)) is not None:
+        return chosen
     size = rows + columns
     # Every row has a column of its own to be alone in, and every column a row.
     square = [
@@ -42,26 +42,29 @@ def assign(
 
 def _of_few(
     costs: Sequence[Sequence[float]], row_alone: Sequence[float], column_alone: Sequence[float]
-) -> list[int | None]:
-    """The same for up to two rows, nearly all that there ever are: each pair is tried."""
-    # What a row costs more than if all columns were alone, with each of them and by itself.
+) -> list[int | None] | None:
+    """The same for up to two rows, nearly all that there ever are: each pair is tried. None where
+    two ways cost about the same: then `_matched` says which it is to be, of few as of many."""
+    # What a row costs more than if all columns were alone, by itself and with each of them.
     lines: list[list[tuple[float, int | None]]] = []
     for row, alone in zip(costs, row_alone, strict=True):
-        line: list[tuple[float, int | None]] = []
+        line: list[tuple[float, int | None]] = [(alone, None)]
         for column, cost in enumerate(row):
             line.append((cost - column_alone[column], column))
-        line.append((alone, None))
         lines.append(line)
     if len(lines) < _FEW:
-        return [min(line, key=itemgetter(0))[1] for line in lines]
-    least = _FAR
+        lines.append([(0.0, None)])
+    least = second = _FAR
     chosen: list[int | None] = [None, None]
     for cost, one in lines[0]:
         for beside, other in lines[1]:
-            # Of equal ones the first: who comes first among the rows is before the other.
-            if cost + beside < least - _SAME and (one is None or one != other):
-                least, chosen = cost + beside, [one, other]
-    return chosen
+            if one is None or one != other:
+                both = cost + beside
+                if both < least:
+                    least, second, chosen = both, least, [one, other]
+                elif both < second:
+                    second = both
+    return chosen[: len(costs)] if second - least > _SAME else None
 
 
 def _matched(square: list[list[float]], size: int) -> list[int]:
