@@ -114,20 +114,20 @@ def test_the_rungs_told_anew_are_those_whose_views_are_others(monkeypatch):
     thin = Thin(values(worth), lambda: LadderJoint(LadderJoint.Params()))
     thin.start()
     ladder = thin.trader.quoting.ladders[0]
-    before, told, view_now = tuple(ladder.telling.views), [], ladder.view
+    before, told, told_now = tuple(ladder.telling.views), [], ladder.telling.told
 
-    def view(*of):
+    def tell(*of):
         nonlocal before
-        now = view_now(*of)
+        now = told_now(*of)
         anew, fairs = ladder.telling.anew, ladder.telling.fairs
-        others = [at for at, rung in enumerate(now.rungs) if rung is not before[at]]
+        others = [at for at, rung in enumerate(now) if rung is not before[at]]
         assert sorted(anew) == others
-        assert [each.fair_cents for each in now.rungs] == [each.value_cents for each in fairs]
+        assert [each.fair_cents for each in now] == [each.value_cents for each in fairs]
         told.append(len(anew))
-        before = now.rungs
+        before = now
         return now
 
-    monkeypatch.setattr(ladder, "view", view)
+    monkeypatch.setattr(ladder.telling, "told", tell)
 
     def move() -> None:
         nonlocal worth
