@@ -79,7 +79,7 @@ def _instrumented(stand: Stand) -> _Parts:
     parts = _Parts()
     quoting: Any = stand.trader.quoting
     for ladder in quoting.ladders:
-        ladder.telling.told = parts.timed("view + curve", ladder.telling.told)
+        ladder.view = parts.timed("view + curve", ladder.view)
         ladder.strategy.quote = parts.timed("strategy", ladder.strategy.quote)
     quoting._decide_ladder = parts.timed("deciding", quoting._decide_ladder)
     return parts

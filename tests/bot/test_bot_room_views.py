@@ -216,14 +216,14 @@ def test_every_rung_wants_what_was_left_it_whatever_the_decisions_before(monkeyp
     want_now, start_ns = ladder.want, thin.now_ns
     seen = []
 
-    def want(_ladder, quotes, *, pulled, anew=None):
+    def want(quotes, *, pulled, anew=None):
         seen.append((pulled, anew is not None, ladder.is_plain))
         want_now(quotes, pulled=pulled, anew=anew)
         for rung in ladder.rungs:
             left = () if pulled or rung.blocked else quotes.get(rung.market_id, ())
             assert rung.wanted == taken(left, rung.market, ladder.ceilings.get(rung.market_id))
 
-    monkeypatch.setattr(type(ladder), "want", want)
+    monkeypatch.setattr(ladder, "want", want)
 
     def move() -> None:
         index, market = rng.randrange(5), markets[0]

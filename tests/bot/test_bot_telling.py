@@ -114,20 +114,20 @@ def test_the_rungs_told_anew_are_those_whose_views_are_others(monkeypatch):
     thin = Thin(values(worth), lambda: LadderJoint(LadderJoint.Params()))
     thin.start()
     ladder = thin.trader.quoting.ladders[0]
-    before, told, told_now = tuple(ladder.telling.views), [], ladder.telling.told
+    before, told, view_now = tuple(ladder.telling.views), [], ladder.view
 
-    def tell(*of):
+    def view(*of):
         nonlocal before
-        now = told_now(*of)
+        now = view_now(*of)
         anew, fairs = ladder.telling.anew, ladder.telling.fairs
-        others = [at for at, rung in enumerate(now) if rung is not before[at]]
+        others = [at for at, rung in enumerate(now.rungs) if rung is not before[at]]
         assert sorted(anew) == others
-        assert [each.fair_cents for each in now] == [each.value_cents for each in fairs]
+        assert [each.fair_cents for each in now.rungs] == [each.value_cents for each in fairs]
         told.append(len(anew))
-        before = now
+        before = now.rungs
         return now
 
-    monkeypatch.setattr(ladder.telling, "told", tell)
+    monkeypatch.setattr(ladder, "view", view)
 
     def move() -> None:
         nonlocal worth

@@ -71,48 +71,6 @@ class Ladder:
     position is wanted, however far that end is; empty where everything is.
     """
 
-    # More attributes than a dict of them serves at full speed.
-    __slots__ = (
-        "_curfew",
-        "_part",
-        "_reordered",
-        "_repriced",
-        "_rung_of",
-        "_some_denied",
-        "again_ns",
-        "answers",
-        "began_ns",
-        "ceilings",
-        "conduct",
-        "curve",
-        "decided_ns",
-        "dirty",
-        "event",
-        "flattening",
-        "has_wishes",
-        "is_ladder",
-        "is_plain",
-        "is_read",
-        "learner",
-        "loss_limit_cents",
-        "may_quote",
-        "news",
-        "pace",
-        "resolution_ns",
-        "rungs",
-        "some_blocked",
-        "stage",
-        "stage_until_ns",
-        "stirred",
-        "strategy",
-        "takes",
-        "telling",
-        "unjudged",
-        "unweighed",
-        "venue_time",
-        "worst_cents",
-    )
-
     def __init__(self, event: model.Event, settings: TraderSettings, strategy: Strategy) -> None:
         self.event = event
         self.strategy = strategy
