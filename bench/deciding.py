@@ -13,9 +13,11 @@ import time
 from collections.abc import Callable
 from statistics import NormalDist
 from typing import Any
+from unittest import mock
 
 from bench.tick_to_order import Stand, floor_us_of, frame_of, percentiles, seen_in, started
 from bot.core import messages as m
+from bot.core.event.room import Ladder
 from bot.core.settings import PaceSettings
 from venue.wire.instant import NS_PER_MS
 
@@ -79,7 +81,6 @@ def _instrumented(stand: Stand) -> _Parts:
     parts = _Parts()
     quoting: Any = stand.trader.quoting
     for ladder in quoting.ladders:
-        ladder.view = parts.timed("view + curve", ladder.view)
         ladder.strategy.quote = parts.timed("strategy", ladder.strategy.quote)
     quoting._decide_ladder = parts.timed("deciding", quoting._decide_ladder)
     return parts
@@ -92,23 +93,24 @@ def _measure(rungs: int, decisions: int) -> tuple[_Parts, list[bytes]]:
     shown = [mid(index, 0) for index in range(rungs)]
     frames: list[bytes] = []
     frame = 0
-    while len(frames) < decisions:
-        frame += 1
-        index = frame % rungs
-        stand.now_ns += _STEP_NS
-        if mid(index, frame) == shown[index]:
-            continue
-        shown[index] = mid(index, frame)
-        data = frame_of(index, shown[index], stand.now_ns)
-        frames.append(data)
-        stand.trader.receive(seen_in(data), stand.now_ns)
-        parts.spent_ns.clear()
-        begun = time.thread_time_ns()
-        effects = stand.trader.receive(m.Beat(), stand.now_ns)
-        whole_ns = time.thread_time_ns() - begun
-        if "view + curve" in parts.spent_ns:
-            parts.book(whole_ns)
-        stand.answer(effects)
+    with mock.patch.object(Ladder, "view", parts.timed("view + curve", Ladder.view)):
+        while len(frames) < decisions:
+            frame += 1
+            index = frame % rungs
+            stand.now_ns += _STEP_NS
+            if mid(index, frame) == shown[index]:
+                continue
+            shown[index] = mid(index, frame)
+            data = frame_of(index, shown[index], stand.now_ns)
+            frames.append(data)
+            stand.trader.receive(seen_in(data), stand.now_ns)
+            parts.spent_ns.clear()
+            begun = time.thread_time_ns()
+            effects = stand.trader.receive(m.Beat(), stand.now_ns)
+            whole_ns = time.thread_time_ns() - begun
+            if "view + curve" in parts.spent_ns:
+                parts.book(whole_ns)
+            stand.answer(effects)
     return parts, frames
 
 

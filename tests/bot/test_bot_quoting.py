@@ -7,7 +7,9 @@ from bot.core import messages as m
 from bot.core.account.ledgers import FORGET_AFTER_NS, Ledgers
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox
+from bot.core.event.rung import Rung
 from bot.core.orders.order import State
+from bot.core.plan.ours import Ours
 from bot.core.series.quoting import Quoting
 from bot.core.settings import BudgetSettings, RiskSettings, TraderSettings
 from bot.core.strategy import EventView, Quote, Quotes, Strategy
@@ -267,7 +269,7 @@ def test_an_event_is_decided_within_what_others_leave_of_the_series_as_they_are_
     assert series.weighing.loss_limit_cents(other) == 1_000
 
 
-def denied() -> tuple[Thin, list[int]]:
+def denied(monkeypatch) -> tuple[Thin, list[int]]:
     """A rung whose wish a limit has just denied; the list counts the plans made since."""
     thin = Thin([70, 40], lambda: FixedSpread(FixedSpread.Params()))
     thin.start()
@@ -277,8 +279,14 @@ def denied() -> tuple[Thin, list[int]]:
     for wish in rung.wishes:
         rung.denied(wish)
     made: list[int] = []
-    plan = rung.plan
-    rung.plan = lambda *told: (made.append(told[-1]), plan(*told))[1]
+    plan = Rung.plan
+
+    def noted(planned: Rung, ours: Ours, now_ns: int) -> None:
+        if planned is rung:
+            made.append(now_ns)
+        plan(planned, ours, now_ns)
+
+    monkeypatch.setattr(Rung, "plan", noted)
     return thin, made
 
 
@@ -288,37 +296,37 @@ def decide(thin: Thin, later_ns: int = 0) -> None:
     thin.trader.quoting.decide(True, thin.now_ns + later_ns)
 
 
-def test_a_denied_wish_is_not_made_again_at_the_next_beats():
-    thin, made = denied()
+def test_a_denied_wish_is_not_made_again_at_the_next_beats(monkeypatch):
+    thin, made = denied(monkeypatch)
     assert thin.rung(0).wishes == ()
     decide(thin, 10_000_000)
     decide(thin, 999_999_999)
     assert made == []
 
 
-def test_a_denied_wish_is_made_again_after_a_second():
-    thin, made = denied()
+def test_a_denied_wish_is_made_again_after_a_second(monkeypatch):
+    thin, made = denied(monkeypatch)
     decide(thin, 1_000_000_000)
     assert made == [thin.now_ns + 1_000_000_000]
 
 
 @pytest.mark.parametrize("index", [0, 1])
-def test_a_denied_wish_is_made_again_when_orders_of_its_event_change(index):
-    thin, made = denied()
+def test_a_denied_wish_is_made_again_when_orders_of_its_event_change(index, monkeypatch):
+    thin, made = denied(monkeypatch)
     thin.rung(index).orders_changed()
     decide(thin)
     assert made == [thin.now_ns]
 
 
-def test_a_denied_wish_is_made_again_when_fills_are_booked():
-    thin, made = denied()
+def test_a_denied_wish_is_made_again_when_fills_are_booked(monkeypatch):
+    thin, made = denied(monkeypatch)
     thin.trader.quoting.fills_booked(thin.markets[1].market_id)
     decide(thin)
     assert made == [thin.now_ns]
 
 
-def test_a_denied_wish_is_made_again_when_something_else_is_wanted():
-    thin, made = denied()
+def test_a_denied_wish_is_made_again_when_something_else_is_wanted(monkeypatch):
+    thin, made = denied(monkeypatch)
     thin.rung(0).want((Quote(BookSide.BID, Price(61), Qty(10)),), pulled=False)
     decide(thin)
     assert made == [thin.now_ns]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from bot.core import messages as m
+from bot.core.event.room import Ladder
 from bot.core.limits.bounds import taken
 from bot.core.settings import PaceSettings
 from bot.core.strategy import EventView, NonsenseQuotes, Quote, Quotes, RungView
@@ -213,17 +214,17 @@ def test_every_rung_wants_what_was_left_it_whatever_the_decisions_before(monkeyp
     thin = Patchy([*mids], lambda: LadderJoint(LadderJoint.Params()), pace)
     thin.start()
     ladder, markets = thin.trader.quoting.ladders[0], [*thin.markets]
-    want_now, start_ns = ladder.want, thin.now_ns
+    want_now, start_ns = Ladder.want, thin.now_ns
     seen = []
 
-    def want(quotes, *, pulled, anew=None):
+    def want(ladder, quotes, *, pulled, anew=None):
         seen.append((pulled, anew is not None, ladder.is_plain))
-        want_now(quotes, pulled=pulled, anew=anew)
+        want_now(ladder, quotes, pulled=pulled, anew=anew)
         for rung in ladder.rungs:
             left = () if pulled or rung.blocked else quotes.get(rung.market_id, ())
             assert rung.wanted == taken(left, rung.market, ladder.ceilings.get(rung.market_id))
 
-    monkeypatch.setattr(ladder, "want", want)
+    monkeypatch.setattr(Ladder, "want", want)
 
     def move() -> None:
         index, market = rng.randrange(5), markets[0]

@@ -10,6 +10,7 @@ from bot.core.account.ledgers import Ledgers
 from bot.core.desk.desk import Desk
 from bot.core.desk.outbox import Outbox
 from bot.core.desk.spend import Lane
+from bot.core.event.rung import Rung
 from bot.core.orders.order import OwnOrder, State
 from bot.core.plan.wishes import WantAmend, WantCancel, WantCreate
 from bot.core.sending.hints import Hints
@@ -28,6 +29,18 @@ SECOND = 1_000_000_000
 MS = 1_000_000
 SERIES = Ticker("ACME-VAL")
 NO_MORE = "no room left for more: exposure"
+
+
+def noting(denied: list[object]) -> type[Rung]:
+    """A rung that does no more with what it is denied than to note it."""
+
+    class Noting(Rung):
+        __slots__ = ()
+
+        def denied(self, wish) -> None:
+            denied.append(wish)
+
+    return Noting
 
 
 class Account:
@@ -61,7 +74,7 @@ class Account:
         self.rung = self.quoting.ladders[0].rungs[0]
         self.rung.blocked, self.rung.unjudged = "", False
         self.denied: list[object] = []
-        self.rung.denied = self.denied.append  # type: ignore[method-assign]
+        self.rung.__class__ = noting(self.denied)
 
     def rests(self, price: int, number: int = 1, qty: int = 10, **wanted) -> OwnOrder:
         """An order of ours that rests."""

@@ -9,6 +9,7 @@ import pytest
 
 from bot.core import messages as m
 from bot.core.curve.estimate import from_probit
+from bot.core.event.room import Ladder
 from strategies.ladder_joint import LadderJoint
 from tests.bot.thin import Thin
 from venue.wire import instant, model
@@ -114,7 +115,7 @@ def test_the_rungs_told_anew_are_those_whose_views_are_others(monkeypatch):
     thin = Thin(values(worth), lambda: LadderJoint(LadderJoint.Params()))
     thin.start()
     ladder = thin.trader.quoting.ladders[0]
-    before, told, view_now = tuple(ladder.telling.views), [], ladder.view
+    before, told, view_now = tuple(ladder.telling.views), [], Ladder.view
 
     def view(*of):
         nonlocal before
@@ -127,7 +128,7 @@ def test_the_rungs_told_anew_are_those_whose_views_are_others(monkeypatch):
         before = now.rungs
         return now
 
-    monkeypatch.setattr(ladder, "view", view)
+    monkeypatch.setattr(Ladder, "view", view)
 
     def move() -> None:
         nonlocal worth

@@ -23,12 +23,13 @@ from bot.core.distribution import (
     implied_distribution,
 )
 from bot.core.event.answers import Answers
+from bot.core.event.believed import PARK_MIN_NS, BelievedRung
 from bot.core.event.conduct import Conduct
 from bot.core.event.curfew import Stage, kept, left_by, part_of, stage_of, turns_in_ns
 from bot.core.event.learning import Learner
 from bot.core.event.listed import unlisted
 from bot.core.event.newsguard import NewsGuard
-from bot.core.event.rung import PARK_MIN_NS, Rung
+from bot.core.event.rung import Rung
 from bot.core.event.telling import Telling
 from bot.core.limits.bounds import grid_of, taken
 from bot.core.settings import TraderSettings
@@ -70,6 +71,47 @@ class Ladder:
     decided last; another stage comes at stage_until_ns. flattening: why only what shrinks a
     position is wanted, however far that end is; empty where everything is.
     """
+
+    __slots__ = (
+        "_curfew",
+        "_part",
+        "_reordered",
+        "_repriced",
+        "_rung_of",
+        "_some_denied",
+        "again_ns",
+        "answers",
+        "began_ns",
+        "ceilings",
+        "conduct",
+        "curve",
+        "decided_ns",
+        "dirty",
+        "event",
+        "flattening",
+        "has_wishes",
+        "is_ladder",
+        "is_plain",
+        "is_read",
+        "learner",
+        "loss_limit_cents",
+        "may_quote",
+        "news",
+        "pace",
+        "resolution_ns",
+        "rungs",
+        "some_blocked",
+        "stage",
+        "stage_until_ns",
+        "stirred",
+        "strategy",
+        "takes",
+        "telling",
+        "unjudged",
+        "unweighed",
+        "venue_time",
+        "worst_cents",
+    )
 
     def __init__(self, event: model.Event, settings: TraderSettings, strategy: Strategy) -> None:
         self.event = event
@@ -278,7 +320,7 @@ class Ladder:
         return left_ns / NS_PER_SECOND if left_ns > 0 else 0.0
 
     def printed(
-        self, rung: Rung, seen: m.TradeSeen, taker: BookSide, ours: int, now_ns: int
+        self, rung: BelievedRung, seen: m.TradeSeen, taker: BookSide, ours: int, now_ns: int
     ) -> None:
         """A trade was shown on a rung, so many shares of it takes of ours: those of others teach
         how far takers reach, and may be news."""

@@ -1,53 +1,36 @@
-"""One rung of the series: what is believed of it, what is wanted there, what is planned.
+"""One rung of the series: what is wanted there, of what is believed of it, and what is planned.
 
-A rung is quotable when its market takes orders and its book can be believed; otherwise `blocked`
-says in a few words why not. Nothing here sends.
+Nothing here sends.
 
-Source: design, The bot, items 2-5; reliability, FEED_OK, rows 32, 38-48; silences S23, S28, S30.
+Source: design, The bot, item 5; reliability, rows 27, 38.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
-from bot.core import messages as m
-from bot.core.books.book import Book, shrunk
-from bot.core.books.others import Others
-from bot.core.books.queue import Queues
-from bot.core.books.recent import Recent
-from bot.core.curve.estimate import TradedPrice
-from bot.core.curve.ladder import Fair
 from bot.core.desk.desk import Desk
 from bot.core.desk.shelf import NEVER_NS
-from bot.core.event.owntakes import OwnTakes
-from bot.core.limits.bounds import takes_any
-from bot.core.limits.risk import Live, RungTerms
-from bot.core.orders.order import OwnOrder, State
+from bot.core.event.believed import BelievedRung
+from bot.core.limits.risk import Live
+from bot.core.orders.order import State
 from bot.core.orders.tag import Tag, tag_of
 from bot.core.plan.ours import Ours
-from bot.core.plan.place import Flow, Worth, worth_of
+from bot.core.plan.place import Worth, worth_of
 from bot.core.plan.reconcile import plan_sides
 from bot.core.plan.steady import Steady, by_side, sides_like
 from bot.core.plan.wishes import WantAmend, WantCreate, Wish
-from bot.core.settings import TrustSettings
-from bot.core.strategy import Levels, Quote
-from bot.core.strike import strike_dollars
-from venue.wire import instant, model
+from bot.core.strategy import Quote
+from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import BookSide, Cents, FeeRate, Outcome, Price, Qty, canonical
+from venue.wire.money import BookSide, Cents, Price, Qty, canonical
 
 if TYPE_CHECKING:
     from bot.core.event.room import Ladder
 
-_Frame = TypeVar("_Frame", m.BookSeen, m.TradeSeen)
-
 _BID: Final = BookSide.BID
 _ASK: Final = BookSide.ASK
 _OPEN: Final = State.OPEN
-_ACTIVE: Final = model.MarketState.ACTIVE
-_RESOLVED: Final = model.MarketState.RESOLVED
 
-PARK_MIN_NS = 2 * NS_PER_SECOND
-_PAUSE_ALLOWED_NS = NS_PER_SECOND
 _DENIED_NS = NS_PER_SECOND
 """What a limit denied is asked for again this late, at the latest."""
 
@@ -55,41 +38,36 @@ _SHORT_NS = 10 * NS_PER_SECOND
 """So long after a limit cut an order of a side, no order there is given up to come back larger."""
 
 
-class Rung:
+class Rung(BelievedRung):
     """One rung.
 
-    news: of its event, the places of the rungs that are to be told anew (`Telling`): it adds its
-    own `place` where what a strategy is told of it may not be what it was. touched: its orders or
-    wanted quotes changed since `wishes` were planned. ours: its orders as plans found them, None
-    once they may have changed. unjudged: `blocked` may be another. weighed: the exposure of its
-    event counts `counted` for it, and that is what is live; `held` is what it counts as held.
-    takes_any: its market takes every price.
+    touched: its orders or wanted quotes changed since `wishes` were planned. ours: its orders as
+    plans found them, None once they may have changed. weighed: the exposure of its event counts
+    `counted` for it, and that is what is live; `held` is what it counts as held.
     """
 
+    __slots__ = (
+        "_planned_ns",
+        "_short_until_ns",
+        "_steady",
+        "_wanted_by_side",
+        "again_ns",
+        "counted",
+        "denied_some",
+        "held",
+        "ours",
+        "planned",
+        "touched",
+        "wanted",
+        "weighed",
+        "wishes",
+    )
+
     def __init__(self, market: model.Market, ladder: "Ladder") -> None:
-        self.ladder = ladder
-        self.market = market
-        self.takes_any = takes_any(market)
-        self.market_id = market.market_id
-        self.book = Book()
-        self.others = Others(self.book)
-        self.maker_rate = FeeRate.parse(market.maker_fee_rate)
-        self.taker_rate = FeeRate.parse(market.taker_fee_rate)
-        self.terms = RungTerms.of(market.market_id, self.maker_rate, self.taker_rate)
-        self.strike = strike_dollars(market.strike_value, market.strike_unit)
-        self.traded = TradedPrice()
-        self.fair: Fair | None = None
-        self.place = 0
-        self.news: set[int] = set()
+        super().__init__(market, ladder)
         self.wanted: tuple[Quote, ...] = ()
         self._wanted_by_side = by_side(())
         self.planned: Sequence[Quote] = ()
-        self.last_print: m.TradeSeen | None = None
-        self.decided: Outcome | None = None
-        self.blocked = "not looked at yet"
-        self.was_blocked = ""
-        self.unjudged = True
-        self.judge_ns = 0
         self.touched = True
         self.ours: Ours | None = None
         self.wishes: tuple[Wish, ...] = ()
@@ -98,278 +76,12 @@ class Rung:
         self.weighed = False
         self.counted: tuple[Live, ...] = ()
         self.held = (Qty(0), Qty(0), Cents(0))
-        self.confirmed_ns = 0
-        self.read_asked_ns = 0
-        self.suspect_since_ns: int | None = None
-        self.unasked = False
-        self.parked_at_ns: int | None = None
-        self.parked_code = ""
-        self.side_parked_until_ns: dict[BookSide, int] = {_BID: 0, _ASK: 0}
-        pace = ladder.pace
-        self.queues = Queues(pace.queue_power_pct / 100)
-        self.recent = Recent()
-        self.own_takes = OwnTakes()
-        self._flows = (Flow(), Flow())
         self._steady = (
-            Steady(_BID, pace.dwell_ns),
-            Steady(_ASK, pace.dwell_ns),
+            Steady(_BID, ladder.pace.dwell_ns),
+            Steady(_ASK, ladder.pace.dwell_ns),
         )
         self._short_until_ns: dict[BookSide, int] = {}
         self._planned_ns = 0
-        self._stamp_ns: int | None = None  # of the newest frame of its book
-        self._emptied_until_ns = 0
-
-    @property
-    def is_active(self) -> bool:
-        """Whether the venue says that its market takes orders."""
-        return self.market.state is _ACTIVE
-
-    @property
-    def is_over(self) -> bool:
-        """Whether it has resolved: it is worth its payout, and never trades again."""
-        return self.market.state is _RESOLVED
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether it is over, or a winner of its ladder has `decided` what it will pay."""
-        return self.decided is not None or self.market.state is _RESOLVED
-
-    @property
-    def is_suspect(self) -> bool:
-        """Whether its book is to be confirmed before anything new is sent."""
-        return self.suspect_since_ns is not None
-
-    def refresh(self, market: model.Market, believed_from_ns: int) -> bool:
-        """Take in a newer read of its market, which speaks of `believed_from_ns` and before.
-
-        Whether its fee rates are others now. Raises ValueError for rates that cannot be read.
-        """
-        rates = (FeeRate.parse(market.maker_fee_rate), FeeRate.parse(market.taker_fee_rate))
-        changed = rates != (self.maker_rate, self.taker_rate)
-        if changed:
-            self.maker_rate, self.taker_rate = rates
-            self.terms = RungTerms.of(self.market_id, *rates)
-            self.ladder.dirty = True
-        self.market = market
-        self.takes_any = takes_any(market)
-        self.ladder.is_plain = False
-        self.news.add(self.place)
-        parked = self.parked_at_ns
-        if parked is not None and self.is_active and believed_from_ns > parked + PARK_MIN_NS:
-            self.parked_at_ns = None
-        self.doubt()
-        return changed
-
-    # --- what is believed -------------------------------------------------------------------------
-
-    def doubt(self) -> None:
-        """Something happened that may change whether it can be quoted: judge it anew."""
-        self.unjudged = True
-        self.ladder.unjudged = True
-
-    def suspect(self, now_ns: int) -> None:
-        """Send nothing new on its book until that is confirmed; a second later, pull the quotes."""
-        if self.suspect_since_ns is None:
-            self.suspect_since_ns = now_ns
-        self.doubt()
-
-    def as_meant(self, seen: _Frame, now_ns: int) -> _Frame:
-        """A frame with the stamp that it can have. What a frame tells anew tells the time, too."""
-        if isinstance(seen, m.BookSeen):
-            is_new = self._stamp_ns not in (None, seen.ts_ns)
-            self._stamp_ns = seen.ts_ns
-        else:
-            is_new = not self.book.has_printed(seen.trade_id)
-        if is_new:
-            self.ladder.venue_time.told(seen.ts_ns, now_ns)
-        return self.book.meant(seen, self.ladder.venue_time, now_ns)
-
-    def saw_book(
-        self, seen: m.BookSeen, own: Sequence[OwnOrder], trust: TrustSettings, now_ns: int
-    ) -> bool:
-        """Believe a book frame. Whether a level of ours shrank, so that we may have filled.
-
-        One that cannot be of when it says may be of any time: nothing is sent on it unconfirmed
-        until it has been shown for long.
-        """
-        meant = self.as_meant(seen, now_ns)
-        is_dated, seen = meant is not seen, meant
-        self.others.doubt_stamps(self.ladder.venue_time, now_ns)
-        old_bids, old_asks = self.book.bids, self.book.asks
-        book, shown = self.book, (seen.bids, seen.asks, seen.ts_ns, now_ns)
-        if not (book.replace(*shown, is_dated=is_dated) or book.replace_by_older(*shown)):
-            return False
-        if book.is_doubtful(now_ns):
-            self.suspect(now_ns)
-        else:
-            self._confirmed(now_ns)
-        self._look_for_depth(trust, now_ns)
-        if self.queues.saw_book(seen.bids, seen.asks, seen.ts_ns, own, now_ns):
-            self.recent.place_changed()
-        self.ladder.dirty |= not self.is_settled
-        if (old_bids, old_asks) == (seen.bids, seen.asks):
-            self._look_at_others()
-            return False
-        self.ladder.dirty = True
-        self.news.add(self.place)
-        self.others.book_changed()
-        fallen = {_BID: shrunk(old_bids, seen.bids), _ASK: shrunk(old_asks, seen.asks)}
-        return any(level in fallen[order.side] for order in own for level in order.levels)
-
-    def _confirmed(self, now_ns: int) -> None:
-        """The book held was shown, or confirmed. What a paused process finds waiting says nothing:
-        it may be as old as the pause, until the books were asked for anew (row 9)."""
-        doubtful = bool(self.blocked) or self.is_suspect or self.book.is_crossed
-        if not self.unasked:
-            self.confirmed_ns = now_ns
-            if not self.book.print_leads:
-                self.suspect_since_ns = None
-            else:  # the first book after a print may be older than it
-                self.suspect(now_ns)
-        if doubtful:  # what could be quoted on still can be: it is only younger
-            self.doubt()
-
-    def _look_at_others(self) -> None:
-        """The book was shown or read: what others have may be told from ours now, where it was not,
-        though the book is the same."""
-        if self.others.has_caught_up:
-            self.ladder.dirty = True
-            self.news.add(self.place)
-
-    def _look_for_depth(self, trust: TrustSettings, now_ns: int) -> None:
-        """A book emptied at once is unknown: the venue's store may be gone, not its orders
-        (row 46)."""
-        if self.book.bids or self.book.asks:
-            self._emptied_until_ns = 0
-        elif self.others.depth_ns is not None:
-            until_ns = self.others.depth_ns + trust.emptied_ns
-            if now_ns < until_ns:
-                self._emptied_until_ns = until_ns
-                self.doubt()
-
-    def read_book(self, seen: m.BookSeen, trust: TrustSettings, now_ns: int) -> None:
-        """Take over a book that no frame has shown; nothing is sent on it unconfirmed.
-
-        One that cannot be of when it says may be older than the one held, which stays, in doubt.
-        """
-        if self.ladder.venue_time.is_beyond(seen.ts_ns, now_ns):
-            self.suspect(now_ns)
-        elif self.book.replace_by_read(seen, now_ns):
-            self.ladder.dirty = True
-            self.news.add(self.place)
-            self.others.book_changed()
-            self._look_for_depth(trust, now_ns)
-            self.suspect(now_ns)
-
-    def saw_trade(self, seen: m.TradeSeen, own: Sequence[OwnOrder], now_ns: int) -> bool:
-        """Believe a print. Whether it was at or through a price of ours."""
-        if not self.book.print_seen(seen, now_ns):
-            return False
-        self.last_print = seen
-        self.news.add(self.place)
-        self.traded.update(seen.price, seen.size, now_ns)
-        self._flows[seen.taker_bought_yes].printed(seen.size, now_ns)
-        taker = _BID if seen.taker_bought_yes else _ASK
-        self.recent.printed(seen.price, seen.size, taker, now_ns)
-        ours = self.own_takes.part_of(taker, seen.size, own, now_ns)
-        self.ladder.printed(self, seen, taker, ours, now_ns)
-        self.queues.printed(seen.price, seen.size, seen.ts_ns, seen.taker_bought_yes, own, now_ns)
-        if self.book.print_leads:
-            self.suspect(now_ns)
-        self.ladder.dirty = True
-        return any(
-            seen.price <= order.level if order.side is _BID else seen.price >= order.level
-            for order in own
-        )
-
-    def confirms(self, shown: model.Orderbook, now_ns: int) -> bool:
-        """Whether a book read by REST is the one believed; that confirms it.
-
-        One captured well before the newest print says nothing: the feed behind it stands still.
-        One that does not tell when it was captured confirms nothing either.
-        """
-        bids = tuple((level.price, level.size) for level in shown.bids)
-        asks = tuple((level.price, level.size) for level in shown.asks)
-        if not self.book.known or (bids, asks) != (self.book.bids, self.book.asks):
-            return False
-        self.others.owed_ns = 0
-        try:
-            as_of_ns = instant.to_ns(shown.as_of)
-        except ValueError:
-            return False
-        self.others.held_at(as_of_ns)
-        self._look_at_others()
-        if not self.book.leads(as_of_ns):
-            self.book.confirm(now_ns)
-            self._confirmed(now_ns)
-        return True
-
-    def forget_book(self) -> None:
-        """The channel is gone."""
-        self.book.forget()
-        self.queues.forget_book()
-        self.news.add(self.place)
-        self.others.book_changed()
-        self.doubt()
-
-    def judge(self, channel: str, trust: TrustSettings, now_ns: int) -> None:
-        """Decide whether the rung can be quoted now, and when to look again at the latest.
-
-        channel: why no rung can be, empty if that is not so.
-        """
-        self.unjudged = False
-        suspect = self.suspect_since_ns
-        changes = [self.confirmed_ns + trust.book_ns + 1]
-        settled_from_ns = self.others.settled_from_ns
-        if settled_from_ns is not None:
-            if now_ns >= settled_from_ns:
-                self.ladder.dirty = True
-            changes.append(settled_from_ns)
-        if suspect is not None:
-            changes.append(suspect + _PAUSE_ALLOWED_NS + 1)
-        changes.append(self._emptied_until_ns)
-        self.judge_ns = min([at for at in changes if at > now_ns], default=NEVER_NS)
-        if not self.is_active:
-            self.blocked = f"market {self.market.state}"
-        elif self.decided is not None:
-            self.blocked = f"decided {self.decided}"
-        elif self.parked_at_ns is not None:
-            self.blocked = f"refused: {self.parked_code}"
-        elif channel:
-            self.blocked = channel
-        elif not self.book.known:
-            self.blocked = "no book yet"
-        elif now_ns < self._emptied_until_ns:
-            self.blocked = "book emptied"
-        elif not self.book.believable(now_ns, trust.book_ns):
-            self.blocked = "book stale"
-        elif suspect is not None and now_ns - suspect > _PAUSE_ALLOWED_NS:
-            self.blocked = "book not confirmed"
-        else:
-            self.blocked = ""
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether the book that the strategy saw last was as new as our own orders."""
-        return self.others.settled_from_ns is None
-
-    @property
-    def may_send(self) -> bool:
-        """Whether a create or amend may leave for this rung now."""
-        return not self.blocked and self.suspect_since_ns is None
-
-    def side_parked(self, side: BookSide, now_ns: int) -> bool:
-        """Whether new orders of a side wait after a refusal."""
-        return now_ns < self.side_parked_until_ns[side]
-
-    def settled_others(self, own: Sequence[OwnOrder], now_ns: int) -> tuple[Levels, Levels]:
-        """The book without our own size, as of the last instant at which both spoke of one time."""
-        others = self.others
-        was_settled = others.settled_from_ns is None
-        shown = others.settled(own, now_ns)
-        if was_settled and others.settled_from_ns is not None:
-            self.doubt()
-        return shown
 
     # --- our orders -------------------------------------------------------------------------------
 
@@ -413,14 +125,6 @@ class Rung:
         self.ladder.dirty = True
         self.ladder.eased()
 
-    def shown_own(
-        self, shown: model.Order, venue_ns: int, own: Sequence[OwnOrder], now_ns: int
-    ) -> None:
-        """An answer to a write showed an order of ours as of this instant of the venue's."""
-        self.others.wrote(venue_ns)
-        self.news.add(self.place)
-        self.queues.wrote(shown, venue_ns, own, now_ns)
-
     # --- what is wanted ---------------------------------------------------------------------------
 
     def want(self, quotes: tuple[Quote, ...], *, pulled: bool) -> None:
@@ -446,7 +150,7 @@ class Rung:
     def plan(self, ours: Ours, now_ns: int) -> None:
         """Plan the changes that turn our orders into what is wanted, flicker left out."""
         if not self._planned_ns:
-            for flow in self._flows:
+            for flow in self.flows:
                 flow.watched(now_ns)
         steady_bids, steady_asks = self._steady
         bids, bids_turn_ns = steady_bids.quotes(self._wanted_by_side[0], now_ns)
@@ -479,7 +183,7 @@ class Rung:
         ladder, fair = self.ladder, self.fair
         return worth_of(
             None if fair is None else fair.value_cents,
-            self._flows,
+            self.flows,
             self.others.shown,
             self.queues,
             ladder.pace,

@@ -10,7 +10,7 @@ from bot.core import messages as m
 from bot.core.books.book import Book
 from bot.core.books.others import Others
 from bot.core.books.venuetime import VenueTime
-from bot.core.event.rung import Rung
+from bot.core.event.believed import BelievedRung
 from bot.core.orders.order import OwnOrder
 from bot.core.series.channel import Channel, Lag
 from bot.core.settings import TrustSettings
@@ -37,7 +37,7 @@ def _first_alone(self: Channel, now_ns: int) -> None:
         self._subscribed = (self._subscribed[0][:1], self._subscribed[1])
 
 
-def _kept(self: Rung) -> None:
+def _kept(self: BelievedRung) -> None:
     self.doubt()
 
 
@@ -72,7 +72,7 @@ def _never_leads(self: Book, ts_ns: int) -> bool:
     return False
 
 
-def _depth_unseen(self: Rung, trust: TrustSettings, now_ns: int) -> None:
+def _depth_unseen(self: BelievedRung, trust: TrustSettings, now_ns: int) -> None:
     pass
 
 
@@ -130,7 +130,7 @@ MARKET: Final = (
         (42,),
         "The book from before a disconnect is quoted on after it.",
         ("B4",),
-        (Patch(Rung, "forget_book", _kept),),
+        (Patch(BelievedRung, "forget_book", _kept),),
         likely=("feed_close",),
     ),
     Bug(
@@ -177,7 +177,7 @@ MARKET: Final = (
         (46,),
         "A book that is empty from one moment to the next is quoted on.",
         ("B4",),
-        (Patch(Rung, "_look_for_depth", _depth_unseen),),
+        (Patch(BelievedRung, "_look_for_depth", _depth_unseen),),
         likely=("book_emptied", "rung_silent", "frame_garbled"),
     ),
     Bug(

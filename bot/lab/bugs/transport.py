@@ -16,6 +16,7 @@ from bot.core.desk.desk import Desk
 from bot.core.desk.refusals import Refusals
 from bot.core.desk.shelf import NEVER_NS
 from bot.core.desk.spend import Lane, Purse
+from bot.core.event.believed import BelievedRung
 from bot.core.event.rung import Rung
 from bot.core.orders.order import Fact, OwnOrder, State
 from bot.core.plan.wishes import Wish
@@ -68,11 +69,11 @@ def _dated_by_venue(
     return _replace(self, bids, asks, ts_ns, ts_ns, is_dated=is_dated)
 
 
-def _confirmed_by_venue(self: Rung, now_ns: int) -> None:
+def _confirmed_by_venue(self: BelievedRung, now_ns: int) -> None:
     _rung_confirmed(self, self.book.confirmed_ns or now_ns)
 
 
-_rung_confirmed = Rung._confirmed
+_rung_confirmed = BelievedRung._confirmed
 
 TRANSPORT: Final = (
     Bug(
@@ -151,7 +152,7 @@ TRANSPORT: Final = (
         ("B2", "B4"),
         (
             Patch(Book, "replace", _dated_by_venue),
-            Patch(Rung, "_confirmed", _confirmed_by_venue),
+            Patch(BelievedRung, "_confirmed", _confirmed_by_venue),
         ),
     ),
 )
