@@ -378,8 +378,7 @@ class LadderJoint(Strategy):
         gap = 1 if rung.book_age_s <= STALE_BOOK_S else 2
         bids: Levels | None = priced.bids
         asks: Levels | None = priced.asks
-        # Where others have nothing, the last price is as if it were theirs.
-        touch = rung.asks[0][0] if rung.asks else PRICE_MAX
+        touch = rung.asks[0][0] if rung.asks else PRICE_MAX  # as if the last price were theirs
         if priced.bid_reach + gap > touch:
             bids = beside(priced.bid_terms, touch, gap - 1, self._how)
         touch = rung.bids[0][0] if rung.bids else PRICE_MIN
