@@ -30,7 +30,6 @@ from bot.core.curve.estimate import (
     FAIR_MIN_CENTS,
     Estimate,
     FeedTrust,
-    Volatility,
     baseline_volatility,
     clipped,
     from_book,
@@ -40,7 +39,7 @@ from bot.core.curve.estimate import (
     probit,
     slope,
 )
-from bot.core.curve.inputs import Fair, RungInput, bounded
+from bot.core.curve.inputs import Fair, RungInput, RungOwn, bounded
 from bot.core.curve.probit_line import Line, LineFit, Prior
 from bot.core.distribution import monotone
 from bot.core.strategy import ImpliedView
@@ -110,16 +109,11 @@ class FairCurve:
 
     __slots__ = (  # more fields than Python keeps near each other without
         "_blends",
-        "_cents",
         "_doubted",
         "_drawn",
         "_fair_cents",
-        "_fair_weights",
         "_fairs",
         "_fit",
-        "_heard",
-        "_inputs",
-        "_inverse",
         "_is_ladder",
         "_is_news",
         "_known",
@@ -130,15 +124,12 @@ class FairCurve:
         "_log_sd_seconds",
         "_looked_at",
         "_one_sided",
-        "_over",
-        "_realised",
+        "_owns",
         "_shown",
         "_steepness_guess",
         "_trust",
         "_us",
-        "_used_volatility",
         "_weighed",
-        "_weights",
         "again_ns",
         "moved",
         "volatilities",
@@ -159,29 +150,19 @@ class FairCurve:
         span = self._us[-1] - self._us[0]
         self._steepness_guess = max(1 / _LOG_SD_PRIOR, _SPAN_SD / span if span > 0 else 0.0)
         self._lessons = Allowances(count)
-        # What each rung's own data says: value, one over variance (0: nothing).
-        self._cents = [0.0] * count
-        self._inverse = [0.0] * count
-        self._known = 0
-        # Which rungs have spoken, and whether one did for the first time since the last lesson.
-        self._heard = [False] * count
-        self._is_news = False
+        self._owns = [RungOwn(u) for u in self._us]
+        self._known = 0  # rungs with data of their own
+        self._is_news = False  # whether one spoke for the first time since the last lesson
         # A rung's value is base + pull * erfc of its log strike's place on the line.
         self._blends = [(0.0, _HALF_PAYOUT, u) for u in self._us]
-        self._weights = [1.0] * count
         self._weighed = (0, 0)
         self._looked_at: list[int] = []
-        self._inputs: list[RungInput | None] = [None] * count
         self.again_ns = [0] * count
         self._one_sided: dict[int, bool] = {}  # rungs with such a book: is it not believed now
-        self._over = [False] * count
-        self._realised = [Volatility() for _ in range(count)]
         self.volatilities = [0.0] * count
-        self._used_volatility = [0.0] * count
-        # What is shown: the values of `_fairs`, with their weights.
+        # What is shown, and the values of it.
         self._fairs: list[Fair | None] = [None] * count
         self._fair_cents = [math.nan] * count
-        self._fair_weights = [0.0] * count
         self._doubted: set[int] = set()  # rungs whose values are not as sure as was shown
         self._shown: tuple[Fair | None, ...] = (None,) * count
         self.moved: Sequence[int] = ()
@@ -211,12 +192,12 @@ class FairCurve:
         """
         self.moved = ()
         left_s = seconds_to_resolution if seconds_to_resolution > 1.0 else 1.0
-        seen, again_ns = self._inputs, self.again_ns
+        owns, again_ns = self._owns, self.again_ns
         if anew is None or now_ns >= min(again_ns):
             anew = range(len(rungs))
         for index in anew:
             rung = rungs[index]
-            if rung is not seen[index] or now_ns >= again_ns[index]:
+            if rung is not owns[index].seen or now_ns >= again_ns[index]:
                 self._look(index, rung, left_s, now_ns)
         if not self._is_ladder:
             return self._alone(left_s, now_ns)
@@ -251,11 +232,11 @@ class FairCurve:
 
     def _look(self, index: int, rung: RungInput, left_s: float, now_ns: int) -> None:
         """Take in what a rung's own data says now."""
-        self._inputs[index] = rung
-        self._over[index] = rung.is_over
+        own = self._owns[index]
+        own.seen = rung
         self._looked_at.append(index)
         volatility = self.volatilities[index] or baseline_volatility(slope(0.0), left_s)
-        self._used_volatility[index] = volatility
+        own.used_volatility = volatility
         if rung.confirmed_ns is None:
             age_s = (now_ns - rung.changed_ns) / NS_PER_SECOND
             if stands := age_s >= _AGE_MAX_S:
@@ -263,29 +244,30 @@ class FairCurve:
         else:
             age_s, stands = (now_ns - rung.confirmed_ns) / NS_PER_SECOND, False
         bids, asks = rung.bids, rung.asks
-        own = from_book(bids, asks, age_s, volatility)
+        said = from_book(bids, asks, age_s, volatility)
         printed: Estimate | None = None
         if rung.traded is not None:
             cents, at_ns = rung.traded
             age_s = (now_ns - at_ns) / NS_PER_SECOND
             printed = from_prints(cents, age_s, bids, asks, volatility)
-            own = merged(own, printed)
+            said = merged(said, printed)
         if (not bids) is not (not asks):
             self._one_sided[index] = rung.confirmed_ns is not None
         elif index in self._one_sided:
             del self._one_sided[index]
-        if own is None:
-            self._known -= self._inverse[index] > 0
-            self._inverse[index] = 0.0
+        if said is None:
+            self._known -= own.inverse > 0
+            own.inverse = 0.0
             self._fit.drop(index)
             self.again_ns[index] = now_ns + _LOOK_MAX_NS
             return
-        if not self._inverse[index]:
+        if not own.inverse:
             self._known += 1
-            if not self._heard[index]:
-                self._heard[index] = self._is_news = True
-        cents, variance = own.cents, own.variance
-        self._cents[index], self._inverse[index] = cents, 1 / variance
+            if not own.has_spoken:
+                own.has_spoken = self._is_news = True
+        variance = said.variance
+        cents = own.cents = said.cents
+        own.inverse = 1 / variance
         allowed = variance + self._lessons.allowances[index]
         self._fit.take(index, probit(clipped(cents)), allowed)
         growth = volatility * volatility
@@ -300,7 +282,7 @@ class FairCurve:
     def _alone(self, left_s: float, now_ns: int) -> tuple[Fair | None, ...]:
         if not self._known:
             return self._nothing()
-        cents = bounded(self._cents[0], self._inputs[0])
+        cents = bounded(self._owns[0].cents, self._owns[0].seen)
         self._looked_at.clear()
         self._blend((0,), None)
         self._show([cents])
@@ -342,24 +324,23 @@ class FairCurve:
         sure that is, without a line by own data alone. Those that are by far not as sure as was
         shown, or surer, are shown anew."""
         allowances, shapes = self._lessons.allowances, self._lessons.shapes
-        steep_squares = self._fit.steep_squares
-        weights, shown = self._weights, self._fair_weights
+        owns, blends, steep_squares = self._owns, self._blends, self._fit.steep_squares
         for index in places:
-            inverse, allowance, u = self._inverse[index], allowances[index], self._us[index]
+            own, allowance = owns[index], allowances[index]
+            u, inverse = own.u, own.inverse
             odds = allowance * inverse
             share = odds / (1 + odds)
             rest = 1 - share
-            base = share * self._cents[index] + rest * shapes[index]
-            self._blends[index] = (base, rest * _HALF_PAYOUT, u)
-            if self._over[index]:
+            blends[index] = (share * own.cents + rest * shapes[index], rest * _HALF_PAYOUT, u)
+            if own.seen.is_over:
                 weight = _WEIGHTLESS
             elif line is None:
                 weight = inverse
             else:
                 unsure = steep_squares[index] * line.variance_at(u)
                 weight = 1 / (rest * (allowance + rest * unsure))
-            weights[index], before = weight, shown[index]
-            if weight > before * _STEADY_WEIGHT or before > weight * _STEADY_WEIGHT:
+            own.weight, shown = weight, own.shown_weight
+            if weight > shown * _STEADY_WEIGHT or shown > weight * _STEADY_WEIGHT:
                 self._doubted.add(index)
 
     def _draw_back(self, line: Line) -> None:
@@ -367,23 +348,21 @@ class FairCurve:
         weighed = (self._fit.weighed, self._known)
         if weighed != self._weighed:
             self._weighed = weighed
-            self._looked_at = list(range(len(self._us)))
+            self._looked_at = list(range(len(self._owns)))
         self._blend(self._looked_at, line)
         self._looked_at = []
         height, steepness = line.height * _PROBIT_SCALE, line.steepness * _PROBIT_SCALE
         values = [base + pull * erfc(steepness * u - height) for base, pull, u in self._blends]
         self._drawn = values
         if sorted(values, reverse=True) != values:
-            values = monotone(values, self._weights)
+            values = monotone(values, [own.weight for own in self._owns])
         one_sided = self._one_sided
         if one_sided or values[0] > FAIR_MAX_CENTS or values[-1] < FAIR_MIN_CENTS:
-            inside = [bounded(v, r) for v, r in zip(values, self._inputs, strict=True)]
-            weights = self._weights
-            if True in one_sided.values():
-                weights = [
-                    _WEIGHTLESS if one_sided.get(index) else weight
-                    for index, weight in enumerate(weights)
-                ]
+            inside = [bounded(v, own.seen) for v, own in zip(values, self._owns, strict=True)]
+            weights = [
+                _WEIGHTLESS if one_sided.get(index) else own.weight
+                for index, own in enumerate(self._owns)
+            ]
             values = monotone(inside, weights)
         self._show(values)
 
@@ -406,12 +385,13 @@ class FairCurve:
             # A new value beside one that was kept: only all of them together are in order.
             shown[:] = values
             moved = list(range(len(values)))
-        fairs, shown_weights = self._fairs, self._fair_weights
+        fairs, owns = self._fairs, self._owns
         for index in moved:
-            weight = shown_weights[index] = self._weights[index]
+            own = owns[index]
+            weight = own.shown_weight = own.weight
             sd_cents = 1 / math.sqrt(weight)
             sd_cents = sd_cents if sd_cents < _HALF_PAYOUT else _HALF_PAYOUT
-            fairs[index] = None if self._over[index] else Fair(shown[index], sd_cents)
+            fairs[index] = None if own.seen.is_over else Fair(shown[index], sd_cents)
         self._shown, self.moved = tuple(fairs), moved
 
     def _nothing(self) -> tuple[Fair | None, ...]:
@@ -434,19 +414,19 @@ class FairCurve:
         elapsed_s = 0.0 if learned_ns is None else (now_ns - learned_ns) / NS_PER_SECOND
         is_news, self._is_news = self._is_news, False
         residuals: list[tuple[float, float] | None] = []
-        for index, (u, fair) in enumerate(zip(self._us, self._fairs, strict=True)):
-            deviations = line.at(u)
-            inverse = self._inverse[index]
-            residual = self._cents[index] - from_probit(deviations)
+        for index, (own, fair) in enumerate(zip(self._owns, self._fairs, strict=True)):
+            deviations = line.at(own.u)
+            inverse = own.inverse
+            residual = own.cents - from_probit(deviations)
             residuals.append((residual, 1 / inverse) if inverse > 0 else None)
             if fair is not None:
                 steep = slope(deviations)
                 if is_news:  # the whole line is another one now, and no price has moved
-                    self._realised[index].restart(fair.value_cents, now_ns)
+                    own.realised.restart(fair.value_cents, now_ns)
                 self._learn_volatility(index, fair.value_cents, steep, left_s, now_ns)
         if elapsed_s > 0:
             self._lessons.learn(residuals, elapsed_s)
-            self._blend(range(len(self._us)), line)
+            self._blend(range(len(self._owns)), line)
         if self._known < _MARKET_SPEAKS or line.told < _TOLD_MIN:
             return
         fade = 0.5 ** (elapsed_s / _HALF_LIFE_S)
@@ -462,11 +442,11 @@ class FairCurve:
     def _learn_volatility(
         self, index: int, cents: float, steep: float, left_s: float, now_ns: int
     ) -> None:
-        realised = self._realised[index]
-        realised.update(cents, now_ns)
-        volatility = max(realised.cents_per_sqrt_s, baseline_volatility(steep, left_s))
+        own = self._owns[index]
+        own.realised.update(cents, now_ns)
+        volatility = max(own.realised.cents_per_sqrt_s, baseline_volatility(steep, left_s))
         self.volatilities[index] = volatility
-        used = self._used_volatility[index]
+        used = own.used_volatility
         if volatility > used * _ROUGHER or used > volatility * _ROUGHER:
             self.again_ns[index] = now_ns
 
