@@ -33,7 +33,9 @@ class Others:
     def __init__(self, book: Book) -> None:
         self._book = book
         self._left: tuple[Levels, Levels] | None = None  # until the book or our orders change
-        self._mine: tuple[dict[Price, Qty], dict[Price, Qty]] | None = None  # until our orders do
+        # Until our orders change: what is of ours, and whether a write to some is under way.
+        self._mine: tuple[dict[Price, Qty], dict[Price, Qty]] | None = None
+        self._is_writing = False
         self.shown: tuple[Levels, Levels] = ((), ())
         self.changed_ns = 0
         self.settled_from_ns: int | None = None
@@ -48,7 +50,7 @@ class Others:
         self._left = None
 
     def own_changed(self) -> None:
-        """Our orders are not what they were."""
+        """Our orders, or how they stand, are not what they were: whoever changes them tells."""
         self._left = self._mine = None
 
     def wrote(self, venue_ns: int) -> None:
@@ -78,9 +80,8 @@ class Others:
         Right only while book and orders speak of the same instant: see `settled`.
         """
         if self._left is None:
-            if self._mine is None:
-                self._mine = _by_price(own)
-            self._left = self._book.others(*self._mine)
+            mine = self._mine or self._gathered(own)
+            self._left = self._book.others(*mine)
         return self._left
 
     def settled(self, own: Sequence[OwnOrder], now_ns: int) -> tuple[Levels, Levels]:
@@ -92,18 +93,16 @@ class Others:
         book says something else by then, and for as long as it does not where it does not.
         """
         book = self._book
-        is_one = book.ts_ns is None or book.ts_ns >= self._changed_ns
-        for order in own:
-            if order.state in IN_FLIGHT:
-                is_one = False
-                break
+        if self._mine is None:
+            self._gathered(own)
+        is_one = not self._is_writing and (book.ts_ns is None or book.ts_ns >= self._changed_ns)
         self.is_behind = not is_one
         if is_one:
             self.settled_from_ns = None
         elif self._stands_still(now_ns):
             return self.shown
         if is_one or self._settled_book != (book.bids, book.asks):
-            left = self.left(own)
+            left = self._left or self.left(own)
             if left is not self.shown:
                 if left != self.shown:
                     self.changed_ns = now_ns
@@ -123,13 +122,17 @@ class Others:
         self.settled_from_ns = None
         return False
 
-
-def _by_price(own: Iterable[OwnOrder]) -> tuple[dict[Price, Qty], dict[Price, Qty]]:
-    """Shares of ours at each canonical price, bids and asks; at both where one of two is theirs."""
-    bids: dict[Price, Qty] = {}
-    asks: dict[Price, Qty] = {}
-    for order in own:
-        mine, left = bids if order.side is _BID else asks, order.remaining
-        for level in order.levels:
-            mine[level] = Qty(mine.get(level, 0) + left)
-    return bids, asks
+    def _gathered(self, own: Iterable[OwnOrder]) -> tuple[dict[Price, Qty], dict[Price, Qty]]:
+        """Shares of ours at each canonical price, bids and asks; at both where one of two is
+        theirs."""
+        bids: dict[Price, Qty] = {}
+        asks: dict[Price, Qty] = {}
+        self._is_writing = False
+        for order in own:
+            if order.state in IN_FLIGHT:
+                self._is_writing = True
+            mine, left = bids if order.side is _BID else asks, order.remaining
+            for level in order.levels:
+                mine[level] = Qty(mine.get(level, 0) + left)
+        self._mine = (bids, asks)
+        return self._mine

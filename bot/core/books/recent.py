@@ -30,6 +30,7 @@ AGE_STEP_NS: Final = NS_PER_SECOND
 _RESTS: Final = frozenset({State.OPEN, State.AMENDING, State.BLURRED, State.CANCELLING})
 """The states in which an order is known to stand in the book, as far as anybody knows."""
 
+_INF: Final = math.inf
 
 _Row = TypeVar("_Row")
 
@@ -159,7 +160,7 @@ def _told(
     """What rests as a strategy sees it."""
     told = []
     for side, price, qty, placed_ns, queues in rests:
-        least = math.inf
+        least = _INF
         for queue in queues:
             if queue is not None and queue.is_placed:
                 ahead = queue.likely

@@ -111,6 +111,7 @@ class FairCurve:
         "_blends",
         "_doubted",
         "_drawn",
+        "_due_ns",
         "_fair_cents",
         "_fairs",
         "_fit",
@@ -158,6 +159,7 @@ class FairCurve:
         self._weighed = (0, 0)
         self._looked_at: list[int] = []
         self.again_ns = [0] * count
+        self._due_ns = 0  # none of those is before
         self._one_sided: dict[int, bool] = {}  # rungs with such a book: is it not believed now
         self.volatilities = [0.0] * count
         # What is shown, and the values of it.
@@ -193,12 +195,14 @@ class FairCurve:
         self.moved = ()
         left_s = seconds_to_resolution if seconds_to_resolution > 1.0 else 1.0
         owns, again_ns = self._owns, self.again_ns
-        if anew is None or now_ns >= min(again_ns):
+        if (some_due := now_ns >= self._due_ns) or anew is None:
             anew = range(len(rungs))
         for index in anew:
             rung = rungs[index]
             if rung is not owns[index].seen or now_ns >= again_ns[index]:
                 self._look(index, rung, left_s, now_ns)
+        if some_due:
+            self._due_ns = min(again_ns)
         if not self._is_ladder:
             return self._alone(left_s, now_ns)
         if implied is not None and not _is_sane(implied):
@@ -259,7 +263,7 @@ class FairCurve:
             self._known -= own.inverse > 0
             own.inverse = 0.0
             self._fit.drop(index)
-            self.again_ns[index] = now_ns + _LOOK_MAX_NS
+            self._look_again(index, now_ns + _LOOK_MAX_NS)
             return
         if not own.inverse:
             self._known += 1
@@ -277,7 +281,13 @@ class FairCurve:
         if growth > 0:
             wait_s = _LESS_SURE * variance / growth
             wait_ns = round(wait_s * NS_PER_SECOND) if wait_s < 60.0 else _LOOK_MAX_NS
-        self.again_ns[index] = now_ns + (wait_ns if wait_ns > _LOOK_MIN_NS else _LOOK_MIN_NS)
+        self._look_again(index, now_ns + (wait_ns if wait_ns > _LOOK_MIN_NS else _LOOK_MIN_NS))
+
+    def _look_again(self, index: int, at_ns: int) -> None:
+        """Look at a rung then, though nothing of it has changed."""
+        self.again_ns[index] = at_ns
+        if at_ns < self._due_ns:
+            self._due_ns = at_ns
 
     def _alone(self, left_s: float, now_ns: int) -> tuple[Fair | None, ...]:
         if not self._known:
@@ -304,7 +314,8 @@ class FairCurve:
             rate = self._log_sd_rate / self._log_sd_seconds
             steepness = 1 / (rate * math.sqrt(left_s))
             # Never so sure of a line far too flat that no ladder could steepen it again.
-            relative_sd = _SPREAD_SD_LEARNED * max(1.0, self._steepness_guess / steepness)
+            flatter = self._steepness_guess / steepness
+            relative_sd = _SPREAD_SD_LEARNED * (flatter if flatter > 1.0 else 1.0)
         elif (outermost := self._fit.outermost()) is not None:
             (low_u, low_d), (high_u, high_d) = outermost
             if low_d > high_d:
@@ -448,7 +459,7 @@ class FairCurve:
         self.volatilities[index] = volatility
         used = own.used_volatility
         if volatility > used * _ROUGHER or used > volatility * _ROUGHER:
-            self.again_ns[index] = now_ns
+            self._look_again(index, now_ns)
 
 
 def is_ladder(strikes: Sequence[float]) -> bool:

@@ -15,6 +15,7 @@ from bot.core.desk.desk import Desk
 from bot.core.desk.shelf import NEVER_NS
 from bot.core.event.learning import Learner
 from bot.core.event.rung import Rung
+from bot.core.orders.order import OwnOrder
 from bot.core.strategy import ImpliedView, Levels, OwnFill, Print, RungView
 from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import FeeRate, Qty
@@ -84,35 +85,37 @@ class Telling:
         seconds at most, while its fair value has hardly moved (`FairCurve`): ages lag by as much.
         """
         rungs, views, news = self._rungs, self.views, self._news
+        books, inputs = self._books, self._inputs
         anew = self.anew = []
+        owns: list[list[OwnOrder]] = []
         if some_due := now_ns >= self._least_ns:
             places = [at for at, due in enumerate(self._look_ns) if now_ns >= due or at in news]
         else:
             places = sorted(news)
         for index in places:
             rung = rungs[index]
-            book = rung.settled_others(desk.live(rung.market_id), now_ns)
-            is_told = index not in news and now_ns < self._due_ns[index]
-            if is_told and book is self._books[index]:
+            own = desk.live(rung.market_id)
+            book = rung.settled_others(own, now_ns)
+            if book is books[index] and index not in news and now_ns < self._due_ns[index]:
                 continue
-            self._books[index] = book
+            books[index] = book
             if rung.is_certain:
-                self._inputs[index] = _OVER
+                inputs[index] = _OVER
             else:
                 since_ns, traded = rung.others.changed_ns, rung.traded.read()
                 confirmed_ns = rung.confirmed_ns if rung.blocked else None
-                self._inputs[index] = RungInput(book[0], book[1], since_ns, traded, confirmed_ns)
+                inputs[index] = RungInput(book[0], book[1], since_ns, traded, confirmed_ns)
             anew.append(index)
+            owns.append(own)
         # What is news now is none the next time, but for what is then told without it.
         news.clear()
         fairs, moved = self.fairs, _NONE
         if self._curve is not None:
-            inputs = self._inputs
             fairs = self.fairs = self._curve.update(inputs, implied, seconds_left, now_ns, anew)
             moved = self._curve.moved
-        for index in anew:
+        for index, own in zip(anew, owns, strict=True):
             rungs[index].fair = fairs[index]
-            views[index] = self._rung(index, desk, ledgers, now_ns)
+            views[index] = self._rung(index, own, ledgers, now_ns)
         if some_due:
             self._least_ns = min(self._look_ns, default=NEVER_NS)
         for index in moved:
@@ -123,8 +126,8 @@ class Telling:
                 anew.append(index)
         return tuple(views)
 
-    def _rung(self, index: int, desk: Desk, ledgers: Ledgers, now_ns: int) -> RungView:
-        """A rung as it is told now; sets when to tell it anew at the latest."""
+    def _rung(self, index: int, own: Sequence[OwnOrder], ledgers: Ledgers, now_ns: int) -> RungView:
+        """A rung as it is told now; sets when to tell it anew at the latest. own: what is live."""
         rung, curve = self._rungs[index], self._curve
         bids, asks = book = self._books[index]
         yes_qty, no_qty = rung.ladder.holdings(rung, ledgers)
@@ -139,10 +142,12 @@ class Telling:
         if curve is not None:
             again_ns, volatility_cents = curve.again_ns[index], curve.volatilities[index]
             due_ns = again_ns if again_ns < due_ns else due_ns
-            rung.traded.follow(volatility_cents)
+            before = self.views[index]
+            if volatility_cents != before.volatility_cents or before is _NOTHING_TOLD:
+                rung.traded.follow(volatility_cents)
         self._due_ns[index] = due_ns
         # A book that stands still for its own sake may be shown anew at any moment.
-        look_ns = self._look_ns[index] = due_ns if rung.is_settled else now_ns
+        look_ns = self._look_ns[index] = due_ns if rung.others.settled_from_ns is None else now_ns
         if look_ns < self._least_ns:
             self._least_ns = look_ns
         if prints or fills:
@@ -169,7 +174,7 @@ class Telling:
             adverse_ask_cents=adverse.ask_cents,
             prints=prints,
             fills=fills,
-            own=rung.recent.own(desk.live(rung.market_id), rung.queues, book, now_ns),
+            own=rung.recent.own(own, rung.queues, book, now_ns),
         )
 
 
