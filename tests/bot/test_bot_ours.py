@@ -8,6 +8,7 @@ from bot.core.orders.order import State
 from bot.core.plan.ours import Ours
 from bot.core.plan.place import Flow, Worth, worth_of
 from bot.core.plan.reconcile import plan_sides
+from bot.core.plan.stand import are_idle, are_left
 from bot.core.plan.steady import by_side
 from bot.core.plan.wishes import FreeShares, WantAmend, free_shares
 from bot.core.settings import PaceSettings
@@ -76,6 +77,33 @@ def test_a_plan_from_what_was_kept_is_the_plan_of_what_is_there(drawn, wishes, h
         wanted = by_side([*quotes(BID, bids), *quotes(ASK, asks)])
         rest = (PACE, LATER, worth, short)
         assert plan_sides(*wanted, kept, *rest) == plan_sides(*wanted, ours(), *rest)
+
+
+@settings(max_examples=300, deadline=None)
+@given(orders_of_a_rung, levels, st.integers(0, 60), st.integers(0, 10**12), st.integers(0, 200))
+def test_stands_that_are_idle_are_left_whatever_they_are_worth(drawn, wanted, traded, ns, before):
+    orders = [
+        made.own(number=number, price=50 - off, qty=qty)
+        for number, (_, off, qty, _) in enumerate(drawn)
+    ]
+    flow, book = Flow(), (((Price(48), Qty(before)), (Price(47), Qty(before // 2))), ())
+    if traded:
+        flow.printed(traded, T0)
+    bids, now_ns = by_side(quotes(BID, wanted))[0], T0 + ns
+    doubtful = Ours(orders, FreeShares(0, 0)).bids.doubtful(bids, (), PACE)
+    if doubtful is not None and are_idle(doubtful, BID, 49.5, flow.at_most, book[0], PACE):
+        here = worth_of(49.5, (flow, flow), book, Queues(1.0), PACE, 1e5, now_ns)
+        assert are_left(doubtful, BID, (), here, None, PACE)
+
+
+def test_stands_behind_many_shares_of_a_side_that_never_traded_are_idle():
+    doubtful = Ours([made.own(price=47, qty=10)], FreeShares(0, 0)).bids.doubtful(
+        quotes(BID, [(1, 10, 0)]), (), PACE
+    )
+    assert doubtful
+    rest = (BID, 53.0, Flow().at_most)
+    assert are_idle(doubtful, *rest, ((Price(48), Qty(100)),), PACE)
+    assert not are_idle(doubtful, *rest, (), PACE)
 
 
 def test_an_order_that_stays_bolder_is_moved_once_the_other_side_is_wanted_where_it_stands():

@@ -80,6 +80,15 @@ def test_the_sides_are_told_apart_and_the_best_of_each_comes_first():
     assert by_side([asks[1], bids[1], asks[0], bids[0]]) == (bids, asks)
 
 
+def test_what_is_held_back_as_before_is_the_very_same():
+    steady, wanted = Steady(BID, WINDOW), [quote(45), quote(41)]
+    steady.quotes([quote(40)], 0)
+    first, _ = steady.quotes(wanted, 1)
+    again, _ = steady.quotes([*wanted], 2)
+    assert first == [Quote(BID, Price(40), Qty(10), Price(45))]
+    assert again is first
+
+
 def test_twenty_swings_a_second_leave_the_safer_price():
     steady = Steady(BID, WINDOW)
     for swing in range(200):

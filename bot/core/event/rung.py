@@ -16,7 +16,8 @@ from bot.core.orders.order import State
 from bot.core.orders.tag import Tag, tag_of
 from bot.core.plan.ours import Ours
 from bot.core.plan.place import Worth, worth_of
-from bot.core.plan.reconcile import plan_sides
+from bot.core.plan.reconcile import NOTHING, plan_sides
+from bot.core.plan.stand import Doubtful, are_idle
 from bot.core.plan.steady import Steady, by_side, sides_like
 from bot.core.plan.wishes import WantAmend, WantCreate, Wish
 from bot.core.strategy import Quote
@@ -50,6 +51,7 @@ class Rung(BelievedRung):
         "_planned_ns",
         "_short_until_ns",
         "_steady",
+        "_stood",
         "_wanted_by_side",
         "again_ns",
         "counted",
@@ -82,6 +84,7 @@ class Rung(BelievedRung):
         )
         self._short_until_ns: dict[BookSide, int] = {}
         self._planned_ns = 0
+        self._stood: tuple[Sequence[Quote], Sequence[Quote], Ours] | None = None
 
     # --- our orders -------------------------------------------------------------------------------
 
@@ -132,7 +135,7 @@ class Rung(BelievedRung):
         if pulled:
             self.ladder.is_plain = False
             self._forget_wishes()
-            self.planned = ()
+            self.planned, self._stood = (), None
         if quotes != self.wanted:
             self.wanted = quotes
             self._wanted_by_side = sides_like(self._wanted_by_side, quotes)
@@ -156,15 +159,28 @@ class Rung(BelievedRung):
         bids, bids_turn_ns = steady_bids.quotes(self._wanted_by_side[0], now_ns)
         asks, asks_turn_ns = steady_asks.quotes(self._wanted_by_side[1], now_ns)
         short = self._short(now_ns) if self._short_until_ns else {}
-        plan = plan_sides(bids, asks, ours, self.ladder.pace, now_ns, self.worth, short)
+        stood = self._stood
+        if stood is not None and stood[0] is bids and stood[1] is asks and stood[2] is ours:
+            plan = NOTHING
+        else:
+            pace = self.ladder.pace
+            plan = plan_sides(bids, asks, ours, pace, now_ns, self.worth, short, self._are_idle)
+            self.planned = [*bids, *asks]
+            self._stood = (bids, asks, ours) if plan is NOTHING else None
         again_ns = min(short.values()) if short else NEVER_NS
         for turns_ns in (bids_turn_ns, asks_turn_ns, plan.again_ns):
             if turns_ns is not None and turns_ns < again_ns:
                 again_ns = turns_ns
         self.wishes, self.again_ns = plan.wishes, again_ns
-        self.planned = [*bids, *asks]
         self.touched = self.denied_some = False
         self._planned_ns = now_ns
+
+    def _are_idle(self, side: BookSide, doubtful: Doubtful) -> bool:
+        """Whether stands of a side are left for want of trade there: `are_idle`."""
+        fair, at = self.fair, 0 if side is _BID else 1
+        fair_cents, book = None if fair is None else fair.value_cents, self.others.shown[at]
+        per_second = self.flows[at].at_most
+        return are_idle(doubtful, side, fair_cents, per_second, book, self.ladder.pace)
 
     def foreseen(self, ours: Ours, now_ns: int) -> tuple[Wish, ...]:
         """The changes that would be planned now for what was planned last; changes nothing."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from bot.core.orders.order import OwnOrder, State
-from bot.core.plan.stand import Doubtful, Stand, bound_of, fit_together, is_near, join
+from bot.core.plan.stand import Doubtful, Stand, bound_of, fit_together, join
 from bot.core.plan.wishes import FreeShares
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Quote
@@ -57,7 +57,9 @@ class SideOrders:
         stands, side, doubtful = self.stands, self.side, Doubtful()
         if stands is None or len(stands) != len(quotes):
             return None
-        # Every quote has one stand near enough, the best the best, or something is to be done.
+        is_bid, may_lock, tolerance = side is _BID, self.may_lock, pace.tolerance_ticks
+        # Every quote has one stand near enough (`is_near`), the best the best, or something is to
+        # be done.
         for quote, stand in zip(quotes, stands, strict=True):
             price, target, qty, wanted = stand.price, quote.price, stand.qty, quote.qty
             if price == target and len(stand.orders) > 1:
@@ -65,15 +67,14 @@ class SideOrders:
                     return None
             elif qty != wanted and pace.resizes(abs(qty - wanted), wanted):
                 return None
-            if price == target:
-                if self.may_lock:
-                    doubtful.append((quote, stand))
-                continue
-            is_safer = price < target if side is _BID else price > target
-            bound = target if is_safer else bound_of(side, quote, facing)
-            if not is_near(side, price, target, bound, pace):
+            behind = target - price if is_bid else price - target
+            if behind > tolerance:
                 return None
-            if is_safer:
+            if behind < 0:
+                bound = bound_of(side, quote, facing)
+                if price > bound if is_bid else price < bound:
+                    return None
+            elif behind or may_lock:
                 doubtful.append((quote, stand))
         self._doubtful = doubtful
         return doubtful

@@ -52,7 +52,7 @@ _HALF_LIFE_S: Final = 600.0
 _HALF_LIFE_NS: Final = _HALF_LIFE_S * NS_PER_SECOND
 _MEAN_LIFE_S: Final = _HALF_LIFE_S / math.log(2)
 
-_MILLICENTS: Final = 1_000.0
+MILLICENTS: Final = 1_000.0
 
 
 def fills(volume: float, ahead: float, qty: float) -> float:
@@ -68,14 +68,19 @@ def fills(volume: float, ahead: float, qty: float) -> float:
 
 
 class Flow:
-    """Shares a second that trade against one side of a rung: prints, older ones fading."""
+    """Shares a second that trade against one side of a rung: prints, older ones fading.
 
-    __slots__ = ("_now_ns", "_seconds", "_shares")
+    at_most: no less than `per_second` is until the next print, for it only falls meanwhile: prints
+    fade, and silence counts.
+    """
+
+    __slots__ = ("_now_ns", "_seconds", "_shares", "at_most")
 
     def __init__(self) -> None:
         self._shares = 0.0
         self._seconds = 0.0
         self._now_ns: int | None = None
+        self.at_most = _PRIOR_SHARES / _PRIOR_S
 
     def watched(self, now_ns: int) -> None:
         """From now on its silence tells something, too; so does a print. Only the first counts."""
@@ -87,6 +92,7 @@ class Flow:
         self._shares, self._seconds = self._faded(now_ns)
         self._shares += size
         self._now_ns = now_ns if self._now_ns is None else max(now_ns, self._now_ns)
+        self.at_most = self.per_second(self._now_ns)
 
     def per_second(self, now_ns: int) -> float:
         """The rate now, above 0: what was seen on a prior of a few shares. Asking changes
@@ -100,6 +106,23 @@ class Flow:
             return self._shares, self._seconds
         kept = 0.5 ** ((now_ns - self._now_ns) / _HALF_LIFE_NS)
         return self._shares * kept, self._seconds * kept + _MEAN_LIFE_S * (1 - kept)
+
+
+def edge_cents(fair_cents: float | None, side: BookSide, price: Price) -> float:
+    """Cents that a share filled at a wanted price gives, half a cent at least. fair_cents: None
+    while it is not known."""
+    if fair_cents is None:
+        return EDGE_MIN_CENTS
+    away = fair_cents - price if side is _BID else price - fair_cents
+    return away if away > EDGE_MIN_CENTS else EDGE_MIN_CENTS
+
+
+def size_at(book: Levels, price: Price) -> int:
+    """Shares at a price of one side of a book."""
+    for level, size in book:
+        if level == price:
+            return size
+    return 0
 
 
 class Worth(msgspec.Struct, eq=False):
@@ -124,10 +147,7 @@ class Worth(msgspec.Struct, eq=False):
 
     def edge(self, side: BookSide, price: Price) -> float:
         """Cents that a share filled at a wanted price gives, half a cent at least."""
-        if self.fair_cents is None:
-            return EDGE_MIN_CENTS
-        away = self.fair_cents - price if side is _BID else price - self.fair_cents
-        return away if away > EDGE_MIN_CENTS else EDGE_MIN_CENTS
+        return edge_cents(self.fair_cents, side, price)
 
     def volume(self, side: BookSide, price: Price) -> float:
         """Shares expected to trade at a price over the horizon: fewer behind the others' touch."""
@@ -145,10 +165,7 @@ class Worth(msgspec.Struct, eq=False):
 
     def others_at(self, side: BookSide, price: Price) -> int:
         """Shares of others at a price: what a new order stands behind."""
-        for level, size in self.bids if side is _BID else self.asks:
-            if level == price:
-                return size
-        return 0
+        return size_at(self.bids if side is _BID else self.asks, price)
 
     def joining(self, side: BookSide, price: Price, qty: int, edge: float) -> float:
         """Cents that `qty` shares at the back of a price give over the horizon, at `edge` each."""
@@ -189,12 +206,10 @@ def worth_of(
     now_ns: int,
 ) -> Worth:
     """The worth of a rung now. flows, book: bids' first. seconds_left: until the event resolves."""
-    horizon_s = pace.place_horizon_ns / NS_PER_SECOND
-    days = seconds_left / 86_400
 
     def volume(side: BookSide) -> float:
         flow = flows[0] if side is _BID else flows[1]
-        return flow.per_second(now_ns) * horizon_s
+        return flow.per_second(now_ns) * (pace.place_horizon_ns / NS_PER_SECOND)
 
     return Worth(
         fair_cents,
@@ -202,7 +217,7 @@ def worth_of(
         book[0],
         book[1],
         queues,
-        pace.move_millicents / _MILLICENTS,
+        pace.move_millicents / MILLICENTS,
         # A pair of YES and NO locks a dollar until the event resolves.
-        pace.capital_millicents / _MILLICENTS * days,
+        pace.capital_millicents / MILLICENTS * (seconds_left / 86_400),
     )

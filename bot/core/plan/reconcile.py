@@ -29,6 +29,7 @@ from bot.core.plan.danger import why_to_go
 from bot.core.plan.ours import Ours
 from bot.core.plan.place import NOTHING_KNOWN, REQUEST_MIN, RISK_CENTS, Worth
 from bot.core.plan.stand import (
+    Doubtful,
     Level,
     Stand,
     age,
@@ -59,6 +60,7 @@ from venue.wire.money import BookSide, Price, Qty, Side, canonical
 from venue.wire.requests import Amend
 
 _BID: Final = BookSide.BID
+_ASK: Final = BookSide.ASK
 _OPEN: Final = State.OPEN
 _BUY: Final = Side.BUY
 
@@ -86,6 +88,7 @@ def plan_sides(
     now_ns: int,
     tell_worth: Callable[[int], Worth],
     short: Container[BookSide] = (),
+    are_idle: Callable[[BookSide, Doubtful], bool] = lambda _side, _doubtful: False,
 ) -> Plan:
     """The changes that turn our orders into what is wanted on each side, the best first.
 
@@ -94,12 +97,19 @@ def plan_sides(
     on its way, or whose end is still to come, keeps as many shares from it. So does a take without
     an answer, which serves no wanted price: it never rests. tell_worth: tells what prices and
     places are worth as of an instant; most plans never ask. short: sides on which a limit has cut
-    new orders: nothing is given up there to be made anew.
+    new orders: nothing is given up there to be made anew. are_idle: tells of some stands of a side,
+    without what they are worth, that they are left as they are.
     """
     bids = ours.bids.doubtful(wanted_bids, wanted_asks, pace)
     asks = ours.asks.doubtful(wanted_asks, wanted_bids, pace)
     if bids == asks == [] and not ours.going:
-        return _NOTHING  # as most plans are
+        return NOTHING  # as most plans are
+    if bids and are_idle(_BID, bids):
+        bids = []
+    if asks and are_idle(_ASK, asks):
+        asks = []
+    if bids == asks == [] and not ours.going:
+        return _LEFT
     worth, free = tell_worth(now_ns), ours.free()
     wishes: list[Wish] = []
     again: list[int] = []
@@ -113,6 +123,8 @@ def plan_sides(
         (ours.bids, wanted_bids, wanted_asks, bids),
         (ours.asks, wanted_asks, wanted_bids, asks),
     ):
+        if doubtful is not None and not doubtful:
+            continue  # nothing is to be done there
         side = mine.side
         # A plan only takes from what is free.
         held = free if free.has_some and side not in short else None
@@ -420,4 +432,7 @@ class _Side:
 _TICK_COST = REQUEST_MIN / 1_000
 """Cents a tick: decides between ways that cost the same, and nothing else."""
 
-_NOTHING: Final = Plan((), None)
+_LEFT: Final = Plan((), None)
+
+NOTHING: Final = Plan((), None)
+"""The plan where nothing is to be done for these quotes, whatever anything is worth."""

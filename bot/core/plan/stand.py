@@ -9,10 +9,11 @@ from typing import Final
 import msgspec
 
 from bot.core.orders.order import OwnOrder, State
-from bot.core.plan.place import REQUEST_MIN, Worth
+from bot.core.plan.place import MILLICENTS, REQUEST_MIN, Worth, edge_cents, size_at
 from bot.core.plan.wishes import FreeShares
 from bot.core.settings import PaceSettings
-from bot.core.strategy import Quote
+from bot.core.strategy import Levels, Quote
+from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import PAYOUT_CENTS, BookSide, Outcome, Price, Qty, Side
 
 _BID: Final = BookSide.BID
@@ -219,6 +220,32 @@ def level_of(side: BookSide, quote: Quote, facing: Sequence[Quote], worth: Worth
     """What is wanted at the price of a quote. facing: the quotes of the other side."""
     bound = bound_of(side, quote, facing)
     return Level(side, quote.price, bound, quote.qty, quote.qty, worth)
+
+
+def are_idle(
+    doubtful: Doubtful,
+    side: BookSide,
+    fair_cents: float | None,
+    per_second: float,
+    book: Levels,
+    pace: PaceSettings,
+) -> bool:
+    """Whether these stands of a side are left in any case: too little trades there for one near its
+    quote to gain what a request costs. False where only `are_left` tells. per_second: above 0, the
+    shares that trade against the side at the most. book: the side without our own.
+    """
+    # As exp(-x) <= 1 / (1 + x), no more than this fills behind so many: `place.fills`.
+    volume = per_second * (pace.place_horizon_ns / NS_PER_SECOND)
+    move_cents = pace.move_millicents / MILLICENTS
+    for quote, stand in doubtful:
+        price = quote.price
+        if stand.price == price:
+            return False
+        filled = volume * volume / (volume + size_at(book, price))
+        gained = edge_cents(fair_cents, side, price) * filled * len(stand.orders)
+        if gained > move_cents * stand.qty:
+            return False
+    return True
 
 
 def are_left(

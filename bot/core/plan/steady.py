@@ -118,7 +118,9 @@ class Steady:
         if steady == fresh:
             self._told = wanted, None
         else:
-            self._told = _held_back(wanted, steady), self._turn_ns
+            held = _held_back(wanted, steady)
+            before = self._told[0]  # kept where it is equal: a plan looks whether it is another
+            self._told = before if held == before else held, self._turn_ns
         return self._told
 
     def _safest(self, some: _Levels, others: _Levels) -> _Levels:
