@@ -16,6 +16,7 @@ from bot.lab.bugs.bug import FORGOTTEN, Bug, forgets
 from bot.lab.sim.run import Patch
 
 _take = Sending._take
+_orders_changed = Rung.orders_changed
 
 
 def _never_barred(take: Take, orders: Sequence[OwnOrder]) -> TakeFate | None:
@@ -23,11 +24,11 @@ def _never_barred(take: Take, orders: Sequence[OwnOrder]) -> TakeFate | None:
 
 
 def _counted_at_the_end(self: Sending, rung: Rung, take: Take, now_ns: int) -> bool:
-    rung.orders_changed = lambda: None  # type: ignore[method-assign]
+    Rung.orders_changed = lambda _rung: None  # type: ignore[method-assign]
     try:
         left = _take(self, rung, take, now_ns)
     finally:
-        del rung.orders_changed
+        Rung.orders_changed = _orders_changed  # type: ignore[method-assign]
     if left:
         rung.orders_changed()
     return left
