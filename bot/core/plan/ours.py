@@ -29,7 +29,16 @@ class SideOrders:
     may_lock: shares are held to which purchases may give way. stands: those of them by price, the
     best first; None where one has a write under way or is to go: that side is looked at whole."""
 
-    __slots__ = ("_best_facing", "_doubtful", "_quotes", "may_lock", "orders", "side", "stands")
+    __slots__ = (
+        "_best_facing",
+        "_doubtful",
+        "_has_faced",
+        "_quotes",
+        "may_lock",
+        "orders",
+        "side",
+        "stands",
+    )
 
     def __init__(self, side: BookSide, orders: list[OwnOrder], may_lock: bool) -> None:
         self.side = side
@@ -38,6 +47,7 @@ class SideOrders:
         self.stands = _by_price(side, orders)
         self._quotes: Sequence[Quote] | None = None
         self._best_facing: Price | None = None
+        self._has_faced = False  # whether `_doubtful` hangs on the best of the other side at all
         self._doubtful: Doubtful | None = None
 
     def doubtful(
@@ -51,9 +61,10 @@ class SideOrders:
         other side and our orders, and a change of those makes another `Ours`.
         """
         best_facing = facing[0].price if facing else None
-        if quotes == self._quotes and best_facing == self._best_facing:
+        if (best_facing == self._best_facing or not self._has_faced) and quotes == self._quotes:
             return self._doubtful
         self._quotes, self._best_facing, self._doubtful = quotes, best_facing, None
+        self._has_faced = False
         stands, side, doubtful = self.stands, self.side, Doubtful()
         if stands is None or len(stands) != len(quotes):
             return None
@@ -62,19 +73,26 @@ class SideOrders:
         # be done.
         for quote, stand in zip(quotes, stands, strict=True):
             price, target, qty, wanted = stand.price, quote.price, stand.qty, quote.qty
-            if price == target and len(stand.orders) > 1:
-                if not fit_together(stand.orders, wanted, pace):
+            if price == target:
+                fits = stand.fits.get(wanted)
+                if fits is None:
+                    fits = stand.fits[wanted] = fit_together(stand.orders, wanted, pace)
+                if not fits:
                     return None
-            elif qty != wanted and pace.resizes(abs(qty - wanted), wanted):
+                if may_lock:
+                    doubtful.append((quote, stand))
+                continue
+            if qty != wanted and pace.resizes(abs(qty - wanted), wanted):
                 return None
             behind = target - price if is_bid else price - target
             if behind > tolerance:
                 return None
             if behind < 0:
+                self._has_faced = True
                 bound = bound_of(side, quote, facing)
                 if price > bound if is_bid else price < bound:
                     return None
-            elif behind or may_lock:
+            else:
                 doubtful.append((quote, stand))
         self._doubtful = doubtful
         return doubtful

@@ -23,12 +23,14 @@ _BUY: Final = Side.BUY
 
 class Stand(msgspec.Struct, eq=False):
     """Our orders at one price, none of which has a write under way. qty, largest: shares of all,
-    and of the largest."""
+    and of the largest. fits: by shares wanted at its price, whether its orders are so many
+    (`fit_together`), as far as it was asked since they were what they are."""
 
     price: Price
     orders: list[OwnOrder]
     qty: int
     largest: int
+    fits: dict[int, bool] = msgspec.field(default_factory=dict)
 
     @classmethod
     def of(cls, own: OwnOrder) -> "Stand":
