@@ -18,7 +18,7 @@ from bot.core.plan.ours import Ours
 from bot.core.plan.place import Worth, worth_of
 from bot.core.plan.reconcile import NOTHING, plan_sides
 from bot.core.plan.stand import Doubtful, are_idle
-from bot.core.plan.steady import Steady, by_side, sides_like
+from bot.core.plan.steady import Steady, by_side, known_sides, sides_like
 from bot.core.plan.wishes import WantAmend, WantCreate, Wish
 from bot.core.strategy import Quote
 from venue.wire import model
@@ -68,7 +68,7 @@ class Rung(BelievedRung):
     def __init__(self, market: model.Market, ladder: "Ladder") -> None:
         super().__init__(market, ladder)
         self.wanted: tuple[Quote, ...] = ()
-        self._wanted_by_side = by_side(())
+        self._wanted_by_side = known_sides(())
         self.planned: Sequence[Quote] = ()
         self.touched = True
         self.ours: Ours | None = None

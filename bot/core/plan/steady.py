@@ -42,15 +42,31 @@ def by_side(wanted: Iterable[Quote]) -> BySide:
     return bids, asks
 
 
-known_sides = lru_cache(maxsize=1_024)(by_side)
-"""As `by_side`, of a tuple. Prices swing: what is wanted of a rung has mostly been wanted before.
-The lists are not to be changed."""
+class Wanted:
+    """What is wanted on one side, the best first, and its levels. Nobody changes either."""
+
+    __slots__ = ("levels", "quotes")
+
+    def __init__(self, quotes: Sequence[Quote]) -> None:
+        self.quotes = quotes
+        self.levels: _Levels = (list(map(_PRICE, quotes)), list(map(_QTY, quotes)))
 
 
-def sides_like(before: BySide, wanted: tuple[Quote, ...]) -> BySide:
+@lru_cache(maxsize=1_024)
+def known_sides(wanted: tuple[Quote, ...]) -> tuple[Wanted, Wanted]:
+    """The bids and the asks of these quotes. Prices swing: what is wanted of a rung has mostly been
+    wanted before."""
+    bids, asks = by_side(wanted)
+    return Wanted(bids), Wanted(asks)
+
+
+def sides_like(before: tuple[Wanted, Wanted], wanted: tuple[Quote, ...]) -> tuple[Wanted, Wanted]:
     """As `known_sides`; a side as it was `before` is that very object: `Steady` looks for it."""
-    bids, asks = known_sides(wanted)
-    return before[0] if bids == before[0] else bids, before[1] if asks == before[1] else asks
+    (old_bids, old_asks), (bids, asks) = before, known_sides(wanted)
+    return (
+        old_bids if bids.quotes == old_bids.quotes else bids,
+        old_asks if asks.quotes == old_asks.quotes else asks,
+    )
 
 
 class Steady:
@@ -75,7 +91,7 @@ class Steady:
 
     def forget(self) -> None:
         """What was wanted says nothing any more: the next wish is taken as it is."""
-        self._wanted: Sequence[Quote] | None = None  # what `_last` are the levels of
+        self._wanted: Wanted | None = None  # what `_last` are the levels of
         self._last: _Levels | None = None
         self._before: _Levels = ([], [])
         self._now: _Levels = ([], [])
@@ -87,9 +103,9 @@ class Steady:
         self._turn_ns += window_ns - self._window_ns
         self._window_ns, self._wanted = window_ns, None
 
-    def quotes(self, wanted: Sequence[Quote], now_ns: int) -> tuple[Sequence[Quote], int | None]:
-        """The steady quotes of this side, and when they may change by themselves. wanted: those of
-        this side alone, best first; so is what is returned. Neither is changed by anybody."""
+    def quotes(self, wanted: Wanted, now_ns: int) -> tuple[Sequence[Quote], int | None]:
+        """The steady quotes of this side, best first, and when they may change by themselves. They
+        are not to be changed."""
         if wanted is self._wanted and self._last is not None:
             if now_ns < self._turn_ns:
                 return self._told
@@ -98,8 +114,8 @@ class Steady:
                 self._turn_ns = now_ns + self._window_ns
                 return self._told
         if not self._window_ns:
-            return wanted, None
-        fresh: _Levels = (list(map(_PRICE, wanted)), list(map(_QTY, wanted)))
+            return wanted.quotes, None
+        fresh = wanted.levels
         if self._last is None:
             self._before = self._now = fresh
             self._turn_ns = now_ns + self._window_ns
@@ -116,9 +132,9 @@ class Steady:
         if steady != self._now:
             steady = self._safest(steady, self._now)
         if steady == fresh:
-            self._told = wanted, None
+            self._told = wanted.quotes, None
         else:
-            held = _held_back(wanted, steady)
+            held = _held_back(wanted.quotes, steady)
             before = self._told[0]  # kept where it is equal: a plan looks whether it is another
             self._told = before if held == before else held, self._turn_ns
         return self._told
