@@ -13,11 +13,12 @@ Source: strategy, 1(b) to 1(d), section 2.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import accumulate, compress
+from itertools import accumulate, compress, count
 from operator import is_not
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pydantic import Field
 
@@ -25,16 +26,15 @@ from bot.core.pricing import costs, fees, hurdle, sizes, skew
 from bot.core.pricing.levels import (
     LadderSide,
     Levels,
+    Priced,
     Pricing,
     Terms,
     beside,
-    reach,
-    side_levels,
     standing,
 )
 from bot.core.pricing.lots import LotsOf
 from bot.core.pricing.price import STALE_BOOK_S, quotes_of
-from bot.core.strategy import EventView, Intensity, Quote, Quotes, Resting, RungView, Strategy
+from bot.core.strategy import EventView, Intensity, Quotes, Resting, RungView, Strategy
 from venue.wire.money import (
     PAYOUT_CENTS,
     PRICE_MAX,
@@ -169,7 +169,9 @@ class LadderJoint(Strategy):
         self._epoch = 0
         # Prices swing: what a rung comes to has mostly been reckoned before, there or on another.
         # A key holds all that this hangs on; of an epoch that is over none comes again.
-        self._priced: dict[tuple[object, ...], _Priced] = {}
+        self._priced: dict[_Key, Priced] = {}
+        # What seldom moves of a key has a number in its place, which no two that differ ever have.
+        self._numbers: defaultdict[tuple[object, ...], int] = defaultdict(count(1).__next__)
         self._root_left_s = 1.0
         self._tied = 0.0
         self._cash: int | None = None
@@ -353,10 +355,7 @@ class LadderJoint(Strategy):
     def _look(self, place: int, rung: RungView) -> None:
         """Price a rung anew if anything it hangs on has moved."""
         mine = self._rungs[place]
-        key = (
-            round(self._chances[place] * _CHANCE_GRID),
-            round((rung.fair_sd_cents or 0.0) * _GRID),
-            round(rung.volatility_cents * _RATE_GRID),
+        stands = (
             self._shared[place],
             rung.yes_qty,
             rung.no_qty,
@@ -364,6 +363,17 @@ class LadderJoint(Strategy):
             rung.adverse_ask_cents,
             rung.maker_fee_rate,
             None if self._cash is None else (rung.own, rung.taker_fee_rate),
+        )
+        if stands != mine.stands:
+            mine.stands = stands
+            if len(self._numbers) >= _PRICED_MAX:
+                self._numbers.clear()
+            mine.number = self._numbers[stands]
+        key = (
+            round(self._chances[place] * _CHANCE_GRID),
+            round((rung.fair_sd_cents or 0.0) * _GRID),
+            round(rung.volatility_cents * _RATE_GRID),
+            mine.number,
         )
         priced = mine.priced
         if key != mine.key or priced is None:
@@ -373,7 +383,7 @@ class LadderJoint(Strategy):
             if priced is None:
                 if len(self._priced) >= _PRICED_MAX:
                     self._priced.clear()
-                priced = self._priced[key] = self._price(rung, key[:4])
+                priced = self._priced[key] = self._price(rung, key, stands[0])
             mine.priced = priced
         gap = 1 if rung.book_age_s <= STALE_BOOK_S else 2
         bids: Levels | None = priced.bids
@@ -384,20 +394,18 @@ class LadderJoint(Strategy):
         touch = rung.bids[0][0] if rung.bids else PRICE_MIN
         if priced.ask_reach - gap < touch:
             asks = beside(priced.ask_terms, touch, gap - 1, self._how)
-        side = self._bids
-        if bids != side.levels[place]:
-            side.levels[place] = bids
-            side.anew.append(place)
-        side = self._asks
-        if asks != side.levels[place]:
-            side.levels[place] = asks
-            side.anew.append(place)
+        for side, levels in ((self._bids, bids), (self._asks, asks)):
+            before = side.levels[place]
+            if levels is not before:
+                side.levels[place] = levels
+                if levels != before:
+                    side.anew.append(place)
 
-    def _price(self, rung: RungView, numbers: "_Numbers") -> "_Priced":
-        """What a rung comes to by its numbers on their grid: all else that it hangs on is in the
-        key of `_look`, too."""
+    def _price(self, rung: RungView, key: "_Key", shared: "_Shared") -> Priced:
+        """What a rung comes to by its numbers on their grid: all else that it hangs on has the
+        number in the key."""
         params, how, tied = self.params, self._how, self._tied
-        on_grid, unsure, rough, (shift, own_on_grid, steep, charges, _) = numbers
+        (on_grid, unsure, rough, _), (shift, own_on_grid, steep, charges, _) = key, shared
         fair, sd, slope = on_grid / _GRID, unsure / _GRID, steep / _SLOPE_GRID
         rate = rung.maker_fee_rate
         lots, bid_fees, ask_fees, near_bid, near_ask = self._lots.of(rate, fair, sd, how.decay)
@@ -424,8 +432,7 @@ class LadderJoint(Strategy):
             cost = (round(cost * _COST_GRID) + charge) / _COST_GRID
             low, high = (PRICE_MIN, PRICE_MAX - 1) if sign > 0 else (PRICE_MIN + 1, PRICE_MAX)
             both.append(Terms(sign, fair, value, own, cost, fees_of_side, low, high, lots, room))
-        bids, asks = side_levels(both[0], 0, how), side_levels(both[1], 0, how)
-        return _Priced(both[0], both[1], bids, asks, reach(bids, 1), reach(asks, -1))
+        return Priced(both[0], both[1], how)
 
     # --- all rungs --------------------------------------------------------------------------------
 
@@ -440,14 +447,15 @@ class LadderJoint(Strategy):
         answer, far_qty = dict(self._answer), self.params.far_qty
         for place in places:
             mine = rungs[place]
-            told = (
-                standing(bid_levels[place], PRICE_MIN, far_qty),
-                standing(ask_levels[place], PRICE_MAX, far_qty),
-            )
-            if mine.quotes is None or told != mine.told:
-                mine.told = told
-                mine.quotes = _quotes(*told)
-            answer[mine.market_id] = mine.quotes
+            bid, ask, priced = bid_levels[place], ask_levels[place], mine.priced
+            if priced is None or bid is not priced.bids or ask is not priced.asks:
+                told = standing(bid, PRICE_MIN, far_qty), standing(ask, PRICE_MAX, far_qty)
+                answer[mine.market_id] = _quotes(*told)
+                continue
+            if priced.quotes is None:
+                told = standing(bid, PRICE_MIN, far_qty), standing(ask, PRICE_MAX, far_qty)
+                priced.quotes = _quotes(*told)
+            answer[mine.market_id] = priced.quotes
         self._answer = answer
         return answer
 
@@ -463,34 +471,22 @@ moves it by `_OWN_GRID`, its slope by `_SLOPE_GRID`, charges of a bid and an ask
 and the epoch."""
 
 
-_Numbers = tuple[int, int, int, _Shared]
+_Key = tuple[int, int, int, int]
 """Of a rung its fair value and the sd of that by `_GRID`, volatility by `_RATE_GRID`, and the
-rest."""
-
-
-class _Priced(NamedTuple):
-    """What a rung comes to as if nobody else were there, and how near to the other side that may
-    stand (`reach`): where others leave so much room it is the same beside them."""
-
-    bid_terms: Terms
-    ask_terms: Terms
-    bids: Levels
-    asks: Levels
-    bid_reach: int
-    ask_reach: int
+number of the rest."""
 
 
 class _Rung:
-    """A rung as it was priced last, and its quotes as they were told last."""
+    """A rung as it was priced last. stands: what of its `key` seldom moves; number: of that."""
 
-    __slots__ = ("key", "market_id", "priced", "quotes", "told")
+    __slots__ = ("key", "market_id", "number", "priced", "stands")
 
     def __init__(self) -> None:
         self.market_id = MarketId("")
-        self.key: tuple[object, ...] = ()
-        self.priced: _Priced | None = None
-        self.told: tuple[Levels, Levels] = ((), ())
-        self.quotes: tuple[Quote, ...] | None = None
+        self.stands: tuple[object, ...] = ()
+        self.number = 0
+        self.key: _Key | None = None
+        self.priced: Priced | None = None
 
 
 _quotes = lru_cache(maxsize=1_024)(quotes_of)

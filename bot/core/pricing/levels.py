@@ -12,6 +12,7 @@ import msgspec
 
 from bot.core.pricing.price import best_cent, best_edge, boldest, enough_edge, inside, legal
 from bot.core.pricing.skew import cara_worth
+from bot.core.strategy import Quote
 from venue.wire.money import PAYOUT_CENTS, PRICE_MAX, PRICE_MIN, BookSide, Price
 
 _BID: Final = BookSide.BID
@@ -135,6 +136,20 @@ def beside(terms: Terms, touch: Price, gap: int, how: Pricing) -> Levels | None:
     return side_levels(msgspec.structs.replace(terms, low=span[0], high=span[1]), gap, how)
 
 
+class Priced:
+    """What a rung comes to as if nobody else were there, and how near to the other side that may
+    stand (`reach`): where others leave so much room it is the same beside them. quotes: of these
+    levels as they are, None until they are told."""
+
+    __slots__ = ("ask_reach", "ask_terms", "asks", "bid_reach", "bid_terms", "bids", "quotes")
+
+    def __init__(self, bid_terms: Terms, ask_terms: Terms, how: Pricing) -> None:
+        self.bid_terms, self.ask_terms = bid_terms, ask_terms
+        self.bids, self.asks = side_levels(bid_terms, 0, how), side_levels(ask_terms, 0, how)
+        self.bid_reach, self.ask_reach = reach(self.bids, 1), reach(self.asks, -1)
+        self.quotes: tuple[Quote, ...] | None = None
+
+
 def in_order(behind: Levels | None, ahead: Levels | None, sign: int) -> bool:
     """Whether the levels of a rung need no stepping back from those of its neighbour.
 
@@ -229,16 +244,17 @@ class LadderSide:
         levels, sign, marks = self.levels, self._sign, self._out_of_order
         if self.anew:
             self._take_in()
-            # Mostly no price of a rung is above any of the one before it: then none steps back.
-            if all(map(le, self._highest[1:], self._lowest)) and all(
-                map(self._fewer, self._counts[1:], self._counts)
-            ):
-                marks.clear()
-            else:
-                for place in self.anew:
-                    for low in (place - 1, place):
-                        if 0 <= low < len(levels) - 1:
-                            self._compare(low)
+            highest, lowest, counts, fewer = self._highest, self._lowest, self._counts, self._fewer
+            last = len(levels) - 1
+            for place in self.anew:
+                for low in (place - 1, place):
+                    if not 0 <= low < last:
+                        continue
+                    # Mostly no price of a rung is above any of the one before it.
+                    if highest[low + 1] > lowest[low] or not fewer(counts[low + 1], counts[low]):
+                        self._compare(low)
+                    elif marks:
+                        marks.discard(low)
             self.anew = []
         self.is_stepped = bool(marks)
         if not marks:
