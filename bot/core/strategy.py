@@ -164,7 +164,7 @@ class EventView(msgspec.Struct, frozen=True):
     size_part: int = 1
 
 
-class Quote(msgspec.Struct, frozen=True):
+class Quote(msgspec.Struct, frozen=True, cache_hash=True):
     """A wish to have `qty` shares resting at a canonical YES price on one side.
 
     limit: the boldest price (highest bid, lowest ask) at which they would still be worth having:

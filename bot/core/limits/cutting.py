@@ -20,6 +20,7 @@ from typing import Final
 
 import msgspec
 
+from bot.core.limits.inforce import bounds_of
 from bot.core.limits.risk import Bounds, Exposure, hurt_by_outcome
 from bot.core.limits.sheet import Sheet
 from bot.core.settings import RiskSettings
@@ -72,6 +73,8 @@ class Cutter:
         self._limits = limits
         self._held: Exposure | None = None
         self._bounds: Bounds | None = None
+        self._told: Bounds | None = None  # by `bounds` last, and of what
+        self._told_of: tuple[Cents, Cents] | None = None
         self._quotes: Resting | None = None
         self._sheets: dict[MarketId, Sheet] = {}
         # Prices swing: what is wanted has mostly been wanted before. A sheet hangs on its quotes,
@@ -82,6 +85,14 @@ class Cutter:
         self._stands: Exposure | None = None
         self.anew: Sequence[MarketId] | None = None
         self._reasons: dict[tuple[int, int], CutReason] = {}
+
+    def bounds(self, loss_cents: Cents, others_resting_cents: Cents) -> Bounds:
+        """The bounds of the event, as `bounds_of`: the very object of the last time where these two
+        are what they were then, for the limits of a cutter never change."""
+        of = (loss_cents, others_resting_cents)
+        if self._told is None or of != self._told_of:
+            self._told, self._told_of = bounds_of(self._limits, *of), of
+        return self._told
 
     def cut(
         self,
@@ -117,12 +128,13 @@ class Cutter:
         if quotes is not self._quotes:
             fresh = self._take_in(quotes, anew if before is self._quotes else None)
             self._quotes = quotes
-        if bounds == self._bounds and fresh is not None and not fresh:
+        is_bounded = bounds is self._bounds or bounds == self._bounds
+        if is_bounded and fresh is not None and not fresh:
             self.anew = ()
             return self._kept
         was_whole = self._bounds is not None and not self._is_shared
         self.anew = None
-        if bounds != self._bounds:
+        if not is_bounded:
             self._bounds, self._ample = bounds, self._bare.ample(bounds)
         qty, cents = self._ample
         fits = self._qty <= qty and self._cents <= cents

@@ -47,6 +47,7 @@ class Weighing:
         self.is_together = False
         self._awaits_others = False  # then nobody knows what they may lose
         self._limits = limits_in_force(risk)
+        self._alone_cents = event_limit_cents(self._limits, Cents(0))  # where others lose nothing
         self._desk = desk
         self._ledgers = ledgers
         self._ladders = ladders
@@ -61,6 +62,7 @@ class Weighing:
     def reconfigure(self, risk: RiskSettings) -> None:
         """Hold to other limits."""
         self._limits = limits_in_force(risk)
+        self._alone_cents = event_limit_cents(self._limits, Cents(0))
         self._cutters.clear()
 
     def forget(self, ladder: Ladder) -> None:
@@ -165,15 +167,17 @@ class Weighing:
     def loss_limit_cents(self, ladder: Ladder, *, wanted: bool = False) -> Cents:
         """What this event may lose: its own limit, and what series and account have left beside
         others. wanted: those of ours count as they are wanted, too, where that is worse."""
-        worst = self._worst_wanted if wanted else self.worst_cents
         others = Cents(0)
         if len(self._ladders) > 1:
+            worst = self._worst_wanted if wanted else self.worst_cents
             beside = [worst(each) for each in self._ladders if each is not ladder]
             others = series_loss_cents(beside)
         elsewhere = self.account.others_loss_cents(self.member)
         if self._awaits_others:
             mine = self._series_loss_cents()
             elsewhere = Cents(max(elsewhere, self._limits.account_loss_cents - mine))
+        if not others and not elsewhere:
+            return self._alone_cents
         return event_limit_cents(self._limits, others, elsewhere)
 
     def bounds(self, ladder: Ladder) -> Bounds:
@@ -221,7 +225,7 @@ class Weighing:
         if len(self._ladders) > 1:
             others = [other for other in self._ladders if other is not ladder]
             resting = sum([self._resting_wanted(other) for other in others])
-        bounds = bounds_of(self._limits, loss_cents, Cents(resting))
+        bounds = cutter.bounds(loss_cents, Cents(resting))
         answers = ladder.answers
         anew = answers.anew if quotes is answers.resting else None
         left = cutter.cut(quotes, self.exposure(ladder), bounds, answers.before, anew)
