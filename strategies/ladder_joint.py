@@ -16,8 +16,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import accumulate, compress, count
-from operator import is_not
+from itertools import accumulate, count
 from typing import Any, Final
 
 from pydantic import Field
@@ -203,7 +202,8 @@ class LadderJoint(Strategy):
         rungs = view.rungs
         if len(rungs) != len(self._seen):
             self._begin(rungs)
-        fresh = list(compress(range(len(rungs)), map(is_not, rungs, self._seen)))
+        seen = self._seen
+        fresh = [at for at in range(len(rungs)) if rungs[at] is not seen[at]]
         turned, most_qty = self._wind(view), self._lots.most_qty
         if not fresh and not turned:
             return self._answer
@@ -439,7 +439,9 @@ class LadderJoint(Strategy):
     def _told(self) -> Quotes:
         """The answer, with what was priced anew brought into order among its neighbours."""
         bids, asks, rungs = self._bids, self._asks, self._rungs
-        places: Iterable[int] = dict.fromkeys((*bids.anew, *asks.anew))
+        places: Iterable[int] = bids.anew
+        if asks.anew != bids.anew:
+            places = dict.fromkeys((*bids.anew, *asks.anew))
         was_stepped = bids.is_stepped or asks.is_stepped
         bid_levels, ask_levels = bids.ordered(), asks.ordered()
         if was_stepped or bids.is_stepped or asks.is_stepped:

@@ -4,8 +4,6 @@ Source: design, The bot, item 3.
 """
 
 from collections.abc import Sequence
-from itertools import compress
-from operator import is_not
 from typing import Final, cast
 
 from bot.core.strategy import EventView, Quote, Resting, Strategy, Take, mapped, split
@@ -44,13 +42,13 @@ class Answers:
         """
         wanted = cast("Resting", mapped(strategy.quote(view)))  # `split` tells what is none
         before, sane = self.resting, self._sane
-        others: list[MarketId]
-        are_alike = list(wanted) == list(before)  # in one order: no name needs to be looked up
-        if are_alike:
-            others = list(compress(wanted, map(is_not, wanted.values(), before.values())))
-        else:
+        try:  # mostly of the same rungs
+            others = [key for key in wanted if wanted[key] is not before[key]]
+            are_alike = len(wanted) == len(before)
+        except KeyError:
             others = [key for key, each in wanted.items() if before.get(key, _UNNAMED) is not each]
-        if not others and (are_alike or len(wanted) == len(before)):
+            are_alike = False
+        if not others and are_alike:
             self.takes = {}
             return before
         fresh = {}
@@ -69,6 +67,5 @@ class Answers:
                         sane.clear()
                     sane[key, id(quotes)] = quotes
         self.resting, self.takes = resting, takes
-        are_alike = are_alike or resting.keys() == before.keys()
         self.before, self.anew = before, others if are_alike else None
         return resting

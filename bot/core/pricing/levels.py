@@ -243,8 +243,16 @@ class LadderSide:
         anew after it."""
         levels, sign, marks = self.levels, self._sign, self._out_of_order
         if self.anew:
-            self._take_in()
             highest, lowest, counts, fewer = self._highest, self._lowest, self._counts, self._fewer
+            for place in self.anew:
+                side = levels[place]
+                if side:
+                    best, worst = side[0][0], side[-1][0]
+                    highest[place], lowest[place] = (best, worst) if sign > 0 else (worst, best)
+                    counts[place] = len(side)
+                else:
+                    highest[place] = lowest[place] = self._edge
+                    counts[place] = 0
             last = len(levels) - 1
             for place in self.anew:
                 for low in (place - 1, place):
@@ -262,20 +270,6 @@ class LadderSide:
         if sign > 0:
             return stepped_back(levels, 1)
         return stepped_back(levels[::-1], -1)[::-1]
-
-    def _take_in(self) -> None:
-        """Bring up to date what is kept of the levels that are anew."""
-        is_bid, edge = self._sign > 0, self._edge
-        for place in self.anew:
-            side = self.levels[place]
-            if side:
-                best, worst = side[0][0], side[-1][0]
-                self._highest[place] = best if is_bid else worst
-                self._lowest[place] = worst if is_bid else best
-                self._counts[place] = len(side)
-            else:
-                self._highest[place] = self._lowest[place] = edge
-                self._counts[place] = 0
 
     def _compare(self, low: int) -> None:
         """See whether a rung and the next one are in order."""
