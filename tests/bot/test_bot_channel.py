@@ -5,7 +5,6 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
-from bot.core.series.channel import Lag
 from bot.core.settings import PaceSettings
 from strategies.fixed_spread import FixedSpread
 from tests.bot.thin import Thin
@@ -245,68 +244,6 @@ def test_a_first_book_that_is_older_than_a_print_before_it_is_not_quoted_on():
     thin.show(0)
     thin.give(m.Beat())
     assert thin.rung(0).may_send
-
-
-def prints(lag: Lag, took_ns: list[int], each_ns: int = 200 * MS) -> int:
-    now = 1_000 * S
-    for took in took_ns:
-        now += each_ns
-        lag.seen(now - took, now)
-    return now
-
-
-def test_prints_that_take_as_long_as_ever_are_in_time_whatever_the_clocks_say():
-    lag = Lag()
-    now = prints(lag, [3_600 * S + 10 * MS] * 100)
-    assert not lag.is_late(500 * MS, now)
-
-
-@pytest.mark.parametrize(("drift_ns", "late"), [(500 * MS, False), (500 * MS + 1, True)])
-def test_a_drift_beyond_half_a_second_is_late(drift_ns, late):
-    lag = Lag()
-    now = prints(lag, [10 * MS] * 10 + [10 * MS + drift_ns] * 10)
-    assert lag.is_late(500 * MS, now) is late
-
-
-@pytest.mark.parametrize(("ahead_ns", "late"), [(None, False), (0, True), (-5 * S, False)])
-def test_prints_that_are_late_from_the_first_on_are_so_by_what_else_tells_the_venues_time(
-    ahead_ns, late
-):
-    lag = Lag()
-    for second in range(10):
-        lag.seen(second * S, second * S + 1_500 * MS, ahead_ns)
-    assert lag.is_late(500 * MS, 10 * S + 500 * MS) is late
-
-
-@pytest.mark.parametrize(("ahead_ns", "late"), [(3_600 * S, True), (3_598 * S, False)])
-def test_the_first_prints_after_a_clock_was_set_ahead_are_late_by_what_else_tells_the_time(
-    ahead_ns, late
-):
-    lag = Lag()
-    now = prints(lag, [10 * MS] * 20)
-    for _ in range(10):
-        now += 200 * MS
-        lag.seen(now + 3_598 * S, now, ahead_ns)
-    assert lag.is_late(500 * MS, now) is late
-
-
-def test_one_late_print_among_others_in_time_is_an_accident():
-    lag = Lag()
-    now = prints(lag, [10 * MS] * 10 + [5 * S, 10 * MS])
-    assert not lag.is_late(500 * MS, now)
-
-
-def test_lateness_is_forgotten_when_nothing_trades():
-    lag = Lag()
-    now = prints(lag, [10 * MS] * 10 + [5 * S] * 10)
-    assert lag.is_late(500 * MS, now)
-    assert not lag.is_late(500 * MS, now + 2 * S)
-
-
-def test_a_slow_drift_of_the_clocks_is_not_lateness():
-    lag = Lag()
-    now = prints(lag, [10 * MS + step * 100_000 for step in range(3_000)])  # 500 ppm, ten minutes
-    assert not lag.is_late(500 * MS, now)
 
 
 def test_a_late_channel_pulls_the_quotes():

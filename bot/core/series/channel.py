@@ -15,6 +15,7 @@ from bot.core.books.venuetime import VenueTime
 from bot.core.desk.outbox import Outbox
 from bot.core.desk.shelf import NEVER_NS
 from bot.core.event.room import Ladder, Rung
+from bot.core.series.lag import Lag
 from bot.core.series.owing import READS_PER_BEAT, Owing
 from bot.core.settings import TrustSettings
 from venue.wire import instant, model
@@ -28,67 +29,6 @@ _GARBLED_WITHIN_NS: Final = 10 * NS_PER_SECOND
 _GARBLED_MAX: Final = 3
 _SILENT_NS: Final = 10 * NS_PER_SECOND
 """A target that has shown no book by then is told: its UUID may be a wrong one (row 40)."""
-
-_LAG_WINDOW_NS: Final = 60 * NS_PER_SECOND
-_LAG_MAX_NS: Final = 10 * NS_PER_SECOND
-"""What always comes as late is in time, but not with more than this beside the venue's clock."""
-
-_LATE_WINDOW_NS: Final = NS_PER_SECOND
-
-
-class Lag:
-    """How late prints come, against the earliest they have come of late, or against the venue's
-    clock where even those came far too late (row 44).
-
-    Only prints tell: they are sent once, when they happen, while a book of a quiet market is as
-    old as its last change. The clocks of the two ends need not agree, nor run alike. One print
-    that comes late is an accident: late is a second in which none came in time.
-    """
-
-    __slots__ = ("_earliest", "_earliest_before", "_excess", "_since_ns", "_window_ns")
-
-    def __init__(self) -> None:
-        self._earliest: int | None = None
-        self._earliest_before: int | None = None
-        self._since_ns = 0
-        self._excess: int | None = None
-        self._window_ns = 0
-
-    def seen(self, ts_ns: int, now_ns: int, ahead_ns: int | None = None) -> None:
-        """A print of the venue's `ts_ns` arrived now. ahead_ns: how far the venue's clock leads, by
-        what else was stamped there: the first print may be late by that, and all of them may by far
-        more than any other thing; None where nobody knows.
-        """
-        took = now_ns - ts_ns
-        likely = took if ahead_ns is None else min(took, _LAG_MAX_NS - ahead_ns)
-        if self._earliest is None or took < self._earliest - _LAG_MAX_NS:
-            # The first, or the first by a clock set ahead, of which what came before tells nothing.
-            self._since_ns = now_ns
-            self._earliest = took if ahead_ns is None else min(took, -ahead_ns)
-        elif now_ns >= self._since_ns + _LAG_WINDOW_NS:
-            self._earliest_before, self._earliest = self._earliest, likely
-            self._since_ns = now_ns
-        self._earliest = min(self._earliest, likely)
-        least = self.least_ns
-        assert least is not None
-        if self._excess is None or now_ns >= self._window_ns + _LATE_WINDOW_NS:
-            self._excess, self._window_ns = took - least, now_ns
-        else:
-            self._excess = min(self._excess, took - least)
-
-    @property
-    def least_ns(self) -> int | None:
-        """The least that lay of late between a print, by the venue's clock, and its coming, by
-        ours; None before the first one. Below zero where the venue's clock is ahead."""
-        if self._earliest is None or self._earliest_before is None:
-            return self._earliest
-        return min(self._earliest, self._earliest_before)
-
-    def is_late(self, allowed_ns: int, now_ns: int) -> bool:
-        """Whether prints come later than allowed. Without prints of late there is no telling, and
-        the age of the books speaks alone."""
-        fresh = now_ns < self._window_ns + 2 * _LATE_WINDOW_NS
-        return fresh and self._excess is not None and self._excess > allowed_ns
 
 
 class Channel:
@@ -111,7 +51,7 @@ class Channel:
         self._is_open = False
         self._was_open = False
         self.heard_ns: int | None = None
-        self._lag = Lag()
+        self._lag = Lag(trust.lag_ns)
         self._set_backs = 0
         self._why = ""
         self._judge_ns = 0
@@ -136,7 +76,7 @@ class Channel:
         far end that says nothing opens, too, as often as it is asked."""
         self._is_open = True
         self.heard_ns = None
-        self._lag = Lag()
+        self._lag = Lag(self._trust.lag_ns)
         self._subscribed = None
         if self._was_open:
             self._out.purse.outage_over(now_ns)
@@ -160,7 +100,7 @@ class Channel:
     def printed(self, seen: m.TradeSeen, now_ns: int) -> None:
         """A print arrived that was not seen before."""
         if self._venue_time.set_backs != self._set_backs:
-            self._set_backs, self._lag = self._venue_time.set_backs, Lag()
+            self._set_backs, self._lag = self._venue_time.set_backs, Lag(self._trust.lag_ns)
         self._lag.seen(seen.ts_ns, now_ns, self._venue_time.ahead_ns)
 
     def paused_for(self, gap_ns: int, now_ns: int) -> None:
@@ -262,7 +202,7 @@ class Channel:
         heard_ns = self.heard_ns
         if not self._is_open or heard_ns is None or now_ns - heard_ns > self._trust.heard_ns:
             return "channel silent"
-        return _LATE if self._lag.is_late(self._trust.lag_ns, now_ns) else ""
+        return _LATE if self._lag.is_late(now_ns) else ""
 
     def _recheck(self, now_ns: int) -> None:
         """Ask anew for books whose last confirmation is getting old; once a second at most."""

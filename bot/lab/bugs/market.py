@@ -12,7 +12,8 @@ from bot.core.books.others import Others
 from bot.core.books.venuetime import VenueTime
 from bot.core.event.believed import BelievedRung
 from bot.core.orders.order import OwnOrder
-from bot.core.series.channel import Channel, Lag
+from bot.core.series.channel import Channel
+from bot.core.series.lag import Lag
 from bot.core.settings import TrustSettings
 from bot.core.strategy import Levels
 from bot.lab.bugs.bug import Bug
@@ -90,7 +91,7 @@ def _ours_too(self: Others, own: Iterable[OwnOrder]) -> tuple[Levels, Levels]:
     return self._book.bids, self._book.asks
 
 
-def _never_late(self: Lag, allowed_ns: int, now_ns: int) -> bool:
+def _never_late(self: Lag, now_ns: int) -> bool:
     return False
 
 
