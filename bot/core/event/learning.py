@@ -122,9 +122,9 @@ class Learner:
         if fair_cents is not None:
             self._pending.append(_Fill(now_ns + MARKOUT_NS, market_id, side, fair_cents))
 
-    def looked(self, rungs: int, now_ns: int) -> None:
+    def looked(self, rungs: int, now_ns: int) -> bool:
         """The event is decided now, with a fair value of so many rungs; the time since the last
-        look counts for as many, for ten seconds at most."""
+        look counts for as many, for ten seconds at most. Whether a fill is to be judged."""
         if self._looked_ns is not None:
             elapsed_ns = now_ns - self._looked_ns
             if elapsed_ns > 0:
@@ -136,6 +136,7 @@ class Learner:
         elif now_ns >= self._refit_ns:
             self._refit_ns = now_ns + REFIT_NS
             self._refit()
+        return bool(self._pending) and self.is_due(now_ns)
 
     def is_due(self, now_ns: int) -> bool:
         """Whether some fill of ours has had its ten seconds: `judge` it."""

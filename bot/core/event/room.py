@@ -4,7 +4,7 @@ Source: design, The bot, items 2-4; reliability, rows 32, 77; silences S23, S33.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from bot.core import messages as m
@@ -344,8 +344,7 @@ class Ladder:
         """The event is decided now: learn from what has become of fills, and look for news."""
         told = self.telling
         self.news.looked(view.rungs, now_ns, told.anew)
-        self.learner.looked(len(told.fairs) - told.fairs.count(None), now_ns)
-        if self.learner.is_due(now_ns):
+        if self.learner.looked(len(told.fairs) - told.fairs.count(None), now_ns):
             fairs = {rung.market_id: rung.fair_cents for rung in view.rungs}
             judged = self.learner.judge(fairs, now_ns)
             for rung in self.rungs:
@@ -443,11 +442,12 @@ class Ladder:
         """Make these the wanted quotes; a blocked rung wants nothing. pulled: nothing is wanted,
         for a reason that is not the strategy's. anew: the rungs on which they are others than those
         given before; None where any may be."""
-        ceilings, rungs = self.ceilings, self.rungs
+        ceilings = self.ceilings
+        rungs: Iterable[Rung] = self.rungs
         if self.is_plain and anew is not None and not ceilings:
             if not anew:
                 return
-            rungs = [self._rung_of[market_id] for market_id in anew]
+            rungs = map(self._rung_of.__getitem__, anew)
         else:
             self.is_plain = not ceilings
         for rung in rungs:

@@ -29,7 +29,7 @@ from bot.core.series.parking import Parking
 from bot.core.series.scoring import Scoring
 from bot.core.series.weighing import Weighing
 from bot.core.settings import TraderSettings
-from bot.core.strategy import Resting, Strategy, Take
+from bot.core.strategy import EventView, Resting, Strategy, Take
 from venue.wire import model
 from venue.wire.instant import to_ns
 from venue.wire.money import Outcome, Side, book_side, canonical
@@ -275,8 +275,8 @@ class Quoting:
             if ladder.dirty or turned:
                 # Pulling everything does not wait for the pace, nor does what follows a resume.
                 if turned or now_ns >= ladder.decided_ns + self.settings.pace.decide_ns:
-                    self._decide_ladder(ladder, may_quote, now_ns)
-                    self.scoring.decided(ladder, now_ns)
+                    asked = self._decide_ladder(ladder, may_quote, now_ns)
+                    self.scoring.decided(ladder, asked, now_ns)
                 else:
                     again_ns = min(again_ns, ladder.decided_ns + self.settings.pace.decide_ns)
             if ladder.stirred or now_ns >= ladder.again_ns:
@@ -305,7 +305,9 @@ class Quoting:
                 has_wishes = True
         ladder.again_ns, ladder.has_wishes = again_ns, has_wishes
 
-    def _decide_ladder(self, ladder: Ladder, may_quote: bool, now_ns: int) -> None:
+    def _decide_ladder(self, ladder: Ladder, may_quote: bool, now_ns: int) -> EventView | None:
+        """Decide what is wanted of an event. What its strategy was shown; None where it was not
+        asked."""
         ladder.dirty = False
         ladder.may_quote, ladder.flattening = may_quote, self.flattening
         ladder.decided_ns = now_ns
@@ -313,15 +315,14 @@ class Quoting:
         loss_cents = ladder.loss_limit_cents = self.weighing.loss_limit_cents(ladder, wanted=True)
         implied = self._implied.view(ladder.event.project_id, now_ns)
         view = ladder.view(implied, self._desk, self._ledgers, now_ns)
-        self.scoring.viewed(ladder, view, now_ns)
+        self.scoring.marks.seen(view, now_ns, ladder.telling.anew)
         ladder.learn(view, now_ns)
         is_news = ladder.is_news(self._out, now_ns)
         if not (may_quote and ladder.is_open and ladder.is_understood) or (
-            is_news or now_ns < ladder.pulled_until_ns
+            is_news or now_ns < ladder.conduct.pulled_until_ns
         ):
             ladder.want({}, pulled=True)
-            return
-        self.scoring.asked(view)
+            return None
         try:
             quotes: Resting = ladder.quotes(view)
             if ladder.is_bound:
@@ -329,7 +330,7 @@ class Quoting:
         except Exception as fault:  # noqa: BLE001 - the plugin boundary: its fault pulls one event
             self.supervision.raised(ladder, fault, now_ns)
             ladder.want({}, pulled=True)
-            return
+            return view
         if ladder.conduct.fault:
             self.supervision.behaved(ladder)
         if ladder.some_blocked:
@@ -343,3 +344,4 @@ class Quoting:
             self.takes.extend((rung, take) for take in takes)
             for fate in dropped:
                 self._out.took(fate)
+        return view

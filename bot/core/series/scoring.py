@@ -48,7 +48,6 @@ class Scoring:
         self._out = out
         self.marks = Marks()
         self._shadows: Shadows | None = None
-        self._view: EventView | None = None
         self._attribution = Attribution(self.marks, self._tell_marked)
         self._sure_cents = 0
         self._gone_cents = 0
@@ -84,22 +83,12 @@ class Scoring:
             self._moved.clear()
             self._compare()
 
-    def viewed(self, ladder: Ladder, view: EventView, now_ns: int) -> None:
-        """An event as it is believed now."""
-        self.marks.seen(view, now_ns, ladder.telling.anew)
-        self._view = None
-
-    def asked(self, view: EventView) -> None:
-        """The live strategy is shown this view now."""
-        self._view = view
-
-    def decided(self, ladder: Ladder, now_ns: int) -> None:
-        """What is wanted of an event was decided; its candidates come after the live strategy."""
+    def decided(self, ladder: Ladder, asked: EventView | None, now_ns: int) -> None:
+        """What is wanted of an event was decided; its candidates come after the live strategy.
+        asked: what that was shown; None where it was not asked."""
         if self._shadows is not None:
             failed = now_ns < ladder.pulled_until_ns
-            self._shadows.decided(
-                ladder, self._view, None if failed else ladder.answers.resting, now_ns
-            )
+            self._shadows.decided(ladder, asked, None if failed else ladder.answers.resting, now_ns)
 
     def printed(self, rung: Rung, seen: m.TradeSeen, now_ns: int) -> None:
         """A print was shown; one that was shown before is none."""
