@@ -158,20 +158,24 @@ class Rung(BelievedRung):
         steady_bids, steady_asks = self._steady
         bids, bids_turn_ns = steady_bids.quotes(self._wanted_by_side[0], now_ns)
         asks, asks_turn_ns = steady_asks.quotes(self._wanted_by_side[1], now_ns)
+        again_ns = NEVER_NS if bids_turn_ns is None else bids_turn_ns
+        if asks_turn_ns is not None and asks_turn_ns < again_ns:
+            again_ns = asks_turn_ns
         short = self._short(now_ns) if self._short_until_ns else {}
+        if short:
+            again_ns = min(again_ns, *short.values())
         stood = self._stood
         if stood is not None and stood[0] is bids and stood[1] is asks and stood[2] is ours:
-            plan = NOTHING
+            self.wishes = NOTHING.wishes
         else:
             pace = self.ladder.pace
             plan = plan_sides(bids, asks, ours, pace, now_ns, self.worth, short, self._are_idle)
             self.planned = [*bids, *asks]
             self._stood = (bids, asks, ours) if plan is NOTHING else None
-        again_ns = min(short.values()) if short else NEVER_NS
-        for turns_ns in (bids_turn_ns, asks_turn_ns, plan.again_ns):
-            if turns_ns is not None and turns_ns < again_ns:
-                again_ns = turns_ns
-        self.wishes, self.again_ns = plan.wishes, again_ns
+            self.wishes = plan.wishes
+            if plan.again_ns is not None and plan.again_ns < again_ns:
+                again_ns = plan.again_ns
+        self.again_ns = again_ns
         self.touched = self.denied_some = False
         self._planned_ns = now_ns
 
