@@ -269,6 +269,22 @@ def test_an_event_is_decided_within_what_others_leave_of_the_series_as_they_are_
     assert series.weighing.loss_limit_cents(other) == 1_000
 
 
+def test_a_fill_of_a_rung_that_is_not_listed_counts_against_its_event():
+    series, _ = quoting()
+    series.take_series([event(1), event(2)], T0, T0)
+    one, other = series.ladders
+    assert (series.weighing.worst_cents(one), series.weighing.worst_cents(other)) == (0, 0)
+    order = made.own(price=79)
+    order.market_id = MarketId("aaaaaaaa-0000-4000-8000-000000000009")
+    bought = msgspec.structs.replace(
+        made.fill(order, number=1, qty=1), event_ticker=one.event.event_ticker
+    )
+    series._ledgers.book.book_fill(bought)
+    series.fills_booked(order.market_id)
+    assert series.weighing.worst_cents(one) == -79 - bought.fee_cents
+    assert series.weighing.worst_cents(other) == 0
+
+
 def denied(monkeypatch) -> tuple[Thin, list[int]]:
     """A rung whose wish a limit has just denied; the list counts the plans made since."""
     thin = Thin([70, 40], lambda: FixedSpread(FixedSpread.Params()))

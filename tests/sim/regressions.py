@@ -412,5 +412,12 @@ REGRESSIONS = (
         (),
         LATEST,
     ),
+    Regression(
+        1071499,
+        "swarm",
+        "what was paid for shares of a rung that is not listed counted against no limit of loss",
+        (),
+        LATEST,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

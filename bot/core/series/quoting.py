@@ -224,6 +224,10 @@ class Quoting:
         if rung is not None:
             self.weighing.anew(rung.ladder)
             self.scoring.moved(market_id)
+        else:
+            # Of a rung that is not listed now the cash counts in its event all the same.
+            for ladder in self.ladders:
+                self.weighing.anew(ladder)
 
     def _winner_told(self, market_id: MarketId) -> None:
         """What a rung paid has told its winner."""
