@@ -211,11 +211,11 @@ def test_a_belief_that_goes_missing_is_no_loss():
     order = made.own()
     order.market_id = rungs[0].market_id
     book.book_fill(made.fill(order, number=1, qty=50))
-    before = guard._pnl_cents(world.now_ns + SECOND)
+    before = guard._pnl_cents()
     for rung in rungs:
         rung.fair = None
         rung.book.last_price = None
-    assert guard._pnl_cents(world.now_ns + 2 * SECOND) == before
+    assert guard._pnl_cents() == before
 
 
 def test_the_first_belief_in_a_rung_is_neither_loss_nor_gain():
@@ -229,7 +229,7 @@ def test_the_first_belief_in_a_rung_is_neither_loss_nor_gain():
     unmarked = world.process.trader.ledgers.book.pnl_cents(guard._marks)
     guard.breakers.rearm()
     guard.breakers.judge(unmarked, 0, world.now_ns)
-    guard.breakers.judge(guard._pnl_cents(world.now_ns + 3 * SECOND), 0, world.now_ns)
+    guard.breakers.judge(guard._pnl_cents(), 0, world.now_ns)
     used = {level.name: level.used for level in guard.breakers.levels(world.now_ns)}
     assert (used["loss_cents"], used["drawdown_cents"]) == (0, 0)
     assert guard.breakers._peak_cents == guard.breakers._opening_cents
@@ -242,12 +242,12 @@ def test_what_is_bought_before_a_rung_is_first_valued_is_no_loss_of_all_that_it_
     guard._marks.pop(rung.market_id, None)
     fair, rung.fair, rung.book.last_price = rung.fair, None, None
     guard.breakers.rearm()
-    guard.breakers.judge(guard._pnl_cents(world.now_ns + 4 * SECOND), 0, world.now_ns)
+    guard.breakers.judge(guard._pnl_cents(), 0, world.now_ns)
     order = made.own()
     order.market_id = rung.market_id
     book.book_fill(made.fill(order, number=1, qty=50))
     rung.fair = fair
-    guard.breakers.judge(guard._pnl_cents(world.now_ns + 5 * SECOND), 0, world.now_ns)
+    guard.breakers.judge(guard._pnl_cents(), 0, world.now_ns)
     used = {level.name: level.used for level in guard.breakers.levels(world.now_ns)}
     assert used["loss_cents"] == max(0, 50 * order.price - round(50 * fair.value_cents))
     assert used["loss_cents"] == used["drawdown_cents"] < 25 * order.price

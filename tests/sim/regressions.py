@@ -419,5 +419,12 @@ REGRESSIONS = (
         (),
         LATEST,
     ),
+    Regression(
+        1072150,
+        "swarm",
+        "shares bought in a rung that was not marked before the purchase looked like a loss",
+        (),
+        LATEST,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

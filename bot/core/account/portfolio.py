@@ -399,12 +399,8 @@ class Portfolio:
         the first booked fill and nothing was paid in or out since."""
         return Cents(opening_cents + self._cash_cents)
 
-    @property
-    def held(self) -> Mapping[MarketId, object]:
-        """The markets listed here in which shares are held, in first-seen order."""
-        return self._held_here()
-
     def _held_here(self) -> dict[MarketId, _Market]:
+        """The markets listed here in which shares are held, in first-seen order."""
         if self._held is None:
             self._held = {
                 key: each

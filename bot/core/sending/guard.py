@@ -43,10 +43,6 @@ from venue.wire.names import MarketId
 _BID: Final = BookSide.BID
 
 _JUDGE_NS: Final = 100 * NS_PER_MS
-_MARK_ALL_NS: Final = NS_PER_SECOND
-"""So often rungs are marked of which nothing is held: it tells what shares bought there are worth
-while no belief is left."""
-
 _FLAT_WITHIN_NS: Final = 8 * NS_PER_SECOND
 _CAPPED_PARK_NS: Final = NS_PER_SECOND
 """How long the side of a rung rests after a create there was beyond a cap."""
@@ -104,7 +100,7 @@ class Guard:
         self._ledgers = ledgers
         self._quoting = quoting
         self._out = out
-        self.judge_due_ns = self._mark_all_ns = 0
+        self.judge_due_ns = 0
         self._marks: dict[MarketId, float] = {}
         self._unmarked: dict[MarketId, tuple[int, int]] = {}  # what was held of the other rungs
         self._latched_ns = 0
@@ -201,10 +197,10 @@ class Guard:
         if "cancels_fail" in self._out.findings and not self._desk.live_count():
             # There is nothing left that could show it.
             self._out.hold("cancels_fail", self._uncancelled.works())
-        pnl_cents = self._pnl_cents(now_ns) if opened else None
+        pnl_cents = self._pnl_cents() if opened else None
         return self.breakers.judge(pnl_cents, self._desk.oldest_unknown_ns(now_ns), now_ns)
 
-    def _pnl_cents(self, now_ns: int) -> int:
+    def _pnl_cents(self) -> int:
         """Profit of everything booked, shares at the last belief there ever was of them.
 
         A belief that is missing for a while must not look like a loss, nor the first one of a rung
@@ -213,23 +209,19 @@ class Guard:
         marks, book = self._marks, self._ledgers.book
         known = len(marks)
         unmarked: dict[MarketId, tuple[int, int]] = {}
-        if self._unmarked or now_ns >= self._mark_all_ns:
-            self._mark_all_ns = now_ns + _MARK_ALL_NS
-            rungs = [rung for ladder in self._quoting.ladders for rung in ladder.rungs]
-        else:
-            rungs = [rung for each in book.held if (rung := self._quoting.rung(each)) is not None]
-        for rung in rungs:
-            fair = rung.fair
-            if rung.decided is not None:
-                marks[rung.market_id] = PAYOUT_CENTS if rung.decided is Outcome.YES else 0
-            elif fair is not None:
-                marks[rung.market_id] = fair.value_cents
-            elif rung.book.last_price is not None and not (
-                rung.is_over and rung.market_id in marks  # the last belief stands
-            ):
-                marks[rung.market_id] = float(rung.book.last_price)
-            elif rung.market_id not in marks:
-                unmarked[rung.market_id] = book.holdings(rung.market_id)
+        for ladder in self._quoting.ladders:
+            for rung in ladder.rungs:
+                fair = rung.fair
+                if rung.decided is not None:
+                    marks[rung.market_id] = PAYOUT_CENTS if rung.decided is Outcome.YES else 0
+                elif fair is not None:
+                    marks[rung.market_id] = fair.value_cents
+                elif rung.book.last_price is not None and not (
+                    rung.is_over and rung.market_id in marks  # the last belief stands
+                ):
+                    marks[rung.market_id] = float(rung.book.last_price)
+                elif rung.market_id not in marks:
+                    unmarked[rung.market_id] = book.holdings(rung.market_id)
         if len(marks) > known:
             # A mark stays where it stands in the map: the new ones are the last. What was bought
             # since the last look counted with its cost: that it is worth something is no gain.
