@@ -286,13 +286,24 @@ def test_a_fill_that_may_be_of_a_create_without_an_answer_is_booked_whatever_its
 
 @pytest.mark.parametrize(
     "elsewhere",
-    [{"outcome": Outcome.NO}, {"side": Side.SELL}],
-    ids=["the other outcome", "a sale"],
+    [{"outcome": Outcome.NO}, {"side": Side.SELL}, {"price": 39}],
+    ids=["the other outcome", "a sale", "a better limit"],
 )
 def test_a_create_without_an_answer_tells_nothing_of_what_another_order_has_traded(elsewhere):
     books = opened({Outcome.YES: 7})
     books.desk.add(made.own(State.LOST, number=8, **elsewhere))
     books.fills(SOON_NS, dated(1, 5))
+    assert books.of.holdings(MARKET) == (7, 0)
+
+
+def test_a_create_without_an_answer_has_not_traded_before_what_the_first_walk_showed():
+    books = Books()
+    books.fills(T0, dated(2, 3))
+    books.balance(10_000, T0)
+    books.positions({Outcome.YES: 7}, T0)
+    books.of.open_books(AHEAD_NS)
+    books.desk.add(made.own(State.LOST, number=8))
+    books.fills(SOON_NS, dated(2, 3), dated(1, 4, 6 * NS_PER_SECOND))
     assert books.of.holdings(MARKET) == (7, 0)
 
 

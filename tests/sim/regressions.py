@@ -426,5 +426,12 @@ REGRESSIONS = (
         (),
         LATEST,
     ),
+    Regression(
+        1070879,
+        "swarm",
+        "a trade of before, listed late, counted twice while a create had no answer",
+        (),
+        LATEST,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

@@ -28,7 +28,7 @@ from bot.core.desk.shelf import NEVER_NS
 from bot.core.orders.order import OwnOrder, State
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.money import Cents, Outcome
+from venue.wire.money import Cents, Outcome, Side
 from venue.wire.names import MarketId, Ticker, fold_ticker
 
 _HISTORY_DOUBTED: Final = ("position_differs", "fills_missing")
@@ -329,7 +329,8 @@ class Booking:
     def _was_over(self, fill: model.Fill) -> bool:
         if self._desk.knows(fill.order_id):
             return self._desk.ended_by(fill.order_id, self._opened_ns)
-        return not any(
+        # What is older than fills of before is of before, whatever of ours is undecided.
+        return created_ns_of(fill) <= self._first_ns or not any(
             own.state is State.LOST and _may_be_of(fill, own) for own in self._desk.all_live()
         )
 
@@ -354,9 +355,11 @@ def stand_in(ticker: Ticker) -> MarketId:
 
 def _may_be_of(fill: model.Fill, own: OwnOrder) -> bool:
     """Whether a fill may be of an order whose id is not known: it is of its market, outcome and
-    side, as far as it says."""
+    side, as far as it says, at no worse price than that."""
     same_side = fill.side.value == own.own_side.value or fill.side is model.ShownSide.UNKNOWN
-    return same_side and _slot(fill) == (own.market_id, own.outcome.value)
+    beyond = fill.outcome_price - own.price
+    is_worse = beyond > 0 if own.own_side is Side.BUY else beyond < 0
+    return same_side and not is_worse and _slot(fill) == (own.market_id, own.outcome.value)
 
 
 def _slot(fill: model.Fill) -> Slot:
