@@ -372,3 +372,32 @@ def test_what_an_order_of_an_earlier_run_had_filled_under_another_id_counts_once
             own, made.shown(made.own(number=8), filled=5, remaining=5), T0 + LAG_NS
         )
         assert books.of.holdings(MARKET) == (5, 0)
+
+
+def test_while_an_order_is_over_once_its_fills_are_read_a_walk_goes_on_behind_those_it_knows():
+    """Pages of one walk may lag unequally: what falls between them no later walk would show."""
+    books = opened({})
+    walk(books, HISTORY[:1], T0 + LAG_NS)
+    whole_ns = books.of.booking.whole_ns
+    assert walk(books, HISTORY[:3], SOON_NS, 1) == 1
+    assert books.of.booking.whole_ns == whole_ns
+    own = made.own(State.LOST)
+    own.unlisted_ns = T0
+    books.desk.add(own)
+    assert walk(books, HISTORY[:3], SOON_NS, 1) == 3
+    assert books.of.booking.whole_ns == SOON_NS
+    assert books.of.holdings(MARKET) == (3, 0)
+
+
+def test_where_no_older_page_can_be_read_the_newest_fills_are_booked_while_an_order_is_awaited():
+    books = opened({})
+    walk(books, HISTORY[:1], T0 + LAG_NS)
+    own = made.own(State.LOST)
+    own.unlisted_ns = T0
+    books.desk.add(own)
+    for at_s in (0, 10, 19):
+        assert not books.of.booking.page(HISTORY[:1], SOON_NS + at_s * NS_PER_SECOND)[1]
+    for at_s in (20, 30):
+        at_ns = SOON_NS + at_s * NS_PER_SECOND
+        assert walk(books, HISTORY[:2], at_ns, 1) == 1
+        assert books.of.booking.whole_ns == at_ns

@@ -5,6 +5,7 @@ import pytest
 from bot.core import messages as m
 from bot.core.desk import shelf
 from bot.core.desk.shelf import NEVER_NS
+from bot.core.orders.absence import Absence
 from bot.core.orders.life import Finding
 from bot.core.orders.order import Fact, OwnOrder, State
 from tests.bot import made
@@ -172,6 +173,25 @@ def test_a_create_without_an_id_is_undecided(state, undecided):
     of, _ = desk()
     of.add(made.own(state))
     assert of.creates_undecided() is undecided
+
+
+def test_fills_are_awaited_once_a_list_lacks_an_order_that_no_answer_has_told_of():
+    of, _ = desk()
+    own = made.own(State.LOST)
+    of.add(own)
+    assert not of.awaits_fills()
+    own.unlisted_ns = T0
+    assert of.awaits_fills()
+
+
+def test_fills_are_awaited_once_everything_says_that_there_is_no_such_order():
+    of, _ = desk()
+    own = made.own()
+    own.doomed, own.absence = True, Absence(T0, read=True)
+    of.add(own)
+    assert not of.awaits_fills()
+    own.absence = Absence(T0, read=True, lists=True)
+    assert of.awaits_fills()
 
 
 def test_a_finding_names_five_orders_at_most():

@@ -440,5 +440,12 @@ REGRESSIONS = (
         (),
         LATEST,
     ),
+    Regression(
+        1071116,
+        "swarm",
+        "a lost create was over by a walk of the fills that had passed over some of its own",
+        (),
+        LATEST,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

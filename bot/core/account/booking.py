@@ -78,6 +78,8 @@ class Booking:
     whether the opening held them. of_opening: what was booked since and is no gain and no loss, for
     who counts these. traded_ns: when before the opening a fill was first shown that a
     whole walk before it had not, 0 without one: somebody trades while the account is read.
+    whole_ns: when the newest walk began that went to where every fill is booked, or, where older
+    pages cannot be read, any; below zero without one.
     """
 
     def __init__(
@@ -110,6 +112,9 @@ class Booking:
         self.traded_ns = 0
         self._has_walked = False
         self._deep_due_ns, self._deep_until_ns = 0, NEVER_NS
+        self._is_short = False  # whether the walk ended at a fill that is booked, not at the floor
+        self._reads_deep = True  # whether older pages could be read when that was last tried
+        self.whole_ns = -1
         self._first_ns = -1  # the venue's time of the newest fill of the first walk
         self._newest: dict[
             str, tuple[Slot, int, int, Cents] | None
@@ -184,7 +189,8 @@ class Booking:
         doubted = doubted or self._goes_deep(now_ns)
         try:
             if self.is_open and not doubted and not self.history_wanted:
-                return self._book.ids.has(rows[-1])
+                self._is_short = self._book.ids.has(rows[-1])
+                return self._is_short
             # Back to the floor, not to the first fill that is known: what was passed over lies
             # deeper. A fill that could not be read may lie deeper still.
             return not self.unbooked.has_any and self._book.ids.end_below_floor(rows)
@@ -192,30 +198,41 @@ class Booking:
             return False
 
     def _goes_deep(self, now_ns: int) -> bool:
-        """Whether a walk goes on to where every fill is booked, for it is time for that again."""
-        if now_ns < self._deep_due_ns:
+        """Whether a walk goes on to where every fill is booked: it is time for that again, or an
+        order is to be over by it, whose fills may lie behind newer ones of a walk before."""
+        is_awaited = self._reads_deep and self._desk.awaits_fills()
+        if now_ns < self._deep_due_ns and not is_awaited:
+            self._deep_until_ns = NEVER_NS
             return False
         self._deep_until_ns = min(self._deep_until_ns, now_ns + _DEEP_FOR_NS)
-        if now_ns >= self._deep_until_ns:
-            self._walked_deep(now_ns)
-        return now_ns >= self._deep_due_ns
+        if now_ns < self._deep_until_ns:
+            return True
+        self._walked_deep(now_ns)
+        self._reads_deep = False
+        return False
 
     def _walked_deep(self, now_ns: int) -> None:
         self._deep_due_ns, self._deep_until_ns = now_ns + _DEEP_EVERY_NS, NEVER_NS
 
     # --- the books --------------------------------------------------------------------------------
 
-    def walked(self, rows: Sequence[model.Fill], now_ns: int) -> dict[MarketId, None]:
-        """A walk has ended; book what `page` kept of it. Returns the rungs with fills that no walk
-        had shown before, in first-seen order.
+    def walked(
+        self, rows: Sequence[model.Fill], begun_ns: int, now_ns: int
+    ) -> dict[MarketId, None]:
+        """A walk, begun then, has ended; book what `page` kept of it. Returns the rungs with fills
+        that no walk had shown before, in first-seen order.
 
         A fill that cannot be booked is a finding, until a walk shows it readably."""
         self.fresh_fills = []
         self._book_all(rows, now_ns)
         if not self._has_walked:
             self._has_walked, self._first_ns = True, self._book.ids.newest_ns
-        if now_ns >= self._deep_due_ns:
+        if not self._is_short:
             self._walked_deep(now_ns)
+            self._reads_deep = True
+        if not self._is_short or not self._reads_deep:
+            self.whole_ns = begun_ns
+        self._is_short = False
         self.unbooked.tell()
         self._gone.walked(now_ns)
         changed, self._changed = self._changed, {}

@@ -156,7 +156,7 @@ class Ledgers:
         Returns the rungs with new fills, in first-seen order, and those that have settled by the
         cash it explained."""
         self.fills_from_ns = begun_ns
-        changed = self.booking.walked(rows, now_ns)
+        changed = self.booking.walked(rows, begun_ns, now_ns)
         self.book.trim(live_orders)
         # What a rung settles by is a fill of its own kind: shares went, and cash came.
         changed.update((key, None) for key in self._compare(begun_ns))

@@ -127,7 +127,7 @@ class Custody:
         start the policy decides about them; in every other phase they are cancelled, but that
         a run which ends before it quoted leaves alone what the policy does."""
         by_id = {order.order_id: order for order in shown}
-        fills_ns = self._account.begun_ns.get(Kind.FILLS, -1)
+        fills_ns = self._ledgers.booking.whole_ns
         for market_id in self._desk.explain_lost(by_id.values(), begun_ns, now_ns, fills_ns):
             self._quoting.orders_changed(market_id)
         for own in list(self._desk.all_live()):

@@ -167,6 +167,15 @@ class Shelf:
         """Whether an order of ours may rest under an id that we do not know yet."""
         return any(_is_undecided(own) for own in self._live)
 
+    def awaits_fills(self) -> bool:
+        """Whether an order that no list shows is over once every fill is read that it may have."""
+        return any(
+            own.unlisted_ns is not None
+            or own.is_unfound
+            or (own.is_take and own.refused_since_ns is not None)
+            for own in self._attention
+        )
+
     def may_be_undecided(self, shown: model.Order) -> bool:
         """Whether a stranger may be such an order: it rests in its rung, on its side."""
         return any(
