@@ -13,6 +13,7 @@ _LAG_MAX_NS: Final = 10 * NS_PER_SECOND
 
 _LATE_WINDOW_NS: Final = NS_PER_SECOND
 _SILENCE_NS: Final = 2 * NS_PER_SECOND
+_SILENCE_MAX_NS: Final = 8 * NS_PER_SECOND
 
 
 class Lag:
@@ -24,7 +25,8 @@ class Lag:
     that comes late is an accident: late is a second in which none came in time.
 
     allowed_ns: how much later is in time. Where nothing trades there is no telling, and late is
-    forgotten after two seconds; after twice as long each time that what comes then is late again.
+    forgotten after two seconds; after twice as long, up to eight, each time that what comes then is
+    late again.
     """
 
     __slots__ = (
@@ -68,7 +70,7 @@ class Lag:
             if self._excess is None or self._excess <= self._allowed_ns:
                 self._silence_ns = _SILENCE_NS
             elif took - least > self._allowed_ns and not self.is_late(now_ns):
-                self._silence_ns = min(2 * self._silence_ns, _LAG_WINDOW_NS)
+                self._silence_ns = min(2 * self._silence_ns, _SILENCE_MAX_NS)
             self._excess, self._window_ns = took - least, now_ns
         else:
             self._excess = min(self._excess, took - least)
