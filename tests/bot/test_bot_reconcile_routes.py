@@ -145,20 +145,6 @@ def test_of_two_purchases_beside_shares_for_one_a_single_one_gives_way(side):
 
 
 @BOTH
-def test_no_purchase_gives_way_to_shares_that_are_sold_at_once_where_another_price_lacks_them(side):
-    """Else the one price would be bought at and the other would lack as many, by turns for ever."""
-    lacks, stays = order(side, 10, 3), order(side, 12, 2, 2)
-    wanted, here = [quote(side, 10, 5), quote(side, 12, 2)], Ruler(capital=1.0)
-    yes, no = (0, 2) if side is BID else (2, 0)
-    (wish,) = plan(wanted, [lacks, stays], yes, no, worth=here).wishes
-    assert (type(wish), wish.own_side, wish.qty) == (WantCreate, Side.SELL, 2)
-    assert abs(wish.price - 50) == 10
-    yes, no = 2 * yes, 2 * no
-    gives_way, _ = plan(wanted, [lacks, stays], yes, no, worth=here).wishes
-    assert (type(gives_way), gives_way.order) == (WantCancel, stays)  # there are enough for both
-
-
-@BOTH
 def test_shares_to_which_a_purchase_gives_way_are_sold_at_its_price_and_at_no_other(side):
     own = order(side, 15, 5)
     yes, no = (0, 5) if side is BID else (5, 0)

@@ -434,13 +434,6 @@ REGRESSIONS = (
         LATEST,
     ),
     Regression(
-        1070884,
-        "swarm",
-        "of two prices each bought while the other gave way to the one share held, for ever",
-        (),
-        LATEST,
-    ),
-    Regression(
         1071116,
         "swarm",
         "a lost create was over by a walk of the fills that had passed over some of its own",

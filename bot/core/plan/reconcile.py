@@ -37,7 +37,6 @@ from bot.core.plan.stand import (
     count_beside,
     destination,
     join,
-    lacking,
     level_of,
     promise_lacking,
     serve_near,
@@ -148,7 +147,6 @@ class _Side:
         "_everyone",
         "_free",
         "_is_bid",
-        "_lacking",
         "_levels",
         "_may_lock",
         "_merges",
@@ -185,7 +183,6 @@ class _Side:
         self._merges = not is_short
         self._may_lock = not is_short and free.has_some  # a plan only takes from what is free
         self._levels = levels
-        self._lacking: dict[Price, int] = {}
         self._spares: list[OwnOrder] = []
         self._beside: list[OwnOrder] = []  # they may rest, serve no level and cannot be changed
         self.wishes: list[Wish] = []
@@ -198,7 +195,6 @@ class _Side:
         pairs = self._assigned(stands, levels)
         if self._free.has_some:
             promise_lacking(self._levels.values(), pairs, self._free, self._pace)
-            self._lacking = lacking(pairs, self._pace)
         for stand, level in pairs:
             if level is None:
                 self._spares.extend(stand.orders)
@@ -321,19 +317,18 @@ class _Side:
 
     def _stay(self, stand: Stand, level: Level) -> None:
         """A stand at its level's price: oldest first; too much there is shrunk from the newest."""
-        lacks, free, pace = level.missing - stand.qty, self._free, self._pace
-        elsewhere = sum([qty for price, qty in self._lacking.items() if price != level.price])
+        lacks = level.missing - stand.qty
         for own in sorted(stand.orders, key=age):
             room = level.missing
             if room <= 0:
                 self._spares.append(own)
                 continue
             level.serve(own.may_fill)
-            if level.is_off(own.remaining - room, pace):
+            if level.is_off(own.remaining - room, self._pace):
                 why, value = "less wanted at this price", RISK_CENTS * (own.remaining - room)
                 self.wishes.append(WantAmend(own, Amend(qty=Qty(room)), True, why, value))
-            elif self._may_lock and level.locks_too_much(own, lacks, free, pace, elsewhere):
-                free.take(own.outcome.other, own.remaining)
+            elif self._may_lock and level.locks_too_much(own, lacks, self._free, self._pace):
+                self._free.take(own.outcome.other, own.remaining)
                 why, value = "shares held now: sold instead", self._worth.capital_cents
                 self._cancel(own, why, value * own.remaining, instead=True)
 

@@ -158,15 +158,13 @@ class Level(msgspec.Struct, eq=False):
         )
 
     def locks_too_much(
-        self, own: OwnOrder, lacks: int, free: FreeShares, pace: PaceSettings, elsewhere: int = 0
+        self, own: OwnOrder, lacks: int, free: FreeShares, pace: PaceSettings
     ) -> bool:
         """Whether a purchase locks pairs with shares held that are worth more than its place and
-        the two requests of a sale, what is lacking here with it: one worth none is bought again.
-        elsewhere: shares that other levels lack, which are sold there before it could be."""
+        the two requests of a sale, what is lacking here with it: one worth none is bought again."""
         left, whole = free.unpromised(own.outcome.other), own.remaining + max(0, lacks)
         needed = whole if self.is_off(lacks, pace) else own.remaining
-        enough = left >= needed and left - elsewhere >= own.remaining
-        is_sold = enough and self.is_off(min(left, whole), pace)
+        is_sold = left >= needed and self.is_off(min(left, whole), pace)
         if own.own_side is not _BUY or not is_sold:
             return False
         worth = self.worth
@@ -301,17 +299,6 @@ def promise_lacking(
     for level in levels:
         if not level.served and level.price not in served:
             level.promise(level.offered(free, pace), free)
-
-
-def lacking(pairs: Iterable[tuple[Stand, Level | None]], pace: PaceSettings) -> dict[Price, int]:
-    """Shares that the levels lack beside the orders at their prices, where it is worth a request to
-    make them. pairs: the levels that orders will serve."""
-    lacks = [
-        (level, level.missing - stand.qty)
-        for stand, level in pairs
-        if level is not None and level.price == stand.price
-    ]
-    return {level.price: qty for level, qty in lacks if level.is_off(qty, pace)}
 
 
 def serve_near(levels: Iterable[Level], price: Price, qty: int, pace: PaceSettings) -> bool:
