@@ -55,7 +55,7 @@ def _never_rises(self: Breakers, pnl_cents: int | None, oldest_unknown_ns: int, 
     return _judge(self, pnl_cents, oldest_unknown_ns, now_ns)
 
 
-def _cash_alone(self: Guard, now_ns: int) -> int:
+def _cash_alone(self: Guard) -> int:
     return self._ledgers.book.own_cash_cents
 
 
