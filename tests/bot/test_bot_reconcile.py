@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from bot.core.orders.order import Fact, OwnOrder, State
 from bot.core.plan.place import NOTHING_KNOWN
-from bot.core.plan.reconcile import plan_rung
 from bot.core.plan.wishes import (
     FreeShares,
     Plan,
@@ -23,6 +22,7 @@ from bot.core.settings import PaceSettings
 from bot.core.strategy import Quote
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
+from tests.bot.planned import plan_rung
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side
 from venue.wire.names import OrderId
 from venue.wire.requests import Amend

@@ -4,12 +4,12 @@ import pytest
 
 from bot.core.orders.order import OwnOrder, State
 from bot.core.plan.place import Worth
-from bot.core.plan.reconcile import plan_rung
 from bot.core.plan.wishes import FreeShares, WantAmend, WantCancel, WantCreate, crosses
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Quote
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
+from tests.bot.planned import plan_rung
 from tests.bot.test_bot_reconcile import ASK, BID, LATER, ask, bid, plan, rests
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side
 from venue.wire.requests import Amend

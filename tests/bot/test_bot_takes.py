@@ -11,7 +11,6 @@ from bot.core.event.taking import barred, routes
 from bot.core.limits.bounds import takable
 from bot.core.orders.order import Fact, OwnOrder, State
 from bot.core.orders.takefate import TakeFate
-from bot.core.plan.reconcile import plan_rung
 from bot.core.plan.wishes import free_shares
 from bot.core.settings import PaceSettings
 from bot.core.strategy import (
@@ -27,6 +26,7 @@ from bot.core.strategy import (
 from tests.bot import made
 from tests.bot.desks import listed
 from tests.bot.made import T0
+from tests.bot.planned import plan_rung
 from tests.bot.test_bot_sending import Account, create, event
 from tests.bot.thin import Thin
 from tests.strategies import views

@@ -7,12 +7,12 @@ import math
 
 import pytest
 
-from bot.core.plan.reconcile import plan_rung
 from bot.core.plan.wishes import FreeShares, WantCreate
 from bot.core.settings import PaceSettings
 from bot.core.strategy import Quote
 from strategies.amm import Amm, buy_depth, sell_depth, split_cash
 from strategies.bands import Band, Bands
+from tests.bot.planned import plan_rung
 from tests.strategies.scenes import changed, own
 from tests.strategies.views import rung, view
 from venue.wire.money import BookSide, Outcome, Side

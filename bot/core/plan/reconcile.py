@@ -27,7 +27,7 @@ from bot.core.orders.order import OwnOrder, State
 from bot.core.plan.assign import assign
 from bot.core.plan.danger import why_to_go
 from bot.core.plan.ours import Ours
-from bot.core.plan.place import NOTHING_KNOWN, REQUEST_MIN, RISK_CENTS, Worth
+from bot.core.plan.place import REQUEST_MIN, RISK_CENTS, Worth
 from bot.core.plan.stand import (
     Doubtful,
     Level,
@@ -42,7 +42,6 @@ from bot.core.plan.stand import (
     serve_near,
     size_then_age,
 )
-from bot.core.plan.steady import by_side
 from bot.core.plan.wishes import (
     MERGED,
     FreeShares,
@@ -63,21 +62,6 @@ _BID: Final = BookSide.BID
 _ASK: Final = BookSide.ASK
 _OPEN: Final = State.OPEN
 _BUY: Final = Side.BUY
-
-
-def plan_rung(
-    wanted: Sequence[Quote],
-    orders: Sequence[OwnOrder],
-    free: FreeShares,
-    pace: PaceSettings,
-    now_ns: int,
-    worth: Worth = NOTHING_KNOWN,
-    short: Container[BookSide] = (),
-) -> Plan:
-    """The plan of `plan_sides` for what is wanted on both sides, in any order, and all live orders
-    of the rung."""
-    bids, asks = by_side(wanted)
-    return plan_sides(bids, asks, Ours(orders, free), pace, now_ns, lambda _: worth, short)
 
 
 def plan_sides(
