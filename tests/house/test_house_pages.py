@@ -26,6 +26,23 @@ def test_a_link_within_the_project_leads_to_a_file(path: Path) -> None:
         assert ":" in target or (path.parent / target).exists(), target
 
 
+TRADER = tree.ROOT / "bot/core"
+ROW = re.compile(r"^\| `([a-z/]+)` \| [^|]+ \| ([^|]+) \|$", re.MULTILINE)
+
+
+def test_the_map_of_the_trader_names_every_file_of_its_packages_and_no_other():
+    page = tree.text(tree.ROOT / "docs/architecture.md")
+    told: dict[Path, set[str]] = {}
+    for package, files in ROW.findall(page.partition("## Inside the trader")[2]):
+        folder = TRADER if package == "bot/core" else TRADER / package
+        told.setdefault(folder, set()).update(re.findall(r"`(\w+)`", files))
+    assert told == {
+        folder: {file.stem for file in folder.glob("*.py")} - {"__init__"}
+        for folder in (TRADER, *TRADER.iterdir())
+        if folder.is_dir() and folder.name not in ("__pycache__", "pricing")
+    }
+
+
 def every(
     command: TyperCommand | TyperGroup, name: str
 ) -> Iterator[tuple[str, TyperCommand | TyperGroup]]:
