@@ -1,1 +1,1 @@
-"""Quoting ideas, one per file; each sees only `bot.core.strategy` and `venue.wire.money`."""
+"""Quoting ideas, one per file: each sees the trader's `strategy` and `pricing`, money and names."""
