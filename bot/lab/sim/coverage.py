@@ -114,12 +114,12 @@ ROWS: Final = (
     Row(66, "crash loop", elsewhere="the shell's latch; tests/io"),
     Row(67, "journal of another version", elsewhere="the journal's format; tests/io"),
     # G. Operator and configuration
-    Row(68, "misspelt key", elsewhere="the configuration's; tests/bot"),
+    Row(68, "misspelt key", elsewhere="the configuration's; tests/io"),
     Row(69, "YAML 1.1", elsewhere="the configuration's; tests/io"),
-    Row(70, "dollars for cents", elsewhere="the configuration's; tests/bot"),
+    Row(70, "dollars for cents", elsewhere="the configuration's; tests/io"),
     Row(71, "fat finger", ("fat_finger_quote",)),
     Row(72, "wrong environment", elsewhere="the probe's; tests/io"),
-    Row(73, "old code, reused flag", elsewhere="the house's; tests/house"),
+    Row(73, "old code, reused flag", elsewhere="version and file in the metrics; tests/io"),
     Row(74, "reload half applied", ("config_applied", "reload_fixed", "reload_absent")),
     # H. Strategy and risk
     Row(75, "limits on settled position only", ("limit_with_flight",)),
