@@ -18,11 +18,12 @@ editors is `configs/schema.json` (`bot config schema`); a file names it in its f
 `# yaml-language-server: $schema=schema.json`.
 
 Every value is plain text: `no` is a word, 12.50 is no number of cents. An unknown key, a key that
-stands twice and a limit of zero are refused, and every fault is told at once with file, line, key,
-value and what is accepted. Paths start from the file's own folder, the state directory from where
-the program is started. Units stand in the keys: `_cents`, `_qty` (shares), `_ms`, `_pct`,
-`_millicents` (thousandths of a cent). A dash is no value: without one as default the key must be
-given.
+stands twice and a value outside its bounds are refused, and every fault is told at once with file,
+line, key, value and what is accepted. A zero switches a limit off, or has it follow from others,
+where the table says so and nowhere else. Paths start from the file's own folder, the state
+directory from where the program is started. Units stand in the keys: `_cents`, `_qty` (shares),
+`_ms`, `_pct`, `_millicents` (thousandths of a cent). A dash is no value; of a key that has to be
+there the table says that it must be given.
 
 ```
 bot config show configs/demo.yaml           # every key: value in force, where from, live or restart
