@@ -44,6 +44,34 @@ def test_the_next_balance_tells_how_many_fills_around_the_opening_it_held(held, 
     assert books.out.findings == {}
 
 
+def paid(total_cents: int, *rows: model.Fill) -> Books:
+    """Books whose first balance after the opening shows what their rung has paid, too."""
+    books = opened({})
+    books.fills(SOON_NS, *rows)
+    books.of.settling.resolved(MARKET, SOON_NS)
+    books.positions({}, SOON_NS + 2 * LAG_NS)
+    compared(books, total_cents, {}, QUIET_NS, *rows)
+    return books
+
+
+@pytest.mark.parametrize("won", [True, False])
+def test_a_rung_settles_by_a_balance_that_shows_besides_that_the_opening_held_more(won):
+    """By its time the newest is not of before; the opening held all three."""
+    books = paid(10_000 + 300 * won, *TRADED)
+    assert books.of.book.winner(MARKET) is (Outcome.YES if won else Outcome.NO)
+    assert books.of.difference_cents == 0
+    assert books.out.findings == {}
+
+
+def test_a_rung_does_not_settle_where_what_the_opening_held_would_say_who_won():
+    """It held the older one, and YES has paid 400, or both, and NO has paid 100."""
+    older, newer = dated(1, 1, 0, outcome=Outcome.NO), dated(2, 4, -NS_PER_SECOND)
+    newer = msgspec.structs.replace(newer, outcome_price=74, trade_price=74, fee_cents=4)
+    books = paid(10_000 - 43 - 300 + 443, newer, older)
+    assert books.of.book.winner(MARKET) is None
+    assert books.of.holdings(MARKET) == (4, 1)
+
+
 def test_cash_that_no_fill_around_the_opening_explains_is_told():
     books = opened({})
     books.fills(SOON_NS, *TRADED)

@@ -26,23 +26,23 @@ def rung(event: str, strike: int, yes: int, no: int, *, ours: bool = True) -> Wa
 
 
 def test_a_losing_share_pays_nothing_and_that_tells_who_won() -> None:
-    assert winners_by_cash(0, [rung("A", 1, 10, 0)], {}) == {MarketId("A-1"): NO}
+    assert winners_by_cash((0,), [rung("A", 1, 10, 0)], {}) == {MarketId("A-1"): NO}
 
 
 def test_cash_that_fits_two_ways_tells_nothing() -> None:
     waiting = [rung("A", 1, 5, 0), rung("B", 1, 5, 0)]
-    assert winners_by_cash(500, waiting, {}) == {}
+    assert winners_by_cash((500,), waiting, {}) == {}
 
 
 def test_a_ladder_cannot_pay_the_higher_rung_and_not_the_lower() -> None:
     waiting = [rung("A", 1, 5, 0), rung("A", 2, 5, 0)]
-    assert winners_by_cash(500, waiting, {}) == {MarketId("A-1"): YES, MarketId("A-2"): NO}
+    assert winners_by_cash((500,), waiting, {}) == {MarketId("A-1"): YES, MarketId("A-2"): NO}
 
 
 def test_what_a_ladder_has_paid_before_rules_some_ways_out() -> None:
     waiting = [rung("A", 1, 5, 0), rung("B", 1, 5, 0)]
     known = {Ticker("B"): [(Decimal(2), YES)]}
-    assert winners_by_cash(500, waiting, known) == {MarketId("A-1"): NO, MarketId("B-1"): YES}
+    assert winners_by_cash((500,), waiting, known) == {MarketId("A-1"): NO, MarketId("B-1"): YES}
 
 
 def test_how_another_series_was_paid_need_not_be_known() -> None:
@@ -51,8 +51,7 @@ def test_how_another_series_was_paid_need_not_be_known() -> None:
         rung("B", 1, 5, 0, ours=False),
         rung("C", 1, 5, 0, ours=False),
     ]
-    found = winners_by_cash(1_200, waiting, {})
-    assert found is not None
+    found = winners_by_cash((1_200,), waiting, {})
     assert found[MarketId("A-1")] is YES
 
 
@@ -105,9 +104,8 @@ def test_it_says_what_every_way_that_fits_says_and_nothing_where_two_pay_ours_di
     fitting = {
         paid(way(cut)) for cut in itertools.product(*cuts) if sum(paid(way(cut))) == received
     }
-    found = winners_by_cash(received, waiting, {})
+    found = winners_by_cash((received,), waiting, {})
     if len(fitting) == 1:
-        assert found is not None
         assert paid([found[each.market_id] for each in waiting]) == paid(truth)
     else:
         assert found == {}

@@ -440,5 +440,12 @@ REGRESSIONS = (
         (),
         LATEST,
     ),
+    Regression(
+        1200186,
+        "swarm",
+        "the balance that told what a rung had paid told of the opening, too, and so of neither",
+        (),
+        LATEST,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
 )

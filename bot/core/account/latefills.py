@@ -38,12 +38,15 @@ class _Passed:
     def explain(self, difference: int) -> bool:
         """Whether there is so much more than is known of, or, below zero, less, because more or
         less of these was there: then that is so from here on."""
-        sought = self._held - difference
-        sums = accumulate((amount for _, amount in self._amounts), initial=0)
-        if difference and sought not in sums:
+        if difference and difference not in self.differences():
             return False
-        self._held = sought
+        self._held -= difference
         return True
+
+    def differences(self) -> tuple[int, ...]:
+        """What `explain` says yes to, beside 0."""
+        sums = accumulate((amount for _, amount in self._amounts), initial=0)
+        return tuple(dict.fromkeys(self._held - each for each in sums if each != self._held))
 
 
 class LateFills:
@@ -74,6 +77,10 @@ class LateFills:
         """Of what a list of positions tells that was begun then: where there is a fill of which the
         opening may hold the shares, in first-seen order."""
         return list(self._shares) if begun_ns > self._read_ns else []
+
+    def cash_may_differ(self) -> tuple[int, ...]:
+        """What a balance may show beside what its fills come to: see `cash_left`."""
+        return self._cash.differences()
 
     def cash_left(self, difference_cents: Cents, begun_ns: int) -> Cents:
         """What is left of a difference that a balance shows, begun then and compared among no

@@ -336,7 +336,8 @@ class Ledgers:
         # came since may be one: cash comes before a read shows why.
         is_new = self._stood_since_ns + SETTLES_WITHIN_NS > self.settling.waits_since_ns()
         stood_cents = self._stood_before_cents if is_new else self._stood_cents
-        winners = self.settling.winners((beyond_cents - stood_cents, beyond_cents), begun_ns)
+        cash = beyond_cents - stood_cents, beyond_cents
+        winners = self.settling.winners(cash, begun_ns, self.booking.late.cash_may_differ())
         for market_id, winner in winners.items():
             self.book.settle(market_id, winner)
             level = "debug" if self.is_beside(market_id) else "info"

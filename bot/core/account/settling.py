@@ -66,26 +66,39 @@ Known = Mapping[Ticker, Iterable[tuple[Decimal, Outcome]]]
 
 
 def winners_by_cash(
-    received_cents: int, waiting: Iterable[Waiting], known: Known
-) -> dict[MarketId, Outcome | None] | None:
-    """The winners by which these rungs paid exactly this cash; empty where it can have come to ours
-    in several ways, None where it cannot have come from them. An early rung that was paid none of
-    it has None for a winner."""
-    # By sum, two ways at most that pay ours differently: with two it is open anyhow.
+    received_cents: tuple[int, ...],
+    waiting: Iterable[Waiting],
+    known: Known,
+    late_cents: tuple[int, ...] = (),
+) -> dict[MarketId, Outcome | None]:
+    """The winners by which these rungs paid exactly the first of these amounts of cash that can
+    have come from them; empty where that can have come to ours in several ways, or none of them
+    from these rungs. An early rung that was paid none of it has None for a winner.
+
+    late_cents: one of these may be in the first amount besides, where else none of them fits, and
+    not where several of these make it fit.
+    """
+    beside = [received_cents[0] - cents for cents in late_cents]
+    sums = _sums(max((*received_cents, *beside)), waiting, known)
+    ways = [sums[cents] for cents in received_cents if cents in sums][:1]
+    ways = ways or [sums[cents] for cents in beside if cents in sums]
+    return dict(ways[0][0].winners) if len(ways) == 1 and len(ways[0]) == 1 else {}
+
+
+def _sums(most_cents: int, waiting: Iterable[Waiting], known: Known) -> dict[int, list[_Way]]:
+    """Every sum up to `most_cents` that these rungs can have paid, each with its ways: two at most
+    that pay ours differently, for with two it is open anyhow. Empty where there are too many."""
     sums: dict[int, list[_Way]] = {0: [_Way((), ())]}
     for group in _groups(waiting):
         grown: dict[int, list[_Way]] = {}
         for paid, way in _ways(group, tuple(known.get(group[0].event_ticker, ()))):
             for so_far, before in sums.items():
-                if so_far + paid <= received_cents:
+                if so_far + paid <= most_cents:
                     _add(grown.setdefault(so_far + paid, []), before, way)
         sums = grown
         if len(sums) > _SUMS_MAX:
             return {}
-    found = sums.get(received_cents)
-    if found is None:
-        return None
-    return dict(found[0].winners) if len(found) == 1 else {}
+    return sums
 
 
 def _add(there: list[_Way], before: list[_Way], way: _Way) -> None:
@@ -354,11 +367,14 @@ class Settling:
             return None
         return max((each for each in paid_ns if each is not None), default=0) + self._lag_ns
 
-    def winners(self, received_cents: tuple[int, ...], begun_ns: int) -> dict[MarketId, Outcome]:
+    def winners(
+        self, received_cents: tuple[int, ...], begun_ns: int, late_cents: tuple[int, ...] = ()
+    ) -> dict[MarketId, Outcome]:
         """The winners that a balance read begun at `begun_ns` tells, if it tells any.
 
         received_cents: what it may have beyond the cash of the fills, of what has settled before
         and of what else differs, the likeliest first: the first that can have been paid counts.
+        late_cents: see `winners_by_cash`.
         """
         known: dict[Ticker, list[tuple[Decimal, Outcome]]] = {}
         for market_id in self._resolved:
@@ -375,9 +391,8 @@ class Settling:
         ):
             # What is about to be paid, or just was, could be taken for what these were paid.
             return {}
-        ways = (winners_by_cash(cents, paid, known) for cents in received_cents)
         winners: dict[MarketId, Outcome] = {}
-        for market_id, winner in next((each for each in ways if each is not None), {}).items():
+        for market_id, winner in winners_by_cash(received_cents, paid, known, late_cents).items():
             if winner is None:
                 self._resolved[market_id].is_untold = True
             else:
