@@ -48,6 +48,7 @@ def paid(total_cents: int, *rows: model.Fill) -> Books:
     """Books whose first balance after the opening shows what their rung has paid, too."""
     books = opened({})
     books.fills(SOON_NS, *rows)
+    books.positions({Outcome.YES: 3}, SOON_NS)
     books.of.settling.resolved(MARKET, SOON_NS)
     books.positions({}, SOON_NS + 2 * LAG_NS)
     compared(books, total_cents, {}, QUIET_NS, *rows)

@@ -10,6 +10,7 @@ from bot.core.settings import TrustSettings
 from strategies.ladder_joint import STRATEGY as LADDER_JOINT
 from tests.bot import made
 from tests.bot.made import EVENT, LAG_NS, MARKET, T0
+from tests.bot.test_bot_booking import AHEAD_NS, dated
 from tests.bot.test_bot_ledgers import FILL, OTHER, Books
 from tests.bot.thin import START_NS, Thin
 from venue.wire import instant, model
@@ -80,6 +81,40 @@ def test_shares_that_a_list_shows_a_lag_after_the_opening_balance_had_not_paid(b
     books.positions({Outcome.YES: 5}, begun_ns)
     gone(books, T0 + 2 * LAG_NS, 10_000 - SPENT)
     assert books.of.book.winner(MARKET) is winner
+
+
+def listed_after(books: Books, cents: int, fill: model.Fill) -> None:
+    """The books open with so much, and with no shares; then the list shows a fill of before."""
+    books.fills(T0 - LAG_NS)
+    books.balance(cents, T0)
+    books.positions({}, T0)
+    books.of.open_books(AHEAD_NS)
+    books.fills(T0 + LAG_NS, fill)
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+@pytest.mark.parametrize("seen_ns", [T0, T0 + 2 * LAG_NS], ids=["before", "after"])
+def test_a_rung_whose_fill_is_listed_after_the_opening_may_have_paid_before_it(outcome, seen_ns):
+    """seen_ns: when it is seen resolved, before that walk of the fills or after it."""
+    books, cents = Books(), 10_000 - SPENT + 500
+    if seen_ns == T0:
+        books.of.settling.resolved(MARKET, T0)
+    listed_after(books, cents, dated(1, 5, outcome=outcome))
+    gone(books, seen_ns, cents)
+    assert books.of.book.winner(MARKET) is None
+    assert books.of.settling.waiting() == []
+    assert books.of.difference_cents == 0
+    assert books.out.findings == {}
+
+
+@pytest.mark.parametrize("pays_cents", [0, 500], ids=str)
+def test_a_rung_whose_shares_are_shown_after_such_a_fill_pays_from_then_on(pays_cents):
+    books, cents = Books(), 10_000 - SPENT
+    listed_after(books, cents, dated(1, 5))
+    books.positions({Outcome.YES: 5}, T0 + 2 * LAG_NS)
+    gone(books, T0 + 3 * LAG_NS, cents + pays_cents)
+    assert books.of.book.winner(MARKET) is (Outcome.YES if pays_cents else Outcome.NO)
+    assert books.of.difference_cents == 0
 
 
 def test_a_rung_bought_after_the_opening_is_told_beside_one_that_may_have_paid_before():

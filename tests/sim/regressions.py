@@ -448,4 +448,11 @@ REGRESSIONS = (
         LATEST,
     ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
+    Regression(
+        1400003,
+        "brutal",
+        "a trade of before, listed after its rung had paid, was taken for one that lost",
+        (),
+        LATEST,
+    ),
 )

@@ -19,6 +19,7 @@ from bot.core.account.fillids import UnbookableFill, created_ns_of
 from bot.core.account.gonefill import GoneFill
 from bot.core.account.latefills import LateFills, Slot
 from bot.core.account.portfolio import Portfolio
+from bot.core.account.settling import Settling
 from bot.core.account.sharetrail import ShareTrail
 from bot.core.account.trail import CashTrail
 from bot.core.account.unbooked import UnbookedFills
@@ -89,13 +90,16 @@ class Booking:
         desk: Desk,
         out: Outbox,
         by_ticker: Mapping[Ticker, MarketId],
+        settling: Settling,
     ) -> None:
-        """by_ticker: the markets listed so far, by folded ticker, as they become known."""
+        """by_ticker: the markets listed so far, by folded ticker, as they become known. settling:
+        is told of shares that may be of before the opening."""
         self._book = book
         self._trail = trail
         self._desk = desk
         self._out = out
         self._by_ticker = by_ticker
+        self._settling = settling
         self.moved = ShareTrail()
         self.is_open = False
         self._changed: dict[MarketId, None] = {}
@@ -261,6 +265,8 @@ class Booking:
             return
         flow_cents = Cents(book.cash_flow_cents - flow_cents)
         slot, moved = _slot(fill), _moved(fill)
+        if may_be_of_before and self._before_ns:
+            self._settling.may_have_paid(fill.market_id)
         if of_before:
             self.of_opening.append(OfOpening(*slot, moved, flow_cents))
         if is_taken_over:

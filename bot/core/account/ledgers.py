@@ -41,9 +41,9 @@ class Ledgers:
         self.book = Portfolio()
         self._trail = CashTrail()
         self._by_ticker: dict[Ticker, MarketId] = {}
-        self.booking = Booking(self.book, self._trail, desk, out, self._by_ticker)
-        self._rates: dict[MarketId, tuple[Ticker, FeeRate]] = {}
         self.settling = Settling(self.book, trust.read_lag_ns)
+        self.booking = Booking(self.book, self._trail, desk, out, self._by_ticker, self.settling)
+        self._rates: dict[MarketId, tuple[Ticker, FeeRate]] = {}
         self.series_wanted = False
         self._series_ns = -1
         self._opening_cents = Cents(0)

@@ -238,6 +238,12 @@ class Settling:
         self._sure_from_ns = balance_ended_ns + self._lag_ns
         return over
 
+    def may_have_paid(self, market_id: MarketId) -> None:
+        """A fill of this market was listed after the opening and may be of before it, by its time:
+        unless a list of positions shows shares from here on, the opening balance may hold what they
+        paid."""
+        self._early.add(market_id)
+
     @property
     def sure_from_ns(self) -> int | None:
         """From when on a list of positions that is asked for tells of what it shows that the
