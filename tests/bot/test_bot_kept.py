@@ -83,7 +83,7 @@ class Past(Thin):
             created_at=instant.from_ns(START_NS - (50 + number) * NS_PER_SECOND),
         )
 
-    def begin(self, *, undecided: bool = False) -> None:
+    def begin(self, seconds: float = 20, *, undecided: bool = False) -> None:
         """Start, with what the journal knows of the order, and quote for a while. undecided: it has
         the id of before an amend without an answer."""
         known = m.KnownOrder(
@@ -102,7 +102,7 @@ class Past(Thin):
         self.give(m.Started("0" * 20, (), working=(known,)))
         self.give(m.FeedOpened())
         self.show(0)
-        self.run(20, self._answer_late, 10 * NS_PER_MS)
+        self.run(seconds, self._answer_late, 10 * NS_PER_MS)
 
     def _answer_late(self) -> None:
         while self.late and self.now_ns >= self.late[0][0]:

@@ -10,10 +10,14 @@ from bot.core import messages as m
 from bot.core.limits.accountrisk import AccountRisk
 from bot.core.report import Phase
 from bot.core.series.weighing import TOGETHER_NS
+from bot.core.settings import StartSettings, Strangers, TraderSettings
+from bot.core.strategy import EventView, Quote, Quotes, Strategy
 from bot.core.trader import Trader
 from strategies.fixed_spread import FixedSpread
-from tests.bot.thin import Thin
+from tests.bot.test_bot_kept import RISK, Past
+from tests.bot.thin import SERIES, Thin
 from venue.wire.instant import NS_PER_SECOND
+from venue.wire.money import BookSide, Price, Qty
 from venue.wire.names import Ticker
 
 
@@ -66,6 +70,30 @@ def test_a_series_alone_waits_for_nobody():
     venue.start()
     assert venue.trader.phase is Phase.QUOTING
     assert len(venue.orders) == 2
+
+
+class Bid(Strategy):
+    """Thirty shares wanted."""
+
+    def quote(self, view: EventView) -> Quotes:
+        wanted = (Quote(BookSide.BID, Price(45), Qty(30)),)
+        return {rung.market_id: wanted for rung in view.rungs}
+
+
+def test_what_was_cut_while_a_series_waited_for_another_is_quoted_on_a_still_book_afterwards():
+    """It keeps an order, and so quotes at once, within what it may lose already."""
+    account = AccountRisk()
+    first, second = Past(0), on(account)
+    risk = msgspec.structs.replace(RISK, account_loss_cents=RISK.series_loss_cents)
+    start = StartSettings(strangers=Strangers.ADOPT)
+    settings = TraderSettings(series_ticker=SERIES, risk=risk, start=start)
+    first.trader = Trader(settings, lambda: Bid(None), account_risk=account)
+    first.begin(8)
+    assert first.trader.phase is Phase.QUOTING
+    assert sum(own.remaining for own in first.trader.desk.all_live()) == 10
+    second.start()
+    first.run(1)
+    assert sum(own.remaining for own in first.trader.desk.all_live()) == 30
 
 
 def test_a_sound_series_quotes_beside_one_that_cannot_be_read_and_says_so_once():

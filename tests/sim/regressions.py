@@ -455,4 +455,11 @@ REGRESSIONS = (
         (),
         LATEST,
     ),
+    Regression(
+        1400976,
+        "swarm",
+        "what was cut while another series opened its books stayed cut on a still book",
+        (),
+        LATEST,
+    ),
 )

@@ -82,6 +82,9 @@ class Weighing:
         if self._opened_ns is not None and not self.is_together:
             is_late = now_ns >= self._opened_ns + TOGETHER_NS
             self.is_together = is_late or self.account.all_opened
+            if self._awaits_others and self.is_together:
+                for ladder in self._ladders:  # what was cut may be more now, on a still book, too
+                    ladder.dirty = True
             self._awaits_others = not self.is_together
         return self._awaits_others
 
