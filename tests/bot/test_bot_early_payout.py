@@ -14,6 +14,7 @@ from tests.bot.test_bot_booking import AHEAD_NS, dated
 from tests.bot.test_bot_ledgers import FILL, OTHER, Books
 from tests.bot.thin import START_NS, Thin
 from venue.wire import instant, model
+from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Cents, Outcome, Price, Qty
 from venue.wire.names import OrderId
 
@@ -190,3 +191,39 @@ def test_books_open_with_a_balance_that_holds_what_was_paid_for_shares_that_are_
     assert venue.trader.phase is Phase.QUOTING
     assert venue.trader.out.findings == {}
     assert venue.trader.report(venue.now_ns).ledger_difference_cents == 0
+
+
+class LeftToCancel(PaidLate):
+    """Its start finds an order, too, that it can cancel only five seconds later. bought: whether
+    the shares that were paid have ever been held."""
+
+    def __init__(self, *, bought: bool) -> None:
+        super().__init__()
+        self.bought = bought
+        of = made.own(State.OPEN)
+        left = made.shown(of)
+        rung = self.markets[1]
+        self.orders[left.order_id] = msgspec.structs.replace(
+            left, market_id=rung.market_id, ticker=rung.ticker, event_ticker=rung.event_ticker
+        )
+
+    def answer(self, request: m.Request) -> m.Answer:
+        """Cancels are refused at first."""
+        if isinstance(request, m.CancelResting) and self.now_ns < START_NS + 5 * NS_PER_SECOND:
+            return m.Refused(503, "engine_unavailable", "")
+        if isinstance(request, m.ReadFills) and not self.bought:
+            return m.Done(m.FillsShown((), ""))
+        return super().answer(request)
+
+    def quotes_ns(self) -> int:
+        """When quoting begins."""
+        self.give(m.Started("0" * 20, ()))
+        self.give(m.FeedOpened())
+        while self.trader.phase is not Phase.QUOTING:
+            self.run(0.01)
+        return self.now_ns
+
+
+def test_what_was_paid_before_keeps_no_start_waiting_that_has_waited_for_something_else():
+    paid, none = LeftToCancel(bought=True), LeftToCancel(bought=False)
+    assert paid.quotes_ns() == none.quotes_ns()

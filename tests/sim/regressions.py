@@ -462,4 +462,11 @@ REGRESSIONS = (
         (),
         LATEST,
     ),
+    Regression(
+        1400405,
+        "brutal",
+        "a start that had waited long asked only then for the balance that holds what was paid",
+        (),
+        LATEST,
+    ),
 )

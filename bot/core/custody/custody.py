@@ -15,6 +15,7 @@ from bot.core.account.account import READ_AGAIN_NS, Account, Kind
 from bot.core.account.ledgers import Ledgers
 from bot.core.custody.heritage import Heritage, told_of_strangers
 from bot.core.custody.risen import Risen
+from bot.core.custody.unpaid import Unpaid
 from bot.core.desk.desk import Desk
 from bot.core.desk.hung import send_beside
 from bot.core.desk.outbox import Outbox, kind_of
@@ -26,7 +27,7 @@ from bot.core.series.shedding import pull_beyond
 from bot.core.settings import TraderSettings
 from venue.wire import model
 from venue.wire.instant import NS_PER_SECOND
-from venue.wire.names import MarketId, OrderId, Ticker
+from venue.wire.names import OrderId, Ticker
 
 _KEEP_WITHIN_NS = 5 * NS_PER_SECOND
 """So long, and four read lags, orders to be kept may wait for their books and the account; longer
@@ -78,8 +79,7 @@ class Custody:
         self._quiet_until_ns: int | None = None  # until when that alone is waited for
         self._keep_until_ns: int | None = None
         self._unbooked_ns: int | None = None  # since when only an unreadable fill is in the way
-        self._lacking: frozenset[MarketId] = frozenset()  # what a list of positions lacked
-        self._lacking_ns = 0  # when that one was answered
+        self._unpaid = Unpaid(ledgers, account, self._trust.read_lag_ns)
         self._has_opened = False
         self._swept_strangers: frozenset[str] = frozenset()
         self._risen = Risen(desk, out, self._cancel, self._ask)
@@ -316,11 +316,14 @@ class Custody:
         """Whether the account is known and nothing of an earlier run is left but what is kept."""
         if self._keep_until_ns is not None and now_ns >= self._keep_until_ns:
             self._cancel_kept(now_ns)
+        is_read = all(kind in self._account.done_ns for kind in Kind)
+        if is_read:
+            self._unpaid.look()
         if self._desk.live_count():
             # It may fill until it is over, whoever ends it: what was read before tells too little.
             self._live_ns, self._quiet_until_ns = now_ns, None
             return False
-        if any(kind not in self._account.done_ns for kind in Kind):
+        if not is_read:
             return False
         booking, ahead_ns = self._ledgers.booking, self._quoting.venue_time.ahead_ns
         traded_ns = 0 if self._rested else booking.traded_by(now_ns, ahead_ns)
@@ -340,20 +343,7 @@ class Custody:
         if (fills_may_come or self._heritage.keeping) and not self._books_are_quiet(now_ns):
             return False
         ready = self._kept_can_be_quoted() and self._fills_are_booked(now_ns)
-        return ready and self._payouts_are_in(now_ns)
-
-    def _payouts_are_in(self, now_ns: int) -> bool:
-        """Whether the balance holds what was paid for shares that the list of positions lacks: it
-        was asked for a lag after that list, or it is asked for again."""
-        lacking = self._ledgers.lacking()
-        if not lacking <= self._lacking:
-            self._lacking, self._lacking_ns = lacking, self._account.done_ns[Kind.POSITIONS]
-        from_ns = self._lacking_ns + self._trust.read_lag_ns
-        if not lacking or self._account.begun_ns[Kind.BALANCE] > from_ns:
-            return True
-        again_ns = self._account.done_ns[Kind.BALANCE] + READ_AGAIN_NS
-        self._account.hasten(Kind.BALANCE, max(now_ns, from_ns + 1, again_ns))
-        return False
+        return ready and self._unpaid.is_in(now_ns)
 
     def _fills_are_booked(self, now_ns: int) -> bool:
         """Whether every fill shown is booked, or was waited for long enough. Asks for the walk."""
