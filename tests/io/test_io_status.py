@@ -67,6 +67,16 @@ async def test_it_is_healthy_only_while_it_quotes_or_was_told_to_pause(shown, st
         assert (await client.get("/healthz", headers=HOST)).status_code == status
 
 
+async def test_the_health_page_is_one_line_of_text_whatever_a_strategy_said():
+    (event,) = (base := report(Phase.QUOTING)).events
+    failing = msgspec.structs.replace(event, strategy_fault="x: \x1b[2J\r\nok \udc80")
+    shown = msgspec.structs.replace(base, events=(failing,), resting=0)
+    async with client_of(lambda: Snapshot(shown.now_ns, shown.now_ns, shown)) as client:
+        answer = await client.get("/healthz", headers=HOST)
+    assert answer.status_code == 503
+    assert answer.content == b"the strategy is at fault everywhere: x: ?[2J??ok ?\n"
+
+
 @pytest.mark.parametrize(("phase", "told"), [(Phase.PAUSED, "a test"), (Phase.QUOTING, "")])
 async def test_the_reason_of_a_pause_is_told_while_it_lasts(phase, told):
     shown = msgspec.structs.replace(snapshot(phase), paused="a test")

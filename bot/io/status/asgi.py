@@ -27,8 +27,10 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def said(status: int, text: str, *headers: tuple[bytes, bytes]) -> Answer:
-    """A line of text."""
-    return Answer(status, TEXT, text.encode() + b"\n", headers)
+    """A line of text; whatever else than text stands in it is a question mark, so that what a
+    strategy or a venue said is one line, and steers no terminal."""
+    line = "".join(sign if sign.isprintable() else "?" for sign in text)
+    return Answer(status, TEXT, line.encode() + b"\n", headers)
 
 
 async def reply(send: Send, answer: Answer, headers: Headers) -> None:
