@@ -27,12 +27,18 @@ def named(fault: BaseException) -> str:
 
 
 def _said(fault: BaseException) -> str:
-    """Its own text; half of a surrogate pair, which no file takes, as Python escapes it."""
+    """Its own text, in one line; what steers a terminal, or is half of a surrogate pair, which no
+    file takes, as Python escapes it."""
     try:
         said = str(fault)
     except BaseException as other:  # noqa: BLE001 - the plugin boundary: the text is its own code
         said = f"its text cannot be had, {type(other).__name__}"
-    return said.encode(errors="backslashreplace").decode()
+    line = " ".join(filter(None, said.splitlines()))
+    return "".join(sign if sign.isprintable() else _escaped(sign) for sign in line)
+
+
+def _escaped(sign: str) -> str:
+    return sign.encode("unicode_escape").decode("ascii")
 
 
 def place_of(fault: BaseException) -> str:

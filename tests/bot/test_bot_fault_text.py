@@ -84,6 +84,11 @@ def test_the_text_of_a_fault_can_be_written_whatever_characters_the_strategy_put
     assert fault_text(ValueError("gr\xf6\xdfe \ud800")) == "ValueError: gr\xf6\xdfe \\ud800"
 
 
+def test_what_a_strategy_said_is_one_line_that_steers_no_terminal():
+    said = ValueError("bad \x1b[2J\a\r\nok \x9b31m \u202e")
+    assert fault_text(said) == r"ValueError: bad \x1b[2J\x07 ok \x9b31m \u202e"
+
+
 def test_a_fault_whose_text_raises_is_told_all_the_same():
     class Mute(Exception):
         def __str__(self):
