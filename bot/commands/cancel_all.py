@@ -250,10 +250,10 @@ def _told(verdict: "Verdict", *, reaper_key: bool) -> tuple[int, str, dict[str, 
 
     match verdict:
         case Clean():
-            text = f"nothing rests, as two lists have shown; {verdict.cancelled} orders cancelled"
+            text = f"nothing rests, as two lists have shown; {_cancelled(verdict.cancelled)}"
             return 0, text, {"verified": True, "cancelled": verdict.cancelled, "left": []}
         case Sent():
-            text = f"{verdict.cancelled} orders cancelled; not verified: --verify reads the account"
+            text = f"{_cancelled(verdict.cancelled)}; not verified: --verify reads the account"
             return 0, text, {"verified": False, "cancelled": verdict.cancelled, "left": []}
         case KeyRefused():
             refused = f"{verdict.status} {verdict.code}"
@@ -267,15 +267,19 @@ def _told(verdict: "Verdict", *, reaper_key: bool) -> tuple[int, str, dict[str, 
             fields = {"verified": False, "cancelled": verdict.cancelled, "listed": False}
             return EXIT_VENUE, _listed(text, verdict.left), {**fields, "left": _rows(verdict.left)}
         case Overdue():
-            text = f"{verdict.cancelled} orders cancelled; time is over and these may rest:"
+            text = f"{_cancelled(verdict.cancelled)}; time is over and these may rest:"
             if not verdict.left:
-                text = f"{verdict.cancelled} orders cancelled; time is over before it was verified"
+                text = f"{_cancelled(verdict.cancelled)}; time is over before it was verified"
             fields = {"verified": False, "cancelled": verdict.cancelled, "listed": True}
             return (
                 EXIT_LEFT_OVER,
                 _listed(text, verdict.left),
                 {**fields, "left": _rows(verdict.left)},
             )
+
+
+def _cancelled(count: int) -> str:
+    return f"{count} {'order' if count == 1 else 'orders'} cancelled"
 
 
 def _listed(text: str, left: "tuple[Left, ...]") -> str:

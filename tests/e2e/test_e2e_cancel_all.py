@@ -136,6 +136,11 @@ def test_without_verify_it_says_that_it_did_not_look_again(venue, tmp_path):
     assert venue.orders("resting") == []
 
 
+def test_one_order_is_told_as_one(venue, tmp_path):
+    venue.place(1)
+    assert "; 1 order cancelled" in cancel_all(venue, tmp_path, "--verify").stdout
+
+
 def test_of_one_series_it_leaves_the_orders_of_the_other_alone(venue, tmp_path):
     venue.place(2)
     venue.place(1, venue.other)
