@@ -60,8 +60,11 @@ def evaluate(
     results: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Keep lives here, and go on from it.")
     ] = None,
-    json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Everything as JSON; - is stdout.")
+    json_line: Annotated[
+        bool, typer.Option("--json", help="Everything as one line of JSON on stdout.")
+    ] = False,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Keep the same here, indented.")
     ] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="A page with plots.")] = None,
     markdown: Annotated[
@@ -84,7 +87,7 @@ def evaluate(
     from bot.lab.evaluate.seeds import SeedFault, is_held_out, log_opening
     from bot.lab.evaluate.worlds import sized, worlds_named
 
-    _places(results, json_file, html, markdown)
+    _places(results, save, html, markdown)
     try:
         with printed_aside():
             entries = entries_named(strategies, baselines=baselines)
@@ -102,7 +105,7 @@ def evaluate(
     wanted = tasks_of(entries, cells, [*(tuned or ()), *reported])
     _live_through(lives, lives.missing(wanted), len(wanted), jobs, results)
     found = _compared(lives, entries, cells, reported, tuned, code)
-    _tell(found, json_file, html, markdown)
+    _tell(found, save, html, markdown, json_line=json_line)
     if found.faults:
         fail(EXIT_CONFIGURATION, "\n".join(each.text for each in found.faults))
 
@@ -135,7 +138,7 @@ def _proven(entries: "Iterable[Entry]") -> None:
 
 
 def _places(
-    results: Path | None, json_file: Path | None, html: Path | None, markdown: Path | None
+    results: Path | None, save: Path | None, html: Path | None, markdown: Path | None
 ) -> None:
     """End with 2 for a file that could not be written in the end."""
     from bot.lab.evaluate.tables import around
@@ -145,7 +148,7 @@ def _places(
             around(markdown)
         except (OSError, ValueError) as fault:
             fail(EXIT_CONFIGURATION, str(fault))
-    places_for(results, None if json_file == Path("-") else json_file, html, markdown)
+    places_for(results, save, html, markdown)
 
 
 def _live_through(
@@ -191,7 +194,12 @@ def _compared(
 
 
 def _tell(
-    found: "Comparison", json_file: Path | None, html: Path | None, markdown: Path | None
+    found: "Comparison",
+    save: Path | None,
+    html: Path | None,
+    markdown: Path | None,
+    *,
+    json_line: bool,
 ) -> None:
     import msgspec
 
@@ -200,15 +208,13 @@ def _tell(
     from bot.lab.evaluate.page import page
 
     as_json = msgspec.json.encode(found)
-    is_on_stdout = json_file == Path("-")
-    typer.echo(as_json.decode() if is_on_stdout else tables.markdown(found))
-    file = None if is_on_stdout else json_file
+    typer.echo(as_json.decode() if json_line else tables.markdown(found))
     try:
-        if file is not None:
-            replace_named(file, msgspec.json.format(as_json) + b"\n")
+        if save is not None:
+            replace_named(save, msgspec.json.format(as_json) + b"\n")
         if html is not None:
             replace_named(html, page(found).encode())
         if markdown is not None:
             tables.write_into(markdown, found)
     except OSError as fault:
-        fail_unwritten(fault, file, html, markdown)
+        fail_unwritten(fault, save, html, markdown)

@@ -367,13 +367,14 @@ def test_fills_of_which_not_one_share_was_sampled_have_no_markout() -> None:
 def test_the_command_evaluates_and_tells_it_as_json(tmp_path: Path) -> None:
     arguments = [
         *("evaluate", "--strategies", "fixed_spread,do_nothing", "--worlds", "theme-thin"),
-        *("--seeds", "1-3", "--steps", "40", "--no-baselines", "--jobs", "1", "--json", "-"),
-        *("--html", str(tmp_path / "page.html")),
+        *("--seeds", "1-3", "--steps", "40", "--no-baselines", "--jobs", "1", "--json"),
+        *("--html", str(tmp_path / "page.html"), "--save", str(tmp_path / "found.json")),
     ]
     came = CliRunner().invoke(app, arguments)
     assert came.exit_code == 0, came.output
     told = json.loads(came.stdout)
-    assert told["worlds"] == ["theme-thin"]
+    assert (came.stdout.count("\n"), told["worlds"]) == (1, ["theme-thin"])
+    assert json.loads((tmp_path / "found.json").read_bytes()) == told
     assert [line["entry"] for line in told["lines"]] == ["fixed_spread", "do_nothing"]
     assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
@@ -414,7 +415,7 @@ def test_the_holdout_is_not_opened_where_its_log_cannot_be_written(tmp_path: Pat
         log_opening(tmp_path / "docs" / "log.md", "d", range(9001, 9002), "a", "base", "x")
 
 
-@pytest.mark.parametrize("option", ["--json", "--html", "--markdown", "--results"])
+@pytest.mark.parametrize("option", ["--save", "--html", "--markdown", "--results"])
 def test_a_file_that_cannot_be_written_ends_with_two_before_anything_is_lived(
     tmp_path: Path, option: str
 ) -> None:
@@ -425,7 +426,7 @@ def test_a_file_that_cannot_be_written_ends_with_two_before_anything_is_lived(
     assert " lives" not in came.stderr
 
 
-@pytest.mark.parametrize("option", ["--json", "--html"])
+@pytest.mark.parametrize("option", ["--save", "--html"])
 def test_a_disk_that_is_full_in_the_end_is_told_with_the_file_and_ends_with_two(
     tmp_path: Path, option: str
 ) -> None:
