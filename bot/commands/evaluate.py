@@ -96,6 +96,8 @@ def evaluate(
         with printed_aside():
             _proven(entries)
         lives = Results(results, Path.cwd())
+        if lives.damage:
+            typer.echo(f"{results}: {lives.damage}", err=True)
         code = code_digest()
         for block in (reported, tuned):
             if block is not None and is_held_out(block):

@@ -270,7 +270,10 @@ def _prepared(
         configured.probe(dimensions, is_lived=not aim.function)
     if opened:
         fail(EXIT_LEFT_OVER, f"no result: {opened[0]} was opened while the strategy was loaded")
-    return Sweep(configured, cases, aim, splits_of(len(cases), splits), files[0])
+    made = Sweep(configured, cases, aim, splits_of(len(cases), splits), files[0])
+    if made.damage:
+        typer.echo(f"{files[0]}: {made.damage}", err=True)
+    return made
 
 
 def _runner(jobs: int, cluster: str) -> "Runner":

@@ -9,6 +9,7 @@ Source: strategy, 3, Protocol.
 import hashlib
 import itertools
 import time
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
@@ -79,6 +80,10 @@ _BEGINS: Final = b'{"key":'
 """Every line that is kept; of one that was torn off, as much as there is."""
 
 
+_SUM_BEGINS: Final = b',"crc32":"'
+_SUM_LENGTH: Final = len(_SUM_BEGINS) + 8 + len(b'"}')
+
+
 class Keyed(Protocol):
     """Something that has a name."""
 
@@ -94,12 +99,17 @@ class Lines(Generic[T]):
     """What was kept by name, in memory and in a file that only grows: a line of JSON each.
 
     path None: in memory alone. A line that is none of `kind` is passed over: the last one of a run
-    that was killed, or of other code.
+    that was killed, or of other code. So is one that is not as it was written, by the checksum at
+    its end; a line of before there was one has none, and is believed.
+
+    damaged: the numbers of the lines that are not as they were written, but for a last one that was
+    torn off.
     """
 
     def __init__(self, path: Path | None, kind: type[T]) -> None:
         """Raises ValueError for a file that holds something else: it is not to be added to."""
         self.kept: dict[str, T] = {}
+        self.damaged: list[int] = []
         self._path = path
         self._is_torn = False
         if path is not None and path.is_file():  # a pipe has nothing from before
@@ -109,12 +119,25 @@ class Lines(Generic[T]):
                 raise ValueError(f"{path}: holds something else than results that were kept")
             self._is_torn = bool(text) and not text.endswith(b"\n")
             decoder = msgspec.json.Decoder(kind)
-            for line in text.splitlines():
+            for number, line in enumerate(text.splitlines(), 1):
                 try:
-                    one = decoder.decode(line)
+                    one = decoder.decode(_checked(line))
+                except msgspec.ValidationError:
+                    continue
                 except (msgspec.DecodeError, UnicodeDecodeError):
+                    self.damaged.append(number)
                     continue
                 self.kept[one.key] = one
+            if self._is_torn and self.damaged[-1:] == [number]:
+                self.damaged.pop()
+
+    @property
+    def damage(self) -> str:
+        """What to tell a person about damaged lines of the file; empty where there are none."""
+        if not self.damaged:
+            return ""
+        more = f", and {len(self.damaged) - 1} more" if len(self.damaged) > 1 else ""
+        return f"line {self.damaged[0]}{more}: damaged, and taken for nothing"
 
     def put(self, one: T) -> None:
         """Keep one more, or another one of a name. Raises NotKept where the file takes no more."""
@@ -122,10 +145,30 @@ class Lines(Generic[T]):
         if self._path is not None:
             try:
                 with self._path.open("ab") as file:
-                    file.write(b"\n" * self._is_torn + msgspec.json.encode(one) + b"\n")
+                    file.write(b"\n" * self._is_torn + _summed(msgspec.json.encode(one)) + b"\n")
             except OSError as fault:
                 raise NotKept(f"{self._path}: {fault.strerror}") from None
             self._is_torn = False
+
+
+def _summed(line: bytes) -> bytes:
+    """An object's line with the checksum of it as its last field."""
+    return line[:-1] + _sum(line)
+
+
+def _checked(line: bytes) -> bytes:
+    """A line without its checksum. Raises DecodeError where it is not that of the line."""
+    tail = line[-_SUM_LENGTH:]
+    if not tail.startswith(_SUM_BEGINS):
+        return line
+    whole = line[:-_SUM_LENGTH] + b"}"
+    if tail != _sum(whole):
+        raise msgspec.DecodeError("another checksum")
+    return whole
+
+
+def _sum(line: bytes) -> bytes:
+    return b'%b%08x"}' % (_SUM_BEGINS, zlib.crc32(line))
 
 
 NOTHING: Final = Lived(
@@ -212,12 +255,14 @@ def tasks_of(entries: Sequence[Entry], worlds: Sequence[World], seeds: Iterable[
 
 
 class Results:
-    """Lives by name, in memory and in a file that only grows. path None: in memory alone."""
+    """Lives by name, in memory and in a file that only grows. path None: in memory alone. damage:
+    what to tell of lines that are not as they were written; empty where there are none."""
 
     def __init__(self, path: Path | None, folder: Path = _ROOT) -> None:
         """Raises ValueError for a file that holds something else."""
         self._folder = folder
         self._lines = Lines(path, Kept)
+        self.damage = self._lines.damage
         self._digests: dict[str, str] = {}
 
     def key(self, task: Task) -> str:

@@ -137,9 +137,11 @@ def _swept(found: Sensitivity | None) -> str:
         return ""
     lack = f" {found.left_out} trials lack a case, or {found.number}, and are left out."
     left = lack if found.left_out else ""
+    damaged = f" In the file, {found.damage}." if found.damage else ""
     intro = (
         f"{len(found.tried)} trials of {found.source}: the mean of {found.number} over "
-        f"{found.cases} cases each.{left} A mark is a trial, the line joins means by value."
+        f"{found.cases} cases each.{left}{damaged} A mark is a trial, the line joins means by "
+        "value."
     )
     cells = "".join(f"<div>{each}</div>" for each in sensitivity.figures(found))
     inner = f"<p class='soft'>{escaped(intro)}</p><div class='columns of2'>{cells}</div>"

@@ -32,13 +32,15 @@ class Tried(msgspec.Struct, frozen=True):
 
 
 class Sensitivity(msgspec.Struct, frozen=True):
-    """The trials of a file. number: what was looked at; cases: over how many it is the mean."""
+    """The trials of a file. number: what was looked at; cases: over how many it is the mean.
+    damage: what to tell of lines that are not as they were written."""
 
     source: str
     number: str
     cases: int
     left_out: int
     tried: tuple[Tried, ...]
+    damage: str = ""
 
 
 def sensitivity_of(path: Path) -> Sensitivity:
@@ -50,13 +52,13 @@ def sensitivity_of(path: Path) -> Sensitivity:
     try:
         if not path.is_file():
             raise ReportFault(f"{path}: no such file; `bot sweep --results FILE` makes one")
-        kept = Lines(path, Kept).kept
+        lines = Lines(path, Kept)
     except OSError as fault:
         raise ReportFault(f"{path}: {fault.strerror}") from None
     except ValueError:
         raise ReportFault(f"{path}: no trial of `bot sweep` in it") from None
     trials: dict[str, dict[str, Kept]] = {}
-    for key, each in kept.items():
+    for key, each in lines.kept.items():
         trial, _, rest = key.partition("/")
         case, _, _ = rest.rpartition("/")  # of one case lived by two programs the later counts
         if not each.outcome.fault and each.outcome.values:
@@ -78,7 +80,8 @@ def sensitivity_of(path: Path) -> Sensitivity:
         )
         for lives in whole
     )
-    return Sensitivity(path.name, number, len(cases), len(trials) - len(whole), tried)
+    left_out = len(trials) - len(whole)
+    return Sensitivity(path.name, number, len(cases), left_out, tried, lines.damage)
 
 
 def _number(firsts: Sequence[Kept]) -> str:

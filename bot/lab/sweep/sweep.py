@@ -99,7 +99,8 @@ class Kept(msgspec.Struct, frozen=True):
 
 class Sweep:
     """One sweep. trials: in the order of their proposal, the configuration as it stands first.
-    code: what names the code that its lives hang on."""
+    code: what names the code that its lives hang on. damage: what to tell of lines of `results`
+    that are not as they were written; empty where there are none."""
 
     def __init__(
         self,
@@ -119,6 +120,7 @@ class Sweep:
         self.trials: list[Trial] = []
         self._configured = configured
         self._kept = Lines(results, Kept)
+        self.damage = self._kept.damage
         self._lived: dict[str, None] = {}
 
     @property
