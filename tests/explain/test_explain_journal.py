@@ -14,7 +14,7 @@ from bot.lab.replay.replay import runs
 from tests.explain import lived as lives
 from tests.explain.lived import FIRST, SECOND, Lived, config
 from venue.wire import model
-from venue.wire.instant import NS_PER_SECOND, Instant
+from venue.wire.instant import NS_PER_SECOND, Instant, from_ns
 
 
 def invoke(*arguments: str):
@@ -260,6 +260,15 @@ def test_the_list_for_a_person_has_a_line_an_order(state):
     done = invoke(str(config(state.parent)), "--state-dir", str(state))
     assert done.exit_code == 0
     assert f"{FIRST}-1 " in done.stdout
+
+
+def test_an_order_that_rests_is_listed_with_the_time_at_which_that_was_last_told(first, tmp_path):
+    state = first.written(tmp_path / "state")
+    life = lives_of(state).lives.find(f"{FIRST}-1")
+    answered_ns = max(each.answered_ns for each in life.deeds)
+    done = invoke(str(config(tmp_path)), "--state-dir", str(state))
+    (row,) = [row for row in done.stdout.splitlines() if row.startswith(f"{FIRST}-1 ")]
+    assert row.endswith(f" 0 filled, open when last told, {from_ns(answered_ns)[:19]}Z")
 
 
 def test_lives_are_read_without_a_trader(state):

@@ -19,6 +19,7 @@ from bot.core.desk.outbox import kind_of
 from bot.io.journal.journal import number_of, read_segment, segments
 from bot.io.journal.records import Entry, JournalFault
 from bot.lab.replay.replay import Place, Placed, Run, placed_entries, refuse_blank, runs
+from venue.wire.model import RESTING
 from venue.wire.model import Order as ShownOrder
 from venue.wire.money import BookSide, Outcome, Price, Qty, Side, book_side, canonical
 from venue.wire.names import ClientOrderId, MarketId, OrderId
@@ -89,6 +90,14 @@ class Life(msgspec.Struct, kw_only=True):
     inherited: list[str]
     shown: str = ""
     filled: Qty = Qty(0)
+
+    @property
+    def resting_ns(self) -> int | None:
+        """When it was last told to rest, by the bot's clock; None where it is over, or was never
+        told of. What the venue made of it since may be in no journal, as after a full disk."""
+        if self.shown not in RESTING:
+            return None
+        return max(each.answered_ns for each in self.deeds if each.answered_ns is not None)
 
 
 class Lives:
