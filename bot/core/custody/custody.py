@@ -113,8 +113,8 @@ class Custody:
                     self._merge(own, by_id[own.order_id], begun_ns)
 
     def _merge(self, own: OwnOrder, row: model.Order, begun_ns: int) -> None:
-        if own.is_shown_as_known(row):
-            return  # as most are: the desk would find nothing in it either
+        if own.is_shown_as_known(row) or self._desk.is_doubted(own, row, begun_ns):
+            return  # as it is known, as most are: the desk would find nothing in it either
         before = _planned_by(own)
         self._desk.merge_read(own, row, begun_ns)
         if before != _planned_by(own):

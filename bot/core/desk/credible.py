@@ -103,16 +103,6 @@ def is_news(own: OwnOrder, request: m.Request, answer: m.Answer) -> bool:
     return True
 
 
-def is_elsewhere(own: OwnOrder, shown: model.Order) -> bool:
-    """Whether what is shown under an order's id trades another market, outcome or side: nothing
-    can have moved it there, so that it is another order."""
-    readable = (
-        shown.outcome is not model.ShownOutcome.UNKNOWN
-        and shown.side is not model.ShownSide.UNKNOWN
-    )
-    return readable and slot_shown(shown)[:3] != slots_of(own)[0][:3]
-
-
 def is_named_otherwise(holder: OwnOrder, own: OwnOrder) -> bool:
     """Whether the order of ours that has an id is known to be another one than this, which was just
     made with that id: one that was found resting may be the very same."""

@@ -10,7 +10,7 @@ Source: design, law 3; reliability, code-to-action table, rows 1, 19-36, B1, B6-
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from bot.core.desk.credible import doubt_about, echoes, is_elsewhere, is_named_otherwise
+from bot.core.desk.credible import doubt_about, echoes, is_named_otherwise
 from bot.core.desk.hung import hear_no_other, is_beside
 from bot.core.desk.outbox import Outbox, Pending
 from bot.core.desk.refusals import Refusals
@@ -351,7 +351,7 @@ class Desk(Shelf):
         if shown.order_id != own.order_id:
             self._succeed(own, shown, Fact.LISTED, begun_ns)
             return
-        if is_elsewhere(own, shown):
+        if own.is_elsewhere(shown):
             self._id_reused(own, begun_ns)
             return
         if not own.may_have_filled(shown.filled_qty):

@@ -290,9 +290,8 @@ class Shelf:
         """
         lag_ns, held = self._trust.read_lag_ns, own.suspicion
         late_enough = begun_ns >= own.last_write_ns + lag_ns
-        if own.state is State.OPEN and late_enough and own.read_due_ns is None and not own.reading:
-            own.read_due_ns = now_ns
-            self._file(own, now_ns)
+        if own.state is State.OPEN and late_enough:
+            self._look_again(own, now_ns)
         if (
             held is not None
             and held.finding is Finding.MISSING
@@ -311,6 +310,19 @@ class Shelf:
         self._may_stray(own)
         self._file(own, now_ns)
         return True
+
+    def is_doubted(self, own: OwnOrder, row: model.Order, begun_ns: int) -> bool:
+        """Whether a row of a list, asked for at `begun_ns`, is not to be merged, for it takes the
+        order away: a read by its id tells, and is asked for."""
+        if not own.is_taken_away(row, begun_ns, self._trust.read_lag_ns):
+            return False
+        self._look_again(own, begun_ns)
+        return True
+
+    def _look_again(self, own: OwnOrder, at_ns: int) -> None:
+        if own.read_due_ns is None and not own.reading:
+            own.read_due_ns = at_ns
+            self._file(own, at_ns)
 
     def _id_reused(self, own: OwnOrder, at_ns: int) -> None:
         """The id of an order names another one, as where a venue that was set back counts anew: of

@@ -12,6 +12,7 @@ from bot.core.orders.absence import Absence
 from bot.core.orders.known import Known
 from bot.core.orders.life import LIFE, Barred, Fact, Finding, State
 from bot.core.orders.tag import UNTAGGED
+from venue.wire import model
 from venue.wire.money import Outcome, Price, Qty, Side, book_side, canonical
 from venue.wire.names import ClientOrderId, MarketId, OrderId
 from venue.wire.requests import Amend, QtyOrder, RequestBody, TimeInForce
@@ -253,6 +254,33 @@ class Standing:
         if self.amend is not None and self.amend.price is not None:
             return (self.level, canonical(self.outcome, self.amend.price))
         return (self.level,)
+
+    def is_elsewhere(self, shown: model.Order) -> bool:
+        """Whether what is shown under its id trades another market, outcome or side: nothing can
+        have moved it there, so that it is another order."""
+        if model.ShownOutcome.UNKNOWN is shown.outcome or model.ShownSide.UNKNOWN is shown.side:
+            return False
+        there = (shown.market_id, shown.outcome.value, shown.side.value)
+        return there != (self.market_id, self.outcome.value, self.own_side.value)
+
+    def is_taken_away(self, shown: model.Order, begun_ns: int, lag_ns: int) -> bool:
+        """Whether a row of a list of what rests takes from it what no write of ours did: its place,
+        all that works, or shares without a fill.
+
+        Such a row alone may be wrong, and what it takes away would rest uncounted. Not where a read
+        by its id answered 404: then two say that it does not rest there. begun_ns: when the list
+        was asked for; lag_ns: by how much that may lag.
+        """
+        held = self.suspicion
+        if held is not None and held.finding is Finding.MISSING:
+            return False
+        if self.is_elsewhere(shown):
+            return True
+        if self.state is not _OPEN:
+            return False
+        size = shown.filled_qty - self.carried + shown.remaining_qty
+        shrank = size < self.known.size and begun_ns >= self.last_write_ns + lag_ns
+        return shrank or shown.status in model.TERMINAL
 
     def exposure(self) -> Live:
         """It as the limits count it: all that may fill, at the worse of its possible prices.

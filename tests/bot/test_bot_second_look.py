@@ -1,0 +1,97 @@
+"""Claims about one row of a list that takes an order of ours away: it is looked at again, by id."""
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from bot.core import messages as m
+from tests.bot.meddled import Meddled, over, quoted
+from venue.wire import model
+from venue.wire.money import Qty
+
+
+@pytest.fixture
+def venue() -> Meddled:
+    """A venue on which the bot quotes two rungs."""
+    return quoted(Meddled())
+
+
+Wrong = Callable[[Meddled, model.Order], model.Order]
+
+
+def on_another_market(venue: Meddled, row: model.Order) -> model.Order:
+    there = next(each for each in venue.markets if each.market_id != row.market_id)
+    return msgspec.structs.replace(row, market_id=there.market_id, ticker=there.ticker)
+
+
+def of_another_outcome(_venue: Meddled, row: model.Order) -> model.Order:
+    yes, no = model.ShownOutcome.YES, model.ShownOutcome.NO
+    return msgspec.structs.replace(row, outcome=no if row.outcome is yes else yes)
+
+
+def of_another_side(_venue: Meddled, row: model.Order) -> model.Order:
+    buy, sell = model.ShownSide.BUY, model.ShownSide.SELL
+    return msgspec.structs.replace(row, side=sell if row.side is buy else buy)
+
+
+def cancelled(_venue: Meddled, row: model.Order) -> model.Order:
+    return over(row)
+
+
+def filled(_venue: Meddled, row: model.Order) -> model.Order:
+    status = model.OrderStatus.FILLED
+    return msgspec.structs.replace(row, status=status, filled_qty=row.qty, remaining_qty=Qty(0))
+
+
+def shrunk(_venue: Meddled, row: model.Order) -> model.Order:
+    return msgspec.structs.replace(row, remaining_qty=Qty(1))
+
+
+def wrong_rows(venue: Meddled, wrong: Wrong, times: int) -> list[m.Request]:
+    """Have the first row of so many lists be wrong. Those lists, as they are read."""
+    read: list[m.Request] = []
+
+    def meddle(request: m.Request) -> m.Answer | None:
+        if not isinstance(request, m.ReadResting) or len(read) >= times:
+            return None
+        read.append(request)
+        first, *others = venue.orders.values()
+        return m.Done(m.OrdersShown((wrong(venue, first), *others), ""))
+
+    venue.meddle = meddle
+    return read
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [on_another_market, of_another_outcome, of_another_side, cancelled, filled, shrunk],
+)
+def test_an_order_that_one_list_shows_to_be_gone_is_read_by_its_id_and_counts_on(venue, wrong):
+    first, *_ = venue.orders
+    own = venue.trader.desk.find(first)
+    before = len(venue.writes())
+    read = wrong_rows(venue, wrong, 1)
+    venue.go_until(lambda: read)
+    assert venue.trader.desk.find(first) is own
+    assert own.may_fill == 10
+    venue.go(15)
+    assert venue.writes()[before:] == []
+    assert venue.trader.desk.find(first) is own
+    assert m.ReadOrder(first) in [request for _, request in venue.sent]
+    assert not venue.trader.out.findings
+
+
+@pytest.mark.parametrize("wrong", [on_another_market, cancelled])
+def test_an_order_that_lists_show_to_be_gone_and_no_read_finds_is_over(venue, wrong):
+    first, *_ = venue.orders
+    wrong_rows(venue, wrong, 100)
+    as_listed = venue.meddle
+
+    def meddle(request: m.Request) -> m.Answer | None:
+        if request == m.ReadOrder(first):
+            return m.Refused(404, "order_not_found", "")
+        return as_listed(request)
+
+    venue.meddle = meddle
+    venue.go_until(lambda: venue.trader.desk.find(first) is None)
