@@ -438,3 +438,31 @@ def test_an_order_placed_by_hand_is_cancelled_at_the_end_of_a_run_that_wrote_not
     quiet.orders[by_hand.order_id] = by_hand
     assert quiet.stop() == m.Finished((), ())
     assert not quiet.orders
+
+
+@pytest.mark.parametrize("code", ["order_not_cancelable", "order_not_found"])
+def test_a_create_that_is_answered_with_the_refusal_of_another_write_is_sent_again(venue, code):
+    def mixed_up(request: m.Create) -> m.Answer:
+        venue.answer(request)  # it is carried out
+        return m.Refused(422, code, "")
+
+    before = len(venue.writes())
+    venue.meddle = once(m.Create, mixed_up)
+    venue.end_one()
+    venue.go(15)
+    made = creates_of(venue, before)
+    assert [one.again for one in made] == [False, True]
+    assert made[0].body == made[1].body
+    assert {own.order_id for own in venue.trader.desk.all_live()} == set(venue.orders)
+    assert "answer_not_credible" in venue.notes
+
+
+def test_an_amend_that_is_answered_with_the_refusal_of_a_create_is_undecided(venue):
+    desk = venue.trader.desk
+    own = next(iter(desk.all_live()))
+    assert desk.send_amend(own, Amend(price=own.price), "a test", venue.now_ns)
+    pending = list(venue.trader.out.pending.values())[-1]
+    mixed_up = m.Refused(422, "duplicate_order_id", "")
+    assert isinstance(desk.credible(pending, mixed_up), m.Unknown)
+    of_its_own = m.Refused(422, "order_not_cancelable", "")
+    assert desk.credible(pending, of_its_own) is of_its_own

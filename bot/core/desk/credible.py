@@ -1,4 +1,4 @@
-"""Whether an answer shows the very order that was asked about, and nothing impossible of it.
+"""Whether an answer is about the very order that was asked about, and tells nothing impossible.
 
 Connections and caches mix answers up: a server that writes one twice leaves it to be read as the
 answer to the next request. Whatever was asked may have been carried out all the same.
@@ -7,12 +7,20 @@ Source: interface, POST /orders, PUT and DELETE /orders/{order_id}; reliability,
 """
 
 from collections.abc import Callable
+from typing import Final
 
 from bot.core import messages as m
 from bot.core.desk.shelf import slot_shown, slots_of
 from bot.core.orders.order import OwnOrder, State
 from venue.wire import model
+from venue.wire.errors import Advice, row_for
 from venue.wire.names import OrderId
+
+_ABOUT_AN_ORDER: Final = (Advice.ENDED, Advice.LOOK_AGAIN)
+"""What is refused of an order that there is, or was."""
+
+_ABOUT_A_CREATE: Final = (Advice.EXISTS,)
+"""What is refused of one that is being made."""
 
 
 def doubt_about(
@@ -29,6 +37,9 @@ def doubt_about(
     was, one of ours. is_anothers: whether it is of one that is over, which this one's create cannot
     have made.
     """
+    if isinstance(answer, m.Refused):
+        is_about = row_for(answer.status, answer.code).advice not in _never_of(request)
+        return "" if is_about else "it refuses what was not asked for"
     if not isinstance(answer, m.Done):
         return ""
     if not isinstance(answer.body, (m.OrderShown, m.CancelShown)):
@@ -92,6 +103,14 @@ def _may_have_moved(own: OwnOrder, request: m.Request) -> bool:
         return may_have
     is_undecided = may_have and own.state in (State.BLURRED, State.CLOSING)
     return is_undecided and isinstance(request, m.ReadOrder)
+
+
+def _never_of(request: m.Request) -> tuple[Advice, ...]:
+    """What no refusal of such a write can come to. One that is told so again when it is sent again
+    is believed: then it is the venue's own way of refusing it."""
+    if isinstance(request, m.Create) and not request.again:
+        return _ABOUT_AN_ORDER
+    return _ABOUT_A_CREATE if isinstance(request, m.AmendResting) else ()
 
 
 def is_news(own: OwnOrder, request: m.Request, answer: m.Answer) -> bool:
