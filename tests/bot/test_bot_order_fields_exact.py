@@ -59,6 +59,7 @@ def test_of_a_create_that_leaves_now_nothing_is_known_but_what_it_asks(
         "exists": False,
         "filled": 0,
         "inherited": False,
+        "is_doubtful": False,
         "intended": 7,
         "is_take": False,
         "last_write_ns": T0,

@@ -82,6 +82,53 @@ def test_an_order_that_one_list_shows_to_be_gone_is_read_by_its_id_and_counts_on
     assert not venue.trader.out.findings
 
 
+@pytest.mark.parametrize("wrong", [on_another_market, of_another_side, cancelled, shrunk])
+def test_an_order_that_one_read_by_its_id_shows_to_be_gone_is_read_again_and_counts_on(
+    venue, wrong
+):
+    first, *_ = venue.orders
+    own = venue.trader.desk.find(first)
+    before, reads = len(venue.writes()), 0
+    in_list = wrong_rows(venue, wrong, 1)
+    as_listed = venue.meddle
+
+    def meddle(request: m.Request) -> m.Answer | None:
+        nonlocal reads
+        if request != m.ReadOrder(first):
+            return as_listed(request)
+        reads += 1
+        row = venue.orders[first]
+        return m.Done(m.OrderShown(wrong(venue, row) if reads == 1 else row))
+
+    venue.meddle = meddle
+    desk = venue.trader.desk
+    own.read_due_ns = venue.now_ns
+    desk._file(own, venue.now_ns)
+    venue.go(0.5)
+    assert reads == 2
+    assert not in_list
+    assert desk.find(first) is own
+    assert own.may_fill == 10
+    venue.go(15)
+    assert venue.writes()[before:] == []
+    assert not venue.trader.out.findings
+
+
+@pytest.mark.parametrize("wrong", [on_another_market, cancelled])
+def test_an_order_that_two_reads_by_its_id_show_to_be_gone_is_over(venue, wrong):
+    first, *_ = venue.orders
+    own = venue.trader.desk.find(first)
+    row = venue.orders.pop(first)
+
+    def meddle(request: m.Request) -> m.Answer | None:
+        is_asked = request == m.ReadOrder(first)
+        return m.Done(m.OrderShown(wrong(venue, row))) if is_asked else None
+
+    venue.meddle = meddle
+    venue.go_until(lambda: not own.is_live)
+    assert [request for _, request in venue.sent].count(m.ReadOrder(first)) == 2
+
+
 @pytest.mark.parametrize("wrong", [on_another_market, cancelled])
 def test_an_order_that_lists_show_to_be_gone_and_no_read_finds_is_over(venue, wrong):
     first, *_ = venue.orders

@@ -333,7 +333,8 @@ class Desk(Shelf):
     ) -> None:
         own.reading = False
         if isinstance(answer, Done) and isinstance(answer.body, OrderShown):
-            self.merge_read(own, answer.body.order, begun_ns)
+            if not self.is_doubted(own, answer.body.order, begun_ns, by_id=True):
+                self.merge_read(own, answer.body.order, begun_ns)
             return
         if row is not None and row.advice is Advice.LOOK_AGAIN:
             own.missing(now_ns)

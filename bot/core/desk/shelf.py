@@ -311,10 +311,15 @@ class Shelf:
         self._file(own, now_ns)
         return True
 
-    def is_doubted(self, own: OwnOrder, row: model.Order, begun_ns: int) -> bool:
-        """Whether a row of a list, asked for at `begun_ns`, is not to be merged, for it takes the
-        order away: a read by its id tells, and is asked for."""
-        if not own.is_taken_away(row, begun_ns, self._trust.read_lag_ns):
+    def is_doubted(
+        self, own: OwnOrder, shown: model.Order, begun_ns: int, *, by_id: bool = False
+    ) -> bool:
+        """Whether a row of a list, or a read by its id, asked for at `begun_ns`, is not to be
+        merged, for it is the first to take the order away: a read by its id tells, and is asked
+        for."""
+        takes = own.is_taken_away(shown, begun_ns, self._trust.read_lag_ns, by_id=by_id)
+        is_second, own.is_doubtful = own.is_doubtful, takes
+        if not takes or (by_id and is_second):
             return False
         self._look_again(own, begun_ns)
         return True

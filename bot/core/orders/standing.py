@@ -45,7 +45,8 @@ class Standing:
     qty: what its create asked for. intended: shares it is meant to come to, filled ones included; a
     size amend changes it. amend: the change on its way or without an answer, and before: what was
     known when that left. doomed: it is to be cancelled as soon as it can be. inherited: an earlier
-    run placed it, and may have amended it. beyond: limits that were lowered do not admit it.
+    run placed it, and may have amended it. is_doubtful: the newest read of it took it away, see
+    `is_taken_away`, and another is to confirm that. beyond: lowered limits do not admit it.
     last_write_ns: when our last write about it was answered or given up. refused_since_ns: since
     when re-sends of it are decided against, None while none was. exists: the venue has said that it
     is there, without showing it. reading: a read of it by its id is on its way. moved_ns: since
@@ -78,6 +79,7 @@ class Standing:
         "filled",
         "inherited",
         "intended",
+        "is_doubtful",
         "is_take",
         "last_write_ns",
         "level",
@@ -123,6 +125,7 @@ class Standing:
         self.doomed = False
         self.beyond = False
         self.inherited = False
+        self.is_doubtful = False
         self.placed_ns = now_ns
         self.last_write_ns = now_ns
         self.due_ns = now_ns
@@ -263,13 +266,14 @@ class Standing:
         there = (shown.market_id, shown.outcome.value, shown.side.value)
         return there != (self.market_id, self.outcome.value, self.own_side.value)
 
-    def is_taken_away(self, shown: model.Order, begun_ns: int, lag_ns: int) -> bool:
-        """Whether a row of a list of what rests takes from it what no write of ours did: its place,
-        all that works, or shares without a fill.
+    def is_taken_away(self, shown: model.Order, begun_ns: int, lag_ns: int, *, by_id: bool) -> bool:
+        """Whether a row of a list of what rests, or a read by its id, takes from it what no write
+        of ours did: its place, all that works, or shares without a fill. Such a list does so with
+        one that has filled, too, for there it would not stand.
 
-        Such a row alone may be wrong, and what it takes away would rest uncounted. Not where a read
-        by its id answered 404: then two say that it does not rest there. begun_ns: when the list
-        was asked for; lag_ns: by how much that may lag.
+        One such row may be wrong, and what it takes away would rest uncounted. Not where a read by
+        its id answered 404: then two say that it does not rest there. begun_ns: when it was asked
+        for; lag_ns: by how much that may lag.
         """
         held = self.suspicion
         if held is not None and held.finding is Finding.MISSING:
@@ -280,7 +284,7 @@ class Standing:
             return False
         size = shown.filled_qty - self.carried + shown.remaining_qty
         shrank = size < self.known.size and begun_ns >= self.last_write_ns + lag_ns
-        return shrank or shown.status in model.TERMINAL
+        return shrank or (shown.status in model.TERMINAL and (not by_id or size < self.known.size))
 
     def exposure(self) -> Live:
         """It as the limits count it: all that may fill, at the worse of its possible prices.
