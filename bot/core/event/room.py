@@ -87,7 +87,6 @@ class Ladder:
         "curve",
         "decided_ns",
         "dirty",
-        "eased_ns",
         "event",
         "flattening",
         "has_wishes",
@@ -135,7 +134,7 @@ class Ladder:
         self.unjudged = True
         self.some_blocked = True
         self.stirred = True
-        self.again_ns = self.eased_ns = NEVER_NS
+        self.again_ns = NEVER_NS
         self.has_wishes = False
         self.unweighed = True
         self.worst_cents: Cents | None = None
@@ -197,7 +196,7 @@ class Ladder:
         if self.unjudged or self.stirred or self.news.turns(now_ns):
             return now_ns
         if not self.dirty:
-            return min(self.stage_until_ns, self.eased_ns)
+            return self.stage_until_ns
         return min(self.stage_until_ns, self.decided_ns + self.pace.decide_ns)
 
     def active_rungs(self) -> list[Rung]:

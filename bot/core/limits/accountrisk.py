@@ -40,11 +40,6 @@ class AccountRisk:
             return Cents(0)
         return Cents(sum(loss() for number, loss in enumerate(self._losses) if number != member))
 
-    @property
-    def has_others(self) -> bool:
-        """Whether more than one trader is on the account."""
-        return len(self._losses) > 1
-
     def loss_cents(self) -> Cents:
         """What all of them may lose now, added up."""
         return Cents(sum(loss() for loss in self._losses))

@@ -154,19 +154,6 @@ class Cutter:
         return self._kept
 
     @property
-    def is_short(self) -> bool:
-        """Whether the last cut found no room for all that was wanted, each quote within its own
-        limits."""
-        return self._is_shared
-
-    def is_eased(self, loss_cents: Cents, others_resting_cents: Cents) -> bool:
-        """Whether these leave more than those did that `bounds` was told last."""
-        if self._told_of is None:
-            return False
-        loss_before_cents, resting_before_cents = self._told_of
-        return loss_cents > loss_before_cents or others_resting_cents < resting_before_cents
-
-    @property
     def resting_cents(self) -> Cents:
         """What all that stood after the last cut would lose, both sides added up."""
         stands = self._stood()

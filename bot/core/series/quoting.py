@@ -276,9 +276,6 @@ class Quoting:
             if ladder.conduct.fault:
                 self.supervision.look(ladder, may_quote, now_ns)
                 again_ns = min(again_ns, max(now_ns, ladder.pulled_until_ns))
-            if now_ns >= ladder.eased_ns:
-                ladder.dirty |= self.weighing.is_eased(ladder)
-                ladder.eased_ns = self.weighing.looks_again_ns(ladder, now_ns)
             if ladder.dirty or turned:
                 # Pulling everything does not wait for the pace, nor does what follows a resume.
                 if turned or now_ns >= ladder.decided_ns + self.settings.pace.decide_ns:
@@ -288,7 +285,7 @@ class Quoting:
                     again_ns = min(again_ns, ladder.decided_ns + self.settings.pace.decide_ns)
             if ladder.stirred or now_ns >= ladder.again_ns:
                 self._plan_ladder(ladder, now_ns)
-            again_ns = min(again_ns, ladder.again_ns, ladder.eased_ns)
+            again_ns = min(again_ns, ladder.again_ns)
             if ladder.has_wishes:
                 for rung in ladder.rungs:
                     for wish in rung.wishes:
@@ -315,7 +312,7 @@ class Quoting:
     def _decide_ladder(self, ladder: Ladder, may_quote: bool, now_ns: int) -> EventView | None:
         """Decide what is wanted of an event. What its strategy was shown; None where it was not
         asked."""
-        ladder.dirty, ladder.eased_ns = False, NEVER_NS
+        ladder.dirty = False
         ladder.may_quote, ladder.flattening = may_quote, self.flattening
         ladder.decided_ns = now_ns
         self._out.decisions += 1
@@ -345,7 +342,6 @@ class Quoting:
             quotes = {key: each for key, each in quotes.items() if not rungs[key].blocked}
         left, anew = self.weighing.cut(ladder, quotes, loss_cents)
         ladder.want(left, pulled=False, anew=anew)
-        ladder.eased_ns = self.weighing.looks_again_ns(ladder, now_ns)
         for market_id, wished in ladder.takes.items():
             rung = self._rungs[market_id]
             takes, dropped = leaving(rung, wished, ladder.ceilings.get(market_id))

@@ -8,7 +8,6 @@ from typing import Final
 
 from bot.core.account.ledgers import Ledgers
 from bot.core.desk.desk import Desk
-from bot.core.desk.shelf import NEVER_NS
 from bot.core.event.room import Ladder, Rung
 from bot.core.limits.accountrisk import AccountRisk
 from bot.core.limits.cutting import Cut, Cutter
@@ -22,9 +21,6 @@ from venue.wire.instant import NS_PER_SECOND
 from venue.wire.money import Cents, Qty
 from venue.wire.names import MarketId
 from venue.wire.requests import Amend
-
-_EASED_NS: Final = NS_PER_SECOND
-"""So often it is looked whether an event that was cut is left more, on a still book, too."""
 
 TOGETHER_NS: Final = 15 * NS_PER_SECOND
 """So long a series whose books are open waits for those of the others, and then quotes."""
@@ -228,32 +224,15 @@ class Weighing:
         cutter = self._cutters.get(ladder.event.event_ticker)
         if cutter is None:
             cutter = self._cutters[ladder.event.event_ticker] = Cutter(self._limits)
-        bounds = cutter.bounds(loss_cents, self._others_resting_cents(ladder))
+        resting = 0
+        if len(self._ladders) > 1:
+            others = [other for other in self._ladders if other is not ladder]
+            resting = sum([self._resting_wanted(other) for other in others])
+        bounds = cutter.bounds(loss_cents, Cents(resting))
         answers = ladder.answers
         anew = answers.anew if quotes is answers.resting else None
         left = cutter.cut(quotes, self.exposure(ladder), bounds, answers.before, anew)
         return left, cutter.anew
-
-    def looks_again_ns(self, ladder: Ladder, now_ns: int) -> int:
-        """When to look whether an event that has just been cut is left more than it was."""
-        cutter = self._cutters.get(ladder.event.event_ticker)
-        is_alone = len(self._ladders) == 1 and not self.account.has_others
-        return NEVER_NS if is_alone or cutter is None or not cutter.is_short else now_ns + _EASED_NS
-
-    def is_eased(self, ladder: Ladder) -> bool:
-        """Whether limits that an event shares leave it more now than when it was cut last: others
-        want less, or have paid."""
-        cutter = self._cutters.get(ladder.event.event_ticker)
-        if cutter is None:
-            return True
-        loss_cents = self.loss_limit_cents(ladder, wanted=True)
-        return cutter.is_eased(loss_cents, self._others_resting_cents(ladder))
-
-    def _others_resting_cents(self, ladder: Ladder) -> Cents:
-        if len(self._ladders) == 1:
-            return Cents(0)
-        others = [other for other in self._ladders if other is not ladder]
-        return Cents(sum([self._resting_wanted(other) for other in others]))
 
     def cuts(self, ladder: Ladder) -> tuple[Cut, ...]:
         """What the limits took off the quotes of an event when it was decided last."""
