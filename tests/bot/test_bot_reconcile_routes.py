@@ -145,16 +145,46 @@ def test_of_two_purchases_beside_shares_for_one_a_single_one_gives_way(side):
 
 
 @BOTH
+@pytest.mark.parametrize("to", [12, 14])
+def test_no_purchase_gives_way_to_shares_that_another_price_lacks_beside_its_order(side, to):
+    """Else the one price would be bought at and the other would lack as many, by turns for ever."""
+    lacks, other = order(side, 10, 3), order(side, 12, 2, 2)
+    wanted, here = [quote(side, 10, 5), quote(side, to, 2)], Ruler(capital=1.0)
+    yes, no = (0, 2) if side is BID else (2, 0)
+    *moves, wish = plan(wanted, [lacks, other], yes, no, worth=here).wishes
+    assert (type(wish), wish.own_side, wish.qty) == (WantCreate, Side.SELL, 2)
+    assert abs(wish.price - 50) == 10
+    assert [type(each) for each in moves] == ([] if to == 12 else [WantAmend])
+    yes, no = 2 * yes, 2 * no
+    gives_way, _ = plan(wanted, [lacks, other], yes, no, worth=here).wishes
+    assert (type(gives_way), gives_way.order) == (WantCancel, other)  # there are enough for both
+
+
+@BOTH
+def test_shares_held_are_promised_alike_whether_a_price_is_bought_at_already_or_not(side):
+    """Else what was bought first lacks them, and comes back in a larger order, for ever."""
+    yes, no = (0, 6) if side is BID else (6, 0)
+    wanted = [quote(side, 10, 5), quote(side, 12, 10), quote(side, 15, 5)]
+    creates = plan(wanted, [], yes, no, pace=pace(siblings=1)).wishes
+    bought = order(side, 12, 9)
+    sold = {(w.price, w.qty) for w in creates if w.own_side is Side.SELL}
+    assert {(abs(price - 50), qty) for price, qty in sold} == {(10, 5), (12, 1)}
+    left = plan(wanted, [bought], yes, no, pace=pace(siblings=1)).wishes
+    assert {(w.price, w.qty) for w in left if w.own_side is Side.SELL} == sold
+    assert all(type(wish) is WantCreate for wish in left)
+
+
+@BOTH
 def test_shares_to_which_a_purchase_gives_way_are_sold_at_its_price_and_at_no_other(side):
     own = order(side, 15, 5)
     yes, no = (0, 5) if side is BID else (5, 0)
     quotes = [quote(side, away, qty) for away, qty in ((10, 10), (18, 5))]
-    better = [order(side, 10, 5, number=2)]
-    here = Ruler(places={better[0].client_order_id: 99.0})
-    cancel, create = plan(quotes, [own, *better], yes, no, worth=here).wishes
-    assert cancel.order is own
+    comes = order(side, 8, 5, number=2)
+    cancel, amend, create = plan(quotes, [own, comes], yes, no).wishes
+    assert (cancel.order, amend.order) == (own, comes)
     assert (create.own_side, abs(create.price - 50), create.qty) == (Side.BUY, 10, 5)
-    better.append(order(side, 10, 5, number=3))
+    better = [order(side, 10, 5, number) for number in (2, 3)]
+    here = Ruler(places={better[0].client_order_id: 99.0})
     (wish,) = plan(quotes, better, yes, no, worth=here).wishes
     assert (wish.own_side, abs(wish.price - 50), wish.qty) == (Side.SELL, 18, 5)
 

@@ -447,6 +447,13 @@ REGRESSIONS = (
         (),
         LATEST,
     ),
+    Regression(
+        1070884,
+        "swarm",
+        "of two prices each bought while the other gave way to the one share held, for ever",
+        (),
+        LATEST,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
     Regression(
         1400003,

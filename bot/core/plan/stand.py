@@ -91,10 +91,11 @@ class Level(msgspec.Struct, eq=False):
         free.promise(self.held, qty - self.promised)
         self.promised = qty
 
-    def offered(self, free: FreeShares, pace: PaceSettings) -> int:
-        """Shares held that may be sold here: what is not promised elsewhere, no more than misses.
-        0 for a part too small to be worth a request: left to the other route, or left out."""
-        offered = min(free.unpromised(self.held) + self.promised, self.missing)
+    def offered(self, free: FreeShares, pace: PaceSettings, stands: int = 0) -> int:
+        """Shares held that may be sold here: what is not promised elsewhere, no more than misses
+        beside `stands` shares that stand here. 0 for a part too small to be worth a request: left
+        to the other route, or left out."""
+        offered = min(free.unpromised(self.held) + self.promised, self.missing - stands)
         return offered if self.is_off(offered, pace) else 0
 
     def take_in(self, qty: int, free: FreeShares, pace: PaceSettings) -> None:
@@ -162,7 +163,8 @@ class Level(msgspec.Struct, eq=False):
     ) -> bool:
         """Whether a purchase locks pairs with shares held that are worth more than its place and
         the two requests of a sale, what is lacking here with it: one worth none is bought again."""
-        left, whole = free.unpromised(own.outcome.other), own.remaining + max(0, lacks)
+        left = free.unpromised(own.outcome.other) + self.promised
+        whole = own.remaining + max(0, lacks)
         needed = whole if self.is_off(lacks, pace) else own.remaining
         is_sold = left >= needed and self.is_off(min(left, whole), pace)
         if own.own_side is not _BUY or not is_sold:
@@ -292,13 +294,16 @@ def promise_lacking(
     free: FreeShares,
     pace: PaceSettings,
 ) -> None:
-    """Promise the shares held to the levels that no order serves: something new is made there in
-    any case, so that no purchase need give way to them. pairs: the levels that orders will serve.
+    """Promise the shares held to what the levels lack beside their orders: something new is made
+    there in any case, so that no purchase need give way to them. The best level first, whether
+    orders serve it or none: else they would change hands with every order that comes or goes.
+    pairs: the levels that orders will serve.
     """
-    served = {level.price for _, level in pairs if level is not None}
+    serving = {level.price: stand for stand, level in pairs if level is not None}
     for level in levels:
-        if not level.served and level.price not in served:
-            level.promise(level.offered(free, pace), free)
+        stand = serving.get(level.price)
+        if stand is None or stand.price == level.price:
+            level.promise(level.offered(free, pace, 0 if stand is None else stand.qty), free)
 
 
 def serve_near(levels: Iterable[Level], price: Price, qty: int, pace: PaceSettings) -> bool:
