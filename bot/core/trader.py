@@ -265,6 +265,7 @@ class Trader:
         self.phase = Phase.STOPPING
         for ladder in self.quoting.ladders:
             ladder.want({}, pulled=True)
+        self.quoting.weighing.wants_changed()
         self.out.note("info", "stopping", reason=reason)
 
     # --- answers ----------------------------------------------------------------------------------

@@ -454,6 +454,13 @@ REGRESSIONS = (
         (),
         LATEST,
     ),
+    Regression(
+        1071110,
+        "swarm",
+        "an event stayed cut to what another had left it long after that was settled",
+        (),
+        LATEST,
+    ),
     Regression(18, "brutal", "a list begun too soon after a re-send said that it never landed"),
     Regression(
         1400003,

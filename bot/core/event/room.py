@@ -67,7 +67,8 @@ class Ladder:
     on some rung; worst_cents: its worst case, None until it is reckoned. ceilings: the largest
     order that the venue was seen to take on a rung, where it has refused a larger one. began_ns:
     when the run began, and loss_limit_cents: what it may lose at worst, both for the strategy to
-    know. venue_time: that of the series, as its stamps tell. stage: how near to its end it was
+    know. is_cut: its quotes were cut, as it was decided last, to what others had left it.
+    venue_time: that of the series, as its stamps tell. stage: how near to its end it was
     decided last; another stage comes at stage_until_ns. flattening: why only what shrinks a
     position is wanted, however far that end is; empty where everything is.
     """
@@ -90,6 +91,7 @@ class Ladder:
         "event",
         "flattening",
         "has_wishes",
+        "is_cut",
         "is_ladder",
         "is_plain",
         "is_read",
@@ -143,6 +145,7 @@ class Ladder:
         self.began_ns = 0
         self.venue_time = VenueTime()
         self.loss_limit_cents: Cents | None = None
+        self.is_cut = False
         self._curfew = settings.curfew
         self.stage = Stage.OPEN
         self._part = 1

@@ -153,6 +153,16 @@ class Cutter:
                 self._kept = {key: sheet.full for key, sheet in self._sheets.items()}
         return self._kept
 
+    def gains_by(self, loss_cents: Cents, resting_cents: Cents) -> bool:
+        """Whether the last cut was short of what the event may lose, or have resting, and this is
+        more of it, and of neither so much less that it would be short of that instead."""
+        if not self._is_shared or self._bounds is None:
+            return False
+        was, loses, rests = self._bounds, -self._full.worst_cents, self._full.resting_cents
+        if min(loses, was.loss_cents) > loss_cents or min(rests, was.resting_cents) > resting_cents:
+            return False
+        return loss_cents > was.loss_cents < loses or resting_cents > was.resting_cents < rests
+
     @property
     def resting_cents(self) -> Cents:
         """What all that stood after the last cut would lose, both sides added up."""

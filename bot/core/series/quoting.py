@@ -1,7 +1,8 @@
 """The events of the series: what is believed of them, what is wanted there, and what may be sent.
 
 Events of the feed mark a rung's event dirty; a Beat decides dirty events together, newest belief
-only: belief -> view -> strategy -> limits -> wanted quotes -> the changes that reach them.
+only: belief -> view -> strategy -> limits -> wanted quotes -> the changes that reach them. So it
+does one whose quotes were cut, once the other events leave it more than they did then.
 A strategy that raises or returns nonsense has its event pulled; the other events go on.
 
 Source: design, The bot, items 2-5; reliability, FEED_OK, rows 7, 9, 32, 39-48, 77, B3, B4.
@@ -268,6 +269,7 @@ class Quoting:
         """
         self.takes = []
         self.scoring.beat(now_ns)
+        self.weighing.wants_changed()
         wishes: list[tuple[Rung, Wish]] = []
         again_ns = NEVER_NS
         for ladder in self.ladders:
@@ -276,7 +278,7 @@ class Quoting:
             if ladder.conduct.fault:
                 self.supervision.look(ladder, may_quote, now_ns)
                 again_ns = min(again_ns, max(now_ns, ladder.pulled_until_ns))
-            if ladder.dirty or turned:
+            if ladder.dirty or turned or (ladder.is_cut and self.weighing.leaves_more(ladder)):
                 # Pulling everything does not wait for the pace, nor does what follows a resume.
                 if turned or now_ns >= ladder.decided_ns + self.settings.pace.decide_ns:
                     asked = self._decide_ladder(ladder, may_quote, now_ns)
@@ -312,7 +314,8 @@ class Quoting:
     def _decide_ladder(self, ladder: Ladder, may_quote: bool, now_ns: int) -> EventView | None:
         """Decide what is wanted of an event. What its strategy was shown; None where it was not
         asked."""
-        ladder.dirty = False
+        ladder.dirty = ladder.is_cut = False
+        self.weighing.wants_changed()
         ladder.may_quote, ladder.flattening = may_quote, self.flattening
         ladder.decided_ns = now_ns
         self._out.decisions += 1

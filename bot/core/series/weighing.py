@@ -55,21 +55,26 @@ class Weighing:
         self._exposures: dict[str, Exposure] = {}
         self._cutters: dict[str, Cutter] = {}
         self.account = account or AccountRisk()
-        self.member = self.account.join(self._series_loss_cents)
+        self.member = self.account.join(self._series_loss_cents, self._series_wanted_cents)
         self._is_added = False  # the worst cases as they are; unset by all that changes one
         self._loss_cents = self._loss_max_cents = Cents(0)
+        self._wanted_cents: Cents | None = None  # the same once all that is wanted rests
+        # Of all events together what `leaves_more` hangs on: see there.
+        self._together: tuple[Cents, Cents, Cents] | None = None
 
     def reconfigure(self, risk: RiskSettings) -> None:
         """Hold to other limits."""
         self._limits = limits_in_force(risk)
         self._alone_cents = event_limit_cents(self._limits, Cents(0))
         self._cutters.clear()
+        self.wants_changed()
 
     def forget(self, ladder: Ladder) -> None:
         """An event of which nothing is left."""
         self._exposures.pop(ladder.event.event_ticker, None)
         self._cutters.pop(ladder.event.event_ticker, None)
         self._is_added = False
+        self.wants_changed()
 
     def opened(self, now_ns: int) -> None:
         """Our books are open."""
@@ -150,7 +155,16 @@ class Weighing:
         if not self._is_added:
             self._loss_cents = series_loss_cents([self.worst_cents(each) for each in self._ladders])
             self._is_added = True
+            self._wanted_cents = None
         return self._loss_cents
+
+    def _series_wanted_cents(self) -> Cents:
+        """What the events may lose together, each now or with all that it wants, if that is worse;
+        not asked for while what one of them wants is being decided."""
+        self._series_loss_cents()
+        if self._wanted_cents is None:
+            self._wanted_cents = series_loss_cents([self._worst_wanted(x) for x in self._ladders])
+        return self._wanted_cents
 
     @property
     def worst_case_cents(self) -> Cents:
@@ -169,19 +183,24 @@ class Weighing:
 
     def loss_limit_cents(self, ladder: Ladder, *, wanted: bool = False) -> Cents:
         """What this event may lose: its own limit, and what series and account have left beside
-        others. wanted: those of ours count as they are wanted, too, where that is worse."""
+        others. wanted: those count as they are wanted, too, where that is worse."""
         others = Cents(0)
         if len(self._ladders) > 1:
             worst = self._worst_wanted if wanted else self.worst_cents
             beside = [worst(each) for each in self._ladders if each is not ladder]
             others = series_loss_cents(beside)
-        elsewhere = self.account.others_loss_cents(self.member)
-        if self._awaits_others:
-            mine = self._series_loss_cents()
-            elsewhere = Cents(max(elsewhere, self._limits.account_loss_cents - mine))
+        elsewhere = self._elsewhere_cents(wanted=wanted)
         if not others and not elsewhere:
             return self._alone_cents
         return event_limit_cents(self._limits, others, elsewhere)
+
+    def _elsewhere_cents(self, *, wanted: bool) -> Cents:
+        """What the other series of the account may lose now; all of it while that is not known."""
+        elsewhere = self.account.others_loss_cents(self.member, wanted=wanted)
+        if self._awaits_others:
+            mine = self._series_loss_cents()
+            elsewhere = Cents(max(elsewhere, self._limits.account_loss_cents - mine))
+        return elsewhere
 
     def bounds(self, ladder: Ladder) -> Bounds:
         """What this event may come to now, beside everything else that may be live."""
@@ -232,7 +251,30 @@ class Weighing:
         answers = ladder.answers
         anew = answers.anew if quotes is answers.resting else None
         left = cutter.cut(quotes, self.exposure(ladder), bounds, answers.before, anew)
+        if resting or loss_cents < self._alone_cents:
+            ladder.is_cut = cutter.gains_by(self._alone_cents, self._limits.resting_cents)
         return left, cutter.anew
+
+    def wants_changed(self) -> None:
+        """What the events want may be another than it was."""
+        self._together = self._wanted_cents = None
+
+    def leaves_more(self, ladder: Ladder) -> bool:
+        """Whether the others leave an event that `is_cut` more by now of what its quotes were cut
+        to: of what they give back it hears nothing else."""
+        if self._together is None:
+            resting = Cents(sum([self._resting_wanted(each) for each in self._ladders]))
+            elsewhere = self._elsewhere_cents(wanted=True)
+            self._together = self._series_wanted_cents(), resting, elsewhere
+        losses, resting, elsewhere = self._together
+        others = Cents(losses - series_loss_cents((self._worst_wanted(ladder),)))
+        bounds = bounds_of(
+            self._limits,
+            event_limit_cents(self._limits, others, elsewhere),
+            Cents(resting - self._resting_wanted(ladder)),
+        )
+        cutter = self._cutters[ladder.event.event_ticker]
+        return cutter.gains_by(bounds.loss_cents, bounds.resting_cents)
 
     def cuts(self, ladder: Ladder) -> tuple[Cut, ...]:
         """What the limits took off the quotes of an event when it was decided last."""
