@@ -90,6 +90,17 @@ def test_an_event_that_was_cut_is_left_as_it_is_where_it_would_be_short_of_anoth
     assert gains(Cents(loss + 900), Cents(610)), "all of it fits there"
 
 
+def test_what_a_venue_takes_no_order_of_leaves_its_room_to_others():
+    series, _ = quoting(msgspec.structs.replace(RISK, series_loss_cents=Cents(1_000)), TenAtSixty)
+    series.take_series([event(1), event(2)], T0, T0)
+    for ladder in series.ladders:
+        ladder.rungs[0].blocked = ""
+    series.parking.too_large(series.ladders[0].rungs[0].market_id, Qty(5))
+    series.decide(True, T0)
+    wanted = [sum(each.qty for each in ladder.rungs[0].wanted) for ladder in series.ladders]
+    assert wanted == [2, 10]
+
+
 def test_an_event_is_decided_beside_what_another_series_wants_and_sends_beside_what_it_has():
     account = AccountRisk()
     risk = msgspec.structs.replace(RISK, account_loss_cents=Cents(1_000))

@@ -435,6 +435,14 @@ class Ladder:
         left = left_by(net_qty, takes)
         return kept(quotes, left, self.stage, part=part, flattening=shrinks), takes
 
+    def within_ceilings(self, quotes: Resting) -> Resting:
+        """The quotes, none larger than the venue was seen to take: what it does not take uses up no
+        limit."""
+        rungs, ceilings = self._rung_of, self.ceilings
+        return {
+            key: taken(each, rungs[key].market, ceilings.get(key)) for key, each in quotes.items()
+        }
+
     def want(
         self,
         quotes: Mapping[MarketId, tuple[Quote, ...]],

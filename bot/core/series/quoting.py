@@ -343,6 +343,8 @@ class Quoting:
         if ladder.some_blocked:
             rungs = self._rungs
             quotes = {key: each for key, each in quotes.items() if not rungs[key].blocked}
+        if ladder.ceilings:
+            quotes = ladder.within_ceilings(quotes)
         left, anew = self.weighing.cut(ladder, quotes, loss_cents)
         ladder.want(left, pulled=False, anew=anew)
         for market_id, wished in ladder.takes.items():
