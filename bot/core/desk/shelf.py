@@ -316,12 +316,13 @@ class Shelf:
     ) -> bool:
         """Whether a row of a list, or a read by its id, asked for at `begun_ns`, is not to be
         merged, for it is the first to take the order away: a read by its id tells, and is asked
-        for."""
-        takes = own.is_taken_away(shown, begun_ns, self._trust.read_lag_ns, by_id=by_id)
+        for; where it was one that did, a lag later, for what stands between may remember it."""
+        lag_ns = self._trust.read_lag_ns
+        takes = own.is_taken_away(shown, begun_ns, lag_ns, by_id=by_id)
         is_second, own.is_doubtful = own.is_doubtful, takes
         if not takes or (by_id and is_second):
             return False
-        self._look_again(own, begun_ns)
+        self._look_again(own, begun_ns + (lag_ns if by_id else 0))
         return True
 
     def _look_again(self, own: OwnOrder, at_ns: int) -> None:
