@@ -86,6 +86,21 @@ def test_what_is_booked_before_the_books_open_is_held_though_no_limit_counts_it_
     assert ladder.holdings(ladder.rungs[0], ledgers) == (7, 0)
 
 
+def test_what_stands_before_an_order_of_ours_is_that_of_the_book_told_with_it():
+    thin, _ = watched([60, 40])
+    trader, rung = thin.trader, thin.rung(0)
+    thin.mids[0] += 2
+    thin.show(0)
+    rung.queues.forget_book()
+    thin.give(m.Beat())  # the ask steps back; no frame tells what stands before it there
+    for depth in (100, 7):
+        thin.now_ns += 100 * NS_PER_MS
+        rung.read_book(thin.book(0, depth=depth), trader.quoting.settings.trust, thin.now_ns)
+        told = rung.ladder.view(None, trader.desk, trader.ledgers, thin.now_ns).rungs[0]
+        (ask,) = [own for own in told.own if own.side is BookSide.ASK]
+        assert ask.ahead_qty == dict(told.asks)[ask.price] == depth + 2
+
+
 def without_ages(rung: RungView) -> tuple[object, ...]:
     """All that does not merely grow older, and no float that may rest for a while."""
     fair = rung.fair_cents

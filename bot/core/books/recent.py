@@ -42,7 +42,16 @@ order; None while nothing is known of it."""
 class Recent:
     """The news of one rung. has_news: something is to be told that was not told yet."""
 
-    __slots__ = ("_epoch", "_fills", "_own", "_own_until_ns", "_prints", "_rests", "has_news")
+    __slots__ = (
+        "_book",
+        "_epoch",
+        "_fills",
+        "_own",
+        "_own_until_ns",
+        "_prints",
+        "_rests",
+        "has_news",
+    )
 
     def __init__(self) -> None:
         self.has_news = False
@@ -50,6 +59,7 @@ class Recent:
         self._fills: list[tuple[BookSide, Price, Qty, int]] = []
         self._own: tuple[OwnQuote, ...] = ()
         self._own_until_ns = 0
+        self._book: tuple[Levels, Levels] | None = None  # with which `_own` was told
         self._rests: list[_Rests] | None = None  # until our orders or their queues change
         self._epoch = 0  # of the queues
 
@@ -103,15 +113,15 @@ class Recent:
         """What rests of ours, bids before asks and the boldest first; the very tuple told before
         where nothing can have changed but ages by less than a second.
 
-        book: that of others, canonical; what stands there counts as before us while nothing better
-        is known of our place.
+        book: that of others, canonical, the very object of before where it is the same; what stands
+        there counts as before us while nothing better is known of our place.
         """
         if not orders:
             return ()
-        if now_ns >= self._own_until_ns:
+        if now_ns >= self._own_until_ns or book is not self._book:
             if self._rests is None or self._epoch != queues.epoch:
                 self._rests, self._epoch = _resting(orders, queues), queues.epoch
-            self._own = _told(self._rests, book, now_ns)
+            self._own, self._book = _told(self._rests, book, now_ns), book
             self._own_until_ns = now_ns + AGE_STEP_NS
         return self._own
 
