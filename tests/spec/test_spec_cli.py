@@ -172,6 +172,25 @@ def test_the_token_goes_to_no_other_machine_in_the_clear(site: Site, address: st
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("url", ["http://192.0.2.1:8080/v1", "http://venue.example/v1"])
+def test_a_key_that_is_lent_goes_to_no_other_machine_in_the_clear(tmp_path: Path, url: str) -> None:
+    path = tmp_path / "key"
+    path.touch(0o600)
+    path.write_text("lm_lent")
+    done = _judge("--url", url, "--key-file", str(path))
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert done.stderr.startswith(f"{url}: accepted beside keys is a loopback address")
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:9/v1", "http://", "not an address"])
+def test_an_address_that_can_be_none_is_told_as_such(tmp_path: Path, url: str) -> None:
+    path = tmp_path / "key"
+    path.touch(0o600)
+    path.write_text("lm_lent")
+    done = _judge("--url", url, "--key-file", str(path))
+    assert (done.returncode, done.stderr) == (3, f"{url!r}: no address that can be asked\n")
+
+
 @pytest.mark.parametrize("option", ["--key-file", "--token-file"])
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o601])
 def test_a_file_that_others_can_touch_is_not_used(

@@ -16,7 +16,7 @@ import httpx
 
 from venue.check.api import PATIENCE_S, SETTLE_S, Caller, Listener, Trail, eventually
 from venue.check.judge import Broken, Json, holds
-from venue.check.operator import Operator, Unreachable
+from venue.check.operator import InTheClear, Operator, Unreachable, is_this_machine
 
 DEPOSIT_CENTS: Final = 10_000_000
 MAKER_RATE: Final = "0.0100"
@@ -376,15 +376,26 @@ def this_quarter(ahead: int = 0) -> str:
     return f"{count // 4 % 100:02d}Q{count % 4 + 1}"
 
 
-def reach(base_url: str) -> None:
-    """Make sure that a venue answers at an address. Raises Unreachable."""
+def reach(base_url: str, *, with_keys: bool = False) -> None:
+    """Make sure that a venue answers at an address.
+
+    with_keys: whether somebody's own keys are to be sent there. Raises Unreachable, and InTheClear
+    where they would go to another machine unencrypted; nothing has been sent then.
+    """
     try:
+        address = httpx.URL(base_url)
+        in_the_clear = address.scheme in ("http", "ws") and address.host != ""
+        if with_keys and in_the_clear and not is_this_machine(address.host):
+            raise InTheClear(
+                f"{base_url}: accepted beside keys is a loopback address like "
+                "http://127.0.0.1:8080/v1, or https://; a key goes to no other machine in the clear"
+            )
         with httpx.Client(trust_env=False, timeout=10) as http:
             http.get(f"{base_url.rstrip('/')}/openapi.yaml")
+    except (httpx.InvalidURL, httpx.UnsupportedProtocol, UnicodeError):
+        raise Unreachable(f"{base_url!r}: no address that can be asked") from None
     except httpx.HTTPError as fault:
         raise Unreachable(f"{base_url}: {type(fault).__name__}; is the venue up?") from None
-    except (httpx.InvalidURL, UnicodeError):
-        raise Unreachable(f"{base_url!r}: no address that can be asked") from None
 
 
 def why_unusable(base_url: str, key: str) -> str:

@@ -88,7 +88,7 @@ def check_command(
         _fail(EXIT_OPTIONS, f"--only {only}: no check has that in its name")
     bench: Bench | None = None
     try:
-        reach(url)
+        reach(url, with_keys=bool(keys))
         operator = Operator(control, _secret(token_file)) if control else None
         if operator is not None:
             _check_free(operator.status())

@@ -18,7 +18,7 @@ class Unreachable(Exception):
 
 
 class InTheClear(Exception):
-    """The token would go to another machine for everybody on the way to read."""
+    """A token or key would go to another machine for everybody on the way to read."""
 
 
 class Operator:
@@ -48,7 +48,7 @@ class Operator:
         except (httpx.InvalidURL, UnicodeError):
             raise Unreachable(f"control {address!r}: no address that can be asked") from None
         url = self._http.base_url
-        if url.scheme != "https" and not _is_this_machine(url.host):
+        if url.scheme != "https" and not is_this_machine(url.host):
             self.close()
             raise InTheClear(
                 f"control {address}: accepted is unix:PATH, a loopback address like "
@@ -87,7 +87,8 @@ class Operator:
         return done
 
 
-def _is_this_machine(host: str) -> bool:
+def is_this_machine(host: str) -> bool:
+    """Whether a host's name or address is loopback."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
