@@ -111,6 +111,47 @@ def test_what_a_lent_key_cannot_place_now_is_skipped_and_the_venue_not_blamed(
     assert row["reason"] == f"nothing can be placed with this key now: {code}"
 
 
+def test_a_venue_without_an_active_market_is_not_blamed_for_it(tmp_path: Path) -> None:
+    with _served(tmp_path, "127.0.0.1:0", "--no-crowd") as ready:
+        token = Path(ready["control_token_file"]).read_text(encoding="utf-8").strip()
+        operator = Operator(ready["control"], token)
+        bench = Bench(ready["base_url"], ready["stream_url"], operator, [])
+        path = tmp_path / "key"
+        path.touch(0o600)
+        path.write_text(bench.key(bench.user())["key"])
+        for market in bench.reader.get("/markets")["markets"]:
+            bench.set_market(market, "halt")
+        bench.close()
+        only = ["--only", "tickers_are_case_insensitive", "--json"]
+        done = _judge("--url", ready["base_url"], "--key-file", str(path), *only)
+    (row,) = json.loads(done.stdout)["checks"]
+    assert (done.returncode, row["verdict"]) == (0, "skipped"), row
+    assert row["reason"] == "the venue lists no active market"
+
+
+def test_one_key_given_twice_is_told_and_the_venue_not_blamed(site: Site, tmp_path: Path) -> None:
+    options = ["--url", site.base_url]
+    for name in ("--key-file", "--other-key-file"):
+        path = tmp_path / name
+        path.touch(0o600)
+        path.write_text("lm_lent\n")
+        options += [name, str(path)]
+    done = _judge(*options)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert done.stderr == f"{path}: the key of --key-file; wanted is another user's\n"
+
+
+@pytest.mark.parametrize(
+    "stream", ["venue.example/stream", "http://127.0.0.1:9/v1", "ws://", "ws://h:x"]
+)
+def test_a_channel_address_that_can_be_none_is_told_and_the_venue_not_blamed(
+    site: Site, stream: str
+) -> None:
+    done = _controlled(site, "--stream", stream, "--only", "the_channel_needs_no_credential")
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert done.stderr == f"--stream {stream}: wanted is ws:// or wss:// and a host\n"
+
+
 def test_ended_by_sigterm_the_venue_is_as_it_was(site: Site) -> None:
     operator = Operator(site.control, site.token_file.read_text(encoding="utf-8").strip())
     before = operator.status()["projection_lag_ms"]

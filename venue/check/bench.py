@@ -15,7 +15,7 @@ from typing import Any, Final
 import httpx
 
 from venue.check.api import PATIENCE_S, SETTLE_S, Caller, Listener, Trail, eventually
-from venue.check.judge import Broken, Json, holds
+from venue.check.judge import Broken, Json, Unjudged, holds
 from venue.check.operator import InTheClear, Operator, Unreachable, is_this_machine
 
 DEPOSIT_CENTS: Final = 10_000_000
@@ -312,14 +312,16 @@ class Bench:
         return company
 
     def some_market(self) -> Json:
-        """A market to look at: one of our own, or any active one where there is no control."""
+        """A market to look at: one of our own, or any active one where there is no control. Raises
+        Unjudged where there is none: all may be halted or resolved."""
         if "some" not in self._world:
             if self.operator is not None:
                 self._world["some"] = self.market()
             else:
                 rows = self.reader.get("/markets")["markets"]
                 active = [row for row in rows if row["state"] == "active"]
-                holds(active, "the venue lists no active market")
+                if not active:
+                    raise Unjudged("the venue lists no active market")
                 self._world["some"] = active[0]
         market: Json = self._world["some"]
         return market

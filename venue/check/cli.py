@@ -79,10 +79,12 @@ def check_command(
     from venue.check.operator import InTheClear, Operator, Unreachable
     from venue.check.runner import Verdict, Wanted, suite
 
-    files = [path for path in (key_file, other_key_file) if path is not None]
-    keys = [_secret(path) for path in files]
+    lent = _lent(key_file, other_key_file)
+    keys = list(lent.values())
     if not control and not keys:
         _fail(EXIT_OPTIONS, "give --control and --token-file, or --key-file")
+    if stream and not _is_channel(stream):
+        _fail(EXIT_OPTIONS, f"--stream {stream}: wanted is ws:// or wss:// and a host")
     checks = suite(only)
     if not checks:
         _fail(EXIT_OPTIONS, f"--only {only}: no check has that in its name")
@@ -92,7 +94,7 @@ def check_command(
         operator = Operator(control, _secret(token_file)) if control else None
         if operator is not None:
             _check_free(operator.status())
-        for path, key in zip(files, keys, strict=True):
+        for path, key in lent.items():
             why = "" if operator is not None else why_unusable(url, key)
             if why:
                 _fail(EXIT_OPTIONS, f"{path}: {why}; wanted is one of scopes read and trade")
@@ -223,6 +225,29 @@ def _stream_of(url: str) -> str:
     """The channel beside a base address (S8)."""
     parts = urlsplit(url.rstrip("/") + "/stream")
     return parts._replace(scheme="wss" if parts.scheme == "https" else "ws").geturl()
+
+
+def _is_channel(address: str) -> bool:
+    """Whether an address can be one of a channel: a connection to another fails whatever the venue
+    does, and would be taken for its fault."""
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return False
+    return parts.scheme in ("ws", "wss") and bool(host)
+
+
+def _lent(*paths: Path | None) -> dict[Path, str]:
+    """The keys in the files that are given; ends the process where two hold the same one."""
+    lent: dict[Path, str] = {}
+    for path in paths:
+        if path is not None:
+            key = _secret(path)
+            if key in lent.values():
+                _fail(EXIT_OPTIONS, f"{path}: the key of --key-file; wanted is another user's")
+            lent[path] = key
+    return lent
 
 
 def _secret(path: Path) -> str:
