@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
+from bot.core.account.ledgers import FORGET_AFTER_NS
 from bot.core.orders.order import State
 from bot.core.report import Phase
 from bot.core.settings import TrustSettings
@@ -11,7 +12,8 @@ from strategies.ladder_joint import STRATEGY as LADDER_JOINT
 from tests.bot import made
 from tests.bot.made import EVENT, LAG_NS, MARKET, T0
 from tests.bot.test_bot_booking import AHEAD_NS, dated
-from tests.bot.test_bot_ledgers import FILL, OTHER, Books
+from tests.bot.test_bot_ledgers import FILL, OTHER, Books, market
+from tests.bot.test_bot_quoting import event
 from tests.bot.thin import START_NS, Thin
 from venue.wire import instant, model
 from venue.wire.instant import NS_PER_SECOND
@@ -57,6 +59,17 @@ def test_a_rung_that_may_have_paid_into_the_opening_balance_has_no_winner(paid_c
     assert books.of.book.winner(MARKET) is None
     assert books.of.difference_cents == 0
     assert books.out.findings == {}
+
+
+def test_shares_without_a_winner_are_held_no_more_and_their_event_leaves_as_any_other():
+    """It is as if the books had been opened without them: no gain and no loss."""
+    books = gone(opened_amid(500), T0, 10_000 - SPENT + 500)
+    assert books.of.holdings(MARKET) == (0, 0)
+    assert [each[2:] for each in books.of.booking.of_opening] == [(-5, 0)]
+    rung = msgspec.structs.replace(market(MARKET, 0), state=model.MarketState.RESOLVED)
+    books.of.settling.resolved(OTHER, T0)
+    over = msgspec.structs.replace(event(1), event_ticker=EVENT, markets=(rung,))
+    assert books.of.may_forget(over, T0 + FORGET_AFTER_NS + LAG_NS)
 
 
 def test_a_rung_without_a_winner_is_waited_for_no_more():

@@ -310,8 +310,19 @@ class Booking:
         """Of so many more shares, below zero fewer, no fill tells: they were held before."""
         market_id, outcome = slot
         self._book.take_over(market_id, Outcome(outcome), shares)
-        self._taken_over[slot] += shares
+        self._taken_over[slot] = self._taken_over.get(slot, 0) + shares
         self.of_opening.append(OfOpening(market_id, outcome, shares, Cents(0)))
+
+    def leave_out_untold(self) -> list[MarketId]:
+        """Shares of rungs of which nothing will tell what they paid, or whether before the opening,
+        are left out as if the books had been opened without them: they are held no more. Returns
+        their markets."""
+        untold, self._settling.untold = self._settling.untold, []
+        for market_id in untold:
+            for outcome, qty in zip(Outcome, self._book.holdings(market_id), strict=True):
+                if qty:
+                    self._take_over((market_id, outcome.value), -qty)
+        return untold
 
     def shares_shown(
         self, held: Mapping[tuple[MarketId, Outcome], int], begun_ns: int, amid_ns: int | None

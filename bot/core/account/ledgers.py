@@ -331,7 +331,7 @@ class Ledgers:
         return []
 
     def _settle(self, beyond_cents: Cents, begun_ns: int) -> list[MarketId]:
-        """Settle the resolved rungs whose winners so much more cash tells (`Settling.winners`)."""
+        """Settle the resolved rungs whose winners so much more cash tells, or that nothing will."""
         # What differed long before anything resolved is no payout of it, unless it has passed; what
         # came since may be one: cash comes before a read shows why.
         is_new = self._stood_since_ns + SETTLES_WITHIN_NS > self.settling.waits_since_ns()
@@ -343,7 +343,7 @@ class Ledgers:
             level = "debug" if self.is_beside(market_id) else "info"
             self._out.note(level, "rung_settled", market_id=market_id, winner=winner)
         self.settling.settled(winners, self.fills_from_ns or begun_ns)
-        return list(winners)
+        return [*winners, *self.booking.leave_out_untold()]
 
     def _judge_cash(self, difference_cents: Cents, begun_ns: int) -> None:
         difference_cents = self.booking.late.cash_left(difference_cents, begun_ns)

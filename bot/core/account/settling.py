@@ -164,7 +164,10 @@ class _Resolved(msgspec.Struct):
 
 
 class Settling:
-    """The rungs that have resolved, until their winners are known and their event is forgotten."""
+    """The rungs that have resolved, until their winners are known and their event is forgotten.
+
+    untold: those of which `winners` has found that nothing will tell, for whoever takes them.
+    """
 
     def __init__(self, book: Portfolio, read_lag_ns: int) -> None:
         self._book = book
@@ -182,6 +185,7 @@ class Settling:
         self._doubted: set[MarketId] = set()  # of those some that have resolved since
         self._told: set[MarketId] = set()
         self.tells: Callable[[MarketId], None] = lambda _id: None
+        self.untold: list[MarketId] = []
 
     def remember(self, winners: Iterable[tuple[MarketId, Outcome]]) -> None:
         """Earlier runs were told these winners: what they paid was paid then."""
@@ -401,6 +405,7 @@ class Settling:
         for market_id, winner in winners_by_cash(received_cents, paid, known, late_cents).items():
             if winner is None:
                 self._resolved[market_id].is_untold = True
+                self.untold.append(market_id)
             else:
                 winners[market_id] = winner
         return winners
