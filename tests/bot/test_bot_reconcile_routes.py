@@ -209,6 +209,17 @@ def test_a_single_order_gives_way_only_where_no_second_may_stand(side):
 
 
 @BOTH
+def test_where_one_order_may_stand_nothing_is_made_before_the_one_that_moves_there_has_come(side):
+    """Else what is made serves that price, the other goes elsewhere, and both by turns for ever."""
+    comes, wanted = order(side, 10, 1), [quote(side, 7)]
+    (moves,) = plan(wanted, [comes], pace=pace(siblings=1)).wishes
+    assert isinstance(moves, WantAmend)
+    assert plan(wanted, [comes], 9, 9, pace=pace(siblings=1)).wishes == (moves,)
+    _, more = plan(wanted, [comes], pace=pace(siblings=2)).wishes
+    assert isinstance(more, WantCreate)
+
+
+@BOTH
 def test_an_order_on_its_way_out_is_no_sibling_to_merge_with(side):
     going, stays = siblings(side, 2)
     going.state, going.doomed = State.CANCELLING, True

@@ -128,6 +128,7 @@ class _Side:
 
     __slots__ = (
         "_beside",
+        "_coming",
         "_everyone",
         "_free",
         "_is_bid",
@@ -168,6 +169,7 @@ class _Side:
         self._may_lock = not is_short and free.has_some  # a plan only takes from what is free
         self._levels = levels
         self._spares: list[OwnOrder] = []
+        self._coming: list[Price] = []  # where orders are moved
         self._beside: list[OwnOrder] = []  # they may rest, serve no level and cannot be changed
         self.wishes: list[Wish] = []
         self.again: list[int] = []
@@ -339,6 +341,7 @@ class _Side:
         qty = Qty(level.wanted) if too_large else None
         amend = Amend(price=canonical(own.outcome, price), qty=qty)
         level.take_in(own.remaining, self._free, self._pace)
+        self._coming.append(price)
         self.wishes.append(WantAmend(own, amend, False, f"moved from {own.level} to {price}", gain))
 
     def _place_spares(self) -> None:
@@ -365,8 +368,8 @@ class _Side:
             return
         held, offered = level.held, level.offered(self._free, self._pace)
         here = self._by_route(Side.SELL if offered else _BUY, price)
-        merges = self._merge(here, level, Qty(offered or qty))
-        if merges or self._is_full(here) or crosses(self._side, price, self._everyone):
+        merges, coming = self._merge(here, level, Qty(offered or qty)), self._coming.count(price)
+        if merges or self._is_full(here, coming) or crosses(self._side, price, self._everyone):
             return
         from_held = level.sell(offered, self._free)
         why = f"quote {self._side} {price}"
@@ -376,7 +379,7 @@ class _Side:
             self.wishes.append(
                 WantCreate(self._side, price, held, Side.SELL, from_held, text, value * from_held)
             )
-            if self._is_full(self._by_route(_BUY, price)):
+            if self._is_full(self._by_route(_BUY, price), coming):
                 return
         rest = Qty(qty - from_held)
         if any(own.state is State.CANCELLING and own.own_side is Side.SELL for own in self._mine):
@@ -390,9 +393,10 @@ class _Side:
         """Our orders at a price that sell shares held, or that buy."""
         return [own for own in self._mine if own.own_side is route and price in own.levels]
 
-    def _is_full(self, here: list[OwnOrder]) -> bool:
-        """Whether no further order may stand at a price by a route, beside these."""
-        return len(here) >= self._pace.siblings
+    def _is_full(self, here: list[OwnOrder], coming: int = 0) -> bool:
+        """Whether no further order may stand at a price by a route, beside these and so many that
+        are moved there: made first, it would be in their way, and they would go elsewhere."""
+        return len(here) + coming >= self._pace.siblings
 
     def _merge(self, here: list[OwnOrder], level: Level, qty: Qty) -> bool:
         """Whether the newest of several orders at a price by one route gives way, to come back
