@@ -291,6 +291,7 @@ class Shelf:
         lag_ns, held = self._trust.read_lag_ns, own.suspicion
         late_enough = begun_ns >= own.last_write_ns + lag_ns
         if own.state is State.OPEN and late_enough:
+            own.is_doubtful = True
             self._look_again(own, now_ns)
         if (
             held is not None

@@ -46,7 +46,8 @@ class Standing:
     size amend changes it. amend: the change on its way or without an answer, and before: what was
     known when that left. doomed: it is to be cancelled as soon as it can be. inherited: an earlier
     run placed it, and may have amended it. is_doubtful: the newest read of it took it away, see
-    `is_taken_away`, and another is to confirm that. beyond: lowered limits do not admit it.
+    `is_taken_away`, or a list lacked it, and a read by its id is to confirm that. beyond: lowered
+    limits do not admit it.
     last_write_ns: when our last write about it was answered or given up. refused_since_ns: since
     when re-sends of it are decided against, None while none was. exists: the venue has said that it
     is there, without showing it. reading: a read of it by its id is on its way. moved_ns: since
