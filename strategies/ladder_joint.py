@@ -187,7 +187,7 @@ class LadderJoint(Strategy):
         self._held = [0] * len(rungs)
         self._known: list[int] = []
         self._fairs = [_UNKNOWN] * len(rungs)
-        self._chances: list[float] = []
+        self._chances, self._are_bound = list[float](), False  # bound: some by those before
         self._heard: object = None
         self._slopes: list[int] = []
         self._owns: list[int] = []
@@ -304,9 +304,11 @@ class LadderJoint(Strategy):
             chances = [chances[at] for at in known]
         elif len(known) < len(chances):
             known = list(range(len(chances)))
-        if sorted(chances, reverse=True) != chances:
+        everything |= self._are_bound  # what moves one rung may set others free
+        if are_bound := sorted(chances, reverse=True) != chances:
             # Never rising with the strike, whatever the view says.
             chances, everything = list(accumulate(chances, min)), True
+        self._are_bound = are_bound
         if known != self._known:
             self._known = known
             self._rungs = [_Rung() for _ in known]

@@ -306,6 +306,13 @@ def test_a_rung_is_priced_anew_when_only_its_neighbour_has_moved() -> None:
     assert used.quote(moved) == fresh.quote(moved)
 
 
+def test_a_rung_that_another_had_held_down_is_priced_anew_once_it_is_free() -> None:
+    held_down, above = rung(1, 50.8), rung(0, 50.9)
+    strategy = plain()
+    strategy.quote(view(rung(0, 50.0), held_down))
+    assert strategy.quote(view(above, held_down)) == plain().quote(view(above, held_down))
+
+
 def test_a_rung_whose_book_moved_is_priced_anew() -> None:
     strategy = plain(levels=1)
     strategy.quote(view(rung(0, 50.0, bid=30, ask=60)))
