@@ -1,0 +1,133 @@
+"""What is kept is what would be computed anew: a life lived again, with nothing kept, is the same.
+
+What a plan, a limit, a curve or a price hangs on is kept until somebody tells that it is another.
+Whoever forgets to tell changes what the bot does without breaking any limit; so each life is lived
+again by a trader that works everything out at each turn, and has to have the same effects.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bot.core.books.others import Others
+from bot.core.curve.ladder import FairCurve
+from bot.core.event.room import Ladder
+from bot.core.event.rung import Rung
+from bot.core.limits.freecash import FreeCash
+from bot.core.limits.risk import Exposure
+from bot.core.plan.steady import Steady
+from bot.core.sending.hints import Hints
+from bot.core.series.quoting import Quoting
+from bot.core.series.weighing import Weighing
+from bot.lab.sim.judge.broken import Broken
+from bot.lab.sim.odds import draw
+from bot.lab.sim.run import Patch, planted, run
+from bot.lab.sim.world import World
+from strategies.ladder_joint import LadderJoint
+
+Forget = Callable[..., None]
+
+
+def before(home: type, name: str, forget: Forget) -> Patch:
+    """A method before which what it has kept is forgotten."""
+    kept = home.__dict__[name]
+
+    def anew(self: Any, *args: Any, **named: Any) -> Any:
+        forget(self, *args)
+        return kept(self, *args, **named)
+
+    return Patch(home, name, anew)
+
+
+def no_plan(quoting: Quoting, ladder: Ladder, _now_ns: int) -> None:
+    for rung in ladder.rungs:
+        rung.ours = rung._stood = None
+
+
+def no_exposure(weighing: Weighing, ladder: Ladder) -> None:
+    weighing.anew(ladder)
+    for rung in ladder.rungs:
+        rung.weighed = False
+
+
+def no_cut(weighing: Weighing, ladder: Ladder, *_: Any) -> None:
+    ladder.answers.before, ladder.answers.anew = {}, None
+    if (cutter := weighing._cutters.get(ladder.event.event_ticker)) is not None:
+        cutter._held = None
+
+
+def no_proof(ladder: Ladder, *_: Any) -> None:
+    ladder.answers._sane.clear()
+
+
+def no_prices(strategy: LadderJoint, _view: Any) -> None:
+    strategy._priced.clear()
+    for rung in strategy._rungs:
+        rung.key, rung.stands = None, ()
+
+
+def no_others(others: Others, *_: Any) -> None:
+    others._left = others._mine = None
+
+
+def forgotten(name: str, value: Any) -> Forget:
+    """One attribute is what it was when nothing had been found yet."""
+
+    def forget(self: Any, *_: Any) -> None:
+        setattr(self, name, value)
+
+    return forget
+
+
+UPDATE = FairCurve.update
+
+
+def whole(curve: FairCurve, rungs: Any, implied: Any, left_s: float, now_ns: int, _: Any) -> Any:
+    return UPDATE(curve, rungs, implied, left_s, now_ns, None)
+
+
+ANEW = (
+    before(Quoting, "_plan_ladder", no_plan),
+    before(Steady, "quotes", forgotten("_wanted", None)),
+    Patch(Rung, "_are_idle", lambda *_: False),
+    before(Weighing, "exposure", no_exposure),
+    before(Weighing, "cut", no_cut),
+    before(Ladder, "want", forgotten("is_plain", False)),
+    before(Ladder, "view", no_proof),
+    before(LadderJoint, "quote", no_prices),
+    before(Others, "settled", no_others),
+    before(Hints, "next_due_ns", forgotten("_next_ns", None)),
+    Patch(Ladder, "holdings", lambda _, rung, ledgers: ledgers.holdings(rung.market_id)),
+    Patch(FairCurve, "update", whole),
+    Patch(Exposure, "ample", lambda *_: (-1, -1)),
+    Patch(FreeCash, "suffices_at_once", lambda *_: False),
+)
+"""Each has one thing that is kept worked out anew, wherever it is asked for."""
+
+
+def lived_again(world: World) -> int:
+    """Live every life of a world again with nothing kept; how many there were. Raises `Broken` at
+    the first other effect."""
+    lives = [life for life in world.lives if life.log]
+    with planted(ANEW):
+        for life in lives:
+            life.replay()
+    return len(lives)
+
+
+@pytest.mark.parametrize("seed", range(5_400_000, 5_400_008))
+def test_what_is_kept_is_what_would_be_computed_anew(seed):
+    assert lived_again(run(draw(seed), replays=True))
+
+
+def test_a_plan_that_nobody_told_of_other_orders_is_found():
+    """The alarm works: what is kept where it should be forgotten makes another life."""
+
+    def touch(rung: Rung) -> None:
+        rung.touched = rung.ladder.stirred = True
+
+    with planted((Patch(Rung, "touch", touch),)):
+        world = run(draw(1, "calm"), replays=True)
+        with pytest.raises(Broken, match="other effects"):
+            lived_again(world)
