@@ -282,15 +282,24 @@ def split(quotes: Quotes, view: EventView) -> Answer:
             slots.add(slot)
             (bids if wish.side is _BID else asks).append(wish.price)
             if isinstance(wish, Take):
-                taken.append(wish)
+                taken.append(Take(wish.side, wish.price, wish.qty, bool(wish.whole)))
         if bids and asks and max(bids) >= min(asks):
             place = _ticker_of(market_id, view)
             raise NonsenseQuotes(f"bid {max(bids)} not below ask {min(asks)} on {place}")
         if taken:
             takes[market_id] = tuple(taken)
-            wanted = tuple(wish for wish in wanted if isinstance(wish, Quote))
+        if any(type(wish) is not Quote for wish in wanted):
+            wanted = tuple(_plain(wish) for wish in wanted if isinstance(wish, Quote))
         resting[market_id] = cast("tuple[Quote, ...]", tuple(wanted))
     return Answer(resting, takes)
+
+
+def _plain(quote: Quote) -> Quote:
+    """What a quote asks for now: one of a class of the strategy's own may be another later, though
+    it is the same object, and what it has besides may have no hash."""
+    if type(quote) is Quote:
+        return quote
+    return Quote(quote.side, quote.price, quote.qty, quote.limit)
 
 
 def _check_wish(wish: Quote | Take, market_id: MarketId, view: EventView) -> None:

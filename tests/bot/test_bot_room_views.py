@@ -10,7 +10,7 @@ from bot.core import messages as m
 from bot.core.event.room import Ladder
 from bot.core.limits.bounds import taken
 from bot.core.settings import PaceSettings
-from bot.core.strategy import EventView, NonsenseQuotes, Quote, Quotes, RungView
+from bot.core.strategy import EventView, NonsenseQuotes, Quote, Quotes, RungView, Strategy, Take
 from strategies.fixed_spread import FixedSpread
 from strategies.ladder_joint import LadderJoint
 from tests.bot.thin import SERIES, Thin
@@ -177,6 +177,59 @@ def test_what_is_proven_of_one_rung_is_no_answer_for_another_that_is_not_there()
     ladder.quotes(view)
     with pytest.raises(NonsenseQuotes):
         ladder.quotes(view)
+
+
+class Tagged(Quote):
+    """With what somebody's own strategy knows of a quote, which has no hash."""
+
+    tags: list[str] = msgspec.field(default_factory=list)
+
+
+class Loose(Quote, frozen=False):
+    """One that its strategy may change in place."""
+
+
+class Own(Strategy):
+    """The very quotes of its own kind for every rung, each time."""
+
+    def __init__(self, *quotes: Quote) -> None:
+        super().__init__(None)
+        self.quotes = quotes
+
+    def quote(self, view: EventView) -> Quotes:
+        """As it was made."""
+        return {rung.market_id: self.quotes for rung in view.rungs}
+
+
+def test_quotes_of_a_kind_of_the_strategys_own_are_quoted_as_what_they_ask_for():
+    strategy = Own(Tagged(BookSide.BID, Price(40), Qty(5), None, ["mine"]))
+    thin = Thin([60], lambda: strategy)
+    thin.start()
+    thin.run(1.0)
+    assert [(each.price, each.qty) for each in thin.orders.values()] == [(40, 5)]
+    assert thin.rung(0).wanted == (Quote(BookSide.BID, Price(40), Qty(5)),)
+
+
+def test_a_take_that_is_whole_by_a_truth_of_numpy_is_shown_in_a_plan():
+    strategy = Own(Take(BookSide.BID, Price(62), Qty(1), np.bool_(True)))
+    thin = Thin([60], lambda: strategy)
+    thin.start()
+    (event,) = thin.trader.plan(thin.now_ns).events
+    assert event.rungs[0].takes == (Take(BookSide.BID, Price(62), Qty(1), whole=True),)
+    assert msgspec.json.encode(event)
+
+
+def test_a_quote_that_is_changed_in_place_is_proven_anew():
+    strategy = Own(Loose(BookSide.BID, Price(40), Qty(5)))
+    thin = Thin([60], lambda: strategy, PaceSettings(decide_ns=0, dwell_ns=0))
+    thin.start()
+    thin.run(1.0)
+    for price, wanted in ((42, [42]), (0, [])):
+        strategy.quotes[0].price = Price(price)
+        thin.mids[0] += 1
+        thin.show(0)
+        thin.run(1.0)
+        assert [quote.price for quote in thin.rung(0).wanted] == wanted
 
 
 @pytest.mark.parametrize("name", ["", "elsewhere"])
