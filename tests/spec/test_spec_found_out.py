@@ -315,3 +315,18 @@ def test_a_reply_that_no_parser_gets_through_has_a_result(name: str, body: bytes
         server.shutdown()
     assert result.verdict is Verdict.FAILED, result
     assert "not as it should be" in result.reason
+
+
+def test_a_book_that_tells_the_instant_of_the_request_is_found_out(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    straight = Caller.get
+
+    def stamped(self: Caller, path: str, /, **params: Any) -> Json:
+        body = straight(self, path, **params)
+        return {**body, "as_of": str(time.time_ns())} if "as_of" in body else body
+
+    monkeypatch.setattr(Caller, "get", stamped)
+    result = judged(bench, "as_of_advances_while_trades_print")
+    assert result.verdict is Verdict.FAILED, result
+    assert "at every look" in result.reason

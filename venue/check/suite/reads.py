@@ -178,6 +178,9 @@ def check_as_of_advances_while_trades_print(bench: Bench) -> None:
         _trade(bench, market, price)
         seen.append(bench.anna.get(f"/markets/{market['ticker']}/orderbook")["as_of"])
     same(seen, sorted(set(seen)), "as_of of three books, a trade between each")
+    # The instant of the request would be another one at every look.
+    looks = {bench.anna.get(f"/markets/{market['ticker']}/orderbook")["as_of"] for _ in range(9)}
+    holds(len(looks) < 9, "as_of is another at every look at a book that stands still")
 
 
 @check()
