@@ -330,3 +330,54 @@ def test_a_book_that_tells_the_instant_of_the_request_is_found_out(
     result = judged(bench, "as_of_advances_while_trades_print")
     assert result.verdict is Verdict.FAILED, result
     assert "at every look" in result.reason
+
+
+def _price_of_its_maker(data: Json) -> None:
+    if data["type"] == "prediction-trade" and data["maker"]["outcome"] == "no":
+        data["price"] = 100 - data["price"]
+
+
+def _all_buyers(data: Json) -> None:
+    if data["type"] == "prediction-trade":
+        data["maker"]["side"] = data["taker"]["side"] = "buy"
+
+
+def _one_kind_of_taker(data: Json) -> None:
+    if data["type"] == "prediction-trade":
+        data["taker"] = {"outcome": "no", "side": "buy"}
+
+
+def _of_another_market(data: Json) -> None:
+    if data["type"] == "prediction-trade":
+        data["eventMarketId"] = "00000000-0000-4000-8000-000000000000"
+
+
+def _under_another_ticker(data: Json) -> None:
+    if data["type"] == "prediction-ticker":
+        data["ticker"] = "NOBODY-26Q4-1B"
+
+
+@pytest.mark.parametrize(
+    "bend",
+    [
+        _price_of_its_maker,
+        _all_buyers,
+        _one_kind_of_taker,
+        _of_another_market,
+        _under_another_ticker,
+    ],
+)
+def test_a_print_that_the_channel_tells_otherwise_is_found_out(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, bend: Callable[[Json], None]
+) -> None:
+    straight = Listener.frame
+
+    def bent(self: Listener, timeout_s: float = PATIENCE_S) -> Json:
+        body = straight(self, timeout_s)
+        if body["type"] == "market-update":
+            bend(body["data"])
+        return body
+
+    monkeypatch.setattr(Listener, "frame", bent)
+    result = judged(bench, "a_print_of_the_channel_is_canonical_whoever_made_it")
+    assert result.verdict is Verdict.FAILED, result

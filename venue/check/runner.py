@@ -21,7 +21,7 @@ from venue.check.registry import CHECKS, Check, Needs
 
 _SUITE: Final = (
     *("conventions", "tickers", "reads", "creates", "refusals", "orders", "cash"),
-    *("access", "pace", "states", "faults", "channel", "books", "meta"),
+    *("access", "pace", "states", "faults", "channel", "books", "prints", "meta"),
 )
 
 _BROKEN_CONNECTION: Final = (httpx.HTTPError, WebSocketException, OSError)
