@@ -17,6 +17,7 @@ help: ## list the targets
 
 $(STAMP): requirements.lock requirements-dev.lock pyproject.toml
 	@command -v $(PYTHON) >/dev/null 2>&1 || { echo "needs Python 3.11: $(PYTHON) is not on the path; name another with PYTHON=..." >&2; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "needs Python 3.11: $(PYTHON) is $$($(PYTHON) --version 2>&1); name another with PYTHON=..." >&2; exit 2; }
 	@echo "making the virtual environment $(VENV)" >&2
 	@$(PYTHON) -m venv --clear $(VENV)
 	@echo "installing the locked packages: about a minute" >&2
