@@ -190,6 +190,23 @@ def test_a_damaged_journal_is_told_up_to_its_damage_and_ends_with_3(told, tmp_pa
     assert 0 < said["events"] < told.said["events"]
 
 
+def test_a_run_whose_end_is_in_no_journal_says_so_above_its_figures(told, tmp_path):
+    """As after a crash or a full disk, or while it goes on."""
+    state, html = tmp_path / "state", tmp_path / "page.html"
+    state.mkdir()
+    (journal,) = told.state.glob("journal-*.log")
+    *kept, last = read_journal(journal)
+    assert isinstance(last.message, m.Finished)
+    opening = (OPENING, framed(Head(0, ())))
+    (state / journal.name).write_bytes(b"".join((*opening, *map(framed, kept))))
+    done = invoke("report", state, "--html", html)
+    assert done.exit_code == 0, done.output
+    text = "the journal holds no end of the run: it goes on, or broke off"
+    assert text in done.stdout
+    assert text in html.read_text()
+    assert (text in told.html, told.said["ended"]) == (False, True)
+
+
 @pytest.mark.parametrize("compared", [False, True])
 def test_a_run_that_goes_otherwise_now_is_told_up_to_there_and_ends_with_3(
     told, tmp_path, compared

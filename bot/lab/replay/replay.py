@@ -100,7 +100,8 @@ def is_recording(run: Run) -> bool:
 
 
 class Relived:
-    """A run that is being lived again, by the trader that lived it."""
+    """A run that is being lived again, by the trader that lived it. finished: whether its end was
+    met in the journal."""
 
     def __init__(
         self,
@@ -124,6 +125,7 @@ class Relived:
         does, and when the strategy that it was made with cannot be made."""
         self.run = run
         self.others = others
+        self.finished = False
         self._step: Step | None = None
         self._made: deque[m.Effect] = deque()
         interrupted, asked_for = _known_ahead(run.paths)
@@ -160,11 +162,10 @@ class Relived:
         Raises JournalFault when the journal cannot be read, and when the run had another
         configuration or another program.
         """
-        finished = False
         for placed in self._entries():
             message = placed.entry.message
             if type(message) in EVENTS:
-                if finished:
+                if self.finished:
                     break  # answers after the end are kept by the loop and not given to the trader
                 if self._step is not None:
                     yield self._step
@@ -173,7 +174,7 @@ class Relived:
                     break
             else:
                 self.follows(placed)
-                finished = finished or isinstance(message, m.Finished)
+                self.finished = self.finished or isinstance(message, m.Finished)
         if self._step is not None:
             yield self._step
 

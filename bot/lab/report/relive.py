@@ -114,6 +114,7 @@ def session_of(
         strategy="" if said is None else _strategy(said.strategy),
         limits=list(_JOURNAL_LIMITS),
         damage=damage,
+        ended=again.finished,
     )
 
 
@@ -137,6 +138,7 @@ def watched(
     strategy: str,
     limits: list[str],
     damage: str = "",
+    ended: bool = True,
 ) -> Session:
     """The session that was watched; ends the watching."""
     closing = watch.close()
@@ -165,6 +167,7 @@ def watched(
         closing=closing,
         limits=limits,
         damage=damage,
+        ended=ended,
     )
 
 

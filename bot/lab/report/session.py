@@ -188,7 +188,8 @@ class Session(msgspec.Struct, kw_only=True):
     configured with, as text. limits: what this mode cannot show, a line each. every_ns: how far
     apart the moments are, picture_ns the pictures: doubled whenever there were too many. prints:
     a digest of the prints of every ten seconds, by which two runs are known to have met the same
-    market. stays: by `AHEAD_FROM`. damage: why it ends early, else empty.
+    market. stays: by `AHEAD_FROM`. damage: why it ends early, else empty. ended: False where the
+    journal holds no end of the run.
     """
 
     name: str
@@ -215,6 +216,7 @@ class Session(msgspec.Struct, kw_only=True):
     closing: Closing
     limits: list[str] = []
     damage: str = ""
+    ended: bool = True
     result: Result | None = None
 
     @property

@@ -168,6 +168,7 @@ def plain(session: Session) -> dict[str, object]:
         "strategy_errors": closing.strategy_errors,
         "limits": session.limits,
         "damage": session.damage,
+        "ended": session.ended,
         "begun": when(session.begun_ns) if session.mode is Mode.JOURNAL else "",
     }
 
@@ -176,6 +177,11 @@ def findings(session: Session) -> list[str]:
     """What a reader has to know before any figure: a session cut short, latched, or at fault."""
     errors, latched = session.closing.strategy_errors, session.closing.latched
     told = [session.damage] if session.damage else []
+    if not (session.ended or session.damage):
+        told.append(
+            "the journal holds no end of the run: it goes on, or broke off, as in a crash or on a "
+            f"full disk; told is what there is up to {when(session.until_ns)}"
+        )
     told += [f"latched: {latched}"] if latched else []
     if errors:
         counted = "once" if errors == 1 else f"{errors:,} times"
