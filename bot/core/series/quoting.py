@@ -269,7 +269,7 @@ class Quoting:
         """
         self.takes = []
         self.scoring.beat(now_ns)
-        self.weighing.wants_changed()
+        self.weighing.time_passed()
         wishes: list[tuple[Rung, Wish]] = []
         again_ns = NEVER_NS
         for ladder in self.ladders:

@@ -59,8 +59,11 @@ class Weighing:
         self._is_added = False  # the worst cases as they are; unset by all that changes one
         self._loss_cents = self._loss_max_cents = Cents(0)
         self._wanted_cents: Cents | None = None  # the same once all that is wanted rests
-        # Of all events together what `leaves_more` hangs on: see there.
+        # What all events want to lose, and to have resting, and what the other series want to lose:
+        # another object once anything changed. By event, that which left it no more.
         self._together: tuple[Cents, Cents, Cents] | None = None
+        self._is_told = False
+        self._left: dict[str, tuple[Cents, Cents, Cents]] = {}
 
     def reconfigure(self, risk: RiskSettings) -> None:
         """Hold to other limits."""
@@ -73,6 +76,7 @@ class Weighing:
         """An event of which nothing is left."""
         self._exposures.pop(ladder.event.event_ticker, None)
         self._cutters.pop(ladder.event.event_ticker, None)
+        self._left.pop(ladder.event.event_ticker, None)
         self._is_added = False
         self.wants_changed()
 
@@ -155,7 +159,7 @@ class Weighing:
         if not self._is_added:
             self._loss_cents = series_loss_cents([self.worst_cents(each) for each in self._ladders])
             self._is_added = True
-            self._wanted_cents = None
+            self.wants_changed()
         return self._loss_cents
 
     def _series_wanted_cents(self) -> Cents:
@@ -256,25 +260,43 @@ class Weighing:
         return left, cutter.anew
 
     def wants_changed(self) -> None:
-        """What the events want may be another than it was."""
+        """What the events want, or have live, may be another than it was."""
         self._together = self._wanted_cents = None
+        self._is_told = False
+
+    def time_passed(self) -> None:
+        """What the events and the other series have live may be another than it was."""
+        self._is_told = False
 
     def leaves_more(self, ladder: Ladder) -> bool:
         """Whether the others leave an event that `is_cut` more by now of what its quotes were cut
         to: of what they give back it hears nothing else."""
-        if self._together is None:
-            resting = Cents(sum([self._resting_wanted(each) for each in self._ladders]))
-            elsewhere = self._elsewhere_cents(wanted=True)
-            self._together = self._series_wanted_cents(), resting, elsewhere
-        losses, resting, elsewhere = self._together
+        if not self._is_told or self._together is None:
+            self._together = self._all_together()
+            self._is_told = True
+        ticker, together = ladder.event.event_ticker, self._together
+        if self._left.get(ticker) is together:
+            return False
+        losses, resting, elsewhere = together
         others = Cents(losses - series_loss_cents((self._worst_wanted(ladder),)))
         bounds = bounds_of(
             self._limits,
             event_limit_cents(self._limits, others, elsewhere),
             Cents(resting - self._resting_wanted(ladder)),
         )
-        cutter = self._cutters[ladder.event.event_ticker]
-        return cutter.gains_by(bounds.loss_cents, bounds.resting_cents)
+        if self._cutters[ticker].gains_by(bounds.loss_cents, bounds.resting_cents):
+            return True
+        self._left[ticker] = together
+        return False
+
+    def _all_together(self) -> tuple[Cents, Cents, Cents]:
+        """What `leaves_more` hangs on, the very object of the last time where nothing changed."""
+        losses, elsewhere = self._series_wanted_cents(), self._elsewhere_cents(wanted=True)
+        known = self._together
+        if known is not None and known[2] == elsewhere:
+            return known
+        resting = Cents(sum([self._resting_wanted(each) for each in self._ladders]))
+        return losses, resting, elsewhere
 
     def cuts(self, ladder: Ladder) -> tuple[Cut, ...]:
         """What the limits took off the quotes of an event when it was decided last."""
