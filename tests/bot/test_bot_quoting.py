@@ -79,6 +79,23 @@ def test_an_event_whose_fee_cannot_be_read_is_left_out_and_told_and_the_others_a
     assert "ACME-VAL-27Q1" in out.findings["event_unreadable"]
 
 
+def test_an_event_whose_strategy_cannot_be_made_is_pulled_and_quoted_once_it_can_be():
+    tries = iter([False, False, True])
+
+    def make() -> Strategy:
+        if not next(tries):
+            raise RuntimeError("its file is being written")
+        return FixedSpread(FixedSpread.Params())
+
+    thin = Thin([60], make)
+    thin.start()
+    assert "its file is being written" in thin.trader.out.findings["strategy_at_fault"]
+    assert not thin.orders
+    thin.run(15)
+    assert len(thin.orders) == 2
+    assert not thin.trader.out.findings
+
+
 def ladder_of(*strikes: int) -> list[model.Market]:
     """Rungs of event 1 at these strikes, in this order."""
     (market,) = event(1).markets

@@ -114,7 +114,7 @@ def without_ages(rung: RungView) -> tuple[object, ...]:
         rung.no_qty,
         rung.quotable,
         fair is None,
-        [(own.side, own.price, own.qty) for own in rung.own],
+        [(own.side, own.price, own.qty, own.ahead_qty) for own in rung.own],
     )
 
 

@@ -30,6 +30,7 @@ from bot.core.event.learning import Learner
 from bot.core.event.listed import unlisted
 from bot.core.event.newsguard import NewsGuard
 from bot.core.event.rung import Rung
+from bot.core.event.supervision import made_by
 from bot.core.event.telling import Telling
 from bot.core.limits.bounds import grid_of, taken
 from bot.core.settings import TraderSettings
@@ -245,7 +246,7 @@ class Ladder:
             self.stage_until_ns = 0
         if self._reordered:
             self._reordered = False
-            self._ask(make_strategy())
+            self._ask(made_by(make_strategy))
             self._repriced, new = {}, list(known.values())
         if new:
             self.rungs, self._rung_of = list(known.values()), known

@@ -3,14 +3,40 @@
 Source: reliability, row 77; strategy, section 2.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from bot.core.desk.outbox import Outbox
 from bot.core.fault_text import fault_text
 from bot.core.messages import StrategyOverran
+from bot.core.strategy import EventView, Quotes, Strategy
 
 if TYPE_CHECKING:
     from bot.core.event.room import Ladder
+
+
+class Unmade(Strategy):
+    """In the place of a strategy that could not be made for its event: whenever that is asked, it
+    is tried again, and the event is pulled for what making it raises."""
+
+    def __init__(self, make_strategy: Callable[[], Strategy]) -> None:
+        super().__init__(None)
+        self._make_strategy = make_strategy
+        self._strategy: Strategy | None = None
+
+    def quote(self, view: EventView) -> Quotes:
+        """As the strategy, once it is made. Raises whatever making it raises, and what it does."""
+        if self._strategy is None:
+            self._strategy = self._make_strategy()
+        return self._strategy.quote(view)
+
+
+def made_by(make_strategy: Callable[[], Strategy]) -> Strategy:
+    """A fresh strategy for an event; `Unmade` where none can be made."""
+    try:
+        return make_strategy()
+    except Exception:  # noqa: BLE001 - the plugin boundary: what it raises is told when it is asked
+        return Unmade(make_strategy)
 
 
 class Supervision:

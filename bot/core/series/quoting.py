@@ -18,7 +18,7 @@ from bot.core.desk.outbox import Outbox
 from bot.core.desk.shelf import NEVER_NS
 from bot.core.event.listed import listed_now, refuse_claimed
 from bot.core.event.room import Ladder, Rung
-from bot.core.event.supervision import Supervision
+from bot.core.event.supervision import Supervision, made_by
 from bot.core.event.taking import leaving
 from bot.core.limits.accountrisk import AccountRisk
 from bot.core.plan.ours import Ours
@@ -91,7 +91,7 @@ class Quoting:
             try:
                 refuse_claimed(event, self._rungs)
                 if ladder is None:
-                    ladder = Ladder(event, self.settings, self._make_strategy())
+                    ladder = Ladder(event, self.settings, made_by(self._make_strategy))
                     ladder.began_ns, ladder.venue_time = self.began_ns, self.venue_time
                 listed = ladder.refresh(event, believed_from_ns, self._make_strategy)
             except ValueError as fault:
