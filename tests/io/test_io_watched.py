@@ -126,6 +126,16 @@ def test_an_endless_call_is_interrupted_and_a_fresh_strategy_takes_its_place(act
     assert alarm_is_off()
 
 
+def test_an_interruption_is_told_though_no_fresh_strategy_can_be_made_then():
+    of, acts = watch(), [lambda: Does(endless), lambda: 1 / 0, Does]
+    strategy = of.wrapped(lambda: acts.pop(0)())()
+    with pytest.raises(StrategyStalled):
+        strategy.quote(VIEW)
+    assert [told.interrupted for told in of.take()] == [True]
+    assert strategy.quote(VIEW) == {}
+    assert not acts
+
+
 @pytest.fixture
 def heard_between_turns():
     """SIGINT is heard as a run hears it: no KeyboardInterrupt comes of it."""

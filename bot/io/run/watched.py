@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any, Final, NoReturn
 
+from bot.core.event.supervision import made_by
 from bot.core.fault_text import fault_text
 from bot.core.messages import Event, StrategyOverran
 from bot.core.strategy import EventView, Quotes, Strategy
@@ -143,7 +144,7 @@ class Watched(Strategy):
         try:
             answer = self._watch.run(lambda: self._inner.quote(view))
         except StrategyStalled:
-            self._inner = self._make()
+            self._inner = made_by(self._make)
             self._tell(view, time.monotonic_ns() - began_ns, self._watch.hard_ns, interrupted=True)
             raise
         except BaseException as fault:  # noqa: BLE001 - the plugin boundary: it may raise anything
@@ -187,7 +188,7 @@ class Retold(Strategy):
         """What the strategy wanted. Raises what it raised, and StrategyStalled where it was."""
         call = self._calls[view.event_ticker] = self._calls.get(view.event_ticker, 0) + 1
         if call in self._interrupted.get(view.event_ticker, frozenset()):
-            self._inner = self._make()
+            self._inner = made_by(self._make)
             raise StrategyStalled(_STALLED)
         try:
             return self._inner.quote(view)
