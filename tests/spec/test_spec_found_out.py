@@ -381,3 +381,41 @@ def test_a_print_that_the_channel_tells_otherwise_is_found_out(
     monkeypatch.setattr(Listener, "frame", bent)
     result = judged(bench, "a_print_of_the_channel_is_canonical_whoever_made_it")
     assert result.verdict is Verdict.FAILED, result
+
+
+def _ids_of_no_print(body: Json) -> None:
+    for fill in body.get("fills", ()):
+        fill["trade_id"] = f"0{fill['trade_id']}"
+
+
+def _one_id_for_all(body: Json) -> None:
+    for fill in body.get("fills", ()):
+        fill["fill_id"] = "1"
+
+
+def _rounded_down(body: Json) -> None:
+    for position in body.get("positions", ()):
+        position["avg_entry_price"] = position["cost_basis"] // position["qty"]
+
+
+@pytest.mark.parametrize(
+    ("name", "bend"),
+    [
+        ("fills_say_who_traded_what_at_which_price_and_fee", _ids_of_no_print),
+        ("fills_say_who_traded_what_at_which_price_and_fee", _one_id_for_all),
+        ("positions_say_what_the_shares_held_have_cost", _rounded_down),
+    ],
+)
+def test_a_row_of_an_account_that_is_told_otherwise_is_found_out(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, name: str, bend: Callable[[Json], None]
+) -> None:
+    straight = Caller.get
+
+    def bent(self: Caller, path: str, /, **params: Any) -> Json:
+        body = straight(self, path, **params)
+        bend(body)
+        return body
+
+    monkeypatch.setattr(Caller, "get", bent)
+    result = judged(bench, name)
+    assert result.verdict is Verdict.FAILED, result

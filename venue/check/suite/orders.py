@@ -348,7 +348,7 @@ def _traded_elsewhere(bench: Bench) -> None:
     bench.bruno.placed(**buy(other, "no", 70, 1))
 
 
-@check(readings="S4")
+@check(readings="S4 S6")
 def check_fills_say_who_traded_what_at_which_price_and_fee(bench: Bench) -> None:
     """Fill | Both prices, size, fee, liquidity and the ids of order and print.
 
@@ -373,6 +373,9 @@ def check_fills_say_who_traded_what_at_which_price_and_fee(bench: Bench) -> None
     makers = bench.anna.get("/portfolio/fills", ticker=market["ticker"])["fills"]
     same((makers[1]["liquidity"], makers[1]["fee_cents"]), ("maker", 1))
     same(makers[1]["trade_id"], rows[1]["trade_id"])
+    tape = bench.anna.get(f"/markets/{market['ticker']}/trades")["trades"]
+    same([row["trade_id"] for row in rows], [row["trade_id"] for row in tape], "ids of the prints")
+    same(len({row["fill_id"] for row in rows}), 2, "ids of two fills")
     only = bench.bruno.get("/portfolio/fills", order_id=orders[1]["order_id"])["fills"]
     same(only, rows[:1])
     event = {"event_ticker": market["event_ticker"]}
@@ -398,8 +401,13 @@ def check_positions_say_what_the_shares_held_have_cost(bench: Bench) -> None:
     same({name: row[name] for name in wanted}, wanted)
     event = {"event_ticker": market["event_ticker"]}
     same(bench.anna.get("/portfolio/positions", **event)["positions"], [row])
-    bench.bruno.placed(**sell(market, "no", 40, 5))
-    bench.anna.placed(**sell(market, "yes", 60, 5))
+    bench.bruno.placed(**buy(market, "no", 54, 1))
+    bench.anna.placed(**buy(market, "yes", 46, 1))
+    bench.anna.holdings(market["ticker"])
+    (row,) = bench.anna.get("/portfolio/positions", ticker=market["ticker"])["positions"]
+    same((row["cost_basis"], row["avg_entry_price"]), (261, 44), "261 cents for 6, half up")
+    bench.bruno.placed(**sell(market, "no", 40, 6))
+    bench.anna.placed(**sell(market, "yes", 60, 6))
     bench.anna.holdings(market["ticker"])
     same(bench.anna.get("/portfolio/positions", **event)["positions"], [], "0 shares held")
 
