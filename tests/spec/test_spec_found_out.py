@@ -398,15 +398,40 @@ def _rounded_down(body: Json) -> None:
         position["avg_entry_price"] = position["cost_basis"] // position["qty"]
 
 
+def _of_no_market(body: Json) -> None:
+    for fill in body.get("fills", ()):
+        fill["market_id"] = "00000000-0000-4000-8000-000000000000"
+
+
+def _committed_from_the_start(body: Json) -> None:
+    for order in body.get("resting_orders", ()):
+        if order["side"] == "sell":
+            order["remaining_qty"] = order["qty"]
+
+
+def _long_ago(body: Json) -> None:
+    for candle in body.get("candles", ()):
+        candle["timestamp"] = "2020-01-01T00:00:00.000000000Z"
+
+
+def _of_no_company(body: Json) -> None:
+    for event in body.get("events", ()):
+        event["project_id"] = event["project_market_id"]
+
+
 @pytest.mark.parametrize(
     ("name", "bend"),
     [
         ("fills_say_who_traded_what_at_which_price_and_fee", _ids_of_no_print),
         ("fills_say_who_traded_what_at_which_price_and_fee", _one_id_for_all),
+        ("fills_say_who_traded_what_at_which_price_and_fee", _of_no_market),
         ("positions_say_what_the_shares_held_have_cost", _rounded_down),
+        ("a_sale_that_rests_commits_its_shares_in_the_snapshot", _committed_from_the_start),
+        ("candles_of_every_interval_tell_the_tape", _long_ago),
+        ("events_filter_by_series_company_and_status", _of_no_company),
     ],
 )
-def test_a_row_of_an_account_that_is_told_otherwise_is_found_out(
+def test_a_read_that_is_told_otherwise_is_found_out(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, name: str, bend: Callable[[Json], None]
 ) -> None:
     straight = Caller.get

@@ -365,8 +365,10 @@ def check_fills_say_who_traded_what_at_which_price_and_fee(bench: Bench) -> None
     )
     same([row["qty"] for row in rows], [1, 4], "newest first")
     fields = ["outcome_price", "trade_price", "order_id", "liquidity", "outcome", "side"]
-    fields.append("event_ticker")
-    wanted = [60, 40, orders[0]["order_id"], "taker", "no", "buy", market["event_ticker"]]
+    wanted = [60, 40, orders[0]["order_id"], "taker", "no", "buy"]
+    for name in ("ticker", "market_id", "event_ticker"):
+        fields.append(name)
+        wanted.append(market[name])
     same([rows[1][name] for name in fields], wanted)
     # 0.0175 x 4 x 0.6 x 0.4 dollars = 1.68 cents as taker; the maker's 0.0100 makes 0.96 cents.
     same(rows[1]["fee_cents"], 2)

@@ -2,10 +2,12 @@
 
 from venue.check.api import buy, eventually, sell
 from venue.check.bench import Bench
-from venue.check.judge import ZERO_INSTANT, Json, holds, same
+from venue.check.judge import ZERO_INSTANT, Json, holds, instant_ns, same
 from venue.check.money import mirror
 from venue.check.registry import Needs, check
 from venue.check.shapes import EVENT_STATUSES
+
+_INTERVALS_S = {"30s": 30, "1m": 60, "1h": 3600, "4h": 14400, "12h": 43200, "1d": 86400}
 
 
 def _trade(bench: Bench, market: Json, price: int = 40, qty: int = 1) -> None:
@@ -122,6 +124,8 @@ def check_events_filter_by_series_company_and_status(bench: Bench) -> None:
     both = {one["event_ticker"], two["event_ticker"]}
     same(tickers(project_id=company["project_id"]), both)
     of_company = {"project_id": company["project_id"]}
+    rows = bench.anna.walk("/events", "events", **of_company)
+    same({row["project_id"] for row in rows}, {company["project_id"]})
     same(tickers(**of_company, status="UNOPENED"), {two["event_ticker"]})
     same(tickers(**of_company, status="open"), {one["event_ticker"]})
     for status in EVENT_STATUSES:
@@ -379,7 +383,8 @@ def check_candles_of_every_interval_tell_the_tape(bench: Bench) -> None:
     market = bench.market()
     for price, qty in ((40, 3), (44, 5), (38, 1), (41, 2)):
         _trade(bench, market, price, qty)
-    for interval in ("30s", "1m", "1h", "4h", "12h", "1d"):
+    last = bench.anna.get(f"/markets/{market['ticker']}/snapshot")["last_trade"]["created_at"]
+    for interval, length_s in _INTERVALS_S.items():
         series = bench.anna.get(f"/markets/{market['ticker']}/candles", interval=interval)
         same(series["interval"], interval)
         rows = series["candles"]
@@ -389,6 +394,9 @@ def check_candles_of_every_interval_tell_the_tape(bench: Bench) -> None:
         same(max(row["high"] for row in rows), 44, interval)
         same(min(row["low"] for row in rows), 38, interval)
         same(sum(row["trade_count"] for row in rows), 4, interval)
+        # Whichever end of a bucket it names, it is no further from a print than the bucket is long.
+        apart_ns = abs(instant_ns(rows[-1]["timestamp"]) - instant_ns(last))
+        holds(apart_ns <= length_s * 10**9, f"{interval} at {rows[-1]['timestamp']} of {last}")
 
 
 @check(readings="S7")
@@ -460,12 +468,15 @@ def check_a_sale_that_rests_commits_its_shares_in_the_snapshot(bench: Bench) -> 
     market = bench.market()
     _trade(bench, market, 50, 5)
     bench.anna.placed(**sell(market, "yes", 90, 3))
-    snapshot = eventually(
-        lambda: bench.anna.get(f"/markets/{market['ticker']}/snapshot"),
-        lambda body: body["resting_orders"],
-    )
-    committed = [row["remaining_qty"] for row in snapshot["resting_orders"]]
-    same((committed, snapshot["positions"][0]["qty"]), ([3], 5))
+
+    def told() -> tuple[list[int], int]:
+        body = bench.anna.get(f"/markets/{market['ticker']}/snapshot")
+        committed = [row["remaining_qty"] for row in body["resting_orders"]]
+        return committed, body["positions"][0]["qty"]
+
+    eventually(told, lambda now: now == ([3], 5))
+    bench.clara.placed(**buy(market, "yes", 90, 1))
+    eventually(told, lambda now: now == ([2], 4))
 
 
 @check()
