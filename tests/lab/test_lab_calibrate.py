@@ -136,6 +136,16 @@ def test_a_rung_that_has_traded_on_one_side_only_has_no_middle_and_is_left_out(t
         calibrate(written(tmp_path, lines, {"100": "yes", "110": "no"}))
 
 
+def test_of_best_prices_without_a_trade_nothing_is_said_of_the_last_trade(tmp_path):
+    lines = [
+        {"ts": START_NS + second * NS_PER_SECOND, "ticker": f"E-{floor}", "type": "top",
+         "yes_bid": bid, "yes_ask": bid + 2, "yes_bid_size": None, "yes_ask_size": None}
+        for second in (0, 300) for floor, bid in ((100, 20), (110, 40), (120, 20), (130, 14))
+    ]  # fmt: skip
+    folder = written(tmp_path, lines, {"100": "no", "110": "yes", "120": "no", "130": "no"})
+    assert [score.way for score in calibrate(folder).scores] == ["fair curve", "raw mid"]
+
+
 def test_the_command_says_what_is_wrong_with_a_folder_that_is_no_tape(tmp_path):
     done = CliRunner().invoke(app, ["calibrate", str(tmp_path)])
     assert done.exit_code == 2

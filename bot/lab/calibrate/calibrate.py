@@ -110,7 +110,8 @@ class Score(msgspec.Struct, frozen=True):
 
 
 class Calibration(msgspec.Struct, frozen=True):
-    """What a tape came to. events: those of which something was forecast."""
+    """What a tape came to. events: those of which something was forecast. scores: of best prices
+    without trades there is none for the last trade."""
 
     tape: str
     events: int
@@ -172,6 +173,7 @@ def calibrate(
     known = outcomes(folder)
     counted = Counted(told)
     events = 0
+    traded = False
     for tape in itertools.islice(read_tapes(folder), events_max):
         if tape.event not in known:
             continue
@@ -184,10 +186,13 @@ def calibrate(
         ]
         forecasts += of_event
         prints += run.prints
+        traded = traded or not tape.partition
         events += bool(of_event)  # one without a forecast is no evidence, and never drawn
     if not forecasts:
         raise ValueError(f"{folder.name}: nothing could be forecast")
-    return Calibration(folder.name, events, len(forecasts), scores(forecasts), _next_prints(prints))
+    fair, last, mid = scores(forecasts)
+    told_of = (fair, last, mid) if traded else (fair, mid)
+    return Calibration(folder.name, events, len(forecasts), told_of, _next_prints(prints))
 
 
 def _survived(tape: Tape, won: dict[str, bool]) -> list[bool]:
