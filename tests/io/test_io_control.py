@@ -71,6 +71,11 @@ async def test_what_is_asked_becomes_an_event_of_the_trader(action, look, event)
     assert events == [event]
 
 
+async def test_a_reason_is_one_line_that_steers_no_terminal():
+    _, events = await asked("flatten", body={"reason": "a\x1b[31mred\a\r\nb gr\xf6\xdfe"})
+    assert events == [m.FlattenRequested("a?[31mred???b gr\xf6\xdfe")]
+
+
 async def test_a_reset_takes_the_latch_away_and_tells_the_trader_why(tmp_path):
     Latch(tmp_path).set("loss_cents: 501", "breaker", 0)
     look = in_phase(Phase.LATCHED, latched="loss_cents: 501")

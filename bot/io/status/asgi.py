@@ -27,10 +27,14 @@ class Answer(msgspec.Struct, frozen=True):
 
 
 def said(status: int, text: str, *headers: tuple[bytes, bytes]) -> Answer:
-    """A line of text; whatever else than text stands in it is a question mark, so that what a
-    strategy or a venue said is one line, and steers no terminal."""
-    line = "".join(sign if sign.isprintable() else "?" for sign in text)
-    return Answer(status, TEXT, line.encode() + b"\n", headers)
+    """A line of text, made plain."""
+    return Answer(status, TEXT, plain(text).encode() + b"\n", headers)
+
+
+def plain(text: str) -> str:
+    """What a strategy, a venue or a person said, as one line that steers no terminal: a question
+    mark for every sign that cannot be printed."""
+    return "".join(sign if sign.isprintable() else "?" for sign in text)
 
 
 async def reply(send: Send, answer: Answer, headers: Headers) -> None:

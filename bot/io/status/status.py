@@ -17,7 +17,18 @@ import msgspec
 
 from bot.io.logs.logtail import LogTail
 from bot.io.metrics.metrics import CONTENT_TYPE, pieces_of
-from bot.io.status.asgi import JSON, Answer, Message, Receive, Send, body_of, header, reply, said
+from bot.io.status.asgi import (
+    JSON,
+    Answer,
+    Message,
+    Receive,
+    Send,
+    body_of,
+    header,
+    plain,
+    reply,
+    said,
+)
 from bot.io.status.control import REASON_MAX, Action, Control
 from bot.io.status.overview import Overview
 from bot.io.status.serving import StatusFault, address, listen, serve
@@ -258,12 +269,12 @@ class StatusApp:
 
 
 def _reason(body: bytes | None) -> str | None:
-    """The reason in a body, without white space around it; None when it is not one."""
+    """The reason in a body, made plain, without white space around it; None when it is none."""
     try:
         reason = msgspec.json.decode(body or b"", type=_Asked).reason.strip()
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return reason if 1 <= len(reason) <= REASON_MAX else None
+    return plain(reason) if 1 <= len(reason) <= REASON_MAX else None
 
 
 def _same_origin(scope: Message) -> bool:
