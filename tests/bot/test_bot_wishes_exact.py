@@ -48,14 +48,13 @@ def test_an_ask_crosses_our_bids_at_and_above_its_price(price, meets):
 
 @BOTH
 def test_an_order_that_gives_way_twice_is_cancelled_once_for_the_first_reason(side):
-    """The shares that were to be sold instead go to the better price, and it has no room there."""
-    own, dear = order(side, 10, 5), order(side, 9, 5, 2)
-    here = Ruler(capital=1.0, places={dear.client_order_id: 99.0})
-    wanted, tight = [quote(side, 9), quote(side, 10)], pace(siblings=1)
-    cancel, create = plan(wanted, [own, dear], 10, 10, pace=tight, worth=here).wishes
-    assert cancel == WantCancel(own, "shares held now: sold instead", 5.0, instead=True)
-    assert isinstance(create, WantCreate)
-    assert (create.own_side, create.qty) == (Side.SELL, 5)
+    """It is to move for a share held, and a larger one comes to its price, where one may be."""
+    own, comes, spare = order(side, 8, 1), order(side, 9, 3, 2), order(side, 9, 1, 3)
+    here = Ruler(places={comes.client_order_id: 99.0})
+    wanted, tight = [quote(side, 10, 1), quote(side, 8, 5)], pace(1, resize=25, siblings=1)
+    wishes = plan(wanted, [own, comes, spare], 1, 1, pace=tight, worth=here).wishes
+    assert wishes[0] == WantCancel(own, "shares held now: sold instead", 7.0)
+    assert [wish.order for wish in wishes] == [own, spare, comes]
 
 
 @BOTH
