@@ -83,6 +83,17 @@ def test_a_loss_within_the_margin_or_for_a_moment_alone_calls_for_nothing():
     assert not case.judge.over
 
 
+def test_what_was_believed_before_the_books_open_and_is_not_as_they_do_tells_of_no_loss():
+    case = Case()
+    case.trader.phase = Phase.STARTING
+    case.looks(50)
+    case.looks(None)
+    case.trader.phase = Phase.QUOTING
+    case.looks(None, 5)
+    case.looks(40, 20)
+    assert not case.judge.over
+
+
 def test_a_drawdown_counts_from_the_highest_that_was_seen_for_as_long():
     case = Case()
     case.looks(60, 2)

@@ -157,7 +157,9 @@ class Losses:
         self._judge(now_ns)
 
     def _begin(self, resolved_ns: Mapping[MarketId, int], world_ns: int) -> None:
-        """The books are not open yet: they will be with what there is by then."""
+        """The books are not open yet: they will be with what there is by then, and with what is
+        believed by then: a belief of before that is gone tells of no gain and no loss."""
+        self._marks.clear()
         truth, since_ns = self._truth, world_ns - _OPENING_NS - 3 * self._lag_ns
         self._is_blind = any(at_ns > since_ns for at_ns in resolved_ns.values())
         self._cents, self._shares = 0, dict(truth.held)
