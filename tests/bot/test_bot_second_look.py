@@ -6,9 +6,11 @@ import msgspec
 import pytest
 
 from bot.core import messages as m
+from bot.core.orders.order import State
 from tests.bot.meddled import Meddled, over, quoted
 from venue.wire import model
-from venue.wire.money import Qty
+from venue.wire.money import Price, Qty
+from venue.wire.requests import Amend
 
 
 @pytest.fixture
@@ -152,3 +154,35 @@ def test_an_order_that_lists_show_to_be_gone_and_no_read_finds_is_over(venue, wr
 
     venue.meddle = meddle
     venue.go_until(lambda: venue.trader.desk.find(first) is None)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_an_order_that_one_list_shows_to_be_over_amid_its_amend_is_not(venue, lost):
+    first, *_ = venue.orders
+    desk = venue.trader.desk
+    own = desk.find(first)
+    before = len(venue.writes())
+    read: list[m.Request] = []
+
+    def meddle(request: m.Request) -> m.Answer | None:
+        if not isinstance(request, m.ReadResting) or read:
+            return None
+        read.append(request)
+        row, *others = venue.orders.values()
+        return m.Done(m.OrdersShown((over(row), *others), ""))
+
+    venue.meddle = meddle
+    assert desk.send_amend(own, Amend(price=Price(own.price - 1)), "a test", venue.now_ns)
+    [send] = [effect for effect in venue.trader.out.effects if isinstance(effect, m.Send)]
+    shown = venue.answer(send.request)
+    if lost:
+        venue.let(send, m.Unknown("lost"))
+    venue.go_until(lambda: read)
+    venue.meddle = lambda _request: None
+    if not lost:
+        venue.let(send, shown)
+    venue.go_until(lambda: own.state is State.OPEN)
+    assert own.price == venue.orders[first].price
+    venue.go(15)
+    assert desk.find(first) is own
+    assert not [each for each in venue.writes()[before:] if isinstance(each, m.Create)]

@@ -27,6 +27,9 @@ _SENT: Final = State.SENT
 _BUY: Final = Side.BUY
 _GTC: Final = TimeInForce.GTC
 
+_LIVES_ON: Final = (State.OPEN, State.AMENDING, State.BLURRED)
+"""The states in which nothing of ours was to end it, unless an amend gave it another id (S13)."""
+
 
 class Suspicion(msgspec.Struct, frozen=True):
     """Why an order is not to be trusted, and since when: only a read settles it."""
@@ -281,10 +284,11 @@ class Standing:
             return False
         if self.is_elsewhere(shown):
             return True
-        if self.state is not _OPEN:
+        if self.state not in _LIVES_ON:
             return False
         size = shown.filled_qty - self.carried + shown.remaining_qty
-        shrank = size < self.known.size and begun_ns >= self.last_write_ns + lag_ns
+        is_late = self.state is _OPEN and begun_ns >= self.last_write_ns + lag_ns
+        shrank = is_late and size < self.known.size
         return shrank or (shown.status in model.TERMINAL and (not by_id or size < self.known.size))
 
     def exposure(self) -> Live:
