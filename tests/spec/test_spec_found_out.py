@@ -148,6 +148,13 @@ def _deaf_to(path: str, *filters: str) -> Callable[[Caller, str, dict[str, Any]]
             "positions_say_what_the_shares_held_have_cost",
             _deaf_to("/portfolio/positions", "ticker"),
         ),
+        ("a_print_is_canonical_and_names_nobody", _deaf_to("/trades", "limit")),
+        (
+            "fills_say_who_traded_what_at_which_price_and_fee",
+            _deaf_to("/portfolio/fills", "limit"),
+        ),
+        ("one_market_can_yield_two_positions", _deaf_to("/portfolio/positions", "limit")),
+        ("events_page_like_every_list", _deaf_to("/events", "limit")),
     ],
 )
 def test_a_list_that_does_not_look_at_a_filter_is_found_out(

@@ -227,12 +227,14 @@ class Caller:
         return body
 
     def walk(self, path: str, name: str, **params: Any) -> list[Json]:
-        """All rows of a list endpoint, page by page."""
+        """All rows of a list endpoint, page by page. Raises Broken for one of more than `limit`."""
         rows: list[Json] = []
         cursor = ""
         for _ in range(1000):
             asked = {**params, "cursor": cursor} if cursor else params
             page = self.get(path, **asked)
+            count = len(page[name])
+            holds(count <= params.get("limit", count), f"{count} rows in a page of {path} {asked}")
             rows += page[name]
             cursor = page["cursor"]
             if cursor == "":

@@ -311,6 +311,7 @@ def check_one_market_can_yield_two_positions(bench: Bench) -> None:
     same(bench.anna.holdings(market["ticker"]), {"yes": 2, "no": 3})
     rows = bench.anna.walk("/portfolio/positions", "positions")
     same({row["outcome"]: row["qty"] for row in rows}, {"yes": 2, "no": 3}, "the list of positions")
+    same(bench.anna.walk("/portfolio/positions", "positions", limit=1), rows, "page by page")
 
 
 @check()
