@@ -49,8 +49,8 @@ def test_the_price_equals_brute_force_over_every_legal_cent(
     sign: int, worth: float, fair: float, decay: float, aversion: float, legal_prices: list[int]
 ) -> None:
     low, high = legal_prices
-    edge = best_edge(decay, aversion)
-    chosen = inside(best_price(sign, worth, fair, edge, decay, aversion), low, high)
+    enough = enough_edge(decay, aversion)
+    chosen = inside(best_price(sign, worth, fair, enough, decay, aversion), low, high)
     gains = {p: gain(sign, worth, fair, decay, aversion, p) for p in range(low, high + 1)}
     best = max(gains.values())
     if best > 0:

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from bot.core.pricing.price import best_cent, best_edge, boldest, enough_edge, inside, legal
+from bot.core.pricing.price import best_edge, best_price, boldest, enough_edge, inside, legal
 from bot.core.pricing.skew import cara_worth
 from bot.core.strategy import Quote
 from venue.wire.money import PAYOUT_CENTS, PRICE_MAX, PRICE_MIN, BookSide, Price
@@ -99,7 +99,7 @@ def side_levels(terms: Terms, gap: int, how: Pricing) -> Levels:
             worth = value - sign * (own * (before + 0.5 * size) + cost + fee)
         else:
             worth = cara_worth(value, sign, cara, before, size) - sign * (cost + fee)
-        chosen = inside(best_cent(sign, worth, fair, enough, decay, aversion), low, high)
+        chosen = inside(best_price(sign, worth, fair, enough, decay, aversion), low, high)
         if sign * (worth - chosen) <= 0:
             break
         bold = inside(boldest(sign, worth, least), widest_low, widest_high)

@@ -91,28 +91,19 @@ def enough_edge(decay: float, risk_aversion: float = 0.0) -> float:
 
 
 def best_price(
-    sign: int, worth: float, fair: float, edge: float, decay: float, risk_aversion: float
+    sign: int, worth: float, fair: float, enough: float, decay: float, risk_aversion: float
 ) -> int:
     """The whole cent with the most of exp(-decay |fair - p|) times the gain of the edge.
 
     sign: +1 a bid, -1 an ask. worth: the value of a share after all costs, cents; the edge is
     sign * (worth - p), its gain the edge itself or, with a risk_aversion (per cent) above 0,
-    (1 - exp(-risk_aversion * edge))/risk_aversion. edge: `best_edge` of these two, which says no
-    more than they do. decay: per cent of distance, above 0.
-
-    Ties go to the safer side. The answer may lie outside 1..99: bring it inside the legal range,
-    where the nearest price is again the best.
-    """
-    return best_cent(sign, worth, fair, enough_edge(decay, risk_aversion), decay, risk_aversion)
-
-
-def best_cent(
-    sign: int, worth: float, fair: float, enough: float, decay: float, risk_aversion: float
-) -> int:
-    """As `best_price`, where many prices are wanted. enough: `enough_edge` of the last two.
+    (1 - exp(-risk_aversion * edge))/risk_aversion. decay: per cent of distance, above 0. enough:
+    `enough_edge` of these two.
 
     Up to fair the best cent is the boldest one that is left more than `enough`. Past fair there is
     no more flow to gain: of the two about it the safe one is the best, or the bold one just past.
+    Ties go to the safer side. The answer may lie outside 1..99: bring it inside the legal range,
+    where the nearest price is again the best.
     """
     if sign > 0:
         price = ceil(worth - enough) - 1
