@@ -317,14 +317,23 @@ class Shelf:
     ) -> bool:
         """Whether a row of a list, or a read by its id, asked for at `begun_ns`, is not to be
         merged, for it is the first to take the order away: a read by its id tells, and is asked
-        for; where it was one that did, a lag later, for what stands between may remember it."""
+        for; where it was one that did, a lag later, for what stands between may remember it. Not
+        where another order of ours is awaited there: a venue that was set back gives ids anew."""
         lag_ns = self._trust.read_lag_ns
         takes = own.is_taken_away(shown, begun_ns, lag_ns, by_id=by_id)
         is_second, own.is_doubtful = own.is_doubtful, takes
         if not takes or (by_id and is_second):
             return False
+        if own.is_elsewhere(shown) and self._is_awaited(shown):
+            return False
         self._look_again(own, begun_ns + (lag_ns if by_id else 0))
         return True
+
+    def _is_awaited(self, shown: model.Order) -> bool:
+        """Whether it stands just where an order of ours is to appear whose id is not known: then
+        two say that it is that one."""
+        slot = slot_shown(shown)
+        return any(slot in slots_of(each) for each in self._attention if _is_undecided(each))
 
     def _look_again(self, own: OwnOrder, at_ns: int) -> None:
         if own.read_due_ns is None and not own.reading:
