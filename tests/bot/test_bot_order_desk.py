@@ -1,5 +1,6 @@
 """Claims about answers to amends, cancels and reads, and what recovery sends after them."""
 
+import msgspec
 import pytest
 
 from bot.core import messages as m
@@ -150,6 +151,16 @@ def moved(status: model.OrderStatus = model.OrderStatus.CANCELED) -> tuple[Desk,
     of.merge_read(own, made.over(own, status, 0), T0)
     out.effects = []
     return of, out, own
+
+
+def test_a_row_that_is_over_is_not_the_new_id_of_a_moved_order():
+    of, _, own = moved()
+    stranger = made.shown(own, order_id="99", price=45)
+    over = msgspec.structs.replace(stranger, status=model.OrderStatus.CANCELED, remaining_qty=0)
+    assert listed(of, [over], T0 + LAG_NS) == []
+    assert own.is_live
+    assert listed(of, [stranger], T0 + 2 * LAG_NS) == [own.market_id]
+    assert of.find("99").is_live
 
 
 @pytest.mark.parametrize("price", [40, 45])

@@ -381,13 +381,13 @@ class Desk(Shelf):
         request can be on its way. When no order that could be theirs rests, they never landed or
         are over: nothing can fill any more, and once the fills were walked after that, all that did
         is booked (row 23). When the venue has said that one exists, a stranger that equals it is
-        it; which of several equal ones does not matter.
+        it; which of several equal ones does not matter. A row that is over is none of them.
         """
         if not self._attention:
             return []
         strangers: dict[Slot, list[model.Order]] = {}
         for row in shown:
-            if not self.knows(row.order_id):
+            if row.status not in model.TERMINAL and not self.knows(row.order_id):
                 strangers.setdefault(slot_shown(row), []).append(row)
         walk = _Walk(begun_ns, now_ns, fills_begun_ns)
         changed: list[MarketId] = []
