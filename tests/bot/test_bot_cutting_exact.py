@@ -165,6 +165,13 @@ def test_net_leaves_what_is_held_out_of_the_room_of_its_own_side() -> None:
     assert kept({M0: (ask(50, 16),)}, two(0, (10, 0)), of) == {M0: (ask(50, 16),)}
 
 
+def test_where_a_bound_leaves_no_room_not_a_single_share_stands() -> None:
+    for none_left in ({"net_qty": 0}, {"gross_qty": 0}, {"gross_cents": 0}, {"resting_cents": 0}):
+        assert kept({M0: (bid(1, 1),)}, two(0, NONE), bounds(**none_left)) == {M0: ()}
+    past = two(0, (5, 0))
+    assert kept({M0: (bid(1, 1),)}, past, bounds(net_qty=4)) == {M0: ()}
+
+
 def test_net_that_one_side_exceeds_leaves_the_other_whole() -> None:
     quotes = {M0: (bid(40, 32), ask(60, 16))}
     assert kept(quotes, two(0, NONE), bounds(net_qty=16)) == {M0: (bid(40, 16), ask(60, 16))}
@@ -270,3 +277,61 @@ def test_the_bounds_of_an_event_leave_what_the_other_events_have_resting() -> No
     in_force = limits_in_force(limits())
     of = bounds_of(in_force, Cents(10**9), Cents(in_force.resting_cents - 400))
     assert kept({M0: (bid(50, 16),)}, two(0, NONE), of) == {M0: (bid(50, 8),)}
+
+
+# --- what more room would do ----------------------------------------------------------------------
+
+FAR = Cents(10**9)
+ONE_BID = {M0: (bid(50, 16),)}
+"""Of which 800 cents may be lost, and 800 rest."""
+
+
+def gains(*asked: tuple[int, int], **cut_to: int) -> list[bool]:
+    """Whether a cut of the bid to these bounds gains by each of these: loss, and what rests."""
+    cut = cutter()
+    cut.cut(ONE_BID, two(0, NONE), bounds(**cut_to))
+    return [cut.gains_by(Cents(loss), Cents(rests)) for loss, rests in asked]
+
+
+def test_nothing_is_gained_by_more_room_before_a_cut_or_where_all_fits() -> None:
+    assert cutter().gains_by(FAR, FAR) is False
+    assert gains((FAR, FAR), loss_cents=800, resting_cents=800) == [False]
+
+
+def test_a_cut_short_of_loss_gains_by_a_cent_more_of_it_and_by_nothing_else() -> None:
+    asked = (401, FAR), (400, FAR), (399, FAR)
+    assert gains(*asked, loss_cents=400) == [True, False, False]
+
+
+def test_a_cut_short_of_what_may_rest_gains_by_a_cent_more_of_it_and_by_nothing_else() -> None:
+    asked = (FAR, 401), (FAR, 400), (FAR, 399)
+    assert gains(*asked, resting_cents=400) == [True, False, False]
+    assert gains((801, 400), (800, 401), loss_cents=800, resting_cents=400) == [False, True]
+    assert gains((400, 801), (401, 800), loss_cents=400, resting_cents=800) == [False, True]
+
+
+def test_more_of_one_room_is_no_gain_where_the_other_would_be_short_instead() -> None:
+    # Of the other it need be no more than all that is wanted comes to, or than it was.
+    assert gains((799, 401), (800, 401), resting_cents=400) == [False, True]
+    assert gains((401, 799), (401, 800), loss_cents=400) == [False, True]
+    both = {"loss_cents": 400, "resting_cents": 600}
+    assert gains((401, 599), (401, 600), (399, 601), (400, 601), **both) == [
+        False,
+        True,
+        False,
+        True,
+    ]
+
+
+def test_a_cut_short_of_shares_alone_gains_by_no_cents() -> None:
+    assert gains((FAR, FAR), net_qty=8, loss_cents=800, resting_cents=800) == [False]
+
+
+def test_the_bounds_are_those_of_the_event_and_the_same_object_while_they_are_the_same() -> None:
+    cut, in_force = cutter(), limits_in_force(limits(order=10**6))
+    first = cut.bounds(Cents(500), Cents(100))
+    assert first == bounds_of(in_force, Cents(500), Cents(100))
+    assert cut.bounds(Cents(500), Cents(100)) is first
+    for of in ((400, 100), (400, 200), (500, 100)):
+        told = cut.bounds(Cents(of[0]), Cents(of[1]))
+        assert told == bounds_of(in_force, Cents(of[0]), Cents(of[1]))
