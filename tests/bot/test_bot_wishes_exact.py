@@ -3,7 +3,14 @@
 import pytest
 
 from bot.core.orders.order import State
-from bot.core.plan.wishes import FreeShares, WantAmend, WantCancel, WantCreate, crosses, free_shares
+from bot.core.plan.wishes import (
+    FreeShares,
+    WantAmend,
+    WantCancel,
+    WantCreate,
+    crosses,
+    free_shares,
+)
 from tests.bot import made
 from tests.bot.made import LAG_NS, T0
 from tests.bot.test_bot_reconcile import ASK, BID, LATER, plan, rests
@@ -55,6 +62,19 @@ def test_an_order_that_gives_way_twice_is_cancelled_once_for_the_first_reason(si
     wishes = plan(wanted, [own, comes, spare], 1, 1, pace=tight, worth=here).wishes
     assert wishes[0] == WantCancel(own, "shares held now: sold instead", 7.0)
     assert [wish.order for wish in wishes] == [own, spare, comes]
+
+
+@BOTH
+def test_two_prices_that_lack_shares_sell_what_is_held_beside_their_purchases(side):
+    """No purchase gives way to what both sell at once."""
+    own, dear = order(side, 10, 5), order(side, 9, 5, 2)
+    here = Ruler(capital=1.0, places={dear.client_order_id: 99.0})
+    wanted, tight = [quote(side, 9), quote(side, 10)], pace(siblings=1)
+    creates = plan(wanted, [own, dear], 10, 10, pace=tight, worth=here).wishes
+    assert [(type(wish), wish.own_side, wish.qty) for wish in creates] == [
+        (WantCreate, Side.SELL, 5),
+        (WantCreate, Side.SELL, 5),
+    ]
 
 
 @BOTH

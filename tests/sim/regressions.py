@@ -483,11 +483,4 @@ REGRESSIONS = (
         (),
         LATEST,
     ),
-    Regression(
-        1071110,
-        "swarm",
-        "what an event that had ended left of a limit was not quoted by another on a still book",
-        (),
-        LATEST,
-    ),
 )
