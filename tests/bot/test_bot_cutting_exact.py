@@ -114,6 +114,47 @@ def test_quotes_that_were_wanted_before_are_shared_by_the_bounds_of_now() -> Non
     assert cut.cut(quotes, held, bounds()) == quotes
 
 
+@pytest.mark.parametrize(
+    "then",
+    [
+        {M0: (bid(50, 16),), M1: (bid(50, 16),), M2: (bid(49, 4),)},
+        {M0: (bid(50, 16),), M1: (bid(50, 16),)},
+    ],
+)
+@pytest.mark.parametrize("of", [bounds(net_qty=31), bounds(loss_cents=1_500)])
+def test_what_the_others_want_counts_when_one_rung_wants_something_else_or_no_more(
+    then, of
+) -> None:
+    first = {M0: (bid(50, 16),), M1: (bid(50, 16),), M2: (bid(50, 4),)}
+    cut, held = cutter(), two(0, NONE, NONE, NONE)
+    assert cut.cut(first, held, bounds()) == first
+    left = cut.cut(then, held, of)
+    assert left == kept(then, held, of) != then
+
+
+def test_a_rung_that_is_wanted_no_more_once_other_shares_are_held_is_left_out() -> None:
+    cut, quotes = cutter(), {M0: (bid(50, 16),), M1: (bid(40, 16),)}
+    cut.cut(quotes, two(0, NONE, NONE), bounds())
+    assert cut.cut({M0: quotes[M0]}, two(0, (1, 0), NONE), bounds()) == {M0: quotes[M0]}
+
+
+def test_it_is_told_on_which_rungs_another_quote_stands_where_that_is_known() -> None:
+    cut, held = cutter(), two(0, NONE, NONE)
+    quotes = {M0: (bid(50, 16),), M1: (bid(40, 16),)}
+    assert cut.anew is None
+    cut.cut(quotes, held, bounds())
+    assert cut.anew is None  # the first of all
+    cut.cut(quotes, held, bounds())
+    assert cut.anew == ()
+    cut.cut(quotes, held, bounds(loss_cents=10**8))
+    assert cut.anew == ()
+    other = {M0: quotes[M0], M1: (bid(41, 16),)}
+    cut.cut(other, held, bounds(loss_cents=10**8))
+    assert cut.anew == [M1]
+    cut.cut(other, held, bounds(loss_cents=400))
+    assert cut.anew is None  # what one has less another may have more
+
+
 # --- levels ---------------------------------------------------------------------------------------
 
 
