@@ -20,7 +20,12 @@ PARTS = (
     Part("errors", ("venue/wire/errors.py",), ("tests/wire/test_wire_errors.py",)),
     Part(
         "risk",
-        ("bot/core/limits/risk.py", "bot/core/limits/inforce.py", "bot/core/limits/cutting.py"),
+        (
+            "bot/core/limits/risk.py",
+            "bot/core/limits/inforce.py",
+            "bot/core/limits/sheet.py",
+            "bot/core/limits/cutting.py",
+        ),
         (
             "tests/bot/test_bot_exposure_exact.py",
             "tests/bot/test_bot_cutting_exact.py",

@@ -1,5 +1,8 @@
 """Claims about reading the page of survivors, and about the names and places of what is mutated."""
 
+import ast
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -106,3 +109,37 @@ def test_what_is_mutated_and_what_judges_it_exists():
 def test_every_module_that_the_page_names_is_mutated():
     modules = {module for part in PARTS for module in part.modules}
     assert set(reasons_of(REASONS.read_text(encoding="utf-8"))) <= {EVERYWHERE, *modules}
+
+
+def functions(module: str) -> Iterator[str]:
+    """Every function and method of a module as the page names it."""
+    for node in ast.parse((ROOT / module).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef):
+            yield node.name
+        elif isinstance(node, ast.ClassDef):
+            for inner in node.body:
+                if isinstance(inner, ast.FunctionDef):
+                    yield f"{node.name}.{inner.name}"
+
+
+def test_every_function_that_the_page_names_is_in_the_file_it_is_named_for():
+    reasons = reasons_of(REASONS.read_text(encoding="utf-8"))
+    gone = {
+        module: missing
+        for module, rows in reasons.items()
+        if module != EVERYWHERE and (missing := {name for name, _ in rows} - {*functions(module)})
+    }
+    assert gone == {}
+
+
+FIGURES = re.compile(
+    r"^\| `([a-z/]+\.py)` \| (\d+) \| (\d+) \((\d+\.\d) %\) \| (\d+) \|", re.MULTILINE
+)
+
+
+def test_the_page_has_figures_of_every_mutated_module_that_add_up():
+    rows = FIGURES.findall(REASONS.read_text(encoding="utf-8"))
+    assert [row[0] for row in rows] == [module for part in PARTS for module in part.modules]
+    for module, mutants, killed, percent, survived in rows:
+        assert int(mutants) == int(killed) + int(survived), module
+        assert percent == f"{100 * int(killed) / int(mutants):.1f}", module
