@@ -483,4 +483,11 @@ REGRESSIONS = (
         (),
         LATEST,
     ),
+    Regression(
+        1600160,
+        "swarm",
+        "the judge waited no longer for prints that had come late than half of their silence",
+        (),
+        LATEST,
+    ),
 )

@@ -46,8 +46,8 @@ _UNKNOWN_MAX_NS: Final = 20 * SECOND
 _SPEND_CLEARS_NS: Final = 40 * SECOND
 """Foreign spend is over half a minute after it was last seen."""
 
-_LATE_NS: Final = 3 * SECOND
-"""Longer than a print blocks that comes late by a clock that was set back since."""
+_LATE_NS: Final = 9 * SECOND
+"""Longer than prints that came late, or seemed to by a clock that stepped, block in silence."""
 
 _BY_TURNS_NS: Final = 8 * SECOND
 """Longer than orders that a limit leaves no room beside each other take to move by turns."""
@@ -223,6 +223,8 @@ def _converge(world: "World") -> None:
         within_ns += _UNPARK_NS + world.odds.trust_lag_ns
     if _follows_curve(world):
         within_ns += _LEARNS_NS
+    if world.seen.counts.keys() & {"clock_step", "feed_late"}:
+        within_ns += _LATE_NS
     if world.odds.has_new_events:
         within_ns += _among_new_events_ns(world)
     done = world.run_until(start_ns + within_ns, lambda: not differences(world))
@@ -246,13 +248,12 @@ def _has_full_levels(world: "World") -> bool:
 def _among_new_events_ns(world: "World") -> int:
     """How much longer it may take where events have come and gone: the limits of one event are
     those of several, and what trades on a new one may do so late."""
-    within_ns = _LATE_NS if "clock_step" in world.seen.counts else 0
     for ladder in world.process.trader.quoting.ladders:
         for rung in ladder.rungs:
             most = max((quote.qty for quote in rung.wanted), default=0)
             if most and world.auditor.exposure.is_tight(rung.market_id, most):
-                return within_ns + _BY_TURNS_NS
-    return within_ns
+                return _BY_TURNS_NS
+    return 0
 
 
 def _follows_curve(world: "World") -> bool:
