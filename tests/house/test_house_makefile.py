@@ -1,4 +1,4 @@
-"""Claims about `make` where the host has another Python than is needed."""
+"""Claims about what `make` says of its own work, and of the Python that it finds."""
 
 import os
 import shutil
@@ -50,3 +50,17 @@ def test_a_python_that_is_not_there_is_told(folder: Path) -> None:
     done = set_up(folder, "nowhere")
     assert done.returncode == 2
     assert done.stderr.startswith("needs Python 3.11: nowhere is not on the path")
+
+
+def test_each_step_of_the_set_up_that_takes_long_is_told_before_it() -> None:
+    done = subprocess.run(
+        ["make", "--dry-run", "--what-if=pyproject.toml", "setup"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    long = [number for number, line in enumerate(lines) if "-m venv" in line or "/pip " in line]
+    assert len(long) == 3
+    assert all(lines[number - 1].startswith('echo "') for number in long)
