@@ -364,6 +364,17 @@ def test_more_of_one_room_is_no_gain_where_the_other_would_be_short_instead() ->
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "whole"), [("net_qty", 16), ("gross_qty", 16), ("gross_cents", 800)]
+)
+def test_more_to_lose_is_no_gain_where_all_that_is_wanted_is_too_much_besides(
+    name: str, whole: int
+) -> None:
+    """Else what is shared anew may be less, and two events may give way to each other for ever."""
+    assert gains((401, FAR), loss_cents=400, **{name: whole}) == [True]
+    assert gains((401, FAR), loss_cents=400, **{name: whole - 1}) == [False]
+
+
 def test_a_cut_short_of_shares_alone_gains_by_no_cents() -> None:
     assert gains((FAR, FAR), net_qty=8, loss_cents=800, resting_cents=800) == [False]
 

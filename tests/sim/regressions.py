@@ -490,4 +490,11 @@ REGRESSIONS = (
         (),
         LATEST,
     ),
+    Regression(
+        1610763,
+        "swarm",
+        "of two events short of shares each wanted more once the other wanted less, for ever",
+        (),
+        LATEST,
+    ),
 )

@@ -155,13 +155,19 @@ class Cutter:
 
     def gains_by(self, loss_cents: Cents, resting_cents: Cents) -> bool:
         """Whether the last cut was short of what the event may lose, or have resting, and this is
-        more of it, and of neither so much less that it would be short of that instead."""
+        more of it, and of neither so much less that it would be short of that instead.
+
+        Where all that is wanted comes to too many shares, or costs too much, more to lose is no
+        gain: what uses those up is shared anew then, and may leave less.
+        """
         if not self._is_shared or self._bounds is None:
             return False
         was, loses, rests = self._bounds, -self._full.worst_cents, self._full.resting_cents
         if min(loses, was.loss_cents) > loss_cents or min(rests, was.resting_cents) > resting_cents:
             return False
-        return loss_cents > was.loss_cents < loses or resting_cents > was.resting_cents < rests
+        if loss_cents > was.loss_cents < loses:
+            return self._full.is_within_sums(msgspec.structs.replace(was, resting_cents=rests))
+        return resting_cents > was.resting_cents < rests
 
     @property
     def resting_cents(self) -> Cents:
