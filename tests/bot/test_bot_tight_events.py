@@ -116,21 +116,23 @@ def test_what_a_venue_takes_no_order_of_leaves_its_room_to_others():
     assert wanted == [2, 10]
 
 
-def test_an_event_is_decided_beside_what_another_series_wants_and_sends_beside_what_it_has():
-    account = AccountRisk()
+def test_what_another_series_gives_back_counts_once_an_event_is_decided_for_another_reason():
+    """Else each of two series would follow every order that the other replaces, for ever."""
+    account, at_risk = AccountRisk(), [Cents(400)]
+    account.join(lambda: at_risk[0])
     risk = msgspec.structs.replace(RISK, account_loss_cents=Cents(1_000))
-    (one, _), (other, out) = (quoting(risk, TenAtSixty, account) for _ in range(2))
-    for series, quarter in ((one, 1), (other, 2)):
-        series.take_series([event(quarter)], T0, T0)
-        series.ladders[0].rungs[0].blocked = ""
-        series.decide(True, T0)
-    [first], [cut] = one.ladders, other.ladders
-    assert [sum(each.qty for each in x.rungs[0].wanted) for x in (first, cut)] == [10, 6]
-    assert other.weighing.loss_limit_cents(cut) == 1_000
-    one.decide(False, T0 + NS_PER_SECOND)
-    other.decide(True, T0 + NS_PER_SECOND)
-    assert [each.qty for each in cut.rungs[0].wanted] == [10]
+    series, out = quoting(risk, TenAtSixty, account)
+    series.take_series([event(1), event(2)], T0, T0)
+    series.ladders[0].rungs[0].blocked = ""
+    series.decide(True, T0)
+    cut = series.ladders[0]
+    assert [each.qty for each in cut.rungs[0].wanted] == [8]
+    at_risk[0] = Cents(0)
+    series.decide(True, T0 + NS_PER_SECOND)
     assert out.decisions == 2
+    cut.dirty = True
+    series.decide(True, T0 + NS_PER_SECOND)
+    assert [each.qty for each in cut.rungs[0].wanted] == [10]
 
 
 # --- a still market -------------------------------------------------------------------------------
@@ -267,7 +269,7 @@ def test_on_a_still_market_nothing_is_written_however_tight_the_limits_that_even
     for _ in range(3):
         world = drawn.choice(worlds)
         world.draw(drawn, drawn.randrange(len(world.events)))
-        live(worlds, 8)
+        live(worlds, 12)
         decisions = sum(each.trader.out.decisions for each in worlds)
         assert live(worlds, 3) == 0
         asked = sum(each.trader.out.decisions for each in worlds) - decisions

@@ -3,8 +3,7 @@ opened their books: shared by their traders, as a `Purse` is.
 
 Losses add up and gains are not set against them. Each trader asks what the others may lose at the
 instant it wants to send something, and is answered from what they have live right then, so that no
-order of two traders can fit into the same room. What it is to want it decides beside what they want
-as well: else each would follow every order that another replaces, for ever.
+order of two traders can fit into the same room.
 
 Books can be opened only while nothing fills, so none begins to quote before all have opened theirs:
 one that fills often would keep the others from ever doing so.
@@ -25,27 +24,21 @@ class AccountRisk:
     def __init__(self) -> None:
         self.cash = FreeCash()
         self._losses: list[Callable[[], Cents]] = []
-        self._wanted: list[Callable[[], Cents]] = []
         self._opened: set[int] = set()
 
-    def join(
-        self, loss_cents: Callable[[], Cents], wanted_cents: Callable[[], Cents] | None = None
-    ) -> int:
+    def join(self, loss_cents: Callable[[], Cents]) -> int:
         """Let one more trader in. Its number.
 
-        loss_cents: what its series may lose now, >= 0. wanted_cents: the same with all that it
-        wants at rest, where that is more; None: it never is. Asked for by the others at any time.
+        loss_cents: what its series may lose now, >= 0; asked for by the others at any time.
         """
         self._losses.append(loss_cents)
-        self._wanted.append(wanted_cents or loss_cents)
         return len(self._losses) - 1
 
-    def others_loss_cents(self, member: int, *, wanted: bool = False) -> Cents:
-        """What the other traders may lose now, added up. wanted: with what they want."""
+    def others_loss_cents(self, member: int) -> Cents:
+        """What the other traders may lose now, added up."""
         if len(self._losses) == 1:
             return Cents(0)
-        losses = self._wanted if wanted else self._losses
-        return Cents(sum([loss() for number, loss in enumerate(losses) if number != member]))
+        return Cents(sum(loss() for number, loss in enumerate(self._losses) if number != member))
 
     def loss_cents(self) -> Cents:
         """What all of them may lose now, added up."""

@@ -55,15 +55,16 @@ class Weighing:
         self._exposures: dict[str, Exposure] = {}
         self._cutters: dict[str, Cutter] = {}
         self.account = account or AccountRisk()
-        self.member = self.account.join(self._series_loss_cents, self._series_wanted_cents)
+        self.member = self.account.join(self._series_loss_cents)
         self._is_added = False  # the worst cases as they are; unset by all that changes one
         self._loss_cents = self._loss_max_cents = Cents(0)
         self._wanted_cents: Cents | None = None  # the same once all that is wanted rests
-        # What all events want to lose, and to have resting, and what the other series want to lose:
+        # What all events want to lose, and to have resting, and what the other series may lose:
         # another object once anything changed. By event, that which left it no more.
         self._together: tuple[Cents, Cents, Cents] | None = None
         self._is_told = False
         self._left: dict[str, tuple[Cents, Cents, Cents]] = {}
+        self._elsewhere: dict[str, Cents] = {}  # by event: what those might as it was cut last
 
     def reconfigure(self, risk: RiskSettings) -> None:
         """Hold to other limits."""
@@ -77,6 +78,7 @@ class Weighing:
         self._exposures.pop(ladder.event.event_ticker, None)
         self._cutters.pop(ladder.event.event_ticker, None)
         self._left.pop(ladder.event.event_ticker, None)
+        self._elsewhere.pop(ladder.event.event_ticker, None)
         self._is_added = False
         self.wants_changed()
 
@@ -187,20 +189,20 @@ class Weighing:
 
     def loss_limit_cents(self, ladder: Ladder, *, wanted: bool = False) -> Cents:
         """What this event may lose: its own limit, and what series and account have left beside
-        others. wanted: those count as they are wanted, too, where that is worse."""
+        others. wanted: those of ours count as they are wanted, too, where that is worse."""
         others = Cents(0)
         if len(self._ladders) > 1:
             worst = self._worst_wanted if wanted else self.worst_cents
             beside = [worst(each) for each in self._ladders if each is not ladder]
             others = series_loss_cents(beside)
-        elsewhere = self._elsewhere_cents(wanted=wanted)
+        elsewhere = self._elsewhere_cents()
         if not others and not elsewhere:
             return self._alone_cents
         return event_limit_cents(self._limits, others, elsewhere)
 
-    def _elsewhere_cents(self, *, wanted: bool) -> Cents:
+    def _elsewhere_cents(self) -> Cents:
         """What the other series of the account may lose now; all of it while that is not known."""
-        elsewhere = self.account.others_loss_cents(self.member, wanted=wanted)
+        elsewhere = self.account.others_loss_cents(self.member)
         if self._awaits_others:
             mine = self._series_loss_cents()
             elsewhere = Cents(max(elsewhere, self._limits.account_loss_cents - mine))
@@ -255,7 +257,8 @@ class Weighing:
         answers = ladder.answers
         anew = answers.anew if quotes is answers.resting else None
         left = cutter.cut(quotes, self.exposure(ladder), bounds, answers.before, anew)
-        if resting or loss_cents < self._alone_cents:
+        if len(self._ladders) > 1 and (resting or loss_cents < self._alone_cents):
+            self._elsewhere[ladder.event.event_ticker] = self._elsewhere_cents()
             ladder.is_cut = cutter.gains_by(self._alone_cents, self._limits.resting_cents)
         return left, cutter.anew
 
@@ -269,8 +272,12 @@ class Weighing:
         self._is_told = False
 
     def leaves_more(self, ladder: Ladder) -> bool:
-        """Whether the others leave an event that `is_cut` more by now of what its quotes were cut
-        to: of what they give back it hears nothing else."""
+        """Whether the other events leave one that `is_cut` more by now of what its quotes were cut
+        to: of what they give back it hears nothing else.
+
+        What another series gives back counts once it is decided for another reason: each would
+        follow every order that the other replaces, for ever.
+        """
         if not self._is_told or self._together is None:
             self._together = self._all_together()
             self._is_told = True
@@ -281,7 +288,7 @@ class Weighing:
         others = Cents(losses - series_loss_cents((self._worst_wanted(ladder),)))
         bounds = bounds_of(
             self._limits,
-            event_limit_cents(self._limits, others, elsewhere),
+            event_limit_cents(self._limits, others, max(elsewhere, self._elsewhere[ticker])),
             Cents(resting - self._resting_wanted(ladder)),
         )
         if self._cutters[ticker].gains_by(bounds.loss_cents, bounds.resting_cents):
@@ -291,7 +298,7 @@ class Weighing:
 
     def _all_together(self) -> tuple[Cents, Cents, Cents]:
         """What `leaves_more` hangs on, the very object of the last time where nothing changed."""
-        losses, elsewhere = self._series_wanted_cents(), self._elsewhere_cents(wanted=True)
+        losses, elsewhere = self._series_wanted_cents(), self._elsewhere_cents()
         known = self._together
         if known is not None and known[2] == elsewhere:
             return known

@@ -29,7 +29,7 @@ _TWO: Final[tuple[tuple[str, Any], ...]] = (("variants", {"second_series": "60"}
 _ROOM_FOR_ONE: Final = (*_TWO, ("event_loss_cents", 600), ("lot_qty", 10), ("order_qty", 25))
 
 
-def _nothing(self: AccountRisk, member: int, *, wanted: bool = False) -> Cents:
+def _nothing(self: AccountRisk, member: int) -> Cents:
     return Cents(0)
 
 
