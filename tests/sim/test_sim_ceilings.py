@@ -95,5 +95,5 @@ def test_fees_rounded_up_fill_by_fill_may_add_cents_and_nothing_that_is_sent_may
 
 def test_a_world_holds_in_which_asks_filled_unseen_as_the_gross_limit_was_lowered():
     bug = named("lowered-limit-cancels-nothing")
-    busy = {**dict(bug.shape), "order_qty": 8, "crowd_per_second": 20.0}
+    busy = {"resize_pct": 50, "strategy": "ladder_joint", "order_qty": 8, "crowd_per_second": 20.0}
     run(odds_of(bug._replace(shape=tuple(busy.items())), 72))

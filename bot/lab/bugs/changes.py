@@ -180,8 +180,9 @@ CHANGES: Final = (
         shape=(
             ("resize_pct", 50),
             ("strategy", "ladder_joint"),
-            ("order_qty", 4),
+            ("order_qty", 8),
             ("crowd_per_second", 10.0),
+            ("variants", {"resting_orders": "5"}),
         ),
     ),
     Bug(
