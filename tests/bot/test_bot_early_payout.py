@@ -131,6 +131,23 @@ def test_a_rung_whose_shares_are_shown_after_such_a_fill_pays_from_then_on(pays_
     assert books.of.difference_cents == 0
 
 
+@pytest.mark.parametrize("pays_cents", [0, 600], ids=str)
+def test_a_rung_whose_shares_were_shown_before_such_a_fill_pays_from_then_on(pays_cents):
+    """The list was asked for a lag after the opening balance: the rung had not paid."""
+    books, cents = Books(), 10_000 - SPENT
+    books.fills(T0, FILL)
+    books.balance(cents, T0)
+    books.positions({Outcome.YES: 5}, T0)
+    books.of.open_books(AHEAD_NS)
+    books.fills(T0 + LAG_NS)
+    books.positions({Outcome.YES: 6}, T0 + 2 * LAG_NS)
+    books.fills(T0 + 3 * LAG_NS, FILL, dated(2, 1))
+    gone(books, T0 + 4 * LAG_NS, cents + pays_cents)
+    assert books.of.book.winner(MARKET) is (Outcome.YES if pays_cents else Outcome.NO)
+    assert books.of.difference_cents == 0
+    assert books.of.booking.of_opening[1:] == []
+
+
 def test_a_rung_bought_after_the_opening_is_told_beside_one_that_may_have_paid_before():
     books = opened_amid(500)
     bought_beside(books, 3)

@@ -178,6 +178,7 @@ class Settling:
         self._shown: frozenset[MarketId] = frozenset()  # by the newest list of positions
         self._missing: frozenset[MarketId] = frozenset()  # from it, and shown by one before
         self._sure_from_ns = 0
+        self._unpaid: set[MarketId] = set()  # as the opening balance was answered, lists say
         self._of_before: dict[MarketId, Outcome] = {}
         # Rungs of ours that have settled, each with what may have paid into the same cash unseen:
         # whatever a list of positions that was begun late enough still shows has not.
@@ -244,9 +245,10 @@ class Settling:
 
     def may_have_paid(self, market_id: MarketId) -> None:
         """A fill of this market was listed after the opening and may be of before it, by its time:
-        unless a list of positions shows shares from here on, the opening balance may hold what they
-        paid."""
-        self._early.add(market_id)
+        unless a list of positions that was asked for late enough has shown shares, or does from
+        here on, the opening balance may hold what they paid."""
+        if market_id not in self._unpaid:
+            self._early.add(market_id)
 
     @property
     def sure_from_ns(self) -> int | None:
@@ -267,6 +269,7 @@ class Settling:
         self._shown, self._missing = shown, (self._missing | self._shown) - shown
         if begun_ns >= self._sure_from_ns:
             self._early -= shown
+            self._unpaid.update(shown.intersection(self._listed))
         self._be_sure(shown, begun_ns)
 
     def listed(self, market: model.Market, *, ours: bool) -> None:
@@ -418,6 +421,7 @@ class Settling:
             del self._listed[market_id]
             self._resolved.pop(market_id, None)
             self._early.discard(market_id)
+            self._unpaid.discard(market_id)
             self._of_before.pop(market_id, None)
             self._unsure.pop(market_id, None)
             self._doubted.discard(market_id)
