@@ -121,6 +121,20 @@ def test_a_rung_whose_fill_is_listed_after_the_opening_may_have_paid_before_it(o
     assert books.out.findings == {}
 
 
+def test_shares_that_are_listed_once_nothing_tells_of_their_rung_are_held_no_more_either():
+    books, cents = Books(), 10_000 - SPENT + 500
+    first, second = dated(1, 5), dated(2, 1, NS_PER_SECOND)
+    listed_after(books, cents, first)
+    gone(books, T0, cents)
+    books.fills(T0 + 10 * LAG_NS, first, second)
+    assert books.of.holdings(MARKET) == (1, 0)
+    books.balance(cents, T0 + 12 * LAG_NS)
+    books.fills(T0 + 14 * LAG_NS, first, second)
+    assert books.of.holdings(MARKET) == (0, 0)
+    assert books.of.book.winner(MARKET) is None
+    assert books.of.difference_cents == 0
+
+
 @pytest.mark.parametrize("pays_cents", [0, 500], ids=str)
 def test_a_rung_whose_shares_are_shown_after_such_a_fill_pays_from_then_on(pays_cents):
     books, cents = Books(), 10_000 - SPENT

@@ -155,18 +155,17 @@ def _fits(rung: Waiting, winner: Outcome, known: tuple[tuple[Decimal, Outcome], 
 
 
 class _Resolved(msgspec.Struct):
-    """A market that has resolved. paid_ns: when its shares were seen gone, once they were.
-    is_untold: nothing that comes will tell its winner."""
+    """A market that has resolved. paid_ns: when its shares were seen gone, once they were."""
 
     seen_ns: int
     paid_ns: int | None = None
-    is_untold: bool = False
 
 
 class Settling:
     """The rungs that have resolved, until their winners are known and their event is forgotten.
 
-    untold: those of which `winners` has found that nothing will tell, for whoever takes them.
+    untold: those of which `winners` has found that nothing will tell, for whoever takes them, and
+    their shares with them.
     """
 
     def __init__(self, book: Portfolio, read_lag_ns: int) -> None:
@@ -349,8 +348,6 @@ class Settling:
             yes_qty, no_qty = self._book.holdings(market_id)
             if not (yes_qty or no_qty) or self._book.winner(market_id) is not None:
                 continue
-            if each.is_untold:
-                continue
             if paid_before_ns is not None and (
                 each.paid_ns is None or paid_before_ns <= each.paid_ns + self._lag_ns
             ):
@@ -407,7 +404,6 @@ class Settling:
         winners: dict[MarketId, Outcome] = {}
         for market_id, winner in winners_by_cash(received_cents, paid, known, late_cents).items():
             if winner is None:
-                self._resolved[market_id].is_untold = True
                 self.untold.append(market_id)
             else:
                 winners[market_id] = winner
