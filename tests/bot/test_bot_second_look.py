@@ -41,6 +41,10 @@ def cancelled(_venue: Meddled, row: model.Order) -> model.Order:
     return over(row)
 
 
+def cancelled_by_status(_venue: Meddled, row: model.Order) -> model.Order:
+    return msgspec.structs.replace(row, status=model.OrderStatus.CANCELED)
+
+
 def filled(_venue: Meddled, row: model.Order) -> model.Order:
     status = model.OrderStatus.FILLED
     return msgspec.structs.replace(row, status=status, filled_qty=row.qty, remaining_qty=Qty(0))
@@ -84,7 +88,9 @@ def test_an_order_that_one_list_shows_to_be_gone_is_read_by_its_id_and_counts_on
     assert not venue.trader.out.findings
 
 
-@pytest.mark.parametrize("wrong", [on_another_market, of_another_side, cancelled, shrunk])
+@pytest.mark.parametrize(
+    "wrong", [on_another_market, of_another_side, cancelled, cancelled_by_status, shrunk]
+)
 def test_an_order_that_one_read_by_its_id_shows_to_be_gone_is_read_again_and_counts_on(
     venue, wrong
 ):

@@ -286,10 +286,11 @@ class Standing:
             return True
         if self.state not in _LIVES_ON:
             return False
-        size = shown.filled_qty - self.carried + shown.remaining_qty
+        filled = shown.filled_qty - self.carried
+        if shown.status in model.TERMINAL:
+            return not by_id or filled < self.known.size
         is_late = self.state is _OPEN and begun_ns >= self.last_write_ns + lag_ns
-        shrank = is_late and size < self.known.size
-        return shrank or (shown.status in model.TERMINAL and (not by_id or size < self.known.size))
+        return is_late and filled + shown.remaining_qty < self.known.size
 
     def exposure(self) -> Live:
         """It as the limits count it: all that may fill, at the worse of its possible prices.
