@@ -10,6 +10,7 @@ from bot.core.orders.order import State
 from tests.bot.meddled import Meddled, over, quoted
 from venue.wire import model
 from venue.wire.money import Price, Qty
+from venue.wire.names import OrderId
 from venue.wire.requests import Amend
 
 
@@ -192,3 +193,28 @@ def test_an_order_that_one_list_shows_to_be_over_amid_its_amend_is_not(venue, lo
     venue.go(15)
     assert desk.find(first) is own
     assert not [each for each in venue.writes()[before:] if isinstance(each, m.Create)]
+
+
+def test_an_order_that_a_lost_amend_gave_another_id_is_no_foreign_one_while_that_is_looked_at_again(
+    venue,
+):
+    first, *_ = venue.orders
+    desk = venue.trader.desk
+    own = desk.find(first)
+    assert desk.send_amend(own, Amend(price=Price(own.price - 1)), "a test", venue.now_ns)
+    [send] = [effect for effect in venue.trader.out.effects if isinstance(effect, m.Send)]
+    venue.answer(send.request)
+    row = venue.orders.pop(first)
+    moved = msgspec.structs.replace(row, order_id=OrderId("77"))
+    venue.orders[moved.order_id] = moved
+
+    def meddle(request: m.Request) -> m.Answer | None:
+        return m.Done(m.OrderShown(over(row))) if request == m.ReadOrder(first) else None
+
+    venue.meddle = meddle
+    since_ns = venue.now_ns
+    venue.let(send, m.Unknown("lost"))
+    venue.go_until(lambda: desk.find(moved.order_id))
+    assert not own.is_live
+    assert venue.writes(since_ns) == []
+    assert not venue.trader.out.findings
