@@ -397,10 +397,11 @@ def slots_of(own: OwnOrder) -> list[Slot]:
 
 
 def _is_undecided(own: OwnOrder) -> bool:
-    """Whether it may rest under an id that is not known, be it by one read alone."""
+    """Whether it may rest under an id that is not known, be it by one read alone, or by an amend
+    that is on its way."""
     if own.order_id is None or own.elsewhere_since_ns is not None:
         return True
-    return own.is_doubtful and own.amend is not None
+    return own.state is State.AMENDING or (own.is_doubtful and own.amend is not None)
 
 
 def slot_shown(shown: model.Order) -> Slot:
