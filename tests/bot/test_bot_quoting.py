@@ -96,6 +96,30 @@ def test_an_event_whose_strategy_cannot_be_made_is_pulled_and_quoted_once_it_can
     assert not thin.trader.out.findings
 
 
+def test_a_strategy_that_is_made_late_goes_by_its_own_name_and_has_its_own_calls_counted():
+    """Of the calls that took too long those are its own that its stop watch has counted."""
+    tries = iter([False, False, False, True])
+    asked: list[EventView] = []
+
+    class Late(FixedSpread):
+        def quote(self, view: EventView) -> Quotes:
+            asked.append(view)
+            return super().quote(view)
+
+    def make() -> Strategy:
+        if not next(tries):
+            raise RuntimeError("its file is being written")
+        return Late(FixedSpread.Params())
+
+    thin = Thin([60], make)
+    thin.start()
+    thin.run(30)
+    (ladder,) = thin.trader.quoting.ladders
+    assert ladder.conduct.calls == len(asked) > 0
+    tags = [own.tag for own in thin.trader.desk.live(ladder.rungs[0].market_id)]
+    assert {tag.strategy for tag in tags if tag is not None} == {FixedSpread.name}
+
+
 def ladder_of(*strikes: int) -> list[model.Market]:
     """Rungs of event 1 at these strikes, in this order."""
     (market,) = event(1).markets

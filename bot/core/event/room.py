@@ -30,7 +30,7 @@ from bot.core.event.learning import Learner
 from bot.core.event.listed import unlisted
 from bot.core.event.newsguard import NewsGuard
 from bot.core.event.rung import Rung
-from bot.core.event.supervision import made_by
+from bot.core.event.supervision import Unmade, made_by
 from bot.core.event.telling import Telling
 from bot.core.limits.bounds import grid_of, taken
 from bot.core.settings import TraderSettings
@@ -132,7 +132,7 @@ class Ladder:
         self.is_read = True
         self.may_quote = False
         self.decided_ns = 0
-        self.conduct = Conduct(strategy.name or type(strategy).__name__)
+        self.conduct = Conduct(_name_of(strategy))
         self.pace = settings.pace
         self.unjudged = True
         self.some_blocked = True
@@ -175,7 +175,7 @@ class Ladder:
     def _ask(self, strategy: Strategy) -> None:
         """Ask this strategy from now on, of which nothing is known yet."""
         self.strategy = strategy
-        self.conduct = Conduct(strategy.name or type(strategy).__name__, self.conduct.calls)
+        self.conduct = Conduct(_name_of(strategy), self.conduct.calls)
         self.answers = Answers()
         self.takes = {}
 
@@ -408,6 +408,9 @@ class Ladder:
             recent = self.rungs[index].recent
             if recent.has_news:
                 recent.told()
+        if isinstance(self.strategy, Unmade):
+            self.strategy = self.strategy.made()
+            self.conduct.name = _name_of(self.strategy)
         self.conduct.calls += 1
         quotes = self.answers.ask(self.strategy, view)
         self.takes = self.answers.takes
@@ -471,6 +474,11 @@ class Ladder:
                 wanted = taken(wanted, rung.market, ceilings.get(rung.market_id))
             if wanted is not rung.wanted:
                 rung.want(wanted, pulled=False)
+
+
+def _name_of(strategy: Strategy) -> str:
+    """What a strategy is called for a person."""
+    return strategy.name or type(strategy).__name__
 
 
 def _are_struck(rungs: Sequence[Rung]) -> bool:

@@ -24,11 +24,15 @@ class Unmade(Strategy):
         self._make_strategy = make_strategy
         self._strategy: Strategy | None = None
 
-    def quote(self, view: EventView) -> Quotes:
-        """As the strategy, once it is made. Raises whatever making it raises, and what it does."""
+    def made(self) -> Strategy:
+        """The strategy, if it can be made by now. Raises whatever making it raises."""
         if self._strategy is None:
             self._strategy = self._make_strategy()
-        return self._strategy.quote(view)
+        return self._strategy
+
+    def quote(self, view: EventView) -> Quotes:
+        """As the strategy, once it is made. Raises whatever making it raises, and what it does."""
+        return self.made().quote(view)
 
 
 def made_by(make_strategy: Callable[[], Strategy]) -> Strategy:
