@@ -271,6 +271,24 @@ def test_an_order_that_rests_is_listed_with_the_time_at_which_that_was_last_told
     assert row.endswith(f" 0 filled, open when last told, {from_ns(answered_ns)[:19]}Z")
 
 
+def test_an_answer_that_tells_nothing_of_an_order_is_no_time_at_which_it_was_told(tmp_path):
+    class Mute(Lived):
+        def answer(self, request: m.Request) -> m.Answer:
+            if isinstance(request, m.CancelResting):
+                return m.Unknown("no reply")
+            return super().answer(request)
+
+    run = Mute(config(tmp_path))
+    run.begin()
+    begun_ns = run.now_ns
+    run.give(m.StopRequested("test"))
+    run.live(1)
+    life = lives_of(run.written(tmp_path / "state")).lives.find(f"{FIRST}-1")
+    assert max(each.answered_ns for each in life.deeds) > begun_ns
+    assert life.resting_ns is not None
+    assert life.resting_ns <= begun_ns
+
+
 def test_lives_are_read_without_a_trader(state):
     found = lives_of(state).lives
     life = found.find(f"{FIRST}-1")

@@ -76,7 +76,8 @@ class Deed(msgspec.Struct, kw_only=True):
 
 class Life(msgspec.Struct, kw_only=True):
     """One order. side, price: canonical YES, as its create asked for. inherited: of the runs that
-    found it as an earlier one's, the nonces. order_ids: those the venue gave it, newest last."""
+    found it as an earlier one's, the nonces. order_ids: those the venue gave it, newest last.
+    shown: its status as the venue told it last, and shown_ns: when, by the bot's clock."""
 
     client_order_id: ClientOrderId
     market_id: MarketId
@@ -89,6 +90,7 @@ class Life(msgspec.Struct, kw_only=True):
     deeds: list[Deed]
     inherited: list[str]
     shown: str = ""
+    shown_ns: int = 0
     filled: Qty = Qty(0)
 
     @property
@@ -97,7 +99,7 @@ class Life(msgspec.Struct, kw_only=True):
         told of. What the venue made of it since may be in no journal, as after a full disk."""
         if self.shown not in RESTING:
             return None
-        return max(each.answered_ns for each in self.deeds if each.answered_ns is not None)
+        return self.shown_ns
 
 
 class Lives:
@@ -264,7 +266,7 @@ class Lives:
             shown = answer.body.order
             deed.answer = _said(life, shown)
             life.filled = max(life.filled, shown.filled_qty)
-            life.shown = shown.status.value
+            life.shown, life.shown_ns = shown.status.value, at_ns
             if not isinstance(request, m.ReadOrder):
                 self._named(life, shown.order_id)
 
