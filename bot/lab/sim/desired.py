@@ -8,6 +8,7 @@ price would reach too far through the best one of others.
 Source: reliability, B2.
 """
 
+from collections import Counter
 from collections.abc import Container
 from typing import TYPE_CHECKING
 
@@ -199,6 +200,21 @@ def _is_long_to_flat(world: "World") -> bool:
     most = budget.burst + budget.rate_per_second * settings.risk.flat_ns // SECOND
     everywhere = sum(len(each.auditor.truth.resting()) for each in world.together)
     return everywhere + _TOKENS_MISSING >= most
+
+
+def has_full_levels(world: "World") -> bool:
+    """Whether no further order may stand at some price by some route."""
+    levels = Counter(
+        (own.market_id, own.side, own.level, own.own_side)
+        for own in world.process.trader.desk.all_live()
+    )
+    return max(levels.values(), default=0) >= world.process.settings.pace.siblings
+
+
+def has_emptied_books(world: "World") -> bool:
+    """Whether some book was emptied at once, which the bot does not believe for a while."""
+    rungs = world.process.trader.quoting.active_rungs()
+    return any(rung.blocked == "book emptied" for rung in rungs)
 
 
 def why_not(world: "World") -> str:

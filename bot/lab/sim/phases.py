@@ -5,14 +5,19 @@ Source: reliability, section 3 (TigerBeetle), B2, B9, B13.
 
 import itertools
 import random
-from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from bot.core import messages as m
 from bot.core.report import Phase
 from bot.core.trial import LOOK_NS
-from bot.lab.sim.desired import cannot_be_known, differences, why_not
+from bot.lab.sim.desired import (
+    cannot_be_known,
+    differences,
+    has_emptied_books,
+    has_full_levels,
+    why_not,
+)
 from bot.lab.sim.judge.broken import check
 from bot.lab.sim.judge.possible import DOLLAR
 from bot.lab.sim.life.configured import FAILING
@@ -228,21 +233,16 @@ def _converge(world: "World") -> None:
     if world.odds.has_new_events:
         within_ns += _among_new_events_ns(world)
     done = world.run_until(start_ns + within_ns, lambda: not differences(world))
-    if not done and _has_full_levels(world):
-        # Cut by a limit into as many orders as may stand there, they are put together once that is
-        # some seconds ago.
+    if not done and has_full_levels(world):
+        # Cut by a limit into as many as may stand there, they are put together some seconds later.
         world.seen.hit("merged_late")
         done = world.run_until(world.now_ns + _ROUTES_NS, lambda: not differences(world))
+    if not done and has_emptied_books(world):
+        # Nobody rests there: that is believed once the venue's store has had its time to be back.
+        world.seen.hit("emptied_long")
+        emptied_ns = process.settings.trust.emptied_ns
+        done = world.run_until(world.now_ns + emptied_ns, lambda: not differences(world))
     check(done, "B2", f"resting is not what is wanted: {why_not(world)}")
-
-
-def _has_full_levels(world: "World") -> bool:
-    """Whether no further order may stand at some price by some route."""
-    levels = Counter(
-        (own.market_id, own.side, own.level, own.own_side)
-        for own in world.process.trader.desk.all_live()
-    )
-    return max(levels.values(), default=0) >= world.process.settings.pace.siblings
 
 
 def _among_new_events_ns(world: "World") -> int:
