@@ -24,8 +24,9 @@ _AFTER_PICTURE = """
   is merely missing or unreadable it is cancelled as well; one that is missing for ten seconds is.
 - ✕a: an act of ours that is not taken.
 
-A read by its id, or a row of a list, that takes an open order away though nothing of ours was to end
-it (over, elsewhere, or smaller without a fill) is no fact yet: another read by its id confirms it.
+A read by its id, or a row of a list, that takes an open order away though nothing of ours was to
+end it (over, elsewhere, or smaller without a fill) is no fact yet: another read by its id confirms
+it.
 
 """
 
