@@ -38,6 +38,16 @@ def creates_of(venue: Meddled, since: int) -> list[m.Create]:
     return [one for one in venue.writes()[since:] if isinstance(one, m.Create)]
 
 
+def ends_and_is_made_by_two_sendings(venue: Meddled, since: int) -> None:
+    """An order ends; the create in its stead is sent again as it was, and every order is known."""
+    venue.end_one()
+    venue.go(15)
+    made = creates_of(venue, since)
+    assert [one.again for one in made] == [False, True]
+    assert made[0].body == made[1].body
+    assert {own.order_id for own in venue.trader.desk.all_live()} == set(venue.orders)
+
+
 @pytest.mark.parametrize("lost", [False, True], ids=["first answer", "answer to the re-send"])
 def test_a_create_that_is_answered_with_another_order_is_sent_again_as_it_was(venue, lost):
     other = list(venue.orders.values())[-1]
@@ -76,12 +86,7 @@ def test_a_create_that_is_answered_under_the_id_of_a_living_order_leaves_that_on
         return m.Done(m.OrderShown(shown))
 
     venue.meddle = once(m.Create, under_another_id)
-    venue.end_one()
-    venue.go(15)
-    made = creates_of(venue, before)
-    assert [one.again for one in made] == [False, True]
-    assert made[0].body == made[1].body
-    assert {own.order_id for own in venue.trader.desk.all_live()} == set(venue.orders)
+    ends_and_is_made_by_two_sendings(venue, before)
     assert "order_id_reused" not in venue.notes
 
 
@@ -448,12 +453,7 @@ def test_a_create_that_is_answered_with_the_refusal_of_another_write_is_sent_aga
 
     before = len(venue.writes())
     venue.meddle = once(m.Create, mixed_up)
-    venue.end_one()
-    venue.go(15)
-    made = creates_of(venue, before)
-    assert [one.again for one in made] == [False, True]
-    assert made[0].body == made[1].body
-    assert {own.order_id for own in venue.trader.desk.all_live()} == set(venue.orders)
+    ends_and_is_made_by_two_sendings(venue, before)
     assert "answer_not_credible" in venue.notes
 
 
