@@ -1,4 +1,4 @@
-"""Claims about form: sizes, docstrings, excepts, words, paths, and numbers that have one home."""
+"""Claims about form: excepts, words, paths, and numbers that have one home."""
 
 import ast
 import re
@@ -9,38 +9,9 @@ from tests.house import tree
 
 pytestmark = pytest.mark.xdist_group("house")  # what is parsed is parsed once
 
-FILE_LINES_MAX = 500
-FUNCTION_LINES_MAX = 70
-LINE_LENGTH_MAX = 100
 EVERYTHING = ("bot", "strategies", "venue", "tests", "bench")
 SHIPPED_FILES = tree.python_files(*tree.SHIPPED)
 ALL_FILES = tree.python_files(*EVERYTHING)
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-@tree.of_each(ALL_FILES)
-def test_a_file_has_at_most_500_lines_of_at_most_100_columns(path):
-    lines = tree.text(path).splitlines()
-    assert len(lines) <= FILE_LINES_MAX
-    assert [n for n, line in enumerate(lines, 1) if len(line) > LINE_LENGTH_MAX] == []
-
-
-def code_lines(function: Function) -> int:
-    """Lines of a function, its docstring not counted."""
-    assert function.end_lineno is not None
-    lines = function.end_lineno - function.lineno + 1
-    first = function.body[0]
-    if ast.get_docstring(function) is not None:
-        assert first.end_lineno is not None
-        lines -= first.end_lineno - first.lineno + 1
-    return lines
-
-
-@tree.of_each(ALL_FILES)
-def test_a_function_fits_a_screen(path):
-    functions = [node for node in ast.walk(tree.tree(path)) if isinstance(node, Function)]
-    long = [f"{f.name}: {code_lines(f)}" for f in functions if code_lines(f) > FUNCTION_LINES_MAX]
-    assert long == []
 
 
 @tree.of_each(SHIPPED_FILES)
@@ -54,32 +25,6 @@ def test_a_file_opens_by_saying_its_one_duty(path):
         duty = ast.get_docstring(tree.tree(path))
         assert duty, "no docstring"
         assert len(duty.splitlines()[0]) >= 10
-
-
-def undocumented(body: list[ast.stmt], prefix: str) -> list[str]:
-    """Public classes and functions of a body, and of its public classes, without a docstring."""
-    found = []
-    for node in body:
-        if not isinstance(node, Function | ast.ClassDef) or node.name.startswith("_"):
-            continue
-        if ast.get_docstring(node) is None and not is_overload(node):
-            found.append(f"{prefix}{node.name}, line {node.lineno}")
-        if isinstance(node, ast.ClassDef):
-            found += undocumented(node.body, f"{node.name}.")
-    return found
-
-
-def is_overload(node: Function | ast.ClassDef) -> bool:
-    """Whether a definition is only a signature: an overload, or a setter beside its getter."""
-    return any(
-        ast.unparse(decorator).split(".")[-1] in ("overload", "setter")
-        for decorator in node.decorator_list
-    )
-
-
-@tree.of_each(SHIPPED_FILES)
-def test_everything_public_says_what_it_is(path):
-    assert undocumented(tree.tree(path).body, "") == []
 
 
 def unexcused(path) -> list[int]:

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from bot.core.desk.spend import Lane, Purse
+from bot.core.inconsistency import InconsistencyMonitor
 from bot.core.messages import (
     AmendResting,
     CancelResting,
@@ -124,6 +125,7 @@ class Outbox:
         self.writes_in_flight = 0
         self.writes_max = PaceSettings().requests_in_flight
         self.findings: dict[str, str] = {}
+        self.inconsistencies = InconsistencyMonitor()
         self.requests = {"create": 0, "amend": 0, "cancel": 0, "read": 0}
         self.refused: dict[str, int] = {}
         self.unknown_answers = 0
