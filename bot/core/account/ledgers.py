@@ -223,6 +223,13 @@ class Ledgers:
         self.booking.late.opened(max(begun_ns, self._balance[1]))
         return changed
 
+    def reopen(self, now_ns: int) -> None:
+        """Close the books: the next opening takes over whatever reads from here on show."""
+        self.booking.is_open = False
+        self._balance = self._positions = self._differing = self.difference_cents = None
+        for name in ("cash_differs", "position_differs"):
+            self._out.clear(name)
+
     def differ(self) -> bool:
         """Whether the list of positions shows other shares than the fills leave, if any."""
         held = {} if self._positions is None else self._positions[0]

@@ -355,6 +355,15 @@ class Custody:
         self._account.hasten(Kind.FILLS, max(now_ns, again_ns))
         return now_ns >= self._unbooked_ns + _READABLE_WITHIN_NS
 
+    def reopen(self, now_ns: int) -> None:
+        """A person has looked at books that contradicted each other: they are closed, and open
+        anew from reads that begin after this."""
+        self._has_opened = False
+        self._earlier_ns = now_ns
+        self._adopted_ns = -1
+        self._quiet_until_ns = self._unbooked_ns = None
+        self._ledgers.reopen(now_ns)
+
     def _take_over(self, now_ns: int) -> None:
         """The books open, and the orders kept are ours from here on, with the place they have."""
         for market_id in self._ledgers.open_books(self._quoting.venue_time.ahead_ns):

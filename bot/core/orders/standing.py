@@ -242,9 +242,12 @@ class Standing:
         With a size amend on its way the old size may fill but for one share and the new one
         after it, because the venue takes `qty` as the new REMAINING size (S13).
         """
+        return self.may_fill_after(self.amend)
+
+    def may_fill_after(self, amend: Amend | None) -> Qty:
+        """The same with this change on its way."""
         if self.state is _DONE:
             return Qty(0)
-        amend = self.amend
         if amend is not None and amend.qty is not None:
             return Qty(max(self._unfilled - 1, 0) + amend.qty)
         return self._unfilled

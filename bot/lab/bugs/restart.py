@@ -9,7 +9,6 @@ from typing import Final
 import msgspec
 
 from bot.core import messages as m
-from bot.core import trader
 from bot.core.custody.custody import Custody
 from bot.core.custody.heritage import Heritage
 from bot.core.desk.shelf import NEVER_NS
@@ -188,6 +187,7 @@ RESTART: Final = (
 # --- G. the operator, and H. the breakers ---------------------------------------------------------
 
 _latch = Trader._latch
+_clear = Trader._clear
 
 
 def _fat(self: Weighing, rung: Rung, wish: WantCreate, now_ns: int) -> Qty:
@@ -233,6 +233,11 @@ def _latch_told_only(self: Trader, reason: str, *, ours: bool) -> None:
     self.guard.unlatch(looked=True)
     if self.phase is Phase.LATCHED:
         self.phase = Phase.QUOTING
+
+
+def _not_while_latched(self: Trader) -> None:
+    if self.phase is not Phase.LATCHED:
+        _clear(self)
 
 
 def _nothing_while_latched(
@@ -291,7 +296,7 @@ OPERATOR: Final = (
         "A breaker trips and nothing new is sent, but what rests is left to rest.",
         ("B13",),
         (
-            Patch(trader, "_CLEARING", (Phase.STARTING, Phase.STOPPING)),
+            Patch(Trader, "_clear", _not_while_latched),
             Patch(Trader, "_decided", _nothing_while_latched),
         ),
         likely=("mad_strategy", "fat_finger"),
