@@ -83,7 +83,7 @@ class Sending:
         self.nonce = ""
         self._orders_made = 0
         self._saving = Saving()
-        self.venue = VenuePark(out)
+        self.venue = VenuePark(out.note)
 
     def reconfigure(self, settings: TraderSettings, now_ns: int) -> None:
         """Hold to other settings from here on; what the limits would not admit any more goes."""
