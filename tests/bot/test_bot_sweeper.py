@@ -293,6 +293,17 @@ def test_a_sweep_of_a_series_leaves_the_orders_of_others_alone(event, swept):
     assert (m.CancelResting(shown("7").order_id) in requests) is swept
 
 
+def test_known_orders_are_swept_whatever_their_series_and_with_no_series_they_alone():
+    orders = [shown("7", "ACME-VAL-27Q1"), shown("8", "OTHER-27Q1"), shown("9", "OTHER-27Q1")]
+    known = frozenset({orders[1].order_id})
+    for series, swept in ((Ticker("ACME-VAL"), orders[:2]), (None, orders[1:2])):
+        sweeper = Sweeper(SweepSettings(series_ticker=series, known=known), T0)
+        requests = fed(sweeper, page("", *orders))
+        assert [each for each in requests if isinstance(each, m.CancelResting)] == [
+            m.CancelResting(order.order_id) for order in swept
+        ]
+
+
 def test_a_host_that_cannot_be_reached_is_tried_twice_a_second():
     naive = account(0)
     sweeper = Sweeper(SweepSettings(deadline_ns=10 * S), T0)

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar, Union, get_args, get
 import pydantic
 from pydantic.fields import FieldInfo
 
+from bot.io.settings.retired import retired_reason
 from bot.io.settings.yamltext import Fault, Place, Plain, YamlText
 
 M = TypeVar("M", bound=pydantic.BaseModel)
@@ -88,7 +89,8 @@ def _fields(
     known = model.model_fields
     for key in content:
         if key not in known:
-            reading.fault((*place, key), _unknown(key, list(known)))
+            at = (*place, key)
+            reading.fault(at, _gone(at) or _unknown(key, list(known)))
     fields: dict[str, Any] = {}
     for key, field in known.items():
         if key not in content:
@@ -108,6 +110,11 @@ def _fields(
 def _found(place: Place, text: Plain) -> str:
     """What stands there, for a fault's text."""
     return _shown(place, text) if isinstance(text, str) else "a list or block"
+
+
+def _gone(place: Place) -> str | None:
+    reason = retired_reason(place)
+    return None if reason is None else f"this key is gone: {reason} Remove it."
 
 
 def _unknown(key: str, known: list[str]) -> str:
